@@ -1,0 +1,50 @@
+# Everything a newcomer or CI calls. `make help` lists the targets.
+
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+STAMP := $(VENV)/.ready
+SOURCES := $(shell find pytest_ldos -path '*/native/*' -type f 2>/dev/null)
+TESTS := tests/unit tests/plugin tests/golden tests/properties tests/native tests/integration
+
+.DEFAULT_GOAL := help
+.PHONY: help setup baseline cpu_load msg_load test check bench acceptance format clean
+
+help: ## List the targets
+	@grep -hE '^[a-z_]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-12s %s\n", $$1, $$2}'
+
+setup: $(STAMP) ## Install what is missing: system packages (apt), then .venv with everything else
+
+$(STAMP): pyproject.toml CMakeLists.txt .ci/setup $(SOURCES)
+	@sh .ci/setup $(VENV)
+	@touch $@
+
+baseline: $(STAMP) ## Measure traced Panda reaches and compare them with the baseline
+	@$(PYTHON) -m pytest -m baseline $(ARGS)
+
+cpu_load: $(STAMP) ## The same beside CPU-bound processes
+	@$(PYTHON) -m pytest -m cpu_load $(ARGS)
+
+msg_load: $(STAMP) ## The same beside a flood of 4000 messages a second
+	@$(PYTHON) -m pytest -m msg_load $(ARGS)
+
+test: $(STAMP) ## Run the tests of this project (with one short run of the embedded stack)
+	@$(PYTHON) -m pytest $(TESTS) $(ARGS)
+
+check: $(STAMP) ## Lint, types, and the floors of the architecture
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/ruff format --check .
+	@$(VENV)/bin/mypy
+	@$(VENV)/bin/lint-imports
+
+bench: $(STAMP) ## Measure the decoder beside babeltrace2
+	@$(PYTHON) -m tests.benchmarks.decoder $(ARGS)
+
+acceptance: $(STAMP) ## Long proofs on the running stack: equal runs, planted faults, kills
+	@$(PYTHON) -m pytest tests/acceptance -s $(ARGS)
+
+format: $(STAMP) ## Format the sources
+	@$(VENV)/bin/ruff check --fix --quiet .
+	@$(VENV)/bin/ruff format .
+
+clean: ## Delete the environment and all build products (not .ldos, which holds results)
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,76 @@
+"""The supported names without pytest.
+
+from pytest_ldos import api
+
+trace = api.read_trace("traces/session")
+model = api.build_execution(trace)
+measured = api.extract_metrics(model, nominal_period_ns=2_000_000)
+
+head = api.run_trials(api.ScenarioSpec(name="baseline", trials=10), output=Path(".ldos"))
+base = api.read_trials(Path("baselines/…/baseline.json"))
+result = api.decide(head, base, api.Policy())
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pytest_ldos.ctf.read import DecodedTrace, read_trace
+from pytest_ldos.execution.build import build_execution
+from pytest_ldos.execution.model import ExecutionModel
+from pytest_ldos.gate.decide import GateResult, decide
+from pytest_ldos.gate.policy import Policy
+from pytest_ldos.gate.verdict import Verdict
+from pytest_ldos.host.lock import measuring_lock
+from pytest_ldos.metrics.extract import TrialMetrics, extract_metrics
+from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, StackSpec
+from pytest_ldos.stack.goals import GOAL_SETS, Goal, Pose
+from pytest_ldos.trial.artifacts import new_run_folder, new_scenario_folder, read_trials
+from pytest_ldos.trial.conduct import Observer, conduct
+from pytest_ldos.trial.record import Trial, TrialSet
+from pytest_ldos.trial.rig import open_rig
+
+__all__ = [
+    "DecodedTrace",
+    "ExecutionModel",
+    "FaultSpec",
+    "GateResult",
+    "Goal",
+    "Observer",
+    "Policy",
+    "Pose",
+    "ScenarioSpec",
+    "StackSpec",
+    "Trial",
+    "TrialMetrics",
+    "TrialSet",
+    "Verdict",
+    "build_execution",
+    "decide",
+    "extract_metrics",
+    "read_trace",
+    "read_trials",
+    "run_trials",
+]
+
+
+def run_trials(
+    scenario: ScenarioSpec,
+    *,
+    output: Path,
+    goals: Sequence[Goal] = GOAL_SETS["reach"],
+    observer: Observer | None = None,
+) -> TrialSet:
+    """Starts a recorded stack, makes the trials of a scenario without loads, ends everything.
+
+    Args:
+        output: gets the run's folder, with the record, the logs and the trace.
+
+    Raises:
+        MachineBusy, Unavailable, RecordingFailed, BringUpFailed: see `open_rig`.
+    """
+    with measuring_lock():
+        folder = new_scenario_folder(new_run_folder(output), scenario.name)
+        with open_rig(scenario.stack, folder) as rig:
+            return conduct(rig, scenario, goals, observer=observer)

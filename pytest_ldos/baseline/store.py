@@ -1,0 +1,98 @@
+"""Baselines on disk: one store in the repository, one local to the machine.
+
+The repository's store is looked into first. What a run records by itself goes to the
+local one, from which `promote` copies it into the repository.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_ldos.baseline.key import PINNED_SUFFIX, SUFFIX, BaselineKey
+from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.trial.artifacts import write_atomically
+from pytest_ldos.trial.codec import encode_trials
+from pytest_ldos.trial.record import TrialSet
+
+
+@dataclass(frozen=True)
+class StoredBaseline:
+    """A baseline that exists.
+
+    Attributes:
+        is_local: in the machine's own store, not in the repository's.
+    """
+
+    key: BaselineKey
+    file: Path
+    is_local: bool
+    is_pinned: bool
+
+
+@dataclass(frozen=True)
+class BaselineStores:
+    """Both stores.
+
+    Attributes:
+        repository: ``baselines/`` in the project, under version control.
+        local: ``.ldos/baselines/``.
+    """
+
+    repository: Path
+    local: Path
+
+    def find(self, key: BaselineKey, *, pinned: bool = False) -> StoredBaseline | None:
+        """The baseline for a key, the repository's before the local one."""
+        for store, is_local in ((self.repository, False), (self.local, True)):
+            file = key.file(store, pinned=pinned)
+            if file.is_file():
+                return StoredBaseline(key, file, is_local, pinned)
+        return None
+
+    def other_host_classes(self, key: BaselineKey) -> list[str]:
+        """Host classes that have a baseline where `key`'s has none."""
+        pattern = f"{key.stack}/*/{key.scenario}{SUFFIX}"
+        return sorted({file.parent.name for store in (self.repository, self.local) for file in store.glob(pattern)})
+
+    def save(self, trials: TrialSet, *, to_repository: bool) -> Path:
+        """Records trials as the baseline of their key."""
+        file = BaselineKey.of(trials).file(self.repository if to_repository else self.local)
+        write_atomically(file, encode_trials(trials))
+        return file
+
+    def update(self, trials: TrialSet) -> Path:
+        """Records trials where their baseline is found now; a new one goes to the local store."""
+        found = self.find(BaselineKey.of(trials))
+        return self.save(trials, to_repository=found is not None and not found.is_local)
+
+    def all(self) -> Iterator[StoredBaseline]:
+        """Every baseline of both stores."""
+        for store, is_local in ((self.repository, False), (self.local, True)):
+            for file in sorted(store.glob(f"*/*/*{SUFFIX}")):
+                is_pinned = file.name.endswith(PINNED_SUFFIX)
+                scenario = file.name.removesuffix(PINNED_SUFFIX if is_pinned else SUFFIX)
+                key = BaselineKey(file.parent.parent.name, file.parent.name, scenario)
+                yield StoredBaseline(key, file, is_local, is_pinned)
+
+    def pin(self, baseline: StoredBaseline) -> Path:
+        """Keeps a baseline as the release that later versions are also held against."""
+        store = self.local if baseline.is_local else self.repository
+        target = baseline.key.file(store, pinned=True)
+        shutil.copyfile(baseline.file, target)
+        return target
+
+    def promote(self, baseline: StoredBaseline) -> Path:
+        """Copies a local baseline into the repository's store.
+
+        Raises:
+            ConfigurationError: it lies there already.
+        """
+        if not baseline.is_local:
+            raise ConfigurationError(f"{baseline.file} is in the repository's store already")
+        target = baseline.key.file(self.repository, pinned=baseline.is_pinned)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(baseline.file, target)
+        return target

@@ -1,0 +1,98 @@
+"""``ldos baseline list | show | pin | promote``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from pytest_ldos.baseline.store import StoredBaseline
+from pytest_ldos.cli.paths import stores_here, terminal
+from pytest_ldos.errors import ConfigurationError, RecordUnreadable
+from pytest_ldos.gate.decide import judge_alone
+from pytest_ldos.gate.policy import Policy
+from pytest_ldos.report.compose import compose, compose_header, compose_section
+from pytest_ldos.report.terminal import render
+from pytest_ldos.report.text import visible
+from pytest_ldos.trial.artifacts import read_trials
+
+baseline_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+Scenario = Annotated[str, typer.Argument(help="Scenario of the baseline, e.g. baseline or msg_load.")]
+HostClass = Annotated[str, typer.Option(help="Host class, where several have such a baseline.")]
+Pinned = Annotated[bool, typer.Option("--pinned", help="The pinned release instead of the rolling baseline.")]
+
+
+@baseline_app.command("list")
+def list_baselines() -> None:
+    """List all baselines: the repository's, and those local to this machine."""
+    stored = list(stores_here().all())
+    if not stored:
+        typer.echo("no baselines yet; the first run of a scenario records one: pytest -m baseline")
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for title in ("scenario", "where", "trials", "recorded", "commit", "stack", "host class"):
+        table.add_column(title, overflow="fold")
+    for baseline in stored:
+        table.add_row(*(visible(text) for text in _describe(baseline)))
+    width, color = terminal()
+    Console(width=width, no_color=not color, markup=False, highlight=False).print(table)
+
+
+def _describe(baseline: StoredBaseline) -> tuple[str, ...]:
+    where = "local" if baseline.is_local else "repository"
+    name = f"{baseline.key.scenario} (pinned)" if baseline.is_pinned else baseline.key.scenario
+    try:
+        trials = read_trials(baseline.file)
+    except RecordUnreadable:
+        return name, where, "unreadable", "", "", baseline.key.stack, baseline.key.host_class
+    count = str(len(trials.trials))
+    return name, where, count, trials.started_at, trials.commit, baseline.key.stack, baseline.key.host_class
+
+
+@baseline_app.command()
+def show(scenario: Scenario, host_class: HostClass = "", pinned: Pinned = False) -> None:
+    """Show the numbers of a baseline."""
+    baseline = _find(scenario, host_class, pinned=pinned)
+    trials = read_trials(baseline.file)
+    section = compose_section(trials, judge_alone(trials, Policy()), notes=(f"file: {baseline.file}",))
+    width, color = terminal()
+    document = compose([section], compose_header(trials))
+    typer.echo(render(document, width=width, color=color), nl=False, color=True)
+
+
+@baseline_app.command()
+def pin(scenario: Scenario, host_class: HostClass = "") -> None:
+    """Keep a baseline as the release that stays when the rolling one moves on."""
+    typer.echo(f"pinned: {stores_here().pin(_find(scenario, host_class, pinned=False))}")
+
+
+@baseline_app.command()
+def promote(scenario: Scenario, host_class: HostClass = "", pinned: Pinned = False) -> None:
+    """Copy a baseline from this machine's store into the repository's."""
+    typer.echo(f"promoted: {stores_here().promote(_find(scenario, host_class, pinned=pinned, local_only=True))}")
+
+
+def _find(scenario: str, host_class: str, *, pinned: bool, local_only: bool = False) -> StoredBaseline:
+    """The one baseline that is meant.
+
+    Raises:
+        ConfigurationError: there is none, or several host classes have one.
+    """
+    stored = [each for each in stores_here().all() if each.key.scenario == scenario and each.is_pinned == pinned]
+    found = [each for each in stored if host_class in {"", each.key.host_class} and (each.is_local or not local_only)]
+    if not found:
+        known = sorted({each.key.scenario for each in stores_here().all()})
+        raise ConfigurationError(
+            f"there is no {'local ' if local_only else ''}{'pinned ' if pinned else ''}baseline of '{scenario}'",
+            remedy=f"there are baselines of: {', '.join(known) or 'nothing yet'}",
+        )
+    classes = {each.key.host_class for each in found}
+    if len(classes) > 1:
+        raise ConfigurationError(
+            f"several host classes have a baseline of '{scenario}'",
+            remedy=f"say which with --host-class: {', '.join(sorted(classes))}",
+        )
+    return found[0]

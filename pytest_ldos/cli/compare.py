@@ -1,0 +1,51 @@
+"""``ldos compare BASE HEAD``: the gate on saved results."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pytest_ldos.baseline.key import BaselineKey
+from pytest_ldos.cli.paths import by_scenario, is_strict, load_run, sources_here, terminal
+from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.gate.decide import GateResult, decide
+from pytest_ldos.gate.policy import Policy
+from pytest_ldos.gate.verdict import Verdict, exit_code, worst
+from pytest_ldos.report.compose import compose, compose_header, compose_section
+from pytest_ldos.report.terminal import render
+from pytest_ldos.trial.record import TrialSet
+
+
+def compare(
+    base: Annotated[str, typer.Argument(help="Run folder, file of trials or baseline, or 'latest'.")],
+    head: Annotated[str, typer.Argument(help="Likewise: what is held against BASE.")],
+) -> None:
+    """Compare the scenarios that two saved results have in common.
+
+    Exit code: 0 passed, 10 regressed, 11 invalid, 12 undecided (in a strict run).
+    """
+    bases, heads = by_scenario(load_run(base)), by_scenario(load_run(head))
+    common = [name for name in heads if name in bases]
+    if not common:
+        raise ConfigurationError(
+            f"{base} and {head} have no scenario in common",
+            remedy=f"the first has {', '.join(bases)}, the second {', '.join(heads)}",
+        )
+    policy = Policy.configured(sources_here().toml.gate, scenarios=len(common))
+    results = {name: _decide(heads[name], bases[name], policy) for name in common}
+    sections = [compose_section(heads[name], results[name], base=bases[name]) for name in common]
+    width, color = terminal()
+    document = compose(sections, compose_header(heads[common[0]]))
+    typer.echo(render(document, width=width, color=color), nl=False, color=True)
+    raise typer.Exit(exit_code(worst(result.verdict for result in results.values()), strict=is_strict()))
+
+
+def _decide(head: TrialSet, base: TrialSet, policy: Policy) -> GateResult:
+    ours, theirs = BaselineKey.of(head), BaselineKey.of(base)
+    if ours.host_class != theirs.host_class or ours.stack != theirs.stack:
+        reason = (
+            f"host class {ours.host_class} ({ours.stack}) cannot be compared with {theirs.host_class} ({theirs.stack})"
+        )
+        return GateResult(head.scenario, Verdict.NOT_COMPARABLE, (reason,))
+    return decide(head, base, policy)

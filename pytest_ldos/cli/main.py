@@ -1,0 +1,53 @@
+"""The command ``ldos``: what can be done with results without running anything."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+from typing import Annotated, NoReturn
+
+import typer
+
+from pytest_ldos import exit_codes
+from pytest_ldos.cli.baseline import baseline_app
+from pytest_ldos.cli.compare import compare
+from pytest_ldos.cli.report import report
+from pytest_ldos.errors import LdosError
+from pytest_ldos.report.text import visible
+
+app = typer.Typer(
+    name="ldos",
+    help="Results of pytest-ldos: compare, report, and keep baselines.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.add_typer(baseline_app, name="baseline", help="The baselines of this project and this machine.")
+app.command()(compare)
+app.command()(report)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"pytest-ldos {version('pytest-ldos')}")
+        raise typer.Exit
+
+
+@app.callback()
+def ldos(
+    show_version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Results of pytest-ldos: compare, report, and keep baselines."""
+
+
+def run() -> NoReturn:
+    """Entry point: faults that have a name end with their message and an exit code."""
+    try:
+        app()
+    except LdosError as error:
+        sys.stderr.write(visible(f"ldos: {error}\n"))
+        raise SystemExit(exit_codes.USAGE) from None
+    raise SystemExit(0)

@@ -1,0 +1,75 @@
+"""What a user names on the command line, found on disk."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from pytest_ldos.baseline.store import BaselineStores
+from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.scenario.options import OPTIONS
+from pytest_ldos.scenario.settings import Sources, read_environment, read_toml
+from pytest_ldos.trial.artifacts import RUNS, TRIALS_FILE, read_trials
+from pytest_ldos.trial.record import TrialSet
+
+LATEST = "latest"
+_LOCAL_BASELINES = "baselines"
+
+
+def sources_here() -> Sources:
+    """The settings of the project in the working directory."""
+    return Sources({}, read_environment(os.environ), read_toml(Path("pyproject.toml")))
+
+
+def stores_here() -> BaselineStores:
+    """The baselines of the project in the working directory."""
+    sources = sources_here()
+    return BaselineStores(
+        repository=Path(sources.value("baselines")), local=Path(sources.value("output")) / _LOCAL_BASELINES
+    )
+
+
+def load_run(name: str) -> list[TrialSet]:
+    """The trial sets of a run folder, a scenario folder, a file of trials, or ``latest``.
+
+    Raises:
+        ConfigurationError: there are none.
+        RecordUnreadable: a file is damaged.
+    """
+    path = _latest() if name == LATEST else Path(name)
+    if path.is_file() or (path / TRIALS_FILE).is_file():
+        return [read_trials(path)]
+    found = sorted(path.glob(f"*/{TRIALS_FILE}"))
+    if not found:
+        raise ConfigurationError(
+            f"{path} holds no trials", remedy=f"name a run folder (.ldos/runs/…), a file of trials, or '{LATEST}'"
+        )
+    return [read_trials(file) for file in found]
+
+
+def _latest() -> Path:
+    output = Path(sources_here().value("output"))
+    runs = sorted((output / RUNS).glob("*"))
+    if not runs:
+        raise ConfigurationError(f"there are no runs in {output / RUNS}", remedy="make one: pytest -m baseline")
+    return runs[-1]
+
+
+def is_strict() -> bool:
+    """Whether an undecided comparison is an error: as configured, or by default on CI."""
+    asked = sources_here().value(OPTIONS["strict"].name)
+    return bool(os.environ.get("CI")) if asked is None else bool(asked)
+
+
+def terminal() -> tuple[int, bool]:
+    """Width, and whether colours can be shown."""
+    is_terminal = sys.stdout.isatty()
+    width = os.get_terminal_size().columns if is_terminal else int(os.environ.get("COLUMNS", "100"))
+    return width, is_terminal and "NO_COLOR" not in os.environ
+
+
+def by_scenario(runs: Sequence[TrialSet]) -> dict[str, TrialSet]:
+    """The last trial set of each scenario."""
+    return {trials.scenario: trials for trials in runs}

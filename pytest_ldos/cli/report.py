@@ -1,0 +1,37 @@
+"""``ldos report RUN``: what a run measured."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pytest_ldos.baseline.lookup import Found, find_baseline
+from pytest_ldos.cli.paths import load_run, sources_here, stores_here, terminal
+from pytest_ldos.gate.decide import decide, judge_alone
+from pytest_ldos.gate.policy import Policy
+from pytest_ldos.report.compose import compose, compose_header, compose_section
+from pytest_ldos.report.document import Section
+from pytest_ldos.report.terminal import render
+from pytest_ldos.trial.record import TrialSet
+
+
+def report(
+    run: Annotated[
+        str, typer.Argument(help="Run folder, scenario folder or file of trials; 'latest' by default.")
+    ] = "latest",
+) -> None:
+    """Show the tables of a saved run, beside the present baseline where there is one."""
+    sets = load_run(run)
+    policy = Policy.configured(sources_here().toml.gate, scenarios=len(sets))
+    width, color = terminal()
+    document = compose([_section(trials, policy) for trials in sets], compose_header(sets[0]))
+    typer.echo(render(document, width=width, color=color), nl=False, color=True)
+
+
+def _section(trials: TrialSet, policy: Policy) -> Section:
+    lookup = find_baseline(stores_here(), trials)
+    if isinstance(lookup, Found):
+        notes = (f"baseline: {lookup.file}",)
+        return compose_section(trials, decide(trials, lookup.trials, policy), base=lookup.trials, notes=notes)
+    return compose_section(trials, judge_alone(trials, policy))

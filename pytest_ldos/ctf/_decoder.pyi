@@ -1,0 +1,14 @@
+from collections.abc import Mapping
+from typing import Any
+
+class Unreadable(Exception): ...
+
+def decode(
+    files: list[tuple[str, list[str]]],
+    *,
+    events: set[str] | None,
+    fields: set[str],
+    fields_of: dict[str, set[str]],
+    window: tuple[int, int] | None,
+    threads: int,
+) -> Mapping[str, Any]: ...

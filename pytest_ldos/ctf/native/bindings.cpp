@@ -1,0 +1,200 @@
+// The decoder's face to Python: the only file that knows nanobind.
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/set.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "session.hpp"
+#include "unreadable.hpp"
+
+namespace nb = nanobind;
+
+namespace ldos::ctf {
+
+namespace {
+
+nb::dlpack::dtype dtype_of(ElementType type) {
+  switch (type) {
+    case ElementType::i8: return nb::dtype<std::int8_t>();
+    case ElementType::u8: return nb::dtype<std::uint8_t>();
+    case ElementType::i16: return nb::dtype<std::int16_t>();
+    case ElementType::u16: return nb::dtype<std::uint16_t>();
+    case ElementType::i32: return nb::dtype<std::int32_t>();
+    case ElementType::u32: return nb::dtype<std::uint32_t>();
+    case ElementType::i64: return nb::dtype<std::int64_t>();
+    case ElementType::u64: return nb::dtype<std::uint64_t>();
+    case ElementType::f32: return nb::dtype<float>();
+    case ElementType::f64: return nb::dtype<double>();
+  }
+  return nb::dtype<std::int64_t>();
+}
+
+// Hands memory to NumPy without a copy: the array keeps `owner` alive.
+template <typename Owner>
+nb::object to_array(void* data, std::vector<std::size_t> shape, nb::dlpack::dtype type, Owner* owner) {
+  nb::capsule keeper(owner, [](void* pointer) noexcept { delete static_cast<Owner*>(pointer); });
+  return nb::ndarray<nb::numpy>(data, shape.size(), shape.data(), keeper, nullptr, type).cast();
+}
+
+template <typename T>
+nb::object take_array(std::unique_ptr<T[]> values, std::vector<std::size_t> shape, nb::dlpack::dtype type) {
+  auto* owner = new std::unique_ptr<T[]>(std::move(values));
+  return to_array(owner->get(), std::move(shape), type, owner);
+}
+
+template <typename T>
+nb::object take_array(std::vector<T> values, std::size_t rows, nb::dlpack::dtype type) {
+  auto* owner = new std::vector<T>(std::move(values));
+  return to_array(owner->data(), {rows}, type, owner);
+}
+
+// Names in a trace come from other programs: bytes that are not UTF-8 are shown escaped.
+nb::object to_text(std::string_view text) {
+  PyObject* result = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace");
+  if (result == nullptr) throw nb::python_error();
+  return nb::steal(result);
+}
+
+nb::list to_list(const Dictionary& dictionary) {
+  nb::list entries;
+  for (const std::string_view entry : dictionary.entries()) entries.append(to_text(entry));
+  return entries;
+}
+
+nb::list to_list(const std::vector<EnumMapping>& labels) {
+  nb::list result;
+  for (const EnumMapping& mapping : labels) {
+    result.append(nb::make_tuple(to_text(mapping.label), mapping.first, mapping.last));
+  }
+  return result;
+}
+
+nb::dict to_dict(Column column) {
+  nb::dict result;
+  result["name"] = to_text(column.name);
+  result["labels"] = to_list(column.labels);
+  result["valid"] = nb::none();
+  if (!column.valid.empty()) {
+    result["valid"] = take_array(std::move(column.valid), column.rows, nb::dtype<bool>());
+  }
+  const auto type = dtype_of(column.type);
+  if (column.shape == ColumnShape::text) {
+    result["dictionary"] = to_list(column.dictionary);
+    result["values"] = take_array(std::move(column.fixed), {column.rows}, type);
+  } else if (column.shape == ColumnShape::scalar) {
+    result["values"] = take_array(std::move(column.fixed), {column.rows}, type);
+  } else if (column.width != 0) {
+    result["values"] = take_array(std::move(column.fixed), {column.rows, column.width}, type);
+  } else {
+    const std::size_t count = column.elements.size() / bytes_of(column.type);
+    result["values"] = take_array(std::move(column.elements), count, type);
+    result["offsets"] = take_array(std::move(column.offsets), column.rows + 1, nb::dtype<std::int64_t>());
+  }
+  return result;
+}
+
+nb::dict to_dict(Table table) {
+  nb::dict result;
+  const std::vector<std::size_t> shape = {table.rows};
+  result["name"] = to_text(table.name);
+  result["timestamp_ns"] = take_array(std::move(table.timestamp_ns), shape, nb::dtype<std::int64_t>());
+  result["cpu_id"] = take_array(std::move(table.cpu_id), shape, nb::dtype<std::int32_t>());
+  result["trace"] = take_array(std::move(table.trace), shape, nb::dtype<std::uint32_t>());
+  nb::list columns;
+  for (Column& column : table.columns) columns.append(to_dict(std::move(column)));
+  result["columns"] = columns;
+  return result;
+}
+
+nb::dict to_dict(const Trace& trace) {
+  nb::dict environment;
+  for (const auto& [name, value] : trace.declared.environment) {
+    if (const auto* text = std::get_if<std::string>(&value)) {
+      environment[to_text(name)] = to_text(*text);
+    } else {
+      environment[to_text(name)] = std::get<std::int64_t>(value);
+    }
+  }
+  nb::dict result;
+  result["metadata"] = trace.metadata_path;
+  result["environment"] = environment;
+  result["clock"] = to_text(trace.clock_name);
+  result["clock_offset_ns"] = trace.clock.offset_ns;
+  return result;
+}
+
+nb::dict to_dict(const StreamSummary& summary) {
+  nb::list gaps;
+  for (const Gap& gap : summary.report.gaps) {
+    gaps.append(nb::make_tuple(gap.from_ns, gap.to_ns, gap.events, gap.packets));
+  }
+  nb::dict result;
+  result["path"] = summary.path;
+  result["trace"] = summary.trace;
+  result["packets"] = summary.packets;
+  result["events"] = summary.report.events;
+  result["truncated_bytes"] = summary.report.truncated_bytes;
+  result["gaps"] = gaps;
+  return result;
+}
+
+nb::dict to_dict(Session session) {
+  nb::list traces;
+  for (const auto& trace : session.traces) traces.append(to_dict(*trace));
+  nb::list streams;
+  for (const StreamSummary& summary : session.summaries) streams.append(to_dict(summary));
+  nb::list tables;
+  for (Table& table : session.tables) tables.append(to_dict(std::move(table)));
+  nb::dict result;
+  result["traces"] = traces;
+  result["streams"] = streams;
+  result["tables"] = tables;
+  return result;
+}
+
+using Files = std::vector<std::pair<std::string, std::vector<std::string>>>;
+using TimeRange = std::pair<std::int64_t, std::int64_t>;
+
+nb::dict decode(const Files& files, std::optional<std::set<std::string>> events, std::set<std::string> fields,
+                std::map<std::string, std::set<std::string>> fields_of, std::optional<TimeRange> window,
+                unsigned threads) {
+  std::vector<TraceFiles> traces;
+  for (const auto& [metadata, streams] : files) traces.push_back({metadata, streams});
+  Selection selection;
+  selection.events = std::move(events);
+  selection.fields = std::move(fields);
+  selection.fields_of = std::move(fields_of);
+  if (window) selection.window = {window->first, window->second};
+  selection.threads = threads;
+  Session session;
+  {
+    const nb::gil_scoped_release released;
+    session = read_session(traces, selection);
+  }
+  return to_dict(std::move(session));
+}
+
+}  // namespace
+
+}  // namespace ldos::ctf
+
+NB_MODULE(_decoder, module) {
+  using ldos::ctf::Unreadable;
+  static nb::object unreadable = nb::exception<Unreadable>(module, "Unreadable");
+  nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
+    try {
+      std::rethrow_exception(pointer);
+    } catch (const Unreadable& error) {
+      const nb::object offset = error.offset ? nb::cast(*error.offset) : nb::none();
+      const nb::object arguments = nb::make_tuple(error.file, offset, std::string(error.what()));
+      PyErr_SetObject(unreadable.ptr(), arguments.ptr());
+    }
+  });
+  module.def("decode", &ldos::ctf::decode, nb::arg("files"), nb::kw_only(), nb::arg("events").none(),
+             nb::arg("fields"), nb::arg("fields_of"), nb::arg("window").none(), nb::arg("threads"));
+}

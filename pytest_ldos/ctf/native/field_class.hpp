@@ -1,0 +1,89 @@
+// The types of CTF 1.8 fields, as the metadata declares them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace ldos::ctf {
+
+enum class ByteOrder : std::uint8_t { little, big };
+
+struct FieldClass;
+using FieldPtr = std::shared_ptr<const FieldClass>;
+
+struct IntegerClass {
+  std::uint32_t size = 0;       // bits, 1 to 64
+  std::uint32_t alignment = 1;  // bits
+  bool is_signed = false;
+  ByteOrder order = ByteOrder::little;
+  bool is_text = false;         // an array of these is a string
+  std::string clock;            // clock whose value this is, or empty
+};
+
+struct FloatClass {
+  std::uint32_t size = 0;  // bits: 32 or 64
+  std::uint32_t alignment = 1;
+  ByteOrder order = ByteOrder::little;
+};
+
+struct EnumMapping {
+  std::string label;
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+
+  // Bounds of an unsigned enumeration are kept as the same 64 bits.
+  [[nodiscard]] bool holds(std::uint64_t value, bool is_signed) const {
+    if (is_signed) {
+      const auto number = static_cast<std::int64_t>(value);
+      return first <= number && number <= last;
+    }
+    return static_cast<std::uint64_t>(first) <= value && value <= static_cast<std::uint64_t>(last);
+  }
+};
+
+struct EnumClass {
+  IntegerClass container;
+  std::vector<EnumMapping> mappings;
+};
+
+struct StringClass {};
+
+struct ArrayClass {
+  FieldPtr element;
+  std::uint64_t length = 0;
+};
+
+struct SequenceClass {
+  FieldPtr element;
+  std::string length_name;  // raw name of the integer that holds the length
+};
+
+struct Member {
+  std::string raw_name;  // as in the metadata: what lengths and tags refer to
+  std::string name;      // one leading underscore taken off, as readers show it
+  FieldPtr type;
+};
+
+struct StructClass {
+  std::vector<Member> members;
+  std::uint32_t alignment = 1;
+};
+
+struct VariantClass {
+  std::string tag_name;
+  std::vector<Member> options;
+};
+
+struct FieldClass {
+  std::variant<IntegerClass, FloatClass, EnumClass, StringClass, ArrayClass, SequenceClass, StructClass,
+               VariantClass>
+      shape;
+};
+
+// Bits to which a field of this class is aligned.
+std::uint32_t alignment_of(const FieldClass& field);
+
+}  // namespace ldos::ctf

@@ -1,0 +1,281 @@
+#include "layout.hpp"
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace ldos::ctf {
+
+namespace {
+
+class Compiler {
+ public:
+  Layout finish() {
+    find_fixed_offsets();
+    return std::move(layout_);
+  }
+
+  void add_scope(const FieldPtr& record) {
+    if (!record) return;
+    compile(*record, "", "", layout_.ops, false);
+    outer_.insert(outer_.end(), known_.begin(), known_.end());
+    known_.clear();
+  }
+
+  void keep_payload_apart(std::size_t first_payload_leaf) {
+    std::unordered_set<std::string> taken;
+    for (std::size_t i = 0; i < layout_.leaves.size(); ++i) {
+      std::string& name = layout_.leaves[i].name;
+      if (i >= first_payload_leaf && taken.contains(name)) name = "payload_" + name;
+      taken.insert(name);
+    }
+  }
+
+  [[nodiscard]] std::size_t leaf_count() const { return layout_.leaves.size(); }
+
+ private:
+  // An integer that a later length or tag may refer to.
+  struct Known {
+    std::string name;
+    const EnumClass* enumeration = nullptr;
+    bool is_signed = false;
+    std::int32_t slot = kNone;
+  };
+
+  std::int32_t add_leaf(Leaf leaf, bool optional) {
+    leaf.optional = optional;
+    layout_.leaves.push_back(std::move(leaf));
+    return static_cast<std::int32_t>(layout_.leaves.size() - 1);
+  }
+
+  static void add_alignment(std::uint32_t bits, std::vector<Op>& ops) {
+    if (bits <= 1) return;
+    Op op;
+    op.kind = OpKind::align;
+    op.size = bits;
+    ops.push_back(op);
+  }
+
+  void compile(const FieldClass& field, const std::string& raw, const std::string& shown, std::vector<Op>& ops,
+               bool optional) {
+    std::visit([&](const auto& shape) { add(shape, raw, shown, ops, optional); }, field.shape);
+  }
+
+  void add(const IntegerClass& field, const std::string& raw, const std::string& shown, std::vector<Op>& ops,
+           bool optional) {
+    add_integer(field, nullptr, raw, shown, ops, optional);
+  }
+
+  void add(const EnumClass& field, const std::string& raw, const std::string& shown, std::vector<Op>& ops,
+           bool optional) {
+    add_integer(field.container, &field, raw, shown, ops, optional);
+  }
+
+  void add_integer(const IntegerClass& field, const EnumClass* enumeration, const std::string& raw,
+                   const std::string& shown, std::vector<Op>& ops, bool optional) {
+    add_alignment(field.alignment, ops);
+    Leaf leaf;
+    leaf.name = shown;
+    leaf.size = field.size;
+    leaf.is_signed = field.is_signed;
+    leaf.order = field.order;
+    leaf.clock = field.clock;
+    if (enumeration != nullptr) leaf.labels = enumeration->mappings;
+    Op op;
+    op.kind = OpKind::integer;
+    op.order = field.order;
+    op.is_signed = field.is_signed;
+    op.size = field.size;
+    op.leaf = add_leaf(std::move(leaf), optional);
+    op.slot = layout_.slots++;
+    ops.push_back(op);
+    known_.push_back({raw, enumeration, field.is_signed, op.slot});
+  }
+
+  void add(const FloatClass& field, const std::string&, const std::string& shown, std::vector<Op>& ops,
+           bool optional) {
+    add_alignment(field.alignment, ops);
+    Leaf leaf;
+    leaf.name = shown;
+    leaf.kind = LeafKind::floating;
+    leaf.size = field.size;
+    leaf.order = field.order;
+    Op op;
+    op.kind = OpKind::floating;
+    op.order = field.order;
+    op.size = field.size;
+    op.leaf = add_leaf(std::move(leaf), optional);
+    ops.push_back(op);
+  }
+
+  void add(const StringClass&, const std::string&, const std::string& shown, std::vector<Op>& ops, bool optional) {
+    add_alignment(8, ops);
+    Leaf leaf;
+    leaf.name = shown;
+    leaf.kind = LeafKind::text;
+    Op op;
+    op.kind = OpKind::text;
+    op.leaf = add_leaf(std::move(leaf), optional);
+    ops.push_back(op);
+  }
+
+  void add(const ArrayClass& field, const std::string&, const std::string& shown, std::vector<Op>& ops,
+           bool optional) {
+    add_elements(*field.element, kNone, field.length, shown, ops, optional);
+  }
+
+  void add(const SequenceClass& field, const std::string&, const std::string& shown, std::vector<Op>& ops,
+           bool optional) {
+    const Known* length = find_known(field.length_name);
+    if (length == nullptr) {
+      throw UnsupportedField("the length '" + field.length_name + "' of '" + shown + "' is not a field before it");
+    }
+    add_elements(*field.element, length->slot, 0, shown, ops, optional);
+  }
+
+  void add_elements(const FieldClass& element, std::int32_t length_slot, std::uint64_t count, const std::string& shown,
+                    std::vector<Op>& ops, bool optional) {
+    Op op;
+    Leaf leaf;
+    leaf.name = shown;
+    op.length_slot = length_slot;
+    op.count = count;
+    leaf.count = static_cast<std::uint32_t>(std::min<std::uint64_t>(count, std::numeric_limits<std::uint32_t>::max()));
+    const auto* integer = std::get_if<IntegerClass>(&element.shape);
+    if (const auto* enumeration = std::get_if<EnumClass>(&element.shape)) {
+      integer = &enumeration->container;
+      leaf.labels = enumeration->mappings;
+    }
+    if (integer != nullptr) {
+      describe_integers(*integer, op, leaf);
+    } else if (const auto* floating = std::get_if<FloatClass>(&element.shape)) {
+      op.kind = OpKind::list;
+      op.floating_elements = true;
+      op.order = floating->order;
+      op.size = floating->size;
+      op.alignment = floating->alignment;
+      leaf.kind = LeafKind::floating_list;
+    } else {
+      throw UnsupportedField("'" + shown + "' is an array of something else than numbers");
+    }
+    leaf.size = op.size;
+    leaf.order = op.order;
+    add_alignment(op.alignment, ops);
+    op.leaf = add_leaf(std::move(leaf), optional);
+    ops.push_back(op);
+  }
+
+  static void describe_integers(const IntegerClass& element, Op& op, Leaf& leaf) {
+    op.order = element.order;
+    op.is_signed = leaf.is_signed = element.is_signed;
+    op.size = element.size;
+    op.alignment = element.alignment;
+    const bool is_text = element.is_text && element.alignment % 8 == 0;
+    op.kind = is_text ? OpKind::text_array : OpKind::list;
+    leaf.kind = is_text ? LeafKind::text : LeafKind::integer_list;
+  }
+
+  void add(const StructClass& field, const std::string&, const std::string& shown, std::vector<Op>& ops,
+           bool optional) {
+    FieldClass whole{field};
+    add_alignment(alignment_of(whole), ops);
+    const std::size_t outside = known_.size();
+    for (const Member& member : field.members) {
+      compile(*member.type, member.raw_name, shown.empty() ? member.name : shown + "." + member.name, ops, optional);
+    }
+    if (!shown.empty()) known_.resize(outside);
+  }
+
+  void add(const VariantClass& field, const std::string&, const std::string& shown, std::vector<Op>& ops, bool) {
+    const Known* tag = find_known(field.tag_name);
+    if (tag == nullptr || tag->enumeration == nullptr) {
+      throw UnsupportedField("the tag '" + field.tag_name + "' of '" + shown + "' is not an enumeration before it");
+    }
+    Choice choice;
+    choice.slot = tag->slot;
+    choice.tag_is_signed = tag->is_signed;
+    const EnumClass* enumeration = tag->enumeration;
+    const std::size_t outside = known_.size();
+    for (const Member& member : field.options) {
+      Choice::Option option;
+      for (const EnumMapping& mapping : enumeration->mappings) {
+        if (mapping.label == member.raw_name || mapping.label == member.name) option.values.push_back(mapping);
+      }
+      compile(*member.type, member.raw_name, shown.empty() ? member.name : shown + "." + member.name, option.ops,
+              true);
+      known_.resize(outside);
+      choice.options.push_back(std::move(option));
+    }
+    Op op;
+    op.kind = OpKind::choose;
+    op.choice = static_cast<std::uint32_t>(layout_.choices.size());
+    layout_.choices.push_back(std::move(choice));
+    ops.push_back(op);
+  }
+
+  // A reference is the name of a field before it, in the innermost scope that has it;
+  // of a dotted path (`stream.event.context.len`) the last part decides.
+  [[nodiscard]] const Known* find_known(const std::string& reference) const {
+    const std::string name = reference.substr(reference.rfind('.') + 1);
+    for (const auto* scope : {&known_, &outer_}) {
+      for (auto known = scope->rbegin(); known != scope->rend(); ++known) {
+        if (known->name == name) return &*known;
+      }
+    }
+    return nullptr;
+  }
+
+  void find_fixed_offsets() {
+    std::uint64_t bit = 0;
+    for (const Op& op : layout_.ops) {
+      switch (op.kind) {
+        case OpKind::align:
+          if (op.size > 8) return;
+          bit = (bit + op.size - 1) / op.size * op.size;
+          break;
+        case OpKind::integer:
+        case OpKind::floating:
+          layout_.leaves[static_cast<std::size_t>(op.leaf)].fixed_bit = bit;
+          bit += op.size;
+          break;
+        case OpKind::text_array:
+        case OpKind::list: {
+          const bool packed = op.alignment <= 1 || op.size % op.alignment == 0;
+          if (op.length_slot != kNone || !packed || op.count > kLargestFixedCount) return;
+          layout_.leaves[static_cast<std::size_t>(op.leaf)].fixed_bit = bit;
+          bit += op.count * op.size;
+          break;
+        }
+        case OpKind::text:
+        case OpKind::choose:
+          return;
+      }
+    }
+    layout_.fixed_bits = bit;
+  }
+
+  static constexpr std::uint64_t kLargestFixedCount = 1 << 20;
+
+  Layout layout_;
+  std::vector<Known> known_;
+  std::vector<Known> outer_;
+};
+
+}  // namespace
+
+Layout compile_layout(const FieldPtr& stream_context, const FieldPtr& event_context, const FieldPtr& payload) {
+  Compiler compiler;
+  compiler.add_scope(stream_context);
+  compiler.add_scope(event_context);
+  const std::size_t first_payload_leaf = compiler.leaf_count();
+  compiler.add_scope(payload);
+  compiler.keep_payload_apart(first_payload_leaf);
+  return compiler.finish();
+}
+
+Layout compile_layout(const FieldPtr& record) {
+  Compiler compiler;
+  compiler.add_scope(record);
+  return compiler.finish();
+}
+
+}  // namespace ldos::ctf

@@ -1,0 +1,79 @@
+// The fields of one event class, compiled to a flat list of operations.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "field_class.hpp"
+
+namespace ldos::ctf {
+
+inline constexpr std::int32_t kNone = -1;
+
+enum class LeafKind : std::uint8_t { integer, floating, text, integer_list, floating_list };
+
+// One column that an event class contributes.
+struct Leaf {
+  std::string name;
+  LeafKind kind = LeafKind::integer;
+  std::uint32_t size = 0;  // bits of an element
+  bool is_signed = false;
+  bool optional = false;                                // lies in a variant
+  std::optional<std::uint64_t> fixed_bit;               // bit offset from the event's first context bit
+  std::uint32_t count = 0;                              // elements of a fixed list, bytes of a fixed text
+  ByteOrder order = ByteOrder::little;
+  std::string clock;                                    // clock whose value this is, or empty
+  std::vector<EnumMapping> labels;                      // for enumerations
+};
+
+enum class OpKind : std::uint8_t { align, integer, floating, text, text_array, list, choose };
+
+struct Op {
+  OpKind kind = OpKind::align;
+  ByteOrder order = ByteOrder::little;
+  bool is_signed = false;
+  std::uint32_t size = 0;        // bits of an integer, a float or an element; bits of alignment
+  std::uint32_t alignment = 1;   // of an element
+  std::int32_t leaf = kNone;     // column the value goes to
+  std::int32_t slot = kNone;     // where an integer is kept for later lengths and tags
+  std::int32_t length_slot = kNone;  // text_array, list: which slot holds the length (or `count`)
+  std::uint64_t count = 0;
+  std::uint32_t choice = 0;      // choose: index into `Layout::choices`
+  bool floating_elements = false;
+};
+
+struct Choice {
+  struct Option {
+    std::vector<EnumMapping> values;  // of the tag, for which this option is taken
+    std::vector<Op> ops;
+  };
+  std::int32_t slot = kNone;
+  bool tag_is_signed = false;
+  std::vector<Option> options;
+};
+
+struct Layout {
+  std::vector<Op> ops;
+  std::vector<Choice> choices;
+  std::vector<Leaf> leaves;
+  std::int32_t slots = 0;
+  // Set where every instance has this many bits, starting at a byte boundary.
+  std::optional<std::uint64_t> fixed_bits;
+};
+
+struct UnsupportedField : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Names of payload leaves that collide with a context field get `payload_` in front.
+// Throws UnsupportedField for a shape that has no column.
+Layout compile_layout(const FieldPtr& stream_context, const FieldPtr& event_context, const FieldPtr& payload);
+
+// The same for one struct alone (packet header, packet context, event header).
+Layout compile_layout(const FieldPtr& record);
+
+}  // namespace ldos::ctf

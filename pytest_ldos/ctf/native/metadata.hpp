@@ -1,0 +1,60 @@
+// What a CTF 1.8 metadata file declares: clocks, streams and their events.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "field_class.hpp"
+
+namespace ldos::ctf {
+
+struct ClockClass {
+  std::string name;
+  std::string uuid;
+  std::uint64_t frequency = 1'000'000'000;
+  std::int64_t offset_seconds = 0;
+  std::int64_t offset_cycles = 0;
+};
+
+struct EventClass {
+  std::string name;
+  std::uint64_t id = 0;
+  FieldPtr context;  // may be null
+  FieldPtr payload;  // may be null
+};
+
+struct StreamClass {
+  std::uint64_t id = 0;
+  FieldPtr packet_context;  // may be null
+  FieldPtr event_header;    // may be null
+  FieldPtr event_context;   // may be null
+  std::map<std::uint64_t, EventClass> events;
+};
+
+using Uuid = std::array<std::uint8_t, 16>;
+using EnvironmentValue = std::variant<std::string, std::int64_t>;
+
+struct TraceClass {
+  ByteOrder order = ByteOrder::little;
+  std::optional<Uuid> uuid;
+  FieldPtr packet_header;  // may be null
+  std::map<std::string, EnvironmentValue> environment;
+  std::map<std::string, ClockClass> clocks;
+  std::map<std::uint64_t, StreamClass> streams;
+};
+
+// The TSDL text of a metadata file: plain, or taken out of its packets.
+// Throws Unreadable (naming `file`) for CTF 2, foreign or cut packets.
+std::string metadata_text(std::span<const std::uint8_t> bytes, const std::string& file);
+
+// Throws MetadataError with line and column.
+TraceClass parse_metadata(std::string_view text);
+
+}  // namespace ldos::ctf

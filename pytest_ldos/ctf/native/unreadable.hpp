@@ -1,0 +1,19 @@
+// What the decoder throws when bytes cannot be a trace it knows.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+namespace ldos::ctf {
+
+struct Unreadable : std::runtime_error {
+  Unreadable(std::string file_, std::optional<std::uint64_t> offset_, const std::string& reason_)
+      : std::runtime_error(reason_), file(std::move(file_)), offset(offset_) {}
+
+  std::string file;
+  std::optional<std::uint64_t> offset;
+};
+
+}  // namespace ldos::ctf

@@ -1,0 +1,158 @@
+// Runs a Layout over bytes: one interpreter for skipping and for reading.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "bits.hpp"
+#include "layout.hpp"
+
+namespace ldos::ctf {
+
+// A position in a packet. `base` is the packet's first byte; nothing at or behind bit
+// `end` is ever read.
+struct Cursor {
+  const std::uint8_t* base = nullptr;
+  std::uint64_t bit = 0;
+  std::uint64_t end = 0;
+
+  [[nodiscard]] std::uint64_t left() const { return end - bit; }
+};
+
+// The field goes beyond the packet's content.
+struct Overrun {};
+
+// The tag of a variant has a value for which no option is declared.
+struct UnknownTag {
+  std::uint64_t value;
+};
+
+// A sink receives what a layout describes. Text and numbers are those of leaf `leaf`.
+struct Skip {
+  void integer(std::int32_t, std::uint64_t) {}
+  void floating(std::int32_t, double) {}
+  void text(std::int32_t, std::string_view) {}
+  void list_begin(std::int32_t, std::uint64_t) {}
+  void integer_element(std::int32_t, std::uint64_t) {}
+  void floating_element(std::int32_t, double) {}
+  static constexpr bool kReadsElements = false;
+};
+
+template <typename Sink>
+class Walk {
+ public:
+  Walk(const Layout& layout, Cursor& cursor, std::vector<std::uint64_t>& slots, Sink& sink)
+      : layout_(layout), cursor_(cursor), slots_(slots), sink_(sink) {
+    if (slots_.size() < static_cast<std::size_t>(layout.slots)) slots_.resize(static_cast<std::size_t>(layout.slots));
+  }
+
+  void run() { run(layout_.ops); }
+
+ private:
+  void run(const std::vector<Op>& ops) {
+    for (const Op& op : ops) step(op);
+  }
+
+  void step(const Op& op) {
+    switch (op.kind) {
+      case OpKind::align: return align(op.size);
+      case OpKind::integer: return integer(op);
+      case OpKind::floating: return sink_.floating(op.leaf, load_floating(op));
+      case OpKind::text: return text(op);
+      case OpKind::text_array: return text_array(op);
+      case OpKind::list: return list(op);
+      case OpKind::choose: return choose(layout_.choices[op.choice]);
+    }
+  }
+
+  // Alignment is relative to the packet, which begins at a page of the trace file.
+  void align(std::uint64_t bits) {
+    const std::uint64_t aligned = (cursor_.bit + bits - 1) & ~(bits - 1);
+    if (aligned > cursor_.end) throw Overrun{};
+    cursor_.bit = aligned;
+  }
+
+  std::uint64_t load(const Op& op) {
+    if (cursor_.left() < op.size) throw Overrun{};
+    std::uint64_t value = load_bits(cursor_.base, cursor_.bit, op.size, op.order);
+    cursor_.bit += op.size;
+    if (op.is_signed) value = sign_extend(value, op.size);
+    return value;
+  }
+
+  double load_floating(const Op& op) {
+    const std::uint64_t bits = load(op);
+    if (op.size == 32) return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
+    return std::bit_cast<double>(bits);
+  }
+
+  void integer(const Op& op) {
+    const std::uint64_t value = load(op);
+    slots_[static_cast<std::size_t>(op.slot)] = value;
+    sink_.integer(op.leaf, value);
+  }
+
+  void text(const Op& op) {
+    const auto* at = reinterpret_cast<const char*>(cursor_.base + cursor_.bit / 8);
+    const void* stop = std::memchr(at, '\0', cursor_.left() / 8);
+    if (stop == nullptr) throw Overrun{};
+    const auto length = static_cast<std::size_t>(static_cast<const char*>(stop) - at);
+    sink_.text(op.leaf, {at, length});
+    cursor_.bit += (length + 1) * 8;
+  }
+
+  [[nodiscard]] std::uint64_t count_of(const Op& op) const {
+    return op.length_slot == kNone ? op.count : slots_[static_cast<std::size_t>(op.length_slot)];
+  }
+
+  void text_array(const Op& op) {
+    const std::uint64_t count = count_of(op);
+    if (count > cursor_.left() / 8) throw Overrun{};
+    const auto* at = reinterpret_cast<const char*>(cursor_.base + cursor_.bit / 8);
+    sink_.text(op.leaf, {at, ::strnlen(at, count)});
+    cursor_.bit += count * 8;
+  }
+
+  void list(const Op& op) {
+    const std::uint64_t count = count_of(op);
+    if (count > cursor_.left() / op.size) throw Overrun{};
+    sink_.list_begin(op.leaf, count);
+    const bool packed = op.alignment <= 1 || op.size % op.alignment == 0;
+    if (packed && !Sink::kReadsElements) {
+      cursor_.bit += count * op.size;
+      return;
+    }
+    for (std::uint64_t i = 0; i < count; ++i) {
+      align(op.alignment);
+      if (op.floating_elements) {
+        sink_.floating_element(op.leaf, load_floating(op));
+      } else {
+        sink_.integer_element(op.leaf, load(op));
+      }
+    }
+  }
+
+  void choose(const Choice& choice) {
+    const std::uint64_t tag = slots_[static_cast<std::size_t>(choice.slot)];
+    for (const Choice::Option& option : choice.options) {
+      for (const EnumMapping& mapping : option.values) {
+        if (mapping.holds(tag, choice.tag_is_signed)) return run(option.ops);
+      }
+    }
+    throw UnknownTag{tag};
+  }
+
+  const Layout& layout_;
+  Cursor& cursor_;
+  std::vector<std::uint64_t>& slots_;
+  Sink& sink_;
+};
+
+template <typename Sink>
+void walk(const Layout& layout, Cursor& cursor, std::vector<std::uint64_t>& slots, Sink& sink) {
+  Walk<Sink>(layout, cursor, slots, sink).run();
+}
+
+}  // namespace ldos::ctf

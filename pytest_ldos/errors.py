@@ -1,0 +1,75 @@
+"""The error tree: what can go wrong, each with what to do about it.
+
+A fault is an exception; a verdict (see ``gate.verdict``) is a value. Every error
+carries a `remedy`, which the command line and the plugin print below the message.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class LdosError(Exception):
+    """Base of everything pytest-ldos raises on purpose.
+
+    Attributes:
+        remedy: one sentence that says what to do, or ``""`` when there is nothing to do.
+    """
+
+    def __init__(self, message: str, *, remedy: str = "") -> None:
+        super().__init__(message)
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        message = super().__str__()
+        return f"{message}\n  → {self.remedy}" if self.remedy else message
+
+
+class ConfigurationError(LdosError):
+    """An option, environment variable, marker or configuration key is wrong."""
+
+
+class Unavailable(LdosError):
+    """Something this run needs is not installed or not permitted here."""
+
+
+class BringUpFailed(LdosError):
+    """The stack did not become ready; the verdict of its scenario is ``infra``."""
+
+
+class StackDied(LdosError):
+    """A process of the running stack ended while it was needed."""
+
+
+class LoadFailed(LdosError):
+    """A load could not be applied."""
+
+
+class RecordingFailed(LdosError):
+    """The tracer refused a command or its session daemon ended."""
+
+
+class MachineBusy(LdosError):
+    """Another measuring session holds this machine."""
+
+
+class TraceUnreadable(LdosError):
+    """A trace cannot be decoded.
+
+    Attributes:
+        path: the file that could not be read.
+        offset: byte offset in `path`, or ``None`` where it has no meaning (metadata
+            errors carry line and column in `reason` instead).
+        reason: what was found there.
+    """
+
+    def __init__(self, path: Path, offset: int | None, reason: str, *, remedy: str = "") -> None:
+        place = f"{path}" if offset is None else f"{path}, byte {offset}"
+        super().__init__(f"{place}: {reason}", remedy=remedy)
+        self.path = path
+        self.offset = offset
+        self.reason = reason
+
+
+class RecordUnreadable(LdosError):
+    """A stored run, baseline or calibration file is corrupt or of an unknown schema."""

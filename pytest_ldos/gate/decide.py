@@ -1,0 +1,165 @@
+"""The decision: measurement first, failures before latency, then the metrics together."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from pytest_ldos.gate.comparison import Comparison, contrast, judge
+from pytest_ldos.gate.policy import Policy
+from pytest_ldos.gate.verdict import Verdict, worst
+from pytest_ldos.metrics.catalogue import METRICS
+from pytest_ldos.series import Series
+from pytest_ldos.stats.holm import step_down
+from pytest_ldos.stats.success import failure_rise_p, shortfall_p
+from pytest_ldos.trial.record import TrialSet
+from pytest_ldos.trial.series_of import all_series, invalid_trials, missing_reasons
+
+_EXPECTATION_ALPHA = 0.05
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """The verdict on one scenario.
+
+    Attributes:
+        reasons: sentences that say why, the weightiest first.
+        comparisons: of each metric that both versions have; empty without a baseline.
+    """
+
+    scenario: str
+    verdict: Verdict
+    reasons: tuple[str, ...]
+    comparisons: tuple[Comparison, ...] = ()
+
+    def comparison(self, metric: str) -> Comparison | None:
+        """The comparison of one metric, or ``None``."""
+        return next((each for each in self.comparisons if each.metric == metric), None)
+
+
+def decide(head: TrialSet, base: TrialSet, policy: Policy) -> GateResult:
+    """Compares a run with its baseline."""
+    own = judge_alone(head, policy)
+    if own.verdict is Verdict.INVALID:
+        return own
+    failures = _compare_success(head, base, policy)
+    comparisons = _compare_metrics(head, base, policy)
+    reasons = [
+        *own.reasons,
+        *failures,
+        *(_describe(each) for each in comparisons if each.verdict is not Verdict.PASSED),
+    ]
+    reasons += _absent_metrics(head, base)
+    verdicts = [own.verdict, *(each.verdict for each in comparisons)]
+    if failures:
+        verdicts.append(Verdict.REGRESSED)
+    if not comparisons:
+        verdicts.append(Verdict.INCONCLUSIVE)
+        reasons.append("no metric has values on both sides")
+    return GateResult(head.scenario, worst(verdicts), tuple(reasons), tuple(comparisons))
+
+
+def judge_alone(head: TrialSet, policy: Policy) -> GateResult:
+    """What can be said of a run without a baseline: its measurement, and its success rate."""
+    invalid = _measurement_faults(head, policy)
+    if invalid:
+        return GateResult(head.scenario, Verdict.INVALID, tuple(invalid))
+    missed = _missed_expectation(head)
+    if missed:
+        return GateResult(head.scenario, Verdict.REGRESSED, (missed, *_failure_messages(head)))
+    if head.incomplete:
+        return GateResult(head.scenario, Verdict.INVALID, (f"the trials could not be finished: {head.incomplete}",))
+    return GateResult(head.scenario, Verdict.PASSED, ())
+
+
+def _measurement_faults(head: TrialSet, policy: Policy) -> list[str]:
+    if not head.trials:
+        return [f"no trial was made: {head.incomplete or 'none was asked for'}"]
+    faults = [f"the load was not what was asked for: {load['shortfall']}" for load in head.loads if load["shortfall"]]
+    allowed = policy.largest_invalid_share * len(head.trials)
+    for metric in METRICS.values():
+        invalid = invalid_trials(head, metric)
+        if len(invalid) > allowed:
+            reason = next(iter(invalid.values()))
+            faults.append(f"{metric.name} of {len(invalid)} of {len(head.trials)} trials cannot be trusted: {reason}")
+    return faults
+
+
+def _missed_expectation(head: TrialSet) -> str:
+    """Why the declared success rate was missed; empty where it may hold."""
+    rate = head.spec.success_rate
+    if shortfall_p(successes=head.successes, trials=len(head.trials), expected_rate=rate) >= _EXPECTATION_ALPHA:
+        return ""
+    return f"{head.successes} of {len(head.trials)} trials succeeded, {100 * rate:.0f} % are expected"
+
+
+def _failure_messages(head: TrialSet) -> list[str]:
+    """One sentence for each way in which trials failed."""
+    by_message: dict[str, list[int]] = {}
+    for trial in head.trials:
+        if not trial.succeeded:
+            code = "" if trial.error_code is None else f" (MoveIt code {trial.error_code})"
+            by_message.setdefault(f"{trial.outcome}{code}: {trial.message}", []).append(trial.index)
+    return [f"trial {', '.join(map(str, indices))} {message}" for message, indices in by_message.items()]
+
+
+def _compare_success(head: TrialSet, base: TrialSet, policy: Policy) -> list[str]:
+    p_value = failure_rise_p(
+        head_failures=len(head.trials) - head.successes,
+        head_trials=len(head.trials),
+        base_failures=len(base.trials) - base.successes,
+        base_trials=len(base.trials),
+    )
+    if p_value > policy.family_alpha:
+        return []
+    before = f"{len(base.trials) - base.successes} of {len(base.trials)}"
+    after = f"{len(head.trials) - head.successes} of {len(head.trials)}"
+    return [f"failures rose from {before} to {after} (p = {p_value:.2g}, Boschloo's exact test)"]
+
+
+def _compare_metrics(head: TrialSet, base: TrialSet, policy: Policy) -> list[Comparison]:
+    series = _paired_series(head, base)
+    contrasts = {name: contrast(METRICS[name], *pair) for name, pair in series.items()}
+    steps = step_down({name: each.p_value for name, each in contrasts.items()}, alpha=policy.family_alpha)
+    return [
+        judge(
+            METRICS[name],
+            series[name],
+            contrasts[name],
+            tail=steps[name].level,
+            rejected=steps[name].rejected,
+            policy=policy,
+        )
+        for name in METRICS
+        if name in series
+    ]
+
+
+def _paired_series(head: TrialSet, base: TrialSet) -> dict[str, tuple[Series, Series]]:
+    """Metrics that have a value on both sides, for a goal that both have."""
+    heads, bases = all_series(head), all_series(base)
+    return {name: (heads[name], bases[name]) for name in METRICS if set(heads[name].strata) & set(bases[name].strata)}
+
+
+def _absent_metrics(head: TrialSet, base: TrialSet) -> list[str]:
+    """Metrics that the baseline has and the run lost, with the reason: never silent."""
+    heads, bases = all_series(head), all_series(base)
+    lost = []
+    for name, metric in METRICS.items():
+        if len(bases[name]) and not len(heads[name]):
+            reason = next(iter(missing_reasons(head, metric).values()), "no trial measured it")
+            lost.append(f"{name} has a baseline but no value in this run: {reason}")
+    return lost
+
+
+def _describe(comparison: Comparison) -> str:
+    effect = f"{100 * (comparison.ratio - 1):+.1f} %"
+    if comparison.verdict is Verdict.INCONCLUSIVE and math.isinf(comparison.detectable):
+        counts = f"{comparison.head_count} against {comparison.base_count}"
+        return f"{comparison.metric} is undecided: {counts} trials are too few to see any change"
+    if comparison.verdict is Verdict.INCONCLUSIVE:
+        return (
+            f"{comparison.metric} is undecided: only changes of {100 * comparison.detectable:.0f} % or more "
+            f"could have been seen (measured {effect})"
+        )
+    return f"{comparison.metric} ({comparison.title}) {comparison.verdict}: {effect}"

@@ -1,0 +1,47 @@
+"""Whether something this project can use is here, and what to do when it is not."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pytest_ldos.errors import Unavailable
+
+
+@dataclass(frozen=True)
+class Availability:
+    """An answer with its reason.
+
+    Attributes:
+        reason: why not; empty where `ok`.
+        remedy: what to do about it.
+    """
+
+    ok: bool
+    reason: str = ""
+    remedy: str = ""
+
+    def demand(self) -> None:
+        """Raises `Unavailable` with reason and remedy unless `ok`."""
+        if not self.ok:
+            raise Unavailable(self.reason, remedy=self.remedy)
+
+
+def find_programs(names: Sequence[str], *, package: str) -> Availability:
+    """Whether all programs are on the path; `package` is what Debian and Ubuntu call them."""
+    missing = [name for name in names if shutil.which(name) is None]
+    if not missing:
+        return Availability(True)
+    return Availability(False, f"{', '.join(missing)} not found", f"sudo apt-get install {package}")
+
+
+def find_modules(names: Sequence[str], *, extra: str) -> Availability:
+    """Whether all Python modules can be imported (none is)."""
+    missing = [name for name in names if importlib.util.find_spec(name) is None]
+    if not missing:
+        return Availability(True)
+    return Availability(
+        False, f"Python package {', '.join(missing)} not installed", f"pip install 'pytest-ldos[{extra}]'"
+    )

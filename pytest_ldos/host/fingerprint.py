@@ -1,0 +1,100 @@
+"""What machine this is, as far as it decides whether two measurements can be compared."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+_CPU_INFO: Final = Path("/proc/cpuinfo")
+_SYSFS_CPU: Final = Path("/sys/devices/system/cpu")
+UNKNOWN: Final = "unknown"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fingerprint:
+    """A machine and what was installed on it.
+
+    The first six fields and the middleware make the host class; the others are recorded
+    and shown, and never keep two runs from being compared: a regression that came with an
+    upgrade must be seen.
+
+    Attributes:
+        smt: ``on``, ``off`` or ``unknown``.
+        governor: of the first CPU; ``none`` without frequency scaling.
+        turbo: ``on``, ``off`` or ``unknown``.
+        versions: of packages that matter, by name.
+    """
+
+    cpu_model: str
+    cores: int
+    smt: str
+    governor: str
+    turbo: str
+    rmw: str
+    kernel: str
+    hostname: str
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def host_class(self) -> str:
+        """Name of the folder that holds this class's baselines."""
+        parts = (
+            self.cpu_model,
+            f"{self.cores}-cores",
+            f"smt-{self.smt}",
+            f"governor-{self.governor}",
+            f"turbo-{self.turbo}",
+            self.rmw,
+        )
+        return "_".join(re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-") for part in parts)
+
+
+def take_fingerprint(*, rmw: str, versions: Mapping[str, str]) -> Fingerprint:
+    """This machine's, now."""
+    return Fingerprint(
+        cpu_model=_cpu_model(),
+        cores=os.cpu_count() or 1,
+        smt=_flag(_SYSFS_CPU / "smt/active"),
+        governor=_read(_SYSFS_CPU / "cpu0/cpufreq/scaling_governor") or "none",
+        turbo=_turbo(),
+        rmw=rmw,
+        kernel=platform.release(),
+        hostname=platform.node(),
+        versions=versions,
+    )
+
+
+def describe_differences(head: Fingerprint, base: Fingerprint) -> list[str]:
+    """What was another version: ``mujoco 3.2.0 → 3.3.1``."""
+    names = sorted({*head.versions, *base.versions})
+    pairs = [(name, base.versions.get(name, "absent"), head.versions.get(name, "absent")) for name in names]
+    pairs.append(("kernel", base.kernel, head.kernel))
+    return [f"{name} {before} → {after}" for name, before, after in pairs if before != after]
+
+
+def _cpu_model() -> str:
+    match = re.search(r"^(?:model name|Model|Hardware)\s*:\s*(.+)$", _read(_CPU_INFO), re.MULTILINE)
+    return match.group(1).strip() if match else platform.machine()
+
+
+def _turbo() -> str:
+    no_turbo = _flag(_SYSFS_CPU / "intel_pstate/no_turbo")
+    if no_turbo != UNKNOWN:
+        return "off" if no_turbo == "on" else "on"
+    return _flag(_SYSFS_CPU / "cpufreq/boost")
+
+
+def _flag(path: Path) -> str:
+    return {"1": "on", "0": "off"}.get(_read(path), UNKNOWN)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", errors="replace").strip()
+    except OSError:
+        return ""

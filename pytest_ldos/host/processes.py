@@ -1,0 +1,167 @@
+"""Child processes that never outlive us: one process group, a ladder of signals, no survivors.
+
+All children of a group share the caller's session, hence its scheduler group
+(`sched_autogroup`): a stressor started this way competes with the stack as processes of
+one terminal do. They die with their parent (``setpriv --pdeathsig``), also when that is
+killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Final
+
+import psutil
+
+_DIE_WITH_PARENT: Final = ("setpriv", "--pdeathsig", "KILL", "--")
+_LADDER: Final = ((signal.SIGINT, 2.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 2.0))
+_POLL_S: Final = 0.005
+_LAST_LINES: Final = 15
+
+
+@dataclass
+class Child:
+    """A running child process.
+
+    Attributes:
+        name: what messages call it.
+        log: file that its standard error goes to (and its output, unless that is piped).
+    """
+
+    name: str
+    process: subprocess.Popen[str]
+    log: Path
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """Its exit code, or ``None`` while it runs."""
+        return self.process.poll()
+
+    def last_lines(self) -> str:
+        """The end of its log, for messages."""
+        with contextlib.suppress(OSError):
+            return "\n".join(self.log.read_text("utf-8", errors="replace").splitlines()[-_LAST_LINES:])
+        return ""
+
+    def describe_end(self) -> str:
+        """``simulator ended with exit code 1``, or the signal that killed it."""
+        code = self.exit_code
+        if code is None:
+            return f"{self.name} is running"
+        if code < 0:
+            return f"{self.name} was killed by {signal.Signals(-code).name}"
+        return f"{self.name} ended with exit code {code}"
+
+
+class ProcessGroup:
+    """Children that are started and ended together.
+
+    Args:
+        prefix: command in front of each child's own (it must end in ``exec``).
+        environment: added to ours.
+        log_directory: gets one ``NAME.log`` a child.
+    """
+
+    def __init__(
+        self, *, log_directory: Path, prefix: Sequence[str] = (), environment: Mapping[str, str] | None = None
+    ) -> None:
+        self._prefix = (*_DIE_WITH_PARENT, *prefix)
+        self._environment = {**os.environ, **(environment or {})}
+        self._log_directory = log_directory
+        self.children: list[Child] = []
+
+    def start(self, name: str, command: Sequence[str], *, talk: bool = False) -> Child:
+        """Starts a child; with `talk`, its standard input and output are pipes (lines)."""
+        log = self._log_directory / f"{name}.log"
+        leader = self.children[0].pid if self._is_led() else 0
+        with log.open("ab") as sink:
+            process = subprocess.Popen(
+                [*self._prefix, *command],
+                stdin=subprocess.PIPE if talk else subprocess.DEVNULL,
+                stdout=subprocess.PIPE if talk else sink,
+                stderr=sink,
+                text=True,
+                env=self._environment,
+                process_group=leader,
+            )
+        child = Child(name, process, log)
+        self.children.append(child)
+        return child
+
+    def _is_led(self) -> bool:
+        """Whether the first child, whose pid names the group, still is."""
+        return bool(self.children) and self.children[0].exit_code is None
+
+    def ended(self) -> list[Child]:
+        """Children that are not running any more."""
+        return [child for child in self.children if child.exit_code is not None]
+
+    def stop(self) -> None:
+        """Ends all children and whatever they started: SIGINT, SIGTERM, then SIGKILL.
+
+        Raises:
+            RuntimeError: a process survived SIGKILL.
+        """
+        for number, patience_s in _LADDER:
+            if not self.survivors():
+                break
+            self._send(number)
+            self._await_end(patience_s)
+        for child in self.children:
+            _close_pipes(child.process)
+            child.process.poll()
+        survivors = self.survivors()
+        if survivors:
+            raise RuntimeError(f"processes {survivors} survived SIGKILL")
+
+    def survivors(self) -> list[int]:
+        """Pids of our process groups that still run: children, and what they started.
+
+        A child runs until it can be reaped: its first thread may be gone before the others.
+        """
+        children = {child.pid for child in self.children}
+        running = [child.pid for child in self.children if child.exit_code is None]
+        return running + [pid for pid in _running_pids() if pid not in children and _group_of(pid) in children]
+
+    def _send(self, number: signal.Signals) -> None:
+        for group in {_group_of(pid) for pid in self.survivors()}:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(group, number)
+
+    def _await_end(self, patience_s: float) -> None:
+        deadline = time.monotonic() + patience_s
+        while self.survivors() and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
+
+
+def _close_pipes(process: subprocess.Popen[str]) -> None:
+    pipes: tuple[IO[str] | None, ...] = (process.stdin, process.stdout)
+    for pipe in pipes:
+        if pipe is not None:
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
+
+
+def _running_pids() -> Iterator[int]:
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if process.status() != psutil.STATUS_ZOMBIE:
+                yield process.pid
+
+
+def _group_of(pid: int) -> int:
+    try:
+        return os.getpgid(pid)
+    except ProcessLookupError:
+        return -1

@@ -1,0 +1,56 @@
+"""A disturbance, and the proof of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from pytest_ldos.recording.protocol import Recorder
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadProof:
+    """What was really applied, measured while it was.
+
+    Attributes:
+        kind: which load, e.g. ``dds_flood``.
+        seconds: how long it was measured.
+        shortfall: why this is not the load that was asked for; empty where it is.
+    """
+
+    kind: str
+    seconds: float
+    shortfall: str
+
+    def describe(self) -> str:
+        """One line for people."""
+        return self.kind
+
+
+class RunningLoad(Protocol):
+    """A load that is being applied."""
+
+    @property
+    def proof(self) -> LoadProof:
+        """What was applied so far, or, after the end, all in all."""
+
+
+@dataclass(frozen=True)
+class LoadSite:
+    """Where a load is applied: beside which stack.
+
+    Attributes:
+        domain: DDS domain of the stack.
+        recorder: what records the stack; loads that are ROS nodes are recorded too.
+        log_directory: for the logs of the load's processes.
+    """
+
+    domain: int
+    recorder: Recorder
+    log_directory: Path
+
+
+def proof_to_dict(proof: LoadProof) -> dict[str, Any]:
+    """A proof as plain values, with its summary."""
+    return {**vars(proof), "summary": proof.describe()}

@@ -1,0 +1,40 @@
+"""Whether the trace and the goal client tell the same story.
+
+The client stamps each phase where it marks it. If the latencies by markers and by stamps
+differ, the recording (or the client's clock) is wrong, and the trial is worth nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from pytest_ldos.execution.model import TrialSpan
+from pytest_ldos.tracepoints import Phase
+from pytest_ldos.units import NS_PER_MS, ns_to_ms
+
+TOLERANCE_NS: Final = NS_PER_MS
+TOLERANCE_FRACTION: Final = 0.01
+
+_LATENCIES: Final = {
+    "T1": (Phase.PLANNING, Phase.EXECUTING),
+    "T2": (Phase.EXECUTING, Phase.RESULT),
+    "T4": (Phase.GOAL_SENT, Phase.RESULT),
+}
+
+
+def find_disagreement(trial: TrialSpan, stamps_ns: Mapping[str, int]) -> str | None:
+    """Why a trial's recording cannot be trusted, with both numbers; ``None`` where it can."""
+    for name, (first, last) in _LATENCIES.items():
+        if first not in stamps_ns or last not in stamps_ns:
+            continue
+        stamped = stamps_ns[last] - stamps_ns[first]
+        if first not in trial.phases or last not in trial.phases:
+            return f"{name} is {ns_to_ms(stamped):.2f} ms by the goal client's stamps, but not marked in the trace"
+        traced = trial.phases[last] - trial.phases[first]
+        if abs(traced - stamped) > TOLERANCE_NS + TOLERANCE_FRACTION * stamped:
+            return (
+                f"{name} is {ns_to_ms(traced):.2f} ms by the trace but "
+                f"{ns_to_ms(stamped):.2f} ms by the goal client's stamps"
+            )
+    return None

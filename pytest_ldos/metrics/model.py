@@ -1,0 +1,70 @@
+"""What a metric is, and what it gives for a trial."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from pytest_ldos.execution.model import ExecutionModel, TrialSpan
+from pytest_ldos.series import Better, Invalid, Missing, Value
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """The value of a metric in one trial.
+
+    Attributes:
+        details: further numbers of the same window, by name with their unit at the end
+            (``p99_ms``, ``misses``); displayed, not gated.
+    """
+
+    value: Value
+    details: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def number(self) -> float | None:
+        """The value where it can be used, else ``None``."""
+        return None if isinstance(self.value, Missing | Invalid) else self.value
+
+
+Window = tuple[int, int]
+"""First and last moment that a measurement rests on, nanoseconds since the epoch."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """What a metric may look at: one trial in the model of its trace.
+
+    Attributes:
+        nominal_period_ns: of the control loop.
+    """
+
+    trial: TrialSpan
+    model: ExecutionModel
+    nominal_period_ns: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """A quantity that is taken from the trace of each trial and gated.
+
+    Attributes:
+        censored_by_failure: whether a failed trial counts as infinitely slow. True for the
+            latencies that a failure cuts short; false for regularity, which a failed trial
+            simply has less of.
+        adjust_for: covariates (`Series.covariates`) that the gate takes out.
+        largest_tolerable_mde: relative effect that must be detectable; where it is not, the
+            metric is `inconclusive`.
+        window: what the measurement rests on, or why it does not exist.
+        measure: takes the number from that window.
+    """
+
+    name: str
+    title: str
+    unit: str
+    better: Better
+    censored_by_failure: bool
+    adjust_for: tuple[str, ...] = ()
+    largest_tolerable_mde: float
+    window: Callable[[Context], Window | Missing]
+    measure: Callable[[Context, Window], Measurement]

@@ -1,0 +1,53 @@
+"""How long the planner's feedback took to reach its client.
+
+The phases are marked when the client receives them. Where the feedback publications are
+in the trace, the delay between the two is a segment of its own, and T1 can be taken
+without it.
+
+Tracepoints: ``rmw_publish`` on ``…/_action/feedback``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from pytest_ldos.execution.model import ExecutionModel, TimesNs, TrialSpan
+from pytest_ldos.tracepoints import Phase
+
+_FEEDBACK: Final = "/_action/feedback"
+_CONTROLLERS_FEEDBACK: Final = "follow_joint_trajectory"
+_FEEDBACK_PHASES: Final = (Phase.PLANNING, Phase.EXECUTING)
+
+PLANNING_DELAY: Final = "planning_feedback_delay_ns"
+EXECUTING_DELAY: Final = "executing_feedback_delay_ns"
+
+
+def extract_reception(trial: TrialSpan, model: ExecutionModel) -> dict[str, int]:
+    """Delay of the feedback that began each phase, nanoseconds, by segment name.
+
+    A phase's feedback is the last one published before the client received it, and after
+    the goal was sent.
+    """
+    published = _planner_feedback(model)
+    sent_ns = trial.phases.get(Phase.GOAL_SENT)
+    if published is None or sent_ns is None:
+        return {}
+    names = {Phase.PLANNING: PLANNING_DELAY, Phase.EXECUTING: EXECUTING_DELAY}
+    delays = {}
+    for phase in _FEEDBACK_PHASES:
+        received_ns = trial.phases.get(phase)
+        if received_ns is None:
+            continue
+        before = int(np.searchsorted(published, received_ns)) - 1
+        if before >= 0 and published[before] >= sent_ns:
+            delays[names[phase]] = received_ns - int(published[before])
+    return delays
+
+
+def _planner_feedback(model: ExecutionModel) -> TimesNs | None:
+    for topic, publications in model.publications.items():
+        if topic.endswith(_FEEDBACK) and _CONTROLLERS_FEEDBACK not in topic:
+            return publications.times_ns
+    return None

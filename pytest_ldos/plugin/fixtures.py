@@ -1,0 +1,168 @@
+"""What a scenario test asks for: a stack, loads, trials and the gate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import pytest
+
+from pytest_ldos.errors import ConfigurationError, LdosError
+from pytest_ldos.plugin.session import MeasuringSession, ScenarioRun, session_of
+
+if TYPE_CHECKING:
+    from pytest_ldos.gate.decide import GateResult
+    from pytest_ldos.load.cpu_load import RunningCpuLoad
+    from pytest_ldos.load.dds_flood import RunningFlood
+    from pytest_ldos.trial.record import TrialSet
+
+_RUN: pytest.StashKey[ScenarioRun] = pytest.StashKey()
+
+
+@pytest.fixture
+def panda_stack(request: pytest.FixtureRequest) -> Iterator[ScenarioRun]:
+    """A running Panda stack, recorded from before its start; ends with the test."""
+    from pytest_ldos.plugin.progress import Progress
+
+    session = session_of(request.config)
+    item = request.node
+    Progress(request.config).announce("starting the stack")
+    try:
+        with session.open_scenario(item) as run:
+            item.stash[_RUN] = run
+            yield run
+    except LdosError as error:
+        _end_as_infra(session, item, error)
+
+
+@pytest.fixture
+def cpu_load(
+    request: pytest.FixtureRequest, panda_stack: ScenarioRun
+) -> Callable[..., AbstractContextManager[RunningCpuLoad]]:
+    """Loads the CPUs with stress-ng: ``with cpu_load(workers=2, percent=80) as load:``."""
+    from pytest_ldos.load.cpu_load import CpuLoadSpec, run_cpu_load
+
+    return _load_fixture(request, panda_stack, CpuLoadSpec, run_cpu_load)
+
+
+@pytest.fixture
+def dds_flood(
+    request: pytest.FixtureRequest, panda_stack: ScenarioRun
+) -> Callable[..., AbstractContextManager[RunningFlood]]:
+    """Floods the stack's domain: ``with dds_flood(publishers=4, rate_hz=1000) as flood:``."""
+    from pytest_ldos.load.dds_flood import FloodSpec, run_flood
+
+    return _load_fixture(request, panda_stack, FloodSpec, run_flood)
+
+
+def _load_fixture(request: pytest.FixtureRequest, run: ScenarioRun, make_spec: Any, apply: Any) -> Callable[..., Any]:
+    session = session_of(request.config)
+
+    @contextmanager
+    def load(**settings: Any) -> Iterator[Any]:
+        assert run.rig is not None
+        with _named_faults(session, request.node), apply(make_spec(**settings), run.rig.site) as running:
+            run.loads.append(running)
+            try:
+                yield running
+            finally:
+                run.loads.remove(running)
+
+    return load
+
+
+@pytest.fixture
+def ldos_trials(request: pytest.FixtureRequest) -> Callable[..., TrialSet]:
+    """Makes trials: ``trials = ldos_trials(panda_stack, goals="reach", n=10)``.
+
+    `goals` is the name of a goal set or a sequence of `Goal`; `n` defaults to
+    ``--ldos-trials``.
+    """
+    import dataclasses
+
+    from pytest_ldos.plugin.progress import Progress
+    from pytest_ldos.stack.goals import GOAL_SETS
+    from pytest_ldos.trial.conduct import conduct
+
+    session = session_of(request.config)
+
+    def make(run: ScenarioRun, goals: Any = "reach", n: int | None = None) -> TrialSet:
+        assert run.rig is not None
+        with _named_faults(session, request.node):
+            chosen = _choose_goals(goals, GOAL_SETS)
+            spec = run.spec
+            if n is not None and "trials" not in session.sources.command_line:
+                spec = dataclasses.replace(spec, trials=n)
+            loads = tuple(run.loads)
+            trials = conduct(run.rig, spec, chosen, loads=lambda: loads, observer=Progress(request.config))
+        run.trial_sets.append(trials)
+        run.unjudged.append(trials)
+        return trials
+
+    return make
+
+
+def _choose_goals(goals: Any, sets: Any) -> Any:
+    if not isinstance(goals, str):
+        return tuple(goals)
+    if goals not in sets:
+        raise ConfigurationError(f"there is no goal set '{goals}'", remedy=f"known are: {', '.join(sets)}")
+    return sets[goals]
+
+
+@pytest.fixture
+def ldos_gate(request: pytest.FixtureRequest, panda_stack: ScenarioRun) -> Gate:
+    """Judges trials: ``ldos_gate.check(trials)`` fails the test by the verdict."""
+    return Gate(session_of(request.config), request.node, panda_stack)
+
+
+class Gate:
+    """Judges trials for one test."""
+
+    def __init__(self, session: MeasuringSession, item: pytest.Item, run: ScenarioRun) -> None:
+        self._session = session
+        self._item = item
+        self._run = run
+
+    def check(self, trials: TrialSet) -> GateResult:
+        """The verdict on trials against their baseline.
+
+        Without a baseline, this run's trials become the local one (unless the run is
+        strict). The test fails when the trials regressed or could not be measured, and in
+        a strict run also when nothing could be said.
+        """
+        from pytest_ldos.gate.verdict import is_failure
+        from pytest_ldos.plugin.judging import judge
+        from pytest_ldos.plugin.session import properties_of
+        from pytest_ldos.report.failure import render_failure
+
+        if trials in self._run.unjudged:
+            self._run.unjudged.remove(trials)
+        result, section = judge(self._session, self._run, trials)
+        self._run.results.append(result)
+        self._item.user_properties.extend(properties_of(trials, result).items())
+        self._session.note_section(self._item.nodeid, section)
+        if is_failure(result.verdict, strict=self._session.is_strict):
+            pytest.fail(render_failure(section), pytrace=False)
+        return result
+
+
+@contextmanager
+def _named_faults(session: MeasuringSession, item: pytest.Item) -> Iterator[None]:
+    """Faults that have a name end the test with their message, not with a traceback."""
+    try:
+        yield
+    except LdosError as error:
+        _end_as_infra(session, item, error)
+
+
+def _end_as_infra(session: MeasuringSession, item: pytest.Item, error: LdosError) -> NoReturn:
+    from pytest_ldos.report.text import visible
+
+    if isinstance(error, ConfigurationError):
+        pytest.fail(visible(str(error)), pytrace=False)
+    run = item.stash.get(_RUN, None)
+    scenario = run.spec.name if run else session.spec_of(item).name
+    session.note_infra(item.nodeid, scenario, error)
+    pytest.fail(visible(f"scenario '{scenario}': infra\n{error}"), pytrace=False)

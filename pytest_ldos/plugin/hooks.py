@@ -1,0 +1,64 @@
+"""The hooks pytest calls: each hands over to one object and holds nothing itself."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_ldos.plugin.fixtures import cpu_load, dds_flood, ldos_gate, ldos_trials, panda_stack
+from pytest_ldos.plugin.options import add_options, read_sources, refuse_unknown_flags
+from pytest_ldos.plugin.session import MeasuringSession
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+    from pathlib import Path
+
+__all__ = ["cpu_load", "dds_flood", "ldos_gate", "ldos_trials", "panda_stack"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    add_options(parser)
+
+
+def pytest_load_initial_conftests(args: list[str]) -> None:
+    refuse_unknown_flags(args)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    session = MeasuringSession(config, read_sources(config, os.environ))
+    config.stash[MeasuringSession.KEY] = session
+    for name, description in session.markers().items():
+        config.addinivalue_line("markers", f"{name}: {description}")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    config.stash[MeasuringSession.KEY].take_items(items)
+
+
+def pytest_report_collectionfinish(config: pytest.Config, start_path: Path, items: Sequence[pytest.Item]) -> list[str]:
+    return config.stash[MeasuringSession.KEY].header()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    item.config.stash[MeasuringSession.KEY].take_report(report)
+    return report
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    session.exitstatus = session.config.stash[MeasuringSession.KEY].finish(exitstatus)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    config.stash[MeasuringSession.KEY].write_summary(terminalreporter)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    session = config.stash.get(MeasuringSession.KEY, None)
+    if session is not None:  # there is none after a usage error
+        session.close()

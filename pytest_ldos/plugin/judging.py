@@ -1,0 +1,86 @@
+"""From trials to a verdict: finds the baseline, decides, records a new one where asked."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from pytest_ldos.baseline.key import BaselineKey
+from pytest_ldos.baseline.lookup import Found, NoBaseline, NotComparable, Unreadable, find_baseline
+from pytest_ldos.baseline.store import BaselineStores
+from pytest_ldos.gate.decide import GateResult, decide, judge_alone
+from pytest_ldos.gate.verdict import Verdict, worst
+from pytest_ldos.plugin.session import MeasuringSession, ScenarioRun
+from pytest_ldos.report.compose import compose_section
+from pytest_ldos.report.document import Section
+from pytest_ldos.trial.artifacts import is_worth_keeping
+from pytest_ldos.trial.record import TrialSet
+
+LOCAL_BASELINES = "baselines"
+
+
+def stores_of(session: MeasuringSession) -> BaselineStores:
+    """The repository's and the machine's baselines."""
+    return BaselineStores(
+        repository=session.config.rootpath / session.value("baselines"), local=session.output / LOCAL_BASELINES
+    )
+
+
+def judge(session: MeasuringSession, run: ScenarioRun, trials: TrialSet) -> tuple[GateResult, Section]:
+    """The verdict on trials and what a report says of it."""
+    stores = stores_of(session)
+    lookup = find_baseline(stores, trials)
+    own = judge_alone(trials, session.policy)
+    base = lookup.trials if isinstance(lookup, Found) else None
+    notes: list[str] = []
+    if isinstance(lookup, Found):
+        result = decide(trials, lookup.trials, session.policy)
+        notes.append(f"baseline: {_shown(lookup.file, session)} ({_origin(lookup.trials)})")
+    else:
+        result = _without(own, *_why_not(lookup))
+    notes += _record(session, stores, trials, own, lookup)
+    if is_worth_keeping(trials, regressed=result.verdict is Verdict.REGRESSED, policy=session.value("traces")):
+        notes.append(f"trace: {run.folder.trace}")
+    return result, compose_section(trials, result, base=base, notes=notes)
+
+
+def _why_not(lookup: NoBaseline | NotComparable | Unreadable) -> tuple[Verdict, str]:
+    if isinstance(lookup, NotComparable):
+        return Verdict.NOT_COMPARABLE, lookup.reason
+    if isinstance(lookup, Unreadable):
+        return Verdict.INVALID, f"the baseline cannot be read: {lookup.reason}"
+    return Verdict.NO_BASELINE, "there is no baseline to compare with"
+
+
+def _without(own: GateResult, verdict: Verdict, reason: str) -> GateResult:
+    """A verdict without a comparison; what the run itself shows weighs more."""
+    return dataclasses.replace(own, verdict=worst([own.verdict, verdict]), reasons=(*own.reasons, reason))
+
+
+def _record(
+    session: MeasuringSession,
+    stores: BaselineStores,
+    trials: TrialSet,
+    own: GateResult,
+    lookup: Found | NoBaseline | NotComparable | Unreadable,
+) -> list[str]:
+    """Makes the run a baseline where it was asked to, or where it is the first; says so."""
+    asked = session.value("update_baseline")
+    is_first = isinstance(lookup, NoBaseline | NotComparable) and not session.is_strict
+    if not (asked or is_first):
+        return []
+    if own.verdict is not Verdict.PASSED:
+        return [f"not recorded as a baseline: {own.reasons[0]}"]
+    file = stores.update(trials) if asked else stores.save(trials, to_repository=False)
+    which = "new baseline" if asked else f"first baseline of this host class ({BaselineKey.of(trials).host_class})"
+    return [f"recorded as the {which}: {_shown(file, session)}"]
+
+
+def _shown(file: Path, session: MeasuringSession) -> str:
+    root = session.config.rootpath
+    return str(file.relative_to(root)) if file.is_relative_to(root) else str(file)
+
+
+def _origin(base: TrialSet) -> str:
+    commit = f"commit {base.commit}, " if base.commit else ""
+    return f"{commit}{len(base.trials)} trials, {base.started_at}"

@@ -1,0 +1,57 @@
+"""The command line's options, made from the table of all settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pytest
+
+from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.scenario.nearest import suggest
+from pytest_ldos.scenario.options import OPTIONS, Option, parse_value
+from pytest_ldos.scenario.settings import Sources, read_environment, read_toml
+
+_PREFIX: Final = "--ldos"
+
+
+def add_options(parser: pytest.Parser) -> None:
+    group = parser.getgroup("ldos", "performance of a manipulation stack, from traces (pytest-ldos)")
+    for option in OPTIONS.values():
+        _add(group, option)
+
+
+def _add(group: pytest.OptionGroup, option: Option) -> None:
+    destination = f"ldos_{option.name}"
+    if option.is_flag:
+        group.addoption(option.flag, dest=destination, action="store_true", default=None, help=option.help)
+    else:
+        group.addoption(option.flag, dest=destination, metavar=option.metavar, default=None, help=option.help)
+
+
+def refuse_unknown_flags(arguments: list[str]) -> None:
+    """A mistyped ``--ldos-…`` is answered with the nearest one that exists."""
+    known = {option.flag for option in OPTIONS.values()}
+    for argument in arguments:
+        flag = argument.partition("=")[0]
+        if flag.startswith(_PREFIX) and flag not in known:
+            raise pytest.UsageError(f"unknown option {flag}\n  → {suggest(flag, known)}")
+
+
+def read_sources(config: pytest.Config, environment: Mapping[str, str]) -> Sources:
+    """All settings; what is wrong with them is a usage error."""
+    try:
+        return Sources(_read_command_line(config), read_environment(environment), read_toml(_toml_file(config)))
+    except ConfigurationError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def _toml_file(config: pytest.Config) -> Any:
+    return config.rootpath / "pyproject.toml"
+
+
+def _read_command_line(config: pytest.Config) -> dict[str, Any]:
+    given = {option: config.getoption(f"ldos_{option.name}") for option in OPTIONS.values()}
+    return {
+        option.name: parse_value(option, value, option.flag) for option, value in given.items() if value is not None
+    }

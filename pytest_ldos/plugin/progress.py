@@ -1,0 +1,102 @@
+"""Progress while trials are made: one line that is rewritten on a terminal, a line each elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import pytest
+
+from pytest_ldos.report.text import visible
+from pytest_ldos.scenario.model import ScenarioSpec
+from pytest_ldos.tracepoints import Phase
+from pytest_ldos.trial.record import Trial
+from pytest_ldos.units import ns_to_ms
+
+_CLEAR: Final = "\r\x1b[K"
+_BAR_WIDTH: Final = 20
+
+
+class Progress:
+    """See `Observer`."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._capture = config.pluginmanager.getplugin("capturemanager")
+        reporter = config.pluginmanager.getplugin("terminalreporter")
+        self._is_terminal = reporter is not None and sys.__stdout__ is not None and sys.__stdout__.isatty()
+        self._is_shown = reporter is not None and reporter.verbosity >= 0
+        self._spec: ScenarioSpec | None = None
+        self._began_s = 0.0
+        self._made = 0
+
+    def announce(self, text: str) -> None:
+        """A step that takes a while begins."""
+        self._show(text, is_kept=not self._is_terminal)
+
+    def begin(self, spec: ScenarioSpec) -> None:
+        self._spec = spec
+        self._made = 0
+        self._began_s = time.monotonic()
+
+    def warm_up(self, number: int) -> None:
+        assert self._spec is not None
+        self._made += 1
+        self._show(f"{self._bar()} warm-up {number} of {self._spec.warmup}", is_kept=False)
+
+    def trial(self, trial: Trial) -> None:
+        assert self._spec is not None
+        self._made += 1
+        line = f"trial {trial.index + 1} of {self._spec.trials} {trial.outcome}{_latencies(trial)}"
+        is_bad = not trial.succeeded
+        if is_bad:
+            line += f": {trial.message.splitlines()[0] if trial.message else 'no reason given'}"
+        self._show(f"{self._bar()} {line}" if self._is_terminal and not is_bad else line, is_kept=is_bad)
+
+    def end(self) -> None:
+        if self._is_terminal and self._is_shown:
+            self._write(_CLEAR)
+
+    def _bar(self) -> str:
+        assert self._spec is not None
+        total = self._spec.trials + self._spec.warmup
+        filled = round(_BAR_WIDTH * self._made / total)
+        left_s = (time.monotonic() - self._began_s) / self._made * (total - self._made)
+        return f"{'█' * filled}{'░' * (_BAR_WIDTH - filled)} {left_s:3.0f} s left"
+
+    def _show(self, text: str, *, is_kept: bool) -> None:
+        """Writes a line; on a terminal the next one replaces it unless it is to be kept."""
+        if not self._is_shown:
+            return
+        name = f"{self._spec.name}: " if self._spec else ""
+        line = visible(f"{name}{text}")
+        if self._is_terminal:
+            self._write(f"{_CLEAR}{line}" + ("\n" if is_kept else ""))
+        elif is_kept or self._spec is None or "warm-up" not in text:
+            self._write(f"{line}\n")
+
+    def _write(self, text: str) -> None:
+        with self._uncaptured():
+            sys.stdout.write(text)
+            sys.stdout.flush()
+
+    @contextmanager
+    def _uncaptured(self) -> Iterator[None]:
+        if self._capture is None:
+            yield
+            return
+        with self._capture.global_and_fixture_disabled():
+            yield
+
+
+def _latencies(trial: Trial) -> str:
+    """T1 and T4 by the client's stamps: the trace is read when all trials are made."""
+    pairs = (("T1", Phase.PLANNING, Phase.EXECUTING), ("T4", Phase.GOAL_SENT, Phase.RESULT))
+    shown = [
+        f"{name} {ns_to_ms(trial.stamps_ns[last] - trial.stamps_ns[first]):.1f} ms"
+        for name, first, last in pairs
+        if first in trial.stamps_ns and last in trial.stamps_ns
+    ]
+    return "".join(f"  {text}" for text in shown)

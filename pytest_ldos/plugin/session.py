@@ -1,0 +1,267 @@
+"""Everything a pytest session knows about its measurements."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import pytest
+
+from pytest_ldos.errors import ConfigurationError, LdosError
+from pytest_ldos.plugin.guard import refuse_parallel_runs, refuse_reruns
+from pytest_ldos.scenario.settings import BUILT_IN_SCENARIOS, Sources
+
+if TYPE_CHECKING:
+    from pytest_ldos.gate.decide import GateResult
+    from pytest_ldos.gate.policy import Policy
+    from pytest_ldos.report.document import Section
+    from pytest_ldos.scenario.model import ScenarioSpec
+    from pytest_ldos.trial.artifacts import ScenarioFolder
+    from pytest_ldos.trial.record import TrialSet
+    from pytest_ldos.trial.rig import Rig
+
+SCENARIO_MARK: Final = "ldos_scenario"
+MEASURING_FIXTURE: Final = "panda_stack"
+
+
+@dataclass
+class ScenarioRun:
+    """One scenario test on its way.
+
+    Attributes:
+        sections: what was judged, in order.
+        unjudged: trials that no gate has seen.
+    """
+
+    nodeid: str
+    spec: ScenarioSpec
+    folder: ScenarioFolder
+    rig: Rig | None = None
+    loads: list[Any] = field(default_factory=list)
+    trial_sets: list[TrialSet] = field(default_factory=list)
+    results: list[GateResult] = field(default_factory=list)
+    unjudged: list[TrialSet] = field(default_factory=list)
+
+
+class MeasuringSession:
+    """The measurements of one pytest session; does nothing until a test asks for a stack."""
+
+    KEY: ClassVar[pytest.StashKey[MeasuringSession]] = pytest.StashKey()
+
+    def __init__(self, config: pytest.Config, sources: Sources) -> None:
+        self.config = config
+        self.sources = sources
+        self.runs: list[ScenarioRun] = []
+        self.sections: list[Section] = []
+        self._items: list[pytest.Item] = []
+        self._failed: set[str] = set()
+        self._failed_by_verdict: set[str] = set()
+        self._resources = ExitStack()
+        self._run_folder: Path | None = None
+
+    # --- what was asked for -----------------------------------------------------------
+
+    def markers(self) -> dict[str, str]:
+        """Names and descriptions of the markers that this session knows."""
+        described = {name: BUILT_IN_SCENARIOS.get(name, "a scenario of this project") for name in self.scenario_names()}
+        keywords = "(trials=…, warmup=…, seeds=…, success_rate=…)"
+        marks = {f"{name}{keywords}": f"scenario of pytest-ldos: {text}" for name, text in described.items()}
+        return {**marks, f"{SCENARIO_MARK}(name)": "the scenario of pytest-ldos that a test measures"}
+
+    def scenario_names(self) -> list[str]:
+        return self.sources.scenario_names()
+
+    def take_items(self, items: list[pytest.Item]) -> None:
+        """Remembers the tests that will measure."""
+        self._items = [item for item in items if MEASURING_FIXTURE in getattr(item, "fixturenames", ())]
+
+    def value(self, name: str) -> Any:
+        return self.sources.value(name)
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether a run without a verdict fails: as asked, or by default on CI."""
+        asked = self.value("strict")
+        return bool(os.environ.get("CI")) if asked is None else bool(asked)
+
+    @property
+    def output(self) -> Path:
+        return self.config.rootpath / Path(self.value("output"))
+
+    @property
+    def policy(self) -> Policy:
+        from pytest_ldos.gate.policy import Policy
+
+        return Policy.configured(self.sources.toml.gate, scenarios=len(self._items))
+
+    # --- what runs --------------------------------------------------------------------
+
+    @contextmanager
+    def open_scenario(self, item: pytest.Item) -> Iterator[ScenarioRun]:
+        """Starts a recorded stack for a test and ends it with the test."""
+        from pytest_ldos.trial.artifacts import new_scenario_folder
+        from pytest_ldos.trial.rig import open_rig
+
+        refuse_reruns(self.config, item)
+        refuse_parallel_runs(self.config)
+        spec = self.spec_of(item)
+        run = ScenarioRun(item.nodeid, spec, new_scenario_folder(self._claim_run_folder(), spec.name))
+        self.runs.append(run)
+        try:
+            with open_rig(spec.stack, run.folder) as rig:
+                run.rig = rig
+                yield run
+        finally:
+            self._tidy(run)
+
+    def spec_of(self, item: pytest.Item) -> ScenarioSpec:
+        """The scenario of a test, by its marker.
+
+        Raises:
+            ConfigurationError: it has none, or one with unknown arguments.
+        """
+        named = item.get_closest_marker(SCENARIO_MARK)
+        if named is not None:
+            return self.sources.scenario(str(named.args[0]), named.kwargs)
+        for name in self.scenario_names():
+            marker = item.get_closest_marker(name)
+            if marker is not None:
+                return self.sources.scenario(name, marker.kwargs)
+        raise ConfigurationError(
+            f"{item.nodeid} measures a stack but has no scenario",
+            remedy=f"mark it with one of: {', '.join(self.scenario_names())}",
+        )
+
+    def _claim_run_folder(self) -> Path:
+        """The folder of this run; with it comes the machine."""
+        from pytest_ldos.host.lock import measuring_lock
+        from pytest_ldos.trial.artifacts import new_run_folder
+
+        if self._run_folder is None:
+            self._resources.enter_context(measuring_lock())
+            self._run_folder = new_run_folder(self.output)
+        return self._run_folder
+
+    def _tidy(self, run: ScenarioRun) -> None:
+        """Keeps or drops the trace, by the rule that was asked for."""
+        from pytest_ldos.gate.verdict import Verdict
+        from pytest_ldos.trial.artifacts import drop_trace, is_worth_keeping
+
+        regressed = any(result.verdict is Verdict.REGRESSED for result in run.results)
+        policy = self.value("traces")
+        if not any(is_worth_keeping(each, regressed=regressed, policy=policy) for each in run.trial_sets):
+            drop_trace(run.folder)
+
+    # --- what came of it --------------------------------------------------------------
+
+    def note_section(self, nodeid: str, section: Section) -> None:
+        """Takes a judged scenario into the report; its test fails if the verdict says so."""
+        from pytest_ldos.gate.verdict import is_failure
+
+        self.sections.append(section)
+        if is_failure(section.verdict, strict=self.is_strict):
+            self._failed_by_verdict.add(nodeid)
+
+    def note_infra(self, nodeid: str, scenario: str, error: LdosError) -> None:
+        """A scenario that could not be measured at all."""
+        from pytest_ldos.gate.verdict import Verdict
+        from pytest_ldos.report.document import Section
+
+        reasons = tuple(str(error).splitlines())
+        section = Section(
+            scenario=scenario, verdict=Verdict.INFRA, success="nothing measured", rows=(), reasons=reasons, notes=()
+        )
+        self.note_section(nodeid, section)
+
+    def take_report(self, report: pytest.TestReport) -> None:
+        """Remembers which tests failed, for whatever reason."""
+        if report.failed:
+            self._failed.add(report.nodeid)
+
+    def header(self) -> list[str]:
+        """What will be measured with what; nothing where no test measures."""
+        if not self._items:
+            return []
+        from pytest_ldos.host.fingerprint import take_fingerprint
+        from pytest_ldos.recording.choose import recorder_name, recording_available
+        from pytest_ldos.stack.choose import describe_stack, stack_available
+
+        spec = self.sources.stack_spec()
+        absent = [each for each in (stack_available(spec), recording_available()) if not each.ok]
+        if absent:
+            return [f"ldos: cannot measure: {each.reason} → {each.remedy}" for each in absent]
+        info = describe_stack(spec)
+        host = take_fingerprint(rmw=info.rmw, versions=info.versions)
+        return [f"ldos: stack {info.description}", f"ldos: tracer {recorder_name()}; host class {host.host_class}"]
+
+    def finish(self, exit_status: int) -> int:
+        """Writes what was asked for and turns verdicts into the exit status.
+
+        pytest's own codes keep their meaning: where a test failed for another reason than
+        a verdict, the run ends with 1.
+        """
+        self._write_benchmark_json()
+        is_ours = bool(self._failed) and self._failed <= self._failed_by_verdict
+        if exit_status != pytest.ExitCode.TESTS_FAILED or not is_ours:
+            return exit_status
+        from pytest_ldos.gate.verdict import exit_code, worst
+
+        return exit_code(worst(section.verdict for section in self.sections), strict=self.is_strict)
+
+    def _write_benchmark_json(self) -> None:
+        file = self.value("benchmark_json")
+        trial_sets = [trials for run in self.runs for trials in run.trial_sets]
+        if file is None or not trial_sets:
+            return
+        from pytest_ldos.export.benchmark_json import render_benchmark_json
+        from pytest_ldos.trial.artifacts import write_atomically
+
+        write_atomically(self.config.invocation_params.dir / file, render_benchmark_json(trial_sets))
+
+    def write_summary(self, reporter: pytest.TerminalReporter) -> None:
+        """Prints the table of each scenario, and where things lie."""
+        if not self.runs and not self.sections:
+            return
+        from pytest_ldos.report.compose import compose
+        from pytest_ldos.report.terminal import render
+        from pytest_ldos.trial.artifacts import enforce_disk_limit
+
+        writer = reporter._tw  # noqa: SLF001 - how pytest's own summaries learn the width
+        reporter.section("ldos")
+        document = compose(self.sections, ())
+        reporter.write(render(document, width=writer.fullwidth, color=writer.hasmarkup).lstrip("\n"))
+        for run in self.runs:
+            if run.unjudged:
+                reporter.write_line(f"{run.nodeid}: trials were made but never judged; call ldos_gate.check(trials)")
+        if self._run_folder is None:
+            return
+        reporter.write_line(f"results: {self._run_folder}")
+        limit_bytes = self.value("traces_limit_mb") * 1_000_000
+        for dropped in enforce_disk_limit(self.output, limit_bytes=limit_bytes, keep=self._run_folder):
+            reporter.write_line(f"deleted to stay within {self.value('traces_limit_mb')} MB: {dropped}")
+
+    def close(self) -> None:
+        self._resources.close()
+
+
+def session_of(config: pytest.Config) -> MeasuringSession:
+    return config.stash[MeasuringSession.KEY]
+
+
+def properties_of(trials: TrialSet, result: GateResult) -> Mapping[str, str]:
+    """What JUnit shows of a scenario."""
+    from pytest_ldos.gate.comparison import coefficient_of_variation
+    from pytest_ldos.stats.location import median
+    from pytest_ldos.trial.series_of import all_series
+
+    properties = {"ldos.verdict": result.verdict.value, "ldos.successes": f"{trials.successes}/{len(trials.trials)}"}
+    for name, series in all_series(trials).items():
+        if series.finite:
+            properties[f"ldos.{name}.median_{series.unit}"] = f"{median(series.finite):.6g}"
+            properties[f"ldos.{name}.cv"] = f"{coefficient_of_variation(series):.4g}"
+            properties[f"ldos.{name}.values_{series.unit}"] = " ".join(f"{value:.6g}" for value in series.values)
+    return properties

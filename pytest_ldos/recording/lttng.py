@@ -1,0 +1,225 @@
+"""Recording with LTTng-UST: a session, its channel and contexts, in a daemon of our own.
+
+The session daemon is ours alone, so that no other process of the user lands in the trace:
+it has a private ``LTTNG_HOME``, and as root, where that is not enough, a private mount
+namespace with its own run directory, which the recorded processes join. All of it ends
+with this process.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+from xml.etree import ElementTree as ET
+
+from pytest_ldos.errors import RecordingFailed
+from pytest_ldos.host.availability import Availability, find_programs
+from pytest_ldos.host.processes import Child, ProcessGroup
+from pytest_ldos.recording.protocol import RecordingReport
+from pytest_ldos.tracepoints import RECORDED
+
+CHANNEL: Final = "ldos"
+CONTEXTS: Final = ("vpid", "vtid", "procname")
+SUBBUFFER_SIZE: Final = "1M"
+SUBBUFFER_COUNT: Final = 16
+"""Per CPU and user: two seconds of a 4000 msg/s flood with all its events."""
+
+_RUN_DIRECTORY: Final = "/run/lttng"
+_READY_TIMEOUT_S: Final = 10.0
+_COMMAND_TIMEOUT_S: Final = 30.0
+_POLL_S: Final = 0.01
+_NAMESPACE: Final = {"mi": "https://lttng.org/xml/ns/lttng-mi"}
+
+
+def lttng_available() -> Availability:
+    """Whether the programs are here, and root can have a mount namespace."""
+    programs = find_programs(("lttng", "lttng-sessiond"), package="lttng-tools")
+    if not programs.ok or not _is_root():
+        return programs
+    probe = subprocess.run(["unshare", "--mount", "true"], capture_output=True, text=True, check=False)
+    if probe.returncode == 0:
+        return programs
+    return Availability(
+        False,
+        f"root may not make a mount namespace here ({probe.stderr.strip()})",
+        "run as an ordinary user, or give the container CAP_SYS_ADMIN",
+    )
+
+
+def lttng_version() -> str:
+    """``LTTng 2.13.9``."""
+    text = subprocess.run(["lttng", "--version"], capture_output=True, text=True, check=True).stdout
+    found = re.search(r"\d+(\.\d+)+", text)
+    return f"LTTng {found.group()}" if found else "LTTng"
+
+
+class LttngRecorder:
+    """A recording session; see `Recorder`.
+
+    Args:
+        directory: gets the trace; must not exist yet.
+        log_directory: gets the daemon's log.
+    """
+
+    def __init__(self, directory: Path, log_directory: Path) -> None:
+        self.name = lttng_version()
+        self.directory = directory
+        self._session = f"ldos-{os.getpid()}-{time.monotonic_ns()}"
+        self._daemon = _SessionDaemon(log_directory)
+        self._is_stopped = False
+
+    @property
+    def prefix(self) -> Sequence[str]:
+        return self._daemon.join_prefix
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return self._daemon.environment
+
+    def start(self) -> None:
+        try:
+            self._daemon.start()
+            self._lttng("create", self._session, f"--output={self.directory.resolve()}")
+            options = (f"--subbuf-size={SUBBUFFER_SIZE}", f"--num-subbuf={SUBBUFFER_COUNT}", "--discard")
+            self._lttng("enable-channel", "-u", "-s", self._session, CHANNEL, *options)
+            self._lttng("enable-event", "-u", "-s", self._session, "-c", CHANNEL, ",".join(RECORDED))
+            contexts = [word for context in CONTEXTS for word in ("-t", context)]
+            self._lttng("add-context", "-u", "-s", self._session, "-c", CHANNEL, *contexts)
+            self._lttng("start", self._session)
+        except RecordingFailed:
+            self.stop()
+            raise
+
+    def pause(self) -> RecordingReport:
+        self._lttng("stop", self._session)
+        return _parse_losses(self._lttng("--mi", "xml", "list", self._session))
+
+    def resume(self) -> None:
+        self._lttng("start", self._session)
+
+    def stop(self) -> None:
+        if self._is_stopped:
+            return
+        self._is_stopped = True
+        if self._daemon.is_running:
+            self._run("destroy", self._session)
+        self._daemon.stop()
+
+    def _lttng(self, *arguments: str) -> str:
+        """Runs a command of the client.
+
+        Raises:
+            RecordingFailed: it was refused, or the daemon is gone.
+        """
+        done = self._run(*arguments)
+        if done.returncode != 0:
+            reason = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:] or ["no reason given"]
+            raise RecordingFailed(
+                f"`lttng {' '.join(arguments)}` failed: {reason[0]}",
+                remedy=f"see the session daemon's log, {self._daemon.log}",
+            )
+        return done.stdout
+
+    def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [*self._daemon.join_prefix, "lttng", "--no-sessiond", *arguments]
+        environment = {**os.environ, **self._daemon.environment}
+        try:
+            return subprocess.run(
+                command, env=environment, capture_output=True, text=True, timeout=_COMMAND_TIMEOUT_S, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise RecordingFailed(f"`lttng {' '.join(arguments)}` did not return") from None
+
+
+class _SessionDaemon:
+    """``lttng-sessiond`` for one recording."""
+
+    def __init__(self, log_directory: Path) -> None:
+        self._group: ProcessGroup | None = None
+        self._child: Child | None = None
+        self._log_directory = log_directory
+        self._home: Path | None = None
+        self._made_run_directory = False
+        self.log = log_directory / "lttng-sessiond.log"
+        self.join_prefix: Sequence[str] = ()
+        self.environment: Mapping[str, str] = {}
+
+    @property
+    def is_running(self) -> bool:
+        return self._child is not None and self._child.exit_code is None
+
+    def start(self) -> None:
+        self._home = Path(tempfile.mkdtemp(prefix="ldos-lttng-"))
+        self.environment = {"LTTNG_HOME": str(self._home)}
+        command = ["lttng-sessiond", "--no-kernel"]
+        if _is_root():
+            self._make_run_directory()
+            script = f'mount -t tmpfs -o mode=0755,nosuid,nodev tmpfs {_RUN_DIRECTORY} && exec "$@"'
+            command = ["unshare", "--mount", "--propagation", "private", "--", "sh", "-c", script, "sh", *command]
+        self._group = ProcessGroup(log_directory=self._log_directory, environment=self.environment)
+        self._child = self._group.start("lttng-sessiond", command)
+        if _is_root():
+            namespace = f"/proc/{self._child.pid}/ns/mnt"
+            self.join_prefix = ("nsenter", f"--mount={namespace}", f"--wdns={Path.cwd()}", "--")
+        self._await_ready()
+
+    def _make_run_directory(self) -> None:
+        run_directory = Path(_RUN_DIRECTORY)
+        if not run_directory.exists():
+            run_directory.mkdir(mode=0o755)
+            self._made_run_directory = True
+
+    def _await_ready(self) -> None:
+        """The daemon is ready when its client can list sessions."""
+        assert self._child is not None
+        command = [*self.join_prefix, "lttng", "--no-sessiond", "list"]
+        environment = {**os.environ, **self.environment}
+        deadline = time.monotonic() + _READY_TIMEOUT_S
+        while time.monotonic() < deadline and self.is_running:
+            if not _is_root() or self._has_own_run_directory():
+                done = subprocess.run(command, env=environment, capture_output=True, check=False)
+                if done.returncode == 0:
+                    return
+            time.sleep(_POLL_S)
+        raise RecordingFailed(
+            f"the LTTng session daemon did not become ready\n{self._child.last_lines()}", remedy=f"see {self.log}"
+        )
+
+    def _has_own_run_directory(self) -> bool:
+        """Whether the private run directory is mounted; before, a client would find another daemon."""
+        assert self._child is not None
+        try:
+            mounts = Path(f"/proc/{self._child.pid}/mountinfo").read_text("utf-8")
+        except OSError:
+            return False
+        return f" {_RUN_DIRECTORY} " in mounts
+
+    def stop(self) -> None:
+        if self._group is not None:
+            self._group.stop()
+        if self._home is not None:
+            shutil.rmtree(self._home, ignore_errors=True)
+        if self._made_run_directory:
+            Path(_RUN_DIRECTORY).rmdir()
+            self._made_run_directory = False
+
+
+def _is_root() -> bool:
+    return os.geteuid() == 0
+
+
+def _parse_losses(listing: str) -> RecordingReport:
+    """Sums what ``lttng list SESSION`` says of each channel."""
+    root = ET.fromstring(listing)  # noqa: S314 - written by our own session daemon
+
+    def total(name: str) -> int:
+        return sum(int(element.text or 0) for element in root.iterfind(f".//mi:{name}", _NAMESPACE))
+
+    return RecordingReport(total("discarded_events"), total("lost_packets"))

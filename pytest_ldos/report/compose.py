@@ -1,0 +1,117 @@
+"""Trials and verdicts to a document: picks and words, adds no number of its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from pytest_ldos.gate.comparison import Comparison, coefficient_of_variation
+from pytest_ldos.gate.decide import GateResult
+from pytest_ldos.host.fingerprint import describe_differences
+from pytest_ldos.metrics.catalogue import METRICS, SCORE_WEIGHTS
+from pytest_ldos.metrics.model import Metric
+from pytest_ldos.report.document import Document, MetricRow, Section
+from pytest_ldos.series import Series
+from pytest_ldos.stats.location import median
+from pytest_ldos.trial.record import TrialSet
+from pytest_ldos.trial.series_of import invalid_trials, missing_reasons, to_series
+from pytest_ldos.units import format_quantity, format_ratio
+
+
+def compose_header(trials: TrialSet) -> tuple[str, ...]:
+    """Stack, tracer and host of a run."""
+    commit = f", commit {trials.commit}" if trials.commit else ""
+    return (
+        f"stack: {trials.stack}",
+        f"tracer: {trials.recorder}; host class: {trials.fingerprint.host_class}{commit}",
+    )
+
+
+def compose_section(
+    trials: TrialSet, result: GateResult, *, base: TrialSet | None = None, notes: Sequence[str] = ()
+) -> Section:
+    """One scenario with its verdict, and the comparison where there was a baseline."""
+    rows = [_row(trials, metric, result.comparison(name)) for name, metric in METRICS.items()]
+    own_notes = [str(load["summary"]) for load in trials.loads]
+    if base is not None:
+        own_notes += [_describe_score(result), *_describe_environment(trials, base)]
+    if trials.incomplete:
+        own_notes.append(f"only {len(trials.trials)} of {trials.spec.trials} trials were made: {trials.incomplete}")
+    return Section(
+        scenario=trials.scenario,
+        verdict=result.verdict,
+        success=f"{trials.successes} of {len(trials.trials)} trials succeeded",
+        rows=tuple(rows),
+        reasons=result.reasons,
+        notes=(*own_notes, *notes),
+    )
+
+
+def compose(sections: Sequence[Section], header: Sequence[str]) -> Document:
+    return Document(tuple(header), tuple(sections))
+
+
+def _row(trials: TrialSet, metric: Metric, comparison: Comparison | None) -> MetricRow:
+    series = to_series(trials, metric)
+    measured = format_quantity(median(series.finite), metric.unit) if series.finite else "–"
+    note = _why_absent(trials, metric, series)
+    cv = _percent(coefficient_of_variation(series))
+    if comparison is None:
+        return MetricRow(name=metric.name, title=metric.title, measured=measured, cv=cv, note=note)
+    return MetricRow(
+        name=metric.name,
+        title=metric.title,
+        measured=measured,
+        cv=cv,
+        baseline=_quantity(comparison.base_median, metric.unit),
+        change=_change(comparison.ratio),
+        interval=f"{_change(comparison.low)} … {_change(comparison.high)}",
+        floor=_percent(comparison.floor),
+        detectable=_percent(comparison.detectable),
+        verdict=comparison.verdict,
+        note=note,
+    )
+
+
+def _why_absent(trials: TrialSet, metric: Metric, series: Series) -> str:
+    invalid = invalid_trials(trials, metric)
+    if invalid:
+        return f"{len(invalid)} of {len(trials.trials)} trials not to be trusted: {next(iter(invalid.values()))}"
+    missing = missing_reasons(trials, metric)
+    if missing:
+        return next(iter(missing.values()))
+    if series.values and not series.finite:
+        return "no trial succeeded"
+    return ""
+
+
+def _describe_score(result: GateResult) -> str:
+    """The overall score: weighted geometric mean of the ratios. It does not gate."""
+    ratios = {each.metric: each.ratio for each in result.comparisons if 0 < each.ratio < math.inf}
+    weights = {name: weight for name, weight in SCORE_WEIGHTS.items() if name in ratios}
+    absent = [name for name in SCORE_WEIGHTS if name not in weights]
+    without = f", without {', '.join(absent)}" if absent else ""
+    if not weights:
+        return f"overall score: none{without}"
+    total = sum(weight * math.log(ratios[name]) for name, weight in weights.items())
+    return f"overall score: {math.exp(total / sum(weights.values())):.3f} × baseline (displayed, not gated{without})"
+
+
+def _describe_environment(trials: TrialSet, base: TrialSet) -> list[str]:
+    differences = describe_differences(trials.fingerprint, base.fingerprint)
+    notes = [f"environment differs: {', '.join(differences)}"] if differences else []
+    if trials.spec.stack != base.spec.stack:
+        notes.append("the stack's settings differ from the baseline's")
+    return notes
+
+
+def _quantity(value: float, unit: str) -> str:
+    return format_quantity(value, unit) if math.isfinite(value) else "–"
+
+
+def _change(ratio: float) -> str:
+    return format_ratio(ratio) if math.isfinite(ratio) else "+∞"
+
+
+def _percent(fraction: float) -> str:
+    return f"{100 * fraction:.1f} %" if math.isfinite(fraction) else "–"

@@ -1,0 +1,63 @@
+"""What a report says, before anybody decides how it looks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pytest_ldos.gate.verdict import Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricRow:
+    """One metric of a scenario.
+
+    Attributes:
+        measured: median and spread of this run, as text.
+        baseline: median of the baseline; empty without one.
+        change, interval: of head over base, as signed percentages; empty without a baseline.
+        detectable: smallest change that would have been reported.
+        verdict: ``None`` without a baseline.
+        note: why there is no number.
+    """
+
+    name: str
+    title: str
+    measured: str
+    cv: str
+    baseline: str = ""
+    change: str = ""
+    interval: str = ""
+    floor: str = ""
+    detectable: str = ""
+    verdict: Verdict | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """One scenario.
+
+    Attributes:
+        success: ``10 of 10 trials succeeded``.
+        reasons: why the verdict is what it is.
+        notes: where things lie, what else is worth knowing.
+    """
+
+    scenario: str
+    verdict: Verdict
+    success: str
+    rows: tuple[MetricRow, ...]
+    reasons: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Document:
+    """A report.
+
+    Attributes:
+        header: what was measured with what.
+    """
+
+    header: tuple[str, ...]
+    sections: tuple[Section, ...]

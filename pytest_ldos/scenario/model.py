@@ -1,0 +1,103 @@
+"""What is to be run and measured: frozen values, checked when they are made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from pytest_ldos.errors import ConfigurationError
+
+
+def require(condition: bool, message: str, *, remedy: str = "") -> None:
+    """Raises `ConfigurationError` unless `condition`."""
+    if not condition:
+        raise ConfigurationError(message, remedy=remedy)
+
+
+class StackKind(StrEnum):
+    """Values of ``--ldos-stack``."""
+
+    AUTO = "auto"
+    EMBEDDED = "embedded"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FaultSpec:
+    """Faults that can be planted in the embedded stack, to see what a gate makes of them.
+
+    Attributes:
+        planning_delay_ms: added to every planning.
+        control_rate_hz: instead of the nominal rate; ``0`` plants nothing.
+    """
+
+    planning_delay_ms: float = 0.0
+    control_rate_hz: float = 0.0
+
+    def __post_init__(self) -> None:
+        require(0 <= self.planning_delay_ms <= 5000, "planning_delay_ms must lie between 0 and 5000")
+        require(0 <= self.control_rate_hz <= 1000, "control_rate_hz of a fault must lie between 0 and 1000")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackSpec:
+    """The stack under test.
+
+    Attributes:
+        control_rate_hz: nominal rate of the control loop, against which T3 is measured.
+        planning_time_s: allowed to the planner for a goal.
+        velocity_scaling, acceleration_scaling: fractions of the joint limits, 0 to 1.
+    """
+
+    kind: StackKind = StackKind.AUTO
+    control_rate_hz: float = 500.0
+    planning_time_s: float = 5.0
+    velocity_scaling: float = 0.5
+    acceleration_scaling: float = 0.5
+    faults: FaultSpec = field(default_factory=FaultSpec)
+
+    def __post_init__(self) -> None:
+        require(1 <= self.control_rate_hz <= 1000, "control_rate_hz must lie between 1 and 1000")
+        require(0 < self.planning_time_s <= 60, "planning_time_s must lie between 0 and 60")
+        for name in ("velocity_scaling", "acceleration_scaling"):
+            require(0 < getattr(self, name) <= 1, f"{name} must lie between 0 and 1")
+
+
+class SeedMode(StrEnum):
+    """Where the planner's random seeds come from."""
+
+    FIXED = "fixed"
+    RANDOM = "random"
+
+
+FIRST_SEED: Final = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScenarioSpec:
+    """A named condition under which an arm is measured.
+
+    Attributes:
+        name: also the pytest marker that selects it.
+        trials: measured trials.
+        warmup: trials before them that are dropped.
+        success_rate: the least that is expected; checked without any baseline.
+        seeds: with `fixed`, trial ``i`` always plans with the same random numbers, so that
+            equal versions plan equal paths.
+    """
+
+    name: str
+    trials: int = 10
+    warmup: int = 2
+    success_rate: float = 1.0
+    seeds: SeedMode = SeedMode.FIXED
+    stack: StackSpec = field(default_factory=StackSpec)
+
+    def __post_init__(self) -> None:
+        require(self.trials >= 1, f"{self.trials} trials measure nothing", remedy="ask for at least one")
+        require(self.warmup >= 0, f"there cannot be {self.warmup} warm-up trials")
+        require(0 <= self.success_rate <= 1, "success_rate must lie between 0 and 1")
+
+    def seed(self, index: int) -> int | None:
+        """The planner's seed of trial `index`, or ``None`` for chance."""
+        return FIRST_SEED + index if self.seeds is SeedMode.FIXED else None

@@ -1,0 +1,204 @@
+"""Every setting once: its name, type, default and what it means.
+
+The command line (``--ldos-NAME``), the environment (``LDOS_NAME``), markers and TOML keys
+are all made from this table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.scenario.model import SeedMode, StackKind
+
+
+class KeepTraces(StrEnum):
+    """Which traces stay on disk."""
+
+    FAILED = "failed"
+    ALL = "all"
+    NONE = "none"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """One setting.
+
+    Attributes:
+        parse: from what a source holds (text, or a TOML value) to the value; raises
+            `ValueError` with what would have been right.
+        per_scenario: may also be given by a marker or for one scenario in TOML.
+        is_flag: on the command line it takes no argument.
+        metavar: what stands for the argument in help texts.
+    """
+
+    name: str
+    parse: Callable[[Any], Any]
+    default: Any
+    help: str
+    per_scenario: bool = False
+    is_flag: bool = False
+    metavar: str = ""
+
+    @property
+    def flag(self) -> str:
+        return f"--ldos-{self.name.replace('_', '-')}"
+
+    @property
+    def variable(self) -> str:
+        return f"LDOS_{self.name.upper()}"
+
+
+def _whole_number(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise ValueError("a whole number")
+    try:
+        return int(value)
+    except ValueError:
+        raise ValueError("a whole number") from None
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError("a number")
+    try:
+        return float(value)
+    except ValueError:
+        raise ValueError("a number") from None
+
+
+def _yes_or_no(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    known = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+    if isinstance(value, str) and value.lower() in known:
+        return known[value.lower()]
+    raise ValueError("true or false")
+
+
+def _path(value: Any) -> Path:
+    if not isinstance(value, str | Path) or not str(value):
+        raise ValueError("a path")
+    return Path(value)
+
+
+def _one_of(kind: type[StrEnum]) -> Callable[[Any], StrEnum]:
+    def parse(value: Any) -> StrEnum:
+        try:
+            return kind(value)
+        except ValueError:
+            raise ValueError(f"one of {', '.join(kind)}") from None
+
+    return parse
+
+
+OPTIONS: Final[Mapping[str, Option]] = {
+    option.name: option
+    for option in (
+        Option(
+            name="stack",
+            parse=_one_of(StackKind),
+            default=StackKind.AUTO,
+            metavar="KIND",
+            help="stack under test: auto or embedded (default: auto)",
+        ),
+        Option(
+            name="trials",
+            parse=_whole_number,
+            default=10,
+            metavar="N",
+            per_scenario=True,
+            help="measured trials of each scenario (default: 10)",
+        ),
+        Option(
+            name="warmup",
+            parse=_whole_number,
+            default=2,
+            metavar="N",
+            per_scenario=True,
+            help="trials before them that are dropped (default: 2)",
+        ),
+        Option(
+            name="seeds",
+            parse=_one_of(SeedMode),
+            default=SeedMode.FIXED,
+            metavar="MODE",
+            per_scenario=True,
+            help="the planner's random seeds: fixed for each trial index, or random (default: fixed)",
+        ),
+        Option(
+            name="success_rate",
+            parse=_number,
+            default=1.0,
+            metavar="RATE",
+            per_scenario=True,
+            help="share of trials that is expected to succeed, 0 to 1 (default: 1)",
+        ),
+        Option(
+            name="output",
+            parse=_path,
+            default=Path(".ldos"),
+            metavar="DIR",
+            help="where runs, traces and local baselines are kept, below the root directory (default: .ldos)",
+        ),
+        Option(
+            name="baselines",
+            parse=_path,
+            default=Path("baselines"),
+            metavar="DIR",
+            help="the repository's baselines, below the root directory (default: baselines)",
+        ),
+        Option(
+            name="update_baseline",
+            parse=_yes_or_no,
+            default=False,
+            is_flag=True,
+            help="record this run as the new baseline of its scenarios",
+        ),
+        Option(
+            name="strict",
+            parse=_yes_or_no,
+            default=None,
+            is_flag=True,
+            help="fail where no verdict is possible: no baseline, not comparable, inconclusive "
+            "(default: only when CI is set in the environment)",
+        ),
+        Option(
+            name="traces",
+            parse=_one_of(KeepTraces),
+            default=KeepTraces.FAILED,
+            metavar="WHICH",
+            help="traces to keep: failed (scenarios that failed or regressed), all or none (default: failed)",
+        ),
+        Option(
+            name="traces_limit_mb",
+            parse=_whole_number,
+            default=2000,
+            metavar="MB",
+            help="disk space for kept traces; the oldest go first (default: 2000)",
+        ),
+        Option(
+            name="benchmark_json",
+            parse=_path,
+            default=None,
+            metavar="FILE",
+            help="also write the series of all metrics in pytest-benchmark's format",
+        ),
+    )
+}
+
+
+def parse_value(option: Option, value: Any, source: str) -> Any:
+    """The value of an option from a source.
+
+    Raises:
+        ConfigurationError: names the source, the value and what would have been right.
+    """
+    try:
+        return option.parse(value)
+    except ValueError as error:
+        raise ConfigurationError(f"{source} is {value!r}", remedy=f"it must be {error}") from None

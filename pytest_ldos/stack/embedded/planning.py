@@ -1,0 +1,66 @@
+"""A collision-free path in joint space: OMPL's RRTConnect, then its path simplifier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from ompl import base, geometric, util
+
+from pytest_ldos.stack.embedded.model import Joints, Panda
+
+Waypoints = npt.NDArray[np.float64]
+"""Joint positions along a path; shape ``(n, 7)``, n ≥ 2."""
+
+_LONGEST_VALID_SEGMENT: Final = 0.005
+"""Fraction of the space's extent between collision checks: MoveIt's value for the Panda."""
+
+
+def plan_path(
+    panda: Panda,
+    start: Joints,
+    goal: Joints,
+    *,
+    is_colliding: Callable[[list[float]], bool],
+    seed: int,
+    time_limit_s: float,
+) -> Waypoints | None:
+    """Waypoints from `start` to `goal`, or ``None`` when none were found in time.
+
+    Args:
+        is_colliding: whether the arm touches something at the given joints.
+        seed: of OMPL's random numbers (> 0): equal seeds and states give equal paths.
+    """
+    util.setLogLevel(util.LogLevel.LOG_NONE)
+    util.RNG.setSeed(seed)
+    setup = geometric.SimpleSetup(_joint_space(panda))
+    joints = range(len(panda))
+    setup.setStateValidityChecker(lambda state: not is_colliding([state[joint] for joint in joints]))
+    information = setup.getSpaceInformation()
+    information.setStateValidityCheckingResolution(_LONGEST_VALID_SEGMENT)
+    setup.setStartAndGoalStates(_to_state(information, start), _to_state(information, goal))
+    setup.setPlanner(geometric.RRTConnect(information))
+    setup.solve(time_limit_s)
+    if not setup.haveExactSolutionPath():
+        return None
+    setup.simplifySolution()
+    return np.array([[state[joint] for joint in joints] for state in setup.getSolutionPath().getStates()])
+
+
+def _joint_space(panda: Panda) -> Any:
+    space = base.RealVectorStateSpace(len(panda))
+    bounds = base.RealVectorBounds(len(panda))
+    for index in range(len(panda)):
+        bounds.setLow(index, float(panda.lower[index]))
+        bounds.setHigh(index, float(panda.upper[index]))
+    space.setBounds(bounds)
+    return space
+
+
+def _to_state(information: Any, joints: Joints) -> Any:
+    state = information.allocState()
+    for index, value in enumerate(joints.tolist()):
+        state[index] = value
+    return state

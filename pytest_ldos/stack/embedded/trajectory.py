@@ -1,0 +1,26 @@
+"""A timed path as a function of time: quintic between its points, as in ros2_controllers."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.interpolate import BPoly
+
+from pytest_ldos.stack.embedded.model import Joints
+from pytest_ldos.stack.embedded.timing import TimedPath
+
+
+class Trajectory:
+    """Where the joints should be at a time since the start; at rest behind the end."""
+
+    def __init__(self, path: TimedPath) -> None:
+        self.duration_s = path.duration_s
+        self._end = path.positions[-1]
+        derivatives = np.stack([path.positions, path.velocities, path.accelerations], axis=1)
+        self._position = BPoly.from_derivatives(path.times_s, derivatives)
+        self._velocity = self._position.derivative()
+
+    def at(self, time_s: float) -> tuple[Joints, Joints]:
+        """Position (rad) and velocity (rad/s), each of shape ``(7,)``."""
+        if time_s >= self.duration_s:
+            return self._end, np.zeros_like(self._end)
+        return self._position(time_s), self._velocity(time_s)

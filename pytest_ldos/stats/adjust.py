@@ -1,0 +1,66 @@
+"""Takes known causes of variation out of two samples before they are compared."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Numbers = npt.NDArray[np.float64]
+Groups = npt.NDArray[np.str_]
+
+_LEAST_VARIATION = 1e-12
+
+
+def remove_strata(values: tuple[Numbers, Numbers], strata: tuple[Groups, Groups]) -> tuple[Numbers, Numbers]:
+    """Both samples with the level of each stratum taken out.
+
+    A stratum's level is the mean of both samples' medians in it, so that a shift between
+    the samples stays. Strata that only one sample has are left out of both.
+    """
+    common = np.intersect1d(*strata)
+    kept = [np.isin(groups, common) for groups in strata]
+    adjusted = [value[keep].copy() for value, keep in zip(values, kept, strict=True)]
+    groups = [group[keep] for group, keep in zip(strata, kept, strict=True)]
+    for stratum in common:
+        members = [group == stratum for group in groups]
+        levels = [_median(value[member]) for value, member in zip(adjusted, members, strict=True)]
+        level = float(np.mean(levels))
+        if np.isfinite(level):
+            for value, member in zip(adjusted, members, strict=True):
+                value[member] -= level
+    return adjusted[0], adjusted[1]
+
+
+def remove_covariate(
+    values: tuple[Numbers, Numbers], covariate: tuple[Numbers, Numbers]
+) -> tuple[tuple[Numbers, Numbers], float]:
+    """Both samples with a linear influence taken out, and the share of variance it had.
+
+    The slope is fitted within the samples (least squares), so that a shift between them
+    cannot be taken for an influence. Values that are censored or whose covariate is
+    unknown do not count towards the fit and stay as they are.
+    """
+    known = [np.isfinite(value) & np.isfinite(cause) for value, cause in zip(values, covariate, strict=True)]
+    centered = [
+        (value[use] - value[use].mean(), cause[use] - cause[use].mean())
+        for value, cause, use in zip(values, covariate, known, strict=True)
+        if use.any()
+    ]
+    effect = sum(float(y @ x) for y, x in centered)
+    variation = sum(float(x @ x) for _, x in centered)
+    total = sum(float(y @ y) for y, _ in centered)
+    if variation < _LEAST_VARIATION or total < _LEAST_VARIATION:
+        return values, 0.0
+    slope = effect / variation
+    middle = float(np.mean(np.concatenate([cause[use] for cause, use in zip(covariate, known, strict=True)])))
+    adjusted = [
+        np.where(use, value - slope * (np.where(use, cause, middle) - middle), value)
+        for value, cause, use in zip(values, covariate, known, strict=True)
+    ]
+    return (adjusted[0], adjusted[1]), slope * effect / total
+
+
+def _median(values: Numbers) -> float:
+    """The median, also where infinite values are among the middle two."""
+    ordered = np.sort(values)
+    return float(ordered[(len(ordered) - 1) // 2])

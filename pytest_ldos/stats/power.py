@@ -1,0 +1,29 @@
+"""What a comparison could have seen."""
+
+from __future__ import annotations
+
+import math
+
+from scipy.special import ndtri
+
+POWER = 0.8
+"""Probability with which an effect of the smallest detectable size is found."""
+
+
+def smallest_detectable_shift(half_width: float, *, tail: float, floor: float) -> float:
+    """The shift that would be reported with probability `POWER`.
+
+    A report needs the interval to exclude zero and the estimate to exceed the floor.
+
+    Args:
+        half_width: from the estimate to the interval's lower end; infinite where the
+            samples are too small for any interval.
+        tail: the interval's one-sided probability of error.
+        floor: the shift below which nothing is reported.
+    """
+    if not math.isfinite(half_width):
+        return math.inf
+    deviations = -float(ndtri(tail))
+    standard_error = half_width / deviations
+    certainty = float(ndtri(POWER)) * standard_error
+    return max(half_width + certainty, floor + certainty)

@@ -1,0 +1,109 @@
+"""Every tracepoint by name, once, with its fields in wire order.
+
+`ros2:*` are those of tracetools 8.2 (ROS 2 Jazzy); `ldos:*` are this project's markers.
+The embedded node layer emits them, the C++ workspace defines them, the reader looks for
+them: a test holds all three to this table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final
+
+
+class Ros2(StrEnum):
+    """Events of tracetools that are emitted or read here."""
+
+    RCL_INIT = "ros2:rcl_init"
+    NODE_INIT = "ros2:rcl_node_init"
+    RMW_PUBLISHER_INIT = "ros2:rmw_publisher_init"
+    PUBLISHER_INIT = "ros2:rcl_publisher_init"
+    RCLCPP_PUBLISH = "ros2:rclcpp_publish"
+    RCL_PUBLISH = "ros2:rcl_publish"
+    RMW_PUBLISH = "ros2:rmw_publish"
+    RMW_SUBSCRIPTION_INIT = "ros2:rmw_subscription_init"
+    SUBSCRIPTION_INIT = "ros2:rcl_subscription_init"
+    RCLCPP_SUBSCRIPTION_INIT = "ros2:rclcpp_subscription_init"
+    SUBSCRIPTION_CALLBACK_ADDED = "ros2:rclcpp_subscription_callback_added"
+    RMW_TAKE = "ros2:rmw_take"
+    RCL_TAKE = "ros2:rcl_take"
+    RCLCPP_TAKE = "ros2:rclcpp_take"
+    SERVICE_INIT = "ros2:rcl_service_init"
+    SERVICE_CALLBACK_ADDED = "ros2:rclcpp_service_callback_added"
+    CLIENT_INIT = "ros2:rcl_client_init"
+    TIMER_INIT = "ros2:rcl_timer_init"
+    TIMER_CALLBACK_ADDED = "ros2:rclcpp_timer_callback_added"
+    TIMER_LINK_NODE = "ros2:rclcpp_timer_link_node"
+    CALLBACK_REGISTER = "ros2:rclcpp_callback_register"
+    CALLBACK_START = "ros2:callback_start"
+    CALLBACK_END = "ros2:callback_end"
+    EXECUTOR_GET_NEXT_READY = "ros2:rclcpp_executor_get_next_ready"
+    EXECUTOR_WAIT_FOR_WORK = "ros2:rclcpp_executor_wait_for_work"
+    EXECUTOR_EXECUTE = "ros2:rclcpp_executor_execute"
+
+
+class Marker(StrEnum):
+    """Events of provider `ldos`."""
+
+    TRIAL_BEGIN = "ldos:trial_begin"
+    PHASE = "ldos:phase"
+    PLAN = "ldos:plan"
+    TRIAL_END = "ldos:trial_end"
+    CONTROL_CYCLE = "ldos:control_cycle"
+    SIM_STEP = "ldos:sim_step"
+
+
+class Phase(StrEnum):
+    """Values of `phase` in ``ldos:phase``, in the order in which a good trial passes them."""
+
+    GOAL_SENT = "goal_sent"
+    GOAL_ACCEPTED = "goal_accepted"
+    PLANNING = "planning"
+    EXECUTING = "executing"
+    RESULT = "result"
+
+
+FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
+    Ros2.RCL_INIT: ("context_handle", "version"),
+    Ros2.NODE_INIT: ("node_handle", "rmw_handle", "node_name", "namespace"),
+    Ros2.RMW_PUBLISHER_INIT: ("rmw_publisher_handle", "gid"),
+    Ros2.PUBLISHER_INIT: ("publisher_handle", "node_handle", "rmw_publisher_handle", "topic_name", "queue_depth"),
+    Ros2.RCLCPP_PUBLISH: ("message",),
+    Ros2.RCL_PUBLISH: ("publisher_handle", "message"),
+    Ros2.RMW_PUBLISH: ("rmw_publisher_handle", "message", "timestamp"),
+    Ros2.RMW_SUBSCRIPTION_INIT: ("rmw_subscription_handle", "gid"),
+    Ros2.SUBSCRIPTION_INIT: (
+        "subscription_handle",
+        "node_handle",
+        "rmw_subscription_handle",
+        "topic_name",
+        "queue_depth",
+    ),
+    Ros2.RCLCPP_SUBSCRIPTION_INIT: ("subscription_handle", "subscription"),
+    Ros2.SUBSCRIPTION_CALLBACK_ADDED: ("subscription", "callback"),
+    Ros2.RMW_TAKE: ("rmw_subscription_handle", "message", "source_timestamp", "taken"),
+    Ros2.RCL_TAKE: ("message",),
+    Ros2.RCLCPP_TAKE: ("message",),
+    Ros2.SERVICE_INIT: ("service_handle", "node_handle", "rmw_service_handle", "service_name"),
+    Ros2.SERVICE_CALLBACK_ADDED: ("service_handle", "callback"),
+    Ros2.CLIENT_INIT: ("client_handle", "node_handle", "rmw_client_handle", "service_name"),
+    Ros2.TIMER_INIT: ("timer_handle", "period"),
+    Ros2.TIMER_CALLBACK_ADDED: ("timer_handle", "callback"),
+    Ros2.TIMER_LINK_NODE: ("timer_handle", "node_handle"),
+    Ros2.CALLBACK_REGISTER: ("callback", "symbol"),
+    Ros2.CALLBACK_START: ("callback", "is_intra_process"),
+    Ros2.CALLBACK_END: ("callback",),
+    Ros2.EXECUTOR_GET_NEXT_READY: (),
+    Ros2.EXECUTOR_WAIT_FOR_WORK: ("timeout",),
+    Ros2.EXECUTOR_EXECUTE: ("handle",),
+    Marker.TRIAL_BEGIN: ("goal_id", "scenario", "index"),
+    Marker.PHASE: ("goal_id", "phase"),
+    Marker.PLAN: ("goal_id", "duration_ns", "points"),
+    Marker.TRIAL_END: ("goal_id", "error_code"),
+    Marker.CONTROL_CYCLE: ("cycle", "sim_time_ns", "period_ns"),
+    Marker.SIM_STEP: ("step", "sim_time_ns"),
+}
+
+RECORDED: Final = ("ros2:*", "ldos:*")
+"""Event patterns a recording enables."""

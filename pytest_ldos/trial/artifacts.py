@@ -1,0 +1,132 @@
+"""What a run leaves behind: where it lies, how it is written, and when it goes.
+
+``.ldos/runs/<time>-<id>/<scenario>/`` holds ``trials.json``, ``logs/`` and ``trace/``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+import tempfile
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from pytest_ldos.scenario.options import KeepTraces
+from pytest_ldos.trial.codec import decode_trials, encode_trials
+from pytest_ldos.trial.record import TrialSet
+
+RUNS: Final = "runs"
+TRIALS_FILE: Final = "trials.json"
+TRACE_FOLDER: Final = "trace"
+LOG_FOLDER: Final = "logs"
+
+
+@dataclass(frozen=True)
+class ScenarioFolder:
+    """Where one scenario of a run leaves its things."""
+
+    path: Path
+
+    @property
+    def trials_file(self) -> Path:
+        return self.path / TRIALS_FILE
+
+    @property
+    def trace(self) -> Path:
+        return self.path / TRACE_FOLDER
+
+    @property
+    def logs(self) -> Path:
+        return self.path / LOG_FOLDER
+
+
+def new_run_folder(output: Path) -> Path:
+    """A folder for a run that begins now; only the user can read what others could misuse."""
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    folder = output / RUNS / f"{stamp}-{secrets.token_hex(3)}"
+    folder.mkdir(parents=True, mode=0o755)
+    ignore = output / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n", "utf-8")
+    return folder
+
+
+def new_scenario_folder(run: Path, scenario: str) -> ScenarioFolder:
+    """A folder for a scenario; a second one of the same name gets a number."""
+    safe = re.sub(r"[^A-Za-z0-9_.+-]", "_", scenario)
+    for number in range(1, 10_000):
+        path = run / (safe if number == 1 else f"{safe}-{number}")
+        if not path.exists():
+            folder = ScenarioFolder(path)
+            folder.logs.mkdir(parents=True)
+            return folder
+    raise RuntimeError(f"{run} holds too many scenarios named {scenario}")
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Writes a file so that a reader sees the old or the new one, never half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def write_trials(folder: ScenarioFolder, trials: TrialSet) -> None:
+    write_atomically(folder.trials_file, encode_trials(trials))
+
+
+def read_trials(path: Path) -> TrialSet:
+    """The trials of a ``trials.json`` or of the folder that holds it.
+
+    Raises:
+        RecordUnreadable: see `decode_trials`.
+        FileNotFoundError: there is no such file.
+    """
+    file = path / TRIALS_FILE if path.is_dir() else path
+    return decode_trials(file.read_text("utf-8", errors="replace"), file)
+
+
+def is_worth_keeping(trials: TrialSet, *, regressed: bool, policy: KeepTraces) -> bool:
+    """Whether a trace is kept: by default that of a scenario that regressed or had a failure."""
+    if policy is KeepTraces.FAILED:
+        return regressed or trials.successes < len(trials.trials)
+    return policy is KeepTraces.ALL
+
+
+def drop_trace(folder: ScenarioFolder) -> None:
+    shutil.rmtree(folder.trace, ignore_errors=True)
+
+
+def enforce_disk_limit(output: Path, *, limit_bytes: int, keep: Path) -> list[Path]:
+    """Deletes the oldest kept traces until all fit the limit; returns those that went.
+
+    Args:
+        keep: a run whose traces stay in any case: the one that was just made.
+    """
+    traces = sorted((output / RUNS).glob(f"*/*/{TRACE_FOLDER}"))
+    sizes = {trace: _size(trace) for trace in traces}
+    dropped = []
+    for trace in traces:
+        if sum(sizes.values()) <= limit_bytes:
+            break
+        if keep not in trace.parents:
+            shutil.rmtree(trace, ignore_errors=True)
+            del sizes[trace]
+            dropped.append(trace)
+    return dropped
+
+
+def _size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())

@@ -1,0 +1,116 @@
+"""Trial sets as JSON text, and back.
+
+The schema has a version; a file of another version is refused, not guessed at.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_ldos.errors import ConfigurationError, RecordUnreadable
+from pytest_ldos.host.fingerprint import Fingerprint
+from pytest_ldos.metrics.model import Measurement
+from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, SeedMode, StackKind, StackSpec
+from pytest_ldos.series import Invalid, Missing, Value
+from pytest_ldos.stack.goals import OutcomeClass
+from pytest_ldos.trial.record import Trial, TrialSet
+
+SCHEMA_VERSION: Final = 1
+KIND: Final = "pytest-ldos trials"
+
+
+def encode_trials(trials: TrialSet) -> str:
+    """JSON text of a trial set; numbers keep their full precision."""
+    document = {"kind": KIND, "schema": SCHEMA_VERSION, **_to_plain(trials)}
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"
+
+
+def decode_trials(text: str, path: Path) -> TrialSet:
+    """A trial set of JSON text; `path` is named in errors.
+
+    Raises:
+        RecordUnreadable: no JSON, not a trial set, or of another schema version.
+    """
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise RecordUnreadable(f"{path} is no JSON (line {error.lineno}: {error.msg})", remedy=_REMEDY) from None
+    if not isinstance(document, dict) or document.get("kind") != KIND:
+        raise RecordUnreadable(f"{path} holds no trials of pytest-ldos", remedy=_REMEDY)
+    if document.get("schema") != SCHEMA_VERSION:
+        found = document.get("schema")
+        raise RecordUnreadable(
+            f"{path} has schema version {found}, this version of pytest-ldos reads {SCHEMA_VERSION}", remedy=_REMEDY
+        )
+    try:
+        return _to_trials(document)
+    except (KeyError, TypeError, ValueError, ConfigurationError) as error:
+        raise RecordUnreadable(f"{path} is damaged ({type(error).__name__}: {error})", remedy=_REMEDY) from None
+
+
+_REMEDY: Final = "restore it, or record it anew with --ldos-update-baseline"
+
+
+def _to_plain(trials: TrialSet) -> dict[str, Any]:
+    plain = {name: value for name, value in vars(trials).items() if name not in ("spec", "fingerprint", "trials")}
+    return {
+        **plain,
+        "spec": asdict(trials.spec),
+        "fingerprint": asdict(trials.fingerprint),
+        "trials": [_trial_to_plain(trial) for trial in trials.trials],
+    }
+
+
+def _trial_to_plain(trial: Trial) -> dict[str, Any]:
+    measurements = {name: _measurement_to_plain(found) for name, found in trial.measurements.items()}
+    return {**vars(trial), "measurements": measurements}
+
+
+def _measurement_to_plain(measurement: Measurement) -> dict[str, Any]:
+    value = measurement.value
+    if isinstance(value, Missing):
+        return {"missing": value.reason}
+    if isinstance(value, Invalid):
+        return {"invalid": value.reason}
+    return {"value": value, "details": dict(measurement.details)}
+
+
+def _to_trials(document: Mapping[str, Any]) -> TrialSet:
+    values = {name: value for name, value in document.items() if name not in ("kind", "schema")}
+    values["spec"] = _to_spec(values["spec"])
+    values["fingerprint"] = Fingerprint(**values["fingerprint"])
+    values["trials"] = tuple(_to_trial(trial) for trial in values["trials"])
+    values["loads"] = tuple(values["loads"])
+    return TrialSet(**values)
+
+
+def _to_spec(values: Mapping[str, Any]) -> ScenarioSpec:
+    stack = dict(values["stack"])
+    stack["kind"] = StackKind(stack["kind"])
+    stack["faults"] = FaultSpec(**stack["faults"])
+    return ScenarioSpec(**{**values, "seeds": SeedMode(values["seeds"]), "stack": StackSpec(**stack)})
+
+
+def _to_trial(values: Mapping[str, Any]) -> Trial:
+    measurements = {name: _to_measurement(found) for name, found in values["measurements"].items()}
+    return Trial(**{**values, "outcome": OutcomeClass(values["outcome"]), "measurements": measurements})
+
+
+def _to_measurement(values: Mapping[str, Any]) -> Measurement:
+    return Measurement(_to_value(values), values.get("details", {}))
+
+
+def _to_value(values: Mapping[str, Any]) -> Value:
+    if "missing" in values:
+        return Missing(str(values["missing"]))
+    if "invalid" in values:
+        return Invalid(str(values["invalid"]))
+    number = float(values["value"])
+    if not math.isfinite(number):
+        raise ValueError(f"{number} is no measured value")
+    return number

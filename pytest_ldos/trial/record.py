@@ -1,0 +1,81 @@
+"""Trials and what belongs to them: the raw material of baselines and verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pytest_ldos.host.fingerprint import Fingerprint
+from pytest_ldos.metrics.model import Measurement
+from pytest_ldos.scenario.model import ScenarioSpec
+from pytest_ldos.stack.goals import OutcomeClass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """One measured goal.
+
+    Attributes:
+        index: of the trial in its scenario, from 0; decides the planner's seed.
+        goal: name of the goal; trials of one goal are compared with each other.
+        block: trials of one stack start; a stack that is started again begins a new one.
+        stamps_ns: the goal client's, ``CLOCK_MONOTONIC``, by phase name.
+        measurements: by metric name; empty until the trace has been read.
+        segments_ns: durations of parts of the causal chain.
+    """
+
+    index: int
+    goal: str
+    goal_id: str
+    seed: int | None
+    block: int
+    outcome: OutcomeClass
+    error_code: int | None
+    message: str
+    stamps_ns: Mapping[str, int]
+    plan_duration_ns: int | None
+    plan_points: int
+    position_error_m: float | None
+    rotation_error_rad: float | None
+    measurements: Mapping[str, Measurement] = field(default_factory=dict)
+    segments_ns: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def succeeded(self) -> bool:
+        return self.outcome is OutcomeClass.SUCCESS
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialSet:
+    """The trials of one scenario in one run.
+
+    Attributes:
+        started_at: ISO 8601, UTC.
+        commit: of the project under test; empty outside a git checkout.
+        stack_kind, stack: which stack, and its description.
+        loads: proofs of the loads that were applied, as plain values.
+        discarded_events: by the tracer's own count.
+        incomplete: why fewer trials were made than asked for; empty where all were.
+        trace: where the trace lies or lay, relative to the run's folder.
+    """
+
+    spec: ScenarioSpec
+    started_at: str
+    commit: str
+    stack_kind: str
+    stack: str
+    recorder: str
+    fingerprint: Fingerprint
+    trials: tuple[Trial, ...]
+    loads: tuple[Mapping[str, object], ...] = ()
+    discarded_events: int = 0
+    incomplete: str = ""
+    trace: str = ""
+
+    @property
+    def scenario(self) -> str:
+        return self.spec.name
+
+    @property
+    def successes(self) -> int:
+        return sum(trial.succeeded for trial in self.trials)

@@ -1,0 +1,51 @@
+"""A running stack under a running recording, ready for trials."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from pytest_ldos.load.protocol import LoadSite
+from pytest_ldos.recording.choose import choose_recorder
+from pytest_ldos.recording.protocol import Recorder
+from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.stack.choose import choose_backend
+from pytest_ldos.stack.protocol import RunningStack
+from pytest_ldos.trial.artifacts import ScenarioFolder
+
+
+@dataclass(frozen=True)
+class Rig:
+    """What trials are made on.
+
+    Attributes:
+        site: where loads are to be applied.
+    """
+
+    stack: RunningStack
+    spec: StackSpec
+    recorder: Recorder
+    folder: ScenarioFolder
+
+    @property
+    def site(self) -> LoadSite:
+        return LoadSite(self.stack.domain, self.recorder, self.folder.logs)
+
+
+@contextmanager
+def open_rig(spec: StackSpec, folder: ScenarioFolder) -> Iterator[Rig]:
+    """Starts the recording, then the stack: what happens at its start names what runs later.
+
+    Raises:
+        Unavailable: something needed is not installed.
+        RecordingFailed: the tracer refused.
+        BringUpFailed: the stack did not become ready.
+    """
+    with ExitStack() as resources:
+        recorder = choose_recorder(folder.trace, folder.logs)
+        resources.callback(recorder.stop)
+        recorder.start()
+        backend = choose_backend(spec, recorder=recorder, log_directory=folder.logs)
+        resources.callback(backend.stop)
+        yield Rig(backend.start(), spec, recorder, folder)

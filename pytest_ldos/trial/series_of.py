@@ -1,0 +1,66 @@
+"""The trials of a set as one series a metric."""
+
+from __future__ import annotations
+
+import math
+
+from pytest_ldos.metrics.catalogue import METRICS
+from pytest_ldos.metrics.latency import PLANNED_DURATION
+from pytest_ldos.metrics.model import Metric
+from pytest_ldos.series import CENSORED, Invalid, Missing, Series
+from pytest_ldos.trial.record import Trial, TrialSet
+from pytest_ldos.units import ns_to_ms
+
+
+def to_series(trials: TrialSet, metric: Metric) -> Series:
+    """A metric over the trials.
+
+    A failed trial counts as infinitely slow in latencies that a failure cuts short, so
+    that failing fast never reads as getting faster; in others it has what it has.
+    Invalid values are left out: who judges must have counted them before (`invalid_trials`).
+    """
+    chosen = [(trial, value) for trial in trials.trials if (value := _value(trial, metric)) is not None]
+    return Series(
+        name=metric.name,
+        unit=metric.unit,
+        better=metric.better,
+        values=tuple(value for _, value in chosen),
+        strata=tuple(trial.goal for trial, _ in chosen),
+        covariates={PLANNED_DURATION: tuple(_planned_ms(trial) for trial, _ in chosen)},
+    )
+
+
+def all_series(trials: TrialSet) -> dict[str, Series]:
+    """Every metric's series, by name."""
+    return {name: to_series(trials, metric) for name, metric in METRICS.items()}
+
+
+def invalid_trials(trials: TrialSet, metric: Metric) -> dict[int, str]:
+    """Index and reason of each trial whose value of a metric cannot be trusted."""
+    reasons = {}
+    for trial in trials.trials:
+        measurement = trial.measurements.get(metric.name)
+        if measurement is not None and isinstance(measurement.value, Invalid):
+            reasons[trial.index] = measurement.value.reason
+    return reasons
+
+
+def missing_reasons(trials: TrialSet, metric: Metric) -> dict[int, str]:
+    """Index and reason of each successful trial that has no value of a metric."""
+    reasons = {}
+    for trial in trials.trials:
+        measurement = trial.measurements.get(metric.name)
+        if trial.succeeded and measurement is not None and isinstance(measurement.value, Missing):
+            reasons[trial.index] = measurement.value.reason
+    return reasons
+
+
+def _value(trial: Trial, metric: Metric) -> float | None:
+    if not trial.succeeded and metric.censored_by_failure:
+        return CENSORED
+    measurement = trial.measurements.get(metric.name)
+    return None if measurement is None else measurement.number
+
+
+def _planned_ms(trial: Trial) -> float:
+    return math.nan if trial.plan_duration_ns is None else ns_to_ms(trial.plan_duration_ns)

@@ -1,0 +1,35 @@
+"""Nanoseconds, and how quantities are written for people."""
+
+from __future__ import annotations
+
+from typing import Final
+
+NS_PER_US: Final = 1_000
+NS_PER_MS: Final = 1_000_000
+NS_PER_S: Final = 1_000_000_000
+
+
+def ns_to_ms(duration_ns: float) -> float:
+    """Milliseconds of a duration in nanoseconds."""
+    return duration_ns / NS_PER_MS
+
+
+def seconds_to_ns(duration_s: float) -> int:
+    """Whole nanoseconds of a duration in seconds."""
+    return round(duration_s * NS_PER_S)
+
+
+def format_quantity(value: float, unit: str) -> str:
+    """`value` with three significant digits and its unit: ``14.2 ms``, ``0.0831 ms``.
+
+    Values of 100 and more keep one decimal, so that a planned motion of 1961.4 ms does
+    not lose the difference a gate looks at.
+    """
+    if abs(value) >= 100:
+        return f"{value:.1f} {unit}".rstrip()
+    return f"{value:#.3g}".rstrip(".") + (f" {unit}" if unit else "")
+
+
+def format_ratio(ratio: float) -> str:
+    """A ratio as a signed percentage: ``+31.2 %``."""
+    return f"{(ratio - 1) * 100:+.1f} %"

@@ -1,0 +1,104 @@
+"""Promises about time and trust, on the long runs."""
+
+from __future__ import annotations
+
+import time
+
+import psutil
+import pytest
+
+from pytest_ldos import api
+from pytest_ldos.stack.choose import choose_backend
+from pytest_ldos.trial.artifacts import new_run_folder, new_scenario_folder
+from pytest_ldos.trial.rig import open_rig
+
+OVERHEAD_S = 10.0
+READY_S = 5.0
+STARTS = 5
+
+
+class Timed:
+    """A stack whose motions are timed."""
+
+    def __init__(self, stack) -> None:
+        self._stack = stack
+        self.moving_s = 0.0
+
+    def __getattr__(self, name: str):
+        return getattr(self._stack, name)
+
+    def move(self, *arguments, **options):
+        began = time.monotonic()
+        try:
+            return self._stack.move(*arguments, **options)
+        finally:
+            self.moving_s += time.monotonic() - began
+
+
+def test_trace_and_client_agree_on_every_trial(base, again):
+    for measured in (base, again):
+        for trial in measured.trials.trials:
+            assert trial.succeeded
+            for name in ("T1", "T2", "T2x", "T3", "T4", "T5"):
+                assert trial.measurements[name].number is not None, (trial.index, trial.measurements[name])
+
+
+def test_ten_trials_cost_little_more_than_their_motions(tmp_path, monkeypatch):
+    """Start, warm-up, analysis and end take at most ten seconds in all."""
+    timed: list[Timed] = []
+
+    def choose(spec, *, recorder, log_directory):
+        backend = choose_backend(spec, recorder=recorder, log_directory=log_directory)
+        start = backend.start
+
+        def start_timed():
+            timed.append(Timed(start()))
+            return timed[-1]
+
+        backend.start = start_timed
+        return backend
+
+    monkeypatch.setattr("pytest_ldos.trial.rig.choose_backend", choose)
+    began = time.monotonic()
+    result = api.run_trials(api.ScenarioSpec(name="baseline", trials=10), output=tmp_path)
+    wall_s = time.monotonic() - began
+    print(f"\nwall {wall_s:.1f} s, motions {timed[0].moving_s:.1f} s")
+    assert len(result.trials) == 10
+    assert wall_s <= timed[0].moving_s + OVERHEAD_S
+
+
+def test_the_stack_is_ready_soon_and_leaves_nothing(tmp_path):
+    run = new_run_folder(tmp_path)
+    before = {process.pid for process in psutil.process_iter()}
+    for _ in range(STARTS):
+        began = time.monotonic()
+        with open_rig(api.StackSpec(), new_scenario_folder(run, "start")) as rig:
+            ready_s = time.monotonic() - began
+            pids = rig.stack.pids()
+        print(f"\nready after {ready_s:.2f} s")
+        assert ready_s < READY_S
+        assert not any(psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE for pid in pids)
+    names = {process.name() for process in psutil.process_iter() if process.pid not in before}
+    assert not names & {
+        "simulator",
+        "move_group",
+        "robot_state_pub",
+        "goal_client",
+        "lttng-sessiond",
+        "lttng-consumerd",
+    }
+
+
+@pytest.mark.parametrize("trials", [10])
+def test_a_flood_holds_its_rate_over_ten_trials(tmp_path, trials):
+    from pytest_ldos.load.dds_flood import FloodSpec, run_flood
+    from pytest_ldos.stack.goals import GOAL_SETS
+    from pytest_ldos.trial.conduct import conduct
+
+    folder = new_scenario_folder(new_run_folder(tmp_path), "msg_load")
+    spec = api.ScenarioSpec(name="msg_load", trials=trials)
+    with open_rig(spec.stack, folder) as rig, run_flood(FloodSpec(), rig.site) as flood:
+        result = conduct(rig, spec, GOAL_SETS["reach"], loads=lambda: (flood,))
+    print(f"\n{flood.proof.describe()} over {flood.proof.seconds:.0f} s; {result.discarded_events} events lost")
+    assert flood.proof.rate_hz >= 0.99 * 4000
+    assert result.discarded_events == 0

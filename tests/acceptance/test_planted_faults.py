@@ -1,0 +1,46 @@
+"""Two equal runs pass; a slower planner and a slower control loop are found and named."""
+
+from __future__ import annotations
+
+from pytest_ldos import api
+from pytest_ldos.stats.location import median
+from pytest_ldos.trial.series_of import all_series
+
+DELAY = 0.3
+
+
+def show(result: api.GateResult) -> None:
+    print(f"verdict: {result.verdict}")
+    for each in result.comparisons:
+        print(
+            f"  {each.metric:4} {each.verdict:12} {each.ratio:6.3f} [{each.low:.3f}, {each.high:.3f}]"
+            f"  p {each.p_value:.2g}  detectable {100 * each.detectable:.0f} %"
+        )
+
+
+def regressed(result: api.GateResult) -> set[str]:
+    return {each.metric for each in result.comparisons if each.verdict is api.Verdict.REGRESSED}
+
+
+def test_two_equal_runs_are_no_regression(base, again):
+    result = api.decide(again.trials, base.trials, api.Policy())
+    show(result)
+    assert regressed(result) == set()
+    assert result.verdict is not api.Verdict.REGRESSED
+
+
+def test_a_planner_that_is_a_third_slower_is_found(base, measure):
+    """30 % of its median, with at most 30 trials."""
+    t1 = median(all_series(base.trials)["T1"].finite)
+    head = measure(f"planning delayed by {DELAY * t1:.1f} ms", planning_delay_ms=DELAY * t1)
+    result = api.decide(head.trials, base.trials, api.Policy())
+    show(result)
+    assert "T1" in regressed(result)
+
+
+def test_a_control_loop_at_400_hz_is_found(base, measure):
+    head = measure("control loop at 400 Hz", trials=10, control_rate_hz=400)
+    result = api.decide(head.trials, base.trials, api.Policy())
+    show(result)
+    assert "T3" in regressed(result)
+    assert result.comparison("T3").ratio > 1.5

@@ -1,0 +1,107 @@
+"""Trial sets with given numbers, for what works on results alone."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from pytest_ldos.host.fingerprint import Fingerprint
+from pytest_ldos.metrics.catalogue import METRICS
+from pytest_ldos.metrics.model import Measurement
+from pytest_ldos.scenario.model import ScenarioSpec
+from pytest_ldos.series import Missing, Value
+from pytest_ldos.stack.goals import ErrorCode, OutcomeClass
+from pytest_ldos.trial.record import Trial, TrialSet
+
+FINGERPRINT = Fingerprint(
+    cpu_model="Test CPU",
+    cores=4,
+    smt="off",
+    governor="performance",
+    turbo="off",
+    rmw="cyclonedds",
+    kernel="6.1",
+    hostname="lab",
+    versions={"mujoco": "3.2"},
+)
+
+TYPICAL = {"T1": 14.0, "T2": 1950.0, "T2x": 30.0, "T3": 0.08, "T4": 1970.0, "T5": 0.07}
+
+
+def trial(index: int, values: Mapping[str, Value], **changes) -> Trial:
+    plain = Trial(
+        index=index,
+        goal="reach",
+        goal_id=f"{index:032x}",
+        seed=index + 1,
+        block=0,
+        outcome=OutcomeClass.SUCCESS,
+        error_code=ErrorCode.SUCCESS,
+        message="",
+        stamps_ns={},
+        plan_duration_ns=1_920_000_000,
+        plan_points=20,
+        position_error_m=0.001,
+        rotation_error_rad=0.001,
+        measurements={name: Measurement(value) for name, value in values.items()},
+    )
+    return dataclasses.replace(plain, **changes)
+
+
+def failed_trial(index: int, **changes) -> Trial:
+    """A goal that could not be planned, quickly."""
+    values: dict[str, Value] = dict.fromkeys(METRICS, Missing("the trial never entered phase 'executing'"))
+    return trial(
+        index,
+        {**values, "T4": 3.0, "T5": 0.07},
+        outcome=OutcomeClass.PLANNING_FAILED,
+        error_code=ErrorCode.NO_IK_SOLUTION,
+        message="no joints bring the tip to the goal",
+        plan_duration_ns=None,
+        **changes,
+    )
+
+
+def trial_set(trials: Sequence[Trial], *, name: str = "baseline", **changes) -> TrialSet:
+    plain = TrialSet(
+        spec=ScenarioSpec(name=name, trials=max(1, len(trials))),
+        started_at="2026-01-01T00:00:00+00:00",
+        commit="0123456789ab",
+        stack_kind="embedded",
+        stack="embedded (test)",
+        recorder="LTTng 2.13",
+        fingerprint=FINGERPRINT,
+        trials=tuple(trials),
+        trace="trace",
+    )
+    return dataclasses.replace(plain, **changes)
+
+
+def noisy_set(
+    seed: int,
+    *,
+    n: int = 10,
+    factors: Mapping[str, float] | None = None,
+    cv: float | Mapping[str, float] = 0.05,
+    failures: int = 0,
+    **changes,
+) -> TrialSet:
+    """Trials with log-normal noise around typical values, times a factor per metric."""
+    rng = np.random.default_rng(seed)
+    factors = factors or {}
+
+    def spread(name: str) -> float:
+        return cv if isinstance(cv, float) else cv.get(name, 0.05)
+
+    trials = []
+    for index in range(n):
+        values = {
+            name: float(
+                typical * factors.get(name, 1.0) * rng.lognormal(0, spread(name) if name not in {"T2", "T4"} else 0.003)
+            )
+            for name, typical in TYPICAL.items()
+        }
+        trials.append(failed_trial(index) if index < failures else trial(index, values))
+    return trial_set(trials, **changes)

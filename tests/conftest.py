@@ -1,0 +1,44 @@
+"""What all tests share: recorded traces, and isolation from the machine's real runs."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import tarfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _isolated() -> Iterator[None]:
+    """A measuring lock of our own, no settings from outside, and not the strictness of CI."""
+    saved = dict(os.environ)
+    for name in [name for name in os.environ if name.startswith("LDOS_")]:
+        del os.environ[name]
+    os.environ.pop("CI", None)
+    os.environ["LDOS_LOCK"] = f"ldos-test-{secrets.token_hex(8)}"
+    yield
+    os.environ.clear()
+    os.environ.update(saved)
+
+
+@pytest.fixture(scope="session")
+def golden(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Unpacks a recorded trace; each once a session."""
+    unpacked: dict[str, Path] = {}
+
+    def unpack(name: str) -> Path:
+        if name not in unpacked:
+            target = tmp_path_factory.mktemp("golden")
+            with tarfile.open(GOLDEN / f"{name}.tar.xz") as archive:
+                archive.extractall(target, filter="data")
+            unpacked[name] = target / name
+        return unpacked[name]
+
+    return unpack

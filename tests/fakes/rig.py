@@ -1,0 +1,219 @@
+"""A stack and a recorder that need no time: motions are made up, and so is their trace.
+
+The trace is a real CTF trace that the real decoder reads.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pytest_ldos.recording.protocol import RecordingReport
+from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.stack.client_protocol import TrialTag
+from pytest_ldos.stack.goals import ErrorCode, Goal, OutcomeClass, classify
+from pytest_ldos.stack.protocol import MotionOutcome, StackInfo
+from pytest_ldos.tracepoints import Phase
+from pytest_ldos.trial.artifacts import ScenarioFolder
+from pytest_ldos.trial.rig import Rig
+from tests.builders.ctf import Event, Int, Packet, Record, Text, TraceBuilder
+
+MS = 1_000_000
+EPOCH_NS = 1_700_000_000_000_000_000
+PID = 4242
+
+BEGIN = Event("ldos:trial_begin", 1, {"_goal_id": Text(), "_scenario": Text(), "_index": Int(32)})
+PHASE = Event("ldos:phase", 2, {"_goal_id": Text(), "_phase": Text()})
+PLAN = Event("ldos:plan", 3, {"_goal_id": Text(), "_duration_ns": Int(64, signed=True), "_points": Int(32)})
+END = Event("ldos:trial_end", 4, {"_goal_id": Text(), "_error_code": Int(32, signed=True)})
+CYCLE = Event(
+    "ldos:control_cycle",
+    5,
+    {"_cycle": Int(64), "_sim_time_ns": Int(64, signed=True), "_period_ns": Int(64, signed=True)},
+)
+STEP = Event("ldos:sim_step", 6, {"_step": Int(64), "_sim_time_ns": Int(64, signed=True)})
+CONTEXT = {"_vpid": Int(32, signed=True), "_vtid": Int(32, signed=True)}
+
+
+@dataclass(frozen=True)
+class Motion:
+    """How one made-up motion goes.
+
+    Attributes:
+        settle_ms: from the end of the plan to the result (T2x).
+        jitter_ms: by which every second control cycle and simulator step is late.
+        stamp_shift_ms: by which the client's result stamp is wrong.
+    """
+
+    planning_ms: float = 12.0
+    planned_ms: float = 60.0
+    settle_ms: float = 20.0
+    jitter_ms: float = 0.1
+    error_code: int | None = ErrorCode.SUCCESS
+    message: str = ""
+    stamp_shift_ms: float = 0.0
+
+
+Script = Callable[[int], Motion]
+"""The motion of a trial by its index."""
+
+
+def noisy(
+    seed: int, *, planning: float = 1.0, settle: float = 1.0, jitter: float = 1.0, spread: float = 0.05
+) -> Script:
+    """Motions with noise of a few per cent; factors make them slower or less regular."""
+
+    def motion(index: int) -> Motion:
+        rng = random.Random(f"{seed}-{index}")
+
+        def vary(value: float) -> float:
+            return value * rng.lognormvariate(0, spread)
+
+        return Motion(vary(12.0 * planning), 60.0, vary(20.0 * settle), vary(0.1 * jitter))
+
+    return motion
+
+
+TYPICAL = noisy(1)
+
+
+class FakeRecorder:
+    """See `Recorder`. Writes what it was given when it is paused."""
+
+    name = "fake tracer 1.0"
+    prefix: Sequence[str] = ()
+    environment: Mapping[str, str] = {}
+
+    def __init__(self, directory: Path, *, discarded: int = 0) -> None:
+        self.directory = directory
+        self.discarded = discarded
+        self.records: list[Record] = []
+        self.is_recording = False
+
+    def emit(self, event: Event, time_ns: int, **values: object) -> None:
+        record = Record(
+            event, time_ns, {f"_{name}": value for name, value in values.items()}, {"_vpid": PID, "_vtid": PID}
+        )
+        self.records.append(record)
+
+    def start(self) -> None:
+        self.is_recording = True
+
+    def pause(self) -> RecordingReport:
+        builder = TraceBuilder([BEGIN, PHASE, PLAN, END, CYCLE, STEP], context=CONTEXT, clock_offset=EPOCH_NS)
+        records = sorted(self.records, key=lambda record: record.time)
+        builder.write(self.directory, {"ch_0": [Packet(records, discarded=self.discarded)]})
+        return RecordingReport(self.discarded, 0)
+
+    def resume(self) -> None: ...
+
+    def stop(self) -> None:
+        self.is_recording = False
+
+
+@dataclass
+class FakeStack:
+    """See `RunningStack`. Trials follow the script; other motions succeed at once."""
+
+    recorder: FakeRecorder
+    script: Script
+    domain: int = 7
+    now_ns: int = 1_000 * MS
+    goals: list[str] = field(default_factory=list)
+    seeds: list[int | None] = field(default_factory=list)
+    info: StackInfo = field(default_factory=lambda: StackInfo("embedded", "fake stack", "fakedds", {"fake": "1.0"}))
+
+    def pids(self) -> list[int]:
+        return [PID]
+
+    def move(
+        self,
+        goal: Goal,
+        *,
+        goal_id: str,
+        seed: int | None,
+        trial: TrialTag | None,
+        start: Mapping[str, float] | None = None,
+    ) -> MotionOutcome:
+        self.goals.append(goal.name)
+        self.seeds.append(seed)
+        if trial is None:
+            return MotionOutcome(
+                goal_id=goal_id, outcome=OutcomeClass.SUCCESS, error_code=ErrorCode.SUCCESS, message="", stamps_ns={}
+            )
+        return self._trial(goal_id, trial, self.script(trial.index))
+
+    def _trial(self, goal_id: str, trial: TrialTag, motion: Motion) -> MotionOutcome:
+        times = self._times(motion)
+        self.recorder.emit(BEGIN, self.now_ns, goal_id=goal_id, scenario=trial.scenario, index=trial.index)
+        for phase, time_ns in times.items():
+            self.recorder.emit(PHASE, time_ns, goal_id=goal_id, phase=phase.value)
+        self._loops(motion, self.now_ns, max(times.values()) + 5 * MS)
+        executed = Phase.EXECUTING in times
+        planned_ns = round(motion.planned_ms * MS) if executed else None
+        if motion.error_code is None:
+            return MotionOutcome(
+                goal_id=goal_id, outcome=OutcomeClass.STACK_DIED, error_code=None, message=motion.message, stamps_ns={}
+            )
+        if planned_ns is not None:
+            self.recorder.emit(PLAN, times[Phase.RESULT] + 1000, goal_id=goal_id, duration_ns=planned_ns, points=10)
+        self.recorder.emit(END, times[Phase.RESULT] + 2000, goal_id=goal_id, error_code=motion.error_code)
+        stamps = {phase.value: time_ns for phase, time_ns in times.items()}
+        stamps[Phase.RESULT] += round(motion.stamp_shift_ms * MS)
+        self.now_ns = times[Phase.RESULT] + 10 * MS
+        return MotionOutcome(
+            goal_id=goal_id,
+            outcome=classify(motion.error_code, executed=executed),
+            error_code=motion.error_code,
+            message=motion.message,
+            stamps_ns=stamps,
+            plan_duration_ns=planned_ns,
+            plan_points=10 if executed else 0,
+            position_error_m=0.001,
+            rotation_error_rad=0.001,
+        )
+
+    def _times(self, motion: Motion) -> dict[Phase, int]:
+        sent = self.now_ns + 1 * MS
+        times = {Phase.GOAL_SENT: sent, Phase.GOAL_ACCEPTED: sent + MS, Phase.PLANNING: sent + 2 * MS}
+        planned = sent + 2 * MS + round(motion.planning_ms * MS)
+        if motion.error_code in {ErrorCode.NO_IK_SOLUTION, ErrorCode.PLANNING_FAILED}:
+            times[Phase.RESULT] = planned
+            return times
+        times[Phase.EXECUTING] = planned
+        if motion.error_code is not None:
+            times[Phase.RESULT] = planned + round((motion.planned_ms + motion.settle_ms) * MS)
+        return times
+
+    def _loops(self, motion: Motion, from_ns: int, to_ns: int) -> None:
+        late = round(motion.jitter_ms * MS)
+        for number, time_ns in enumerate(range(from_ns, to_ns, MS)):
+            shift = late if number % 2 else 0
+            self.recorder.emit(STEP, time_ns + shift, step=number, sim_time_ns=number * MS)
+        for number, time_ns in enumerate(range(from_ns, to_ns, 2 * MS)):
+            shift = late if number % 2 else 0
+            self.recorder.emit(CYCLE, time_ns + shift, cycle=number, sim_time_ns=2 * number * MS, period_ns=2 * MS)
+
+
+@contextmanager
+def open_fake_rig(
+    spec: StackSpec, folder: ScenarioFolder, *, script: Script = TYPICAL, discarded: int = 0
+) -> Iterator[Rig]:
+    recorder = FakeRecorder(folder.trace, discarded=discarded)
+    recorder.start()
+    try:
+        yield Rig(FakeStack(recorder, script), spec, recorder, folder)
+    finally:
+        recorder.stop()
+
+
+def install(script: Script = TYPICAL, *, discarded: int = 0) -> None:
+    """Makes the plugin of this process use fakes; for conftest files of inner test runs."""
+    import functools
+
+    from pytest_ldos.trial import rig
+
+    rig.open_rig = functools.partial(open_fake_rig, script=script, discarded=discarded)

@@ -1,0 +1,35 @@
+"""A machine that lacks something: the reason, the remedy, and never a green run."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_ldos import exit_codes
+
+HIDE_PROGRAMS = """
+import shutil
+which = shutil.which
+shutil.which = lambda name, *a, **k: None if name.startswith("lttng") else which(name, *a, **k)
+"""
+
+HIDE_MODULE = """
+import importlib.util
+find_spec = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *a, **k: None if name == "cyclonedds" else find_spec(name, *a, **k)
+"""
+
+
+@pytest.mark.parametrize(
+    ("conftest", "reason", "remedy"),
+    [
+        (HIDE_PROGRAMS, "lttng, lttng-sessiond not found", "sudo apt-get install lttng-tools"),
+        (HIDE_MODULE, "Python package cyclonedds not installed", "pip install 'pytest-ldos[embedded]'"),
+    ],
+)
+def test_what_is_missing_is_named_with_its_remedy(project, leaves_nothing, conftest, reason, remedy):
+    project.write("conftest.py", conftest)
+    code, output = project.run("--ldos-trials=1", "--ldos-warmup=0")
+    assert code == exit_codes.INVALID, output
+    assert f"ldos: cannot measure: {reason} → {remedy}" in output
+    assert "baseline: infra; nothing measured" in output
+    assert "Traceback" not in output

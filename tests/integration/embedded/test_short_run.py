@@ -1,0 +1,151 @@
+"""One short real run: real DDS, planner, physics and traces, from start to verdict."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pytest_ldos.ctf.read import DecodedTrace, read_trace
+from pytest_ldos.execution.build import build_execution
+from pytest_ldos.metrics.catalogue import METRICS
+from pytest_ldos.metrics.reception import EXECUTING_DELAY, PLANNING_DELAY
+from pytest_ldos.stack.goals import REACHED_POSITION_M, REACHED_ROTATION_RAD
+from pytest_ldos.tracepoints import Phase
+from tests.integration.embedded.conftest import Project, make_project, running, shared_memory
+
+TRIALS = 3
+
+
+class Run:
+    """What the run printed and left."""
+
+    def __init__(self, project: Project) -> None:
+        before, memory = running(), shared_memory()
+        arguments = (
+            f"--ldos-trials={TRIALS}",
+            "--ldos-warmup=1",
+            "--ldos-traces=all",
+            "--ldos-benchmark-json=out.json",
+        )
+        self.code, self.output = project.run(*arguments)
+        self.left_running = running() - before
+        self.left_in_memory = shared_memory() - memory
+        self.project = project
+        self.folder = next(project.path.glob(".ldos/runs/*/baseline"), Path("absent"))
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Run:
+    return Run(make_project(tmp_path_factory.mktemp("short_run")))
+
+
+@pytest.fixture(scope="module")
+def trace(run) -> DecodedTrace:
+    return read_trace(run.folder / "trace")
+
+
+def test_it_is_green_and_says_what_it_measured(run):
+    assert run.code == 0, run.output
+    assert f"baseline: no_baseline; {TRIALS} of {TRIALS} trials succeeded" in run.output
+    assert "recorded as the first baseline of this host class" in run.output
+
+
+def test_nothing_is_left_behind(run):
+    assert run.left_running == set()
+    assert run.left_in_memory == set()
+
+
+def test_every_metric_of_every_trial_is_measured(run):
+    trials = run.project.saved().trials
+    assert len(trials) == TRIALS
+    for trial in trials:
+        assert set(trial.measurements) == set(METRICS)
+        assert all(found.number is not None for found in trial.measurements.values()), trial.measurements
+
+
+def test_trace_and_client_agree(run):
+    """T1, T2 and T4 by markers are within a millisecond and a per cent of the client's stamps."""
+    for trial in run.project.saved().trials:
+        stamps = trial.stamps_ns
+        for name, first, last in (
+            ("T1", "planning", "executing"),
+            ("T2", "executing", "result"),
+            ("T4", "goal_sent", "result"),
+        ):
+            stamped_ms = (stamps[last] - stamps[first]) / 1e6
+            assert trial.measurements[name].number == pytest.approx(stamped_ms, abs=1 + 0.01 * stamped_ms)
+
+
+def test_the_arm_really_got_there(run):
+    for trial in run.project.saved().trials:
+        assert trial.position_error_m < REACHED_POSITION_M
+        assert trial.rotation_error_rad < REACHED_ROTATION_RAD
+        assert trial.plan_duration_ns > 1e9
+        assert trial.measurements["T2"].number > trial.plan_duration_ns / 1e6
+
+
+def test_phases_come_in_order(trace):
+    for span in build_execution(trace).trials.values():
+        order = [Phase.GOAL_SENT, Phase.PLANNING, Phase.EXECUTING, Phase.RESULT]
+        times = [span.phases[phase] for phase in order]
+        assert times == sorted(times)
+        assert span.begin_ns <= times[0]
+        assert times[-1] <= span.end_ns
+        assert span.error_code == 1
+
+
+def test_nothing_was_lost(run, trace):
+    assert run.project.saved().discarded_events == 0
+    assert trace.stats.discarded_events == trace.stats.lost_packets == 0
+
+
+def test_loops_run_at_their_rates(trace):
+    model = build_execution(trace)
+    assert np.median(np.diff(model.sim_steps)) == pytest.approx(1e6, rel=0.05)
+    assert np.median(np.diff(model.control_cycles)) == pytest.approx(2e6, rel=0.05)
+    assert np.all(np.diff(model.sim_times_ns) == 1_000_000)
+
+
+def test_feedback_delays_are_segments(run):
+    for trial in run.project.saved().trials:
+        assert set(trial.segments_ns) == {PLANNING_DELAY, EXECUTING_DELAY}
+        assert all(0 < delay < 50e6 for delay in trial.segments_ns.values())
+
+
+def test_every_take_has_its_publication(trace):
+    """What was received was sent: by source timestamp, as on real ROS 2."""
+    published = set(trace.events["ros2:rmw_publish"]["timestamp"].tolist())
+    taken = trace.events["ros2:rmw_take"]
+    received = taken["source_timestamp"][taken["taken"] == 1]
+    assert len(received) > 1000
+    assert set(received.tolist()) <= published
+
+
+def test_everything_has_a_name(trace):
+    """All four processes, their nodes and topics, named by initialisation events."""
+    assert set(trace.events["ros2:rcl_node_init"].columns["node_name"]) == {
+        "simulator",
+        "move_group",
+        "robot_state_publisher",
+        "ldos_goal_client",
+    }
+    topics = set(trace.events["ros2:rcl_publisher_init"].columns["topic_name"])
+    assert {"/clock", "/joint_states", "/tf", "/move_action/_action/feedback"} <= topics
+    used = set(
+        zip(
+            trace.events["ros2:callback_start"]["vpid"].tolist(),
+            trace.events["ros2:callback_start"]["callback"].tolist(),
+            strict=True,
+        )
+    )
+    registered = trace.events["ros2:rclcpp_callback_register"]
+    assert used <= set(zip(registered["vpid"].tolist(), registered["callback"].tolist(), strict=True))
+
+
+def test_interchange_and_baseline_are_written(run):
+    names = {each["name"] for each in json.loads((run.project.path / "out.json").read_text())["benchmarks"]}
+    assert names == {f"baseline[{metric}]" for metric in METRICS}
+    assert len(list(run.project.path.glob(".ldos/baselines/embedded/*/baseline.json"))) == 1

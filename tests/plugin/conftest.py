@@ -1,0 +1,46 @@
+"""Inner test runs with a fake stack: the plugin as a user meets it, in a process of its own."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+CONFTEST = """
+from tests.fakes.rig import install, noisy, Motion
+install({arguments})
+"""
+
+SCENARIO = """
+import pytest
+
+@pytest.mark.baseline
+def test_reach(panda_stack, ldos_trials, ldos_gate):
+    ldos_gate.check(ldos_trials(panda_stack))
+"""
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, monkeypatch) -> pytest.Pytester:
+    """A user's project with one scenario test, whose stack is a fake."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("LDOS_LOCK", f"ldos-test-{secrets.token_hex(8)}")
+    monkeypatch.setenv("COLUMNS", "110")
+    pytester.makepyprojecttoml("[tool.pytest.ini_options]\naddopts = '-p no:cacheprovider --strict-markers'\n")
+    pytester.makepyfile(test_scenario=SCENARIO)
+    return pytester
+
+
+@pytest.fixture
+def run(project: pytest.Pytester) -> Callable[..., pytest.RunResult]:
+    """Runs the project's tests; `stack` is what `install` gets."""
+
+    def runner(*arguments: str, stack: str = "noisy(1)") -> pytest.RunResult:
+        project.makeconftest(CONFTEST.format(arguments=stack))
+        return project.runpytest_subprocess(*arguments, timeout=60)
+
+    return runner

@@ -1,0 +1,218 @@
+"""From trials to the colour of the test and the exit status of the run."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+FAST = ("--ldos-trials=10", "--ldos-warmup=0")
+
+
+def test_a_first_run_records_a_baseline_and_a_second_compares(run):
+    first = run(*FAST)
+    assert first.ret == 0
+    first.stdout.fnmatch_lines(
+        ["*baseline: no_baseline; 10 of 10*", "*recorded as the first baseline of this host class*"]
+    )
+    second = run(*FAST, stack="noisy(2)")
+    assert second.ret == 0
+    second.stdout.fnmatch_lines(["*baseline: passed; 10 of 10*"])
+
+
+def test_a_slower_planner_is_red_with_exit_status_10(run):
+    run(*FAST)
+    slower = run(*FAST, stack="noisy(2, planning=1.4)")
+    assert slower.ret == 10
+    slower.stdout.fnmatch_lines(
+        [
+            "*scenario 'baseline': regressed*",
+            "*T1 (planning latency) regressed: +*",
+            "*T1 planning latency: regressed*",
+            "*median * ms (baseline * ms)*",
+            "*change * interval*",
+            "*reported from *floor*",
+            "*could have seen*",
+            "*trace: *trace*",
+            "*1 failed*",
+        ]
+    )
+    assert "Traceback" not in slower.stdout.str()
+
+
+def test_an_irregular_loop_is_red_too(run):
+    run(*FAST)
+    assert run(*FAST, stack="noisy(2, jitter=3.0)").ret == 10
+
+
+def test_failures_are_red_without_any_baseline(run):
+    result = run(*FAST, stack="lambda i: Motion(error_code=-31 if i == 3 else 1, message='no joints reach it')")
+    assert result.ret == 10
+    result.stdout.fnmatch_lines(
+        [
+            "*9 of 10 trials succeeded, 100 % are expected*",
+            "*trial 3 planning_failed (MoveIt code -31): no joints reach it*",
+        ]
+    )
+
+
+def test_discarded_events_are_invalid_with_exit_status_11(run):
+    result = run(*FAST, stack="noisy(1), discarded=77")
+    assert result.ret == 11
+    result.stdout.fnmatch_lines(["*baseline: invalid*", "*77 events lost while it was measured*"])
+
+
+def test_an_invalid_run_never_becomes_a_baseline(run, project):
+    run(*FAST, "--ldos-update-baseline", stack="noisy(1), discarded=77")
+    assert not list(project.path.glob(".ldos/baselines/**/*.json"))
+
+
+def test_too_few_trials_are_inconclusive_and_green_unless_strict(run):
+    run("--ldos-trials=2", "--ldos-warmup=0")
+    relaxed = run("--ldos-trials=2", "--ldos-warmup=0", stack="noisy(2)")
+    assert relaxed.ret == 0
+    relaxed.stdout.fnmatch_lines(["*baseline: inconclusive*", "*too few to see any change*"])
+    assert run("--ldos-trials=2", "--ldos-warmup=0", "--ldos-strict", stack="noisy(2)").ret == 12
+
+
+def test_an_ordinary_failure_keeps_pytests_own_exit_status(run, project):
+    project.makepyfile(test_other="def test_plain():\n    assert False\n")
+    run("--ldos-trials=5", "--ldos-warmup=0", "test_scenario.py")
+    both = run("--ldos-trials=5", "--ldos-warmup=0", stack="lambda i: Motion(error_code=-31)")
+    assert both.ret == 1
+
+
+def test_a_stack_that_dies_is_red_and_the_next_scenario_runs(run, project):
+    project.makepyfile(
+        test_two="""
+        import pytest
+
+        @pytest.mark.msg_load
+        def test_second(panda_stack, ldos_trials, ldos_gate):
+            ldos_gate.check(ldos_trials(panda_stack))
+        """
+    )
+    result = run(
+        *FAST,
+        stack="lambda i: Motion(error_code=None, message='simulator was killed by SIGKILL') if i == 2 else Motion()",
+    )
+    assert result.ret == 10
+    result.stdout.fnmatch_lines(
+        ["*baseline: regressed; 2 of 3*", "*stack_died*SIGKILL*", "*msg_load: regressed; 2 of 3*"]
+    )
+
+
+def test_a_stack_that_does_not_start_is_infra_with_exit_status_11(run, project):
+    project.makeconftest(
+        """
+        from contextlib import contextmanager
+        from pytest_ldos.errors import BringUpFailed
+        from pytest_ldos.trial import rig
+
+        @contextmanager
+        def fail(spec, folder):
+            raise BringUpFailed("the stack did not start: simulator ended with exit code 3", remedy="look at its log")
+            yield
+
+        rig.open_rig = fail
+        """
+    )
+    result = project.runpytest_subprocess(timeout=60)
+    assert result.ret == 11
+    result.stdout.fnmatch_lines(
+        ["*scenario 'baseline': infra*", "*exit code 3*", "*look at its log*", "*baseline: infra*"]
+    )
+    assert "Traceback" not in result.stdout.str()
+
+
+def test_trials_that_nobody_judged_are_mentioned(run, project):
+    project.makepyfile(
+        test_scenario="""
+        import pytest
+
+        @pytest.mark.baseline
+        def test_reach(panda_stack, ldos_trials):
+            ldos_trials(panda_stack)
+        """
+    )
+    result = run("--ldos-trials=2", "--ldos-warmup=0")
+    result.stdout.fnmatch_lines(["*never judged*ldos_gate.check*"])
+
+
+def test_a_corrupt_baseline_is_invalid(run, project):
+    run(*FAST)
+    (file,) = project.path.glob(".ldos/baselines/**/baseline.json")
+    file.write_text(file.read_text()[:400])
+    result = run(*FAST, stack="noisy(2)")
+    assert result.ret == 11
+    result.stdout.fnmatch_lines(["*the baseline cannot be read*is no JSON*", "*--ldos-update-baseline*"])
+    assert run(*FAST, "--ldos-update-baseline", stack="noisy(2)").ret == 11
+    assert run(*FAST, stack="noisy(3)").ret == 0
+
+
+def test_a_foreign_baseline_is_not_comparable(run, project):
+    run(*FAST)
+    (file,) = project.path.glob(".ldos/baselines/**/baseline.json")
+    elsewhere = project.path / "baselines/embedded/another-machine/baseline.json"
+    elsewhere.parent.mkdir(parents=True)
+    text = file.read_text()
+    own = json.loads(text)["fingerprint"]["cpu_model"]
+    elsewhere.write_text(text.replace(own, "Another Machine"))
+    file.unlink()
+    result = run(*FAST, "--ldos-strict", stack="noisy(2)")
+    assert result.ret == 12
+    result.stdout.fnmatch_lines(["*baseline: not_comparable*", "*host class another-machine*"])
+
+
+def test_the_example_of_a_flood(run, project):
+    """A load fixture gives its proof, and a load that was not reached makes the scenario invalid."""
+    project.makepyfile(
+        test_scenario="""
+        import pytest
+        from contextlib import contextmanager
+        from pytest_ldos.load import dds_flood as module
+
+        class Flood:
+            def __init__(self, rate_hz):
+                self.proof = module.FloodProof(
+                    kind="dds_flood", seconds=5.0, shortfall="" if rate_hz > 3960 else "the flood reached too little",
+                    publishers=4, size_bytes=1024, requested_hz=4000.0, rate_hz=rate_hz)
+
+        @pytest.fixture(autouse=True)
+        def made_up(monkeypatch):
+            monkeypatch.setattr(module, "run_flood", lambda spec, site: contextmanager(lambda: (yield Flood(RATE)))())
+
+        RATE = 3999.0
+
+        @pytest.mark.msg_load
+        def test_reach_survives_a_flood(panda_stack, dds_flood, ldos_trials, ldos_gate):
+            with dds_flood(publishers=4, rate_hz=1000, size_bytes=1024) as flood:
+                trials = ldos_trials(panda_stack, goals="reach", n=3)
+            assert flood.proof.rate_hz >= 3960
+            ldos_gate.check(trials)
+        """
+    )
+    result = run("--ldos-warmup=0")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["*msg_load: no_baseline; 3 of 3*", "*DDS flood: 3999 of 4000 msg/s received*"])
+    scenario = project.path / "test_scenario.py"
+    text = scenario.read_text().replace("RATE = 3999.0", "RATE = 2000.0")
+    scenario.write_text(text.replace("assert flood.proof.rate_hz >= 3960", "pass"))
+    result = run("--ldos-warmup=0")
+    assert result.ret == 11
+    result.stdout.fnmatch_lines(["*the flood reached too little*"])
+
+
+@pytest.mark.parametrize("arguments", ["workers=0", "percent=500", "colour=3"])
+def test_a_load_with_wrong_settings(run, project, arguments):
+    project.makepyfile(
+        test_scenario=f"""
+        import pytest
+
+        @pytest.mark.cpu_load
+        def test_reach(panda_stack, cpu_load):
+            with cpu_load({arguments}):
+                pass
+        """
+    )
+    assert run().ret == 1

@@ -1,0 +1,154 @@
+"""The command line on saved results."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pytest_ldos.baseline.store import BaselineStores
+from pytest_ldos.trial.artifacts import ScenarioFolder, write_trials
+from tests.builders.trials import FINGERPRINT, noisy_set
+
+LDOS = Path(sys.executable).with_name("ldos")
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def save(project, run: str, *sets):
+    for trials in sets:
+        write_trials(ScenarioFolder(project / ".ldos/runs" / run / trials.scenario), trials)
+    return f".ldos/runs/{run}"
+
+
+def ldos(*arguments) -> subprocess.CompletedProcess:
+    return subprocess.run([str(LDOS), *arguments], capture_output=True, text=True, check=False)
+
+
+def test_comparing_equal_runs(project):
+    base, head = save(project, "1", noisy_set(1)), save(project, "2", noisy_set(2))
+    done = ldos("compare", base, head)
+    assert done.returncode == 0, done.stderr
+    assert "baseline: passed" in done.stdout
+
+
+def test_comparing_a_slower_run(project):
+    base, head = save(project, "1", noisy_set(1)), save(project, "2", noisy_set(2, factors={"T1": 1.5}))
+    done = ldos("compare", base, head)
+    assert done.returncode == 10
+    assert "T1 (planning latency) regressed" in done.stdout
+
+
+def test_comparing_scenarios_that_both_have(project):
+    base = save(project, "1", noisy_set(1), noisy_set(2, name="msg_load"))
+    done = ldos("compare", base, save(project, "2", noisy_set(3, name="msg_load")))
+    assert done.returncode == 0
+    assert "msg_load: passed" in done.stdout
+    assert "baseline:" not in done.stdout
+
+
+def test_comparing_what_cannot_be_compared(project):
+    other = noisy_set(1, fingerprint=dataclasses.replace(FINGERPRINT, cores=64))
+    base, head = save(project, "1", other), save(project, "2", noisy_set(2))
+    done = ldos("compare", base, head)
+    assert done.returncode == 0
+    assert "not_comparable" in done.stdout
+    (project / "pyproject.toml").write_text("[tool.ldos]\nstrict = true\n")
+    assert ldos("compare", base, head).returncode == 12
+
+
+def test_nothing_in_common(project):
+    base, head = save(project, "1", noisy_set(1)), save(project, "2", noisy_set(2, name="msg_load"))
+    done = ldos("compare", base, head)
+    assert done.returncode == 2
+    assert "no scenario in common" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_latest_run_is_reported(project):
+    save(project, "20260101-000000-aa", noisy_set(1, n=3))
+    save(project, "20260102-000000-bb", noisy_set(2, n=7))
+    done = ldos("report")
+    assert done.returncode == 0
+    assert "7 of 7 trials succeeded" in done.stdout
+
+
+def test_a_report_beside_the_baseline(project):
+    BaselineStores(project / "baselines", project / ".ldos/baselines").save(noisy_set(1), to_repository=True)
+    done = ldos("report", save(project, "1", noisy_set(2, factors={"T3": 2.0})))
+    assert "T3 (control-loop jitter) regressed" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["report"], "there are no runs"),
+        (["report", "nowhere"], "holds no trials"),
+        (["baseline", "show", "baseline"], "there is no baseline of 'baseline'"),
+        (["baseline", "promote", "baseline"], "there is no local baseline"),
+    ],
+)
+def test_what_is_not_there(project, arguments, message):
+    done = ldos(*arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_damaged_run(project):
+    file = project / "trials.json"
+    file.write_text("{")
+    done = ldos("report", str(file))
+    assert done.returncode == 2
+    assert "is no JSON" in done.stderr
+
+
+def test_an_unknown_command_and_a_mistyped_setting(project):
+    assert ldos("compair", "a", "b").returncode == 2
+    (project / "pyproject.toml").write_text("[tool.ldos]\ntrails = 3\n")
+    done = ldos("report")
+    assert done.returncode == 2
+    assert "did you mean 'trials'?" in done.stderr
+
+
+def test_baselines_are_listed_shown_pinned_and_promoted(project):
+    assert "no baselines yet" in ldos("baseline", "list").stdout
+    BaselineStores(project / "baselines", project / ".ldos/baselines").save(noisy_set(1), to_repository=False)
+    assert "local" in ldos("baseline", "list").stdout
+    assert "10 of 10 trials succeeded" in ldos("baseline", "show", "baseline").stdout
+    assert "baseline.pinned.json" in ldos("baseline", "pin", "baseline").stdout
+    promoted = ldos("baseline", "promote", "baseline")
+    assert promoted.returncode == 0
+    assert (project / promoted.stdout.removeprefix("promoted: ").strip()).is_file()
+    listing = ldos("baseline", "list").stdout
+    assert "repository" in listing
+    assert "(pinned)" in listing
+
+
+def test_several_host_classes_must_be_told_apart(project):
+    stores = BaselineStores(project / "baselines", project / ".ldos/baselines")
+    other = noisy_set(2, fingerprint=dataclasses.replace(FINGERPRINT, cores=64))
+    for trials in (noisy_set(1), other):
+        stores.save(trials, to_repository=True)
+    done = ldos("baseline", "show", "baseline")
+    assert done.returncode == 2
+    assert "--host-class" in done.stderr
+    assert ldos("baseline", "show", "baseline", "--host-class", other.fingerprint.host_class).returncode == 0
+
+
+def test_an_unreadable_baseline_is_listed_as_such(project):
+    file = BaselineStores(project / "baselines", project / ".ldos/baselines").save(noisy_set(1), to_repository=True)
+    file.write_text("{")
+    assert "unreadable" in ldos("baseline", "list").stdout
+
+
+def test_help_and_version():
+    assert "compare" in ldos("--help").stdout
+    assert ldos("--version").stdout.startswith("pytest-ldos ")

@@ -1,0 +1,292 @@
+"""Verdicts on trials with known noise and planted effects."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_ldos import exit_codes
+from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.gate.decide import decide, judge_alone
+from pytest_ldos.gate.policy import Policy
+from pytest_ldos.gate.verdict import Verdict, exit_code, is_failure, worst
+from pytest_ldos.metrics.catalogue import METRICS
+from pytest_ldos.metrics.model import Measurement
+from pytest_ldos.series import Invalid, Missing
+from pytest_ldos.stats.location import median
+from pytest_ldos.trial.series_of import to_series
+from tests.builders.trials import failed_trial, noisy_set, trial, trial_set
+
+POLICY = Policy()
+
+
+def compare(head, base, policy=POLICY):
+    return decide(head, base, policy)
+
+
+def replace_values(trials, name, value):
+    changed = tuple(
+        dataclasses.replace(each, measurements={**each.measurements, name: Measurement(value)})
+        for each in trials.trials
+    )
+    return dataclasses.replace(trials, trials=changed)
+
+
+# --- metrics --------------------------------------------------------------------------
+
+
+def test_equal_versions_pass():
+    verdicts = [compare(noisy_set(2 * seed), noisy_set(2 * seed + 1)).verdict for seed in range(40)]
+    assert verdicts.count(Verdict.PASSED) >= 38
+    assert Verdict.REGRESSED not in verdicts
+
+
+@pytest.mark.parametrize("metric", ["T1", "T2x", "T3", "T5"])
+def test_a_metric_that_got_worse_is_named(metric):
+    result = compare(noisy_set(1, factors={metric: 1.3}), noisy_set(2))
+    assert result.verdict is Verdict.REGRESSED
+    assert [each.metric for each in result.comparisons if each.verdict is Verdict.REGRESSED] == [metric]
+    comparison = result.comparison(metric)
+    assert 1.15 < comparison.ratio < 1.45
+    assert comparison.low > 1
+    assert comparison.low < comparison.ratio < comparison.high
+    assert f"{metric} (" in result.reasons[0]
+
+
+def test_a_metric_that_got_better_is_no_failure():
+    result = compare(noisy_set(1, factors={"T1": 0.7}), noisy_set(2))
+    assert result.verdict is Verdict.IMPROVED
+    assert not is_failure(result.verdict, strict=True)
+
+
+def test_an_effect_below_the_floor_is_not_reported_however_certain():
+    head, base = noisy_set(1, n=30, factors={"T1": 1.03}, cv=0.002), noisy_set(2, n=30, cv=0.002)
+    result = compare(head, base)
+    assert result.comparison("T1").low > 1
+    assert result.comparison("T1").verdict is Verdict.PASSED
+    assert compare(head, base, Policy(floors={"T1": 0.01})).comparison("T1").verdict is Verdict.REGRESSED
+
+
+def test_noise_that_hides_everything_is_inconclusive_not_passed():
+    result = compare(noisy_set(1, cv={"T1": 0.8}), noisy_set(2, cv={"T1": 0.8}))
+    assert result.comparison("T1").verdict is Verdict.INCONCLUSIVE
+    assert result.comparison("T1").detectable > METRICS["T1"].largest_tolerable_mde
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert "could have been seen" in result.reasons[0]
+
+
+def test_one_trial_on_each_side_decides_nothing():
+    result = compare(noisy_set(1, n=1), noisy_set(2, n=1))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert all(math.isinf(each.detectable) for each in result.comparisons)
+    assert "too few" in result.reasons[0]
+
+
+def test_identical_values_pass():
+    same = trial_set([trial(index, dict.fromkeys(METRICS, 5.0)) for index in range(10)])
+    assert compare(same, same).verdict is Verdict.PASSED
+
+
+def test_the_planned_duration_explains_what_it_explains():
+    """Head drew longer plans: T2 is longer by just that, and no regression."""
+
+    def planned(seed, factor):
+        base = noisy_set(seed, n=20)
+        changed = []
+        for index, each in enumerate(base.trials):
+            duration_ms = 1900 * factor * (1 + 0.02 * (index % 5))
+            values = {**each.measurements, "T2": Measurement(duration_ms + 30), "T4": Measurement(duration_ms + 50)}
+            changed.append(dataclasses.replace(each, measurements=values, plan_duration_ns=round(duration_ms * 1e6)))
+        return dataclasses.replace(base, trials=tuple(changed))
+
+    result = compare(planned(1, 1.15), planned(2, 1.0))
+    assert result.comparison("T2").explained > 0.99
+    assert result.comparison("T2").verdict is Verdict.PASSED
+    assert result.comparison("T2").ratio == pytest.approx(1.0, abs=0.02)
+
+
+def test_more_scenarios_in_a_run_ask_for_more_evidence():
+    head, base = noisy_set(1), noisy_set(2)
+    one, four = compare(head, base).comparison("T1"), compare(head, base, Policy(scenarios=4)).comparison("T1")
+    assert four.tail == pytest.approx(one.tail / 4)
+    assert four.detectable > one.detectable
+
+
+def test_values_of_zero_are_compared_by_differences():
+    def shifted(seed, offset):
+        return trial_set([trial(index, {"T2x": offset + 0.1 * ((index * seed) % 7)}) for index in range(12)])
+
+    assert compare(shifted(3, -0.2), shifted(5, -0.2)).comparison("T2x").verdict is not Verdict.REGRESSED
+    assert compare(shifted(3, 5.0), shifted(5, -0.2)).comparison("T2x").verdict is Verdict.REGRESSED
+
+
+# --- failures -------------------------------------------------------------------------
+
+
+def test_failures_come_before_latencies():
+    """Half the trials fail fast: worse, although what is left is quicker."""
+    head = noisy_set(1, failures=5, factors={"T1": 0.9, "T4": 0.9})
+    head = dataclasses.replace(head, spec=dataclasses.replace(head.spec, success_rate=0.3))
+    result = compare(head, noisy_set(2))
+    assert result.verdict is Verdict.REGRESSED
+    assert "failures rose from 0 of 10 to 5 of 10" in result.reasons[0]
+    assert all(each.verdict is not Verdict.IMPROVED for each in result.comparisons if each.metric in {"T1", "T4"})
+
+
+def test_all_trials_failed():
+    result = compare(noisy_set(1, failures=10), noisy_set(2))
+    assert result.verdict is Verdict.REGRESSED
+    assert result.comparison("T4").ratio == math.inf
+
+
+def test_an_expectation_is_checked_without_a_baseline():
+    result = judge_alone(noisy_set(1, failures=1), POLICY)
+    assert result.verdict is Verdict.REGRESSED
+    assert "9 of 10 trials succeeded, 100 % are expected" in result.reasons[0]
+    assert "planning_failed (MoveIt code -31): no joints bring the tip to the goal" in result.reasons[1]
+
+
+def test_a_lower_expectation_allows_what_chance_explains():
+    def with_rate(rate, failures):
+        trials = noisy_set(1, failures=failures)
+        return judge_alone(
+            dataclasses.replace(trials, spec=dataclasses.replace(trials.spec, success_rate=rate)), POLICY
+        ).verdict
+
+    assert with_rate(0.9, 2) is Verdict.PASSED
+    assert with_rate(0.9, 6) is Verdict.REGRESSED
+
+
+# --- measurement ----------------------------------------------------------------------
+
+
+def test_untrustworthy_trials_make_the_run_invalid():
+    result = compare(replace_values(noisy_set(1), "T3", Invalid("51 events lost")), noisy_set(2))
+    assert result.verdict is Verdict.INVALID
+    assert "T3 of 10 of 10 trials cannot be trusted: 51 events lost" in result.reasons[0]
+
+
+def test_a_few_untrustworthy_trials_are_left_out():
+    base = noisy_set(1, n=20)
+    head = dataclasses.replace(
+        base,
+        trials=(dataclasses.replace(base.trials[0], measurements={"T1": Measurement(Invalid("x"))}), *base.trials[1:]),
+    )
+    result = compare(head, noisy_set(2, n=20))
+    assert result.verdict is Verdict.PASSED
+    assert result.comparison("T1").head_count == 19
+
+
+def test_a_load_that_was_not_reached_makes_the_run_invalid():
+    shortfall = {"kind": "dds_flood", "shortfall": "the flood reached 2000 of 4000 msg/s", "summary": ""}
+    result = compare(noisy_set(1, loads=(shortfall,)), noisy_set(2))
+    assert result.verdict is Verdict.INVALID
+    assert "2000 of 4000" in result.reasons[0]
+
+
+def test_no_trials_are_never_green():
+    result = judge_alone(trial_set([], incomplete="the stack died"), POLICY)
+    assert result.verdict is Verdict.INVALID
+    assert "the stack died" in result.reasons[0]
+
+
+def test_trials_that_could_not_be_finished_are_invalid():
+    assert judge_alone(noisy_set(1, incomplete="the arm could not return home"), POLICY).verdict is Verdict.INVALID
+
+
+def test_a_metric_that_vanished_is_named():
+    result = compare(replace_values(noisy_set(1), "T3", Missing("no control cycles")), noisy_set(2))
+    assert result.comparison("T3") is None
+    assert "T3 has a baseline but no value in this run: no control cycles" in result.reasons
+
+
+def test_nothing_in_common_decides_nothing():
+    strangers = trial_set([dataclasses.replace(each, goal="other") for each in noisy_set(1).trials])
+    result = compare(strangers, noisy_set(2))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert "no metric has values on both sides" in result.reasons
+
+
+# --- the order of verdicts, and exit codes ----------------------------------------------
+
+
+def test_the_worst_verdict_counts():
+    assert worst([Verdict.PASSED, Verdict.INCONCLUSIVE, Verdict.REGRESSED, Verdict.INVALID]) is Verdict.REGRESSED
+    assert worst([Verdict.IMPROVED, Verdict.PASSED]) is Verdict.IMPROVED
+    assert worst([]) is Verdict.PASSED
+
+
+@pytest.mark.parametrize(
+    ("verdict", "relaxed", "strict"),
+    [
+        (Verdict.PASSED, 0, 0),
+        (Verdict.IMPROVED, 0, 0),
+        (Verdict.REGRESSED, exit_codes.REGRESSED, exit_codes.REGRESSED),
+        (Verdict.INVALID, exit_codes.INVALID, exit_codes.INVALID),
+        (Verdict.INFRA, exit_codes.INVALID, exit_codes.INVALID),
+        (Verdict.INCONCLUSIVE, 0, exit_codes.INCONCLUSIVE),
+        (Verdict.NO_BASELINE, 0, exit_codes.INCONCLUSIVE),
+        (Verdict.NOT_COMPARABLE, 0, exit_codes.INCONCLUSIVE),
+    ],
+)
+def test_exit_codes(verdict, relaxed, strict):
+    assert exit_code(verdict, strict=False) == relaxed
+    assert exit_code(verdict, strict=True) == strict
+
+
+@pytest.mark.parametrize("arguments", [{"alpha": 0}, {"alpha": 0.9}, {"floors": {"T1": -0.1}}])
+def test_policies_that_make_no_sense(arguments):
+    with pytest.raises(ConfigurationError):
+        Policy(**arguments)
+
+
+# --- properties -----------------------------------------------------------------------
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000), order=st.randoms(use_true_random=False))
+def test_the_order_of_trials_does_not_matter(seed, order):
+    head, base = noisy_set(seed, factors={"T1": 1.2}), noisy_set(seed + 1)
+    shuffled = list(head.trials)
+    order.shuffle(shuffled)
+    one, other = compare(dataclasses.replace(head, trials=tuple(shuffled)), base), compare(head, base)
+    assert (one.verdict, one.reasons) == (other.verdict, other.reasons)
+    for mine, yours in zip(one.comparisons, other.comparisons, strict=True):
+        assert (mine.ratio, mine.low, mine.high) == pytest.approx((yours.ratio, yours.low, yours.high), rel=1e-9)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000), factors=st.lists(st.floats(0.5, 3.0), min_size=2, max_size=4))
+def test_a_larger_shift_is_never_judged_better(seed, factors):
+    """The same trials, scaled: p-values fall and ratios rise with the factor."""
+    base = noisy_set(seed + 1)
+    results = [compare(noisy_set(seed, factors={"T1": factor}), base).comparison("T1") for factor in sorted(factors)]
+    for smaller, larger in itertools.pairwise(results):
+        assert larger.ratio >= smaller.ratio * 0.999999
+        assert larger.p_value <= smaller.p_value + 1e-12
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000), failures=st.integers(0, 10))
+def test_failing_never_reads_as_getting_faster(seed, failures):
+    base = noisy_set(seed + 1)
+    healthy, failing = compare(noisy_set(seed), base), compare(noisy_set(seed, failures=failures), base)
+    for name in ("T1", "T2", "T2x", "T4"):
+        assert failing.comparison(name).ratio >= healthy.comparison(name).ratio * 0.97
+
+
+def test_medians_are_shown_of_what_succeeded():
+    head = noisy_set(1, failures=3)
+    comparison = compare(head, noisy_set(2)).comparison("T1")
+    assert comparison.head_median == pytest.approx(median(to_series(head, METRICS["T1"]).finite))
+
+
+def test_a_single_failed_trial_is_counted():
+    base = noisy_set(2)
+    head = dataclasses.replace(base, trials=(*base.trials[:-1], failed_trial(9)))
+    assert compare(head, base).comparison("T4").head_count == 10

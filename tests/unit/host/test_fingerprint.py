@@ -1,0 +1,36 @@
+"""The host class names what decides comparability, and nothing else."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+from pytest_ldos.host.clock import monotonic_to_epoch_ns
+from pytest_ldos.host.fingerprint import describe_differences, take_fingerprint
+
+
+def test_the_host_class_is_a_folder_name():
+    assert re.fullmatch(r"[a-z0-9_-]+", take_fingerprint(rmw="cyclonedds", versions={}).host_class)
+
+
+def test_versions_do_not_change_the_class_but_are_named():
+    base = take_fingerprint(rmw="cyclonedds", versions={"mujoco": "3.2", "ompl": "1.7"})
+    head = dataclasses.replace(base, kernel="9.9", versions={"mujoco": "3.3", "toppra": "0.6"})
+    assert head.host_class == base.host_class
+    differences = describe_differences(head, base)
+    assert "mujoco 3.2 → 3.3" in differences
+    assert "ompl 1.7 → absent" in differences
+    assert "toppra absent → 0.6" in differences
+    assert f"kernel {base.kernel} → 9.9" in differences
+
+
+def test_what_makes_a_class():
+    base = take_fingerprint(rmw="cyclonedds", versions={})
+    changes = {"cpu_model": "other", "cores": 999, "smt": "?", "governor": "?", "turbo": "?", "rmw": "fastrtps"}
+    classes = {dataclasses.replace(base, **{name: value}).host_class for name, value in changes.items()}
+    assert len(classes | {base.host_class}) == len(changes) + 1
+
+
+def test_the_clocks_differ_by_a_constant():
+    first, second = monotonic_to_epoch_ns(), monotonic_to_epoch_ns()
+    assert abs(first - second) < 1_000_000

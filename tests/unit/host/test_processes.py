@@ -1,0 +1,117 @@
+"""Children end when they are told to, however hard they resist, and when we die."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import psutil
+import pytest
+
+from pytest_ldos.host.processes import ProcessGroup
+
+STUBBORN = """
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("ready", flush=True)
+time.sleep(600)
+"""
+
+WITH_GRANDCHILD = """
+import subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+print(child.pid, flush=True)
+time.sleep(600)
+"""
+
+PARENT = """
+import sys, time
+from pathlib import Path
+from pytest_ldos.host.processes import ProcessGroup
+group = ProcessGroup(log_directory=Path(sys.argv[1]))
+sleeper = "import time; print('ready', flush=True); time.sleep(600)"
+child = group.start("sleeper", [sys.executable, "-c", sleeper], talk=True)
+assert child.process.stdout.readline() == "ready\\n"
+print(child.pid, flush=True)
+time.sleep(600)
+"""
+
+
+def wait_until(condition: Callable[[], bool], timeout_s: float = 10.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "the condition did not come true in time"
+        time.sleep(0.01)
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+@pytest.fixture
+def group(tmp_path):
+    group = ProcessGroup(log_directory=tmp_path)
+    yield group
+    group.stop()
+
+
+def test_a_child_that_ignores_signals_is_killed(group):
+    child = group.start("stubborn", [sys.executable, "-c", STUBBORN], talk=True)
+    assert child.process.stdout.readline() == "ready\n"
+    group.stop()
+    assert group.survivors() == []
+    assert child.describe_end() == "stubborn was killed by SIGKILL"
+
+
+def test_grandchildren_end_with_the_group(group):
+    child = group.start("parent", [sys.executable, "-c", WITH_GRANDCHILD], talk=True)
+    grandchild = int(child.process.stdout.readline())
+    group.stop()
+    assert is_gone(grandchild)
+
+
+def test_all_children_share_a_group_and_our_session(group):
+    pids = [group.start(f"c{i}", [sys.executable, "-c", "import time; time.sleep(600)"]).pid for i in range(3)]
+    assert {os.getpgid(pid) for pid in pids} == {pids[0]}
+    assert {os.getsid(pid) for pid in pids} == {os.getsid(0)}
+
+
+def test_a_child_may_start_after_the_first_has_ended(group):
+    first = group.start("first", ["true"])
+    wait_until(lambda: first.exit_code is not None)
+    second = group.start("second", [sys.executable, "-c", "import time; time.sleep(600)"])
+    assert second.exit_code is None
+    group.stop()
+    assert is_gone(second.pid)
+
+
+def test_children_die_with_us(tmp_path):
+    """Also when we are killed and can do nothing about it."""
+    parent = subprocess.Popen([sys.executable, "-c", PARENT, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    child = int(parent.stdout.readline())
+    assert not is_gone(child)
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    parent.stdout.close()
+    wait_until(lambda: is_gone(child))
+
+
+def test_a_child_that_ends_is_noticed_with_its_last_words(group):
+    child = group.start("failing", [sys.executable, "-c", "import sys; sys.exit('no such robot')"])
+    wait_until(lambda: bool(group.ended()))
+    assert child.describe_end() == "failing ended with exit code 1"
+    assert child.last_lines() == "no such robot"
+
+
+def test_stopping_twice_is_fine(group):
+    group.start("sleeper", [sys.executable, "-c", "import time; time.sleep(600)"])
+    group.stop()
+    group.stop()

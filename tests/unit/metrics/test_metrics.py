@@ -1,0 +1,229 @@
+"""Each metric on a trace whose numbers are known."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pytest_ldos.ctf.read import read_trace
+from pytest_ldos.ctf.stats import Gap, ReadStats, StreamStats
+from pytest_ldos.execution.build import build_execution
+from pytest_ldos.execution.model import ExecutionModel, Plan, Publications, TrialSpan
+from pytest_ldos.metrics.catalogue import METRICS, SCORE_WEIGHTS
+from pytest_ldos.metrics.extract import extract_metrics, extract_trial
+from pytest_ldos.metrics.reception import EXECUTING_DELAY, PLANNING_DELAY
+from pytest_ldos.series import Invalid, Missing
+from pytest_ldos.tracepoints import Phase
+
+MS = 1_000_000
+START = 1_000 * MS
+PERIOD = 2 * MS
+
+
+def stats(*gaps: Gap) -> ReadStats:
+    return ReadStats((StreamStats(path=Path("s"), trace=0, packets=1, events=1, truncated_bytes=0, gaps=gaps),))
+
+
+def times(periods_ms) -> np.ndarray:
+    return START + np.concatenate([[0], np.cumsum(np.array(periods_ms) * MS)]).astype(np.int64)
+
+
+@pytest.fixture
+def trial() -> TrialSpan:
+    phases = {
+        Phase.GOAL_SENT: START,
+        Phase.GOAL_ACCEPTED: START + 1 * MS,
+        Phase.PLANNING: START + 2 * MS,
+        Phase.EXECUTING: START + 14 * MS,
+        Phase.RESULT: START + 114 * MS,
+    }
+    return TrialSpan(
+        goal_id="a" * 32,
+        scenario="baseline",
+        index=0,
+        begin_ns=START - 1,
+        phases=phases,
+        plan=Plan(70 * MS, 10),
+        end_ns=START + 115 * MS,
+        error_code=1,
+    )
+
+
+@pytest.fixture
+def model(trial) -> ExecutionModel:
+    return ExecutionModel(
+        trials={trial.goal_id: trial},
+        control_cycles=START + np.arange(0, 120 * MS, PERIOD),
+        sim_steps=START + np.arange(0, 120 * MS, MS),
+        sim_times_ns=np.arange(0, 120 * MS, MS),
+        publications={},
+        stats=stats(),
+    )
+
+
+def measure(model, **stamps):
+    return extract_trial("a" * 32, model, stamps_ns=stamps, nominal_period_ns=PERIOD).measurements
+
+
+def without(model, *phases, plan=True):
+    (trial,) = model.trials.values()
+    left = {phase: time for phase, time in trial.phases.items() if phase not in phases}
+    changed = dataclasses.replace(trial, phases=left, plan=trial.plan if plan else None)
+    return dataclasses.replace(model, trials={trial.goal_id: changed})
+
+
+def test_latencies(model):
+    measured = {name: found.value for name, found in measure(model).items()}
+    assert measured["T1"] == 12.0
+    assert measured["T2"] == 100.0
+    assert measured["T2x"] == 30.0
+    assert measured["T4"] == 114.0
+
+
+def test_a_perfect_loop_has_no_jitter(model):
+    measured = measure(model)
+    assert measured["T3"].value == 0.0
+    assert measured["T5"].value == 0.0
+    assert measured["T3"].details["mean_rate_hz"] == pytest.approx(500)
+    assert measured["T5"].details["real_time_factor"] == pytest.approx(1.0)
+
+
+def test_jitter_is_the_root_mean_square_from_the_nominal_period(model):
+    """A loop that runs steadily at 400 Hz has no deviation of its own, but half a millisecond of jitter."""
+    steady = dataclasses.replace(model, control_cycles=times([2.5] * 48))
+    found = measure(steady)["T3"]
+    assert found.value == pytest.approx(0.5)
+    assert found.details["std_ms"] == pytest.approx(0.0)
+    assert found.details["mean_rate_hz"] == pytest.approx(400)
+    assert found.details["misses"] == 0
+
+
+def test_jitter_only_counts_the_execution_window(model):
+    periods = [2.0] * 5 + [9.0] + [2.0] * 60
+    before = dataclasses.replace(model, control_cycles=times(periods) - 8 * MS)
+    assert measure(before)["T3"].value == pytest.approx(0.0)
+    inside = dataclasses.replace(model, control_cycles=times([2.0] * 20 + [2.0 + 5.0] + [2.0] * 25))
+    found = measure(inside)["T3"]
+    cycles_before, cycles_behind = 14, 26
+    assert found.value == pytest.approx(np.sqrt(25 / (cycles_before + cycles_behind - 1)))
+    assert found.details["worst_ms"] == pytest.approx(5.0)
+    assert found.details["misses"] == 1
+
+
+def test_step_deviation_and_real_time_factor(model):
+    slow = dataclasses.replace(model, sim_steps=times([1.25] * 119))
+    found = measure(slow)["T5"]
+    assert found.value == pytest.approx(0.0)
+    assert found.details["real_time_factor"] == pytest.approx(0.8)
+    uneven = dataclasses.replace(model, sim_steps=times([0.5, 1.5] * 60)[:120])
+    assert measure(uneven)["T5"].value == pytest.approx(0.5, rel=0.01)
+
+
+def test_what_a_failed_trial_does_not_have_is_missing_with_its_reason(model):
+    measured = measure(without(model, Phase.EXECUTING, plan=False))
+    for name in ("T1", "T2", "T2x", "T3"):
+        assert measured[name].value == Missing("the trial never entered phase 'executing'")
+    assert measured["T4"].value == 114.0
+    assert measured["T5"].number is not None
+
+
+def test_without_a_plan_only_the_excess_is_missing(model):
+    measured = measure(without(model, plan=False))
+    assert isinstance(measured["T2x"].value, Missing)
+    assert measured["T2"].value == 100.0
+
+
+def test_loops_that_are_not_in_the_trace_are_missing(model):
+    empty = dataclasses.replace(model, control_cycles=np.empty(0, np.int64), sim_steps=np.empty(0, np.int64))
+    measured = measure(empty)
+    assert isinstance(measured["T3"].value, Missing)
+    assert isinstance(measured["T5"].value, Missing)
+
+
+def test_a_gap_invalidates_what_it_touches_and_nothing_else(model):
+    """Events were lost while the plan was executed: planning is still good."""
+    lossy = dataclasses.replace(model, stats=stats(Gap(START + 50 * MS, START + 51 * MS, 3, 0)))
+    measured = measure(lossy)
+    assert measured["T1"].value == 12.0
+    for name in ("T2", "T2x", "T3", "T4", "T5"):
+        assert measured[name].value == Invalid("3 events lost while it was measured")
+
+
+def test_a_gap_outside_the_trial_does_not_matter(model):
+    lossy = dataclasses.replace(model, stats=stats(Gap(START + 200 * MS, START + 201 * MS, 3, 1)))
+    assert all(found.number is not None for found in measure(lossy).values())
+
+
+def test_stamps_that_agree(model):
+    stamps = {"planning": 2 * MS, "executing": 14 * MS + 900_000, "result": 114 * MS, "goal_sent": 0}
+    assert measure(model, **stamps)["T1"].value == 12.0
+
+
+@pytest.mark.parametrize(
+    ("stamps", "reason"),
+    [
+        (
+            {"planning": 2 * MS, "executing": 15 * MS + 200_000, "result": 115 * MS},
+            "T1 is 12.00 ms by the trace but 13.20 ms",
+        ),
+        ({"executing": 14 * MS, "result": 118 * MS}, "T2 is 100.00 ms by the trace but 104.00 ms"),
+        ({"goal_sent": 0, "result": 110 * MS}, "T4 is 114.00 ms by the trace but 110.00 ms"),
+    ],
+)
+def test_stamps_that_disagree_invalidate_the_trial_with_both_numbers(model, stamps, reason):
+    measured = measure(model, **stamps)
+    assert all(isinstance(found.value, Invalid) and reason in found.value.reason for found in measured.values())
+
+
+def test_markers_that_are_missing_although_the_client_stamped(model):
+    measured = measure(without(model, Phase.PLANNING), planning=2 * MS, executing=14 * MS)
+    assert all("not marked in the trace" in found.value.reason for found in measured.values())
+
+
+def test_a_trial_that_is_not_in_the_trace(model):
+    measured = extract_trial("b" * 32, model, stamps_ns={}, nominal_period_ns=PERIOD).measurements
+    assert set(measured) == set(METRICS)
+    assert all(isinstance(found.value, Invalid) for found in measured.values())
+
+
+def test_reception_delays_are_segments(model, trial):
+    topics = {
+        "/move_action/_action/feedback": [START + 1_700_000, START + 13_600_000, START + 113 * MS],
+        "/panda_arm_controller/follow_joint_trajectory/_action/feedback": [START + 13_990_000],
+    }
+    publications = {topic: Publications(topic, np.array(at)) for topic, at in topics.items()}
+    found = extract_trial(
+        trial.goal_id, dataclasses.replace(model, publications=publications), stamps_ns={}, nominal_period_ns=PERIOD
+    )
+    assert found.segments_ns == {PLANNING_DELAY: 300_000, EXECUTING_DELAY: 400_000}
+
+
+def test_a_publication_before_the_goal_is_not_its_feedback(model, trial):
+    publications = {"/m/_action/feedback": Publications("/m/_action/feedback", np.array([START - MS]))}
+    found = extract_trial(
+        trial.goal_id, dataclasses.replace(model, publications=publications), stamps_ns={}, nominal_period_ns=PERIOD
+    )
+    assert found.segments_ns == {}
+
+
+def test_all_trials_of_a_trace_are_measured_by_their_markers(model, trial):
+    other = dataclasses.replace(trial, goal_id="c" * 32)
+    both = dataclasses.replace(model, trials={trial.goal_id: trial, other.goal_id: other})
+    assert {
+        goal: found.measurements["T1"].value for goal, found in extract_metrics(both, nominal_period_ns=PERIOD).items()
+    } == {
+        "a" * 32: 12.0,
+        "c" * 32: 12.0,
+    }
+
+
+def test_every_scored_metric_exists():
+    assert set(SCORE_WEIGHTS) <= set(METRICS)
+
+
+def test_a_real_trace_without_markers_measures_nothing(golden):
+    model = build_execution(read_trace(golden("panda_baseline_1")))
+    assert extract_metrics(model, nominal_period_ns=PERIOD) == {}

@@ -1,0 +1,195 @@
+"""Recording with real LTTng: what lands in the trace, what does not, and what is left."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import psutil
+import pytest
+
+from pytest_ldos.ctf.read import read_trace
+from pytest_ldos.errors import RecordingFailed, Unavailable
+from pytest_ldos.host import availability
+from pytest_ldos.recording import choose, lttng
+from pytest_ldos.recording.lttng import LttngRecorder, lttng_available, lttng_version
+
+pytestmark = pytest.mark.skipif(not lttng_available().ok, reason=lttng_available().reason or "available")
+
+EMIT = """
+import sys
+from pytest_ldos.dds.emission import emit
+for step in range(int(sys.argv[1])):
+    emit.sim_step(step, step * 1000)
+"""
+
+
+def emit(count: int, recorder: LttngRecorder | None = None) -> None:
+    prefix = list(recorder.prefix) if recorder else []
+    environment = {**os.environ, **(recorder.environment if recorder else {})}
+    subprocess.run([*prefix, sys.executable, "-c", EMIT, str(count)], env=environment, check=True)
+
+
+@pytest.fixture
+def recorder(tmp_path):
+    recorder = LttngRecorder(tmp_path / "trace", tmp_path)
+    yield recorder
+    recorder.stop()
+
+
+def steps_in(directory: Path) -> list:
+    return read_trace(directory).events["ldos:sim_step"]["step"].tolist()
+
+
+def daemons() -> list[str]:
+    return [process.name() for process in psutil.process_iter() if process.name().startswith("lttng-")]
+
+
+def test_what_a_recorded_process_emits_is_in_the_trace(recorder):
+    recorder.start()
+    emit(5, recorder)
+    assert recorder.pause().discarded_events == 0
+    table = read_trace(recorder.directory).events["ldos:sim_step"]
+    assert table["step"].tolist() == [0, 1, 2, 3, 4]
+    assert table["sim_time_ns"].tolist() == [0, 1000, 2000, 3000, 4000]
+    assert {"vpid", "vtid", "procname"} <= set(table.columns)
+
+
+def test_processes_outside_are_not_recorded(recorder):
+    """The daemon is ours: another process of the same user does not reach it."""
+    recorder.start()
+    emit(1, recorder)
+    emit(500)
+    recorder.pause()
+    assert steps_in(recorder.directory) == [0]
+
+
+def test_a_paused_recording_can_be_read_and_resumed(recorder):
+    recorder.start()
+    emit(2, recorder)
+    recorder.pause()
+    assert len(steps_in(recorder.directory)) == 2
+    emit(100, recorder)
+    recorder.resume()
+    emit(3, recorder)
+    recorder.pause()
+    assert len(steps_in(recorder.directory)) == 5
+
+
+def test_lost_events_are_counted_by_the_tracer_and_in_the_trace(tmp_path, monkeypatch):
+    """Buffers far too small for what is emitted: both counts agree, and none is zero."""
+    monkeypatch.setattr(lttng, "SUBBUFFER_SIZE", "4k")
+    monkeypatch.setattr(lttng, "SUBBUFFER_COUNT", 2)
+    recorder = LttngRecorder(tmp_path / "trace", tmp_path)
+    try:
+        recorder.start()
+        emit(200_000, recorder)
+        report = recorder.pause()
+        stats = read_trace(recorder.directory).stats
+        assert report.discarded_events > 0
+        assert stats.discarded_events > 0
+        assert stats.events + report.discarded_events == 200_000
+    finally:
+        recorder.stop()
+
+
+def test_nothing_is_left_behind(recorder):
+    before = daemons()
+    rc_file = Path.home() / ".lttngrc"
+    had_rc_file = rc_file.exists()
+    recorder.start()
+    assert len(daemons()) > len(before)
+    emit(1, recorder)
+    recorder.stop()
+    recorder.stop()
+    assert daemons() == before
+    assert rc_file.exists() == had_rc_file
+    assert not recorder._daemon.is_running
+
+
+def test_two_recordings_do_not_see_each_other(tmp_path):
+    one, other = (LttngRecorder(tmp_path / name, tmp_path) for name in ("one", "other"))
+    try:
+        one.start()
+        other.start()
+        emit(2, one)
+        emit(7, other)
+        one.pause()
+        other.pause()
+        assert (len(steps_in(one.directory)), len(steps_in(other.directory))) == (2, 7)
+    finally:
+        one.stop()
+        other.stop()
+
+
+def test_a_refused_command_says_why(recorder, monkeypatch):
+    monkeypatch.setattr(lttng, "SUBBUFFER_SIZE", "3")
+    with pytest.raises(RecordingFailed, match="enable-channel"):
+        recorder.start()
+    assert not recorder._daemon.is_running
+
+
+def test_a_daemon_that_dies_is_reported(recorder):
+    recorder.start()
+    recorder._daemon._child.process.kill()
+    recorder._daemon._child.process.wait()
+    with pytest.raises(RecordingFailed):
+        recorder.pause()
+
+
+# Makes this environment's packages, an editable install among them, known to another interpreter.
+OUR_PACKAGES = f"import site; site.addsitedir({sysconfig.get_paths()['purelib']!r})\n"
+
+NOBODY = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
+
+RECORD = """
+import os, subprocess, sys, tempfile
+from pathlib import Path
+from pytest_ldos.recording.lttng import LttngRecorder
+from pytest_ldos.ctf.read import read_trace
+folder = Path(tempfile.mkdtemp())
+recorder = LttngRecorder(folder / "trace", folder)
+recorder.start()
+command = [*recorder.prefix, sys.argv[2], "-c", sys.argv[1], "4"]
+subprocess.run(command, env={**os.environ, **recorder.environment}, check=True)
+recorder.pause()
+print(len(read_trace(recorder.directory).events["ldos:sim_step"]))
+recorder.stop()
+"""
+
+
+def python_for_nobody(environment: dict[str, str]) -> str | None:
+    """An interpreter that somebody else can run too, with our packages."""
+    for python in ("/usr/bin/python3", os.path.realpath(sys.executable)):
+        probe = [*NOBODY, python, "-c", f"{OUR_PACKAGES}import pytest_ldos.dds._lttng, pytest_ldos.ctf.read"]
+        done = subprocess.run(probe, env=environment, cwd="/", capture_output=True, check=False)
+        if done.returncode == 0:
+            return python
+    return None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_an_ordinary_user_can_record(tmp_path_factory):
+    """Without root the private daemon lies in a home of its own."""
+    home = tmp_path_factory.mktemp("nobody")
+    home.chmod(0o777)
+    environment = {**os.environ, "HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
+    python = python_for_nobody(environment)
+    if python is None:
+        pytest.skip("no interpreter with this environment's packages can be run by another user")
+    command = [*NOBODY, python, "-c", OUR_PACKAGES + RECORD, OUR_PACKAGES + EMIT, python]
+    done = subprocess.run(command, env=environment, cwd="/", capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "4", done.stderr
+
+
+def test_the_version_is_named():
+    assert lttng_version().startswith("LTTng 2.")
+
+
+def test_without_lttng_the_reason_and_the_remedy_are_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(availability.shutil, "which", lambda name: None)
+    with pytest.raises(Unavailable, match=r"lttng, lttng-sessiond not found\n.*apt-get install lttng-tools"):
+        choose.choose_recorder(tmp_path / "trace", tmp_path)

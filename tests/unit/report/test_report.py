@@ -1,0 +1,111 @@
+"""What people read: complete, aligned, and safe to print."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from pytest_ldos.gate.decide import decide, judge_alone
+from pytest_ldos.gate.policy import Policy
+from pytest_ldos.report.compose import compose, compose_header, compose_section
+from pytest_ldos.report.failure import render_failure
+from pytest_ldos.report.terminal import render
+from pytest_ldos.report.text import visible
+from pytest_ldos.series import Missing
+from tests.builders.trials import FINGERPRINT, noisy_set, trial, trial_set
+from tests.unit.gate.test_decide import replace_values
+
+HOSTILE = "\x1b[31mred\x07 [bold]x[/bold] \u202egnp.exe"
+
+
+def section_of(head, base=None, notes=()):
+    result = decide(head, base, Policy()) if base else judge_alone(head, Policy())
+    return compose_section(head, result, base=base, notes=notes)
+
+
+def text_of(section, width=120):
+    return render(compose([section], ()), width=width, color=False)
+
+
+def test_a_regression_shows_all_that_is_needed_to_act():
+    """Metric, both medians, ratio with interval, floor, smallest detectable effect, and the trace."""
+    head, base = noisy_set(1, factors={"T1": 1.4}), noisy_set(2)
+    section = section_of(head, base, notes=("trace: /somewhere/trace",))
+    message = render_failure(section)
+    row = next(row for row in section.rows if row.name == "T1")
+    for part in (row.measured, row.baseline, row.change, row.interval, row.floor, row.detectable, "/somewhere/trace"):
+        assert part
+        assert part in message
+    assert message.startswith("scenario 'baseline': regressed (10 of 10 trials succeeded)")
+    assert "T2 execution latency" not in message
+
+
+@pytest.mark.parametrize("width", [80, 100, 160])
+def test_tables_fit_the_width(width):
+    section = section_of(noisy_set(1, factors={"T1": 1.4}), noisy_set(2))
+    lines = [line for line in text_of(section, width).splitlines() if line.startswith("  T")]
+    assert all(len(line) <= width for line in lines)
+    assert any("T1" in line and "regressed" in line for line in lines)
+    assert all(name in "\n".join(lines) for name in ("T1", "T2", "T2x", "T3", "T4", "T5"))
+
+
+def test_a_run_without_a_baseline_shows_its_own_numbers():
+    text = text_of(section_of(noisy_set(1)))
+    assert "T1" in text
+    assert "CV" in text
+    assert "baseline " not in text.splitlines()[2]
+
+
+def test_what_is_missing_says_why():
+    section = section_of(replace_values(noisy_set(1), "T3", Missing("no control cycles in the window")))
+    assert "no control cycles in the window" in text_of(section)
+
+
+def test_all_failed_is_shown_as_such():
+    text = text_of(section_of(noisy_set(1, failures=10)))
+    assert "0 of 10 trials succeeded" in text
+    assert "no trial succeeded" in text
+
+
+def test_the_score_names_what_it_lacks():
+    head = replace_values(noisy_set(1), "T5", Missing("no simulator steps"))
+    assert "without T5" in text_of(section_of(head, noisy_set(2)))
+
+
+def test_the_score_is_the_weighted_geometric_mean():
+    def constant(factor):
+        values = {"T1": 10.0 * factor, "T2": 100.0, "T2x": 5.0, "T3": 1.0, "T4": 50.0, "T5": 1.0}
+        return trial_set([trial(index, values) for index in range(10)])
+
+    text = text_of(section_of(constant(2.0), constant(1.0)))
+    assert f"overall score: {2 ** (1.0 / 4.3):.3f} × baseline" in text
+
+
+def test_differences_of_the_environment_are_shown():
+    upgraded = noisy_set(1, fingerprint=dataclasses.replace(FINGERPRINT, versions={"mujoco": "3.9"}))
+    assert "mujoco 3.2 → 3.9" in text_of(section_of(upgraded, noisy_set(2)))
+
+
+def test_planted_faults_are_shown_as_a_difference():
+    head = noisy_set(1)
+    faults = dataclasses.replace(head.spec.stack.faults, planning_delay_ms=5.0)
+    spec = dataclasses.replace(head.spec, stack=dataclasses.replace(head.spec.stack, faults=faults))
+    assert "settings differ" in text_of(section_of(dataclasses.replace(head, spec=spec), noisy_set(2)))
+
+
+def test_text_of_other_programs_cannot_reach_the_terminal():
+    assert visible(HOSTILE) == "\\x1b[31mred\\x07 [bold]x[/bold] \\x202egnp.exe"
+    head = noisy_set(1, name="evil\x1b]0;x\x07", failures=1, incomplete=HOSTILE, stack=HOSTILE)
+    section = section_of(head, notes=(HOSTILE,))
+    shown = render(compose([section], compose_header(head)), width=100, color=False) + render_failure(section)
+    assert "\x1b" not in shown
+    assert "\x07" not in shown
+    assert "\u202e" not in shown
+    assert "[bold]x[/bold]" in shown
+
+
+def test_colour_only_where_it_is_wanted():
+    section = section_of(noisy_set(1, factors={"T1": 1.4}), noisy_set(2))
+    assert "\x1b[" in render(compose([section], ()), width=100, color=True)
+    assert "\x1b[" not in text_of(section)

@@ -1,0 +1,117 @@
+"""Where settings come from, which source wins, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, SeedMode, StackSpec
+from pytest_ldos.scenario.options import OPTIONS
+from pytest_ldos.scenario.settings import Sources, TomlSettings, parse_table, read_environment, read_toml
+
+
+def sources(command_line=None, environment=None, toml=None) -> Sources:
+    return Sources(command_line or {}, environment or {}, parse_table(toml or {}))
+
+
+def test_the_strongest_source_wins():
+    toml = {"trials": 20, "scenarios": {"baseline": {"trials": 30}}}
+    marker = {"trials": 40}
+    assert sources(toml={"trials": 20}).scenario("baseline", {}).trials == 20
+    assert sources(toml=toml).scenario("baseline", {}).trials == 30
+    assert sources(toml=toml).scenario("cpu_load", {}).trials == 20
+    assert sources(toml=toml).scenario("baseline", marker).trials == 40
+    assert sources(environment={"trials": 50}, toml=toml).scenario("baseline", marker).trials == 50
+    assert sources({"trials": 60}, {"trials": 50}, toml).scenario("baseline", marker).trials == 60
+    assert sources().scenario("baseline", {}).trials == OPTIONS["trials"].default
+
+
+def test_the_environment_is_parsed():
+    assert read_environment({"LDOS_TRIALS": "7", "LDOS_STRICT": "no", "LDOS_THREADS": "2", "HOME": "/"}) == {
+        "trials": 7,
+        "strict": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("environment", "message"),
+    [
+        ({"LDOS_TRIALS": "many"}, "must be a whole number"),
+        ({"LDOS_TRAILS": "7"}, "did you mean 'LDOS_TRIALS'?"),
+        ({"LDOS_STACK": "gazebo"}, "one of auto, embedded"),
+        ({"LDOS_STRICT": "perhaps"}, "true or false"),
+    ],
+)
+def test_a_wrong_environment_is_refused(environment, message):
+    with pytest.raises(ConfigurationError, match=message.replace("?", r"\?")):
+        read_environment(environment)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"trails": 5}, "unknown key .* 'trails'.*\n.*did you mean 'trials'"),
+        ({"trials": "x"}, "must be a whole number"),
+        ({"trials": True}, "must be a whole number"),
+        ({"scenarios": {"baseline": {"warm_up": 1}}}, r"tool.ldos.scenarios.baseline.*\n.*did you mean 'warmup'"),
+        ({"scenarios": {"baseline": 3}}, "write it as a table"),
+        ({"stack": {"planing_time_s": 3}}, "did you mean 'planning_time_s'"),
+        ({"stack": {"planning_time_s": "long"}}, "must be a number"),
+        ({"stack": {"faults": {"planing_delay_ms": 3}}}, "did you mean 'planning_delay_ms'"),
+        ({"stack": {"faults": {"planning_delay_ms": -3}}}, "between 0 and 5000"),
+        ({"gate": {"alhpa": 0.1}}, "did you mean 'alpha'"),
+        ({"gate": {"floors": {"T1": "low"}}}, "must be a number"),
+        ({"stack": 5}, "write it as a table"),
+    ],
+)
+def test_a_wrong_table_is_refused(table, message):
+    with pytest.raises(ConfigurationError, match=message):
+        parse_table(table)
+
+
+def test_the_stack_comes_from_toml_its_kind_from_anywhere():
+    table = {"stack": {"planning_time_s": 2, "faults": {"control_rate_hz": 400}}}
+    spec = sources({"stack": "embedded"}, toml=table).stack_spec()
+    assert (spec.kind, spec.planning_time_s, spec.faults) == ("embedded", 2, FaultSpec(control_rate_hz=400))
+
+
+def test_a_file_that_is_no_toml(tmp_path):
+    file = tmp_path / "pyproject.toml"
+    file.write_text("[tool.ldos\n")
+    with pytest.raises(ConfigurationError, match="is no TOML"):
+        read_toml(file)
+
+
+def test_no_file_is_no_settings(tmp_path):
+    assert read_toml(tmp_path / "pyproject.toml") == TomlSettings()
+    assert read_toml(Path(__file__).parents[3] / "pyproject.toml") == TomlSettings()
+
+
+def test_own_scenarios_are_markers():
+    assert "night" in sources(toml={"scenarios": {"night": {"trials": 3}}}).scenario_names()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"trials": 0},
+        {"warmup": -1},
+        {"success_rate": 1.5},
+        {"stack": {"velocity_scaling": 0}},
+        {"stack": {"control_rate_hz": 0}},
+        {"stack": {"planning_time_s": 0}},
+    ],
+)
+def test_scenarios_that_make_no_sense(arguments):
+    with pytest.raises(ConfigurationError):
+        ScenarioSpec(
+            name="x", **{**arguments, **({"stack": StackSpec(**arguments["stack"])} if "stack" in arguments else {})}
+        )
+
+
+def test_seeds_are_fixed_for_each_trial_or_left_to_chance():
+    fixed = ScenarioSpec(name="x")
+    assert [fixed.seed(index) for index in range(3)] == [1, 2, 3]
+    assert ScenarioSpec(name="x", seeds=SeedMode.RANDOM).seed(0) is None

@@ -1,0 +1,79 @@
+"""Goals, outcomes, and what a client and a backend say to each other."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.stack.client_protocol import MoveCommand, MoveReport, ReadyEvent, TrialTag, parse_command, parse_event
+from pytest_ldos.stack.goals import HOME, REACH, ErrorCode, Goal, OutcomeClass, Pose, PoseError, classify
+
+
+@pytest.mark.parametrize(
+    ("code", "executed", "expected"),
+    [
+        (ErrorCode.SUCCESS, True, OutcomeClass.SUCCESS),
+        (ErrorCode.NO_IK_SOLUTION, False, OutcomeClass.PLANNING_FAILED),
+        (ErrorCode.TIMED_OUT, False, OutcomeClass.PLANNING_FAILED),
+        (ErrorCode.PLANNING_FAILED, False, OutcomeClass.PLANNING_FAILED),
+        (ErrorCode.TIMED_OUT, True, OutcomeClass.TIMED_OUT),
+        (ErrorCode.CONTROL_FAILED, True, OutcomeClass.CONTROL_FAILED),
+        (ErrorCode.PREEMPTED, False, OutcomeClass.ABORTED),
+        (ErrorCode.FAILURE, True, OutcomeClass.ABORTED),
+    ],
+)
+def test_classes_of_outcomes(code, executed, expected):
+    assert classify(code, executed=executed) is expected
+
+
+def test_pose_errors():
+    here = Pose((0, 0, 0), (0, 0, 0, 1))
+    turned = Pose((0.3, 0.4, 0), (0, 0, math.sin(0.25), math.cos(0.25)))
+    error = PoseError.between(here, turned)
+    assert error.position_m == pytest.approx(0.5)
+    assert error.rotation_rad == pytest.approx(0.5)
+    assert PoseError.between(here, Pose((0, 0, 0), (0, 0, 0, -2))).rotation_rad == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "arguments", [{}, {"pose": REACH.pose, "joints": HOME.joints}, {"pose": Pose((0, 0, 0), (0, 0, 0, 0))}]
+)
+def test_goals_that_make_no_sense(arguments):
+    with pytest.raises(ConfigurationError):
+        Goal("x", **arguments)
+
+
+@pytest.mark.parametrize("goal", [REACH, HOME])
+def test_commands_and_reports_survive_a_line(goal):
+    command = MoveCommand(
+        goal_id="ab" * 16,
+        goal=goal,
+        seed=3,
+        trial=TrialTag("baseline", 2),
+        start=HOME.joints,
+        planning_time_s=5.0,
+        velocity_scaling=0.5,
+        acceleration_scaling=0.5,
+        timeout_s=20.0,
+    )
+    assert parse_command(command.to_line()) == command
+    report = MoveReport(
+        goal_id="ab" * 16,
+        error_code=1,
+        message="",
+        stamps_ns={"goal_sent": 5},
+        plan_duration_ns=7,
+        plan_points=2,
+        planning_time_s=0.01,
+        position_error_m=0.001,
+        rotation_error_rad=None,
+    )
+    assert parse_event(report.to_line()) == report
+    assert parse_event(ReadyEvent().to_line()) == ReadyEvent()
+
+
+def test_a_line_that_is_no_event():
+    with pytest.raises(ValueError, match="unknown event"):
+        parse_event('{"event": "dance"}')

@@ -1,0 +1,146 @@
+"""Records survive being written, and damaged ones are refused by name."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from pytest_ldos.errors import RecordUnreadable
+from pytest_ldos.metrics.catalogue import METRICS
+from pytest_ldos.metrics.latency import PLANNED_DURATION
+from pytest_ldos.metrics.model import Measurement
+from pytest_ldos.scenario.options import KeepTraces
+from pytest_ldos.series import CENSORED, Invalid, Missing
+from pytest_ldos.trial.artifacts import (
+    ScenarioFolder,
+    enforce_disk_limit,
+    is_worth_keeping,
+    new_run_folder,
+    new_scenario_folder,
+    read_trials,
+    write_atomically,
+    write_trials,
+)
+from pytest_ldos.trial.codec import decode_trials, encode_trials
+from pytest_ldos.trial.series_of import invalid_trials, missing_reasons, to_series
+from tests.builders.trials import failed_trial, noisy_set, trial, trial_set
+
+
+@pytest.fixture
+def mixed():
+    odd = trial(1, {"T1": Missing("never"), "T2": Invalid("3 events lost")})
+    detailed = trial(2, {"T1": 14.123456789012344})
+    return trial_set([failed_trial(0), odd, detailed], loads=({"kind": "dds_flood", "shortfall": "", "summary": "x"},))
+
+
+def test_a_record_survives_its_file(mixed, tmp_path):
+    folder = ScenarioFolder(tmp_path)
+    write_trials(folder, mixed)
+    assert read_trials(tmp_path) == mixed
+    assert read_trials(folder.trials_file) == mixed
+
+
+def test_details_survive(tmp_path):
+    measured = trial(0, {})
+    measured.measurements["T3"] = Measurement(0.1, {"p99_ms": 0.3, "misses": 0.0})
+    assert (
+        decode_trials(encode_trials(trial_set([measured])), tmp_path).trials[0].measurements["T3"].details["p99_ms"]
+        == 0.3
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text[: len(text) // 2], "is no JSON"),
+        (lambda text: "[1, 2]", "holds no trials"),
+        (lambda text: text.replace('"schema": 1', '"schema": 99'), "schema version 99"),
+        (lambda text: text.replace('"T1"', '"T1', 1), "is no JSON"),
+        (lambda text: text.replace('"outcome": "success"', '"outcome": "splendid"'), "is damaged"),
+        (lambda text: text.replace('"trials": 3', '"trials": 0'), "is damaged"),
+        (lambda text: text.replace('"goal_id"', '"gaol_id"'), "is damaged"),
+        (lambda text: text.replace("14.123456789012344", "NaN"), "is damaged"),
+        (lambda text: text.replace("14.123456789012344", '"x"'), "is damaged"),
+    ],
+)
+def test_damaged_records_are_refused_with_their_path(mixed, tmp_path, change, message):
+    file = tmp_path / "trials.json"
+    file.write_text(change(encode_trials(mixed)))
+    with pytest.raises(RecordUnreadable, match=message) as caught:
+        read_trials(file)
+    assert str(file) in str(caught.value)
+    assert "--ldos-update-baseline" in caught.value.remedy
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
+    file = tmp_path / "x.json"
+    write_atomically(file, "old")
+
+    def fail(descriptor):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_atomically(file, "new")
+    assert file.read_text() == "old"
+    assert [each.name for each in tmp_path.iterdir()] == ["x.json"]
+
+
+def test_failures_are_censored_in_latencies_and_left_out_of_regularity(mixed):
+    assert to_series(mixed, METRICS["T4"]).values[0] == CENSORED
+    assert to_series(mixed, METRICS["T1"]).values == (CENSORED, 14.123456789012344)
+    assert to_series(mixed, METRICS["T5"]).values == (0.07,)
+    assert to_series(mixed, METRICS["T3"]).values == ()
+    assert to_series(mixed, METRICS["T1"]).covariates[PLANNED_DURATION][1] == 1920.0
+    assert invalid_trials(mixed, METRICS["T2"]) == {1: "3 events lost"}
+    assert missing_reasons(mixed, METRICS["T1"]) == {1: "never"}
+
+
+def test_scenarios_of_one_name_get_folders_of_their_own(tmp_path):
+    run = new_run_folder(tmp_path)
+    names = [new_scenario_folder(run, "msg_load").path.name for _ in range(3)]
+    assert names == ["msg_load", "msg_load-2", "msg_load-3"]
+    assert new_scenario_folder(run, "../../etc").path.parent == run
+    assert (tmp_path / ".gitignore").read_text() == "*\n"
+
+
+def test_runs_sort_by_time_and_never_collide(tmp_path):
+    assert len({new_run_folder(tmp_path) for _ in range(20)}) == 20
+
+
+@pytest.mark.parametrize(
+    ("policy", "regressed", "failures", "kept"),
+    [
+        (KeepTraces.FAILED, False, 0, False),
+        (KeepTraces.FAILED, True, 0, True),
+        (KeepTraces.FAILED, False, 1, True),
+        (KeepTraces.ALL, False, 0, True),
+        (KeepTraces.NONE, True, 1, False),
+    ],
+)
+def test_which_traces_are_kept(policy, regressed, failures, kept):
+    assert is_worth_keeping(noisy_set(1, failures=failures), regressed=regressed, policy=policy) is kept
+
+
+def make_trace(output, run: str, size: int):
+    folder = output / "runs" / run / "baseline" / "trace"
+    folder.mkdir(parents=True)
+    (folder / "stream").write_bytes(b"x" * size)
+    return folder
+
+
+def test_the_oldest_traces_go_first_and_the_newest_run_stays(tmp_path):
+    old, middle, new = (make_trace(tmp_path, name, 1000) for name in ("20260101", "20260102", "20260103"))
+    dropped = enforce_disk_limit(tmp_path, limit_bytes=2500, keep=tmp_path / "runs/20260103")
+    assert dropped == [old]
+    assert [trace.exists() for trace in (old, middle, new)] == [False, True, True]
+    dropped = enforce_disk_limit(tmp_path, limit_bytes=10, keep=tmp_path / "runs/20260103")
+    assert dropped == [middle]
+    assert new.exists()
+
+
+def test_numbers_are_written_in_full(mixed):
+    assert "14.123456789012344" in encode_trials(mixed)
+    assert json.loads(encode_trials(mixed))["kind"] == "pytest-ldos trials"
