@@ -22,8 +22,13 @@ def site(tmp_path):
     return LoadSite(domain=1, recorder=FakeRecorder(tmp_path / "trace"), log_directory=tmp_path)
 
 
-def stressors() -> list[str]:
-    return [process.name() for process in psutil.process_iter() if process.name().startswith("stress-ng")]
+def stressors() -> list[psutil.Process]:
+    """Our own that run; one whose parent died is a zombie until the first process of the system reaps it."""
+    return [
+        process
+        for process in psutil.Process().children(recursive=True)
+        if process.name().startswith("stress-ng") and process.status() != psutil.STATUS_ZOMBIE
+    ]
 
 
 def wait_until(condition) -> None:
@@ -47,9 +52,8 @@ def test_the_proof_is_the_cpu_time_really_used(site):
 @needs_stress_ng
 def test_a_stressor_that_dies_is_a_shortfall(site):
     with run_cpu_load(CpuLoadSpec(workers=1, percent=10), site) as load:
-        for process in psutil.process_iter():
-            if process.name().startswith("stress-ng"):
-                process.kill()
+        for process in stressors():
+            process.kill()
         wait_until(lambda: bool(load.proof.shortfall))
     assert "stress-ng was killed by SIGKILL" in load.proof.shortfall
 

@@ -59,10 +59,23 @@ def test_a_rate_that_is_not_reached_is_a_shortfall(site):
 
 
 def test_a_flood_that_never_arrives_says_so(site, monkeypatch):
-    monkeypatch.setattr(dds_flood, "_READY_TIMEOUT_S", 0.5)
-    with pytest.raises(LoadFailed, match="did not arrive"), run_flood(FloodSpec(publishers=1), site):
+    def elsewhere(module: str, *, domain: int, **parameters: object) -> list[str]:
+        return command(module, domain=domain + (module == "flood_publisher"), **parameters)
+
+    command = dds_flood._command
+    monkeypatch.setattr(dds_flood, "_command", elsewhere)
+    monkeypatch.setattr(dds_flood, "_READY_TIMEOUT_S", 1.0)
+    with pytest.raises(LoadFailed, match="did not arrive within 1 s"), run_flood(FloodSpec(publishers=1), site):
         pass
     assert flooders() == []
+
+
+def test_a_slow_flood_ends_at_once(site):
+    """Its publisher is not asleep until its next message is due."""
+    with pytest.raises(TimeoutError), run_flood(FloodSpec(publishers=1, rate_hz=0.5), site):
+        began = time.monotonic()
+        raise TimeoutError
+    assert time.monotonic() - began < 1.5
 
 
 @pytest.mark.parametrize(
