@@ -42,10 +42,13 @@ def plan_path(
     information.setStateValidityCheckingResolution(_LONGEST_VALID_SEGMENT)
     setup.setStartAndGoalStates(_to_state(information, start), _to_state(information, goal))
     setup.setPlanner(geometric.RRTConnect(information))
-    setup.solve(time_limit_s)
+    # A condition that reads the clock itself: given a number, OMPL starts a thread to poll
+    # it and waits up to a millisecond for its end, which is noise in T1.
+    in_time = base.timedPlannerTerminationCondition(time_limit_s)
+    setup.solve(in_time)
     if not setup.haveExactSolutionPath():
         return None
-    setup.simplifySolution()
+    setup.simplifySolution(in_time)
     return np.array([[state[joint] for joint in joints] for state in setup.getSolutionPath().getStates()])
 
 
