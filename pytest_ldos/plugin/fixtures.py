@@ -161,8 +161,8 @@ def _end_as_infra(session: MeasuringSession, item: pytest.Item, error: LdosError
     from pytest_ldos.report.text import visible
 
     if isinstance(error, ConfigurationError):
-        pytest.fail(visible(str(error)), pytrace=False)
+        raise pytest.fail.Exception(visible(str(error)), pytrace=False) from None
     run = item.stash.get(_RUN, None)
     scenario = run.spec.name if run else session.spec_of(item).name
     session.note_infra(item.nodeid, scenario, error)
-    pytest.fail(visible(f"scenario '{scenario}': infra\n{error}"), pytrace=False)
+    raise pytest.fail.Exception(visible(f"scenario '{scenario}': infra\n{error}"), pytrace=False) from None

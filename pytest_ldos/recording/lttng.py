@@ -22,6 +22,7 @@ from xml.etree import ElementTree as ET
 from pytest_ldos.errors import RecordingFailed
 from pytest_ldos.host.availability import Availability, find_programs
 from pytest_ldos.host.processes import Child, ProcessGroup
+from pytest_ldos.recording import run_directory
 from pytest_ldos.recording.protocol import RecordingReport
 from pytest_ldos.tracepoints import RECORDED
 
@@ -31,7 +32,6 @@ SUBBUFFER_SIZE: Final = "1M"
 SUBBUFFER_COUNT: Final = 16
 """Per CPU and user: two seconds of a 4000 msg/s flood with all its events."""
 
-_RUN_DIRECTORY: Final = "/run/lttng"
 _READY_TIMEOUT_S: Final = 10.0
 _COMMAND_TIMEOUT_S: Final = 30.0
 _POLL_S: Final = 0.01
@@ -43,12 +43,12 @@ def lttng_available() -> Availability:
     programs = find_programs(("lttng", "lttng-sessiond"), package="lttng-tools")
     if not programs.ok or not _is_root():
         return programs
-    probe = subprocess.run(["unshare", "--mount", "true"], capture_output=True, text=True, check=False)
+    probe = subprocess.run([*run_directory.COMMAND, "true"], capture_output=True, text=True, check=False)
     if probe.returncode == 0:
         return programs
     return Availability(
         False,
-        f"root may not make a mount namespace here ({probe.stderr.strip()})",
+        f"root cannot have a private {run_directory.RUN_DIRECTORY} here ({probe.stderr.strip()})",
         "run as an ordinary user, or give the container CAP_SYS_ADMIN",
     )
 
@@ -146,7 +146,6 @@ class _SessionDaemon:
         self._child: Child | None = None
         self._log_directory = log_directory
         self._home: Path | None = None
-        self._made_run_directory = False
         self.log = log_directory / "lttng-sessiond.log"
         self.join_prefix: Sequence[str] = ()
         self.environment: Mapping[str, str] = {}
@@ -160,21 +159,13 @@ class _SessionDaemon:
         self.environment = {"LTTNG_HOME": str(self._home)}
         command = ["lttng-sessiond", "--no-kernel"]
         if _is_root():
-            self._make_run_directory()
-            script = f'mount -t tmpfs -o mode=0755,nosuid,nodev tmpfs {_RUN_DIRECTORY} && exec "$@"'
-            command = ["unshare", "--mount", "--propagation", "private", "--", "sh", "-c", script, "sh", *command]
+            command = [*run_directory.COMMAND, *command]
         self._group = ProcessGroup(log_directory=self._log_directory, environment=self.environment)
         self._child = self._group.start("lttng-sessiond", command)
         if _is_root():
-            namespace = f"/proc/{self._child.pid}/ns/mnt"
-            self.join_prefix = ("nsenter", f"--mount={namespace}", f"--wdns={Path.cwd()}", "--")
+            target = f"--target={self._child.pid}"
+            self.join_prefix = ("nsenter", target, "--mount", "--root", f"--wdns={Path.cwd()}", "--")
         self._await_ready()
-
-    def _make_run_directory(self) -> None:
-        run_directory = Path(_RUN_DIRECTORY)
-        if not run_directory.exists():
-            run_directory.mkdir(mode=0o755)
-            self._made_run_directory = True
 
     def _await_ready(self) -> None:
         """The daemon is ready when its client can list sessions."""
@@ -199,16 +190,13 @@ class _SessionDaemon:
             mounts = Path(f"/proc/{self._child.pid}/mountinfo").read_text("utf-8")
         except OSError:
             return False
-        return f" {_RUN_DIRECTORY} " in mounts
+        return f" {run_directory.RUN_DIRECTORY} " in mounts
 
     def stop(self) -> None:
         if self._group is not None:
             self._group.stop()
         if self._home is not None:
             shutil.rmtree(self._home, ignore_errors=True)
-        if self._made_run_directory:
-            Path(_RUN_DIRECTORY).rmdir()
-            self._made_run_directory = False
 
 
 def _is_root() -> bool:

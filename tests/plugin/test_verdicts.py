@@ -122,6 +122,7 @@ def test_a_stack_that_does_not_start_is_infra_with_exit_status_11(run, project):
     result.stdout.fnmatch_lines(
         ["*scenario 'baseline': infra*", "*exit code 3*", "*look at its log*", "*baseline: infra*"]
     )
+    result.stdout.no_fnmatch_line("*During handling*")
     assert "Traceback" not in result.stdout.str()
 
 

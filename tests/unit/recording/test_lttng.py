@@ -14,7 +14,7 @@ import pytest
 from pytest_ldos.ctf.read import read_trace
 from pytest_ldos.errors import RecordingFailed, Unavailable
 from pytest_ldos.host import availability
-from pytest_ldos.recording import choose, lttng
+from pytest_ldos.recording import choose, lttng, run_directory
 from pytest_ldos.recording.lttng import LttngRecorder, lttng_available, lttng_version
 
 pytestmark = pytest.mark.skipif(not lttng_available().ok, reason=lttng_available().reason or "available")
@@ -183,6 +183,38 @@ def test_an_ordinary_user_can_record(tmp_path_factory):
     command = [*NOBODY, python, "-c", OUR_PACKAGES + RECORD, OUR_PACKAGES + EMIT, python]
     done = subprocess.run(command, env=environment, cwd="/", capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "4", done.stderr
+
+
+IN_CHROOT = """
+root=$1; shift
+for entry in /*; do
+    if [ -L "$entry" ]; then cp -P "$entry" "$root/"
+    elif [ -d "$entry" ]; then mkdir "$root$entry" && mount --rbind "$entry" "$root$entry"
+    fi
+done
+exec chroot "$root" "$@"
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can change its root directory")
+def test_root_can_record_in_a_chroot(tmp_path):
+    """Its root directory is no mount point: what is mounted below it cannot be made private from inside."""
+    root = tmp_path / "root"
+    root.mkdir()
+    probe = [sys.executable, "-c", RECORD, EMIT, sys.executable]
+    command = ["unshare", "--mount", "--propagation", "private", "--", "sh", "-ec", IN_CHROOT, "sh", str(root), *probe]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "4", done.stderr
+    assert " /run/lttng " not in Path("/proc/self/mountinfo").read_text()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user needs no rights")
+def test_root_without_rights_is_told_what_it_needs(monkeypatch):
+    monkeypatch.setattr(run_directory, "COMMAND", ("setpriv", "--bounding-set=-sys_admin", *run_directory.COMMAND))
+    refusal = lttng_available()
+    assert not refusal.ok
+    assert "cannot make a mount namespace" in refusal.reason
+    assert "CAP_SYS_ADMIN" in refusal.remedy
 
 
 def test_the_version_is_named():
