@@ -202,7 +202,7 @@ def test_root_can_record_in_a_chroot(tmp_path):
     root = tmp_path / "root"
     root.mkdir()
     probe = [sys.executable, "-c", RECORD, EMIT, sys.executable]
-    command = ["unshare", "--mount", "--propagation", "private", "--", "sh", "-ec", IN_CHROOT, "sh", str(root), *probe]
+    command = [*run_directory.COMMAND, "sh", "-ec", IN_CHROOT, "sh", str(root), *probe]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "4", done.stderr
     assert " /run/lttng " not in Path("/proc/self/mountinfo").read_text()
