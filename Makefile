@@ -7,15 +7,16 @@ SOURCES := $(shell find pytest_ldos -path '*/native/*' -type f 2>/dev/null)
 TESTS := tests/unit tests/plugin tests/golden tests/properties tests/native tests/integration
 
 .DEFAULT_GOAL := help
-.PHONY: help setup baseline cpu_load msg_load test check bench acceptance format clean
+.PHONY: help setup baseline cpu_load msg_load test check bench acceptance format clean look_again
 
 help: ## List the targets
 	@grep -hE '^[a-z_]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-12s %s\n", $$1, $$2}'
 
 setup: $(STAMP) ## Install what is missing: system packages (apt), then .venv with everything else
 
-$(STAMP): pyproject.toml CMakeLists.txt .ci/setup $(SOURCES)
-	@sh .ci/setup $(VENV)
+# Again when something changed, or when something was missing that may be there now.
+$(STAMP): pyproject.toml CMakeLists.txt .ci/setup $(SOURCES) $(if $(wildcard $(VENV)/.missing),look_again)
+	@sh .ci/setup $(VENV) $(filter-out look_again,$?)
 	@touch $@
 
 baseline: $(STAMP) ## Measure traced Panda reaches and compare them with the baseline
