@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import platform
 import queue
@@ -39,6 +40,7 @@ _MOTION_LIMIT_S: Final = 30.0
 _ANSWER_GRACE_S: Final = 5.0
 _POLL_S: Final = 0.05
 _MODULES: Final = ("cyclonedds", "mujoco", "ompl", "rosbags", "toppra")
+_PROVIDER: Final = "pytest_ldos.dds._lttng"
 _ONE_THREAD: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 """Seven joints are no work for a thread pool, which would only disturb the timing."""
 
@@ -46,8 +48,15 @@ _NODES: Final = "pytest_ldos.stack.embedded"
 
 
 def embedded_available() -> Availability:
-    """Whether everything the embedded stack is made of is installed."""
-    return find_modules(_MODULES, extra="embedded")
+    """Whether everything the embedded stack is made of is installed, its tracepoints too."""
+    modules = find_modules(_MODULES, extra="embedded")
+    if not modules.ok or importlib.util.find_spec(_PROVIDER) is not None:
+        return modules
+    return Availability(
+        False,
+        "pytest-ldos was built without tracepoints, because LTTng-UST was missing",
+        "sudo apt-get install liblttng-ust-dev, then build again (make setup, or pip install --force-reinstall)",
+    )
 
 
 def embedded_info() -> StackInfo:

@@ -15,7 +15,7 @@ shutil.which = lambda name, *a, **k: None if name.startswith("lttng") else which
 HIDE_MODULE = """
 import importlib.util
 find_spec = importlib.util.find_spec
-importlib.util.find_spec = lambda name, *a, **k: None if name == "cyclonedds" else find_spec(name, *a, **k)
+importlib.util.find_spec = lambda name, *a, **k: None if name == "%s" else find_spec(name, *a, **k)
 """
 
 
@@ -23,13 +23,18 @@ importlib.util.find_spec = lambda name, *a, **k: None if name == "cyclonedds" el
     ("conftest", "reason", "remedy"),
     [
         (HIDE_PROGRAMS, "lttng, lttng-sessiond not found", "sudo apt-get install lttng-tools"),
-        (HIDE_MODULE, "Python package cyclonedds not installed", "pip install 'pytest-ldos[embedded]'"),
+        (HIDE_MODULE % "cyclonedds", "Python package cyclonedds not installed", "pip install 'pytest-ldos[embedded]'"),
+        (
+            HIDE_MODULE % "pytest_ldos.dds._lttng",
+            "pytest-ldos was built without tracepoints, because LTTng-UST was missing",
+            "sudo apt-get install liblttng-ust-dev, then build again",
+        ),
     ],
 )
 def test_what_is_missing_is_named_with_its_remedy(project, leaves_nothing, conftest, reason, remedy):
     project.write("conftest.py", conftest)
     code, output = project.run("--ldos-trials=1", "--ldos-warmup=0")
     assert code == exit_codes.INVALID, output
-    assert f"ldos: cannot measure: {reason} → {remedy}" in output
+    assert f"ldos: cannot measure: {reason} → {remedy}" in output.replace("\n", " ")
     assert "baseline: infra; nothing measured" in output
     assert "Traceback" not in output
