@@ -31,6 +31,8 @@ def report(
 
 def _section(trials: TrialSet, policy: Policy) -> Section:
     lookup = find_baseline(stores_here(), trials)
+    if isinstance(lookup, Found) and lookup.trials.trials == trials.trials:
+        return compose_section(trials, judge_alone(trials, policy), notes=(f"is the baseline: {lookup.file}",))
     if isinstance(lookup, Found):
         notes = (f"baseline: {lookup.file}",)
         return compose_section(trials, decide(trials, lookup.trials, policy), base=lookup.trials, notes=notes)

@@ -80,6 +80,17 @@ def test_the_latest_run_is_reported(project):
     assert "7 of 7 trials succeeded" in done.stdout
 
 
+def test_a_run_that_is_the_baseline_is_not_held_against_itself(project):
+    trials = noisy_set(1)
+    save(project, "1", trials)
+    BaselineStores(repository=project / "baselines", local=project / ".ldos/baselines").save(
+        trials, to_repository=False
+    )
+    done = ldos("report")
+    assert "is the baseline: .ldos/baselines/" in done.stdout
+    assert "detectable" not in done.stdout
+
+
 def test_a_report_beside_the_baseline(project):
     BaselineStores(project / "baselines", project / ".ldos/baselines").save(noisy_set(1), to_repository=True)
     done = ldos("report", save(project, "1", noisy_set(2, factors={"T3": 2.0})))
