@@ -37,10 +37,6 @@ class BringUpFailed(LdosError):
     """The stack did not become ready; the verdict of its scenario is ``infra``."""
 
 
-class StackDied(LdosError):
-    """A process of the running stack ended while it was needed."""
-
-
 class LoadFailed(LdosError):
     """A load could not be applied."""
 

@@ -70,11 +70,6 @@ class Column:
         codes = self.values if self.valid is None else np.where(self.valid, self.values, len(words) - 1)
         return words[codes]
 
-    def codes_of(self, *texts: str) -> NumberArray:
-        """Codes of those of `texts` that occur; compare them with `values`."""
-        known = self.dictionary or ()
-        return np.array([known.index(text) for text in texts if text in known], dtype=self.values.dtype)
-
 
 @dataclass(frozen=True)
 class EventTable:

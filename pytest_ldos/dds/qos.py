@@ -29,7 +29,6 @@ class QosProfile:
 
 
 DEFAULT: Final = QosProfile()
-SENSOR_DATA: Final = QosProfile(depth=5, reliable=False)
 CLOCK: Final = QosProfile(depth=1, reliable=False)
 SERVICES: Final = QosProfile(depth=10)
 STATUS: Final = QosProfile(depth=1, transient_local=True)

@@ -12,7 +12,7 @@ from pytest_ldos.dds.domain import claim_domain
 from pytest_ldos.dds.messages import default
 from pytest_ldos.dds.node import Context, Node, next_tick
 from pytest_ldos.dds.parameters import IntegerParameters, ParameterClient
-from pytest_ldos.dds.qos import SENSOR_DATA
+from pytest_ldos.dds.qos import CLOCK
 
 TIMEOUT_S = 10
 
@@ -122,10 +122,10 @@ def test_parameters_are_set_over_dds(spinning):
 def test_best_effort_and_reliable_do_not_mix_up(spinning):
     """A reliable reader does not match a best-effort writer, as DDS has it."""
     node = Node(spinning, "n")
-    publisher = node.create_publisher("std_msgs/msg/String", "/a", qos=SENSOR_DATA)
+    publisher = node.create_publisher("std_msgs/msg/String", "/a", qos=CLOCK)
     node.create_subscription("std_msgs/msg/String", "/a", lambda _: None)
     other = node.create_publisher("std_msgs/msg/String", "/b")
-    node.create_subscription("std_msgs/msg/String", "/b", lambda _: None, qos=SENSOR_DATA)
+    node.create_subscription("std_msgs/msg/String", "/b", lambda _: None, qos=CLOCK)
     wait_until(lambda: other.matched() == 1)
     assert publisher.matched() == 0
 
