@@ -52,6 +52,7 @@ class Marker(StrEnum):
     TRIAL_END = "ldos:trial_end"
     CONTROL_CYCLE = "ldos:control_cycle"
     SIM_STEP = "ldos:sim_step"
+    CPU_SPEED = "ldos:cpu_speed"
 
 
 class Phase(StrEnum):
@@ -103,6 +104,7 @@ FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     Marker.TRIAL_END: ("goal_id", "error_code"),
     Marker.CONTROL_CYCLE: ("cycle", "sim_time_ns", "period_ns"),
     Marker.SIM_STEP: ("step", "sim_time_ns"),
+    Marker.CPU_SPEED: ("work_ns",),
 }
 
 RECORDED: Final = ("ros2:*", "ldos:*")

@@ -28,10 +28,12 @@ class TrialSpan:
     """One trial by its markers.
 
     Attributes:
+        cpu_work_ns: what a fixed computation took on the planner's CPU right before it
+            planned (``ldos:cpu_speed``); ``None`` where it was not timed.
         phases: when each phase was entered, nanoseconds since the epoch.
         end_ns, error_code: of ``ldos:trial_end``; ``None`` where the trial has no end.
 
-    Tracepoints: ``ldos:trial_begin``, ``ldos:phase``, ``ldos:plan``, ``ldos:trial_end``.
+    Tracepoints: ``ldos:trial_begin``, ``ldos:phase``, ``ldos:plan``, ``ldos:cpu_speed``, ``ldos:trial_end``.
     """
 
     goal_id: str
@@ -42,6 +44,7 @@ class TrialSpan:
     plan: Plan | None
     end_ns: int | None
     error_code: int | None
+    cpu_work_ns: int | None = None
 
 
 @dataclass(frozen=True)

@@ -161,6 +161,25 @@ def coefficient_of_variation(series: Series) -> float:
     return float(values.std(ddof=1) / abs(values.mean()))
 
 
+def adjusted_variation(metric: Metric, series: Series) -> float | None:
+    """The coefficient of variation that is left when the metric's covariates are taken out.
+
+    ``None`` where there is nothing to take out: no covariates, none that vary, or too few values.
+    """
+    values = _columns(series.values)
+    if not metric.adjust_for or np.count_nonzero(np.isfinite(values)) < 4 or np.any(values <= 0):
+        return None
+    nothing = _columns(())
+    logs, explained = _log(values), 0.0
+    for name in metric.adjust_for:
+        causes = _log(_columns(series.covariates[name]))
+        (logs, _), share = remove_covariate((logs, nothing), (causes, nothing))
+        explained += share
+    if explained == 0.0:
+        return None
+    return float(np.std(logs[np.isfinite(logs)], ddof=1 + len(metric.adjust_for)))
+
+
 def _effect(contrasted: Contrast, shift: float) -> float:
     if not math.isfinite(shift):
         return math.inf

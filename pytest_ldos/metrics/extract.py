@@ -21,10 +21,12 @@ class TrialMetrics:
     Attributes:
         measurements: by metric name.
         segments_ns: durations of parts of the causal chain, by name.
+        cpu_work_ns: see `TrialSpan`.
     """
 
     measurements: Mapping[str, Measurement]
     segments_ns: Mapping[str, int]
+    cpu_work_ns: int | None = None
 
 
 def extract_trial(
@@ -44,7 +46,9 @@ def extract_trial(
         return _distrust(disagreement, model)
     context = Context(trial=trial, model=model, nominal_period_ns=nominal_period_ns)
     return TrialMetrics(
-        {name: _measure(metric, context) for name, metric in METRICS.items()}, extract_reception(trial, model)
+        measurements={name: _measure(metric, context) for name, metric in METRICS.items()},
+        segments_ns=extract_reception(trial, model),
+        cpu_work_ns=trial.cpu_work_ns,
     )
 
 

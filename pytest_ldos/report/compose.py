@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from pytest_ldos.gate.comparison import Comparison, coefficient_of_variation
+from pytest_ldos.gate.comparison import Comparison, adjusted_variation, coefficient_of_variation
 from pytest_ldos.gate.decide import GateResult
 from pytest_ldos.host.fingerprint import describe_differences
 from pytest_ldos.metrics.catalogue import METRICS, SCORE_WEIGHTS
@@ -56,13 +56,16 @@ def _row(trials: TrialSet, metric: Metric, comparison: Comparison | None) -> Met
     measured = format_quantity(median(series.finite), metric.unit) if series.finite else "–"
     note = _why_absent(trials, metric, series)
     cv = _percent(coefficient_of_variation(series))
+    left = adjusted_variation(metric, series)
+    adjusted = "" if left is None else _percent(left)
     if comparison is None:
-        return MetricRow(name=metric.name, title=metric.title, measured=measured, cv=cv, note=note)
+        return MetricRow(name=metric.name, title=metric.title, measured=measured, cv=cv, adjusted=adjusted, note=note)
     return MetricRow(
         name=metric.name,
         title=metric.title,
         measured=measured,
         cv=cv,
+        adjusted=adjusted,
         baseline=_quantity(comparison.base_median, metric.unit),
         change=_change(comparison.ratio),
         interval=f"{_change(comparison.low)} … {_change(comparison.high)}",

@@ -12,7 +12,9 @@ class MetricRow:
     """One metric of a scenario.
 
     Attributes:
-        measured: median and spread of this run, as text.
+        measured: median of this run, as text.
+        cv: its coefficient of variation.
+        adjusted: what is left of that when covariates are taken out; empty where there are none.
         baseline: median of the baseline; empty without one.
         change, interval: of head over base, as signed percentages; empty without a baseline.
         detectable: smallest change that would have been reported.
@@ -24,6 +26,7 @@ class MetricRow:
     title: str
     measured: str
     cv: str
+    adjusted: str = ""
     baseline: str = ""
     change: str = ""
     interval: str = ""

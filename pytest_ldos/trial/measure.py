@@ -35,4 +35,9 @@ def measure_trials(trials: Sequence[Trial], rig: Rig) -> list[Trial]:
 
 def _measure(trial: Trial, model: ExecutionModel, period_ns: int) -> Trial:
     measured = extract_trial(trial.goal_id, model, stamps_ns=trial.stamps_ns, nominal_period_ns=period_ns)
-    return replace(trial, measurements=measured.measurements, segments_ns=measured.segments_ns)
+    return replace(
+        trial,
+        measurements=measured.measurements,
+        segments_ns=measured.segments_ns,
+        cpu_work_ns=measured.cpu_work_ns,
+    )

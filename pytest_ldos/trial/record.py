@@ -22,6 +22,8 @@ class Trial:
         stamps_ns: the goal client's, ``CLOCK_MONOTONIC``, by phase name.
         measurements: by metric name; empty until the trace has been read.
         segments_ns: durations of parts of the causal chain.
+        cpu_work_ns: what a fixed computation took on the planner's CPU right before it
+            planned; ``None`` where it was not timed.
     """
 
     index: int
@@ -39,6 +41,7 @@ class Trial:
     rotation_error_rad: float | None
     measurements: Mapping[str, Measurement] = field(default_factory=dict)
     segments_ns: Mapping[str, int] = field(default_factory=dict)
+    cpu_work_ns: int | None = None
 
     @property
     def succeeded(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from pytest_ldos.metrics.catalogue import METRICS
-from pytest_ldos.metrics.latency import PLANNED_DURATION
+from pytest_ldos.metrics.latency import CPU_WORK, PLANNED_DURATION
 from pytest_ldos.metrics.model import Metric
 from pytest_ldos.series import CENSORED, Invalid, Missing, Series
 from pytest_ldos.trial.record import Trial, TrialSet
@@ -26,7 +26,10 @@ def to_series(trials: TrialSet, metric: Metric) -> Series:
         better=metric.better,
         values=tuple(value for _, value in chosen),
         strata=tuple(trial.goal for trial, _ in chosen),
-        covariates={PLANNED_DURATION: tuple(_planned_ms(trial) for trial, _ in chosen)},
+        covariates={
+            PLANNED_DURATION: tuple(_in_ms(trial.plan_duration_ns) for trial, _ in chosen),
+            CPU_WORK: tuple(_in_ms(trial.cpu_work_ns) for trial, _ in chosen),
+        },
     )
 
 
@@ -62,5 +65,5 @@ def _value(trial: Trial, metric: Metric) -> float | None:
     return None if measurement is None else measurement.number
 
 
-def _planned_ms(trial: Trial) -> float:
-    return math.nan if trial.plan_duration_ns is None else ns_to_ms(trial.plan_duration_ns)
+def _in_ms(duration_ns: int | None) -> float:
+    return math.nan if duration_ns is None else ns_to_ms(duration_ns)

@@ -35,6 +35,7 @@ CYCLE = Event(
     {"_cycle": Int(64), "_sim_time_ns": Int(64, signed=True), "_period_ns": Int(64, signed=True)},
 )
 STEP = Event("ldos:sim_step", 6, {"_step": Int(64), "_sim_time_ns": Int(64, signed=True)})
+SPEED = Event("ldos:cpu_speed", 7, {"_work_ns": Int(64, signed=True)})
 CONTEXT = {"_vpid": Int(32, signed=True), "_vtid": Int(32, signed=True)}
 
 
@@ -103,7 +104,7 @@ class FakeRecorder:
         self.is_recording = True
 
     def pause(self) -> RecordingReport:
-        builder = TraceBuilder([BEGIN, PHASE, PLAN, END, CYCLE, STEP], context=CONTEXT, clock_offset=EPOCH_NS)
+        builder = TraceBuilder([BEGIN, PHASE, PLAN, END, CYCLE, STEP, SPEED], context=CONTEXT, clock_offset=EPOCH_NS)
         records = sorted(self.records, key=lambda record: record.time)
         builder.write(self.directory, {"ch_0": [Packet(records, discarded=self.discarded)]})
         return RecordingReport(self.discarded, 0)

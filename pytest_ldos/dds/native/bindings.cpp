@@ -111,6 +111,7 @@ void define_ldos(nb::module_& module) {
   module.def("sim_step", [](std::uint64_t step, std::int64_t sim_time_ns) {
     lttng_ust_tracepoint(ldos, sim_step, step, sim_time_ns);
   });
+  module.def("cpu_speed", [](std::int64_t work_ns) { lttng_ust_tracepoint(ldos, cpu_speed, work_ns); });
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-/* The markers of pytest-ldos: trials, phases, control cycles and simulator steps. */
+/* The markers of pytest-ldos: trials, phases, control cycles, simulator steps, and how fast a CPU was. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER ldos
 
@@ -49,6 +49,11 @@ LTTNG_UST_TRACEPOINT_EVENT(ldos, sim_step,
   LTTNG_UST_TP_FIELDS(
     lttng_ust_field_integer(uint64_t, step, step)
     lttng_ust_field_integer(int64_t, sim_time_ns, sim_time_ns)))
+
+LTTNG_UST_TRACEPOINT_EVENT(ldos, cpu_speed,
+  LTTNG_UST_TP_ARGS(int64_t, work_ns),
+  LTTNG_UST_TP_FIELDS(
+    lttng_ust_field_integer(int64_t, work_ns, work_ns)))
 
 #endif
 

@@ -3,6 +3,8 @@
 A goal is planned from the present state, checked against it, sent to the controller and
 watched, with MoveIt's feedback states (``PLANNING``, ``MONITOR``, ``IDLE``), limits and
 error codes.
+
+Tracepoints: ``ldos:cpu_speed``, on the planning thread just before ``PLANNING``.
 """
 
 from __future__ import annotations
@@ -17,10 +19,12 @@ from typing import Any, Final
 import numpy as np
 
 from pytest_ldos.dds.action import ActionClient, ActionServer, GoalStatus, ServerGoal
+from pytest_ldos.dds.emission import emit
 from pytest_ldos.dds.messages import Message, default
 from pytest_ldos.dds.node import Context, Node
 from pytest_ldos.dds.parameters import IntegerParameters
 from pytest_ldos.dds.process import run_node
+from pytest_ldos.host.speed import time_fixed_work
 from pytest_ldos.stack.embedded.goal_constraints import RefusedGoal, to_goal, to_start
 from pytest_ldos.stack.embedded.kinematics import Kinematics
 from pytest_ldos.stack.embedded.model import GROUP, Joints, Panda, load_panda
@@ -168,6 +172,7 @@ class MoveGroup:
     def _run(self, goal: ServerGoal, execution: Execution) -> None:
         plan: Plan | None = None
         try:
+            emit.cpu_speed(time_fixed_work())
             goal.publish_feedback(state="PLANNING")
             plan = self._plan(goal.goal)
             goal.publish_feedback(state="MONITOR")

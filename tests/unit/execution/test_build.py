@@ -10,7 +10,7 @@ from pytest_ldos.execution.build import NEEDED_EVENTS, build_execution
 from pytest_ldos.stack.client_protocol import TrialTag
 from pytest_ldos.stack.goals import REACH, ErrorCode
 from pytest_ldos.tracepoints import Phase
-from tests.fakes.rig import EPOCH_NS, MS, PHASE, PID, STEP, FakeRecorder, FakeStack, Motion
+from tests.fakes.rig import EPOCH_NS, MS, PHASE, PID, SPEED, STEP, FakeRecorder, FakeStack, Motion
 
 
 @pytest.fixture
@@ -49,6 +49,16 @@ def test_a_trial_without_an_end(recorder):
     run(recorder, Motion(error_code=None))
     (trial,) = model_of(recorder).trials.values()
     assert (trial.end_ns, trial.error_code) == (None, None)
+
+
+def test_the_speed_of_the_planners_cpu_is_that_right_before_planning(recorder):
+    timed, untimed = run(recorder, Motion(), Motion())
+    sent, planning = (timed.stamps_ns[phase] for phase in (Phase.GOAL_SENT, Phase.PLANNING))
+    for time_ns, work_ns in ((sent - 1, 1), (sent, 2), (planning, 3), (planning + 1, 4)):
+        recorder.emit(SPEED, time_ns, work_ns=work_ns)
+    model = model_of(recorder)
+    assert model.trials[timed.goal_id].cpu_work_ns == 3
+    assert model.trials[untimed.goal_id].cpu_work_ns is None
 
 
 def test_a_phase_counts_when_it_is_entered_first(recorder):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+import random
 
 import pytest
 from hypothesis import given, settings
@@ -44,6 +45,35 @@ def test_equal_versions_pass():
     verdicts = [compare(noisy_set(2 * seed), noisy_set(2 * seed + 1)).verdict for seed in range(40)]
     assert verdicts.count(Verdict.PASSED) >= 38
     assert Verdict.REGRESSED not in verdicts
+
+
+def on_a_cpu(trials, *, slowness, seed):
+    """Trials whose planning took as much longer as the CPU was slow, by a spread of 25 % in each trial."""
+    rng = random.Random(seed)
+    changed = []
+    for each in trials.trials:
+        factor = slowness * rng.lognormvariate(0, 0.25)
+        planning = Measurement(each.measurements["T1"].number * factor)
+        changed.append(
+            dataclasses.replace(
+                each,
+                measurements={**each.measurements, "T1": planning},
+                cpu_work_ns=round(1_300_000 * factor * rng.lognormvariate(0, 0.03)),
+            )
+        )
+    return dataclasses.replace(trials, trials=tuple(changed))
+
+
+def test_a_slow_cpu_is_no_slow_planner():
+    """What the same fixed work took on the planner's CPU is taken out of T1."""
+    for seed in range(20):
+        base = on_a_cpu(noisy_set(2 * seed), slowness=1.0, seed=2 * seed)
+        same = on_a_cpu(noisy_set(2 * seed + 1), slowness=1.4, seed=2 * seed + 1)
+        slower = on_a_cpu(noisy_set(2 * seed + 1, factors={"T1": 1.3}), slowness=0.9, seed=2 * seed + 1)
+        found = compare(same, base).comparison("T1")
+        assert found.verdict is not Verdict.REGRESSED
+        assert found.explained > 0.5
+        assert compare(slower, base).comparison("T1").verdict is Verdict.REGRESSED
 
 
 @pytest.mark.parametrize("metric", ["T1", "T2x", "T3", "T5"])

@@ -14,7 +14,7 @@ from pytest_ldos.report.terminal import render
 from pytest_ldos.report.text import visible
 from pytest_ldos.series import Missing
 from tests.builders.trials import FINGERPRINT, noisy_set, trial, trial_set
-from tests.unit.gate.test_decide import replace_values
+from tests.unit.gate.test_decide import on_a_cpu, replace_values
 
 HOSTILE = "\x1b[31mred\x07 [bold]x[/bold] \u202egnp.exe"
 
@@ -39,6 +39,21 @@ def test_a_regression_shows_all_that_is_needed_to_act():
         assert part in message
     assert message.startswith("scenario 'baseline': regressed (10 of 10 trials succeeded)")
     assert "T2 execution latency" not in message
+
+
+def test_the_spread_that_covariates_leave_is_shown():
+    alone = section_of(on_a_cpu(noisy_set(1), slowness=1.0, seed=1))
+    t1, t3 = (next(row for row in alone.rows if row.name == name) for name in ("T1", "T3"))
+    assert float(t1.adjusted.split()[0]) < 0.5 * float(t1.cv.split()[0])
+    assert t3.adjusted == ""
+    assert "adjusted" in text_of(alone)
+    assert "adjusted" not in text_of(section_of(noisy_set(1)))
+
+
+def test_the_interval_stays_at_80_columns():
+    text = text_of(section_of(noisy_set(1, factors={"T1": 1.4}), noisy_set(2)), 80)
+    assert "interval" in text
+    assert " … " in text
 
 
 @pytest.mark.parametrize("width", [80, 100, 160])
