@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pytest_ldos.baseline.key import PINNED_SUFFIX, SUFFIX, BaselineKey
 from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.trial.artifacts import write_atomically
+from pytest_ldos.trial.artifacts import read_trials, write_atomically
 from pytest_ldos.trial.codec import encode_trials
 from pytest_ldos.trial.record import TrialSet
 
@@ -78,7 +78,12 @@ class BaselineStores:
                 yield StoredBaseline(key, file, is_local, is_pinned)
 
     def pin(self, baseline: StoredBaseline) -> Path:
-        """Keeps a baseline as the release that later versions are also held against."""
+        """Keeps a baseline as the release that stays when the rolling one moves on.
+
+        Raises:
+            RecordUnreadable: it is damaged.
+        """
+        read_trials(baseline.file)
         store = self.local if baseline.is_local else self.repository
         target = baseline.key.file(store, pinned=True)
         shutil.copyfile(baseline.file, target)
@@ -89,7 +94,9 @@ class BaselineStores:
 
         Raises:
             ConfigurationError: it lies there already.
+            RecordUnreadable: it is damaged.
         """
+        read_trials(baseline.file)
         if not baseline.is_local:
             raise ConfigurationError(f"{baseline.file} is in the repository's store already")
         target = baseline.key.file(self.repository, pinned=baseline.is_pinned)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Annotated
 
 import typer
@@ -58,6 +59,7 @@ def show(scenario: Scenario, host_class: HostClass = "", pinned: Pinned = False)
     baseline = _find(scenario, host_class, pinned=pinned)
     trials = read_trials(baseline.file)
     section = compose_section(trials, judge_alone(trials, Policy()), notes=(f"file: {baseline.file}",))
+    section = dataclasses.replace(section, verdict=None)
     width, color = terminal()
     document = compose([section], compose_header(trials))
     typer.echo(render(document, width=width, color=color), nl=False, color=True)
@@ -83,6 +85,11 @@ def _find(scenario: str, host_class: str, *, pinned: bool, local_only: bool = Fa
     """
     stored = [each for each in stores_here().all() if each.key.scenario == scenario and each.is_pinned == pinned]
     found = [each for each in stored if host_class in {"", each.key.host_class} and (each.is_local or not local_only)]
+    if stored and not found and host_class:
+        raise ConfigurationError(
+            f"host class {host_class} has no such baseline of '{scenario}'",
+            remedy=f"these have: {', '.join(sorted({each.key.host_class for each in stored}))}",
+        )
     if not found:
         known = sorted({each.key.scenario for each in stores_here().all()})
         raise ConfigurationError(

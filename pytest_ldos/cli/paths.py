@@ -51,7 +51,7 @@ def load_run(name: str) -> list[TrialSet]:
 
 def _latest() -> Path:
     output = Path(sources_here().value("output"))
-    runs = sorted((output / RUNS).glob("*"))
+    runs = sorted({file.parents[1] for file in (output / RUNS).glob(f"*/*/{TRIALS_FILE}")})
     if not runs:
         raise ConfigurationError(f"there are no runs in {output / RUNS}", remedy="make one: pytest -m baseline")
     return runs[-1]

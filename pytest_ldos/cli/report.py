@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Annotated
 
 import typer
 
 from pytest_ldos.baseline.lookup import Found, find_baseline
 from pytest_ldos.cli.paths import load_run, sources_here, stores_here, terminal
+from pytest_ldos.gate.absent import judge_without_baseline
 from pytest_ldos.gate.decide import decide, judge_alone
 from pytest_ldos.gate.policy import Policy
 from pytest_ldos.report.compose import compose, compose_header, compose_section
@@ -32,8 +34,9 @@ def report(
 def _section(trials: TrialSet, policy: Policy) -> Section:
     lookup = find_baseline(stores_here(), trials)
     if isinstance(lookup, Found) and lookup.trials.trials == trials.trials:
-        return compose_section(trials, judge_alone(trials, policy), notes=(f"is the baseline: {lookup.file}",))
+        section = compose_section(trials, judge_alone(trials, policy), notes=(f"is the baseline: {lookup.file}",))
+        return dataclasses.replace(section, verdict=None)
     if isinstance(lookup, Found):
         notes = (f"baseline: {lookup.file}",)
         return compose_section(trials, decide(trials, lookup.trials, policy), base=lookup.trials, notes=notes)
-    return compose_section(trials, judge_alone(trials, policy))
+    return compose_section(trials, judge_without_baseline(judge_alone(trials, policy), lookup))

@@ -11,6 +11,7 @@ from pytest_ldos.gate.verdict import Verdict, worst
 from pytest_ldos.metrics.catalogue import METRICS
 from pytest_ldos.series import Series
 from pytest_ldos.stats.holm import step_down
+from pytest_ldos.stats.rank_sum import fewest_trials
 from pytest_ldos.stats.success import failure_rise_p, shortfall_p
 from pytest_ldos.trial.record import TrialSet
 from pytest_ldos.trial.series_of import all_series, invalid_trials, missing_reasons
@@ -44,18 +45,14 @@ def decide(head: TrialSet, base: TrialSet, policy: Policy) -> GateResult:
         return own
     failures = _compare_success(head, base, policy)
     comparisons = _compare_metrics(head, base, policy)
-    reasons = [
-        *own.reasons,
-        *failures,
-        *(_describe(each) for each in comparisons if each.verdict is not Verdict.PASSED),
-    ]
+    reasons = [*own.reasons, *failures, *_describe_all(comparisons, policy)]
     reasons += _absent_metrics(head, base)
     verdicts = [own.verdict, *(each.verdict for each in comparisons)]
     if failures:
         verdicts.append(Verdict.REGRESSED)
     if not comparisons:
         verdicts.append(Verdict.INCONCLUSIVE)
-        reasons.append("no metric has values on both sides")
+        reasons.append(_why_nothing_compares(head, base))
     return GateResult(head.scenario, worst(verdicts), tuple(reasons), tuple(comparisons))
 
 
@@ -95,12 +92,14 @@ def _missed_expectation(head: TrialSet) -> str:
 
 def _failure_messages(head: TrialSet) -> list[str]:
     """One sentence for each way in which trials failed."""
+    several = len({trial.goal for trial in head.trials}) > 1
     by_message: dict[str, list[int]] = {}
     for trial in head.trials:
         if not trial.succeeded:
             code = "" if trial.error_code is None else f" (MoveIt code {trial.error_code})"
-            by_message.setdefault(f"{trial.outcome}{code}: {trial.message}", []).append(trial.index)
-    return [f"trial {', '.join(map(str, indices))} {message}" for message, indices in by_message.items()]
+            goal = f" of goal '{trial.goal}'" if several else ""
+            by_message.setdefault(f"{trial.outcome}{code}{goal}: {trial.message}", []).append(trial.index + 1)
+    return [f"trial {', '.join(map(str, numbers))} {message}" for message, numbers in by_message.items()]
 
 
 def _compare_success(head: TrialSet, base: TrialSet, policy: Policy) -> list[str]:
@@ -152,11 +151,28 @@ def _absent_metrics(head: TrialSet, base: TrialSet) -> list[str]:
     return lost
 
 
+def _why_nothing_compares(head: TrialSet, base: TrialSet) -> str:
+    heads, bases = ({trial.goal for trial in trials.trials} for trials in (head, base))
+    if heads & bases:
+        return "no metric has values on both sides"
+    return f"the goals differ: {', '.join(sorted(heads))} here, {', '.join(sorted(bases))} in the baseline"
+
+
+def _describe_all(comparisons: list[Comparison], policy: Policy) -> list[str]:
+    """A sentence for each metric that did not pass; one for all that have too few trials."""
+    blind = [each for each in comparisons if each.verdict is Verdict.INCONCLUSIVE and math.isinf(each.detectable)]
+    others = [each for each in comparisons if each.verdict is not Verdict.PASSED and each not in blind]
+    sentences = [_describe(each) for each in others]
+    if blind:
+        counts = f"{blind[0].head_count} trials against {blind[0].base_count}"
+        names = ", ".join(each.metric for each in blind)
+        needed = fewest_trials(tail=policy.family_alpha / len(comparisons))
+        sentences.append(f"{names} cannot be decided by {counts}: have {needed} or more on both sides")
+    return sentences
+
+
 def _describe(comparison: Comparison) -> str:
     effect = f"{100 * (comparison.ratio - 1):+.1f} %"
-    if comparison.verdict is Verdict.INCONCLUSIVE and math.isinf(comparison.detectable):
-        counts = f"{comparison.head_count} against {comparison.base_count}"
-        return f"{comparison.metric} is undecided: {counts} trials are too few to see any change"
     if comparison.verdict is Verdict.INCONCLUSIVE:
         return (
             f"{comparison.metric} is undecided: only changes of {100 * comparison.detectable:.0f} % or more "

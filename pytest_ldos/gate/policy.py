@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.metrics.catalogue import METRICS
+from pytest_ldos.scenario.nearest import refuse_unknown
 
 UNCALIBRATED_FLOOR: Final = 0.05
 
@@ -31,6 +33,7 @@ class Policy:
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 0.5:
             raise ConfigurationError(f"alpha is {self.alpha}; it must lie between 0 and 0.5")
+        refuse_unknown(self.floors, METRICS, "metric with an effect floor:")
         if any(floor < 0 for floor in self.floors.values()):
             raise ConfigurationError("an effect floor cannot be negative")
 

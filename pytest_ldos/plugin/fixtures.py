@@ -27,9 +27,9 @@ def panda_stack(request: pytest.FixtureRequest) -> Iterator[ScenarioRun]:
 
     session = session_of(request.config)
     item = request.node
-    Progress(request.config).announce("starting the stack")
+    progress = Progress(request.config)
     try:
-        with session.open_scenario(item) as run:
+        with session.open_scenario(item, on_start=lambda: progress.announce("starting the stack")) as run:
             item.stash[_RUN] = run
             yield run
     except LdosError as error:
@@ -142,7 +142,7 @@ class Gate:
         result, section = judge(self._session, self._run, trials)
         self._run.results.append(result)
         self._item.user_properties.extend(properties_of(trials, result).items())
-        self._session.note_section(self._item.nodeid, section)
+        self._session.note_section(self._item.nodeid, section, result.verdict)
         if is_failure(result.verdict, strict=self._session.is_strict):
             pytest.fail(render_failure(section), pytrace=False)
         return result

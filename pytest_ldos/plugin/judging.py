@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 from pytest_ldos.baseline.key import BaselineKey
 from pytest_ldos.baseline.lookup import Found, NoBaseline, NotComparable, Unreadable, find_baseline
 from pytest_ldos.baseline.store import BaselineStores
+from pytest_ldos.gate.absent import judge_without_baseline
 from pytest_ldos.gate.decide import GateResult, decide, judge_alone
-from pytest_ldos.gate.verdict import Verdict, worst
+from pytest_ldos.gate.verdict import Verdict
 from pytest_ldos.plugin.session import MeasuringSession, ScenarioRun
 from pytest_ldos.report.compose import compose_section
 from pytest_ldos.report.document import Section
@@ -37,24 +37,11 @@ def judge(session: MeasuringSession, run: ScenarioRun, trials: TrialSet) -> tupl
         result = decide(trials, lookup.trials, session.policy)
         notes.append(f"baseline: {_shown(lookup.file, session)} ({_origin(lookup.trials)})")
     else:
-        result = _without(own, *_why_not(lookup))
+        result = judge_without_baseline(own, lookup)
     notes += _record(session, stores, trials, own, lookup)
     if is_worth_keeping(trials, regressed=result.verdict is Verdict.REGRESSED, policy=session.value("traces")):
         notes.append(f"trace: {run.folder.trace}")
     return result, compose_section(trials, result, base=base, notes=notes)
-
-
-def _why_not(lookup: NoBaseline | NotComparable | Unreadable) -> tuple[Verdict, str]:
-    if isinstance(lookup, NotComparable):
-        return Verdict.NOT_COMPARABLE, lookup.reason
-    if isinstance(lookup, Unreadable):
-        return Verdict.INVALID, f"the baseline cannot be read: {lookup.reason}"
-    return Verdict.NO_BASELINE, "there is no baseline to compare with"
-
-
-def _without(own: GateResult, verdict: Verdict, reason: str) -> GateResult:
-    """A verdict without a comparison; what the run itself shows weighs more."""
-    return dataclasses.replace(own, verdict=worst([own.verdict, verdict]), reasons=(*own.reasons, reason))
 
 
 def _record(

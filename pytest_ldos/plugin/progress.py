@@ -33,7 +33,9 @@ class Progress:
         self._made = 0
 
     def announce(self, text: str) -> None:
-        """A step that takes a while begins."""
+        """A step that takes a while begins, on a line of its own."""
+        if self._is_shown:
+            self._write("\n")
         self._show(text, is_kept=not self._is_terminal)
 
     def begin(self, spec: ScenarioSpec) -> None:

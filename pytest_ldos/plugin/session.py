@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +18,7 @@ from pytest_ldos.scenario.settings import BUILT_IN_SCENARIOS, Sources
 if TYPE_CHECKING:
     from pytest_ldos.gate.decide import GateResult
     from pytest_ldos.gate.policy import Policy
+    from pytest_ldos.gate.verdict import Verdict
     from pytest_ldos.report.document import Section
     from pytest_ldos.scenario.model import ScenarioSpec
     from pytest_ldos.trial.artifacts import ScenarioFolder
@@ -57,6 +58,7 @@ class MeasuringSession:
         self.sources = sources
         self.runs: list[ScenarioRun] = []
         self.sections: list[Section] = []
+        self._verdicts: list[Verdict] = []
         self._items: list[pytest.Item] = []
         self._failed: set[str] = set()
         self._failed_by_verdict: set[str] = set()
@@ -101,16 +103,22 @@ class MeasuringSession:
     # --- what runs --------------------------------------------------------------------
 
     @contextmanager
-    def open_scenario(self, item: pytest.Item) -> Iterator[ScenarioRun]:
-        """Starts a recorded stack for a test and ends it with the test."""
+    def open_scenario(self, item: pytest.Item, *, on_start: Callable[[], None]) -> Iterator[ScenarioRun]:
+        """Starts a recorded stack for a test and ends it with the test.
+
+        Args:
+            on_start: called when nothing stands in the way of starting it.
+        """
         from pytest_ldos.trial.artifacts import new_scenario_folder
         from pytest_ldos.trial.rig import open_rig
 
         refuse_reruns(self.config, item)
         refuse_parallel_runs(self.config)
+        _ = self.policy  # a wrong one is said before anything is measured
         spec = self.spec_of(item)
         run = ScenarioRun(item.nodeid, spec, new_scenario_folder(self._claim_run_folder(), spec.name))
         self.runs.append(run)
+        on_start()
         try:
             with open_rig(spec.stack, run.folder) as rig:
                 run.rig = rig
@@ -158,12 +166,13 @@ class MeasuringSession:
 
     # --- what came of it --------------------------------------------------------------
 
-    def note_section(self, nodeid: str, section: Section) -> None:
+    def note_section(self, nodeid: str, section: Section, verdict: Verdict) -> None:
         """Takes a judged scenario into the report; its test fails if the verdict says so."""
         from pytest_ldos.gate.verdict import is_failure
 
         self.sections.append(section)
-        if is_failure(section.verdict, strict=self.is_strict):
+        self._verdicts.append(verdict)
+        if is_failure(verdict, strict=self.is_strict):
             self._failed_by_verdict.add(nodeid)
 
     def note_infra(self, nodeid: str, scenario: str, error: LdosError) -> None:
@@ -175,7 +184,7 @@ class MeasuringSession:
         section = Section(
             scenario=scenario, verdict=Verdict.INFRA, success="nothing measured", rows=(), reasons=reasons, notes=()
         )
-        self.note_section(nodeid, section)
+        self.note_section(nodeid, section, Verdict.INFRA)
 
     def take_report(self, report: pytest.TestReport) -> None:
         """Remembers which tests failed, for whatever reason."""
@@ -210,7 +219,7 @@ class MeasuringSession:
             return exit_status
         from pytest_ldos.gate.verdict import exit_code, worst
 
-        return exit_code(worst(section.verdict for section in self.sections), strict=self.is_strict)
+        return exit_code(worst(self._verdicts), strict=self.is_strict)
 
     def _write_benchmark_json(self) -> None:
         file = self.value("benchmark_json")
@@ -235,6 +244,8 @@ class MeasuringSession:
         document = compose(self.sections, ())
         reporter.write(render(document, width=writer.fullwidth, color=writer.hasmarkup).lstrip("\n"))
         for run in self.runs:
+            if not run.trial_sets and run.folder.trials_file.exists():
+                reporter.write_line(f"{run.spec.name}: not finished; what was measured: ldos report {run.folder.path}")
             if run.unjudged:
                 reporter.write_line(f"{run.nodeid}: trials were made but never judged; call ldos_gate.check(trials)")
         if self._run_folder is None:

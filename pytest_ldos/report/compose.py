@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 
 from pytest_ldos.gate.comparison import Comparison, adjusted_variation, coefficient_of_variation
 from pytest_ldos.gate.decide import GateResult
 from pytest_ldos.host.fingerprint import describe_differences
 from pytest_ldos.metrics.catalogue import METRICS, SCORE_WEIGHTS
 from pytest_ldos.metrics.model import Metric
-from pytest_ldos.report.document import Document, MetricRow, Section
+from pytest_ldos.report.document import NEVER, Document, MetricRow, Section
 from pytest_ldos.series import Series
 from pytest_ldos.stats.location import median
 from pytest_ldos.trial.record import TrialSet
@@ -68,7 +69,7 @@ def _row(trials: TrialSet, metric: Metric, comparison: Comparison | None) -> Met
         adjusted=adjusted,
         baseline=_quantity(comparison.base_median, metric.unit),
         change=_change(comparison.ratio),
-        interval=f"{_change(comparison.low)} … {_change(comparison.high)}",
+        interval=f"{_change(comparison.low)} … {_change(comparison.high)}" if comparison.high < math.inf else NEVER,
         floor=_percent(comparison.floor),
         detectable=_percent(comparison.detectable),
         verdict=comparison.verdict,
@@ -103,9 +104,22 @@ def _describe_score(result: GateResult) -> str:
 def _describe_environment(trials: TrialSet, base: TrialSet) -> list[str]:
     differences = describe_differences(trials.fingerprint, base.fingerprint)
     notes = [f"environment differs: {', '.join(differences)}"] if differences else []
-    if trials.spec.stack != base.spec.stack:
-        notes.append("the stack's settings differ from the baseline's")
+    before, now = _flat(asdict(base.spec.stack)), _flat(asdict(trials.spec.stack))
+    changed = [f"{name} {before[name]} → {value}" for name, value in now.items() if value != before[name]]
+    if changed:
+        notes.append(f"the stack's settings differ from the baseline's: {', '.join(changed)}")
     return notes
+
+
+def _flat(settings: Mapping[str, object], prefix: str = "") -> dict[str, object]:
+    """Nested settings by dotted name."""
+    flat: dict[str, object] = {}
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            flat |= _flat(value, f"{prefix}{name}.")
+        else:
+            flat[prefix + name] = value
+    return flat
 
 
 def _quantity(value: float, unit: str) -> str:
@@ -117,4 +131,4 @@ def _change(ratio: float) -> str:
 
 
 def _percent(fraction: float) -> str:
-    return f"{100 * fraction:.1f} %" if math.isfinite(fraction) else "–"
+    return f"{100 * fraction:.1f} %" if math.isfinite(fraction) else NEVER

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from pytest_ldos.gate.verdict import Verdict
+
+NEVER: Final = "–"
+"""Stands for a change that no number of this run could have shown."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,13 +45,14 @@ class Section:
     """One scenario.
 
     Attributes:
+        verdict: ``None`` where nothing was judged.
         success: ``10 of 10 trials succeeded``.
         reasons: why the verdict is what it is.
         notes: where things lie, what else is worth knowing.
     """
 
     scenario: str
-    verdict: Verdict
+    verdict: Verdict | None
     success: str
     rows: tuple[MetricRow, ...]
     reasons: tuple[str, ...]

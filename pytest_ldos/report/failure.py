@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pytest_ldos.gate.verdict import Verdict
-from pytest_ldos.report.document import MetricRow, Section
+from pytest_ldos.report.document import NEVER, MetricRow, Section
 from pytest_ldos.report.text import visible
 
 
@@ -12,7 +12,7 @@ def render_failure(section: Section) -> str:
     lines = [f"scenario '{section.scenario}': {section.verdict} ({section.success})"]
     lines += [f"  {reason}" for reason in section.reasons]
     for row in section.rows:
-        if row.verdict not in {None, Verdict.PASSED}:
+        if row.verdict not in {None, Verdict.PASSED} and row.detectable != NEVER:
             lines += _describe(row)
     lines += [f"  {note}" for note in section.notes]
     return visible("\n".join(lines))

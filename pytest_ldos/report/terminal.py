@@ -83,9 +83,8 @@ def _line(text: str, *, style: str = "") -> Text:
 
 
 def _render_section(section: Section, width: int) -> list[RenderableType]:
-    title = Text.assemble(
-        (visible(section.scenario), "bold"), ": ", _verdict(section.verdict), f"; {section.success}", no_wrap=True
-    )
+    verdict = () if section.verdict is None else (_verdict(section.verdict), "; ")
+    title = Text.assemble((visible(section.scenario), "bold"), ": ", *verdict, section.success, no_wrap=True)
     reasons = [_line(f"  {line}") for line in section.reasons]
     absent = [_line(f"  {row.name}: {row.note}", style="yellow") for row in section.rows if row.note]
     notes = [_line(f"  {line}", style="dim") for line in section.notes]

@@ -71,6 +71,23 @@ def _number(value: Any) -> float:
         raise ValueError("a number") from None
 
 
+def _at_least(least: int) -> Callable[[Any], int]:
+    def parse(value: Any) -> int:
+        number = _whole_number(value)
+        if number < least:
+            raise ValueError(f"a whole number, at least {least}")
+        return number
+
+    return parse
+
+
+def _share(value: Any) -> float:
+    number = _number(value)
+    if not 0 <= number <= 1:
+        raise ValueError("a number between 0 and 1")
+    return number
+
+
 def _yes_or_no(value: Any) -> bool:
     if isinstance(value, bool):
         return value
@@ -108,7 +125,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
         ),
         Option(
             name="trials",
-            parse=_whole_number,
+            parse=_at_least(1),
             default=10,
             metavar="N",
             per_scenario=True,
@@ -116,7 +133,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
         ),
         Option(
             name="warmup",
-            parse=_whole_number,
+            parse=_at_least(0),
             default=2,
             metavar="N",
             per_scenario=True,
@@ -132,7 +149,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
         ),
         Option(
             name="success_rate",
-            parse=_number,
+            parse=_share,
             default=1.0,
             metavar="RATE",
             per_scenario=True,
@@ -176,7 +193,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
         ),
         Option(
             name="traces_limit_mb",
-            parse=_whole_number,
+            parse=_at_least(0),
             default=2000,
             metavar="MB",
             help="disk space for kept traces; the oldest go first (default: 2000)",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, Self
@@ -16,10 +16,29 @@ Quaternion = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class Pose:
-    """A position in metres and an orientation as quaternion x, y, z, w (any length)."""
+    """A position in metres and an orientation as quaternion x, y, z, w (any length).
+
+    Raises:
+        ConfigurationError: not three and four finite numbers, or the quaternion is zero.
+    """
 
     position: Vector3
     orientation: Quaternion
+
+    def __post_init__(self) -> None:
+        position: Sequence[float] = self.position
+        orientation: Sequence[float] = self.orientation
+        if len(position) != 3 or len(orientation) != 4:
+            raise ConfigurationError(
+                f"a pose of {len(position)} and {len(orientation)} numbers",
+                remedy="give a position x, y, z and a quaternion x, y, z, w",
+            )
+        if not all(map(math.isfinite, (*self.position, *self.orientation))):
+            raise ConfigurationError(f"a pose with a number that is not finite: {self.position}, {self.orientation}")
+        if math.hypot(*self.orientation) < 1e-6:
+            raise ConfigurationError(
+                f"the orientation {self.orientation} is no rotation", remedy="give a quaternion x, y, z, w"
+            )
 
 
 @dataclass(frozen=True)
@@ -49,6 +68,9 @@ REACHED_ROTATION_RAD: Final = 0.1
 class Goal:
     """A motion request: either a pose of the tip or the position of every joint.
 
+    ``Goal("shelf", pose=Pose((0.5, 0.0, 0.4), (1.0, 0.0, 0.0, 0.0)))`` reaches half a metre
+    ahead of `panda_link0` with the hand pointing down.
+
     Attributes:
         name: what reports call it; trials of one goal are compared with each other.
         pose: of `link` in the arm's base frame.
@@ -66,10 +88,8 @@ class Goal:
             raise ConfigurationError(
                 f"goal {self.name!r} must have either a pose or joints", remedy="give exactly one of the two"
             )
-        if self.pose is not None and math.hypot(*self.pose.orientation) < 1e-6:
-            raise ConfigurationError(
-                f"the orientation of goal {self.name!r} is no rotation", remedy="give a quaternion x, y, z, w"
-            )
+        if self.joints is not None and not all(map(math.isfinite, self.joints.values())):
+            raise ConfigurationError(f"goal {self.name!r} has a joint position that is not finite")
 
     def to_dict(self) -> dict[str, Any]:
         pose = self.pose and {"position": list(self.pose.position), "orientation": list(self.pose.orientation)}

@@ -10,6 +10,7 @@ ed., sections 4.1 to 4.3.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -77,6 +78,14 @@ def lower_quantile(head: int, base: int, tail: float) -> int:
     """The largest ``k`` with ``P(U < k) ≤ tail``: how many differences an interval leaves out."""
     below = np.concatenate([[0.0], np.cumsum(_mann_whitney(head, base))])
     return int(np.searchsorted(below, tail, side="right")) - 1
+
+
+def fewest_trials(*, tail: float) -> int:
+    """The smallest size of two equal samples that an interval of this probability of error exists for."""
+    size = 1
+    while 1 / math.comb(2 * size, size) > tail:
+        size += 1
+    return size
 
 
 @lru_cache(maxsize=64)

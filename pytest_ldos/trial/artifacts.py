@@ -87,14 +87,15 @@ def write_trials(folder: ScenarioFolder, trials: TrialSet) -> None:
     write_atomically(folder.trials_file, encode_trials(trials))
 
 
-def read_trials(path: Path) -> TrialSet:
+def read_trials(path: str | os.PathLike[str]) -> TrialSet:
     """The trials of a ``trials.json`` or of the folder that holds it.
 
     Raises:
         RecordUnreadable: see `decode_trials`.
         FileNotFoundError: there is no such file.
     """
-    file = path / TRIALS_FILE if path.is_dir() else path
+    place = Path(path)
+    file = place / TRIALS_FILE if place.is_dir() else place
     return decode_trials(file.read_text("utf-8", errors="replace"), file)
 
 

@@ -103,6 +103,11 @@ class _Session:
                 raise _StackIsGone(outcome.message)
             self.go_home(index)
 
+    def leave_incomplete(self, reason: str) -> None:
+        """Writes down why the trials that were still to come were not made."""
+        self.record = replace(self.record, incomplete=reason)
+        write_trials(self.rig.folder, self.snapshot())
+
     def snapshot(self) -> TrialSet:
         return replace(self.record, trials=tuple(self.trials))
 
@@ -132,8 +137,10 @@ def conduct(
             session.warm_up()
             session.run()
     except _StackIsGone as gone:
-        session.record = replace(session.record, incomplete=str(gone))
-        write_trials(rig.folder, session.snapshot())
+        session.leave_incomplete(str(gone))
+    except KeyboardInterrupt:
+        session.leave_incomplete("the run was interrupted")
+        raise
     finally:
         observer.end()
     return session.snapshot()

@@ -32,7 +32,7 @@ def test_trials_and_warmup(run, project):
 def test_no_trials_are_a_usage_error(run):
     result = run("--ldos-trials=0")
     assert result.ret != 0
-    result.stdout.fnmatch_lines(["*0 trials measure nothing*", "*at least one*"])
+    result.stderr.fnmatch_lines(["*--ldos-trials is *0*", "*a whole number, at least 1*"])
     assert "Traceback" not in result.stdout.str()
 
 

@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.dds.domain import claim_domain
-from pytest_ldos.errors import BringUpFailed
+from pytest_ldos.errors import BringUpFailed, ConfigurationError
 from pytest_ldos.host.availability import Availability, find_modules
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.recording.protocol import Recorder
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.stack.client_protocol import MoveCommand, MoveReport, ReadyEvent, TrialTag, parse_event
 from pytest_ldos.stack.goals import (
+    HOME,
     REACHED_POSITION_M,
     REACHED_ROTATION_RAD,
     ErrorCode,
@@ -144,6 +145,7 @@ class EmbeddedStack:
         trial: TrialTag | None,
         start: Mapping[str, float] | None = None,
     ) -> MotionOutcome:
+        _refuse_other_joints(goal)
         timeout_s = self._spec.planning_time_s + _MOTION_LIMIT_S
         command = MoveCommand(
             goal_id=goal_id,
@@ -202,6 +204,18 @@ class EmbeddedStack:
         """The ends of all logs that are not empty."""
         logs = ((child.name, child.last_lines()) for child in self._group.children)
         return "\n".join(f"--- {name} ---\n{lines}" for name, lines in logs if lines)
+
+
+def _refuse_other_joints(goal: Goal) -> None:
+    """A goal for joints must name each joint of the Panda and no other."""
+    assert HOME.joints is not None
+    if goal.joints is None or set(goal.joints) == set(HOME.joints):
+        return
+    wrong = sorted(set(goal.joints) ^ set(HOME.joints))
+    raise ConfigurationError(
+        f"goal {goal.name!r} does not fit the Panda's joints: {', '.join(wrong)} missing or unknown",
+        remedy=f"give a position for each of {', '.join(HOME.joints)}",
+    )
 
 
 def _to_outcome(report: MoveReport) -> MotionOutcome:

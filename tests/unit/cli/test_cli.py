@@ -91,6 +91,49 @@ def test_a_run_that_is_the_baseline_is_not_held_against_itself(project):
     assert "detectable" not in done.stdout
 
 
+def stores(project) -> BaselineStores:
+    return BaselineStores(repository=project / "baselines", local=project / ".ldos/baselines")
+
+
+def test_a_report_says_why_there_is_no_comparison(project):
+    run = save(project, "1", noisy_set(1))
+    assert "baseline: no_baseline" in ldos("report", run).stdout
+    stores(project).save(noisy_set(2), to_repository=True).write_text("{")
+    damaged = ldos("report", run)
+    assert "baseline: invalid" in damaged.stdout
+    assert "the baseline cannot be read" in damaged.stdout
+
+
+def test_a_damaged_baseline_is_neither_pinned_nor_promoted(project):
+    stores(project).save(noisy_set(1), to_repository=False).write_text("{")
+    for command in ("pin", "promote"):
+        done = ldos("baseline", command, "baseline")
+        assert done.returncode == 2
+        assert "is no JSON" in done.stderr
+    assert len(list(project.glob("**/baseline*.json"))) == 1
+
+
+def test_a_baseline_alone_has_no_verdict(project):
+    stores(project).save(noisy_set(1), to_repository=False)
+    shown = ldos("baseline", "show", "baseline").stdout
+    assert "baseline: 10 of 10 trials succeeded" in shown
+    missing = ldos("baseline", "show", "baseline", "--host-class=other")
+    assert "host class other has no such baseline" in missing.stderr
+
+
+def test_the_latest_run_is_one_that_measured_something(project):
+    save(project, "1", noisy_set(1))
+    (project / ".ldos/runs/2/baseline/logs").mkdir(parents=True)
+    assert ldos("report").returncode == 0
+
+
+def test_an_effect_floor_of_an_unknown_metric(project):
+    (project / "pyproject.toml").write_text("[tool.ldos.gate.floors]\nT9 = 0.1\n")
+    done = ldos("report", save(project, "1", noisy_set(1)))
+    assert done.returncode == 2
+    assert "unknown metric with an effect floor: 'T9'" in done.stderr
+
+
 def test_a_report_beside_the_baseline(project):
     BaselineStores(project / "baselines", project / ".ldos/baselines").save(noisy_set(1), to_repository=True)
     done = ldos("report", save(project, "1", noisy_set(2, factors={"T3": 2.0})))

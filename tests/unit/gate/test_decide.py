@@ -114,7 +114,7 @@ def test_one_trial_on_each_side_decides_nothing():
     result = compare(noisy_set(1, n=1), noisy_set(2, n=1))
     assert result.verdict is Verdict.INCONCLUSIVE
     assert all(math.isinf(each.detectable) for each in result.comparisons)
-    assert "too few" in result.reasons[0]
+    assert "have 5 or more on both sides" in result.reasons[0]
 
 
 def test_identical_values_pass():
@@ -239,7 +239,7 @@ def test_nothing_in_common_decides_nothing():
     strangers = trial_set([dataclasses.replace(each, goal="other") for each in noisy_set(1).trials])
     result = compare(strangers, noisy_set(2))
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert "no metric has values on both sides" in result.reasons
+    assert "the goals differ: other here, reach in the baseline" in result.reasons
 
 
 # --- the order of verdicts, and exit codes ----------------------------------------------

@@ -45,7 +45,9 @@ def steps_in(directory: Path) -> list:
 
 
 def daemons() -> list[str]:
-    return [process.name() for process in psutil.process_iter() if process.name().startswith("lttng-")]
+    """Ours; others may record on this machine too."""
+    running = psutil.Process().children(recursive=True)
+    return [process.name() for process in running if process.name().startswith("lttng-")]
 
 
 def test_what_a_recorded_process_emits_is_in_the_trace(recorder):

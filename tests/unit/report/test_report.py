@@ -12,6 +12,7 @@ from pytest_ldos.report.compose import compose, compose_header, compose_section
 from pytest_ldos.report.failure import render_failure
 from pytest_ldos.report.terminal import render
 from pytest_ldos.report.text import visible
+from pytest_ldos.scenario.model import FaultSpec, StackSpec
 from pytest_ldos.series import Missing
 from tests.builders.trials import FINGERPRINT, noisy_set, trial, trial_set
 from tests.unit.gate.test_decide import on_a_cpu, replace_values
@@ -48,6 +49,13 @@ def test_the_spread_that_covariates_leave_is_shown():
     assert t3.adjusted == ""
     assert "adjusted" in text_of(alone)
     assert "adjusted" not in text_of(section_of(noisy_set(1)))
+
+
+def test_settings_that_differ_are_named():
+    head = noisy_set(1)
+    delayed = dataclasses.replace(head.spec, stack=StackSpec(faults=FaultSpec(planning_delay_ms=6)))
+    notes = section_of(dataclasses.replace(head, spec=delayed), noisy_set(2)).notes
+    assert "the stack's settings differ from the baseline's: faults.planning_delay_ms 0.0 → 6" in notes
 
 
 def test_the_interval_stays_at_80_columns():

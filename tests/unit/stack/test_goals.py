@@ -8,6 +8,7 @@ import pytest
 
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.stack.client_protocol import MoveCommand, MoveReport, ReadyEvent, TrialTag, parse_command, parse_event
+from pytest_ldos.stack.embedded.backend import EmbeddedStack
 from pytest_ldos.stack.goals import HOME, REACH, ErrorCode, Goal, OutcomeClass, Pose, PoseError, classify
 
 
@@ -38,11 +39,32 @@ def test_pose_errors():
 
 
 @pytest.mark.parametrize(
-    "arguments", [{}, {"pose": REACH.pose, "joints": HOME.joints}, {"pose": Pose((0, 0, 0), (0, 0, 0, 0))}]
+    "arguments", [{}, {"pose": REACH.pose, "joints": HOME.joints}, {"joints": {"panda_joint1": math.nan}}]
 )
 def test_goals_that_make_no_sense(arguments):
     with pytest.raises(ConfigurationError):
         Goal("x", **arguments)
+
+
+@pytest.mark.parametrize(
+    ("position", "orientation", "message"),
+    [
+        ((0, 0, 0), (0, 0, 0, 0), "no rotation"),
+        ((0, 0), (0, 0, 0, 1), "2 and 4 numbers"),
+        ((0, 0, 0), (0, 0, 1), "3 and 3 numbers"),
+        ((0, 0, math.inf), (0, 0, 0, 1), "not finite"),
+    ],
+)
+def test_poses_that_make_no_sense(position, orientation, message):
+    with pytest.raises(ConfigurationError, match=message):
+        Pose(position, orientation)
+
+
+@pytest.mark.parametrize("joints", [{"panda_joint1": 0.3}, dict(HOME.joints or {}, elbow=0.0)])
+def test_a_goal_for_other_joints_is_refused_before_it_is_sent(joints):
+    stack = EmbeddedStack.__new__(EmbeddedStack)
+    with pytest.raises(ConfigurationError, match=r"does not fit the Panda's joints: (panda_joint2|elbow)"):
+        stack.move(Goal("partial", joints=joints), goal_id="0" * 32, seed=1, trial=None)
 
 
 @pytest.mark.parametrize("goal", [REACH, HOME])
