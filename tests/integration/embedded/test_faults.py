@@ -131,6 +131,8 @@ def test_an_interrupted_run_keeps_its_finished_trials(project, leaves_nothing, n
     if number == signal.SIGINT:
         assert process.returncode == 2, output
         assert all(trial.measurements["T1"].number is not None for trial in trials)
+        assert project.saved().incomplete == "the run was interrupted"
+        assert "baseline: not finished; what was measured: ldos report " in output
 
 
 def is_ours(pid: int, parent: int) -> bool:
