@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pytest_ldos.gate.policy import Policy
+from pytest_ldos.gate.policy import UNCALIBRATED_FLOOR, Policy
 from pytest_ldos.gate.verdict import Verdict
 from pytest_ldos.metrics.model import Metric
 from pytest_ldos.series import Better, Series
@@ -79,6 +79,15 @@ class Contrast:
         return math.log1p(effect) if self.scale == 0.0 else effect / self.scale
 
     @property
+    def spread(self) -> float:
+        """Standard deviation between single trials of one version, as a shift."""
+        samples = [values[np.isfinite(values)] for values in (self.head, self.base)]
+        degrees = sum(len(values) for values in samples) - len(samples)
+        if degrees < 1 or any(len(values) == 0 for values in samples):
+            return 0.0
+        return math.sqrt(sum(float(np.sum((values - values.mean()) ** 2)) for values in samples) / degrees)
+
+    @property
     def p_value(self) -> float:
         return rank_sum_p(self.head, self.base)
 
@@ -119,9 +128,8 @@ def judge(
         rejected: whether the family's procedure lets this metric call a regression.
     """
     head, base = series
-    floor = policy.floor(metric.name)
     shift = estimate_shift(contrasted.head, contrasted.base, tail=tail)
-    floor_shift = contrasted.shift(floor)
+    floor_shift = _floor_shift(metric, contrasted, policy)
     detectable_shift = smallest_detectable_shift(shift.estimate - shift.low, tail=tail, floor=floor_shift)
     detectable = _effect(contrasted, detectable_shift)
     if rejected and shift.low > 0 and shift.estimate > floor_shift:
@@ -147,10 +155,22 @@ def judge(
         high=bounds[1],
         p_value=contrasted.p_value,
         tail=tail,
-        floor=floor,
+        floor=_effect(contrasted, floor_shift),
         detectable=detectable,
         explained=contrasted.explained,
     )
+
+
+def _floor_shift(metric: Metric, contrasted: Contrast, policy: Policy) -> float:
+    """Below it nothing is reported: as configured, or else the spread between single trials.
+
+    Machines that make trials differ make runs differ too: on the same version, whole runs were
+    seen apart by up to about as much as their trials are.
+    """
+    configured = policy.floors.get(metric.name)
+    if configured is not None:
+        return contrasted.shift(configured)
+    return max(contrasted.shift(UNCALIBRATED_FLOOR), contrasted.spread)
 
 
 def coefficient_of_variation(series: Series) -> float:

@@ -11,6 +11,7 @@ from pytest_ldos.metrics.catalogue import METRICS
 from pytest_ldos.scenario.nearest import refuse_unknown
 
 UNCALIBRATED_FLOOR: Final = 0.05
+"""At least; a metric whose trials differ by more has its spread as floor."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +22,8 @@ class Policy:
         alpha: probability that a run of unchanged code is called regressed, at most; half
             of it is spent on success rates, half on all metrics together.
         scenarios: how many scenarios the run judges; they share `alpha`.
-        floors: relative effect per metric that is too small to be reported.
+        floors: relative effect per metric that is too small to be reported; of the others it
+            is `UNCALIBRATED_FLOOR`, or the spread between their trials where that is more.
         largest_invalid_share: of the trials, whose measurement may have failed.
     """
 
@@ -46,6 +48,3 @@ class Policy:
     def family_alpha(self) -> float:
         """For the metrics of one scenario, and likewise for its success rate."""
         return self.alpha / 2 / self.scenarios
-
-    def floor(self, metric: str) -> float:
-        return self.floors.get(metric, UNCALIBRATED_FLOOR)

@@ -64,6 +64,19 @@ def on_a_cpu(trials, *, slowness, seed):
     return dataclasses.replace(trials, trials=tuple(changed))
 
 
+def test_a_change_within_the_spread_of_the_trials_needs_a_floor_that_was_set():
+    """Runs on a machine whose trials differ by 20 % are not told apart by 10 %."""
+    noise = {"T1": 0.2}
+    head, base = noisy_set(1, n=200, cv=noise, factors={"T1": 1.12}), noisy_set(2, n=200, cv=noise)
+    found = compare(head, base).comparison("T1")
+    assert found.low > 1.0
+    assert found.verdict is Verdict.PASSED
+    assert found.floor == pytest.approx(0.22, abs=0.04)
+    assert compare(head, base, Policy(floors={"T1": 0.05})).comparison("T1").verdict is Verdict.REGRESSED
+    quiet = compare(noisy_set(1, cv=0.01), noisy_set(2, cv=0.01)).comparison("T1")
+    assert quiet.floor == pytest.approx(0.05)
+
+
 def test_a_slow_cpu_is_no_slow_planner():
     """What the same fixed work took on the planner's CPU is taken out of T1."""
     for seed in range(20):
