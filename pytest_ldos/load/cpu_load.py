@@ -108,7 +108,8 @@ class RunningCpuLoad:
         if self._stressor.exit_code is not None:
             self._died = self._stressor.describe_end()
             return
-        self._last = (time.monotonic(), _cpu_seconds(self._stressor.pid))
+        # A worker that has died takes its CPU time with it: what was seen used stays used.
+        self._last = (time.monotonic(), max(self._last[1], _cpu_seconds(self._stressor.pid)))
 
     def await_work(self) -> None:
         """Returns when every worker has used some CPU time; measuring begins then."""

@@ -54,8 +54,19 @@ def test_a_stressor_that_dies_is_a_shortfall(site):
     with run_cpu_load(CpuLoadSpec(workers=1, percent=10), site) as load:
         for process in stressors():
             process.kill()
-        wait_until(lambda: bool(load.proof.shortfall))
-    assert "stress-ng was killed by SIGKILL" in load.proof.shortfall
+        wait_until(lambda: "stress-ng was killed by SIGKILL" in load.proof.shortfall)
+    assert load.proof.used_percent >= 0
+
+
+@needs_stress_ng
+def test_a_worker_that_dies_leaves_what_it_used(site):
+    with run_cpu_load(CpuLoadSpec(workers=2, percent=50), site) as load:
+        wait_until(lambda: load.proof.seconds > 0.5)
+        used = load.proof.used_percent * load.proof.seconds
+        worker = max(stressors(), key=lambda process: process.cpu_times().user)
+        worker.kill()
+        wait_until(lambda: worker.pid not in {process.pid for process in stressors()})
+        assert load.proof.used_percent * load.proof.seconds >= 0.9 * used
 
 
 @needs_stress_ng
