@@ -10,7 +10,6 @@ ed., sections 4.1 to 4.3.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -83,7 +82,7 @@ def lower_quantile(head: int, base: int, tail: float) -> int:
 def fewest_trials(*, tail: float) -> int:
     """The smallest size of two equal samples that an interval of this probability of error exists for."""
     size = 1
-    while 1 / math.comb(2 * size, size) > tail:
+    while lower_quantile(size, size, tail) == 0:
         size += 1
     return size
 

@@ -28,6 +28,10 @@ def save(project, run: str, *sets):
     return f".ldos/runs/{run}"
 
 
+def stores(project) -> BaselineStores:
+    return BaselineStores(repository=project / "baselines", local=project / ".ldos/baselines")
+
+
 def ldos(*arguments) -> subprocess.CompletedProcess:
     return subprocess.run([str(LDOS), *arguments], capture_output=True, text=True, check=False)
 
@@ -83,16 +87,10 @@ def test_the_latest_run_is_reported(project):
 def test_a_run_that_is_the_baseline_is_not_held_against_itself(project):
     trials = noisy_set(1)
     save(project, "1", trials)
-    BaselineStores(repository=project / "baselines", local=project / ".ldos/baselines").save(
-        trials, to_repository=False
-    )
+    stores(project).save(trials, to_repository=False)
     done = ldos("report")
     assert "is the baseline: .ldos/baselines/" in done.stdout
     assert "detectable" not in done.stdout
-
-
-def stores(project) -> BaselineStores:
-    return BaselineStores(repository=project / "baselines", local=project / ".ldos/baselines")
 
 
 def test_a_report_says_why_there_is_no_comparison(project):
