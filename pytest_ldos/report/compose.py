@@ -69,7 +69,7 @@ def _row(trials: TrialSet, metric: Metric, comparison: Comparison | None) -> Met
         adjusted=adjusted,
         baseline=_quantity(comparison.base_median, metric.unit),
         change=_change(comparison.ratio),
-        interval=f"{_change(comparison.low)} … {_change(comparison.high)}" if comparison.high < math.inf else NEVER,
+        interval=_interval(comparison),
         floor=_percent(comparison.floor),
         detectable=_percent(comparison.detectable),
         verdict=comparison.verdict,
@@ -124,6 +124,12 @@ def _flat(settings: Mapping[str, object], prefix: str = "") -> dict[str, object]
 
 def _quantity(value: float, unit: str) -> str:
     return format_quantity(value, unit) if math.isfinite(value) else "–"
+
+
+def _interval(comparison: Comparison) -> str:
+    if comparison.low <= 0 and math.isinf(comparison.high):
+        return NEVER
+    return f"{_change(comparison.low)} … {_change(comparison.high)}"
 
 
 def _change(ratio: float) -> str:

@@ -12,7 +12,8 @@ def render_failure(section: Section) -> str:
     lines = [f"scenario '{section.scenario}': {section.verdict} ({section.success})"]
     lines += [f"  {reason}" for reason in section.reasons]
     for row in section.rows:
-        if row.verdict not in {None, Verdict.PASSED} and row.detectable != NEVER:
+        is_blind = row.verdict is Verdict.INCONCLUSIVE and row.detectable == NEVER
+        if row.verdict not in {None, Verdict.PASSED} and not is_blind:
             lines += _describe(row)
     lines += [f"  {note}" for note in section.notes]
     return visible("\n".join(lines))

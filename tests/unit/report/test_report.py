@@ -51,6 +51,15 @@ def test_the_spread_that_covariates_leave_is_shown():
     assert "adjusted" not in text_of(section_of(noisy_set(1)))
 
 
+def test_a_metric_that_regressed_by_failures_has_its_numbers():
+    """Censored values leave an interval open above; what it says below is shown."""
+    section = section_of(noisy_set(1, n=20, failures=15), noisy_set(2, n=20))
+    row = next(row for row in section.rows if row.name == "T1")
+    assert row.verdict == "regressed"
+    assert row.interval.endswith("+∞")
+    assert "T1 planning latency: regressed" in render_failure(section)
+
+
 def test_settings_that_differ_are_named():
     head = noisy_set(1)
     delayed = dataclasses.replace(head.spec, stack=StackSpec(faults=FaultSpec(planning_delay_ms=6)))
