@@ -68,4 +68,4 @@ class TraceUnreadable(LdosError):
 
 
 class RecordUnreadable(LdosError):
-    """A stored run, baseline or calibration file is corrupt or of an unknown schema."""
+    """A stored run, baseline, calibration or execution model is corrupt or of an unknown schema."""

@@ -13,7 +13,7 @@ from typing import Final
 
 
 class Ros2(StrEnum):
-    """Events of tracetools that are emitted or read here."""
+    """Events of tracetools that are emitted or read here (`READ_ONLY`: only read)."""
 
     RCL_INIT = "ros2:rcl_init"
     NODE_INIT = "ros2:rcl_node_init"
@@ -41,6 +41,19 @@ class Ros2(StrEnum):
     EXECUTOR_GET_NEXT_READY = "ros2:rclcpp_executor_get_next_ready"
     EXECUTOR_WAIT_FOR_WORK = "ros2:rclcpp_executor_wait_for_work"
     EXECUTOR_EXECUTE = "ros2:rclcpp_executor_execute"
+    INTRA_PUBLISH = "ros2:rclcpp_intra_publish"
+    RING_BUFFER_ENQUEUE = "ros2:rclcpp_ring_buffer_enqueue"
+    RING_BUFFER_DEQUEUE = "ros2:rclcpp_ring_buffer_dequeue"
+    BUFFER_TO_IPB = "ros2:rclcpp_buffer_to_ipb"
+    IPB_TO_SUBSCRIPTION = "ros2:rclcpp_ipb_to_subscription"
+    STATE_MACHINE_INIT = "ros2:rcl_lifecycle_state_machine_init"
+    LIFECYCLE_TRANSITION = "ros2:rcl_lifecycle_transition"
+    LINK_PERIODIC_ASYNC = "ros2:message_link_periodic_async"
+    LINK_PARTIAL_SYNC = "ros2:message_link_partial_sync"
+    RMW_SEND_REQUEST = "ros2:rmw_send_request"
+    RMW_TAKE_REQUEST = "ros2:rmw_take_request"
+    RMW_SEND_RESPONSE = "ros2:rmw_send_response"
+    RMW_TAKE_RESPONSE = "ros2:rmw_take_response"
 
 
 class Marker(StrEnum):
@@ -98,6 +111,19 @@ FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     Ros2.EXECUTOR_GET_NEXT_READY: (),
     Ros2.EXECUTOR_WAIT_FOR_WORK: ("timeout",),
     Ros2.EXECUTOR_EXECUTE: ("handle",),
+    Ros2.INTRA_PUBLISH: ("publisher_handle", "message"),
+    Ros2.RING_BUFFER_ENQUEUE: ("buffer", "index", "size", "overwritten"),
+    Ros2.RING_BUFFER_DEQUEUE: ("buffer", "index", "size"),
+    Ros2.BUFFER_TO_IPB: ("buffer", "ipb"),
+    Ros2.IPB_TO_SUBSCRIPTION: ("ipb", "subscription"),
+    Ros2.STATE_MACHINE_INIT: ("node_handle", "state_machine"),
+    Ros2.LIFECYCLE_TRANSITION: ("state_machine", "start_label", "goal_label"),
+    Ros2.LINK_PERIODIC_ASYNC: ("_subs_length", "subs", "_pubs_length", "pubs"),
+    Ros2.LINK_PARTIAL_SYNC: ("_subs_length", "subs", "_pubs_length", "pubs"),
+    Ros2.RMW_SEND_REQUEST: ("rmw_client_handle", "request", "sequence_number"),
+    Ros2.RMW_TAKE_REQUEST: ("rmw_service_handle", "request", "client_gid", "sequence_number", "taken"),
+    Ros2.RMW_SEND_RESPONSE: ("rmw_service_handle", "response", "client_gid", "sequence_number", "timestamp"),
+    Ros2.RMW_TAKE_RESPONSE: ("rmw_client_handle", "response", "sequence_number", "source_timestamp", "taken"),
     Marker.TRIAL_BEGIN: ("goal_id", "scenario", "index"),
     Marker.PHASE: ("goal_id", "phase"),
     Marker.PLAN: ("goal_id", "duration_ns", "points"),
@@ -106,6 +132,24 @@ FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     Marker.SIM_STEP: ("step", "sim_time_ns"),
     Marker.CPU_SPEED: ("work_ns",),
 }
+
+AFTER_JAZZY: Final = frozenset(
+    {Ros2.RMW_SEND_REQUEST, Ros2.RMW_TAKE_REQUEST, Ros2.RMW_SEND_RESPONSE, Ros2.RMW_TAKE_RESPONSE}
+)
+"""Events that tracetools has since ROS 2 Kilted."""
+
+READ_ONLY: Final = AFTER_JAZZY | {
+    Ros2.INTRA_PUBLISH,
+    Ros2.RING_BUFFER_ENQUEUE,
+    Ros2.RING_BUFFER_DEQUEUE,
+    Ros2.BUFFER_TO_IPB,
+    Ros2.IPB_TO_SUBSCRIPTION,
+    Ros2.STATE_MACHINE_INIT,
+    Ros2.LIFECYCLE_TRANSITION,
+    Ros2.LINK_PERIODIC_ASYNC,
+    Ros2.LINK_PARTIAL_SYNC,
+}
+"""Events the analysis reads but the embedded node layer has no use for."""
 
 RECORDED: Final = ("ros2:*", "ldos:*")
 """Event patterns a recording enables."""

@@ -5,16 +5,23 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
-import numpy as np
-
 from pytest_ldos.ctf.read import DecodedTrace
-from pytest_ldos.execution.model import ExecutionModel, TimesNs
+from pytest_ldos.execution.actions import build_actions
+from pytest_ldos.execution.annotations import build_link_annotations
+from pytest_ldos.execution.callback_runs import build_callback_runs
+from pytest_ldos.execution.callbacks import Callbacks, build_callbacks
+from pytest_ldos.execution.endpoints import Endpoints, build_endpoints
+from pytest_ldos.execution.executors import build_executions, build_executors, build_waits
+from pytest_ldos.execution.lifecycle import build_transitions
+from pytest_ldos.execution.model import ExecutionModel
+from pytest_ldos.execution.observed import Observed
 from pytest_ldos.execution.publications import build_publications
-from pytest_ldos.execution.tables import Observed
-from pytest_ldos.execution.trials import build_trials
+from pytest_ldos.execution.requests import build_requests
+from pytest_ldos.execution.takes import build_enqueues, build_takes
+from pytest_ldos.execution.trials import build_markers
 from pytest_ldos.tracepoints import Marker, Ros2
 
-NEEDED_EVENTS: Final = frozenset({*Marker, Ros2.PUBLISHER_INIT, Ros2.RMW_PUBLISH})
+NEEDED_EVENTS: Final = frozenset({*Marker, *Ros2})
 """What `build_execution` reads; give it to `read_trace` as `events` and nothing else is decoded."""
 
 
@@ -22,22 +29,43 @@ def build_execution(trace: DecodedTrace, *, pids: Collection[int] | None = None)
     """The model of a trace.
 
     Args:
-        pids: processes to observe; all by default. Give the stack's own: another stack or
-            a load may be in the same trace.
+        pids: processes to observe; all by default. Give the stack's own: another stack, a
+            load or the ``ros2`` daemon may be in the same trace.
     """
     observed = Observed(trace, pids)
-    steps = observed.table(Marker.SIM_STEP)
-    sim_times = np.empty(0, dtype=np.int64) if steps is None else steps["sim_time_ns"][observed.rows(steps)]
+    endpoints = build_endpoints(observed)
+    callbacks = build_callbacks(observed, endpoints)
+    publications, own = build_publications(observed, endpoints)
+    takes, without = build_takes(observed, endpoints)
+    runs, unpaired = build_callback_runs(observed, callbacks, lossy=bool(trace.stats.gaps))
+    frames = {
+        "link_annotations": build_link_annotations(observed, endpoints),
+        "publications": publications,
+        "takes": takes,
+        "enqueues": build_enqueues(observed, endpoints),
+        "callback_runs": runs,
+        "waits": build_waits(observed),
+        "executions": build_executions(observed, endpoints),
+        "requests": build_requests(observed, endpoints),
+        "transitions": build_transitions(observed, endpoints),
+        **build_markers(observed),
+    }
+    frames |= endpoints.frames() | callbacks.frames(endpoints)
+    frames |= observed.threads.frames()
+    frames |= build_executors(frames["threads"], runs, frames["waits"])
+    frames["actions"] = build_actions(frames["services"], frames["clients"])
     return ExecutionModel(
-        trials=build_trials(observed),
-        control_cycles=_times(observed, Marker.CONTROL_CYCLE),
-        sim_steps=_times(observed, Marker.SIM_STEP),
-        sim_times_ns=sim_times,
-        publications=build_publications(observed),
+        **frames,
         stats=trace.stats,
+        unknown=_unknown(endpoints, callbacks),
+        unpaired=_counted({"publications of the middleware itself": own, **without, **unpaired}),
     )
 
 
-def _times(observed: Observed, name: str) -> TimesNs:
-    table = observed.table(name)
-    return np.empty(0, dtype=np.int64) if table is None else table.timestamp_ns[observed.rows(table)]
+def _unknown(endpoints: Endpoints, callbacks: Callbacks) -> dict[str, int]:
+    counts = {kind.table: len(kind.registry.unknown) for kind in endpoints.kinds()}
+    return _counted(counts | {"callbacks": len(callbacks.registry.unknown)})
+
+
+def _counted(counts: dict[str, int]) -> dict[str, int]:
+    return {name: count for name, count in counts.items() if count}

@@ -1,9 +1,11 @@
-"""What ran, rebuilt from a trace: as far as the metrics need it."""
+"""What ran, rebuilt from a trace."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +13,14 @@ import numpy.typing as npt
 from pytest_ldos.ctf.stats import ReadStats
 from pytest_ldos.tracepoints import Phase
 
+if TYPE_CHECKING:
+    import polars as pl
+
 TimesNs = npt.NDArray[np.int64]
 """Nanoseconds since the epoch, in order; shape ``(n,)``."""
+
+Frames = dict[str, "pl.DataFrame"]
+"""Tables by name; columns as `execution.schema` has them."""
 
 
 @dataclass(frozen=True)
@@ -48,32 +56,99 @@ class TrialSpan:
 
 
 @dataclass(frozen=True)
-class Publications:
-    """Everything published on one topic by the observed processes.
+class Tables:
+    """The tables of a model; what each column holds: `execution.schema`.
 
-    Tracepoints: ``rmw_publish``; the topic comes from ``rcl_publisher_init``.
+    Entities first, then instances, in time order.
     """
 
-    topic: str
-    times_ns: TimesNs
+    hosts: pl.DataFrame
+    processes: pl.DataFrame
+    threads: pl.DataFrame
+    nodes: pl.DataFrame
+    publishers: pl.DataFrame
+    subscriptions: pl.DataFrame
+    services: pl.DataFrame
+    clients: pl.DataFrame
+    timers: pl.DataFrame
+    callbacks: pl.DataFrame
+    state_machines: pl.DataFrame
+    actions: pl.DataFrame
+    executors: pl.DataFrame
+    link_annotations: pl.DataFrame
+    publications: pl.DataFrame
+    takes: pl.DataFrame
+    enqueues: pl.DataFrame
+    callback_runs: pl.DataFrame
+    waits: pl.DataFrame
+    executions: pl.DataFrame
+    requests: pl.DataFrame
+    transitions: pl.DataFrame
+    trial_spans: pl.DataFrame
+    phases: pl.DataFrame
+    control_cycles: pl.DataFrame
+    sim_steps: pl.DataFrame
+
+    def frames(self) -> Frames:
+        """All tables by name."""
+        return {field.name: getattr(self, field.name) for field in fields(Tables)}
 
 
-@dataclass(frozen=True, kw_only=True)
-class ExecutionModel:
-    """The observed processes' trials, loops and publications.
+@dataclass(frozen=True)
+class ExecutionModel(Tables):
+    """What ran in the observed processes: entities and instances, as tables.
 
     Attributes:
-        trials: by goal id, in the order of their beginnings.
-        control_cycles: times of ``ldos:control_cycle``.
-        sim_steps: times of ``ldos:sim_step``.
-        sim_times_ns: simulated time at each step.
-        publications: by topic.
         stats: what the trace lost.
+        unknown: how many entities of each table no init event names, because tracing began
+            after they were made; without those that are zero.
+        unpaired: events that lack their counterpart, by what they are.
     """
 
-    trials: Mapping[str, TrialSpan]
-    control_cycles: TimesNs
-    sim_steps: TimesNs
-    sim_times_ns: npt.NDArray[np.int64]
-    publications: Mapping[str, Publications]
     stats: ReadStats
+    unknown: Mapping[str, int]
+    unpaired: Mapping[str, int]
+
+    @cached_property
+    def trials(self) -> Mapping[str, TrialSpan]:
+        """Trials by goal id, in the order of their beginnings."""
+        phases: dict[str, dict[Phase, int]] = {}
+        for goal_id, phase, time_ns in self.phases.iter_rows():
+            phases.setdefault(goal_id, {})[Phase(phase)] = time_ns
+        return {
+            row["goal_id"]: TrialSpan(
+                goal_id=row["goal_id"],
+                scenario=row["scenario"],
+                index=row["index"],
+                begin_ns=row["begin_ns"],
+                phases=phases.get(row["goal_id"], {}),
+                plan=None if row["planned_ns"] is None else Plan(row["planned_ns"], row["points"]),
+                end_ns=row["end_ns"],
+                error_code=row["error_code"],
+                cpu_work_ns=row["cpu_work_ns"],
+            )
+            for row in self.trial_spans.iter_rows(named=True)
+        }
+
+    @cached_property
+    def cycle_times_ns(self) -> TimesNs:
+        """When each control cycle began."""
+        return self.control_cycles["time_ns"].to_numpy()
+
+    @cached_property
+    def step_times_ns(self) -> TimesNs:
+        """When each simulator step ended."""
+        return self.sim_steps["time_ns"].to_numpy()
+
+    def publication_times_ns(self, topic: str) -> TimesNs:
+        """When something was published on a topic, by whomever."""
+        import polars as pl  # noqa: PLC0415 - the model itself needs no frames
+
+        publishers = self.publishers.filter(pl.col("topic") == topic)["id"]
+        published = self.publications.filter(pl.col("publisher").is_in(publishers.implode()))
+        return published["time_ns"].to_numpy()
+
+    def topics(self) -> list[str]:
+        """Topics that have a publisher or a subscription, by name."""
+        names = {*self.publishers["topic"].drop_nulls(), *self.subscriptions["topic"].drop_nulls()}
+        return sorted(names)

@@ -1,44 +1,95 @@
-"""Publications by topic."""
+"""Publications: one row for each message that left a publisher.
+
+Tracepoints: ``rclcpp_publish`` → ``rcl_publish`` → ``rmw_publish`` on one thread;
+``rclcpp_intra_publish`` for communication inside a process.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+import polars as pl
 
-from pytest_ldos.execution.model import Publications
-from pytest_ldos.execution.tables import Observed
+from pytest_ldos.execution.columns import NEVER, IdArray, TimesNs, frame_of, pick
+from pytest_ldos.execution.endpoints import Endpoints
+from pytest_ldos.execution.observed import Observed
+from pytest_ldos.execution.schema import INSTANCES
 from pytest_ldos.tracepoints import Ros2
 
 
-def build_publications(observed: Observed) -> dict[str, Publications]:
-    """When something was published on each topic.
+@dataclass(frozen=True)
+class _Part:
+    """Publications of one way of transport; NumPy columns as in the schema."""
 
-    A publisher is known by process and rmw handle, which `rcl_publisher_init` ties to its
-    topic: `rcl_publish` has no handle that could be relied on for every publisher (those
-    of ``/rosout`` use stack addresses). Discovery messages of the middleware have no such
-    publisher and are left out.
+    time_ns: TimesNs
+    thread: IdArray
+    publisher: IdArray
+    source_ns: TimesNs
+    rclcpp_ns: TimesNs
+    rcl_ns: TimesNs
 
-    Tracepoints: ``rcl_publisher_init``, ``rmw_publish``.
+
+def build_publications(observed: Observed, endpoints: Endpoints) -> tuple[pl.DataFrame, int]:
+    """The table, and how many messages the middleware published for itself.
+
+    A publisher is known by its rmw handle: `rcl_publish` of ``/rosout`` carries addresses of
+    the stack. What has neither an init event nor an `rcl_publish` before it is discovery
+    traffic of the middleware.
     """
-    inits = observed.table(Ros2.PUBLISHER_INIT)
-    published = observed.table(Ros2.RMW_PUBLISH)
-    if inits is None or published is None:
-        return {}
-    rows = observed.rows(published)
-    keys = _keys(published["vpid"][rows], published["rmw_publisher_handle"][rows])
-    times = published.timestamp_ns[rows]
-    topics: dict[str, list[npt.NDArray[np.int64]]] = {}
-    for row in observed.rows(inits):
-        key = _keys(inits["vpid"][[row]], inits["rmw_publisher_handle"][[row]])
-        topics.setdefault(inits.columns["topic_name"][row], []).append(times[keys == key])
-    return {topic: Publications(topic, np.sort(np.concatenate(parts))) for topic, parts in topics.items()}
+    inter, own = _inter_process(observed, endpoints)
+    intra = _intra_process(observed, endpoints)
+    time_ns = np.concatenate((inter.time_ns, intra.time_ns))
+    order = np.argsort(time_ns, kind="stable")
+    columns = {
+        name: np.concatenate((getattr(inter, name), getattr(intra, name)))[order]
+        for name in ("thread", "publisher", "source_ns", "rclcpp_ns", "rcl_ns")
+    }
+    is_intra = np.repeat([False, True], [len(inter.time_ns), len(intra.time_ns)])[order]
+    return frame_of(INSTANCES["publications"], {"time_ns": time_ns[order], "intra": is_intra, **columns}), own
 
 
-def _keys(pids: npt.NDArray[Any], handles: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Process and handle as one value that compares as a whole."""
-    keys = np.empty(len(pids), dtype=[("pid", np.int64), ("handle", np.uint64)])
-    keys["pid"] = pids
-    keys["handle"] = handles
-    return keys
+def _inter_process(observed: Observed, endpoints: Endpoints) -> tuple[_Part, int]:
+    published = observed.events(Ros2.RMW_PUBLISH)
+    rcl = preceding(observed, Ros2.RCL_PUBLISH, Ros2.RMW_PUBLISH)
+    rclcpp = preceding(observed, Ros2.RCLCPP_PUBLISH, Ros2.RMW_PUBLISH)
+    handles = published.handles("rmw_publisher_handle")
+    registry = endpoints.publishers.registry
+    known = registry.find(published.process, handles, published.times_ns) >= 0
+    rows = np.flatnonzero(known | (rcl >= 0))
+    part = _Part(
+        time_ns=published.times_ns[rows],
+        thread=published.thread[rows],
+        publisher=registry.resolve(published.process[rows], handles[rows], published.times_ns[rows]),
+        source_ns=published["timestamp"][rows].astype(np.int64),
+        rclcpp_ns=pick(observed.events(Ros2.RCLCPP_PUBLISH).times_ns, rclcpp[rows], NEVER),
+        rcl_ns=pick(observed.events(Ros2.RCL_PUBLISH).times_ns, rcl[rows], NEVER),
+    )
+    return part, len(published) - len(rows)
+
+
+def _intra_process(observed: Observed, endpoints: Endpoints) -> _Part:
+    published = observed.events(Ros2.INTRA_PUBLISH)
+    by_rcl = endpoints.publishers_by_rcl.find(
+        published.process, published.handles("publisher_handle"), published.times_ns
+    )
+    unset = np.full(len(published), NEVER, dtype=np.int64)
+    return _Part(published.times_ns, published.thread, by_rcl, unset, unset, unset)
+
+
+def preceding(observed: Observed, inner: str, outer: str) -> IdArray:
+    """For each event `outer`, the row of the event `inner` that was its beginning.
+
+    It lies before on the same thread, is about the same message, and no other `outer` lies
+    between the two.
+    """
+    ends, beginnings = observed.events(outer), observed.events(inner)
+    if len(ends) == 0 or len(beginnings) == 0:
+        return np.full(len(ends), -1, dtype=np.int32)
+    keys = observed.clock.keys(ends.thread, ends.times_ns)
+    found = observed.timeline(inner).last(keys)
+    found[pick(beginnings.handles("message"), found, 0) != ends.handles("message")] = -1
+    earlier = observed.timeline(outer).last(keys, before=True)
+    since = pick(ends.times_ns, earlier, NEVER)
+    found[pick(beginnings.times_ns, found, NEVER) < since] = -1
+    return found

@@ -1,64 +1,80 @@
-"""Markers to trials."""
+"""Markers of provider `ldos`: trials, their phases, control cycles and simulator steps.
+
+Tracepoints: ``ldos:trial_begin``, ``ldos:phase``, ``ldos:plan``, ``ldos:cpu_speed``,
+``ldos:trial_end``, ``ldos:control_cycle``, ``ldos:sim_step``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from pytest_ldos.execution.model import Plan, TrialSpan
-from pytest_ldos.execution.tables import Observed
+import polars as pl
+
+from pytest_ldos.execution.columns import frame_of
+from pytest_ldos.execution.model import Frames
+from pytest_ldos.execution.observed import Events, Observed
+from pytest_ldos.execution.schema import INSTANCES
 from pytest_ldos.tracepoints import Marker, Phase
 
 
-def build_trials(observed: Observed) -> dict[str, TrialSpan]:
-    """Trials by goal id. A phase counts when it is entered first.
-
-    Tracepoints: ``ldos:trial_begin``, ``ldos:phase``, ``ldos:plan``, ``ldos:cpu_speed``,
-    ``ldos:trial_end``.
-    """
-    speeds = [(time_ns, row["work_ns"]) for time_ns, row in _rows(observed, Marker.CPU_SPEED)]
-    phases = _phases_by_goal(observed)
-    plans = {row["goal_id"]: Plan(row["duration_ns"], row["points"]) for _, row in _rows(observed, Marker.PLAN)}
-    ends = {row["goal_id"]: (time_ns, row["error_code"]) for time_ns, row in _rows(observed, Marker.TRIAL_END)}
-    trials = {}
-    for time_ns, row in _rows(observed, Marker.TRIAL_BEGIN):
-        goal_id = row["goal_id"]
-        end_ns, error_code = ends.get(goal_id, (None, None))
-        trials[goal_id] = TrialSpan(
-            goal_id=goal_id,
-            scenario=row["scenario"],
-            index=row["index"],
-            begin_ns=time_ns,
-            phases=phases.get(goal_id, {}),
-            plan=plans.get(goal_id),
-            cpu_work_ns=_work_before_planning(phases.get(goal_id, {}), speeds),
-            end_ns=end_ns,
-            error_code=error_code,
-        )
-    return trials
+def build_markers(observed: Observed) -> Frames:
+    """The tables of markers. A phase counts when it is entered first."""
+    phases = _phases(observed.events(Marker.PHASE))
+    return {
+        "trial_spans": _trial_spans(observed, phases),
+        "phases": phases,
+        "control_cycles": _numbers(observed.events(Marker.CONTROL_CYCLE), "control_cycles"),
+        "sim_steps": _numbers(observed.events(Marker.SIM_STEP), "sim_steps"),
+    }
 
 
-def _phases_by_goal(observed: Observed) -> dict[str, dict[Phase, int]]:
-    known = {phase.value for phase in Phase}
-    phases: dict[str, dict[Phase, int]] = {}
-    for time_ns, row in _rows(observed, Marker.PHASE):
-        if row["phase"] in known:
-            phases.setdefault(row["goal_id"], {}).setdefault(Phase(row["phase"]), time_ns)
-    return phases
+def _numbers(events: Events, table: str) -> pl.DataFrame:
+    """A marker whose fields are columns of the same name."""
+    own = {"time_ns": events.times_ns, "thread": events.thread}
+    return frame_of(INSTANCES[table], own | {name: events[name] for name in INSTANCES[table] if name not in own})
 
 
-def _work_before_planning(phases: dict[Phase, int], speeds: list[tuple[int, int]]) -> int | None:
+def _phases(events: Events) -> pl.DataFrame:
+    columns = {"goal_id": events.texts("goal_id"), "phase": events.texts("phase"), "time_ns": events.times_ns}
+    known = pl.col("phase").is_in([phase.value for phase in Phase])
+    entered = frame_of(INSTANCES["phases"], columns).filter(known)
+    return entered.unique(["goal_id", "phase"], keep="first", maintain_order=True)
+
+
+def _trial_spans(observed: Observed, phases: pl.DataFrame) -> pl.DataFrame:
+    begins = observed.events(Marker.TRIAL_BEGIN)
+    spans = pl.DataFrame(
+        {
+            "goal_id": pl.Series(begins.texts("goal_id"), dtype=pl.String),
+            "scenario": pl.Series(begins.texts("scenario"), dtype=pl.String),
+            "index": pl.Series(begins["index"], dtype=pl.Int64),
+            "begin_ns": begins.times_ns,
+        }
+    ).unique("goal_id", keep="last", maintain_order=True)
+    plans = _last(observed.events(Marker.PLAN), planned_ns="duration_ns", points="points")
+    ends = _last(observed.events(Marker.TRIAL_END), error_code="error_code", end_ns=None)
+    spans = spans.join(plans, "goal_id", "left").join(ends, "goal_id", "left").sort("begin_ns", maintain_order=True)
+    spans = spans.with_columns(_work_before_planning(spans, phases, observed.events(Marker.CPU_SPEED)))
+    schema = INSTANCES["trial_spans"]
+    return spans.select(pl.col(name).cast(kind) for name, kind in schema.items())
+
+
+def _last(events: Events, **columns: str | None) -> pl.DataFrame:
+    """The last event of each goal: columns by the field they show, ``None`` for its time."""
+    values: dict[str, Any] = {
+        name: events.times_ns if field is None else events[field] for name, field in columns.items()
+    }
+    goals = pl.Series(events.texts("goal_id"), dtype=pl.String)
+    return pl.DataFrame({"goal_id": goals, **values}).unique("goal_id", keep="last", maintain_order=True)
+
+
+def _work_before_planning(spans: pl.DataFrame, phases: pl.DataFrame, speeds: Events) -> pl.Series:
     """The last fixed computation that was timed after the goal was sent and before its planning was seen."""
-    if Phase.GOAL_SENT not in phases or Phase.PLANNING not in phases:
-        return None
-    within = [work_ns for time_ns, work_ns in speeds if phases[Phase.GOAL_SENT] <= time_ns <= phases[Phase.PLANNING]]
-    return within[-1] if within else None
-
-
-def _rows(observed: Observed, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Time and fields of each event; markers are few."""
-    table = observed.table(name)
-    if table is None:
-        return
-    for row in observed.rows(table):
-        yield int(table.timestamp_ns[row]), {key: column[row] for key, column in table.columns.items()}
+    entered = {(goal_id, phase): time_ns for goal_id, phase, time_ns in phases.iter_rows()}
+    timed = list(zip(speeds.times_ns.tolist(), speeds["work_ns"].tolist(), strict=True))
+    found = []
+    for goal_id in spans["goal_id"]:
+        sent, planning = (entered.get((goal_id, phase.value)) for phase in (Phase.GOAL_SENT, Phase.PLANNING))
+        within = [] if sent is None or planning is None else [work for at, work in timed if sent <= at <= planning]
+        found.append(within[-1] if within else None)
+    return pl.Series("cpu_work_ns", found, dtype=pl.Int64)

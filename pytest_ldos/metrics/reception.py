@@ -47,7 +47,8 @@ def extract_reception(trial: TrialSpan, model: ExecutionModel) -> dict[str, int]
 
 
 def _planner_feedback(model: ExecutionModel) -> TimesNs | None:
-    for topic, publications in model.publications.items():
+    for topic in model.topics():
         if topic.endswith(_FEEDBACK) and _CONTROLLERS_FEEDBACK not in topic:
-            return publications.times_ns
+            times_ns = model.publication_times_ns(topic)
+            return times_ns if len(times_ns) else None
     return None

@@ -35,7 +35,7 @@ def _control_jitter(context: Context, window: Window) -> Measurement:
 
     Beside it the standard deviation, which does not see a rate that is wrong but steady.
     """
-    periods = _periods_ms(context.model.control_cycles[_within(context.model.control_cycles, window)])
+    periods = _periods_ms(context.model.cycle_times_ns[_within(context.model.cycle_times_ns, window)])
     if len(periods) < _FEWEST_PERIODS:
         return Measurement(Missing("the trace has no control cycles in the execution window"))
     nominal = context.nominal_period_ns / NS_PER_MS
@@ -52,12 +52,12 @@ def _control_jitter(context: Context, window: Window) -> Measurement:
 
 def _step_deviation(context: Context, window: Window) -> Measurement:
     """Standard deviation of the time between simulator steps."""
-    steps = _within(context.model.sim_steps, window)
-    times = context.model.sim_steps[steps]
+    steps = _within(context.model.step_times_ns, window)
+    times = context.model.step_times_ns[steps]
     periods = _periods_ms(times)
     if len(periods) < _FEWEST_PERIODS:
         return Measurement(Missing("the trace has no simulator steps in the trial"))
-    simulated_ns = np.ptp(context.model.sim_times_ns[steps])
+    simulated_ns = np.ptp(context.model.sim_steps["sim_time_ns"].to_numpy()[steps])
     details = {
         "mean_ms": float(periods.mean()),
         "p99_ms": float(np.percentile(periods, 99)),

@@ -104,11 +104,11 @@ def test_nothing_was_lost(run, trace):
 
 def test_loops_run_at_their_rates(trace):
     model = build_execution(trace)
-    assert np.median(np.diff(model.sim_steps)) == pytest.approx(1e6, rel=0.05)
-    assert np.median(np.diff(model.control_cycles)) == pytest.approx(2e6, rel=0.05)
+    assert np.median(np.diff(model.step_times_ns)) == pytest.approx(1e6, rel=0.05)
+    assert np.median(np.diff(model.cycle_times_ns)) == pytest.approx(2e6, rel=0.05)
     # After the last trial the recording pauses, to be read, and goes on.
     last = max(span.end_ns for span in model.trials.values())
-    assert np.all(np.diff(model.sim_times_ns[model.sim_steps <= last]) == 1_000_000)
+    assert np.all(np.diff(model.sim_steps["sim_time_ns"].to_numpy()[model.step_times_ns <= last]) == 1_000_000)
 
 
 def test_feedback_delays_are_segments(run):

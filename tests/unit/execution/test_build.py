@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from pytest_ldos.ctf.read import read_trace
@@ -78,7 +77,7 @@ def test_only_the_observed_processes_count(recorder):
     recorder.records[-1].context = {"_vpid": PID + 1, "_vtid": 1}
     assert len(model_of(recorder).sim_steps) == steps + 1
     observed = model_of(recorder, pids=[PID])
-    assert len(observed.sim_steps) == len(observed.sim_times_ns) == steps
+    assert len(observed.sim_steps) == steps
     assert model_of(recorder, pids=[1]).trials == {}
 
 
@@ -86,15 +85,16 @@ def test_publications_of_a_real_stack_by_topic(golden):
     """The counts that a hand count of the recorded reach gives, the ROS daemon left out."""
     trace = read_trace(golden("panda_baseline_1"), events=NEEDED_EVENTS)
     model = build_execution(trace)
-    counts = {topic: len(each.times_ns) for topic, each in model.publications.items()}
+    counts = {topic: len(model.publication_times_ns(topic)) for topic in model.topics()}
     assert counts["/joint_states"] == 2301
     assert counts["/tf"] == 91
     assert counts["/panda_arm_controller/follow_joint_trajectory/_action/feedback"] == 38
     assert counts["/move_action/_action/feedback"] == 4
-    assert all(np.all(np.diff(each.times_ns) >= 0) for each in model.publications.values())
+    assert model.publications["time_ns"].is_sorted()
     assert model.trials == {}
 
 
 def test_a_trace_without_any_known_event(recorder):
     model = model_of(recorder)
-    assert (model.trials, len(model.control_cycles), len(model.sim_steps), model.publications) == ({}, 0, 0, {})
+    assert model.trials == {}
+    assert {name: len(frame) for name, frame in model.frames().items() if len(frame)} == {"hosts": 1}

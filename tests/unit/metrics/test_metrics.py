@@ -11,12 +11,13 @@ import pytest
 from pytest_ldos.ctf.read import read_trace
 from pytest_ldos.ctf.stats import Gap, ReadStats, StreamStats
 from pytest_ldos.execution.build import build_execution
-from pytest_ldos.execution.model import ExecutionModel, Plan, Publications, TrialSpan
+from pytest_ldos.execution.model import ExecutionModel, Plan, TrialSpan
 from pytest_ldos.metrics.catalogue import METRICS, SCORE_WEIGHTS
 from pytest_ldos.metrics.extract import extract_metrics, extract_trial
 from pytest_ldos.metrics.reception import EXECUTING_DELAY, PLANNING_DELAY
 from pytest_ldos.series import Invalid, Missing
 from pytest_ldos.tracepoints import Phase
+from tests.builders.models import changed, empty_model
 
 MS = 1_000_000
 START = 1_000 * MS
@@ -54,13 +55,11 @@ def trial() -> TrialSpan:
 
 @pytest.fixture
 def model(trial) -> ExecutionModel:
-    return ExecutionModel(
-        trials={trial.goal_id: trial},
+    return changed(
+        empty_model(stats()),
+        trials=[trial],
         control_cycles=START + np.arange(0, 120 * MS, PERIOD),
         sim_steps=START + np.arange(0, 120 * MS, MS),
-        sim_times_ns=np.arange(0, 120 * MS, MS),
-        publications={},
-        stats=stats(),
     )
 
 
@@ -71,8 +70,7 @@ def measure(model, **stamps):
 def without(model, *phases, plan=True):
     (trial,) = model.trials.values()
     left = {phase: time for phase, time in trial.phases.items() if phase not in phases}
-    changed = dataclasses.replace(trial, phases=left, plan=trial.plan if plan else None)
-    return dataclasses.replace(model, trials={trial.goal_id: changed})
+    return changed(model, trials=[dataclasses.replace(trial, phases=left, plan=trial.plan if plan else None)])
 
 
 def test_latencies(model):
@@ -93,7 +91,7 @@ def test_a_perfect_loop_has_no_jitter(model):
 
 def test_jitter_is_the_root_mean_square_from_the_nominal_period(model):
     """A loop that runs steadily at 400 Hz has no deviation of its own, but half a millisecond of jitter."""
-    steady = dataclasses.replace(model, control_cycles=times([2.5] * 48))
+    steady = changed(model, control_cycles=times([2.5] * 48))
     found = measure(steady)["T3"]
     assert found.value == pytest.approx(0.5)
     assert found.details["std_ms"] == pytest.approx(0.0)
@@ -103,9 +101,9 @@ def test_jitter_is_the_root_mean_square_from_the_nominal_period(model):
 
 def test_jitter_only_counts_the_execution_window(model):
     periods = [2.0] * 5 + [9.0] + [2.0] * 60
-    before = dataclasses.replace(model, control_cycles=times(periods) - 8 * MS)
+    before = changed(model, control_cycles=times(periods) - 8 * MS)
     assert measure(before)["T3"].value == pytest.approx(0.0)
-    inside = dataclasses.replace(model, control_cycles=times([2.0] * 20 + [2.0 + 5.0] + [2.0] * 25))
+    inside = changed(model, control_cycles=times([2.0] * 20 + [2.0 + 5.0] + [2.0] * 25))
     found = measure(inside)["T3"]
     cycles_before, cycles_behind = 14, 26
     assert found.value == pytest.approx(np.sqrt(25 / (cycles_before + cycles_behind - 1)))
@@ -114,11 +112,11 @@ def test_jitter_only_counts_the_execution_window(model):
 
 
 def test_step_deviation_and_real_time_factor(model):
-    slow = dataclasses.replace(model, sim_steps=times([1.25] * 119))
+    slow = changed(model, sim_steps=times([1.25] * 119))
     found = measure(slow)["T5"]
     assert found.value == pytest.approx(0.0)
     assert found.details["real_time_factor"] == pytest.approx(0.8)
-    uneven = dataclasses.replace(model, sim_steps=times([0.5, 1.5] * 60)[:120])
+    uneven = changed(model, sim_steps=times([0.5, 1.5] * 60)[:120])
     assert measure(uneven)["T5"].value == pytest.approx(0.5, rel=0.01)
 
 
@@ -137,7 +135,7 @@ def test_without_a_plan_only_the_excess_is_missing(model):
 
 
 def test_loops_that_are_not_in_the_trace_are_missing(model):
-    empty = dataclasses.replace(model, control_cycles=np.empty(0, np.int64), sim_steps=np.empty(0, np.int64))
+    empty = changed(model, control_cycles=np.empty(0, np.int64), sim_steps=np.empty(0, np.int64))
     measured = measure(empty)
     assert isinstance(measured["T3"].value, Missing)
     assert isinstance(measured["T5"].value, Missing)
@@ -145,7 +143,7 @@ def test_loops_that_are_not_in_the_trace_are_missing(model):
 
 def test_a_gap_invalidates_what_it_touches_and_nothing_else(model):
     """Events were lost while the plan was executed: planning is still good."""
-    lossy = dataclasses.replace(model, stats=stats(Gap(START + 50 * MS, START + 51 * MS, 3, 0)))
+    lossy = changed(model, stats=stats(Gap(START + 50 * MS, START + 51 * MS, 3, 0)))
     measured = measure(lossy)
     assert measured["T1"].value == 12.0
     for name in ("T2", "T2x", "T3", "T4", "T5"):
@@ -153,7 +151,7 @@ def test_a_gap_invalidates_what_it_touches_and_nothing_else(model):
 
 
 def test_a_gap_outside_the_trial_does_not_matter(model):
-    lossy = dataclasses.replace(model, stats=stats(Gap(START + 200 * MS, START + 201 * MS, 3, 1)))
+    lossy = changed(model, stats=stats(Gap(START + 200 * MS, START + 201 * MS, 3, 1)))
     assert all(found.number is not None for found in measure(lossy).values())
 
 
@@ -194,24 +192,21 @@ def test_reception_delays_are_segments(model, trial):
         "/move_action/_action/feedback": [START + 1_700_000, START + 13_600_000, START + 113 * MS],
         "/panda_arm_controller/follow_joint_trajectory/_action/feedback": [START + 13_990_000],
     }
-    publications = {topic: Publications(topic, np.array(at)) for topic, at in topics.items()}
-    found = extract_trial(
-        trial.goal_id, dataclasses.replace(model, publications=publications), stamps_ns={}, nominal_period_ns=PERIOD
-    )
+    found = extract_trial(trial.goal_id, changed(model, publications=topics), stamps_ns={}, nominal_period_ns=PERIOD)
     assert found.segments_ns == {PLANNING_DELAY: 300_000, EXECUTING_DELAY: 400_000}
 
 
 def test_a_publication_before_the_goal_is_not_its_feedback(model, trial):
-    publications = {"/m/_action/feedback": Publications("/m/_action/feedback", np.array([START - MS]))}
+    publications = {"/m/_action/feedback": [START - MS]}
     found = extract_trial(
-        trial.goal_id, dataclasses.replace(model, publications=publications), stamps_ns={}, nominal_period_ns=PERIOD
+        trial.goal_id, changed(model, publications=publications), stamps_ns={}, nominal_period_ns=PERIOD
     )
     assert found.segments_ns == {}
 
 
 def test_all_trials_of_a_trace_are_measured_by_their_markers(model, trial):
     other = dataclasses.replace(trial, goal_id="c" * 32)
-    both = dataclasses.replace(model, trials={trial.goal_id: trial, other.goal_id: other})
+    both = changed(model, trials=[trial, other])
     assert {
         goal: found.measurements["T1"].value for goal, found in extract_metrics(both, nominal_period_ns=PERIOD).items()
     } == {

@@ -1,0 +1,49 @@
+"""Indirect causal links that an application declares itself.
+
+Tracepoints: ``message_link_periodic_async``, ``message_link_partial_sync``: handles of rcl
+subscriptions whose messages are used for what the publishers publish.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from pytest_ldos.execution.columns import frame_of
+from pytest_ldos.execution.endpoints import Endpoints
+from pytest_ldos.execution.observed import Events, Observed
+from pytest_ldos.execution.registry import Registry
+from pytest_ldos.execution.schema import ENTITIES
+from pytest_ldos.tracepoints import Ros2
+
+PERIODIC_ASYNC: Final = "periodic_async"
+PARTIAL_SYNC: Final = "partial_sync"
+
+_RULES: Final = {Ros2.LINK_PERIODIC_ASYNC: PERIODIC_ASYNC, Ros2.LINK_PARTIAL_SYNC: PARTIAL_SYNC}
+
+
+def build_link_annotations(observed: Observed, endpoints: Endpoints) -> pl.DataFrame:
+    """One row an annotation; `subscriptions` and `publishers` are lists of ids."""
+    rows: dict[str, list[Any]] = {"rule": [], "process": [], "time_ns": [], "subscriptions": [], "publishers": []}
+    for name, rule in _RULES.items():
+        events = observed.events(name)
+        rows["rule"] += [rule] * len(events)
+        rows["process"] += events.process.tolist()
+        rows["time_ns"] += events.times_ns.tolist()
+        rows["subscriptions"] += _ids(events, "subs", endpoints.subscriptions_by_rcl)
+        rows["publishers"] += _ids(events, "pubs", endpoints.publishers_by_rcl)
+    lists: dict[str, Any] = {
+        name: pl.Series(name, rows.pop(name), dtype=pl.List(pl.Int32)) for name in ("subscriptions", "publishers")
+    }
+    return frame_of(ENTITIES["link_annotations"], rows | lists)
+
+
+def _ids(events: Events, name: str, registry: Registry) -> list[list[int]]:
+    found = []
+    for process, time_ns, handles in zip(events.process, events.times_ns, events.lists(name), strict=True):
+        some = np.array(handles, dtype=np.uint64)
+        ids = registry.find(np.full(len(some), process), some, np.full(len(some), time_ns))
+        found.append([each for each in ids.tolist() if each >= 0])
+    return found

@@ -1,0 +1,174 @@
+"""Nodes and what belongs to them: publishers, subscriptions, services, clients, timers, state machines.
+
+Tracepoints: ``rcl_node_init``, ``rcl_publisher_init``, ``rmw_publisher_init``,
+``rcl_subscription_init``, ``rmw_subscription_init``, ``rcl_service_init``, ``rcl_client_init``,
+``rcl_timer_init``, ``rclcpp_timer_link_node``, ``rcl_lifecycle_state_machine_init``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pytest_ldos.execution.columns import NEVER, IdArray, Values, frame_of, pick
+from pytest_ldos.execution.model import Frames
+from pytest_ldos.execution.observed import Events, Observed
+from pytest_ldos.execution.registry import Registry
+from pytest_ldos.execution.schema import ENTITIES
+from pytest_ldos.tracepoints import Ros2
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The entities of one table: their init events, how to find them, and their columns.
+
+    Attributes:
+        registry: by the handle that instances refer to.
+        columns: those of the schema beyond process, handle, birth and `known`; one row an init event.
+    """
+
+    table: str
+    inits: Events
+    handle: str
+    registry: Registry
+    columns: Mapping[str, Any] = field(default_factory=dict)
+
+    def frame(self) -> Any:
+        """The table; entities that only their use made known come last, with nulls."""
+        unknown = self.registry.unknown
+        blank = len(unknown)
+        columns: dict[str, Values] = {
+            "process": np.concatenate((self.inits.process, unknown.process)),
+            "handle": np.concatenate((self.inits.handles(self.handle), unknown.handle)),
+            "born_ns": np.concatenate((self.inits.times_ns, np.full(blank, NEVER, dtype=np.int64))),
+            "known": [True] * len(self.inits) + [False] * blank,
+        }
+        columns |= {name: _continued(values, blank) for name, values in self.columns.items()}
+        return frame_of(ENTITIES[self.table], columns)
+
+
+def _continued(values: Values, blank: int) -> Values:
+    if not isinstance(values, np.ndarray):
+        return [*values, *[None] * blank]
+    if values.dtype == np.int32:
+        return np.concatenate((values, np.full(blank, -1, dtype=np.int32)))
+    return [*values.tolist(), *[None] * blank]
+
+
+@dataclass(frozen=True)
+class Endpoints:
+    """Everything in a process that has a handle, except callbacks."""
+
+    nodes: Kind
+    publishers: Kind
+    subscriptions: Kind
+    services: Kind
+    clients: Kind
+    timers: Kind
+    state_machines: Kind
+    publishers_by_rcl: Registry
+    subscriptions_by_rcl: Registry
+    rmw_clients: Registry
+    rmw_services: Registry
+
+    def kinds(self) -> tuple[Kind, ...]:
+        return (
+            self.nodes,
+            self.publishers,
+            self.subscriptions,
+            self.services,
+            self.clients,
+            self.timers,
+            self.state_machines,
+        )
+
+    def frames(self) -> Frames:
+        return {kind.table: kind.frame() for kind in self.kinds()}
+
+
+def build_endpoints(observed: Observed) -> Endpoints:
+    """All endpoints that init events name."""
+    nodes = _nodes(observed)
+    publishers = observed.events(Ros2.PUBLISHER_INIT)
+    subscriptions = observed.events(Ros2.SUBSCRIPTION_INIT)
+    services = observed.events(Ros2.SERVICE_INIT)
+    clients = observed.events(Ros2.CLIENT_INIT)
+    machines = observed.events(Ros2.STATE_MACHINE_INIT)
+    return Endpoints(
+        nodes=nodes,
+        publishers=_topic_end(observed, "publisher", publishers, observed.events(Ros2.RMW_PUBLISHER_INIT), nodes),
+        subscriptions=_topic_end(
+            observed, "subscription", subscriptions, observed.events(Ros2.RMW_SUBSCRIPTION_INIT), nodes
+        ),
+        services=_service_end("services", services, "service_handle", nodes),
+        clients=_service_end("clients", clients, "client_handle", nodes),
+        timers=_timers(observed, nodes),
+        state_machines=Kind(
+            "state_machines",
+            machines,
+            "state_machine",
+            registry_of(machines, "state_machine"),
+            {"node": _node_of(machines, nodes)},
+        ),
+        publishers_by_rcl=registry_of(publishers, "publisher_handle"),
+        subscriptions_by_rcl=registry_of(subscriptions, "subscription_handle"),
+        rmw_clients=registry_of(clients, "rmw_client_handle"),
+        rmw_services=registry_of(services, "rmw_service_handle"),
+    )
+
+
+def registry_of(inits: Events, handle: str) -> Registry:
+    return Registry(inits.process, inits.handles(handle), inits.times_ns)
+
+
+def _nodes(observed: Observed) -> Kind:
+    inits = observed.events(Ros2.NODE_INIT)
+    names = [
+        f"{namespace.rstrip('/')}/{name}"
+        for namespace, name in zip(inits.texts("namespace"), inits.texts("node_name"), strict=True)
+    ]
+    return Kind("nodes", inits, "node_handle", registry_of(inits, "node_handle"), {"name": names})
+
+
+def _node_of(inits: Events, nodes: Kind) -> IdArray:
+    return nodes.registry.resolve(inits.process, inits.handles("node_handle"), inits.times_ns)
+
+
+def _topic_end(observed: Observed, role: str, inits: Events, rmw_inits: Events, nodes: Kind) -> Kind:
+    """Publishers or subscriptions, found by the middleware's handle, which all their events carry."""
+    rmw_handle = f"rmw_{role}_handle"
+    rmw = registry_of(rmw_inits, rmw_handle).find(inits.process, inits.handles(rmw_handle), inits.times_ns)
+    gids = _hexadecimal(rmw_inits)
+    return Kind(
+        f"{role}s",
+        inits,
+        f"{role}_handle",
+        registry_of(inits, rmw_handle),
+        {
+            "node": _node_of(inits, nodes),
+            "topic": inits.texts("topic_name"),
+            "depth": inits["queue_depth"],
+            "rmw_handle": inits.handles(rmw_handle),
+            "gid": [gids[row] if row >= 0 else None for row in rmw.tolist()],
+        },
+    )
+
+
+def _hexadecimal(rmw_inits: Events) -> list[str]:
+    return [bytes(gid).hex() for gid in rmw_inits["gid"].astype(np.uint8)] if len(rmw_inits) else []
+
+
+def _service_end(table: str, inits: Events, handle: str, nodes: Kind) -> Kind:
+    columns = {"node": _node_of(inits, nodes), "name": inits.texts("service_name")}
+    return Kind(table, inits, handle, registry_of(inits, handle), columns)
+
+
+def _timers(observed: Observed, nodes: Kind) -> Kind:
+    inits = observed.events(Ros2.TIMER_INIT)
+    links = observed.events(Ros2.TIMER_LINK_NODE)
+    link = registry_of(links, "timer_handle").find_nearest(inits.process, inits.handles("timer_handle"), inits.times_ns)
+    columns = {"node": pick(_node_of(links, nodes), link, -1), "period_ns": inits["period"]}
+    return Kind("timers", inits, "timer_handle", registry_of(inits, "timer_handle"), columns)

@@ -1,0 +1,102 @@
+"""Executors: when their threads waited, and what they executed.
+
+Tracepoints: ``rclcpp_executor_wait_for_work``, ``rclcpp_executor_get_next_ready``,
+``rclcpp_executor_execute``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from pytest_ldos.execution.columns import NEVER, TimesNs, frame_of, ids_of, pick
+from pytest_ldos.execution.endpoints import Endpoints
+from pytest_ldos.execution.model import Frames
+from pytest_ldos.execution.observed import Observed
+from pytest_ldos.execution.schema import ENTITIES, INSTANCES
+from pytest_ldos.tracepoints import Ros2
+
+
+def build_waits(observed: Observed) -> pl.DataFrame:
+    """Waiting for work ends when the thread looks for what became ready."""
+    waits = observed.events(Ros2.EXECUTOR_WAIT_FOR_WORK)
+    ready = observed.events(Ros2.EXECUTOR_GET_NEXT_READY)
+    keys = observed.clock.keys(waits.thread, waits.times_ns)
+    end = observed.timeline(Ros2.EXECUTOR_GET_NEXT_READY).next(keys)
+    columns = {
+        "begin_ns": waits.times_ns,
+        "end_ns": pick(ready.times_ns, end, NEVER),
+        "thread": waits.thread,
+        "timeout_ns": waits["timeout"].astype(np.int64),
+    }
+    return frame_of(INSTANCES["waits"], columns)
+
+
+def build_executions(observed: Observed, endpoints: Endpoints) -> pl.DataFrame:
+    """Executing a subscription or timer ends when the thread looks for the next."""
+    executed = observed.events(Ros2.EXECUTOR_EXECUTE)
+    keys = observed.clock.keys(executed.thread, executed.times_ns)
+    ready = observed.events(Ros2.EXECUTOR_GET_NEXT_READY)
+    waits = observed.events(Ros2.EXECUTOR_WAIT_FOR_WORK)
+    next_ready = observed.timeline(Ros2.EXECUTOR_GET_NEXT_READY).next(keys)
+    next_wait = observed.timeline(Ros2.EXECUTOR_WAIT_FOR_WORK).next(keys)
+    subject = (executed.process, executed.handles("handle"), executed.times_ns)
+    columns = {
+        "begin_ns": executed.times_ns,
+        "end_ns": _earlier(pick(ready.times_ns, next_ready, NEVER), pick(waits.times_ns, next_wait, NEVER)),
+        "thread": executed.thread,
+        "subscription": endpoints.subscriptions_by_rcl.find(*subject),
+        "timer": endpoints.timers.registry.find(*subject),
+    }
+    return frame_of(INSTANCES["executions"], columns)
+
+
+def _earlier(one: TimesNs, other: TimesNs) -> TimesNs:
+    both = np.minimum(one, other)
+    return np.where(both == NEVER, np.maximum(one, other), both)
+
+
+def build_executors(threads: pl.DataFrame, runs: pl.DataFrame, waits: pl.DataFrame) -> Frames:
+    """Groups threads that serve one executor; the tables `executors` and `threads`.
+
+    No event names an executor. Threads of a process that ran one and the same callback
+    belong together; a thread that waited for work without running anything is one alone.
+    """
+    thread, callback = ids_of(runs, "thread"), ids_of(runs, "callback")
+    served = np.union1d(thread, ids_of(waits, "thread"))
+    group = {each: each for each in served.tolist()}
+    pairs = np.unique(np.stack((callback, thread), axis=1), axis=0) if len(runs) else np.empty((0, 2), np.int32)
+    for (one, first), (other, second) in zip(pairs[:-1].tolist(), pairs[1:].tolist(), strict=True):
+        if one == other:
+            _unite(group, first, second)
+    roots = sorted({_root(group, each) for each in group})
+    numbers = {each: roots.index(_root(group, each)) for each in group}
+    executor = np.array([numbers.get(each, -1) for each in range(len(threads))], dtype=np.int32)
+    process = ids_of(threads, "process")
+    return {
+        "executors": frame_of(
+            ENTITIES["executors"],
+            {"process": process[_ids(roots)], "threads": np.bincount(executor[executor >= 0], minlength=len(roots))},
+        ),
+        "threads": frame_of(
+            ENTITIES["threads"],
+            {"process": process, "tid": threads["tid"], "name": threads["name"], "executor": executor},
+        ),
+    }
+
+
+def _ids(values: list[int]) -> npt.NDArray[Any]:
+    return np.array(values, dtype=np.int32)
+
+
+def _root(group: dict[int, int], thread: int) -> int:
+    while group[thread] != thread:
+        thread = group[thread]
+    return thread
+
+
+def _unite(group: dict[int, int], one: int, other: int) -> None:
+    group[_root(group, other)] = _root(group, one)

@@ -1,0 +1,122 @@
+"""The events of the processes one wants to observe, with the thread that wrote each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pytest_ldos.ctf.read import DecodedTrace
+from pytest_ldos.ctf.tables import Column, EventTable
+from pytest_ldos.errors import TraceUnreadable
+from pytest_ldos.execution.columns import IdArray, TimesNs
+from pytest_ldos.execution.threads import ThreadIndex
+from pytest_ldos.execution.timeline import Clock, Timeline
+
+
+@dataclass(frozen=True)
+class Events:
+    """What the observed processes wrote under one name, in time order.
+
+    Attributes:
+        times_ns, thread, process: of each event; shape ``(n,)``.
+    """
+
+    name: str
+    times_ns: TimesNs
+    thread: IdArray
+    process: IdArray
+    _columns: dict[str, Column] = field(default_factory=dict, repr=False)
+    _rows: npt.NDArray[np.intp] | None = field(default=None, repr=False)
+    _source: Path = Path()
+
+    def __len__(self) -> int:
+        return len(self.times_ns)
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        """Numbers of a field (codes, for text; one row an event for lists of one length)."""
+        if len(self) == 0:
+            return np.empty(0, dtype=np.int64)
+        values = self._column(name).values
+        return values if self._rows is None else values[self._rows]
+
+    def handles(self, name: str) -> npt.NDArray[np.uint64]:
+        """A field that holds addresses, whatever their width."""
+        return self[name].astype(np.uint64, copy=False)
+
+    def texts(self, name: str) -> list[str]:
+        """Strings of a text field."""
+        return [] if len(self) == 0 else self._column(name).texts()[self._selected].tolist()
+
+    def lists(self, name: str) -> list[list[int]]:
+        """Elements of a field that is a list."""
+        return [] if len(self) == 0 else [self._column(name)[int(row)] for row in self._selected]
+
+    @property
+    def _selected(self) -> npt.NDArray[np.intp]:
+        return np.arange(len(self)) if self._rows is None else self._rows
+
+    def _column(self, name: str) -> Column:
+        if name not in self._columns:
+            reason = f"{self.name} has no field {name!r} (tracetools of ROS 2 Jazzy or later writes it)"
+            raise TraceUnreadable(self._source, None, reason)
+        return self._columns[name]
+
+
+class Observed:
+    """The events of some processes.
+
+    Args:
+        pids: of the processes; ``None`` for all in the trace.
+    """
+
+    def __init__(self, trace: DecodedTrace, pids: Collection[int] | None) -> None:
+        self._trace = trace
+        self._pids = None if pids is None else np.array(sorted(pids))
+        self._events: dict[str, Events] = {}
+        self._timelines: dict[str, Timeline] = {}
+        self.threads = ThreadIndex(trace)
+
+    def events(self, name: str) -> Events:
+        """Those of one name; none where the trace declares no such event."""
+        if name not in self._events:
+            self._events[name] = self._select(name)
+        return self._events[name]
+
+    def timeline(self, name: str) -> Timeline:
+        """The same, ordered by thread."""
+        if name not in self._timelines:
+            events = self.events(name)
+            self._timelines[name] = self.clock.timeline(events.thread, events.times_ns)
+        return self._timelines[name]
+
+    @cached_property
+    def clock(self) -> Clock:
+        """Makes times of several threads comparable as one number."""
+        tables = [table for table in self._trace.events.values() if len(table)]
+        first = min((int(table.timestamp_ns[0]) for table in tables), default=0)
+        last = max((int(table.timestamp_ns[-1]) for table in tables), default=0)
+        return Clock(first, last)
+
+    def _select(self, name: str) -> Events:
+        table = self._trace.events.get(name)
+        if table is None or len(table) == 0:
+            none = np.empty(0, dtype=np.int32)
+            return Events(name, np.empty(0, dtype=np.int64), none, none)
+        thread = self.threads.index(table)
+        rows = self._rows_of(table)
+        times = table.timestamp_ns
+        if rows is not None:
+            thread, times = thread[rows], times[rows]
+        process = self.threads.process_of(thread)
+        return Events(name, times, thread, process, dict(table.columns), rows, self._trace.directory)
+
+    def _rows_of(self, table: EventTable) -> npt.NDArray[np.intp] | None:
+        if self._pids is None or "vpid" not in table.columns:
+            return None
+        return np.flatnonzero(np.isin(table["vpid"], self._pids))

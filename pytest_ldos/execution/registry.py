@@ -1,0 +1,133 @@
+"""Which entity a handle meant at a moment.
+
+A handle is an address: it means nothing outside its process, and after its owner is gone
+another may get it. There are no events of ends, so an entity lives from its init event until
+the next one with the same handle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from pytest_ldos.execution.columns import NEVER, IdArray, TimesNs
+
+Handles = npt.NDArray[np.uint64]
+
+
+_PAIR: Final = np.dtype([("process", np.int64), ("handle", np.uint64)])
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """Handles that were used although no init event names them; one row each."""
+
+    process: IdArray
+    handle: Handles
+
+    def __len__(self) -> int:
+        return len(self.handle)
+
+
+class Registry:
+    """Entities of one kind by (process, handle, life).
+
+    Args:
+        process, handle, born_ns: of each init event, in time order; row ``i`` is entity ``i``.
+    """
+
+    def __init__(self, process: IdArray, handle: Handles, born_ns: TimesNs) -> None:
+        self._known = len(handle)
+        self._handles = np.unique(handle)
+        self._processes = int(process.max(initial=-1)) + 1
+        pair = self._pairs(process, handle)
+        self._order = np.lexsort((born_ns, pair))
+        self._pair = pair[self._order]
+        self._born = born_ns[self._order]
+        self._first = np.concatenate(([True], self._pair[1:] != self._pair[:-1])) if len(pair) else np.empty(0, bool)
+        self._unknown: dict[tuple[int, int], int] = {}
+
+    def find(self, process: npt.NDArray[Any], handle: Handles, times_ns: TimesNs) -> IdArray:
+        """The entity alive at each moment, -1 where no init event names the handle.
+
+        A moment before the first init belongs to the first: what is made asynchronously may
+        be used before it is announced.
+        """
+        at, found = self._last_life(process, handle, times_ns)
+        return np.where(found, self._order[at] if len(self._order) else 0, -1).astype(np.int32)
+
+    def find_nearest(self, process: npt.NDArray[Any], handle: Handles, times_ns: TimesNs) -> IdArray:
+        """The entity whose init event is nearest in time: for what is announced right before or after it."""
+        at, found = self._last_life(process, handle, times_ns)
+        if not found.any():
+            return np.full(len(handle), -1, dtype=np.int32)
+        following = np.minimum(at + 1, len(self._pair) - 1)
+        closer = self._pair[following] == self._pair[at]
+        closer &= np.abs(self._born[following] - times_ns) < np.abs(self._born[at] - times_ns)
+        return np.where(found, self._order[np.where(closer, following, at)], -1).astype(np.int32)
+
+    def resolve(self, process: npt.NDArray[Any], handle: Handles, times_ns: TimesNs) -> IdArray:
+        """As `find`, but a handle without an init event becomes an entity of its own (see `unknown`)."""
+        found = self.find(process, handle, times_ns)
+        missing = np.flatnonzero(found < 0)
+        if len(missing):
+            pairs = np.rec.fromarrays([process[missing], handle[missing]], dtype=_PAIR)
+            distinct, inverse = np.unique(pairs, return_inverse=True)
+            numbers = [self._number_unknown(int(process), int(handle)) for process, handle in distinct]
+            found[missing] = np.array(numbers, dtype=np.int32)[inverse]
+        return found
+
+    def _number_unknown(self, process: int, handle: int) -> int:
+        return self._unknown.setdefault((process, handle), self._known + len(self._unknown))
+
+    @property
+    def unknown(self) -> Unknown:
+        """What `resolve` had to invent, in the order of the numbers it gave."""
+        pairs = list(self._unknown)
+        return Unknown(
+            np.array([process for process, _ in pairs], dtype=np.int32),
+            np.array([handle for _, handle in pairs], dtype=np.uint64),
+        )
+
+    def _pairs(self, process: npt.NDArray[Any], handle: Handles) -> npt.NDArray[np.int64]:
+        """Process and handle as one number, -1 for handles of no init event."""
+        if len(self._handles) == 0:
+            return np.full(len(handle), -1, dtype=np.int64)
+        at = np.minimum(np.searchsorted(self._handles, handle), len(self._handles) - 1)
+        known = (self._handles[at] == handle) & (process < self._processes)
+        return np.where(known, at * np.int64(self._processes) + process, -1)
+
+    def _last_life(
+        self, process: npt.NDArray[Any], handle: Handles, times_ns: TimesNs
+    ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+        """Position of the last life that began at or before each moment, else of the first."""
+        pair = self._pairs(process, handle)
+        at = np.searchsorted(self._pair, pair)
+        found = (at < len(self._pair)) & (pair >= 0)
+        at = np.where(found, at, 0)
+        found &= self._pair[at] == pair if len(self._pair) else False
+        if not self._first.all():
+            self._move_to_life(at, found, times_ns)
+        return at, found
+
+    def _move_to_life(self, at: npt.NDArray[np.intp], found: npt.NDArray[np.bool_], times_ns: TimesNs) -> None:
+        """From the first life of a handle to the one that has begun; most handles have only one."""
+        while True:
+            following = np.minimum(at + 1, len(self._pair) - 1)
+            later = found & (following > at) & (self._pair[following] == self._pair[at])
+            later &= self._born[following] <= times_ns
+            if not later.any():
+                return
+            at[later] += 1
+
+
+def with_unknown(column: npt.NDArray[Any], unknown: Unknown, value: int = -1) -> npt.NDArray[Any]:
+    """A column of the known entities, continued with `value` for the unknown ones."""
+    return np.concatenate((column, np.full(len(unknown), value, dtype=column.dtype)))
+
+
+def never(unknown: Unknown) -> TimesNs:
+    return np.full(len(unknown), NEVER, dtype=np.int64)

@@ -1,0 +1,200 @@
+"""The tables of an execution model: every column with its type.
+
+`id` is a row's own number; a column named like a table in the singular (`publisher`, `thread`)
+holds the `id` of a row there, null where there is none. Times end in `_ns`: nanoseconds
+since the epoch, or durations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import polars as pl
+
+SCHEMA_VERSION: Final = 1
+
+_ID: Final = pl.Int32
+_TIME: Final = pl.Int64
+_HANDLE: Final = pl.UInt64
+
+Schema = Mapping[str, type[pl.DataType]]
+
+ENTITIES: Final[Mapping[str, Schema]] = {
+    "hosts": {"id": _ID, "name": pl.String},
+    "processes": {"id": _ID, "host": _ID, "pid": pl.Int64, "name": pl.String},
+    "threads": {"id": _ID, "process": _ID, "tid": pl.Int64, "name": pl.String, "executor": _ID},
+    "nodes": {"id": _ID, "process": _ID, "handle": _HANDLE, "born_ns": _TIME, "name": pl.String, "known": pl.Boolean},
+    "publishers": {
+        "id": _ID,
+        "process": _ID,
+        "handle": _HANDLE,
+        "born_ns": _TIME,
+        "node": _ID,
+        "topic": pl.String,
+        "depth": pl.UInt64,
+        "rmw_handle": _HANDLE,
+        "gid": pl.String,
+        "known": pl.Boolean,
+    },
+    "subscriptions": {
+        "id": _ID,
+        "process": _ID,
+        "handle": _HANDLE,
+        "born_ns": _TIME,
+        "node": _ID,
+        "topic": pl.String,
+        "depth": pl.UInt64,
+        "rmw_handle": _HANDLE,
+        "gid": pl.String,
+        "known": pl.Boolean,
+    },
+    "services": {
+        "id": _ID,
+        "process": _ID,
+        "handle": _HANDLE,
+        "born_ns": _TIME,
+        "node": _ID,
+        "name": pl.String,
+        "known": pl.Boolean,
+    },
+    "clients": {
+        "id": _ID,
+        "process": _ID,
+        "handle": _HANDLE,
+        "born_ns": _TIME,
+        "node": _ID,
+        "name": pl.String,
+        "known": pl.Boolean,
+    },
+    "timers": {
+        "id": _ID,
+        "process": _ID,
+        "handle": _HANDLE,
+        "born_ns": _TIME,
+        "node": _ID,
+        "period_ns": _TIME,
+        "known": pl.Boolean,
+    },
+    "callbacks": {
+        "id": _ID,
+        "process": _ID,
+        "handle": _HANDLE,
+        "born_ns": _TIME,
+        "symbol": pl.String,
+        "subscription": _ID,
+        "timer": _ID,
+        "service": _ID,
+        "node": _ID,
+        "known": pl.Boolean,
+    },
+    "state_machines": {
+        "id": _ID,
+        "process": _ID,
+        "handle": _HANDLE,
+        "born_ns": _TIME,
+        "node": _ID,
+        "known": pl.Boolean,
+    },
+    "actions": {"id": _ID, "node": _ID, "role": pl.String, "name": pl.String},
+    "executors": {"id": _ID, "process": _ID, "threads": pl.UInt32},
+    "link_annotations": {
+        "id": _ID,
+        "rule": pl.String,
+        "process": _ID,
+        "time_ns": _TIME,
+        "subscriptions": pl.List,
+        "publishers": pl.List,
+    },
+}
+"""What exists. `known` is false where no init event says what a handle belongs to."""
+
+INSTANCES: Final[Mapping[str, Schema]] = {
+    "publications": {
+        "id": _ID,
+        "time_ns": _TIME,
+        "thread": _ID,
+        "publisher": _ID,
+        "source_ns": _TIME,
+        "rclcpp_ns": _TIME,
+        "rcl_ns": _TIME,
+        "intra": pl.Boolean,
+    },
+    "takes": {
+        "id": _ID,
+        "time_ns": _TIME,
+        "thread": _ID,
+        "subscription": _ID,
+        "source_ns": _TIME,
+        "rcl_ns": _TIME,
+        "rclcpp_ns": _TIME,
+        "intra": pl.Boolean,
+        "buffer": _HANDLE,
+        "slot": pl.UInt64,
+    },
+    "enqueues": {
+        "id": _ID,
+        "time_ns": _TIME,
+        "thread": _ID,
+        "subscription": _ID,
+        "buffer": _HANDLE,
+        "slot": pl.UInt64,
+        "overwritten": pl.Boolean,
+    },
+    "callback_runs": {
+        "id": _ID,
+        "start_ns": _TIME,
+        "end_ns": _TIME,
+        "thread": _ID,
+        "callback": _ID,
+        "intra": pl.Boolean,
+        "parent": _ID,
+    },
+    "waits": {"id": _ID, "begin_ns": _TIME, "end_ns": _TIME, "thread": _ID, "timeout_ns": _TIME},
+    "executions": {
+        "id": _ID,
+        "begin_ns": _TIME,
+        "end_ns": _TIME,
+        "thread": _ID,
+        "subscription": _ID,
+        "timer": _ID,
+    },
+    "requests": {
+        "id": _ID,
+        "time_ns": _TIME,
+        "thread": _ID,
+        "step": pl.String,
+        "client": _ID,
+        "service": _ID,
+        "client_gid": pl.String,
+        "sequence": pl.Int64,
+    },
+    "transitions": {
+        "id": _ID,
+        "time_ns": _TIME,
+        "thread": _ID,
+        "state_machine": _ID,
+        "from_state": pl.String,
+        "to_state": pl.String,
+    },
+    "trial_spans": {
+        "goal_id": pl.String,
+        "scenario": pl.String,
+        "index": pl.Int64,
+        "begin_ns": _TIME,
+        "end_ns": _TIME,
+        "error_code": pl.Int64,
+        "planned_ns": _TIME,
+        "points": pl.Int64,
+        "cpu_work_ns": _TIME,
+    },
+    "phases": {"goal_id": pl.String, "phase": pl.String, "time_ns": _TIME},
+    "control_cycles": {"time_ns": _TIME, "thread": _ID, "cycle": pl.UInt64, "sim_time_ns": _TIME, "period_ns": _TIME},
+    "sim_steps": {"time_ns": _TIME, "thread": _ID, "step": pl.UInt64, "sim_time_ns": _TIME},
+}
+"""What happened.
+
+`publications.time_ns` is `rmw_publish` (for intra-process ones `rclcpp_intra_publish`), `takes.time_ns`
+is `rmw_take` (or the ring buffer's dequeue). `requests.step` is ``send_request``, ``take_request``,
+``send_response`` or ``take_response``.
+"""

@@ -1,0 +1,86 @@
+"""An execution model on disk: a Parquet file for each table, and a manifest.
+
+The only file that touches Parquet.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from pytest_ldos.ctf.stats import Gap, ReadStats, StreamStats
+from pytest_ldos.errors import RecordUnreadable
+from pytest_ldos.execution.model import ExecutionModel, Tables
+from pytest_ldos.execution.schema import SCHEMA_VERSION
+
+MANIFEST: Final = "model.json"
+
+
+def write_model(model: ExecutionModel, directory: Path) -> None:
+    """Writes ``TABLE.parquet`` for each table; the manifest, which makes them a model, comes last."""
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / MANIFEST).unlink(missing_ok=True)
+    for name, frame in model.frames().items():
+        frame.write_parquet(directory / f"{name}.parquet")
+    (directory / MANIFEST).write_text(json.dumps(_manifest(model), indent=1) + "\n")
+
+
+def read_model(directory: Path) -> ExecutionModel:
+    """A model that `write_model` wrote.
+
+    Raises:
+        RecordUnreadable: there is none, a table is missing or damaged, or another version wrote it.
+    """
+    manifest = _read_manifest(directory / MANIFEST)
+    frames = {field.name: _read_table(directory / f"{field.name}.parquet") for field in fields(Tables)}
+    return ExecutionModel(
+        **frames, stats=_stats(manifest["stats"]), unknown=manifest["unknown"], unpaired=manifest["unpaired"]
+    )
+
+
+def _unreadable(path: Path, reason: str) -> RecordUnreadable:
+    return RecordUnreadable(f"{path}: {reason}", remedy="write the tables again: ldos analyze TRACE --output DIRECTORY")
+
+
+def _manifest(model: ExecutionModel) -> dict[str, Any]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "tables": {name: len(frame) for name, frame in model.frames().items()},
+        "unknown": dict(model.unknown),
+        "unpaired": dict(model.unpaired),
+        "stats": [asdict(stream) | {"path": str(stream.path)} for stream in model.stats.streams],
+    }
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
+    try:
+        manifest = json.loads(path.read_text())
+    except FileNotFoundError:
+        raise _unreadable(path, "is missing: no complete model lies there") from None
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, str(error)) from None
+    version = manifest.get("schema_version") if isinstance(manifest, dict) else None
+    if version != SCHEMA_VERSION:
+        raise _unreadable(path, f"has schema version {version!r}, this version reads {SCHEMA_VERSION}")
+    return dict(manifest)
+
+
+def _read_table(path: Path) -> pl.DataFrame:
+    try:
+        return pl.read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise _unreadable(path, str(error).splitlines()[0]) from None
+
+
+def _stats(streams: list[Mapping[str, Any]]) -> ReadStats:
+    return ReadStats(
+        tuple(
+            StreamStats(**{**stream, "path": Path(stream["path"]), "gaps": tuple(Gap(**gap) for gap in stream["gaps"])})
+            for stream in streams
+        )
+    )
