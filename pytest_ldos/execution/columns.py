@@ -15,7 +15,7 @@ import polars as pl
 
 from pytest_ldos.execution.schema import Schema
 
-IdArray = npt.NDArray[np.int32]
+IdArray = npt.NDArray[np.signedinteger[Any]]
 """Row numbers of a table, -1 where there is none; shape ``(n,)``."""
 
 TimesNs = npt.NDArray[np.int64]

@@ -13,6 +13,7 @@ from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, StackSpec
 from pytest_ldos.scenario.nearest import refuse_unknown
 from pytest_ldos.scenario.options import OPTIONS, parse_value
+from pytest_ldos.scenario.paths import BUILT_IN_PATHS, PathSpec, parse_paths
 
 BUILT_IN_SCENARIOS: Final[Mapping[str, str]] = {
     "baseline": "the arm alone",
@@ -21,7 +22,7 @@ BUILT_IN_SCENARIOS: Final[Mapping[str, str]] = {
 }
 
 _OTHER_VARIABLES: Final = frozenset({"LDOS_THREADS", "LDOS_LOCK"})
-_TABLES: Final = frozenset({"stack", "scenarios", "gate"})
+_TABLES: Final = frozenset({"stack", "scenarios", "gate", "paths"})
 _GATE_KEYS: Final = frozenset({"alpha", "floors"})
 
 
@@ -34,12 +35,14 @@ class TomlSettings:
         scenarios: options of single scenarios, by name.
         stack: the stack under test.
         gate: ``alpha`` and ``floors``.
+        paths: declared ones, and those built in whose name none of them has.
     """
 
     options: Mapping[str, Any] = field(default_factory=dict)
     scenarios: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     stack: StackSpec = field(default_factory=StackSpec)
     gate: Mapping[str, Any] = field(default_factory=dict)
+    paths: tuple[PathSpec, ...] = BUILT_IN_PATHS
 
 
 @dataclass(frozen=True)
@@ -117,7 +120,13 @@ def parse_table(table: Mapping[str, Any]) -> TomlSettings:
         scenarios={name: _parse_scenario(name, values) for name, values in _table(table, "scenarios").items()},
         stack=_parse_stack(_table(table, "stack")),
         gate=_parse_gate(_table(table, "gate")),
+        paths=_with_built_in(parse_paths(table.get("paths", []))),
     )
+
+
+def _with_built_in(paths: tuple[PathSpec, ...]) -> tuple[PathSpec, ...]:
+    own = {path.name for path in paths}
+    return (*paths, *(path for path in BUILT_IN_PATHS if path.name not in own))
 
 
 def _table(table: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -1,0 +1,41 @@
+"""An execution model to the graph of its messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from pytest_ldos.execution.model import ExecutionModel
+from pytest_ldos.flow.causal import Runs, link_causes, link_direct_uses, link_triggers
+from pytest_ldos.flow.declare import declared_in
+from pytest_ldos.flow.graph import FlowGraph
+from pytest_ldos.flow.indirect import annotated, link_indirect
+from pytest_ldos.flow.transport import count_without_partner, link_transport
+from pytest_ldos.scenario.paths import PathSpec
+
+
+def build_flow(model: ExecutionModel, paths: Sequence[PathSpec] = ()) -> FlowGraph:
+    """Links every publication to its receptions and to what was made of them.
+
+    Args:
+        paths: their `links` declare indirect causes, beside those that the application
+            annotated itself.
+
+    Raises:
+        ConfigurationError: a declared link names a topic that its node does not have.
+    """
+    runs = Runs(model)
+    transport = link_transport(model)
+    triggers = link_triggers(model, runs)
+    causes = link_causes(model, runs)
+    declared = annotated(model) + declared_in(paths, model)
+    uses = pl.concat([link_direct_uses(triggers, causes), link_indirect(model, runs, triggers, declared)])
+    return FlowGraph(
+        model=model,
+        transport=transport,
+        triggers=triggers,
+        causes=causes,
+        uses=uses.unique(["take", "publication"], keep="first", maintain_order=True),
+        without_partner=count_without_partner(model, transport),
+    )

@@ -1,0 +1,135 @@
+"""Indirect causal links: publications made from messages that earlier callbacks got.
+
+*Periodic asynchronous*: what is published uses the last message of each input.
+*Partial synchronous*: it is published when each input got a message since the last time.
+After Bédard, Lajoie, Beltrame, Dagenais: Message Flow Analysis with Complex Causal Links for
+Distributed ROS 2 Systems (2022).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from pytest_ldos.execution.annotations import PARTIAL_SYNC, PERIODIC_ASYNC
+from pytest_ldos.execution.columns import IdArray, TimesNs, frame_of, ids_of, times_of
+from pytest_ldos.execution.model import ExecutionModel
+from pytest_ldos.flow.causal import Runs, publication_begins
+from pytest_ldos.flow.schema import LINKS
+
+
+@dataclass(frozen=True)
+class Declared:
+    """That messages of some subscriptions are used for what some publishers publish; ids of the model."""
+
+    rule: str
+    subscriptions: tuple[int, ...]
+    publishers: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Receptions:
+    """What one subscription got, in order: takes, and when their callbacks began and ended."""
+
+    take: IdArray
+    begin_ns: TimesNs
+    end_ns: TimesNs
+
+
+@dataclass(frozen=True)
+class _Outputs:
+    """What one publisher published, in order: when it did, and when the callback that did began."""
+
+    publication: IdArray
+    time_ns: TimesNs
+    begin_ns: TimesNs
+
+
+def annotated(model: ExecutionModel) -> list[Declared]:
+    """What the application annotated in its trace."""
+    columns = model.link_annotations.select("rule", "subscriptions", "publishers")
+    return [Declared(rule, tuple(subscriptions), tuple(pubs)) for rule, subscriptions, pubs in columns.iter_rows()]
+
+
+def link_indirect(
+    model: ExecutionModel, runs: Runs, triggers: pl.DataFrame, declared: Sequence[Declared]
+) -> pl.DataFrame:
+    """Each publication with the messages its declaration says it was made from."""
+    receptions = _Received(model, triggers)
+    outputs = _Published(model, runs)
+    parts = [
+        _frame(each.rule, _RULES[each.rule](outputs.of(publisher), [receptions.of(s) for s in each.subscriptions]))
+        for each in declared
+        for publisher in each.publishers
+    ]
+    return pl.concat([pl.DataFrame(schema=dict(LINKS["uses"])), *parts]).unique(maintain_order=True)
+
+
+def _periodic_async(outputs: _Outputs, inputs: Sequence[_Receptions]) -> list[tuple[IdArray, IdArray]]:
+    """For each input the last message whose callback began before the publishing one did."""
+    links = []
+    for received in inputs:
+        last = np.searchsorted(received.begin_ns, outputs.begin_ns, side="right") - 1
+        links.append((received.take[last[last >= 0]], outputs.publication[last >= 0]))
+    return links
+
+
+def _partial_sync(outputs: _Outputs, inputs: Sequence[_Receptions]) -> list[tuple[IdArray, IdArray]]:
+    """For each input the last message since the publication before; none is used twice."""
+    links = []
+    previous_ns = np.concatenate(([np.iinfo(np.int64).min], outputs.time_ns[:-1]))
+    for received in inputs:
+        last = np.searchsorted(received.begin_ns, outputs.begin_ns, side="right") - 1
+        fresh = last >= 0
+        fresh[1:] &= last[1:] > last[:-1]
+        fresh[fresh] &= received.end_ns[last[fresh]] > previous_ns[fresh]
+        links.append((received.take[last[fresh]], outputs.publication[fresh]))
+    return links
+
+
+_Rule = Callable[[_Outputs, Sequence[_Receptions]], list[tuple[IdArray, IdArray]]]
+_RULES: Final[Mapping[str, _Rule]] = {PERIODIC_ASYNC: _periodic_async, PARTIAL_SYNC: _partial_sync}
+
+
+def _frame(rule: str, links: Sequence[tuple[IdArray, IdArray]]) -> pl.DataFrame:
+    take = np.concatenate([takes for takes, _ in links] or [np.empty(0, dtype=np.int32)])
+    publication = np.concatenate([publications for _, publications in links] or [np.empty(0, dtype=np.int32)])
+    return frame_of(LINKS["uses"], {"take": take, "publication": publication, "rule": [rule] * len(take)})
+
+
+class _Received:
+    def __init__(self, model: ExecutionModel, triggers: pl.DataFrame) -> None:
+        run = np.full(len(model.takes), -1, dtype=np.int32)
+        run[ids_of(triggers, "take")] = ids_of(triggers, "callback_run")
+        taken_ns = times_of(model.takes, "time_ns")
+        start_ns, end_ns = (times_of(model.callback_runs, name) for name in ("start_ns", "end_ns"))
+        self._subscription = ids_of(model.takes, "subscription")
+        self._begin_ns = _of_run(start_ns, run, taken_ns)
+        self._end_ns = np.maximum(_of_run(end_ns, run, taken_ns), self._begin_ns)
+
+    def of(self, subscription: int) -> _Receptions:
+        take = np.flatnonzero(self._subscription == subscription)
+        take = take[np.argsort(self._begin_ns[take], kind="stable")].astype(np.int32)
+        return _Receptions(take, self._begin_ns[take], self._end_ns[take])
+
+
+class _Published:
+    def __init__(self, model: ExecutionModel, runs: Runs) -> None:
+        self._publisher = ids_of(model.publications, "publisher")
+        self._time_ns = publication_begins(model)
+        run = runs.at(ids_of(model.publications, "thread"), self._time_ns)
+        self._begin_ns = _of_run(runs.start_ns, run, self._time_ns)
+
+    def of(self, publisher: int) -> _Outputs:
+        rows = np.flatnonzero(self._publisher == publisher).astype(np.int32)
+        return _Outputs(rows, self._time_ns[rows], self._begin_ns[rows])
+
+
+def _of_run(run_ns: TimesNs, run: IdArray, otherwise_ns: TimesNs) -> TimesNs:
+    if len(run_ns) == 0:
+        return otherwise_ns
+    return np.where(run >= 0, run_ns[run], otherwise_ns)

@@ -1,0 +1,38 @@
+"""The tables of a flow graph. Columns named like a table of the model hold its `id`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import polars as pl
+
+from pytest_ldos.execution.schema import Schema
+
+_ID: Final = pl.Int32
+_TIME: Final = pl.Int64
+
+LINKS: Final[Mapping[str, Schema]] = {
+    "transport": {"publication": _ID, "take": _ID, "latency_ns": _TIME, "way": pl.String},
+    "triggers": {"take": _ID, "callback_run": _ID, "polled": pl.Boolean},
+    "causes": {"callback_run": _ID, "publication": _ID},
+    "uses": {"take": _ID, "publication": _ID, "rule": pl.String},
+    "hops": {"from_publication": _ID, "take": _ID, "to_publication": _ID, "rule": pl.String},
+}
+"""What caused what.
+
+transport: a message from its publication to one reception. `way` is ``intra_process``,
+    ``same_process``, ``same_host`` or ``between_hosts``.
+triggers: the message a callback was run with; `polled` where the callback itself took it.
+causes: the callback in which something was published, the innermost where callbacks nest.
+uses: which received messages a publication was made from. `rule` is ``direct`` (published by the
+    callback that got the message), ``periodic_async`` or ``partial_sync``.
+hops: both together, publication to publication.
+"""
+
+IN_PROCESS: Final = "intra_process"
+SAME_PROCESS: Final = "same_process"
+SAME_HOST: Final = "same_host"
+BETWEEN_HOSTS: Final = "between_hosts"
+
+DIRECT: Final = "direct"

@@ -1,0 +1,120 @@
+"""Which publication a message came from, by its topic and source time stamp.
+
+The middleware stamps a message when it is written, and reports the same number where the
+message is taken: Cyclone DDS and Fast DDS keep it to the nanosecond.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from pytest_ldos.execution.columns import IdArray, TimesNs, ids_of, pick, times_of
+from pytest_ldos.execution.model import ExecutionModel
+
+_ROUNDING_NS: Final = 1_000
+"""How far a middleware that keeps time stamps in another unit may round them."""
+
+
+@dataclass(frozen=True)
+class _Stamped:
+    """Messages with a time stamp, in its order.
+
+    Attributes:
+        row: in the table of publications or takes.
+        end: the publisher or subscription.
+        topic: number of the topic, -1 where it is unknown.
+    """
+
+    row: IdArray
+    stamp_ns: TimesNs
+    topic: IdArray
+    end: IdArray
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+
+def link_stamps(model: ExecutionModel) -> IdArray:
+    """The publication of each take, -1 where none in the trace fits; shape ``(takes,)``."""
+    sent, taken = _sent(model), _taken(model)
+    found = np.full(len(model.takes), -1, dtype=np.int32)
+    if len(sent) == 0 or len(taken) == 0:
+        return found
+    first = np.searchsorted(sent.stamp_ns, taken.stamp_ns, side="left")
+    behind = np.searchsorted(sent.stamp_ns, taken.stamp_ns, side="right")
+    single = np.flatnonzero(behind - first == 1)
+    fits = _agree(sent.topic[first[single]], taken.topic[single])
+    found[taken.row[single[fits]]] = sent.row[first[single[fits]]]
+    _link_equal(sent, taken, found, np.flatnonzero(behind - first > 1), (first, behind))
+    _link_rounded(sent, taken, found)
+    return found
+
+
+def _topics(model: ExecutionModel) -> dict[str, int]:
+    return {topic: number for number, topic in enumerate(model.topics())}
+
+
+def _sent(model: ExecutionModel) -> _Stamped:
+    numbers = _topics(model)
+    topics = np.array([numbers.get(topic, -1) for topic in model.publishers["topic"]], dtype=np.int32)
+    return _stamped(times_of(model.publications, "source_ns"), ids_of(model.publications, "publisher"), topics)
+
+
+def _taken(model: ExecutionModel) -> _Stamped:
+    numbers = _topics(model)
+    topics = np.array([numbers.get(topic, -1) for topic in model.subscriptions["topic"]], dtype=np.int32)
+    return _stamped(times_of(model.takes, "source_ns"), ids_of(model.takes, "subscription"), topics)
+
+
+def _stamped(stamps_ns: TimesNs, end: IdArray, topics: IdArray) -> _Stamped:
+    """A time stamp of 0 is none."""
+    row = np.flatnonzero(stamps_ns > 0)
+    row = row[np.argsort(stamps_ns[row], kind="stable")].astype(np.int32)
+    return _Stamped(row, stamps_ns[row], pick(topics, end[row], -1), end[row])
+
+
+def _agree(one: IdArray, other: IdArray) -> npt.NDArray[np.bool_]:
+    """Whether topics are the same; an unknown one may be any."""
+    same: npt.NDArray[np.bool_] = (one == other) | (one < 0) | (other < 0)
+    return same
+
+
+def _link_equal(
+    sent: _Stamped, taken: _Stamped, found: IdArray, takes: npt.NDArray[np.intp], ranges: tuple[IdArray, IdArray]
+) -> None:
+    """Takes whose stamp several publications have: those of the same topic, in their order.
+
+    What a subscription takes first was published first.
+    """
+    served: Counter[tuple[int, int]] = Counter()
+    first, behind = ranges
+    for take in takes.tolist():
+        candidates = [
+            at for at in range(int(first[take]), int(behind[take])) if sent.topic[at] == taken.topic[take] >= 0
+        ]
+        key = (int(taken.end[take]), int(taken.stamp_ns[take]))
+        if served[key] < len(candidates):
+            found[taken.row[take]] = sent.row[candidates[served[key]]]
+            served[key] += 1
+
+
+def _link_rounded(sent: _Stamped, taken: _Stamped, found: IdArray) -> None:
+    """Topics on which no stamp fits exactly: the nearest, if the middleware can have rounded it."""
+    linked = found[taken.row] >= 0
+    topics = np.setdiff1d(taken.topic[~linked], taken.topic[linked])
+    for topic in topics[topics >= 0].tolist():
+        own, theirs = np.flatnonzero(taken.topic == topic), np.flatnonzero(sent.topic == topic)
+        if len(theirs) == 0:
+            continue
+        after = np.clip(np.searchsorted(sent.stamp_ns[theirs], taken.stamp_ns[own]), 1, len(theirs)) - 1
+        other = np.minimum(after + 1, len(theirs) - 1)
+        distance = np.abs(sent.stamp_ns[theirs[after]] - taken.stamp_ns[own])
+        further = np.abs(sent.stamp_ns[theirs[other]] - taken.stamp_ns[own])
+        nearest = theirs[np.where(further < distance, other, after)]
+        near = np.minimum(distance, further) <= _ROUNDING_NS
+        found[taken.row[own[near]]] = sent.row[nearest[near]]

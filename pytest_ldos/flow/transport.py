@@ -1,0 +1,56 @@
+"""Transport links: each reception of a message to its publication, one to many."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from pytest_ldos.execution.columns import IdArray, frame_of, ids_of, times_of
+from pytest_ldos.execution.model import ExecutionModel
+from pytest_ldos.flow.buffers import link_buffers
+from pytest_ldos.flow.schema import BETWEEN_HOSTS, IN_PROCESS, LINKS, SAME_HOST, SAME_PROCESS
+from pytest_ldos.flow.stamps import link_stamps
+
+
+def link_transport(model: ExecutionModel) -> pl.DataFrame:
+    """One row a reception whose publication is in the trace, in the order of the receptions."""
+    by_stamp, by_buffer = link_stamps(model), link_buffers(model)
+    publication = np.where(by_buffer >= 0, by_buffer, by_stamp)
+    take = np.flatnonzero(publication >= 0).astype(np.int32)
+    publication = publication[take]
+    sent_ns, received_ns = times_of(model.publications, "time_ns"), times_of(model.takes, "time_ns")
+    columns = {
+        "publication": publication,
+        "take": take,
+        "latency_ns": received_ns[take] - sent_ns[publication],
+        "way": _ways(model, publication, take),
+    }
+    return frame_of(LINKS["transport"], columns)
+
+
+def _ways(model: ExecutionModel, publication: IdArray, take: IdArray) -> pl.Series:
+    process_of, host_of = ids_of(model.threads, "process"), ids_of(model.processes, "host")
+    sender = process_of[ids_of(model.publications, "thread")[publication]]
+    receiver = process_of[ids_of(model.takes, "thread")[take]]
+    conditions = [model.takes["intra"].to_numpy()[take], sender == receiver, host_of[sender] == host_of[receiver]]
+    number = np.select(conditions, [0, 1, 2], 3).astype(np.uint32)
+    return pl.Series("way", [IN_PROCESS, SAME_PROCESS, SAME_HOST, BETWEEN_HOSTS]).gather(number)
+
+
+def count_without_partner(model: ExecutionModel, transport: pl.DataFrame) -> dict[str, int]:
+    """Publications nobody took and receptions of unseen origin, by cause; without those that are zero."""
+    heard = set(model.subscriptions["topic"].drop_nulls())
+    told = set(model.publishers["topic"].drop_nulls())
+    untaken = model.publications.join(transport, left_on="id", right_on="publication", how="anti")
+    unsent = model.takes.join(transport, left_on="id", right_on="take", how="anti")
+    topics_out = untaken.join(model.publishers, left_on="publisher", right_on="id", how="left")["topic"]
+    topics_in = unsent.join(model.subscriptions, left_on="subscription", right_on="id", how="left")["topic"]
+    listened = int(topics_out.is_in(heard).sum())
+    published = int(topics_in.is_in(told).sum())
+    counts = {
+        "publications on topics nobody observed subscribes to": len(untaken) - listened,
+        "publications no observed subscription took": listened,
+        "receptions on topics nobody observed publishes on": len(unsent) - published,
+        "receptions whose publication is not in the trace": published,
+    }
+    return {cause: count for cause, count in counts.items() if count}

@@ -1,0 +1,152 @@
+"""Causal paths one wants to see measured, and links no application has annotated."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.scenario.model import require
+from pytest_ldos.scenario.nearest import refuse_unknown
+from pytest_ldos.tracepoints import Phase
+
+_NS_PER_MS: Final = 1_000_000
+_WHERE: Final = "[[tool.ldos.paths]]"
+
+
+class LinkRule(StrEnum):
+    """How a node makes what it publishes from what it got earlier."""
+
+    PERIODIC_ASYNC = "periodic_async"
+    PARTIAL_SYNC = "partial_sync"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkSpec:
+    """An indirect causal link.
+
+    Attributes:
+        rule: `periodic_async`: publishes from the last message of each input;
+            `partial_sync`: publishes when each input got a new message.
+        node: full name of the node (``/fusion``).
+        inputs, outputs: topics it subscribes to and publishes on.
+    """
+
+    rule: LinkRule
+    node: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        require(bool(self.inputs) and bool(self.outputs), f"a link of {self.node} needs inputs and outputs")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathSpec:
+    """A causal path, end to end.
+
+    Attributes:
+        name: what it is called in reports.
+        via: where it leads through, at least two: topics (``/joint_states``, ``/tf``), in
+            which case what lies between two of them is found, or phases of a goal
+            (``goal_sent``, ``planning``, ``executing``, ``result``).
+        deadline_ms: what its latency should stay below; ``None`` for no deadline.
+        hard: whether missing the deadline once is a failure.
+        links: indirect causes on the way.
+    """
+
+    name: str
+    via: tuple[str, ...]
+    deadline_ms: float | None = None
+    hard: bool = False
+    links: tuple[LinkSpec, ...] = ()
+
+    def __post_init__(self) -> None:
+        require(len(self.via) >= 2, f"path {self.name!r} needs a beginning and an end", remedy="via = [FROM, …, TO]")
+        topics = sum(each.startswith("/") for each in self.via)
+        phases = sum(each in set(Phase) for each in self.via)
+        require(
+            len(self.via) in {topics, phases},
+            f"path {self.name!r} leads through {', '.join(self.via)}",
+            remedy=f"name topics only (each begins with /) or phases only ({', '.join(Phase)})",
+        )
+        require(self.deadline_ms is None or self.deadline_ms > 0, f"deadline_ms of path {self.name!r} must be above 0")
+
+    @property
+    def of_phases(self) -> bool:
+        """Whether it leads through phases of a goal instead of topics."""
+        return not self.via[0].startswith("/")
+
+    @property
+    def deadline_ns(self) -> int | None:
+        return None if self.deadline_ms is None else round(self.deadline_ms * _NS_PER_MS)
+
+
+BUILT_IN_PATHS: Final = (
+    PathSpec(name="planning", via=(Phase.GOAL_SENT, Phase.PLANNING, Phase.EXECUTING), deadline_ms=5000),
+    PathSpec(name="state feedback", via=("/joint_states", "/tf"), deadline_ms=10),
+    PathSpec(name="goal", via=(Phase.GOAL_SENT, Phase.PLANNING, Phase.EXECUTING, Phase.RESULT)),
+)
+"""Paths of an arm that are known without being declared; one of the same name replaces them."""
+
+
+def parse_paths(tables: Any) -> tuple[PathSpec, ...]:
+    """The ``[[tool.ldos.paths]]`` tables of a configuration.
+
+    Raises:
+        ConfigurationError: an unknown key, a wrong type, two paths of one name.
+    """
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise ConfigurationError("[tool.ldos] paths must be tables", remedy=f"write each path as {_WHERE}")
+    paths = tuple(_parse_path(table) for table in tables)
+    names = [path.name for path in paths]
+    for name in names:
+        require(names.count(name) == 1, f"two paths are called {name!r}", remedy="give each its own name")
+    return paths
+
+
+def _parse_path(table: Mapping[str, Any]) -> PathSpec:
+    where = f"{_WHERE} {table.get('name', '')}".rstrip()
+    refuse_unknown(table, {each.name for each in dataclasses.fields(PathSpec)}, f"key {where}")
+    deadline = table.get("deadline_ms")
+    if deadline is not None and (isinstance(deadline, bool) or not isinstance(deadline, int | float)):
+        raise ConfigurationError(f"{where} deadline_ms is {deadline!r}", remedy="it must be a number of milliseconds")
+    hard = table.get("hard", False)
+    require(isinstance(hard, bool), f"{where} hard is {hard!r}", remedy="it must be true or false")
+    return PathSpec(
+        name=_text(table, "name", where),
+        via=_texts(table, "via", where),
+        deadline_ms=deadline,
+        hard=hard,
+        links=tuple(_parse_link(link, where) for link in table.get("links", ())),
+    )
+
+
+def _parse_link(table: Any, where: str) -> LinkSpec:
+    require(isinstance(table, dict), f"{where}: a link is {table!r}", remedy="write it as a table")
+    refuse_unknown(table, {each.name for each in dataclasses.fields(LinkSpec)}, f"key {where} links")
+    rule = _text(table, "rule", where)
+    require(rule in set(LinkRule), f"{where}: rule {rule!r} of a link", remedy=f"it must be {' or '.join(LinkRule)}")
+    return LinkSpec(
+        rule=LinkRule(rule),
+        node=_text(table, "node", where),
+        inputs=_texts(table, "inputs", where),
+        outputs=_texts(table, "outputs", where),
+    )
+
+
+def _text(table: Mapping[str, Any], key: str, where: str) -> str:
+    value = table.get(key)
+    if not isinstance(value, str) or not value:
+        raise ConfigurationError(f"{where} has no {key}", remedy=f'{key} = "…"')
+    return value
+
+
+def _texts(table: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
+    value = table.get(key)
+    if not isinstance(value, Sequence) or isinstance(value, str) or not all(isinstance(each, str) for each in value):
+        raise ConfigurationError(f"{where} has no {key}", remedy=f'{key} = ["…", "…"]')
+    return tuple(value)

@@ -1,0 +1,83 @@
+"""Links in recorded traces against what the applications themselves logged: all of them, and no other."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_ldos.ctf.read import read_trace
+from pytest_ldos.execution.build import build_execution
+from pytest_ldos.flow.build import build_flow
+from pytest_ldos.scenario.paths import LinkRule, LinkSpec, PathSpec
+from tests.oracles.truth import found_links, logged_links, read_log
+
+DECLARED = (
+    PathSpec(
+        name="fusion",
+        via=("/src_a", "/sync_out"),
+        links=(
+            LinkSpec(
+                rule=LinkRule.PERIODIC_ASYNC,
+                node="/async_cache",
+                inputs=("/relayed", "/src_b"),
+                outputs=("/async_out",),
+            ),
+            LinkSpec(
+                rule=LinkRule.PARTIAL_SYNC,
+                node="/partial_sync",
+                inputs=("/async_out", "/relayed"),
+                outputs=("/sync_out",),
+            ),
+        ),
+    ),
+)
+
+LINKS = {
+    "pipeline_single": (443, 315),
+    "pipeline_single_fastdds": (443, 315),
+    "pipeline_single_links": (442, 313),
+    "pipeline_multi_links": (568, 286),
+    "intra_process": (160, 80),
+    "talker_listener": (100, 0),
+    "talker_listener_fastdds": (99, 0),
+    "talker_listener_perpid": (50, 0),
+    "rclpy_talker_listener": (80, 0),
+}
+"""How many links each application logged: transport, causal."""
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_every_logged_link_is_found_and_no_other(golden, name):
+    log = read_log(golden("truth") / name)
+    logged = logged_links(log)
+    assert (len(logged.transport), len(logged.causal)) == LINKS[name]
+    annotated = name.endswith("_links")
+    model = build_execution(read_trace(golden(name)))
+    found = found_links(build_flow(model, () if annotated else DECLARED), log)
+    assert found.transport == logged.transport
+    assert found.causal == logged.causal
+
+
+def test_without_a_declaration_only_direct_links_are_found(golden):
+    log = read_log(golden("truth") / "pipeline_single")
+    found = found_links(build_flow(build_execution(read_trace(golden("pipeline_single")))), log)
+    logged = logged_links(log)
+    assert found.transport == logged.transport
+    assert found.causal < logged.causal
+    assert {topic for _, (topic, _) in found.causal} == {"/relayed", "/sync_out"}
+
+
+def test_what_has_no_partner_is_counted_by_cause(golden):
+    """1039 events of this trace were lost, some of them publications."""
+    flow = build_flow(build_execution(read_trace(golden("discarded"))))
+    unmatched = len(flow.model.takes) - len(flow.transport)
+    assert flow.without_partner["receptions whose publication is not in the trace"] == unmatched == 42
+    assert flow.without_partner["publications no observed subscription took"] == 93
+
+
+def test_messages_of_processes_that_began_before_the_trace_are_linked_all_the_same(golden):
+    model = build_execution(read_trace(golden("late_start")))
+    assert model.unknown == {"publishers": 1, "subscriptions": 1, "callbacks": 2}
+    flow = build_flow(model)
+    assert len(flow.transport) == len(model.takes) == 69
+    assert len(flow.triggers) == 69
+    assert (flow.transport["latency_ns"] > 0).all()
