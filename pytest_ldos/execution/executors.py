@@ -36,22 +36,34 @@ def build_waits(observed: Observed) -> pl.DataFrame:
 
 
 def build_executions(observed: Observed, endpoints: Endpoints) -> pl.DataFrame:
-    """Executing a subscription or timer ends when the thread looks for the next."""
+    """Executing a subscription or timer ends with its callback; where none ran, with the futile take."""
     executed = observed.events(Ros2.EXECUTOR_EXECUTE)
     keys = observed.clock.keys(executed.thread, executed.times_ns)
     ready = observed.events(Ros2.EXECUTOR_GET_NEXT_READY)
     waits = observed.events(Ros2.EXECUTOR_WAIT_FOR_WORK)
     next_ready = observed.timeline(Ros2.EXECUTOR_GET_NEXT_READY).next(keys)
     next_wait = observed.timeline(Ros2.EXECUTOR_WAIT_FOR_WORK).next(keys)
+    look = _earlier(pick(ready.times_ns, next_ready, NEVER), pick(waits.times_ns, next_wait, NEVER))
     subject = (executed.process, executed.handles("handle"), executed.times_ns)
     columns = {
         "begin_ns": executed.times_ns,
-        "end_ns": _earlier(pick(ready.times_ns, next_ready, NEVER), pick(waits.times_ns, next_wait, NEVER)),
+        "end_ns": _ends(observed, look),
         "thread": executed.thread,
         "subscription": endpoints.subscriptions_by_rcl.find(*subject),
         "timer": endpoints.timers.registry.find(*subject),
     }
     return frame_of(INSTANCES["executions"], columns)
+
+
+def _ends(observed: Observed, look_ns: TimesNs) -> TimesNs:
+    """When the last callback, else the last take, of each execution was over, before the thread looked on."""
+    executed = observed.events(Ros2.EXECUTOR_EXECUTE)
+    keys = observed.clock.keys(executed.thread, np.where(look_ns == NEVER, observed.clock.last_ns, look_ns))
+    end_ns = executed.times_ns
+    for name in (Ros2.RMW_TAKE, Ros2.CALLBACK_END):
+        last_ns = pick(observed.events(name).times_ns, observed.timeline(name).last(keys), NEVER)
+        end_ns = np.where(last_ns > executed.times_ns, last_ns, end_ns)
+    return end_ns
 
 
 def _earlier(one: TimesNs, other: TimesNs) -> TimesNs:

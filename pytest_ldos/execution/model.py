@@ -113,7 +113,7 @@ class ExecutionModel(Tables):
     def trials(self) -> Mapping[str, TrialSpan]:
         """Trials by goal id, in the order of their beginnings."""
         phases: dict[str, dict[Phase, int]] = {}
-        for goal_id, phase, time_ns in self.phases.iter_rows():
+        for goal_id, phase, time_ns in self.phases.select("goal_id", "phase", "time_ns").iter_rows():
             phases.setdefault(goal_id, {})[Phase(phase)] = time_ns
         return {
             row["goal_id"]: TrialSpan(

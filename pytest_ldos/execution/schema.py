@@ -187,8 +187,9 @@ INSTANCES: Final[Mapping[str, Schema]] = {
         "planned_ns": _TIME,
         "points": pl.Int64,
         "cpu_work_ns": _TIME,
+        "thread": _ID,
     },
-    "phases": {"goal_id": pl.String, "phase": pl.String, "time_ns": _TIME},
+    "phases": {"goal_id": pl.String, "phase": pl.String, "time_ns": _TIME, "thread": _ID},
     "control_cycles": {"time_ns": _TIME, "thread": _ID, "cycle": pl.UInt64, "sim_time_ns": _TIME, "period_ns": _TIME},
     "sim_steps": {"time_ns": _TIME, "thread": _ID, "step": pl.UInt64, "sim_time_ns": _TIME},
 }

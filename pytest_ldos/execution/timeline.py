@@ -22,6 +22,7 @@ class Clock:
 
     def __init__(self, first_ns: int, last_ns: int) -> None:
         self._first_ns = first_ns
+        self.last_ns = last_ns
         self._bits = max((last_ns - first_ns).bit_length(), 1)
 
     def keys(self, thread: npt.NDArray[Any], times_ns: TimesNs) -> Keys:

@@ -35,7 +35,12 @@ def _numbers(events: Events, table: str) -> pl.DataFrame:
 
 
 def _phases(events: Events) -> pl.DataFrame:
-    columns = {"goal_id": events.texts("goal_id"), "phase": events.texts("phase"), "time_ns": events.times_ns}
+    columns = {
+        "goal_id": events.texts("goal_id"),
+        "phase": events.texts("phase"),
+        "time_ns": events.times_ns,
+        "thread": events.thread,
+    }
     known = pl.col("phase").is_in([phase.value for phase in Phase])
     entered = frame_of(INSTANCES["phases"], columns).filter(known)
     return entered.unique(["goal_id", "phase"], keep="first", maintain_order=True)
@@ -49,6 +54,7 @@ def _trial_spans(observed: Observed, phases: pl.DataFrame) -> pl.DataFrame:
             "scenario": pl.Series(begins.texts("scenario"), dtype=pl.String),
             "index": pl.Series(begins["index"], dtype=pl.Int64),
             "begin_ns": begins.times_ns,
+            "thread": begins.thread,
         }
     ).unique("goal_id", keep="last", maintain_order=True)
     plans = _last(observed.events(Marker.PLAN), planned_ns="duration_ns", points="points")
@@ -70,7 +76,7 @@ def _last(events: Events, **columns: str | None) -> pl.DataFrame:
 
 def _work_before_planning(spans: pl.DataFrame, phases: pl.DataFrame, speeds: Events) -> pl.Series:
     """The last fixed computation that was timed after the goal was sent and before its planning was seen."""
-    entered = {(goal_id, phase): time_ns for goal_id, phase, time_ns in phases.iter_rows()}
+    entered = {(goal_id, phase): time_ns for goal_id, phase, time_ns, _ in phases.iter_rows()}
     timed = list(zip(speeds.times_ns.tolist(), speeds["work_ns"].tolist(), strict=True))
     found = []
     for goal_id in spans["goal_id"]:

@@ -67,8 +67,9 @@ def _trial_frames(trials: Sequence[TrialSpan]) -> dict[str, pl.DataFrame]:
         "planned_ns": [trial.plan and trial.plan.duration_ns for trial in trials],
         "points": [trial.plan and trial.plan.points for trial in trials],
         "cpu_work_ns": [trial.cpu_work_ns for trial in trials],
+        "thread": [None] * len(trials),
     }
-    phases = [(trial.goal_id, phase.value, at) for trial in trials for phase, at in trial.phases.items()]
+    phases = [(trial.goal_id, phase.value, at, None) for trial in trials for phase, at in trial.phases.items()]
     columns = {name: [row[at] for row in phases] for at, name in enumerate(INSTANCES["phases"])}
     return {
         "trial_spans": frame_of(INSTANCES["trial_spans"], spans),

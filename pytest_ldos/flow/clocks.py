@@ -1,0 +1,84 @@
+"""Clocks of several hosts: how far each is off, from the messages they sent each other.
+
+A message takes time, so each message from A to B bounds the offset of B's clock from one
+side, and each from B to A from the other. The truth lies between the two closest bounds.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import polars as pl
+
+from pytest_ldos.execution.columns import ids_of
+from pytest_ldos.flow.graph import FlowGraph
+
+
+@dataclass(frozen=True)
+class ClockOffset:
+    """How much must be added to a host's times.
+
+    Attributes:
+        uncertainty_ns: how far the truth can be from `offset_ns` on either side; ``None`` where
+            messages passed in one direction only, so that nothing bounds it on the other.
+        messages: on which it rests.
+    """
+
+    offset_ns: int
+    uncertainty_ns: int | None
+    messages: int
+
+
+def estimate_clock_offsets(flow: FlowGraph) -> dict[str, ClockOffset]:
+    """Offsets by name of the host that make the clocks agree with the first host's.
+
+    A host that exchanged no message with the others, directly or through further hosts, is
+    left out. Source: `transport` links between hosts.
+    """
+    bounds = _least_latencies(flow)
+    offsets = {0: ClockOffset(0, 0, 0)}
+    waiting = deque([0])
+    while waiting:
+        known = waiting.popleft()
+        for host in sorted({b for a, b in bounds if a == known} | {a for a, b in bounds if b == known}):
+            if host not in offsets:
+                offsets[host] = _combine(offsets[known], _between(bounds, known, host))
+                waiting.append(host)
+    names = flow.model.hosts["name"]
+    return {names[host]: offset for host, offset in offsets.items()}
+
+
+def _least_latencies(flow: FlowGraph) -> dict[tuple[int, int], tuple[int, int]]:
+    """For each pair of hosts the least apparent latency from one to the other, and the number of messages."""
+    model = flow.model
+    host = ids_of(model.processes, "host")[ids_of(model.threads, "process")]
+    sender = host[ids_of(model.publications, "thread")[ids_of(flow.transport, "publication")]]
+    receiver = host[ids_of(model.takes, "thread")[ids_of(flow.transport, "take")]]
+    links = pl.DataFrame({"sender": sender, "receiver": receiver, "latency_ns": flow.transport["latency_ns"]})
+    across = links.filter(pl.col("sender") != pl.col("receiver"))
+    least = across.group_by("sender", "receiver").agg(pl.col("latency_ns").min(), count=pl.len())
+    return {(a, b): (latency, count) for a, b, latency, count in least.iter_rows()}
+
+
+def _between(bounds: dict[tuple[int, int], tuple[int, int]], known: int, host: int) -> ClockOffset:
+    """What must be added to the times of `host` to agree with `known`.
+
+    Latencies cannot be negative: what came to `host` bounds its offset from below, what left it
+    from above.
+    """
+    to_host, from_host = bounds.get((known, host)), bounds.get((host, known))
+    if to_host and from_host:
+        lowest, highest = -to_host[0], from_host[0]
+        middle = (lowest + highest) // 2
+        return ClockOffset(middle, max(highest - middle, middle - lowest), to_host[1] + from_host[1])
+    if to_host:
+        return ClockOffset(-to_host[0], None, to_host[1])
+    assert from_host is not None
+    return ClockOffset(from_host[0], None, from_host[1])
+
+
+def _combine(known: ClockOffset, step: ClockOffset) -> ClockOffset:
+    unbounded = known.uncertainty_ns is None or step.uncertainty_ns is None
+    uncertainty = None if unbounded else (known.uncertainty_ns or 0) + (step.uncertainty_ns or 0)
+    return ClockOffset(known.offset_ns + step.offset_ns, uncertainty, step.messages)

@@ -1,0 +1,61 @@
+"""How timely a topic's messages reach their subscriptions, relative to their period.
+
+With period p a message is *too late* above min(p, 50 ms) from publication to reception,
+*late* above min(0.2 p, 5 ms), else *on time*; *lost* if a subscription that took later messages
+of its publisher never took it. Definitions of iRobot's topology benchmark.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from pytest_ldos.flow.graph import FlowGraph
+
+_TOO_LATE_NS: Final = 50_000_000
+_LATE_NS: Final = 5_000_000
+_LATE_SHARE: Final = 0.2
+
+
+def classify_receptions(flow: FlowGraph) -> pl.DataFrame:
+    """One row for each publisher and subscription between which messages passed.
+
+    Columns: `topic`, `publisher`, `subscription`, `period_ns` (median distance of the publisher's
+    messages), `on_time`, `late`, `too_late`, `lost` (numbers of messages).
+    """
+    model = flow.model
+    sent = model.publications.select("publisher", "time_ns", publication="id")
+    periods = sent.group_by("publisher").agg(period_ns=pl.col("time_ns").diff().median().cast(pl.Int64))
+    got = flow.transport.join(sent, on="publication").join(model.takes.select("subscription", take="id"), on="take")
+    limit = got.join(periods, on="publisher").with_columns(
+        too_late=pl.min_horizontal("period_ns", pl.lit(_TOO_LATE_NS)),
+        late=pl.min_horizontal(pl.col("period_ns") * _LATE_SHARE, pl.lit(_LATE_NS)),
+    )
+    too_late = pl.col("latency_ns") > pl.col("too_late")
+    late = ~too_late & (pl.col("latency_ns") > pl.col("late"))
+    pairs = limit.group_by("publisher", "subscription").agg(
+        pl.col("period_ns").first(),
+        on_time=(~too_late & ~late).sum(),
+        late=late.sum(),
+        too_late=too_late.sum(),
+        first=pl.col("publication").min(),
+        last=pl.col("publication").max(),
+        taken=pl.col("publication").n_unique(),
+    )
+    return (
+        _with_lost(pairs, sent)
+        .join(model.publishers.select("topic", publisher="id"), on="publisher")
+        .select("topic", "publisher", "subscription", "period_ns", "on_time", "late", "too_late", "lost")
+        .sort("topic", "publisher", "subscription")
+    )
+
+
+def _with_lost(pairs: pl.DataFrame, sent: pl.DataFrame) -> pl.DataFrame:
+    """Between the first and the last message a subscription took, those it did not."""
+    within = pairs.select("publisher", "subscription", "first", "last").join(sent, on="publisher")
+    between = pl.col("publication").is_between(pl.col("first"), pl.col("last"))
+    due = within.group_by("publisher", "subscription").agg(due_between=between.sum())
+    return pairs.join(due, on=["publisher", "subscription"]).with_columns(
+        lost=pl.col("due_between").cast(pl.Int64) - pl.col("taken").cast(pl.Int64)
+    )
