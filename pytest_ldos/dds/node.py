@@ -12,6 +12,7 @@ from typing import Any, Final
 from cyclonedds.core import Entity
 from cyclonedds.domain import Domain, DomainParticipant
 
+from pytest_ldos.dds.delayed import DelayedWriter
 from pytest_ldos.dds.domain import loopback_config
 from pytest_ldos.dds.emission import emit, new_handle
 from pytest_ldos.dds.endpoint import Reader, Writer, wall_clock_ns
@@ -53,8 +54,10 @@ class Node:
     def executor(self) -> Executor:
         return self.context.executor
 
-    def create_publisher(self, ros_type: str, topic: str, *, qos: QosProfile = DEFAULT) -> Publisher:
-        return Publisher(self, ros_type, topic, qos)
+    def create_publisher(
+        self, ros_type: str, topic: str, *, qos: QosProfile = DEFAULT, delay_s: float = 0.0
+    ) -> Publisher:
+        return Publisher(self, ros_type, topic, qos, delay_s=delay_s)
 
     def create_subscription(
         self, ros_type: str, topic: str, callback: Callable[[Message], None], *, qos: QosProfile = DEFAULT
@@ -85,14 +88,25 @@ class Publisher:
     Tracepoints: ``rmw_publisher_init``, ``rcl_publisher_init``; at each publication
     ``rclcpp_publish`` (not for the publishers inside an action, as in rclcpp),
     ``rcl_publish``, ``rmw_publish``, whose timestamp is the sample's source timestamp.
+
+    Args:
+        delay_s: a planted fault: how much later each message leaves.
     """
 
-    def __init__(self, node: Node, ros_type: str, topic: str, qos: QosProfile, *, in_action: bool = False) -> None:
+    def __init__(
+        self,
+        node: Node,
+        ros_type: str,
+        topic: str,
+        qos: QosProfile,
+        *,
+        in_action: bool = False,
+        delay_s: float = 0.0,
+    ) -> None:
         self.topic = topic
         self._in_action = in_action
-        self._writer = Writer(
-            node.context.participant, dds_topic(topic), ros_type, qos, user_data=_type_hash_entry(ros_type)
-        )
+        writer = Writer(node.context.participant, dds_topic(topic), ros_type, qos, user_data=_type_hash_entry(ros_type))
+        self._writer = DelayedWriter(writer, delay_s) if delay_s else writer
         self.handle = new_handle()
         self._rmw_handle = new_handle()
         emit.rmw_publisher_init(self._rmw_handle, self._writer.gid)

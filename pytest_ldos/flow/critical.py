@@ -1,27 +1,32 @@
 """Where the time of a passage went: segments that sum to its latency exactly.
 
-From a publication to its reception, what happened on the receiving executor decides: while it
-was busy the message waited for it; while it waited for work the message was on its way. From
+From a publication to its reception, the executor's waits tell when the message arrived. From
 a callback to a publication that another callback made, what that callback waited for decides:
 its timer, or the last of its messages, whose own way is then followed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
+from typing import Final
 
 import numpy as np
 import polars as pl
 
-from pytest_ldos.execution.columns import NEVER, IdArray, TimesNs, ids_of, pick, times_of
-from pytest_ldos.flow.causal import publication_begins
+from pytest_ldos.execution.columns import NEVER, IdArray, ids_of, pick, times_of
+from pytest_ldos.flow.arrivals import Arrivals
+from pytest_ldos.flow.causal import Runs, publication_begins
 from pytest_ldos.flow.graph import FlowGraph
 from pytest_ldos.flow.names import Names
 from pytest_ldos.flow.paths import PathInstances
 from pytest_ldos.flow.timers import timer_due_ns
+from pytest_ldos.tracepoints import Phase
+
+_FEEDBACK: Final = "/_action/feedback"
+_PHASES_OF_FEEDBACK: Final = frozenset({Phase.PLANNING, Phase.EXECUTING})
 
 
 class SegmentKind(StrEnum):
@@ -33,7 +38,8 @@ class SegmentKind(StrEnum):
     CALLBACK = "callback run"
     TIMER_WAIT = "timer wait"
     CPU_WAIT = "CPU wait"
-    UNKNOWN = "unknown"
+    MOTION = "planned motion"
+    OUTSIDE = "outside callbacks"
 
 
 @dataclass(frozen=True)
@@ -75,7 +81,9 @@ class CriticalPaths:
         self._take_of_run = _inverse(len(self._start_ns), flow.triggers, "callback_run", "take")
         self._run_of_publication = _inverse(len(self._published_ns), flow.causes, "publication", "callback_run")
         self._origin = _inverse(len(self._taken_ns), flow.transport, "take", "publication")
-        self._waits = _ExecutorWaits(flow)
+        self._runs = Runs(model)
+        self._arrivals = Arrivals(flow)
+        self._feedback = _Feedback(flow)
 
     def segments(self, takes: Iterable[int], to_publication: int) -> list[Segment]:
         """Segments of a passage through some receptions, in order, to a publication."""
@@ -95,12 +103,10 @@ class CriticalPaths:
     def _deliver(self, take: int) -> Iterator[Segment]:
         """From the publication of a message to the moment its callback starts with it."""
         sent, taken = int(self._published_ns[self._origin[take]]), int(self._taken_ns[take])
-        thread = int(self._take_thread[take])
-        ready, arrived = self._waits.around(thread, sent, taken)
-        way, node = self._names.reception(take), self._names.receiver(take)
-        yield Segment(SegmentKind.EXECUTOR_WAIT, node, sent, ready, thread)
-        yield Segment(SegmentKind.TRANSPORT, way, ready, arrived)
-        yield Segment(SegmentKind.EXECUTOR_WAIT, node, arrived, self._moment_of_use(take), thread)
+        arrived = self._arrivals.of(take, sent, taken)
+        yield Segment(SegmentKind.TRANSPORT, self._names.reception(take), sent, arrived)
+        used, thread = self._moment_of_use(take), int(self._take_thread[take])
+        yield Segment(SegmentKind.EXECUTOR_WAIT, self._names.receiver(take), arrived, used, thread)
 
     def _moment_of_use(self, take: int) -> int:
         """When the callback starts; the reception itself where a callback polled or none ran."""
@@ -112,7 +118,7 @@ class CriticalPaths:
         begin, call = self._moment_of_use(take), int(self._called_ns[publication])
         received, published = int(self._run_of_take[take]), int(self._run_of_publication[publication])
         if published < 0 or received == published:
-            kind = SegmentKind.UNKNOWN if published < 0 else SegmentKind.CALLBACK
+            kind = SegmentKind.OUTSIDE if published < 0 else SegmentKind.CALLBACK
             yield self._in_run(kind, received, begin, call)
             return
         start = max(int(self._start_ns[published]), begin)
@@ -127,35 +133,97 @@ class CriticalPaths:
 
     def _resolve(self, run: int, since_ns: int) -> list[Segment]:
         """What a callback waited for between `since_ns` and its start: its timer or its message."""
-        found: list[Segment] = []
-        until = int(self._start_ns[run])
-        while since_ns < until:
-            part, run, begin = self._waited_for(run)
-            found = [*_clipped(part, since_ns, until), *found]
-            until = min(until, max(begin, since_ns))
-            if run < 0 and since_ns < until:
-                found = [Segment(SegmentKind.UNKNOWN, "", since_ns, until), *found]
-                break
-        return found
+        return self._follow(self._waited_for(run), since_ns, int(self._start_ns[run]))
 
-    def _waited_for(self, run: int) -> tuple[list[Segment], int, int]:
-        """Segments that end with the start of a run, the run they began in (-1: none), and its moment."""
+    def _follow(self, leg: _Leg, since_ns: int, until_ns: int) -> list[Segment]:
+        """Goes back leg by leg until `since_ns`; what no event explains remains as one segment."""
+        found: list[Segment] = []
+        while True:
+            found = [*_clipped(leg.segments, since_ns, until_ns), *found]
+            until_ns = min(until_ns, max(leg.begin_ns, since_ns))
+            if since_ns >= until_ns:
+                return found
+            if leg.run < 0:
+                return [Segment(SegmentKind.OUTSIDE, leg.before, since_ns, until_ns), *found]
+            leg = self._waited_for(leg.run)
+
+    def _waited_for(self, run: int) -> _Leg:
+        """How a callback came to run."""
         start, thread = int(self._start_ns[run]), int(self._run_thread[run])
         if self._is_timer[run]:
             due = int(self._due_ns[run]) if self._due_ns[run] != NEVER else start
             timer = Segment(SegmentKind.TIMER_WAIT, self._names.run(run), int(NEVER), due)
-            return [timer, self._in_run(SegmentKind.EXECUTOR_WAIT, run, due, start)], -1, int(NEVER)
+            return _Leg([timer, self._in_run(SegmentKind.EXECUTOR_WAIT, run, due, start)], int(NEVER))
         take = int(self._take_of_run[run])
-        publication = int(self._origin[take]) if take >= 0 else -1
+        if take < 0:
+            return _Leg([Segment(SegmentKind.OUTSIDE, self._names.run(run), int(NEVER), start, thread)], int(NEVER))
+        return self._arrival(take)
+
+    def _arrival(self, take: int) -> _Leg:
+        """How a message came: from the beginning of the callback that sent it, if one did."""
+        publication = int(self._origin[take])
         if publication < 0:
-            return [Segment(SegmentKind.UNKNOWN, self._names.run(run), int(NEVER), start, thread)], -1, int(NEVER)
+            return _Leg([], int(self._taken_ns[take]), before=self._names.reception(take))
         sender = int(self._run_of_publication[publication])
         call = int(self._called_ns[publication])
         part = [*self._publish(publication), *self._deliver(take)]
         if sender < 0:
-            return part, -1, call
+            return _Leg(part, call, before=self._names.sender(publication))
         begin = int(self._start_ns[sender])
-        return [self._in_run(SegmentKind.CALLBACK, sender, begin, call), *part], sender, begin
+        return _Leg([self._in_run(SegmentKind.CALLBACK, sender, begin, call), *part], begin, run=sender)
+
+    def back_from(self, thread: int, until_ns: int, since_ns: int, *, by_feedback: bool) -> list[Segment]:
+        """What led to a moment on a thread, back to another moment; sums to their distance exactly.
+
+        Args:
+            by_feedback: that where no callback runs, the action feedback that the thread took
+                last led to the moment.
+        """
+        run = int(self._runs.at(np.array([thread]), np.array([until_ns]))[0])
+        if run >= 0:
+            within = self._in_run(SegmentKind.CALLBACK, run, int(self._start_ns[run]), until_ns)
+            return self._follow(_Leg([within], within.begin_ns, run=run), since_ns, until_ns)
+        take = self._feedback.last_before(thread, until_ns) if by_feedback else -1
+        if take < 0 or self._taken_ns[take] < since_ns:
+            return [Segment(SegmentKind.OUTSIDE, "", since_ns, until_ns, thread)]
+        taken = int(self._taken_ns[take])
+        handling = Segment(SegmentKind.OUTSIDE, f"{self._names.receiver(take)} after feedback", taken, until_ns, thread)
+        return [*self._follow(self._arrival(take), since_ns, taken), handling]
+
+
+@dataclass(frozen=True)
+class _Leg:
+    """A stretch of a way back.
+
+    Attributes:
+        segments: contiguous, up to the moment one came from.
+        begin_ns: where they begin.
+        run: the callback run they began in; -1 for none.
+        before: what is to be said of what came earlier, where there is no run.
+    """
+
+    segments: Sequence[Segment]
+    begin_ns: int
+    run: int = -1
+    before: str = ""
+
+
+class _Feedback:
+    """When each thread took feedback of actions."""
+
+    def __init__(self, flow: FlowGraph) -> None:
+        model = flow.model
+        topics = model.subscriptions.select("topic", subscription="id")
+        taken = model.takes.join(topics, on="subscription", maintain_order="left")
+        feedback = taken.filter(pl.col("topic").str.ends_with(_FEEDBACK))
+        self._take = ids_of(feedback, "id")
+        self._thread = ids_of(feedback, "thread")
+        self._time_ns = times_of(feedback, "time_ns")
+
+    def last_before(self, thread: int, time_ns: int) -> int:
+        """The last take of a thread before a moment, -1 where there is none."""
+        rows = np.flatnonzero((self._thread == thread) & (self._time_ns <= time_ns))
+        return int(self._take[rows[-1]]) if len(rows) else -1
 
 
 def _clipped(segments: Iterable[Segment], since_ns: int, until_ns: int) -> Iterator[Segment]:
@@ -173,35 +241,6 @@ def _inverse(size: int, links: pl.DataFrame, key: str, value: str) -> IdArray:
     return found
 
 
-class _ExecutorWaits:
-    """When the threads of each executor waited for work."""
-
-    def __init__(self, flow: FlowGraph) -> None:
-        model = flow.model
-        self._executor = ids_of(model.threads, "executor")
-        whole = model.waits.filter(pl.col("end_ns").is_not_null())
-        executor = self._executor[ids_of(whole, "thread")]
-        begin, end = times_of(whole, "begin_ns"), times_of(whole, "end_ns")
-        self._of: dict[int, tuple[TimesNs, TimesNs]] = {}
-        for number in np.unique(executor).tolist():
-            rows = np.flatnonzero(executor == number)
-            rows = rows[np.argsort(end[rows], kind="stable")]
-            self._of[number] = (begin[rows], end[rows])
-
-    def around(self, thread: int, sent_ns: int, taken_ns: int) -> tuple[int, int]:
-        """When the executor became ready for a message, and when the message reached it.
-
-        Both are `sent_ns` and `taken_ns` where no wait of the executor shows more.
-        """
-        waits = self._of.get(int(self._executor[thread]))
-        if waits is None or taken_ns <= sent_ns:
-            return sent_ns, taken_ns
-        last = int(np.searchsorted(waits[1], taken_ns, side="right")) - 1
-        if last < 0 or int(waits[1][last]) <= sent_ns:
-            return sent_ns, taken_ns
-        return max(int(waits[0][last]), sent_ns), int(waits[1][last])
-
-
 def break_down(flow: FlowGraph, instances: PathInstances) -> pl.DataFrame:
     """Segments of all passages along a path.
 
@@ -216,18 +255,33 @@ def break_down(flow: FlowGraph, instances: PathInstances) -> pl.DataFrame:
 
 
 def _phase_segments(flow: FlowGraph, instances: PathInstances) -> Iterator[tuple[int, list[Segment]]]:
-    """From phase to phase."""
-    via = instances.path.via
-    phases = flow.model.phases.select("goal_id", "phase", "time_ns")
-    entered = {(goal_id, phase): time_ns for goal_id, phase, time_ns in phases.iter_rows()}
+    """From phase to phase, each as far back as events explain it."""
+    paths = CriticalPaths(flow)
+    phases = flow.model.phases.select("goal_id", "phase", "time_ns", "thread")
+    entered = {(goal_id, phase): (time_ns, thread) for goal_id, phase, time_ns, thread in phases.iter_rows()}
+    planned = dict(flow.model.trial_spans.select("goal_id", "planned_ns").iter_rows())
     for row, goal_id in enumerate(instances.table["goal_id"]):
-        yield (
-            row,
-            [
-                Segment(SegmentKind.CALLBACK, f"{one} → {other}", entered[goal_id, one], entered[goal_id, other])
-                for one, other in pairwise(via)
-            ],
-        )
+        found: list[Segment] = []
+        for one, other in pairwise(instances.path.via):
+            since_ns, (until_ns, thread) = entered[goal_id, one][0], entered[goal_id, other]
+            part = paths.back_from(
+                -1 if thread is None else thread, until_ns, since_ns, by_feedback=other in _PHASES_OF_FEEDBACK
+            )
+            found += _named(part, one, other, planned.get(goal_id))
+        yield row, [each for each in found if each.duration_ns]
+
+
+def _named(segments: list[Segment], one: str, other: str, planned_ns: int | None) -> list[Segment]:
+    """Names what no event explains by its phases; in the execution, the planned motion is known."""
+    first = segments[0]
+    if first.kind is not SegmentKind.OUTSIDE:
+        return segments
+    named = replace(first, subject=f"{first.subject} from {one} to {other}".strip())
+    if planned_ns is None or (one, other) != (Phase.EXECUTING, Phase.RESULT):
+        return [named, *segments[1:]]
+    moved = min(first.begin_ns + planned_ns, first.end_ns)
+    motion = Segment(SegmentKind.MOTION, "planned trajectory", first.begin_ns, moved)
+    return [motion, replace(named, subject="beyond the plan", begin_ns=moved), *segments[1:]]
 
 
 def _frame(passages: Iterable[tuple[int, list[Segment]]]) -> pl.DataFrame:

@@ -20,12 +20,12 @@ class TrialMetrics:
 
     Attributes:
         measurements: by metric name.
-        segments_ns: durations of parts of the causal chain, by name.
+        reception_ns: how long the feedback that began a phase was on its way, by name.
         cpu_work_ns: see `TrialSpan`.
     """
 
     measurements: Mapping[str, Measurement]
-    segments_ns: Mapping[str, int]
+    reception_ns: Mapping[str, int]
     cpu_work_ns: int | None = None
 
 
@@ -47,7 +47,7 @@ def extract_trial(
     context = Context(trial=trial, model=model, nominal_period_ns=nominal_period_ns)
     return TrialMetrics(
         measurements={name: _measure(metric, context) for name, metric in METRICS.items()},
-        segments_ns=extract_reception(trial, model),
+        reception_ns=extract_reception(trial, model),
         cpu_work_ns=trial.cpu_work_ns,
     )
 

@@ -20,8 +20,8 @@ _FEEDBACK: Final = "/_action/feedback"
 _CONTROLLERS_FEEDBACK: Final = "follow_joint_trajectory"
 _FEEDBACK_PHASES: Final = (Phase.PLANNING, Phase.EXECUTING)
 
-PLANNING_DELAY: Final = "planning_feedback_delay_ns"
-EXECUTING_DELAY: Final = "executing_feedback_delay_ns"
+PLANNING_DELAY: Final = "planning feedback"
+EXECUTING_DELAY: Final = "executing feedback"
 
 
 def extract_reception(trial: TrialSpan, model: ExecutionModel) -> dict[str, int]:

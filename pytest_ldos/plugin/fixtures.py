@@ -95,7 +95,8 @@ def ldos_trials(request: pytest.FixtureRequest) -> Callable[..., TrialSet]:
             if n is not None and "trials" not in session.sources.command_line:
                 spec = dataclasses.replace(spec, trials=n)
             loads = tuple(run.loads)
-            trials = conduct(run.rig, spec, chosen, loads=lambda: loads, observer=Progress(request.config))
+            paths = session.sources.toml.paths
+            trials = conduct(run.rig, spec, chosen, loads=lambda: loads, paths=paths, observer=Progress(request.config))
         run.trial_sets.append(trials)
         run.unjudged.append(trials)
         return trials

@@ -29,12 +29,19 @@ class FaultSpec:
     Attributes:
         planning_delay_ms: added to every planning.
         control_rate_hz: instead of the nominal rate; ``0`` plants nothing.
+        callback_delay_ms: added to the callback that turns joint states into transforms, each
+            time it publishes.
+        transport_delay_ms: that joint states spend on their way longer.
     """
 
     planning_delay_ms: float = 0.0
     control_rate_hz: float = 0.0
+    callback_delay_ms: float = 0.0
+    transport_delay_ms: float = 0.0
 
     def __post_init__(self) -> None:
+        for name in ("callback_delay_ms", "transport_delay_ms"):
+            require(0 <= getattr(self, name) <= 1000, f"{name} must lie between 0 and 1000")
         require(0 <= self.planning_delay_ms <= 5000, "planning_delay_ms must lie between 0 and 5000")
         require(0 <= self.control_rate_hz <= 1000, "control_rate_hz of a fault must lie between 0 and 1000")
 

@@ -86,9 +86,10 @@ class PathSpec:
 
 
 BUILT_IN_PATHS: Final = (
-    PathSpec(name="planning", via=(Phase.GOAL_SENT, Phase.PLANNING, Phase.EXECUTING), deadline_ms=5000),
-    PathSpec(name="state feedback", via=("/joint_states", "/tf"), deadline_ms=10),
+    PathSpec(name="planning", via=(Phase.PLANNING, Phase.EXECUTING), deadline_ms=5000),
+    PathSpec(name="execution", via=(Phase.EXECUTING, Phase.RESULT)),
     PathSpec(name="goal", via=(Phase.GOAL_SENT, Phase.PLANNING, Phase.EXECUTING, Phase.RESULT)),
+    PathSpec(name="state feedback", via=("/joint_states", "/tf"), deadline_ms=10),
 )
 """Paths of an arm that are known without being declared; one of the same name replaces them."""
 

@@ -20,7 +20,7 @@ from pytest_ldos.series import Invalid, Missing, Value
 from pytest_ldos.stack.goals import OutcomeClass
 from pytest_ldos.trial.record import Trial, TrialSet
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 KIND: Final = "pytest-ldos trials"
 
 

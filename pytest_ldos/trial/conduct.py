@@ -13,6 +13,7 @@ from typing import Protocol
 from pytest_ldos.host.fingerprint import take_fingerprint
 from pytest_ldos.load.protocol import RunningLoad, proof_to_dict
 from pytest_ldos.scenario.model import ScenarioSpec
+from pytest_ldos.scenario.paths import BUILT_IN_PATHS, PathSpec
 from pytest_ldos.stack.client_protocol import TrialTag
 from pytest_ldos.stack.goals import HOME, Goal, OutcomeClass
 from pytest_ldos.stack.protocol import MotionOutcome
@@ -61,6 +62,7 @@ class _Session:
     rig: Rig
     spec: ScenarioSpec
     goals: Sequence[Goal]
+    paths: Sequence[PathSpec]
     observer: Observer
     record: TrialSet
     trials: list[Trial] = field(default_factory=list)
@@ -118,6 +120,7 @@ def conduct(
     goals: Sequence[Goal],
     *,
     loads: Callable[[], Sequence[RunningLoad]] = tuple,
+    paths: Sequence[PathSpec] = BUILT_IN_PATHS,
     observer: Observer | None = None,
 ) -> TrialSet:
     """Makes the trials of a scenario and measures them.
@@ -128,9 +131,10 @@ def conduct(
 
     Args:
         loads: those that are being applied when it is called: at the end of the trials.
+        paths: causal paths whose segments are kept with each trial.
     """
     observer = observer or Unwatched()
-    session = _Session(rig, spec, goals, observer, _new_record(rig, spec))
+    session = _Session(rig, spec, goals, paths, observer, _new_record(rig, spec))
     try:
         with _measured_at_end(session, loads):
             observer.begin(spec)
@@ -156,7 +160,7 @@ def _measured_at_end(session: _Session, loads: Callable[[], Sequence[RunningLoad
         report = session.rig.recorder.pause()
         session.record = replace(session.record, loads=proofs, discarded_events=report.discarded_events)
         if session.trials:
-            session.trials[:] = measure_trials(session.trials, session.rig)
+            session.trials[:] = measure_trials(session.trials, session.rig, session.paths)
         write_trials(session.rig.folder, session.snapshot())
         session.rig.recorder.resume()
 

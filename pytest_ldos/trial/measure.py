@@ -4,25 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from pytest_ldos.ctf.read import read_trace
 from pytest_ldos.errors import TraceUnreadable
 from pytest_ldos.execution.build import NEEDED_EVENTS, build_execution
-from pytest_ldos.execution.model import ExecutionModel
+from pytest_ldos.execution.model import ExecutionModel, TrialSpan
+from pytest_ldos.flow.build import build_flow
 from pytest_ldos.metrics.catalogue import METRICS
-from pytest_ldos.metrics.extract import extract_trial
+from pytest_ldos.metrics.extract import TrialMetrics, extract_trial
 from pytest_ldos.metrics.model import Measurement
 from pytest_ldos.metrics.regularity import nominal_period_ns
+from pytest_ldos.metrics.segments import PathSegments, SegmentsNs
+from pytest_ldos.scenario.paths import PathSpec
 from pytest_ldos.series import Invalid
 from pytest_ldos.trial.record import Trial
 from pytest_ldos.trial.rig import Rig
 
+RECEPTION: Final = "feedback reception"
+"""Stands among the paths for the delays that T1 and T2 contain and that are the client's own."""
 
-def measure_trials(trials: Sequence[Trial], rig: Rig) -> list[Trial]:
+
+def measure_trials(trials: Sequence[Trial], rig: Rig, paths: Sequence[PathSpec]) -> list[Trial]:
     """The trials with what the trace says of them.
 
     The recording must be paused. A trace that cannot be read makes every trial invalid,
     with the reason.
+
+    Args:
+        paths: whose segments are to be kept with each trial.
+
+    Raises:
+        ConfigurationError: a path declares a link that the stack does not have.
     """
     try:
         trace = read_trace(rig.recorder.directory, events=NEEDED_EVENTS)
@@ -30,14 +43,20 @@ def measure_trials(trials: Sequence[Trial], rig: Rig) -> list[Trial]:
         distrusted = dict.fromkeys(METRICS, Measurement(Invalid(str(error))))
         return [replace(trial, measurements=distrusted) for trial in trials]
     model = build_execution(trace, pids=rig.stack.pids())
-    return [_measure(trial, model, nominal_period_ns(rig.spec.control_rate_hz)) for trial in trials]
+    segments = PathSegments(build_flow(model, paths), paths)
+    return [_measure(trial, model, segments, nominal_period_ns(rig.spec.control_rate_hz)) for trial in trials]
 
 
-def _measure(trial: Trial, model: ExecutionModel, period_ns: int) -> Trial:
+def _measure(trial: Trial, model: ExecutionModel, segments: PathSegments, period_ns: int) -> Trial:
     measured = extract_trial(trial.goal_id, model, stamps_ns=trial.stamps_ns, nominal_period_ns=period_ns)
     return replace(
         trial,
         measurements=measured.measurements,
-        segments_ns=measured.segments_ns,
+        segments_ns=_segments(measured, segments, model.trials.get(trial.goal_id)),
         cpu_work_ns=measured.cpu_work_ns,
     )
+
+
+def _segments(measured: TrialMetrics, segments: PathSegments, span: TrialSpan | None) -> SegmentsNs:
+    own = {} if span is None else segments.of(span)
+    return {**own, RECEPTION: measured.reception_ns} if measured.reception_ns else own

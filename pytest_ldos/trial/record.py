@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from pytest_ldos.host.fingerprint import Fingerprint
 from pytest_ldos.metrics.model import Measurement
+from pytest_ldos.metrics.segments import SegmentsNs
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.stack.goals import OutcomeClass
 
@@ -21,7 +22,7 @@ class Trial:
         block: trials of one stack start; a stack that is started again begins a new one.
         stamps_ns: the goal client's, ``CLOCK_MONOTONIC``, by phase name.
         measurements: by metric name; empty until the trace has been read.
-        segments_ns: durations of parts of the causal chain.
+        segments_ns: what the causal paths spent their time on; see `metrics.segments`.
         cpu_work_ns: what a fixed computation took on the planner's CPU right before it
             planned; ``None`` where it was not timed.
     """
@@ -40,7 +41,7 @@ class Trial:
     position_error_m: float | None
     rotation_error_rad: float | None
     measurements: Mapping[str, Measurement] = field(default_factory=dict)
-    segments_ns: Mapping[str, int] = field(default_factory=dict)
+    segments_ns: SegmentsNs = field(default_factory=dict)
     cpu_work_ns: int | None = None
 
     @property

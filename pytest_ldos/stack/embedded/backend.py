@@ -88,9 +88,14 @@ class EmbeddedBackend:
         embedded_available().demand()
         domain = self._resources.enter_context(claim_domain())
         faults = self._spec.faults
-        self._start_node("simulator", domain, control_rate_hz=faults.control_rate_hz or self._spec.control_rate_hz)
+        self._start_node(
+            "simulator",
+            domain,
+            control_rate_hz=faults.control_rate_hz or self._spec.control_rate_hz,
+            transport_delay_ms=faults.transport_delay_ms,
+        )
         self._start_node("move_group", domain, planning_delay_ms=faults.planning_delay_ms)
-        self._start_node("state_publisher", domain)
+        self._start_node("state_publisher", domain, callback_delay_ms=faults.callback_delay_ms)
         client = self._start_node("goal_client", domain, talk=True)
         stack = EmbeddedStack(self._spec, domain, self._group, client)
         stack.await_ready()

@@ -65,11 +65,13 @@ class Arm:
 class ControllerManager:
     """Reads the arm, updates the controller, writes the arm, once a control cycle."""
 
-    def __init__(self, node: Node, arm: Arm, panda: Panda) -> None:
+    def __init__(self, node: Node, arm: Arm, panda: Panda, *, transport_delay_s: float = 0.0) -> None:
         self._arm = arm
         self._panda = panda
         self._controller = TrajectoryController(panda.ready)
-        self._joint_states = node.create_publisher("sensor_msgs/msg/JointState", "/joint_states")
+        self._joint_states = node.create_publisher(
+            "sensor_msgs/msg/JointState", "/joint_states", delay_s=transport_delay_s
+        )
         self._cycle = 0
         self._sim_time_ns = 0
         self._lock = threading.Lock()
@@ -216,12 +218,12 @@ def to_time(time_ns: int) -> Any:
 
 
 def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
-    """Node `simulator`; parameters: ``control_rate_hz``."""
+    """Node `simulator`; parameters: ``control_rate_hz``, ``transport_delay_ms`` (a fault to plant)."""
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
     node = Node(context, "simulator")
     panda = load_panda()
     arm = Arm(panda)
-    manager = ControllerManager(node, arm, panda)
+    manager = ControllerManager(node, arm, panda, transport_delay_s=parameters["transport_delay_ms"] / 1000)
     TrajectoryAction(node, panda, manager)
     loop = SimulationLoop(node, arm, manager, parameters["control_rate_hz"])
     loop.start()

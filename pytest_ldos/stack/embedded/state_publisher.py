@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -19,9 +20,14 @@ PUBLISH_PERIOD_NS: Final = 50 * NS_PER_MS
 
 
 class StatePublisher:
-    """Publishes the pose of every moving link in its parent, at most 20 times a second."""
+    """Publishes the pose of every moving link in its parent, at most 20 times a second.
 
-    def __init__(self, node: Node) -> None:
+    Args:
+        delay_s: a planted fault: what each publication is late.
+    """
+
+    def __init__(self, node: Node, *, delay_s: float = 0.0) -> None:
+        self._delay_s = delay_s
         self._model = load_panda().model
         self._data = mujoco.MjData(self._model)
         base = self._model.body(BASE_LINK).id
@@ -38,6 +44,8 @@ class StatePublisher:
         self._data.qpos[:] = state.position
         mujoco.mj_kinematics(self._model, self._data)
         transforms = [self._transform(state.header.stamp, body) for body in self._links]
+        if self._delay_s:
+            time.sleep(self._delay_s)
         self._tf.publish(default("tf2_msgs/msg/TFMessage", transforms=transforms))
 
     def _transform(self, stamp: Message, body: int) -> Any:
@@ -65,8 +73,9 @@ class StatePublisher:
 
 
 def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
-    """Node `robot_state_publisher`."""
-    StatePublisher(Node(context, "robot_state_publisher"))
+    """Node `robot_state_publisher`; parameters: ``callback_delay_ms`` (a fault to plant)."""
+    delay_s = parameters["callback_delay_ms"] / 1000
+    StatePublisher(Node(context, "robot_state_publisher"), delay_s=delay_s)
     return lambda: None
 
 

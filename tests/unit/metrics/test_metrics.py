@@ -193,7 +193,7 @@ def test_reception_delays_are_segments(model, trial):
         "/panda_arm_controller/follow_joint_trajectory/_action/feedback": [START + 13_990_000],
     }
     found = extract_trial(trial.goal_id, changed(model, publications=topics), stamps_ns={}, nominal_period_ns=PERIOD)
-    assert found.segments_ns == {PLANNING_DELAY: 300_000, EXECUTING_DELAY: 400_000}
+    assert found.reception_ns == {PLANNING_DELAY: 300_000, EXECUTING_DELAY: 400_000}
 
 
 def test_a_publication_before_the_goal_is_not_its_feedback(model, trial):
@@ -201,7 +201,7 @@ def test_a_publication_before_the_goal_is_not_its_feedback(model, trial):
     found = extract_trial(
         trial.goal_id, changed(model, publications=publications), stamps_ns={}, nominal_period_ns=PERIOD
     )
-    assert found.segments_ns == {}
+    assert found.reception_ns == {}
 
 
 def test_all_trials_of_a_trace_are_measured_by_their_markers(model, trial):

@@ -1,0 +1,90 @@
+"""When a message reached its executor: no event says so, but the executor's waits do.
+
+An executor waits until something is ready, then takes all that is, then waits again. So a
+message arrived after the wait before the one that led to its take had ended. A wait that blocked
+began with nothing ready: the message arrived at its end. A wait that returned at once found
+the message there: it arrived while the executor was busy, at about the time that this way
+takes when one can see it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from pytest_ldos.execution.columns import NEVER, IdArray, TimesNs, ids_of, times_of
+from pytest_ldos.flow.graph import FlowGraph
+
+_AT_ONCE_NS: Final = 50_000
+"""A wait that is shorter did not block."""
+
+
+class Arrivals:
+    """Estimates of all messages of a graph that a transport link has."""
+
+    def __init__(self, flow: FlowGraph) -> None:
+        self._arrived = _arrivals(flow)
+
+    def of(self, take: int, sent_ns: int, taken_ns: int) -> int:
+        """When a message arrived, between its publication and its take."""
+        arrived = int(self._arrived[take])
+        return taken_ns if arrived == NEVER or taken_ns <= sent_ns else min(max(arrived, sent_ns), taken_ns)
+
+
+def _arrivals(flow: FlowGraph) -> TimesNs:
+    """For each take, `NEVER` where no wait of its executor shows anything."""
+    model = flow.model
+    arrived = np.full(len(model.takes), NEVER, dtype=np.int64)
+    take, publication = ids_of(flow.transport, "take"), ids_of(flow.transport, "publication")
+    sent_ns = times_of(model.publications, "time_ns")[publication]
+    taken_ns = times_of(model.takes, "time_ns")[take]
+    way = _ways(flow, take, publication)
+    before_ns, begin_ns, end_ns = _last_waits(flow, take, taken_ns)
+    seen = end_ns > sent_ns
+    blocked = seen & ((sent_ns >= begin_ns) | (end_ns - begin_ns > _AT_ONCE_NS))
+    found_ready = seen & ~blocked
+    arrived[take[blocked]] = end_ns[blocked]
+    usual_ns = _usual(way[blocked], (end_ns - sent_ns)[blocked], int(way.max(initial=-1)) + 1)
+    earliest = np.maximum(sent_ns, before_ns)
+    guess = np.clip(sent_ns + usual_ns[way], earliest, np.maximum(end_ns, earliest))
+    arrived[take[found_ready]] = guess[found_ready]
+    return arrived
+
+
+def _ways(flow: FlowGraph, take: IdArray, publication: IdArray) -> IdArray:
+    """Publisher and subscription of each link as one number."""
+    publisher = ids_of(flow.model.publications, "publisher")[publication].astype(np.int64)
+    subscription = ids_of(flow.model.takes, "subscription")[take].astype(np.int64)
+    numbers: IdArray = np.unique((publisher << 32) + subscription, return_inverse=True)[1]
+    return numbers
+
+
+def _usual(way: IdArray, latency_ns: TimesNs, ways: int) -> TimesNs:
+    """The median latency of each way where it can be seen, else nothing."""
+    usual = np.zeros(ways, dtype=np.int64)
+    medians = pl.DataFrame({"way": way, "latency": latency_ns}).group_by("way").agg(pl.col("latency").median())
+    usual[medians["way"].to_numpy()] = medians["latency"].to_numpy().astype(np.int64)
+    return usual
+
+
+def _last_waits(flow: FlowGraph, take: IdArray, taken_ns: TimesNs) -> tuple[TimesNs, TimesNs, TimesNs]:
+    """Of each take's executor: the end of the wait before its last one, and that one's beginning and end."""
+    model = flow.model
+    executor_of = ids_of(model.threads, "executor")
+    whole = model.waits.filter(pl.col("end_ns").is_not_null())
+    executor = executor_of[ids_of(whole, "thread")]
+    begin, end = times_of(whole, "begin_ns"), times_of(whole, "end_ns")
+    wanted = executor_of[ids_of(model.takes, "thread")[take]]
+    found = tuple(np.full(len(take), NEVER, dtype=np.int64) for _ in range(3))
+    for number in np.unique(executor).tolist():
+        rows = np.flatnonzero(executor == number)
+        rows = rows[np.argsort(end[rows], kind="stable")]
+        own = np.flatnonzero(wanted == number)
+        last = np.searchsorted(end[rows], taken_ns[own], side="right") - 1
+        own, last = own[last >= 0], last[last >= 0]
+        found[1][own], found[2][own] = begin[rows[last]], end[rows[last]]
+        own, last = own[last >= 1], last[last >= 1]
+        found[0][own] = end[rows[last - 1]]
+    return found[0], found[1], found[2]

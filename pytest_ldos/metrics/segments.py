@@ -1,0 +1,65 @@
+"""What the causal paths of a trial spent their time on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from pytest_ldos.execution.model import TrialSpan
+from pytest_ldos.flow.critical import break_down
+from pytest_ldos.flow.graph import FlowGraph
+from pytest_ldos.flow.paths import PathInstances, find_path
+from pytest_ldos.scenario.paths import PathSpec
+from pytest_ldos.tracepoints import Phase
+
+LATENCY: Final = "latency"
+"""The whole of a path, beside its segments."""
+
+SegmentsNs = Mapping[str, Mapping[str, int]]
+"""By path, then by segment (``KIND: SUBJECT``): the median over a trial's passages, nanoseconds."""
+
+
+class PathSegments:
+    """The segments of all passages in a trace, to be asked for single trials."""
+
+    def __init__(self, flow: FlowGraph, paths: Sequence[PathSpec]) -> None:
+        found = [find_path(flow, path) for path in paths]
+        self._paths = [(each, _by_segment(flow, each)) for each in found if len(each)]
+
+    def of(self, trial: TrialSpan) -> dict[str, dict[str, int]]:
+        """Medians over the passages that ended while the goal was served; paths without any are left out."""
+        medians = {
+            instances.path.name: _medians(segments, _passages(instances, trial)) for instances, segments in self._paths
+        }
+        return {name: found for name, found in medians.items() if found}
+
+
+def _by_segment(flow: FlowGraph, instances: PathInstances) -> pl.DataFrame:
+    """Columns: `passage`, `segment`, `duration_ns`; stretches of one segment are added up in each passage."""
+    segment = pl.concat_str("kind", "subject", separator=": ")
+    parts = break_down(flow, instances).select("passage", "duration_ns", segment=segment)
+    whole = instances.table.select(
+        passage=pl.int_range(pl.len(), dtype=pl.Int32), duration_ns="latency_ns", segment=pl.lit(LATENCY)
+    )
+    both = pl.concat([whole.select(parts.columns), parts])
+    return both.group_by("passage", "segment", maintain_order=True).agg(pl.col("duration_ns").sum())
+
+
+def _passages(instances: PathInstances, trial: TrialSpan) -> pl.Series:
+    numbered = instances.table.with_columns(passage=pl.int_range(pl.len(), dtype=pl.Int32))
+    if instances.path.of_phases:
+        return numbered.filter(pl.col("goal_id") == trial.goal_id)["passage"]
+    begin_ns, end_ns = trial.phases.get(Phase.GOAL_SENT), trial.phases.get(Phase.RESULT, trial.end_ns)
+    if begin_ns is None or end_ns is None:
+        return pl.Series(dtype=pl.Int32)
+    return numbered.filter(pl.col("end_ns").is_between(begin_ns, end_ns))["passage"]
+
+
+def _medians(segments: pl.DataFrame, passages: pl.Series) -> dict[str, int]:
+    """A segment that a passage does not have lasted no time in it."""
+    own = segments.filter(pl.col("passage").is_in(passages.implode()))
+    wide = own.pivot("segment", index="passage", values="duration_ns").fill_null(0).drop("passage")
+    return {name: round(np.median(column.to_numpy())) for name, column in wide.to_dict().items()}
