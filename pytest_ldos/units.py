@@ -30,6 +30,14 @@ def format_quantity(value: float, unit: str) -> str:
     return f"{value:#.3g}".rstrip(".") + (f" {unit}" if unit else "")
 
 
+def format_duration(duration_ns: float) -> str:
+    """A duration with three significant digits, in the unit that suits it: ``141 µs``, ``16.0 ms``, ``1.96 s``."""
+    for unit, size in (("s", NS_PER_S), ("ms", NS_PER_MS), ("µs", NS_PER_US)):
+        if abs(duration_ns) >= size:
+            return f"{duration_ns / size:#.3g}".rstrip(".") + f" {unit}"
+    return f"{duration_ns:.0f} ns"
+
+
 def format_ratio(ratio: float) -> str:
     """A ratio as a signed percentage: ``+31.2 %``."""
     return f"{(ratio - 1) * 100:+.1f} %"

@@ -9,6 +9,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from pytest_ldos import exit_codes
+from pytest_ldos.cli.analyze import analyze
 from pytest_ldos.cli.baseline import baseline_app
 from pytest_ldos.cli.compare import compare
 from pytest_ldos.cli.report import report
@@ -24,6 +25,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(baseline_app, name="baseline", help="The baselines of this project and this machine.")
+app.command()(analyze)
 app.command()(compare)
 app.command()(report)
 

@@ -66,7 +66,7 @@ class Names:
         return UNKNOWN if node is None or self._node[node] is None else str(self._node[node])
 
     def _name_callback(self, model: ExecutionModel, row: dict[str, Any]) -> str:
-        what = _called_by(model, row) or row["symbol"] or UNKNOWN
+        what = _called_by(model, row) or row["symbol"] or f"callback {row['handle']:#x}"
         return f"{self.node(row['node'])}: {what}"
 
 

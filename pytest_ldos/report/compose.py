@@ -6,12 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
+from pytest_ldos.explain.explain import explain
 from pytest_ldos.gate.comparison import Comparison, adjusted_variation, coefficient_of_variation
 from pytest_ldos.gate.decide import GateResult
 from pytest_ldos.host.fingerprint import describe_differences
 from pytest_ldos.metrics.catalogue import METRICS, SCORE_WEIGHTS
 from pytest_ldos.metrics.model import Metric
 from pytest_ldos.report.document import NEVER, Document, MetricRow, Section
+from pytest_ldos.report.explanation import describe_explanation
 from pytest_ldos.series import Series
 from pytest_ldos.stats.location import median
 from pytest_ldos.trial.record import TrialSet
@@ -45,6 +47,7 @@ def compose_section(
         rows=tuple(rows),
         reasons=result.reasons,
         notes=(*own_notes, *notes),
+        explanations=() if base is None else describe_explanation(result, explain(base, trials)),
     )
 
 

@@ -48,6 +48,7 @@ class Section:
         verdict: ``None`` where nothing was judged.
         success: ``10 of 10 trials succeeded``.
         reasons: why the verdict is what it is.
+        explanations: which part of the causal chain gained the time.
         notes: where things lie, what else is worth knowing.
     """
 
@@ -57,6 +58,7 @@ class Section:
     rows: tuple[MetricRow, ...]
     reasons: tuple[str, ...]
     notes: tuple[str, ...]
+    explanations: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

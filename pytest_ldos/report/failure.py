@@ -15,7 +15,7 @@ def render_failure(section: Section) -> str:
         is_blind = row.verdict is Verdict.INCONCLUSIVE and row.detectable == NEVER
         if row.verdict not in {None, Verdict.PASSED} and not is_blind:
             lines += _describe(row)
-    lines += [f"  {note}" for note in section.notes]
+    lines += [f"  {line}" for line in (*section.explanations, *section.notes)]
     return visible("\n".join(lines))
 
 

@@ -1,0 +1,39 @@
+"""``ldos analyze TRACE``: what ran in a trace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from pytest_ldos.cli.paths import sources_here, terminal
+from pytest_ldos.ctf.read import read_trace
+from pytest_ldos.execution.build import NEEDED_EVENTS, build_execution
+from pytest_ldos.execution.store import write_model
+from pytest_ldos.flow.build import build_flow
+from pytest_ldos.report.analysis import render_analysis
+
+
+def analyze(
+    trace: Annotated[Path, typer.Argument(help="Directory of a CTF trace, or of a session with several.")],
+    output: Annotated[Path | None, typer.Option(help="Also write every table there, as Parquet.")] = None,
+    pid: Annotated[list[int] | None, typer.Option(help="Only this process; can be given several times.")] = None,
+    whole: Annotated[bool, typer.Option("--all", help="Show all rows of each table.")] = False,
+) -> None:
+    """Show what ran in a trace: nodes, topics, callbacks, executors, and the paths of the project."""
+    paths = sources_here().toml.paths
+    with Console(stderr=True).status("reading the trace") as status:
+        decoded = read_trace(trace, events=NEEDED_EVENTS)
+        status.update("building the model")
+        model = build_execution(decoded, pids=pid)
+        flow = build_flow(model, paths)
+        status.update("summing up")
+        width, color = terminal()
+        text = render_analysis(flow, paths, width=width, color=color, whole=whole)
+        if output is not None:
+            write_model(model, output)
+    typer.echo(text, nl=False, color=True)
+    if output is not None:
+        typer.echo(f"tables: {output}")

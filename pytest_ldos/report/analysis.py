@@ -1,0 +1,175 @@
+"""What ran in a trace, for a terminal."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import polars as pl
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from pytest_ldos.ctf.stats import describe_losses
+from pytest_ldos.flow.graph import FlowGraph
+from pytest_ldos.flow.summary import summarize_callbacks, summarize_executors, summarize_paths, summarize_topics
+from pytest_ldos.report.text import visible
+from pytest_ldos.scenario.paths import PathSpec
+from pytest_ldos.units import format_duration
+
+_MOST: Final = 15
+"""Rows of a table, unless all are asked for."""
+
+Format = Callable[[Any], str]
+
+
+@dataclass(frozen=True)
+class _Column:
+    title: str
+    source: str
+    format: Format = str
+
+    @property
+    def justify(self) -> Literal["left", "right"]:
+        return "left" if self.format is _text else "right"
+
+
+def render_analysis(flow: FlowGraph, paths: Sequence[PathSpec], *, width: int, color: bool, whole: bool) -> str:
+    """Nodes, topics, callbacks, executors and paths of a trace as tables.
+
+    Args:
+        whole: all rows; else the most important of each table, with the number of the others.
+    """
+    most = None if whole else _MOST
+    parts: list[RenderableType] = [_headline(flow)]
+    parts += _table("nodes", _nodes(flow), _NODES, most)
+    parts += _table("topics", summarize_topics(flow), _TOPICS, most)
+    parts += _table("callbacks", summarize_callbacks(flow), _CALLBACKS, most)
+    parts += _table("executors", summarize_executors(flow), _EXECUTORS, most)
+    parts += _table("paths", summarize_paths(flow, paths), _PATHS, None)
+    parts += [Text(visible(line), style="yellow") for line in _remarks(flow)]
+    return _print(Group(*parts), width=width, color=color)
+
+
+def _headline(flow: FlowGraph) -> Text:
+    model = flow.model
+    counts = f"{len(model.processes)} processes, {len(model.nodes)} nodes, {len(model.publications)} publications"
+    lost = describe_losses(model.stats.gaps)
+    events = f"{model.stats.events} events"
+    return Text(f"{events}: {counts}; {lost or 'nothing lost'}", style="bold red" if lost else "bold")
+
+
+def _nodes(flow: FlowGraph) -> pl.DataFrame:
+    """One row a node."""
+    model = flow.model
+    nodes = model.nodes.join(model.processes.select("pid", process="id"), on="process").select("pid", "name", node="id")
+    for table in ("publishers", "subscriptions", "services", "clients", "timers"):
+        counts = getattr(model, table).group_by("node").agg(pl.len().alias(table))
+        nodes = nodes.join(counts, on="node", how="left").with_columns(pl.col(table).fill_null(0))
+    role = pl.col("role") + " of " + pl.col("name")
+    roles = model.actions.group_by("node").agg(role.str.join(", ").alias("actions"))
+    return nodes.join(roles, on="node", how="left").with_columns(pl.col("actions").fill_null("")).sort("name", "pid")
+
+
+def _remarks(flow: FlowGraph) -> Iterator[str]:
+    """What is missing, and why."""
+    for table, count in flow.model.unknown.items():
+        yield f"{count} {table} without an init event (tracing began after they were made): shown as unknown"
+    for what, count in flow.model.unpaired.items():
+        yield f"{count} {what}"
+    for cause, count in flow.without_partner.items():
+        yield f"{count} {cause}"
+
+
+def _duration(nanoseconds: float | None) -> str:
+    return "–" if nanoseconds is None else format_duration(nanoseconds)
+
+
+def _share(fraction: float | None) -> str:
+    return "–" if fraction is None else f"{100 * fraction:.1f} %"
+
+
+def _rate(hertz: float | None) -> str:
+    return "–" if hertz is None else f"{hertz:.1f}"
+
+
+def _text(value: object) -> str:
+    return "–" if value is None else visible(str(value))
+
+
+_NODES: Final = (
+    _Column("node", "name", _text),
+    _Column("pid", "pid"),
+    _Column("publishers", "publishers"),
+    _Column("subscriptions", "subscriptions"),
+    _Column("services", "services"),
+    _Column("clients", "clients"),
+    _Column("timers", "timers"),
+    _Column("actions", "actions", _text),
+)
+_TOPICS: Final = (
+    _Column("topic", "topic", _text),
+    _Column("messages", "messages"),
+    _Column("Hz", "rate_hz", _rate),
+    _Column("received", "received"),
+    _Column("p50", "p50_ns", _duration),
+    _Column("p99", "p99_ns", _duration),
+    _Column("late", "late"),
+    _Column("too late", "too_late"),
+    _Column("lost", "lost"),
+)
+_CALLBACKS: Final = (
+    _Column("callback", "callback", _text),
+    _Column("runs", "runs"),
+    _Column("total", "total_ns", _duration),
+    _Column("p50", "p50_ns", _duration),
+    _Column("p90", "p90_ns", _duration),
+    _Column("p99", "p99_ns", _duration),
+    _Column("max", "max_ns", _duration),
+)
+_EXECUTORS: Final = (
+    _Column("executor of", "process", _text),
+    _Column("pid", "pid"),
+    _Column("threads", "threads"),
+    _Column("waiting", "waiting", _share),
+    _Column("processing", "processing", _share),
+    _Column("executing", "executing", _share),
+)
+_PATHS: Final = (
+    _Column("path", "path", _text),
+    _Column("passages", "passages"),
+    _Column("p50", "p50_ns", _duration),
+    _Column("p99", "p99_ns", _duration),
+    _Column("max", "max_ns", _duration),
+    _Column("deadline", "deadline_ns", _duration),
+    _Column("missed", "missed"),
+    _Column("most time in", "longest", _text),
+    _Column("share", "share", _share),
+)
+
+
+def _table(title: str, frame: pl.DataFrame, columns: Sequence[_Column], most: int | None) -> Iterator[RenderableType]:
+    if frame.is_empty():
+        return
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim")
+    for column in columns:
+        table.add_column(column.title, justify=column.justify, overflow="fold")
+    for row in frame.head(most or len(frame)).iter_rows(named=True):
+        table.add_row(*_cells(row, columns))
+    yield Text()
+    yield table
+    if most is not None and len(frame) > most:
+        yield Text(f"… and {len(frame) - most} more (--all shows them)", style="dim")
+
+
+def _cells(row: Mapping[str, Any], columns: Sequence[_Column]) -> Iterator[Text]:
+    return (Text(column.format(row[column.source])) for column in columns)
+
+
+def _print(content: RenderableType, *, width: int, color: bool) -> str:
+    sink = io.StringIO()
+    console = Console(file=sink, width=width, force_terminal=color, no_color=not color, highlight=False)
+    console.print(content, crop=False)
+    return "\n".join(line.rstrip() for line in sink.getvalue().splitlines()) + "\n"
