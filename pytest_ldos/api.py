@@ -6,6 +6,11 @@ trace = api.read_trace("traces/session")
 model = api.build_execution(trace)
 measured = api.extract_metrics(model, nominal_period_ns=2_000_000)
 
+flow = api.build_flow(model)
+feedback = api.find_path(flow, api.PathSpec(name="feedback", via=("/joint_states", "/tf"), deadline_ms=10))
+assert feedback.missed == 0
+where = api.break_down(flow, feedback).group_by("kind").agg(pl.col("duration_ns").sum())
+
 head = api.run_trials(api.ScenarioSpec(name="baseline", trials=10), output=Path(".ldos"))
 base = api.read_trials(Path("baselines/…/baseline.json"))
 result = api.decide(head, base, api.Policy())
@@ -18,13 +23,25 @@ from pathlib import Path
 
 from pytest_ldos.ctf.read import DecodedTrace, read_trace
 from pytest_ldos.execution.build import build_execution
+from pytest_ldos.execution.clocks import shift_clocks
 from pytest_ldos.execution.model import ExecutionModel
+from pytest_ldos.execution.store import read_model, write_model
+from pytest_ldos.explain.explain import Explanation, explain
+from pytest_ldos.flow.build import build_flow
+from pytest_ldos.flow.clocks import ClockOffset, estimate_clock_offsets
+from pytest_ldos.flow.critical import break_down
+from pytest_ldos.flow.executors import executor_states
+from pytest_ldos.flow.graph import FlowGraph
+from pytest_ldos.flow.lineage import Kind, Lineage, LineageIndex
+from pytest_ldos.flow.paths import PathInstances, find_path
+from pytest_ldos.flow.timeliness import classify_receptions
 from pytest_ldos.gate.decide import GateResult, decide
 from pytest_ldos.gate.policy import Policy
 from pytest_ldos.gate.verdict import Verdict
 from pytest_ldos.host.lock import measuring_lock
 from pytest_ldos.metrics.extract import TrialMetrics, extract_metrics
 from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, StackSpec
+from pytest_ldos.scenario.paths import LinkRule, LinkSpec, PathSpec
 from pytest_ldos.stack.goals import GOAL_SETS, Goal, Pose
 from pytest_ldos.trial.artifacts import new_run_folder, new_scenario_folder, read_trials
 from pytest_ldos.trial.conduct import Observer, conduct
@@ -32,12 +49,22 @@ from pytest_ldos.trial.record import Trial, TrialSet
 from pytest_ldos.trial.rig import open_rig
 
 __all__ = [
+    "ClockOffset",
     "DecodedTrace",
     "ExecutionModel",
+    "Explanation",
     "FaultSpec",
+    "FlowGraph",
     "GateResult",
     "Goal",
+    "Kind",
+    "Lineage",
+    "LineageIndex",
+    "LinkRule",
+    "LinkSpec",
     "Observer",
+    "PathInstances",
+    "PathSpec",
     "Policy",
     "Pose",
     "ScenarioSpec",
@@ -46,12 +73,22 @@ __all__ = [
     "TrialMetrics",
     "TrialSet",
     "Verdict",
+    "break_down",
     "build_execution",
+    "build_flow",
+    "classify_receptions",
     "decide",
+    "estimate_clock_offsets",
+    "executor_states",
+    "explain",
     "extract_metrics",
+    "find_path",
+    "read_model",
     "read_trace",
     "read_trials",
     "run_trials",
+    "shift_clocks",
+    "write_model",
 ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from pytest_ldos import api
 from pytest_ldos.stats.location import median
 from pytest_ldos.trial.series_of import all_series
@@ -44,3 +46,26 @@ def test_a_control_loop_at_400_hz_is_found(base, measure):
     show(result)
     assert "T3" in regressed(result)
     assert result.comparison("T3").ratio > 1.5
+
+
+def test_a_slower_callback_and_a_slower_transport_are_named_first(base, measure):
+    """Each within 20 % of what was planted, and nothing else with a larger share."""
+    planted = {
+        "callback_delay_ms": (5.0, "callback run: /robot_state_publisher: /joint_states"),
+        "transport_delay_ms": (8.0, "transport: /joint_states → /robot_state_publisher"),
+    }
+    for fault, (delay_ms, segment) in planted.items():
+        head = measure(f"{fault} {delay_ms}", trials=10, **{fault: delay_ms})
+        first = api.explain(base.trials, head.trials)["state feedback"].changes[0]
+        print(f"  first: {first}")
+        assert first.segment == segment
+        assert first.change_ns == pytest.approx(delay_ms * 1e6, rel=0.2)
+        assert first.low_ns > 0
+
+
+def test_a_slower_planner_is_explained_by_its_planning(base, measure):
+    head = measure("planning delayed by 10 ms", trials=10, planning_delay_ms=10.0)
+    first = api.explain(base.trials, head.trials)["planning"].changes[0]
+    print(f"  first: {first}")
+    assert first.segment == "outside callbacks: /move_group from planning to executing"
+    assert first.change_ns == pytest.approx(10e6, rel=0.2)
