@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from pytest_ldos.execution.model import ExecutionModel
+from pytest_ldos.flow.calls import link_calls
 from pytest_ldos.flow.causal import Runs, link_causes, link_direct_uses, link_triggers
 from pytest_ldos.flow.declare import declared_in
 from pytest_ldos.flow.graph import FlowGraph
@@ -36,6 +37,7 @@ def build_flow(model: ExecutionModel, paths: Sequence[PathSpec] = ()) -> FlowGra
         transport=transport,
         triggers=triggers,
         causes=causes,
+        calls=link_calls(model, runs),
         uses=uses.unique(["take", "publication"], keep="first", maintain_order=True),
         without_partner=count_without_partner(model, transport),
     )

@@ -26,6 +26,7 @@ class FlowGraph:
     triggers: pl.DataFrame
     causes: pl.DataFrame
     uses: pl.DataFrame
+    calls: pl.DataFrame
     without_partner: Mapping[str, int]
 
     @cached_property
