@@ -21,14 +21,16 @@ from pytest_ldos.tracepoints import Ros2
 
 
 def build_waits(observed: Observed) -> pl.DataFrame:
-    """Waiting for work ends when the thread looks for what became ready."""
+    """Waiting for work ends when the thread looks for what became ready, before it waits again."""
     waits = observed.events(Ros2.EXECUTOR_WAIT_FOR_WORK)
     ready = observed.events(Ros2.EXECUTOR_GET_NEXT_READY)
     keys = observed.clock.keys(waits.thread, waits.times_ns)
     end = observed.timeline(Ros2.EXECUTOR_GET_NEXT_READY).next(keys)
+    again = observed.timeline(Ros2.EXECUTOR_WAIT_FOR_WORK).next(keys, after=True)
+    lost = (again >= 0) & (pick(ready.times_ns, end, NEVER) > pick(waits.times_ns, again, NEVER))
     columns = {
         "begin_ns": waits.times_ns,
-        "end_ns": pick(ready.times_ns, end, NEVER),
+        "end_ns": pick(ready.times_ns, np.where(lost, -1, end), NEVER),
         "thread": waits.thread,
         "timeout_ns": waits["timeout"].astype(np.int64),
     }

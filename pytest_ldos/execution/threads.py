@@ -54,8 +54,7 @@ class ThreadIndex:
 
     def pids(self, table: EventTable) -> Numbers:
         """The process of each event: from its context, else that whose buffer its trace is; `NOBODY` without."""
-        pids: Numbers = table["vpid"] if "vpid" in table.columns else self._pids[table.trace]
-        return pids
+        return table["vpid"] if "vpid" in table.columns else self._pids[table.trace]
 
     def process_of(self, thread: IdArray) -> IdArray:
         return np.array(self._process_of_thread, dtype=np.int32)[thread] if len(thread) else thread
@@ -95,7 +94,8 @@ class ThreadIndex:
         """The host of each event, as one element where all events come from one."""
         if len(self._host_names) == 1:
             return np.zeros(1, dtype=np.int64)
-        return self._host_of_trace[table.trace[rows]]
+        hosts: Numbers = self._host_of_trace[table.trace[rows]]
+        return hosts
 
     def _index_by_tid(self, host: Numbers, pid: Numbers, tid: Numbers) -> IdArray | None:
         """By a table with a row per tid, if each tid has one owner there."""
