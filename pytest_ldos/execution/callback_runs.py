@@ -47,7 +47,7 @@ def _pair(observed: Observed, *, lossy: bool) -> tuple[IdArray, IdArray]:
     """For each start its end and the start that encloses it."""
     starts, ends = observed.events(Ros2.CALLBACK_START), observed.events(Ros2.CALLBACK_END)
     parent = np.full(len(starts), -1, dtype=np.int32)
-    if len(starts) == 0 or len(ends) == 0:
+    if len(starts) == 0:
         return parent.copy(), parent
     keys = observed.clock.keys(starts.thread, starts.times_ns)
     end = observed.timeline(Ros2.CALLBACK_END).next(keys)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_ldos.execution.columns import NEVER, IdArray, Values, frame_of, pick
+from pytest_ldos.execution.columns import NEVER, IdArray, Values, frame_of
 from pytest_ldos.execution.model import Frames
 from pytest_ldos.execution.observed import Events, Observed
 from pytest_ldos.execution.registry import Registry
@@ -168,7 +168,9 @@ def _service_end(table: str, inits: Events, handle: str, nodes: Kind) -> Kind:
 
 def _timers(observed: Observed, nodes: Kind) -> Kind:
     inits = observed.events(Ros2.TIMER_INIT)
+    registry = registry_of(inits, "timer_handle")
     links = observed.events(Ros2.TIMER_LINK_NODE)
-    link = registry_of(links, "timer_handle").find_nearest(inits.process, inits.handles("timer_handle"), inits.times_ns)
-    columns = {"node": pick(_node_of(links, nodes), link, -1), "period_ns": inits["period"]}
-    return Kind("timers", inits, "timer_handle", registry_of(inits, "timer_handle"), columns)
+    timer = registry.find(links.process, links.handles("timer_handle"), links.times_ns)
+    node = np.full(len(inits), -1, dtype=np.int32)
+    node[timer[timer >= 0][::-1]] = _node_of(links, nodes)[timer >= 0][::-1]
+    return Kind("timers", inits, "timer_handle", registry, {"node": node, "period_ns": inits["period"]})

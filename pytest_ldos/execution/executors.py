@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from pytest_ldos.execution.columns import NEVER, TimesNs, frame_of, ids_of, pick
+from pytest_ldos.execution.columns import NEVER, IdArray, TimesNs, frame_of, ids_of, pick
 from pytest_ldos.execution.endpoints import Endpoints
 from pytest_ldos.execution.model import Frames
 from pytest_ldos.execution.observed import Observed
@@ -21,14 +21,16 @@ from pytest_ldos.tracepoints import Ros2
 
 
 def build_waits(observed: Observed) -> pl.DataFrame:
-    """Waiting for work ends when the thread looks for what became ready."""
+    """Waiting for work ends when the thread looks for what became ready, before it waits again."""
     waits = observed.events(Ros2.EXECUTOR_WAIT_FOR_WORK)
     ready = observed.events(Ros2.EXECUTOR_GET_NEXT_READY)
     keys = observed.clock.keys(waits.thread, waits.times_ns)
     end = observed.timeline(Ros2.EXECUTOR_GET_NEXT_READY).next(keys)
+    again = observed.timeline(Ros2.EXECUTOR_WAIT_FOR_WORK).next(keys, after=True)
+    lost = (again >= 0) & (pick(ready.times_ns, end, NEVER) > pick(waits.times_ns, again, NEVER))
     columns = {
         "begin_ns": waits.times_ns,
-        "end_ns": pick(ready.times_ns, end, NEVER),
+        "end_ns": pick(ready.times_ns, np.where(lost, -1, end), NEVER),
         "thread": waits.thread,
         "timeout_ns": waits["timeout"].astype(np.int64),
     }
@@ -44,15 +46,31 @@ def build_executions(observed: Observed, endpoints: Endpoints) -> pl.DataFrame:
     next_ready = observed.timeline(Ros2.EXECUTOR_GET_NEXT_READY).next(keys)
     next_wait = observed.timeline(Ros2.EXECUTOR_WAIT_FOR_WORK).next(keys)
     look = _earlier(pick(ready.times_ns, next_ready, NEVER), pick(waits.times_ns, next_wait, NEVER))
-    subject = (executed.process, executed.handles("handle"), executed.times_ns)
+    subscription, timer = _subjects(observed, endpoints)
     columns = {
         "begin_ns": executed.times_ns,
         "end_ns": _ends(observed, look),
         "thread": executed.thread,
-        "subscription": endpoints.subscriptions_by_rcl.find(*subject),
-        "timer": endpoints.timers.registry.find(*subject),
+        "subscription": subscription,
+        "timer": timer,
     }
     return frame_of(INSTANCES["executions"], columns)
+
+
+def _subjects(observed: Observed, endpoints: Endpoints) -> tuple[IdArray, IdArray]:
+    """The subscription or timer of each execution: whichever got the address last."""
+    executed = observed.events(Ros2.EXECUTOR_EXECUTE)
+    subject = (executed.process, executed.handles("handle"), executed.times_ns)
+    subscription, timer = endpoints.subscriptions_by_rcl.find(*subject), endpoints.timers.registry.find(*subject)
+    since = [
+        np.where(born_ns <= executed.times_ns, born_ns, NEVER)
+        for born_ns in (
+            pick(endpoints.subscriptions.inits.times_ns, subscription, NEVER),
+            pick(endpoints.timers.inits.times_ns, timer, NEVER),
+        )
+    ]
+    of_timer = (timer >= 0) & ((subscription < 0) | (since[1] > since[0]))
+    return np.where(of_timer, -1, subscription), np.where(of_timer, timer, -1)
 
 
 def _ends(observed: Observed, look_ns: TimesNs) -> TimesNs:

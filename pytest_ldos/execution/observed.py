@@ -15,7 +15,7 @@ from pytest_ldos.ctf.read import DecodedTrace
 from pytest_ldos.ctf.tables import Column, EventTable
 from pytest_ldos.errors import TraceUnreadable
 from pytest_ldos.execution.columns import IdArray, TimesNs
-from pytest_ldos.execution.threads import ThreadIndex
+from pytest_ldos.execution.threads import NOBODY, ThreadIndex
 from pytest_ldos.execution.timeline import Clock, Timeline
 
 
@@ -108,15 +108,19 @@ class Observed:
         if table is None or len(table) == 0:
             none = np.empty(0, dtype=np.int32)
             return Events(name, np.empty(0, dtype=np.int64), none, none)
-        thread = self.threads.index(table)
         rows = self._rows_of(table)
-        times = table.timestamp_ns
-        if rows is not None:
-            thread, times = thread[rows], times[rows]
+        thread = self.threads.index(table, rows)
+        times = table.timestamp_ns if rows is None else table.timestamp_ns[rows]
         process = self.threads.process_of(thread)
         return Events(name, times, thread, process, dict(table.columns), rows, self._trace.directory)
 
     def _rows_of(self, table: EventTable) -> npt.NDArray[np.intp] | None:
-        if self._pids is None or "vpid" not in table.columns:
+        if self._pids is None:
             return None
-        return np.flatnonzero(np.isin(table["vpid"], self._pids))
+        pids = self.threads.pids(table)
+        if (pids == NOBODY).any():
+            reason = f"{table.name} has no context vpid, so that processes cannot be told apart"
+            raise TraceUnreadable(
+                self._trace.directory, None, reason, remedy="record with: lttng add-context --userspace --type=vpid"
+            )
+        return np.flatnonzero(np.isin(pids, self._pids))

@@ -70,11 +70,11 @@ def _inter_process(observed: Observed, endpoints: Endpoints) -> tuple[_Part, int
 
 def _intra_process(observed: Observed, endpoints: Endpoints) -> _Part:
     published = observed.events(Ros2.INTRA_PUBLISH)
-    by_rcl = endpoints.publishers_by_rcl.find(
-        published.process, published.handles("publisher_handle"), published.times_ns
-    )
+    handles = published.handles("publisher_handle")
+    by_rcl = endpoints.publishers_by_rcl.find(published.process, handles, published.times_ns)
+    publisher = endpoints.publishers.registry.complete(by_rcl, published.process, handles)
     unset = np.full(len(published), NEVER, dtype=np.int64)
-    return _Part(published.times_ns, published.thread, by_rcl, unset, unset, unset)
+    return _Part(published.times_ns, published.thread, publisher, unset, unset, unset)
 
 
 def preceding(observed: Observed, inner: str, outer: str) -> IdArray:

@@ -71,13 +71,16 @@ class Registry:
 
     def resolve(self, process: npt.NDArray[Any], handle: Handles, times_ns: TimesNs) -> IdArray:
         """As `find`, but a handle without an init event becomes an entity of its own (see `unknown`)."""
-        found = self.find(process, handle, times_ns)
+        return self.complete(self.find(process, handle, times_ns), process, handle)
+
+    def complete(self, found: IdArray, process: npt.NDArray[Any], handle: Handles) -> IdArray:
+        """The entities that were found, and one of its own for each handle of which none was."""
         missing = np.flatnonzero(found < 0)
         if len(missing):
             pairs = np.rec.fromarrays([process[missing], handle[missing]], dtype=_PAIR)
             distinct, inverse = np.unique(pairs, return_inverse=True)
             numbers = [self._number_unknown(int(process), int(handle)) for process, handle in distinct]
-            found[missing] = np.array(numbers, dtype=np.int32)[inverse]
+            found[missing] = np.array(numbers, dtype=np.int32)[inverse.reshape(-1)]
         return found
 
     def _number_unknown(self, process: int, handle: int) -> int:
@@ -110,18 +113,20 @@ class Registry:
         at = np.where(found, at, 0)
         found &= self._pair[at] == pair if len(self._pair) else False
         if not self._first.all():
-            self._move_to_life(at, found, times_ns)
+            rows = np.flatnonzero(found)
+            at[rows] = self._life_at(at[rows], pair[rows], times_ns[rows])
         return at, found
 
-    def _move_to_life(self, at: npt.NDArray[np.intp], found: npt.NDArray[np.bool_], times_ns: TimesNs) -> None:
-        """From the first life of a handle to the one that has begun; most handles have only one."""
-        while True:
-            following = np.minimum(at + 1, len(self._pair) - 1)
-            later = found & (following > at) & (self._pair[following] == self._pair[at])
-            later &= self._born[following] <= times_ns
-            if not later.any():
-                return
-            at[later] += 1
+    def _life_at(
+        self, first: npt.NDArray[np.intp], pair: npt.NDArray[np.int64], times_ns: TimesNs
+    ) -> npt.NDArray[np.intp]:
+        """The last life of each handle that has begun, else its first, by bisection between first and last."""
+        low, high = first, np.searchsorted(self._pair, pair, side="right") - 1
+        while (low < high).any():
+            middle = (low + high + 1) // 2
+            begun = self._born[middle] <= times_ns
+            low, high = np.where(begun, middle, low), np.where(begun, high, np.maximum(middle - 1, low))
+        return low
 
 
 def with_unknown(column: npt.NDArray[Any], unknown: Unknown, value: int = -1) -> npt.NDArray[Any]:

@@ -26,7 +26,7 @@ _OF_CLIENT: Final = ("send_request", "take_response")
 
 
 def build_requests(observed: Observed, endpoints: Endpoints) -> pl.DataFrame:
-    """One row a step, in time order."""
+    """One row a step, in time order; a take that gave nothing is none."""
     parts = [_steps(observed.events(name), step, endpoints) for name, step in _STEPS.items()]
     return pl.concat(parts).sort("time_ns", maintain_order=True).with_columns(id=pl.int_range(pl.len(), dtype=pl.Int32))
 
@@ -48,7 +48,8 @@ def _steps(events: Events, step: str, endpoints: Endpoints) -> pl.DataFrame:
         "client_gid": [None] * len(events) if step in _OF_CLIENT else _gids(events),
         "sequence": events["sequence_number"].astype(np.int64),
     }
-    return frame_of(INSTANCES["requests"], columns)
+    frame = frame_of(INSTANCES["requests"], columns)
+    return frame.filter(pl.Series(events["taken"] != 0)) if step.startswith("take_") else frame
 
 
 def _gids(events: Events) -> list[str]:

@@ -101,7 +101,7 @@ def _following(observed: Observed, name: str) -> IdArray:
 
 
 def _subscription_of(events: Events, observed: Observed, endpoints: Endpoints) -> IdArray:
-    """The subscription whose buffer each event is about."""
+    """The subscription whose buffer each event is about; an unknown one is known by its buffer."""
     to_ipb = observed.events(Ros2.BUFFER_TO_IPB)
     to_subscription = observed.events(Ros2.IPB_TO_SUBSCRIPTION)
     objects, owners = subscriptions_by_object(observed, endpoints)
@@ -111,5 +111,6 @@ def _subscription_of(events: Events, observed: Observed, endpoints: Endpoints) -
     owner_of_ipb = pick(owners, objects_of_ipb, -1)
     ipb = registry_of(to_subscription, "ipb").find_nearest(to_ipb.process, to_ipb.handles("ipb"), to_ipb.times_ns)
     owner_of_buffer = pick(owner_of_ipb, ipb, -1)
-    buffer = registry_of(to_ipb, "buffer").find(events.process, events.handles("buffer"), events.times_ns)
-    return pick(owner_of_buffer, buffer, -1)
+    handles = events.handles("buffer")
+    buffer = registry_of(to_ipb, "buffer").find(events.process, handles, events.times_ns)
+    return endpoints.subscriptions.registry.complete(pick(owner_of_buffer, buffer, -1), events.process, handles)

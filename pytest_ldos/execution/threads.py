@@ -17,7 +17,7 @@ from pytest_ldos.execution.schema import ENTITIES
 _LARGEST_TID: Final = 1 << 22
 """The kernel's limit of thread ids; larger ones are looked up in another way."""
 
-_NOBODY: Final = 0
+NOBODY: Final = 0
 """Pid and tid where the trace was recorded without these contexts."""
 
 Numbers = npt.NDArray[Any]
@@ -32,21 +32,29 @@ class ThreadIndex:
     def __init__(self, trace: DecodedTrace) -> None:
         self._hosts = [str(info.environment.get("hostname", "")) for info in trace.traces]
         self._host_names = sorted(set(self._hosts))
+        self._pids = np.array([int(info.environment.get("vpid", NOBODY)) for info in trace.traces], dtype=np.int64)
         self._host_of_trace = np.array([self._host_names.index(name) for name in self._hosts], dtype=np.int64)
         self._threads: dict[tuple[int, int, int], int] = {}
         self._processes: dict[tuple[int, int], int] = {}
         self._process_of_thread: list[int] = []
         self._names: Counter[tuple[int, str]] = Counter()
 
-    def index(self, table: EventTable) -> IdArray:
-        """The thread of each event of a table."""
-        host = self._hosts_in(table)
-        pid, tid = (_context(table, name) for name in ("vpid", "vtid"))
+    def index(self, table: EventTable, rows: npt.NDArray[np.intp] | None = None) -> IdArray:
+        """The thread of each event of a table, or of some of its rows."""
+        chosen: Any = slice(None) if rows is None else rows
+        pid, tid = self.pids(table)[chosen], _tids(table)[chosen]
+        if len(tid) == 0:
+            return np.empty(0, dtype=np.int32)
+        host = self._hosts_in(table, chosen)
         threads = self._index_by_tid(host, pid, tid)
         if threads is None:
             threads = self._index_by_all(host, pid, tid)
-        self._note_names(table, threads)
+        self._note_names(table, chosen, threads)
         return threads
+
+    def pids(self, table: EventTable) -> Numbers:
+        """The process of each event: from its context, else that whose buffer its trace is; `NOBODY` without."""
+        return table["vpid"] if "vpid" in table.columns else self._pids[table.trace]
 
     def process_of(self, thread: IdArray) -> IdArray:
         return np.array(self._process_of_thread, dtype=np.int32)[thread] if len(thread) else thread
@@ -82,11 +90,12 @@ class ThreadIndex:
     def _order(self) -> list[tuple[tuple[int, int, int], int]]:
         return list(self._threads.items())
 
-    def _hosts_in(self, table: EventTable) -> Numbers:
+    def _hosts_in(self, table: EventTable, rows: Any) -> Numbers:
         """The host of each event, as one element where all events come from one."""
         if len(self._host_names) == 1:
             return np.zeros(1, dtype=np.int64)
-        return self._host_of_trace[table.trace]
+        hosts: Numbers = self._host_of_trace[table.trace[rows]]
+        return hosts
 
     def _index_by_tid(self, host: Numbers, pid: Numbers, tid: Numbers) -> IdArray | None:
         """By a table with a row per tid, if each tid has one owner there."""
@@ -115,13 +124,13 @@ class ThreadIndex:
             self._process_of_thread.append(self._processes.setdefault((host, pid), len(self._processes)))
         return number
 
-    def _note_names(self, table: EventTable, threads: IdArray) -> None:
+    def _note_names(self, table: EventTable, rows: Any, threads: IdArray) -> None:
         """Counts how often each thread was called what."""
         column = table.columns.get("procname")
         if column is None or column.dictionary is None:
             return
         words = len(column.dictionary)
-        counts = np.bincount(threads.astype(np.int64) * words + column.values)
+        counts = np.bincount(threads.astype(np.int64) * words + column.values[rows])
         for pair in np.flatnonzero(counts).tolist():
             self._names[(pair // words, column.dictionary[pair % words])] += int(counts[pair])
 
@@ -133,5 +142,5 @@ class ThreadIndex:
         return next((name for name in found if name is not None), None)
 
 
-def _context(table: EventTable, name: str) -> Numbers:
-    return table[name] if name in table.columns else np.full(len(table), _NOBODY, dtype=np.int64)
+def _tids(table: EventTable) -> Numbers:
+    return table["vtid"] if "vtid" in table.columns else np.full(len(table), NOBODY, dtype=np.int64)

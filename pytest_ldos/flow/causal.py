@@ -21,16 +21,26 @@ class Runs:
     def __init__(self, model: ExecutionModel) -> None:
         self.start_ns = times_of(model.callback_runs, "start_ns")
         self.thread = ids_of(model.callback_runs, "thread")
-        self._end_ns = times_of(model.callback_runs, "end_ns")
+        self.end_ns = times_of(model.callback_runs, "end_ns")
         self._parent = ids_of(model.callback_runs, "parent")
         self.clock = clock_of(model)
         self.timeline = self.clock.timeline(self.thread, self.start_ns)
+        self._until_ns = self.end_ns if model.stats.gaps else self._until()
+
+    def _until(self) -> TimesNs:
+        """When each run was over: one that the trace shows no end of, when the next on its thread began.
+
+        Where events were lost, nothing is known of such a run beyond its start.
+        """
+        following = self.timeline.next(self.clock.keys(self.thread, self.start_ns), after=True)
+        next_ns = np.where(following >= 0, pick(self.start_ns, following, NEVER), np.iinfo(np.int64).max)
+        return np.where(self.end_ns == NEVER, next_ns, self.end_ns)
 
     def at(self, thread: IdArray, times_ns: TimesNs) -> IdArray:
         """The innermost run on each thread at each moment, -1 where it ran none."""
         run = self.timeline.last(self.clock.keys(thread, times_ns))
         while True:
-            over = (run >= 0) & (pick(self._end_ns, run, NEVER) < times_ns)
+            over = (run >= 0) & (pick(self._until_ns, run, NEVER) < times_ns)
             if not over.any():
                 return run
             run[over] = self._parent[run[over]]
@@ -38,7 +48,7 @@ class Runs:
 
 def clock_of(model: ExecutionModel) -> Clock:
     """Covers every moment of the model's publications, takes and runs."""
-    columns = [model.publications["time_ns"], model.publications["rclcpp_ns"], model.takes["time_ns"]]
+    columns = [model.publications[name] for name in ("time_ns", "rclcpp_ns", "rcl_ns")] + [model.takes["time_ns"]]
     columns += [model.callback_runs["start_ns"], model.callback_runs["end_ns"]]
     filled = [column.drop_nulls().to_numpy() for column in columns if column.count()]
     first = min((int(column.min()) for column in filled), default=0)
@@ -66,10 +76,12 @@ def link_causes(model: ExecutionModel, runs: Runs) -> pl.DataFrame:
     return frame_of(LINKS["causes"], {"callback_run": run[publication], "publication": publication})
 
 
-def link_direct_uses(triggers: pl.DataFrame, causes: pl.DataFrame) -> pl.DataFrame:
-    """Each publication with the messages that its callback got."""
+def link_direct_uses(model: ExecutionModel, triggers: pl.DataFrame, causes: pl.DataFrame) -> pl.DataFrame:
+    """Each publication with the messages that its callback had got by then."""
     uses = causes.join(triggers, on="callback_run", maintain_order="left")
-    return uses.select("take", "publication", rule=pl.lit(DIRECT))
+    taken_ns = pick(times_of(model.takes, "time_ns"), ids_of(uses, "take"), NEVER)
+    called_ns = pick(publication_begins(model), ids_of(uses, "publication"), NEVER)
+    return uses.filter(pl.Series(taken_ns <= called_ns)).select("take", "publication", rule=pl.lit(DIRECT))
 
 
 def publication_begins(model: ExecutionModel) -> TimesNs:
@@ -79,12 +91,13 @@ def publication_begins(model: ExecutionModel) -> TimesNs:
 
 
 def _take_of_runs(model: ExecutionModel, runs: Runs) -> IdArray:
-    """The last message its thread took for the run's subscription, after the run before it began."""
+    """The last message its thread took, if for the run's subscription and after the run before it."""
     keys = runs.clock.keys(runs.thread, runs.start_ns)
     take = _takes(model, runs.clock).last(keys)
     before = runs.timeline.last(keys, before=True)
     taken_ns = times_of(model.takes, "time_ns")
-    stale = pick(taken_ns, take, NEVER) < pick(runs.start_ns, before, NEVER)
+    begun_ns, ended_ns = pick(runs.start_ns, before, NEVER), pick(runs.end_ns, before, NEVER)
+    stale = pick(taken_ns, take, NEVER) < np.where(ended_ns <= runs.start_ns, np.maximum(begun_ns, ended_ns), begun_ns)
     callback = ids_of(model.callback_runs, "callback")
     wanted = pick(ids_of(model.callbacks, "subscription"), callback, -1)
     known = pick(model.callbacks["known"].to_numpy().astype(np.int32), callback, 0) == 1

@@ -33,11 +33,25 @@ class Declared:
 
 @dataclass(frozen=True)
 class _Receptions:
-    """What one subscription got, in order: takes, and when their callbacks began and ended."""
+    """What one subscription got, in order: takes, and when it was there to be used.
+
+    Attributes:
+        begin_ns: when the callback began that got it, or took it itself.
+        polled: whether callbacks take from this subscription themselves.
+    """
 
     take: IdArray
     begin_ns: TimesNs
-    end_ns: TimesNs
+    polled: bool
+
+    def last_for(self, outputs: _Outputs) -> IdArray:
+        """The last that was there when each output was made, -1 where none was.
+
+        What a callback gets counts before another callback begins, what it takes itself
+        before it publishes.
+        """
+        made_ns = outputs.time_ns if self.polled else outputs.begin_ns
+        return np.searchsorted(self.begin_ns, made_ns, side="right") - 1
 
 
 @dataclass(frozen=True)
@@ -73,7 +87,7 @@ def _periodic_async(outputs: _Outputs, inputs: Sequence[_Receptions]) -> list[tu
     """For each input the last message whose callback began before the publishing one did."""
     links = []
     for received in inputs:
-        last = np.searchsorted(received.begin_ns, outputs.begin_ns, side="right") - 1
+        last = received.last_for(outputs)
         links.append((received.take[last[last >= 0]], outputs.publication[last >= 0]))
     return links
 
@@ -81,12 +95,10 @@ def _periodic_async(outputs: _Outputs, inputs: Sequence[_Receptions]) -> list[tu
 def _partial_sync(outputs: _Outputs, inputs: Sequence[_Receptions]) -> list[tuple[IdArray, IdArray]]:
     """For each input the last message since the publication before; none is used twice."""
     links = []
-    previous_ns = np.concatenate(([np.iinfo(np.int64).min], outputs.time_ns[:-1]))
     for received in inputs:
-        last = np.searchsorted(received.begin_ns, outputs.begin_ns, side="right") - 1
+        last = received.last_for(outputs)
         fresh = last >= 0
-        fresh[1:] &= last[1:] > last[:-1]
-        fresh[fresh] &= received.end_ns[last[fresh]] > previous_ns[fresh]
+        fresh[1:] &= last[1:] > np.maximum.accumulate(last)[:-1]
         links.append((received.take[last[fresh]], outputs.publication[fresh]))
     return links
 
@@ -106,15 +118,16 @@ class _Received:
         run = np.full(len(model.takes), -1, dtype=np.int32)
         run[ids_of(triggers, "take")] = ids_of(triggers, "callback_run")
         taken_ns = times_of(model.takes, "time_ns")
-        start_ns, end_ns = (times_of(model.callback_runs, name) for name in ("start_ns", "end_ns"))
+        start_ns = times_of(model.callback_runs, "start_ns")
+        self._polled = np.zeros(len(model.takes), dtype=bool)
+        self._polled[ids_of(triggers, "take")] = triggers["polled"].to_numpy()
         self._subscription = ids_of(model.takes, "subscription")
-        self._begin_ns = _of_run(start_ns, run, taken_ns)
-        self._end_ns = np.maximum(_of_run(end_ns, run, taken_ns), self._begin_ns)
+        self._begin_ns = np.where(self._polled, taken_ns, _of_run(start_ns, run, taken_ns))
 
     def of(self, subscription: int) -> _Receptions:
         take = np.flatnonzero(self._subscription == subscription)
         take = take[np.argsort(self._begin_ns[take], kind="stable")].astype(np.int32)
-        return _Receptions(take, self._begin_ns[take], self._end_ns[take])
+        return _Receptions(take, self._begin_ns[take], bool(self._polled[take].any()))
 
 
 class _Published:

@@ -47,7 +47,8 @@ class Link:
     """That one instance caused another.
 
     Attributes:
-        rule: ``transport``, ``trigger``, ``publish``, ``periodic_async`` or ``partial_sync``.
+        rule: ``transport``, ``trigger``, ``publish``, ``polled`` (a callback published what it made of a
+            message it took itself), ``periodic_async`` or ``partial_sync``.
     """
 
     cause: Instance
@@ -124,16 +125,17 @@ class LineageIndex:
         flow, first = self._flow, self._first
         parts = [
             (flow.transport, "publication", "take", "transport"),
-            (flow.triggers, "take", "callback_run", "trigger"),
+            (flow.triggers.filter(~pl.col("polled")), "take", "callback_run", "trigger"),
             (flow.causes, "callback_run", "publication", "publish"),
         ]
         cause = [ids_of(table, source) + first[Kind(source)] for table, source, _, _ in parts]
         effect = [ids_of(table, target) + first[Kind(target)] for table, _, target, _ in parts]
         rules = [rule for table, _, _, rule in parts for _ in range(len(table))]
-        indirect = flow.uses.filter(pl.col("rule") != DIRECT)
-        cause.append(ids_of(indirect, "take") + first[Kind.TAKE])
-        effect.append(ids_of(indirect, "publication") + first[Kind.PUBLICATION])
-        rules += indirect["rule"].to_list()
+        polled = pl.col("take").is_in(flow.triggers.filter("polled")["take"].implode())
+        uses = flow.uses.filter((pl.col("rule") != DIRECT) | polled)
+        cause.append(ids_of(uses, "take") + first[Kind.TAKE])
+        effect.append(ids_of(uses, "publication") + first[Kind.PUBLICATION])
+        rules += uses["rule"].replace(DIRECT, "polled").to_list()
         return {
             forward: _ordered(np.concatenate(one), np.concatenate(other), rules)
             for forward, one, other in ((True, cause, effect), (False, effect, cause))

@@ -8,13 +8,14 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.execution.columns import IdArray, ids_of, pick, times_of
 from pytest_ldos.flow.causal import publication_begins
 from pytest_ldos.flow.graph import FlowGraph
 from pytest_ldos.scenario.paths import PathSpec
 
 _MOST_ROWS: Final = 50_000_000
-"""A search that holds more partial paths than this is given up."""
+"""A search that holds more partial passages than this is refused."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,11 @@ def find_path(flow: FlowGraph, path: PathSpec) -> PathInstances:
     """Every passage along a path.
 
     A path of topics ends with each publication on its last topic, and begins with the
-    publish call of the newest message on its first topic that it was made from.
+    publish call of the newest message on its first topic that it was made from. A path of
+    phases is taken by each goal that entered them in this order.
+
+    Raises:
+        ConfigurationError: too many messages could lie on the path.
     """
     return PathInstances(path, _phases(flow, path) if path.of_phases else _topics(flow, path))
 
@@ -55,9 +60,9 @@ def _phases(flow: FlowGraph, path: PathSpec) -> pl.DataFrame:
     per_goal = wanted.group_by("goal_id", maintain_order=True).agg(
         begin_ns=pl.col("time_ns").filter(pl.col("phase") == path.via[0]).first(),
         end_ns=pl.col("time_ns").filter(pl.col("phase") == path.via[-1]).first(),
-        count=pl.col("phase").n_unique(),
+        entered=pl.col("phase").sort_by("time_ns", maintain_order=True).str.join(" "),
     )
-    whole = per_goal.filter(pl.col("count") == len(path.via)).drop("count")
+    whole = per_goal.filter(pl.col("entered") == " ".join(path.via)).drop("entered")
     return whole.with_columns(latency_ns=pl.col("end_ns") - pl.col("begin_ns"))
 
 
@@ -83,6 +88,7 @@ class _Chains:
         numbers = {topic: number for number, topic in enumerate(flow.model.topics())}
         topic_of = np.array([numbers.get(topic, -1) for topic in flow.model.publishers["topic"]], dtype=np.int32)
         self._topic = pick(topic_of, ids_of(flow.model.publications, "publisher"), -1)
+        self._name = path.name
         self._via = [numbers.get(topic, -2) for topic in path.via]
         self._steps = len(numbers)
         hops = flow.hops.sort("to_publication", maintain_order=True)
@@ -101,18 +107,33 @@ class _Chains:
         takes: list[IdArray] = []
         finished = []
         for _ in range(self._steps):
-            if not 0 < len(current) <= _MOST_ROWS:
+            if len(current) == 0:
                 break
             row, hop = self._hops_into(current)
-            current, end, wanted = self._from[hop], end[row], wanted[row]
+            self._refuse_too_many(len(row))
+            wanted = wanted[row] - (self._topic[self._from[hop]] == np.array(self._via)[wanted[row]])
+            one = self._one_way_each(self._from[hop], end[row], wanted)
+            row, hop, wanted = row[one], hop[one], wanted[one]
+            current, end = self._from[hop], end[row]
             takes = [self._take[hop], *(taken[row] for taken in takes)]
-            wanted = wanted - (self._topic[current] == np.array(self._via)[wanted])
             done = wanted < 0
             finished.append(self._frame(current[done], end[done], [taken[done] for taken in takes]))
             go_on = ~done & (self._topic[current] != self._via[-1])
             current, end, wanted = current[go_on], end[go_on], wanted[go_on]
             takes = [taken[go_on] for taken in takes]
         return finished
+
+    def _refuse_too_many(self, rows: int) -> None:
+        if rows > _MOST_ROWS:
+            raise ConfigurationError(
+                f"path {self._name!r} has too many messages that could lie on it ({rows} in one step)",
+                remedy="name more of the topics between its ends, or read less with `window`",
+            )
+
+    def _one_way_each(self, current: IdArray, end: IdArray, wanted: IdArray) -> IdArray:
+        """Of several ways from one message to one end, the first: from here on they are equal."""
+        way = (end.astype(np.int64) * len(self._topic) + current) * (len(self._via) + 1) + wanted
+        return np.sort(np.unique(way, return_index=True)[1])
 
     def _hops_into(self, publications: IdArray) -> tuple[IdArray, IdArray]:
         """All hops that lead to each publication: its row, and the hop's."""

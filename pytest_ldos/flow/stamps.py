@@ -104,17 +104,29 @@ def _link_equal(
 
 
 def _link_rounded(sent: _Stamped, taken: _Stamped, found: IdArray) -> None:
-    """Topics on which no stamp fits exactly: the nearest, if the middleware can have rounded it."""
-    linked = found[taken.row] >= 0
-    topics = np.setdiff1d(taken.topic[~linked], taken.topic[linked])
-    for topic in topics[topics >= 0].tolist():
-        own, theirs = np.flatnonzero(taken.topic == topic), np.flatnonzero(sent.topic == topic)
+    """Takes whose stamp fits none exactly: the nearest, if the middleware can have rounded it.
+
+    Some stamps are round by themselves, so a topic can have both kinds. No subscription takes a
+    message twice.
+    """
+    missing = (found[taken.row] < 0) & (taken.topic >= 0)
+    for topic in np.unique(taken.topic[missing]).tolist():
+        own, theirs = np.flatnonzero(missing & (taken.topic == topic)), np.flatnonzero(sent.topic == topic)
         if len(theirs) == 0:
             continue
+        used = _pairs(taken.end, found[taken.row])[~missing & (taken.topic == topic)]
         after = np.clip(np.searchsorted(sent.stamp_ns[theirs], taken.stamp_ns[own]), 1, len(theirs)) - 1
         other = np.minimum(after + 1, len(theirs) - 1)
         distance = np.abs(sent.stamp_ns[theirs[after]] - taken.stamp_ns[own])
         further = np.abs(sent.stamp_ns[theirs[other]] - taken.stamp_ns[own])
         nearest = theirs[np.where(further < distance, other, after)]
         near = np.minimum(distance, further) <= _ROUNDING_NS
-        found[taken.row[own[near]]] = sent.row[nearest[near]]
+        own, nearest = own[near], nearest[near]
+        pairs, first = np.unique(_pairs(taken.end[own], sent.row[nearest]), return_index=True)
+        first = first[~np.isin(pairs, used)]
+        found[taken.row[own[first]]] = sent.row[nearest[first]]
+
+
+def _pairs(end: IdArray, publication: IdArray) -> npt.NDArray[np.int64]:
+    """Subscription and publication as one number."""
+    return end.astype(np.int64) << 32 | publication
