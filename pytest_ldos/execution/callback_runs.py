@@ -49,9 +49,9 @@ def _pair(observed: Observed, *, lossy: bool) -> tuple[IdArray, IdArray]:
     parent = np.full(len(starts), -1, dtype=np.int32)
     if len(starts) == 0:
         return parent.copy(), parent
-    keys = observed.clock.keys(starts.thread, starts.times_ns)
-    end = observed.timeline(Ros2.CALLBACK_END).next(keys)
-    following = observed.timeline(Ros2.CALLBACK_START).next(keys, after=True)
+    timeline = observed.timeline(Ros2.CALLBACK_START)
+    end = observed.timeline(Ros2.CALLBACK_END).next_for(timeline)
+    following = timeline.next_for(timeline, after=True)
     until = np.where(following >= 0, starts.times_ns[following], np.iinfo(np.int64).max)
     plain = (end >= 0) & (pick(ends.times_ns, end, NEVER) <= until)
     plain &= pick(ends.handles("callback"), end, 0) == starts.handles("callback")

@@ -6,6 +6,7 @@ Tracepoints: ``rclcpp_executor_wait_for_work``, ``rclcpp_executor_get_next_ready
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from pytest_ldos.execution.endpoints import Endpoints
 from pytest_ldos.execution.model import Frames
 from pytest_ldos.execution.observed import Observed
 from pytest_ldos.execution.schema import ENTITIES, INSTANCES
+from pytest_ldos.execution.timeline import in_table
 from pytest_ldos.tracepoints import Ros2
 
 
@@ -24,9 +26,9 @@ def build_waits(observed: Observed) -> pl.DataFrame:
     """Waiting for work ends when the thread looks for what became ready, before it waits again."""
     waits = observed.events(Ros2.EXECUTOR_WAIT_FOR_WORK)
     ready = observed.events(Ros2.EXECUTOR_GET_NEXT_READY)
-    keys = observed.clock.keys(waits.thread, waits.times_ns)
-    end = observed.timeline(Ros2.EXECUTOR_GET_NEXT_READY).next(keys)
-    again = observed.timeline(Ros2.EXECUTOR_WAIT_FOR_WORK).next(keys, after=True)
+    timeline = observed.timeline(Ros2.EXECUTOR_WAIT_FOR_WORK)
+    end = observed.timeline(Ros2.EXECUTOR_GET_NEXT_READY).next_for(timeline)
+    again = timeline.next_for(timeline, after=True)
     lost = (again >= 0) & (pick(ready.times_ns, end, NEVER) > pick(waits.times_ns, again, NEVER))
     columns = {
         "begin_ns": waits.times_ns,
@@ -40,11 +42,11 @@ def build_waits(observed: Observed) -> pl.DataFrame:
 def build_executions(observed: Observed, endpoints: Endpoints) -> pl.DataFrame:
     """Executing a subscription or timer ends with its callback; where none ran, with the futile take."""
     executed = observed.events(Ros2.EXECUTOR_EXECUTE)
-    keys = observed.clock.keys(executed.thread, executed.times_ns)
+    timeline = observed.timeline(Ros2.EXECUTOR_EXECUTE)
     ready = observed.events(Ros2.EXECUTOR_GET_NEXT_READY)
     waits = observed.events(Ros2.EXECUTOR_WAIT_FOR_WORK)
-    next_ready = observed.timeline(Ros2.EXECUTOR_GET_NEXT_READY).next(keys)
-    next_wait = observed.timeline(Ros2.EXECUTOR_WAIT_FOR_WORK).next(keys)
+    next_ready = observed.timeline(Ros2.EXECUTOR_GET_NEXT_READY).next_for(timeline)
+    next_wait = observed.timeline(Ros2.EXECUTOR_WAIT_FOR_WORK).next_for(timeline)
     look = _earlier(pick(ready.times_ns, next_ready, NEVER), pick(waits.times_ns, next_wait, NEVER))
     subscription, timer = _subjects(observed, endpoints)
     columns = {
@@ -76,10 +78,13 @@ def _subjects(observed: Observed, endpoints: Endpoints) -> tuple[IdArray, IdArra
 def _ends(observed: Observed, look_ns: TimesNs) -> TimesNs:
     """When the last callback, else the last take, of each execution was over, before the thread looked on."""
     executed = observed.events(Ros2.EXECUTOR_EXECUTE)
-    keys = observed.clock.keys(executed.thread, np.where(look_ns == NEVER, observed.clock.last_ns, look_ns))
+    timeline = observed.timeline(Ros2.EXECUTOR_EXECUTE)
+    until_ns = np.where(look_ns == NEVER, observed.clock.last_ns, look_ns)[timeline.rows]
+    keys = observed.clock.keys(executed.thread[timeline.rows], until_ns)
     end_ns = executed.times_ns
     for name in (Ros2.RMW_TAKE, Ros2.CALLBACK_END):
-        last_ns = pick(observed.events(name).times_ns, observed.timeline(name).last(keys), NEVER)
+        last = in_table(timeline, observed.timeline(name).last(keys))
+        last_ns = pick(observed.events(name).times_ns, last, NEVER)
         end_ns = np.where(last_ns > executed.times_ns, last_ns, end_ns)
     return end_ns
 
@@ -95,11 +100,10 @@ def build_executors(threads: pl.DataFrame, runs: pl.DataFrame, waits: pl.DataFra
     No event names an executor. Threads of a process that ran one and the same callback
     belong together; a thread that waited for work without running anything is one alone.
     """
-    thread, callback = ids_of(runs, "thread"), ids_of(runs, "callback")
-    served = np.union1d(thread, ids_of(waits, "thread"))
-    group = {each: each for each in served.tolist()}
-    pairs = np.unique(np.stack((callback, thread), axis=1), axis=0) if len(runs) else np.empty((0, 2), np.int32)
-    for (one, first), (other, second) in zip(pairs[:-1].tolist(), pairs[1:].tolist(), strict=True):
+    served = pl.concat([runs["thread"], waits["thread"]]).unique().sort()
+    group = {each: each for each in served.to_list()}
+    pairs = runs.select("callback", "thread").unique().sort("callback", "thread").rows()
+    for (one, first), (other, second) in pairwise(pairs):
         if one == other:
             _unite(group, first, second)
     roots = sorted({_root(group, each) for each in group})

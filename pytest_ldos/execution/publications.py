@@ -86,10 +86,10 @@ def preceding(observed: Observed, inner: str, outer: str) -> IdArray:
     ends, beginnings = observed.events(outer), observed.events(inner)
     if len(ends) == 0 or len(beginnings) == 0:
         return np.full(len(ends), -1, dtype=np.int32)
-    keys = observed.clock.keys(ends.thread, ends.times_ns)
-    found = observed.timeline(inner).last(keys)
+    timeline = observed.timeline(outer)
+    found = observed.timeline(inner).last_for(timeline)
     found[pick(beginnings.handles("message"), found, 0) != ends.handles("message")] = -1
-    earlier = observed.timeline(outer).last(keys, before=True)
+    earlier = timeline.last_for(timeline, before=True)
     since = pick(ends.times_ns, earlier, NEVER)
     found[pick(beginnings.times_ns, found, NEVER) < since] = -1
     return found

@@ -91,10 +91,10 @@ def _following(observed: Observed, name: str) -> IdArray:
     taken, reported = observed.events(Ros2.RMW_TAKE), observed.events(name)
     if len(taken) == 0 or len(reported) == 0:
         return np.full(len(taken), -1, dtype=np.int32)
-    keys = observed.clock.keys(taken.thread, taken.times_ns)
-    found = observed.timeline(name).next(keys)
+    timeline = observed.timeline(Ros2.RMW_TAKE)
+    found = observed.timeline(name).next_for(timeline)
     found[pick(reported.handles("message"), found, 0) != taken.handles("message")] = -1
-    later = observed.timeline(Ros2.RMW_TAKE).next(keys, after=True)
+    later = timeline.next_for(timeline, after=True)
     until = np.where(later >= 0, taken.times_ns[later], np.iinfo(np.int64).max)
     found[pick(reported.times_ns, found, NEVER) > until] = -1
     return found

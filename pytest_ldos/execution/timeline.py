@@ -57,6 +57,17 @@ class Timeline:
     rows: IdArray
     bits: int
 
+    def last_for(self, others: Timeline, *, before: bool = False) -> IdArray:
+        """For each event of another timeline, in the order of its table, the row `last` gives.
+
+        Both are in order, which makes this several times faster than asking with the keys.
+        """
+        return in_table(others, self.last(others.keys, before=before))
+
+    def next_for(self, others: Timeline, *, after: bool = False) -> IdArray:
+        """For each event of another timeline, in the order of its table, the row `next` gives."""
+        return in_table(others, self.next(others.keys, after=after))
+
     def last(self, keys: Keys, *, before: bool = False) -> IdArray:
         """The row of the last event of the key's thread at its time or earlier (`before`: earlier)."""
         position = np.searchsorted(self.keys, keys, side="left" if before else "right") - 1
@@ -73,3 +84,10 @@ class Timeline:
         held = np.where(inside, position, 0)
         same = inside & (self.keys[held] >> self.bits == keys >> self.bits)
         return np.where(same, self.rows[held], np.int32(-1))
+
+
+def in_table(timeline: Timeline, values: IdArray) -> IdArray:
+    """Values in a timeline's order, put in the order of its table; shape ``(n,)``."""
+    ordered = np.empty(len(values), dtype=np.int32)
+    ordered[timeline.rows] = values
+    return ordered

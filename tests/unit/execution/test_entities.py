@@ -139,7 +139,7 @@ def test_what_began_before_the_trace_is_unknown_and_counted():
     names = Names(model)
     assert names.topic(0) == "unknown"
     assert names.reception(0) == "unknown → unknown"
-    assert names.run(0) == "unknown: unknown"
+    assert names.run(0) == f"unknown: callback {model.callbacks['handle'][0]:#x}"
 
 
 def test_intra_process_ends_that_began_before_the_trace_are_unknown_and_counted():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from pytest_ldos.errors import LdosError
@@ -25,10 +27,10 @@ class Chain:
     def __init__(self) -> None:
         self.recording = Recording()
         self.now = 1000
-        self.threads = {}
-        self.publishers = {}
-        self.subscriptions = {}
-        self.messages = {}
+        self.threads: dict[str, Any] = {}
+        self.publishers: dict[str, Any] = {}
+        self.subscriptions: dict[str, Any] = {}
+        self.messages: dict[str, Any] = {}
 
     def node(self, output, *inputs, sync=False):
         process = self.recording.process(len(self.threads) + 1)
