@@ -8,18 +8,24 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from pytest_ldos.cli.clocks import correct_clocks
 from pytest_ldos.cli.paths import sources_here, terminal
 from pytest_ldos.ctf.read import read_trace
 from pytest_ldos.execution.build import NEEDED_EVENTS, build_execution
 from pytest_ldos.execution.store import write_model
 from pytest_ldos.flow.build import build_flow
 from pytest_ldos.report.analysis import render_analysis
+from pytest_ldos.report.text import visible
 
 
 def analyze(
     trace: Annotated[Path, typer.Argument(help="Directory of a CTF trace, or of a session with several.")],
     output: Annotated[Path | None, typer.Option(help="Also write every table there, as Parquet.")] = None,
     pid: Annotated[list[int] | None, typer.Option(help="Only this process; can be given several times.")] = None,
+    clock_offset: Annotated[
+        list[str] | None,
+        typer.Option(help="What to add to a host's times: HOST=NANOSECONDS, a TOML file of these, or 'estimate'."),
+    ] = None,
     whole: Annotated[bool, typer.Option("--all", help="Show all rows of each table.")] = False,
 ) -> None:
     """Show what ran in a trace: nodes, topics, callbacks, executors, and the paths of the project."""
@@ -27,7 +33,7 @@ def analyze(
     with Console(stderr=True).status("reading the trace") as status:
         decoded = read_trace(trace, events=NEEDED_EVENTS)
         status.update("building the model")
-        model = build_execution(decoded, pids=pid)
+        model, notes = correct_clocks(build_execution(decoded, pids=pid), clock_offset or ())
         flow = build_flow(model, paths)
         status.update("summing up")
         width, color = terminal()
@@ -35,5 +41,7 @@ def analyze(
         if output is not None:
             write_model(model, output)
     typer.echo(text, nl=False, color=True)
+    for note in notes:
+        typer.echo(visible(note))
     if output is not None:
         typer.echo(f"tables: {output}")

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+
+import polars as pl
 import pytest
 
 from pytest_ldos.ctf.read import read_trace
 from pytest_ldos.execution.build import build_execution
+from pytest_ldos.execution.clocks import shift_clocks
 from pytest_ldos.flow.build import build_flow
+from pytest_ldos.flow.clocks import estimate_clock_offsets
 from pytest_ldos.scenario.paths import LinkRule, LinkSpec, PathSpec
 from tests.oracles.truth import found_links, logged_links, read_log
 
@@ -81,3 +87,27 @@ def test_messages_of_processes_that_began_before_the_trace_are_linked_all_the_sa
     assert len(flow.transport) == len(model.takes) == 69
     assert len(flow.triggers) == 69
     assert (flow.transport["latency_ns"] > 0).all()
+
+
+def test_processes_on_two_hosts_whose_clocks_differ(golden, tmp_path):
+    """Two traces of one recording, one of them made to look like that of another host that is 3 ms ahead."""
+    trace = tmp_path / "trace"
+    shutil.copytree(golden("talker_listener_perpid"), trace)
+    before = build_flow(build_execution(read_trace(trace)))
+    metadata = next(file for file in trace.rglob("metadata") if "listener" in str(file))
+    told = metadata.read_bytes()
+    offset = re.search(rb"offset = (\d+);", told)[1]
+    ahead = str(int(offset) + 3_000_000).encode()
+    assert len(ahead) == len(offset)
+    metadata.write_bytes(told.replace(b'hostname = "vm"', b'hostname = "pc"').replace(offset, ahead))
+
+    flow = build_flow(build_execution(read_trace(trace)))
+    assert sorted(flow.model.hosts["name"]) == ["pc", "vm"]
+    assert len(flow.transport) == len(before.transport)
+    chatter = flow.transport.filter(pl.col("way") == "between_hosts")["latency_ns"]
+    assert len(chatter) == 50
+    assert chatter.min() > 3_000_000
+    corrected = build_flow(shift_clocks(flow.model, {"pc": -3_000_000}))
+    assert corrected.transport["latency_ns"].sort().to_list() == before.transport["latency_ns"].sort().to_list()
+    (other,) = {name: each for name, each in estimate_clock_offsets(flow).items() if each.messages}.values()
+    assert other.uncertainty_ns is None

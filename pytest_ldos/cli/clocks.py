@@ -1,0 +1,72 @@
+"""Clocks of several hosts, as the command line gives them."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.execution.clocks import shift_clocks
+from pytest_ldos.execution.model import ExecutionModel
+from pytest_ldos.flow.build import build_flow
+from pytest_ldos.flow.clocks import ClockOffset, estimate_clock_offsets
+from pytest_ldos.units import format_duration
+
+ESTIMATE = "estimate"
+
+
+def correct_clocks(model: ExecutionModel, asked: Sequence[str]) -> tuple[ExecutionModel, list[str]]:
+    """The model on one clock, and what was done.
+
+    Args:
+        asked: ``HOST=NANOSECONDS``, a TOML file of such entries, or ``estimate``: from the messages
+            that the hosts sent each other.
+
+    Raises:
+        ConfigurationError: neither of these, or no such host.
+    """
+    offsets: dict[str, int] = {}
+    notes: list[str] = []
+    for each in asked:
+        if each == ESTIMATE:
+            estimated = estimate_clock_offsets(build_flow(model))
+            offsets |= {host: offset.offset_ns for host, offset in estimated.items()}
+            notes += _describe(estimated)
+        elif "=" in each:
+            offsets |= dict([_parse(each)])
+        else:
+            offsets |= _read(Path(each))
+    return (shift_clocks(model, offsets), notes) if offsets else (model, notes)
+
+
+def _describe(estimated: dict[str, ClockOffset]) -> Iterator[str]:
+    for host, offset in estimated.items():
+        if offset.messages:
+            yield f"clock of {host}: {offset.offset_ns:+d} ns ({_certainty(offset)}, by {offset.messages} messages)"
+
+
+def _certainty(offset: ClockOffset) -> str:
+    if offset.uncertainty_ns is None:
+        return "a bound only: messages in one direction"
+    return f"± {format_duration(offset.uncertainty_ns)}"
+
+
+def _parse(text: str) -> tuple[str, int]:
+    host, _, number = text.rpartition("=")
+    try:
+        return host, int(number)
+    except ValueError:
+        raise ConfigurationError(f"clock offset {text!r} has no number", remedy="HOST=NANOSECONDS") from None
+
+
+def _read(file: Path) -> dict[str, int]:
+    try:
+        table = tomllib.loads(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        remedy = f"give HOST=NANOSECONDS, a TOML file of such entries, or {ESTIMATE!r}"
+        raise ConfigurationError(f"clock offsets cannot be read from {file}: {error}", remedy=remedy) from None
+    for host, number in table.items():
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise ConfigurationError(f"{file}: the offset of {host} is {number!r}", remedy="whole nanoseconds")
+    return table
