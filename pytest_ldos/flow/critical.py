@@ -72,7 +72,8 @@ class CriticalPaths:
         self._is_timer = pick(ids_of(model.callbacks, "timer"), ids_of(model.callback_runs, "callback"), -1) >= 0
         self._due_ns = timer_due_ns(model)
         self._run_of_take = _inverse(len(self._taken_ns), flow.triggers, "take", "callback_run")
-        self._take_of_run = _inverse(len(self._start_ns), flow.triggers, "callback_run", "take")
+        waited = flow.triggers.filter(~pl.col("polled"))
+        self._take_of_run = _inverse(len(self._start_ns), waited, "callback_run", "take")
         self._run_of_publication = _inverse(len(self._published_ns), flow.causes, "publication", "callback_run")
         self._origin = _inverse(len(self._taken_ns), flow.transport, "take", "publication")
         self._waits = _ExecutorWaits(flow)
@@ -129,14 +130,13 @@ class CriticalPaths:
         """What a callback waited for between `since_ns` and its start: its timer or its message."""
         found: list[Segment] = []
         until = int(self._start_ns[run])
-        while since_ns < until:
+        followed: set[int] = set()
+        while since_ns < until and run >= 0 and run not in followed:
+            followed.add(run)
             part, run, begin = self._waited_for(run)
             found = [*_clipped(part, since_ns, until), *found]
-            until = min(until, max(begin, since_ns))
-            if run < 0 and since_ns < until:
-                found = [Segment(SegmentKind.UNKNOWN, "", since_ns, until), *found]
-                break
-        return found
+            until = max(min(begin, until), since_ns)
+        return [Segment(SegmentKind.UNKNOWN, "", since_ns, max(until, since_ns)), *found]
 
     def _waited_for(self, run: int) -> tuple[list[Segment], int, int]:
         """Segments that end with the start of a run, the run they began in (-1: none), and its moment."""
@@ -159,11 +159,10 @@ class CriticalPaths:
 
 
 def _clipped(segments: Iterable[Segment], since_ns: int, until_ns: int) -> Iterator[Segment]:
-    """The parts of segments within a span."""
+    """What lies within a span of segments that follow each other; so do the parts."""
     for each in segments:
-        begin, end = max(each.begin_ns, since_ns), min(each.end_ns, until_ns)
-        if begin < end:
-            yield Segment(each.kind, each.subject, begin, end, each.thread)
+        begin, end = (min(max(moment, since_ns), until_ns) for moment in (each.begin_ns, each.end_ns))
+        yield Segment(each.kind, each.subject, begin, end, each.thread)
 
 
 def _inverse(size: int, links: pl.DataFrame, key: str, value: str) -> IdArray:
