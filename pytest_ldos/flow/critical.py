@@ -78,7 +78,8 @@ class CriticalPaths:
         self._is_timer = pick(ids_of(model.callbacks, "timer"), ids_of(model.callback_runs, "callback"), -1) >= 0
         self._due_ns = timer_due_ns(model)
         self._run_of_take = _inverse(len(self._taken_ns), flow.triggers, "take", "callback_run")
-        self._take_of_run = _inverse(len(self._start_ns), flow.triggers, "callback_run", "take")
+        waited = flow.triggers.filter(~pl.col("polled"))
+        self._take_of_run = _inverse(len(self._start_ns), waited, "callback_run", "take")
         self._run_of_publication = _inverse(len(self._published_ns), flow.causes, "publication", "callback_run")
         self._origin = _inverse(len(self._taken_ns), flow.transport, "take", "publication")
         self._runs = Runs(model)
@@ -138,13 +139,15 @@ class CriticalPaths:
     def _follow(self, leg: _Leg, since_ns: int, until_ns: int) -> list[Segment]:
         """Goes back leg by leg until `since_ns`; what no event explains remains as one segment."""
         found: list[Segment] = []
+        followed: set[int] = set()
         while True:
             found = [*_clipped(leg.segments, since_ns, until_ns), *found]
             until_ns = min(until_ns, max(leg.begin_ns, since_ns))
             if since_ns >= until_ns:
                 return found
-            if leg.run < 0:
+            if leg.run < 0 or leg.run in followed:
                 return [Segment(SegmentKind.OUTSIDE, leg.before, since_ns, until_ns), *found]
+            followed.add(leg.run)
             leg = self._waited_for(leg.run)
 
     def _waited_for(self, run: int) -> _Leg:
@@ -163,7 +166,10 @@ class CriticalPaths:
         """How a message came: from the beginning of the callback that sent it, if one did."""
         publication = int(self._origin[take])
         if publication < 0:
-            return _Leg([], int(self._taken_ns[take]), before=self._names.reception(take))
+            taken, thread = int(self._taken_ns[take]), int(self._take_thread[take])
+            node, used = self._names.receiver(take), self._moment_of_use(take)
+            waited = Segment(SegmentKind.EXECUTOR_WAIT, node, taken, used, thread)
+            return _Leg([waited], taken, before=self._names.reception(take))
         sender = int(self._run_of_publication[publication])
         call = int(self._called_ns[publication])
         part = [*self._publish(publication), *self._deliver(take)]
@@ -227,11 +233,10 @@ class _Feedback:
 
 
 def _clipped(segments: Iterable[Segment], since_ns: int, until_ns: int) -> Iterator[Segment]:
-    """The parts of segments within a span."""
+    """What lies within a span of segments that follow each other; so do the parts."""
     for each in segments:
-        begin, end = max(each.begin_ns, since_ns), min(each.end_ns, until_ns)
-        if begin < end:
-            yield Segment(each.kind, each.subject, begin, end, each.thread)
+        begin, end = (min(max(moment, since_ns), until_ns) for moment in (each.begin_ns, each.end_ns))
+        yield Segment(each.kind, each.subject, begin, end, each.thread)
 
 
 def _inverse(size: int, links: pl.DataFrame, key: str, value: str) -> IdArray:

@@ -1,7 +1,7 @@
 """When a timer was due, and how late its callback ran.
 
 A timer is due on a grid of its period that begins with its creation. Where on the clock
-that grid lies no event says; but a timer never runs early, so the earliest of its neighbours
+that grid lies no event says; but a timer never runs early, so the most punctual of some runs
 gives the grid to within the best that the executor reached.
 """
 
@@ -15,8 +15,8 @@ import polars as pl
 from pytest_ldos.execution.columns import NEVER, TimesNs, ids_of, pick, times_of
 from pytest_ldos.execution.model import ExecutionModel
 
-_NEIGHBOURS: Final = 10
-"""Runs on each side that a run is compared with: clocks drift apart over more."""
+_TOGETHER: Final = 20
+"""Runs that are compared with each other: clocks drift apart over more."""
 
 
 def timer_due_ns(model: ExecutionModel) -> TimesNs:
@@ -32,10 +32,17 @@ def timer_due_ns(model: ExecutionModel) -> TimesNs:
 
 
 def _lateness(start_ns: TimesNs, period_ns: int) -> TimesNs:
-    """How much later than the earliest of its neighbours each run is on the grid."""
-    half = period_ns // 2
-    offset = (start_ns - start_ns[len(start_ns) // 2] + half) % period_ns - half
-    padded = np.pad(offset, _NEIGHBOURS, constant_values=np.iinfo(np.int64).max)
-    earliest = np.lib.stride_tricks.sliding_window_view(padded, 2 * _NEIGHBOURS + 1).min(axis=1)
-    late: TimesNs = offset - earliest
-    return late
+    """How long after its place on the grid each run began, less than a period.
+
+    The grid is that of the run which, were it on time, leaves its neighbours the least late in sum:
+    a run that is late by more than half a period would else pass for one that is early.
+    """
+    count = min(len(start_ns), _TOGETHER)
+    first = np.minimum(np.arange(0, len(start_ns), count), len(start_ns) - count)
+    rows = first[:, np.newaxis] + np.arange(count)
+    place_ns = start_ns[rows] % period_ns
+    after_each_ns = (place_ns[:, np.newaxis, :] - place_ns[:, :, np.newaxis]) % period_ns
+    on_time = after_each_ns.sum(axis=2).argmin(axis=1)
+    late_ns = np.empty(len(start_ns), dtype=np.int64)
+    late_ns[rows] = after_each_ns[np.arange(len(rows)), on_time]
+    return late_ns

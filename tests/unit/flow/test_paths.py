@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from pytest_ldos.errors import LdosError
@@ -13,7 +11,7 @@ from pytest_ldos.flow.lineage import Kind, LineageIndex
 from pytest_ldos.flow.paths import find_path
 from pytest_ldos.scenario.paths import PathSpec
 from pytest_ldos.tracepoints import Marker, Ros2
-from tests.builders.ros2 import Message, Recording
+from tests.builders.ros2 import Entity, Message, Recording, Thread
 
 STEP = 100
 
@@ -27,10 +25,10 @@ class Chain:
     def __init__(self) -> None:
         self.recording = Recording()
         self.now = 1000
-        self.threads: dict[str, Any] = {}
-        self.publishers: dict[str, Any] = {}
-        self.subscriptions: dict[str, Any] = {}
-        self.messages: dict[str, Any] = {}
+        self.threads: dict[str, Thread] = {}
+        self.publishers: dict[str, Entity] = {}
+        self.subscriptions: dict[tuple[str, str], Entity] = {}
+        self.messages: dict[str, Message] = {}
 
     def node(self, output, *inputs, sync=False):
         process = self.recording.process(len(self.threads) + 1)
