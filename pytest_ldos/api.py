@@ -27,9 +27,9 @@ from pytest_ldos.execution.clocks import shift_clocks
 from pytest_ldos.execution.model import ExecutionModel
 from pytest_ldos.execution.store import read_model, write_model
 from pytest_ldos.explain.explain import Explanation, explain
+from pytest_ldos.flow.breakdown import break_down
 from pytest_ldos.flow.build import build_flow
 from pytest_ldos.flow.clocks import ClockOffset, estimate_clock_offsets
-from pytest_ldos.flow.critical import break_down
 from pytest_ldos.flow.executors import executor_states
 from pytest_ldos.flow.graph import FlowGraph
 from pytest_ldos.flow.lineage import Kind, Lineage, LineageIndex

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from pytest_ldos.flow.critical import break_down
+from pytest_ldos.flow.breakdown import break_down
 from pytest_ldos.flow.executors import busy_shares
 from pytest_ldos.flow.graph import FlowGraph
 from pytest_ldos.flow.names import UNKNOWN, Names

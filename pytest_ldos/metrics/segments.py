@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from pytest_ldos.execution.model import TrialSpan
-from pytest_ldos.flow.critical import break_down
+from pytest_ldos.flow.breakdown import break_down
 from pytest_ldos.flow.graph import FlowGraph
 from pytest_ldos.flow.paths import PathInstances, find_path
 from pytest_ldos.scenario.paths import PathSpec

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_ldos.flow.breakdown import break_down
 from pytest_ldos.flow.build import build_flow
-from pytest_ldos.flow.critical import break_down
 from pytest_ldos.flow.paths import find_path
 from pytest_ldos.scenario.paths import PathSpec
 from pytest_ldos.tracepoints import Marker, Ros2

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_ldos.execution.columns import times_of
+from pytest_ldos.flow.breakdown import break_down
 from pytest_ldos.flow.build import build_flow
-from pytest_ldos.flow.critical import SegmentKind, break_down
+from pytest_ldos.flow.critical import SegmentKind
 from pytest_ldos.flow.executors import executor_states
 from pytest_ldos.flow.lineage import Kind, LineageIndex
 from pytest_ldos.flow.paths import find_path
@@ -69,8 +70,8 @@ class System:
             threads = [process.thread(10 * number + own) for own in (1, 2)]
             timer, service = node.timer(PERIOD_NS), node.service(f"/serve{number}")
             self.nodes.append(Node(threads, publisher, subscriptions, timer, service))
-        for node in self.nodes:
-            for thread in node.threads:
+        for each in self.nodes:
+            for thread in each.threads:
                 thread.at(self.recording.moment + 100)
 
     def play(self, played):

@@ -1,0 +1,79 @@
+"""Segments of all passages along a path, as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import pairwise
+from typing import Final
+
+import polars as pl
+
+from pytest_ldos.flow.critical import CriticalPaths, Segment, SegmentKind
+from pytest_ldos.flow.graph import FlowGraph
+from pytest_ldos.flow.paths import PathInstances
+from pytest_ldos.tracepoints import Phase
+
+_PHASES_OF_FEEDBACK: Final = frozenset({Phase.PLANNING, Phase.EXECUTING})
+
+
+def break_down(flow: FlowGraph, instances: PathInstances) -> pl.DataFrame:
+    """Segments of all passages along a path.
+
+    Columns: `passage` (row in `instances.table`), `position`, `kind`, `subject`, `begin_ns`, `end_ns`,
+    `duration_ns`, `thread`. Durations of a passage sum to its `latency_ns` exactly.
+    """
+    if instances.path.of_phases:
+        return _frame(_phase_segments(flow, instances))
+    paths = CriticalPaths(flow)
+    passages = instances.table.select("takes", "to_publication").iter_rows()
+    return _frame((row, paths.segments(*passage)) for row, passage in enumerate(passages))
+
+
+def _phase_segments(flow: FlowGraph, instances: PathInstances) -> Iterator[tuple[int, list[Segment]]]:
+    """From phase to phase, each as far back as events explain it."""
+    paths = CriticalPaths(flow)
+    phases = flow.model.phases.select("goal_id", "phase", "time_ns", "thread")
+    entered = {(goal_id, phase): (time_ns, thread) for goal_id, phase, time_ns, thread in phases.iter_rows()}
+    planned = dict(flow.model.trial_spans.select("goal_id", "planned_ns").iter_rows())
+    for row, goal_id in enumerate(instances.table["goal_id"]):
+        found: list[Segment] = []
+        for one, other in pairwise(instances.path.via):
+            since_ns, (until_ns, thread) = entered[goal_id, one][0], entered[goal_id, other]
+            part = paths.back_from(
+                -1 if thread is None else thread, until_ns, since_ns, by_feedback=other in _PHASES_OF_FEEDBACK
+            )
+            found += _named(part, one, other, planned.get(goal_id))
+        yield row, [each for each in found if each.duration_ns]
+
+
+def _named(segments: list[Segment], one: str, other: str, planned_ns: int | None) -> list[Segment]:
+    """Names what no event explains by its phases; in the execution, the planned motion is known."""
+    first = segments[0]
+    if first.kind is not SegmentKind.OUTSIDE:
+        return segments
+    named = replace(first, subject=f"{first.subject} from {one} to {other}".strip())
+    if planned_ns is None or (one, other) != (Phase.EXECUTING, Phase.RESULT):
+        return [named, *segments[1:]]
+    moved = min(first.begin_ns + planned_ns, first.end_ns)
+    motion = Segment(SegmentKind.MOTION, "planned trajectory", first.begin_ns, moved)
+    return [motion, replace(named, subject="beyond the plan", begin_ns=moved), *segments[1:]]
+
+
+def _frame(passages: Iterable[tuple[int, list[Segment]]]) -> pl.DataFrame:
+    rows = [
+        (passage, position, each.kind.value, each.subject, each.begin_ns, each.end_ns, each.duration_ns, each.thread)
+        for passage, segments in passages
+        for position, each in enumerate(segments)
+    ]
+    schema = {
+        "passage": pl.Int32,
+        "position": pl.Int32,
+        "kind": pl.String,
+        "subject": pl.String,
+        "begin_ns": pl.Int64,
+        "end_ns": pl.Int64,
+        "duration_ns": pl.Int64,
+        "thread": pl.Int32,
+    }
+    return pl.DataFrame(rows, schema=schema, orient="row")
