@@ -12,8 +12,10 @@ from pytest_ldos.ctf.read import DecodedTrace, read_trace
 from pytest_ldos.execution.build import build_execution
 from pytest_ldos.metrics.catalogue import METRICS
 from pytest_ldos.metrics.reception import EXECUTING_DELAY, PLANNING_DELAY
+from pytest_ldos.metrics.segments import LATENCY
 from pytest_ldos.stack.goals import REACHED_POSITION_M, REACHED_ROTATION_RAD
 from pytest_ldos.tracepoints import Phase
+from pytest_ldos.trial.measure import RECEPTION
 from tests.integration.embedded.conftest import Project, make_project, running, shared_memory
 
 TRIALS = 3
@@ -113,8 +115,19 @@ def test_loops_run_at_their_rates(trace):
 
 def test_feedback_delays_are_segments(run):
     for trial in run.project.saved().trials:
-        assert set(trial.segments_ns) == {PLANNING_DELAY, EXECUTING_DELAY}
-        assert all(0 < delay < 50e6 for delay in trial.segments_ns.values())
+        delays = trial.segments_ns[RECEPTION]
+        assert set(delays) == {PLANNING_DELAY, EXECUTING_DELAY}
+        assert all(0 < delay < 50e6 for delay in delays.values())
+
+
+def test_every_trial_keeps_the_segments_of_its_paths(run):
+    """Segments of a path that is passed once sum to its latency; those of a frequent one nearly do."""
+    for trial in run.project.saved().trials:
+        planning = dict(trial.segments_ns["planning"])
+        assert planning.pop(LATENCY) == sum(planning.values()) == round(trial.measurements["T1"].number * 1e6)
+        feedback = dict(trial.segments_ns["state feedback"])
+        assert feedback.pop(LATENCY) == pytest.approx(sum(feedback.values()), rel=0.3)
+        assert "callback run: /robot_state_publisher: /joint_states" in feedback
 
 
 def test_every_take_has_its_publication(trace):
