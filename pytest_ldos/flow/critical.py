@@ -12,11 +12,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
+from typing import Final
 
 import numpy as np
 import polars as pl
 
 from pytest_ldos.execution.columns import NEVER, IdArray, TimesNs, ids_of, pick, times_of
+from pytest_ldos.execution.model import ExecutionModel
 from pytest_ldos.flow.causal import publication_begins
 from pytest_ldos.flow.graph import FlowGraph
 from pytest_ldos.flow.names import Names
@@ -173,7 +175,7 @@ def _inverse(size: int, links: pl.DataFrame, key: str, value: str) -> IdArray:
 
 
 class _ExecutorWaits:
-    """When the threads of each executor waited for work."""
+    """When the threads of each executor waited for work, and when a thread that is alone was busy."""
 
     def __init__(self, flow: FlowGraph) -> None:
         model = flow.model
@@ -186,19 +188,37 @@ class _ExecutorWaits:
             rows = np.flatnonzero(executor == number)
             rows = rows[np.argsort(end[rows], kind="stable")]
             self._of[number] = (begin[rows], end[rows])
+        self._busy_until = _run_ends(model)
 
     def around(self, thread: int, sent_ns: int, taken_ns: int) -> tuple[int, int]:
         """When the executor became ready for a message, and when the message reached it.
 
-        Both are `sent_ns` and `taken_ns` where no wait of the executor shows more.
+        Where no wait shows it, a thread that is alone in its executor became ready when its last
+        callback ended. Of what is not known, they are `sent_ns` and `taken_ns`.
         """
+        if taken_ns <= sent_ns:
+            return sent_ns, taken_ns
         waits = self._of.get(int(self._executor[thread]))
-        if waits is None or taken_ns <= sent_ns:
-            return sent_ns, taken_ns
-        last = int(np.searchsorted(waits[1], taken_ns, side="right")) - 1
-        if last < 0 or int(waits[1][last]) <= sent_ns:
-            return sent_ns, taken_ns
-        return max(int(waits[0][last]), sent_ns), int(waits[1][last])
+        last = -1 if waits is None else int(np.searchsorted(waits[1], taken_ns, side="right")) - 1
+        if waits is not None and last >= 0 and int(waits[1][last]) > sent_ns:
+            return max(int(waits[0][last]), sent_ns), int(waits[1][last])
+        ends_ns = self._busy_until.get(thread, _NEVER)
+        last = int(np.searchsorted(ends_ns, taken_ns, side="right")) - 1
+        return max(int(ends_ns[last]) if last >= 0 else sent_ns, sent_ns), taken_ns
+
+
+_NEVER: Final = np.empty(0, dtype=np.int64)
+
+
+def _run_ends(model: ExecutionModel) -> dict[int, TimesNs]:
+    """When callbacks ended on each thread that is alone in its executor, in order."""
+    alone = model.executors.filter(pl.col("threads") == 1)["id"]
+    threads = model.threads.filter(pl.col("executor").is_in(alone.implode()))["id"]
+    runs = model.callback_runs.filter(pl.col("thread").is_in(threads.implode()) & pl.col("end_ns").is_not_null())
+    return {
+        int(thread): np.sort(times_of(own, "end_ns"))
+        for (thread,), own in runs.partition_by("thread", as_dict=True).items()
+    }
 
 
 def break_down(flow: FlowGraph, instances: PathInstances) -> pl.DataFrame:

@@ -114,6 +114,36 @@ def test_without_events_of_the_executor_all_is_transport():
     ]  # fmt: skip
 
 
+def test_a_callback_keeps_an_executor_busy_whether_or_not_its_events_were_recorded():
+    """Nor does it wait between two callbacks that were ready at once: the second's message may be newer."""
+    system = System()
+    _, talker, out = system.node("/talker", publishes=["/in"])
+    node, thread, relayed, subscription = system.node("/relay", publishes=["/out"], subscribes=["/in"])
+    timer = node.timer(5000)
+    thread.at(800).wait(850)
+    with thread.at(900).running(timer):
+        thread.at(1490)
+    with thread.at(1600).receiving(subscription, talker.at(1000).publish(out)):
+        thread.publish(relayed)
+    expected = [("executor wait", "/relay", 1490 - 1002), ("transport", "/in → /relay", 1600 - 1490)]
+    assert segments(system.recording, "/in", "/out")[1:3] == expected
+    system.recording.rows = [row for row in system.recording.rows if "executor" not in row.fields["event"]]
+    assert segments(system.recording, "/in", "/out")[1:3] == expected
+
+
+def test_a_callback_on_one_thread_keeps_no_other_busy():
+    system = System()
+    _, talker, out = system.node("/talker", publishes=["/in"])
+    node, thread, relayed, subscription = system.node("/relay", publishes=["/out"], subscribes=["/in"])
+    timer, other = node.timer(5000), node.process.thread(99)
+    for at, each in ((100, thread), (200, other), (900, other)):
+        with each.at(at).running(timer):
+            each.spend(50 if at < 900 else 500)
+    with thread.at(1600).receiving(subscription, talker.at(1000).publish(out)):
+        thread.publish(relayed)
+    assert segments(system.recording, "/in", "/out")[1] == ("transport", "/in → /relay", 1600 - 1002)
+
+
 def cache(system):
     """Stores /in, and publishes the last of it on /out every 10 µs; the third time 500 ns late."""
     _, talker, out = system.node("/talker", publishes=["/in"])
