@@ -98,10 +98,7 @@ class Observed:
     @cached_property
     def clock(self) -> Clock:
         """Makes times of several threads comparable as one number."""
-        tables = [table for table in self._trace.events.values() if len(table)]
-        first = min((int(table.timestamp_ns[0]) for table in tables), default=0)
-        last = max((int(table.timestamp_ns[-1]) for table in tables), default=0)
-        return Clock(first, last)
+        return Clock(*(table.timestamp_ns for table in self._trace.events.values()))
 
     def _select(self, name: str) -> Events:
         table = self._trace.events.get(name)

@@ -108,6 +108,14 @@ def test_clocks_that_drift_apart_make_the_uncertainty_larger_and_never_negative(
     assert (found.offset_ns, found.uncertainty_ns) == (5000, 4000)
 
 
+def test_a_clock_that_was_never_set():
+    hosts = Hosts(arm=1_795_238_711 * S, base=0)
+    for number in range(5):
+        hosts.send(10 * S + number * 1000, "arm", "base", 500)
+        hosts.send(10 * S + number * 1000 + 700, "base", "arm", 100)
+    assert hosts.offsets()["base"] == ClockOffset(1_795_238_711 * S - 200, 300, 10)
+
+
 def test_equal_times_of_different_hosts_are_no_confusion():
     """Threads are those of hosts: shifting them brings causes before their effects."""
     hosts = Hosts(arm=0, base=-9 * S)
