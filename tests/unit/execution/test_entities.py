@@ -338,6 +338,22 @@ def test_an_older_tracetools_is_refused_with_the_field_it_lacks(event, missing):
         late_start().model(without={missing})
 
 
+def test_an_older_tracetools_beside_this_one_is_refused_if_it_is_observed():
+    """Both write one table: the field is there, but not in each row."""
+    recording = Recording()
+    for pid in (1, 2):
+        process = recording.process(pid)
+        process.thread().at(100 * pid).publish(process.node(f"/node_{pid}").publisher(f"/t{pid}"))
+    trace = recording.trace()
+    table = trace.events[Ros2.RMW_PUBLISH]
+    partial = dataclasses.replace(table.columns["timestamp"], valid=np.array([True, False]))
+    table = dataclasses.replace(table, columns={**table.columns, "timestamp": partial})
+    mixed = dataclasses.replace(trace, events={**trace.events, Ros2.RMW_PUBLISH: table})
+    with pytest.raises(TraceUnreadable, match=r"rmw_publish has no field 'timestamp' in 1 of 2 events.*Jazzy"):
+        build_execution(mixed)
+    assert topics_of(build_execution(mixed, pids=[1])) == ["/t1"]
+
+
 @pytest.mark.parametrize(
     "events", [set(), {Ros2.CALLBACK_START, Ros2.CALLBACK_END}, {Ros2.RMW_PUBLISH}, {Ros2.RMW_TAKE}]
 )
