@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -144,7 +146,7 @@ def test_a_lost_end_and_the_next_start_on_another_thread():
     assert app.runs(gaps=[GAP]) == [(100, None, None), (120, 130, None)]
 
 
-runs_within = st.recursive(
+runs_within: st.SearchStrategy[Any] = st.recursive(
     st.just([]),
     lambda inner: st.lists(st.tuples(st.integers(0, 2), inner), max_size=3),
     max_leaves=12,

@@ -9,6 +9,7 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_ldos.execution.clocks import shift_clocks
 from pytest_ldos.execution.columns import times_of
 from pytest_ldos.flow.build import build_flow
 from pytest_ldos.flow.critical import SegmentKind, break_down
@@ -152,8 +153,10 @@ def test_segments_follow_each_other_and_sum_to_the_latency(links, played, ways):
 
 @settings(max_examples=20, deadline=None)
 @given(rules, steps, some_ways, st.integers(-1000, 1000))
-def test_they_do_when_clocks_disagree(links, played, ways, skew_ns):
-    check_passages(System(links, skew_ns=skew_ns).play(played), ways, agree=False)
+def test_they_do_when_clocks_disagree_and_none_is_negative_once_they_are_corrected(links, played, ways, skew_ns):
+    model = System(links, skew_ns=skew_ns).play(played)
+    check_passages(model, ways, agree=False)
+    check_passages(shift_clocks(model, {"base": -skew_ns}), ways, agree=True)
 
 
 @settings(max_examples=25, deadline=None)
