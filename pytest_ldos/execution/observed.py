@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,8 @@ from pytest_ldos.errors import TraceUnreadable
 from pytest_ldos.execution.columns import IdArray, TimesNs
 from pytest_ldos.execution.threads import NOBODY, ThreadIndex
 from pytest_ldos.execution.timeline import Clock, Timeline
+
+_WRITTEN_BY: Final = "tracetools of ROS 2 Jazzy or later writes it"
 
 
 @dataclass(frozen=True)
@@ -63,9 +65,14 @@ class Events:
 
     def _column(self, name: str) -> Column:
         if name not in self._columns:
-            reason = f"{self.name} has no field {name!r} (tracetools of ROS 2 Jazzy or later writes it)"
+            reason = f"{self.name} has no field {name!r} ({_WRITTEN_BY})"
             raise TraceUnreadable(self._source, None, reason)
-        return self._columns[name]
+        column = self._columns[name]
+        missing = 0 if column.valid is None else int(np.count_nonzero(~column.valid[self._selected]))
+        if missing:
+            reason = f"{self.name} has no field {name!r} in {missing} of {len(self)} events ({_WRITTEN_BY})"
+            raise TraceUnreadable(self._source, None, reason, remedy="observe only processes of ROS 2 Jazzy or later")
+        return column
 
 
 class Observed:
@@ -98,10 +105,7 @@ class Observed:
     @cached_property
     def clock(self) -> Clock:
         """Makes times of several threads comparable as one number."""
-        tables = [table for table in self._trace.events.values() if len(table)]
-        first = min((int(table.timestamp_ns[0]) for table in tables), default=0)
-        last = max((int(table.timestamp_ns[-1]) for table in tables), default=0)
-        return Clock(first, last)
+        return Clock(*(table.timestamp_ns for table in self._trace.events.values()))
 
     def _select(self, name: str) -> Events:
         table = self._trace.events.get(name)

@@ -107,7 +107,12 @@ ENTITIES: Final[Mapping[str, Schema]] = {
         "publishers": pl.List,
     },
 }
-"""What exists. `known` is false where no init event says what a handle belongs to."""
+"""What exists.
+
+`known` is false where no init event says what a handle belongs to; `handle` is then the address that
+its events carry, for publishers and subscriptions the middleware's (within a process rcl's, or that
+of the buffer).
+"""
 
 INSTANCES: Final[Mapping[str, Schema]] = {
     "publications": {

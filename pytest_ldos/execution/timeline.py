@@ -17,13 +17,35 @@ Keys = npt.NDArray[np.int64]
 _KEY_BITS = 63
 
 
-class Clock:
-    """Turns (thread, time) into keys for times between `first_ns` and `last_ns`."""
+_ERA_NS = 1 << 46
+"""Eras lie further apart than this, about 20 hours."""
 
-    def __init__(self, first_ns: int, last_ns: int) -> None:
-        self._first_ns = first_ns
-        self.last_ns = last_ns
-        self._bits = max((last_ns - first_ns).bit_length(), 1)
+
+class Clock:
+    """Turns (thread, time) into keys.
+
+    Hosts whose clocks were never set live in eras of their own. What lies between two eras is
+    left out, so that there is room for the threads.
+
+    Args:
+        times_ns: all times there are, besides those between first and last of an era.
+    """
+
+    def __init__(self, *times_ns: TimesNs) -> None:
+        every = [times for times in times_ns if len(times)]
+        first = min((int(times.min()) for times in every), default=0)
+        self.last_ns = max((int(times.max()) for times in every), default=0)
+        self._first_ns, self._before_ns = _eras(every) if self.last_ns - first > _ERA_NS else _one_era(first)
+        last = self._since_first(np.array([self.last_ns]))
+        self._bits = max(int(last[0]).bit_length(), 1)
+
+    def _since_first(self, times_ns: TimesNs) -> TimesNs:
+        if len(self._first_ns) == 1:
+            since: TimesNs = times_ns - self._first_ns[0]
+            return since
+        era = np.maximum(np.searchsorted(self._first_ns, times_ns, side="right") - 1, 0)
+        passed: TimesNs = times_ns - self._first_ns[era] + self._before_ns[era]
+        return passed
 
     def keys(self, thread: npt.NDArray[Any], times_ns: TimesNs) -> Keys:
         """Keys of moments; the threads must not be -1.
@@ -35,13 +57,26 @@ class Clock:
             raise ConfigurationError(
                 "the trace is too long for the number of its threads", remedy="read it in parts, with `window`"
             )
-        return (thread.astype(np.int64) << self._bits) | (times_ns - self._first_ns)
+        return (thread.astype(np.int64) << self._bits) | self._since_first(times_ns)
 
     def timeline(self, thread: npt.NDArray[Any], times_ns: TimesNs) -> Timeline:
         """Events that are given in time order."""
         narrow = thread.astype(np.uint16) if len(thread) and thread.max() < 1 << 16 else thread
         rows = np.argsort(narrow, kind="stable").astype(np.int32)
         return Timeline(self.keys(thread, times_ns)[rows], rows, self._bits)
+
+
+def _one_era(first_ns: int) -> tuple[TimesNs, TimesNs]:
+    return np.array([first_ns], dtype=np.int64), np.zeros(1, dtype=np.int64)
+
+
+def _eras(every: list[TimesNs]) -> tuple[TimesNs, TimesNs]:
+    """When each era began, and how long those before it were."""
+    times_ns = np.sort(np.concatenate(every))
+    begin = np.concatenate(([0], np.flatnonzero(np.diff(times_ns) > _ERA_NS) + 1))
+    end = np.append(begin[1:], len(times_ns)) - 1
+    lengths = times_ns[end] - times_ns[begin] + 1
+    return times_ns[begin], np.cumsum(lengths) - lengths
 
 
 @dataclass(frozen=True)

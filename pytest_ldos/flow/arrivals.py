@@ -4,7 +4,7 @@ An executor waits until something is ready, then takes all that is, then waits a
 message arrived after the wait before the one that led to its take had ended. A wait that blocked
 began with nothing ready: the message arrived at its end. A wait that returned at once found
 the message there: it arrived while the executor was busy, at about the time that this way
-takes when one can see it.
+takes when one can see it. So did a message that was taken without any wait since it was sent.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from pytest_ldos.execution.columns import NEVER, IdArray, TimesNs, ids_of, times_of
+from pytest_ldos.execution.columns import NEVER, IdArray, TimesNs, ids_of, pick, times_of
+from pytest_ldos.execution.timeline import Clock
 from pytest_ldos.flow.graph import FlowGraph
 
 _AT_ONCE_NS: Final = 50_000
@@ -42,15 +43,27 @@ def _arrivals(flow: FlowGraph) -> TimesNs:
     taken_ns = times_of(model.takes, "time_ns")[take]
     way = _ways(flow, take, publication)
     before_ns, begin_ns, end_ns = _last_waits(flow, take, taken_ns)
-    seen = end_ns > sent_ns
-    blocked = seen & ((sent_ns >= begin_ns) | (end_ns - begin_ns > _AT_ONCE_NS))
-    found_ready = seen & ~blocked
+    silent = end_ns == NEVER
+    begin_ns[silent], end_ns[silent] = _idle_since(flow, take[silent], taken_ns[silent]), taken_ns[silent]
+    waited = end_ns > sent_ns
+    blocked = waited & ((sent_ns >= begin_ns) | (end_ns - begin_ns > _AT_ONCE_NS))
+    found_ready = ~blocked
     arrived[take[blocked]] = end_ns[blocked]
     usual_ns = _usual(way[blocked], (end_ns - sent_ns)[blocked], int(way.max(initial=-1)) + 1)
-    earliest = np.maximum(sent_ns, before_ns)
-    guess = np.clip(sent_ns + usual_ns[way], earliest, np.maximum(end_ns, earliest))
+    earliest = np.where(waited, np.maximum(sent_ns, before_ns), sent_ns)
+    guess = np.clip(sent_ns + usual_ns[way], earliest, np.maximum(np.where(waited, end_ns, taken_ns), earliest))
     arrived[take[found_ready]] = guess[found_ready]
     return arrived
+
+
+def _idle_since(flow: FlowGraph, take: IdArray, taken_ns: TimesNs) -> TimesNs:
+    """When the last callback on each take's thread ended: an executor that reports no waits waited from then on."""
+    runs = flow.model.callback_runs.filter(pl.col("end_ns").is_not_null()).sort("end_ns", maintain_order=True)
+    end_ns = times_of(runs, "end_ns")
+    clock = Clock(end_ns, taken_ns)
+    thread = ids_of(flow.model.takes, "thread")[take]
+    last = clock.timeline(ids_of(runs, "thread"), end_ns).last(clock.keys(thread, taken_ns))
+    return pick(end_ns, last, NEVER)
 
 
 def _ways(flow: FlowGraph, take: IdArray, publication: IdArray) -> IdArray:

@@ -28,7 +28,7 @@ def _publication_of_enqueues(model: ExecutionModel) -> IdArray:
     """The intra-process publication in which each enqueue happened: the last of its thread."""
     intra = np.flatnonzero(model.publications["intra"].to_numpy()).astype(np.int32)
     published_ns, enqueued_ns = times_of(model.publications, "time_ns")[intra], times_of(model.enqueues, "time_ns")
-    clock = _clock(published_ns, enqueued_ns)
+    clock = Clock(published_ns, enqueued_ns)
     timeline = clock.timeline(ids_of(model.publications, "thread")[intra], published_ns)
     last = timeline.last(clock.keys(ids_of(model.enqueues, "thread"), enqueued_ns))
     return pick(intra, last, -1)
@@ -39,7 +39,7 @@ def _enqueue_of(model: ExecutionModel, taken: IdArray) -> IdArray:
     enqueued_ns, taken_ns = times_of(model.enqueues, "time_ns"), times_of(model.takes, "time_ns")[taken]
     slots = _slots(model, taken)
     put, emptied = slots[: len(enqueued_ns)], slots[len(enqueued_ns) :]
-    clock = _clock(enqueued_ns, taken_ns)
+    clock = Clock(enqueued_ns, taken_ns)
     keys = clock.keys(emptied, taken_ns)
     enqueue = clock.timeline(put, enqueued_ns).last(keys)
     emptied_before = clock.timeline(emptied, taken_ns).last(keys, before=True)
@@ -57,8 +57,3 @@ def _slots(model: ExecutionModel, taken: IdArray) -> IdArray:
     ]
     parts = np.stack([np.unique(column, return_inverse=True)[1] for column in columns], axis=1)
     return np.unique(parts, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int32)
-
-
-def _clock(one: IdArray, other: IdArray) -> Clock:
-    times = np.concatenate((one, other))
-    return Clock(int(times.min()), int(times.max()))

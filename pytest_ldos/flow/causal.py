@@ -50,9 +50,7 @@ def clock_of(model: ExecutionModel) -> Clock:
     """Covers every moment of the model's publications, takes and runs."""
     columns = [model.publications[name] for name in ("time_ns", "rclcpp_ns", "rcl_ns")] + [model.takes["time_ns"]]
     columns += [model.callback_runs["start_ns"], model.callback_runs["end_ns"]]
-    filled = [column.drop_nulls().to_numpy() for column in columns if column.count()]
-    first = min((int(column.min()) for column in filled), default=0)
-    return Clock(first, max((int(column.max()) for column in filled), default=0))
+    return Clock(*(column.drop_nulls().to_numpy() for column in columns))
 
 
 def link_triggers(model: ExecutionModel, runs: Runs) -> pl.DataFrame:

@@ -21,7 +21,8 @@ class ClockOffset:
 
     Attributes:
         uncertainty_ns: how far the truth can be from `offset_ns` on either side; ``None`` where
-            messages passed in one direction only, so that nothing bounds it on the other.
+            messages passed in one direction only, so that nothing bounds it on the other. Where the
+            clocks ran apart meanwhile, so that no offset fits all messages, how far it is from fitting.
         messages: on which it rests.
     """
 
@@ -71,7 +72,8 @@ def _between(bounds: dict[tuple[int, int], tuple[int, int]], known: int, host: i
     if to_host and from_host:
         lowest, highest = -to_host[0], from_host[0]
         middle = (lowest + highest) // 2
-        return ClockOffset(middle, max(highest - middle, middle - lowest), to_host[1] + from_host[1])
+        uncertainty = max(abs(highest - middle), abs(middle - lowest))
+        return ClockOffset(middle, uncertainty, to_host[1] + from_host[1])
     if to_host:
         return ClockOffset(-to_host[0], None, to_host[1])
     assert from_host is not None

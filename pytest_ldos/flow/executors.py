@@ -57,7 +57,7 @@ def busy_shares(model: ExecutionModel) -> pl.DataFrame:
 
 def _executing(model: ExecutionModel) -> pl.DataFrame:
     """What was chosen and executed, and callbacks that ran without a choice being told."""
-    runs = model.callback_runs.filter(pl.col("parent").is_null()).select("thread", "end_ns", begin_ns="start_ns")
+    runs = model.callback_runs.select("thread", "end_ns", begin_ns="start_ns")
     chosen = model.executions.select("thread", "end_ns", "begin_ns")
     return pl.concat([chosen, runs])
 

@@ -37,7 +37,7 @@ class _Receptions:
 
     Attributes:
         begin_ns: when the callback began that got it, or took it itself.
-        polled: whether callbacks take from this subscription themselves.
+        polled: whether callbacks take from this subscription themselves, most of the time.
     """
 
     take: IdArray
@@ -127,7 +127,7 @@ class _Received:
     def of(self, subscription: int) -> _Receptions:
         take = np.flatnonzero(self._subscription == subscription)
         take = take[np.argsort(self._begin_ns[take], kind="stable")].astype(np.int32)
-        return _Receptions(take, self._begin_ns[take], bool(self._polled[take].any()))
+        return _Receptions(take, self._begin_ns[take], 2 * int(self._polled[take].sum()) > len(take))
 
 
 class _Published:

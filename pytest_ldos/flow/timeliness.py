@@ -2,7 +2,9 @@
 
 With period p a message is *too late* above min(p, 50 ms) from publication to reception,
 *late* above min(0.2 p, 5 ms), else *on time*; *lost* if a subscription that took later messages
-of its publisher never took it. Definitions of iRobot's topology benchmark.
+of its publisher never took it. What a publisher sends within its process is apart from what it
+gives the middleware: a message that goes both ways is published twice. Definitions of
+iRobot's topology benchmark.
 """
 
 from __future__ import annotations
@@ -25,16 +27,16 @@ def classify_receptions(flow: FlowGraph) -> pl.DataFrame:
     messages), `on_time`, `late`, `too_late`, `lost` (numbers of messages).
     """
     model = flow.model
-    sent = model.publications.select("publisher", "time_ns", publication="id")
-    periods = sent.group_by("publisher").agg(period_ns=pl.col("time_ns").diff().median().cast(pl.Int64))
+    sent = model.publications.select("publisher", "intra", "time_ns", publication="id")
+    periods = sent.group_by("publisher", "intra").agg(period_ns=pl.col("time_ns").diff().median().cast(pl.Int64))
     got = flow.transport.join(sent, on="publication").join(model.takes.select("subscription", take="id"), on="take")
-    limit = got.join(periods, on="publisher").with_columns(
+    limit = got.join(periods, on=["publisher", "intra"]).with_columns(
         too_late=pl.min_horizontal("period_ns", pl.lit(_TOO_LATE_NS)),
         late=pl.min_horizontal(pl.col("period_ns") * _LATE_SHARE, pl.lit(_LATE_NS)),
     )
     too_late = pl.col("latency_ns") > pl.col("too_late")
     late = ~too_late & (pl.col("latency_ns") > pl.col("late"))
-    pairs = limit.group_by("publisher", "subscription").agg(
+    pairs = limit.group_by("publisher", "subscription", "intra").agg(
         pl.col("period_ns").first(),
         on_time=(~too_late & ~late).sum(),
         late=late.sum(),
@@ -53,9 +55,9 @@ def classify_receptions(flow: FlowGraph) -> pl.DataFrame:
 
 def _with_lost(pairs: pl.DataFrame, sent: pl.DataFrame) -> pl.DataFrame:
     """Between the first and the last message a subscription took, those it did not."""
-    within = pairs.select("publisher", "subscription", "first", "last").join(sent, on="publisher")
+    within = pairs.select("publisher", "subscription", "intra", "first", "last").join(sent, on=["publisher", "intra"])
     between = pl.col("publication").is_between(pl.col("first"), pl.col("last"))
-    due = within.group_by("publisher", "subscription").agg(due_between=between.sum())
-    return pairs.join(due, on=["publisher", "subscription"]).with_columns(
+    due = within.group_by("publisher", "subscription", "intra").agg(due_between=between.sum())
+    return pairs.join(due, on=["publisher", "subscription", "intra"]).with_columns(
         lost=pl.col("due_between").cast(pl.Int64) - pl.col("taken").cast(pl.Int64)
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -73,7 +74,16 @@ class PathSpec:
             f"path {self.name!r} leads through {', '.join(self.via)}",
             remedy=f"name topics only (each begins with /) or phases only ({', '.join(Phase)})",
         )
-        require(self.deadline_ms is None or self.deadline_ms > 0, f"deadline_ms of path {self.name!r} must be above 0")
+        in_order = [phase for phase in Phase if phase in self.via]
+        require(
+            not phases or list(self.via) == in_order,
+            f"path {self.name!r} leads through {', '.join(self.via)}",
+            remedy=f"name each phase of path {self.name!r} once, in the order {', '.join(Phase)}",
+        )
+        require(
+            self.deadline_ms is None or 0 < self.deadline_ms < math.inf,
+            f"deadline_ms of path {self.name!r} must be above 0 and finite",
+        )
 
     @property
     def of_phases(self) -> bool:
@@ -117,12 +127,16 @@ def _parse_path(table: Mapping[str, Any]) -> PathSpec:
         raise ConfigurationError(f"{where} deadline_ms is {deadline!r}", remedy="it must be a number of milliseconds")
     hard = table.get("hard", False)
     require(isinstance(hard, bool), f"{where} hard is {hard!r}", remedy="it must be true or false")
+    links = table.get("links", [])
+    require(
+        isinstance(links, list), f"{where} links is {links!r}", remedy="write each link as [[tool.ldos.paths.links]]"
+    )
     return PathSpec(
         name=_text(table, "name", where),
         via=_texts(table, "via", where),
         deadline_ms=deadline,
         hard=hard,
-        links=tuple(_parse_link(link, where) for link in table.get("links", ())),
+        links=tuple(_parse_link(link, where) for link in links),
     )
 
 

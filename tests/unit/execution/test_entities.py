@@ -14,6 +14,7 @@ from pytest_ldos.errors import ConfigurationError, TraceUnreadable
 from pytest_ldos.execution.build import NEEDED_EVENTS, build_execution
 from pytest_ldos.execution.registry import Registry
 from pytest_ldos.execution.symbols import demangle
+from pytest_ldos.execution.timeline import Clock
 from pytest_ldos.flow.build import build_flow
 from pytest_ldos.flow.names import Names
 from pytest_ldos.tracepoints import Ros2
@@ -337,6 +338,22 @@ def test_an_older_tracetools_is_refused_with_the_field_it_lacks(event, missing):
         late_start().model(without={missing})
 
 
+def test_an_older_tracetools_beside_this_one_is_refused_if_it_is_observed():
+    """Both write one table: the field is there, but not in each row."""
+    recording = Recording()
+    for pid in (1, 2):
+        process = recording.process(pid)
+        process.thread().at(100 * pid).publish(process.node(f"/node_{pid}").publisher(f"/t{pid}"))
+    trace = recording.trace()
+    table = trace.events[Ros2.RMW_PUBLISH]
+    partial = dataclasses.replace(table.columns["timestamp"], valid=np.array([True, False]))
+    table = dataclasses.replace(table, columns={**table.columns, "timestamp": partial})
+    mixed = dataclasses.replace(trace, events={**trace.events, Ros2.RMW_PUBLISH: table})
+    with pytest.raises(TraceUnreadable, match=r"rmw_publish has no field 'timestamp' in 1 of 2 events.*Jazzy"):
+        build_execution(mixed)
+    assert topics_of(build_execution(mixed, pids=[1])) == ["/t1"]
+
+
 @pytest.mark.parametrize(
     "events", [set(), {Ros2.CALLBACK_START, Ros2.CALLBACK_END}, {Ros2.RMW_PUBLISH}, {Ros2.RMW_TAKE}]
 )
@@ -402,12 +419,32 @@ def test_buffers_of_single_processes_name_theirs():
     assert topics_of(model) == ["/t2"]
 
 
+def test_a_clock_that_was_never_set_beside_one_that_was():
+    """A host without a battery thinks it is 1970; the years between the two leave no room for threads."""
+    recording = Recording(skew_ns={"arm": 1_795_238_711_000_000_000})
+    for host in ("arm", "base"):
+        process = recording.process(7, host=host)
+        publisher = process.node(f"/{host}").publisher(f"/{host}_state")
+        for tid in range(7, 20):
+            process.thread(tid).at(1000 * tid).publish(publisher)
+    model = recording.model()
+    assert len(model.publications) == 26
+    assert model.publications["rclcpp_ns"].null_count() == 0
+    assert topics_of(model) == ["/base_state"] * 13 + ["/arm_state"] * 13
+
+
+def test_keys_are_in_order_of_thread_then_time_in_all_eras():
+    eras = [np.array([5, 9]), np.array([10**18, 10**18 + 7]), np.array([10**15])]
+    clock = Clock(*eras)
+    times = np.sort(np.concatenate(eras))
+    keys = clock.keys(np.repeat([0, 1], len(times)), np.tile(times, 2))
+    assert (np.diff(keys) > 0).all()
+    assert clock.last_ns == 10**18 + 7
+
+
 def test_too_many_threads_for_a_recording_of_centuries():
-    recording = Recording()
-    process = recording.process()
-    publisher = process.node("/node").publisher("/t")
-    process.thread().at(1 << 61).publish(publisher)
-    for tid in range(2, 12):
-        process.thread(tid).at(1000).publish(publisher)
+    hourly = np.arange(0, 1 << 62, 1 << 42)
+    clock = Clock(hourly)
+    assert clock.keys(np.array([1]), hourly[-1:]) > 0
     with pytest.raises(ConfigurationError, match="too long for the number of its threads"):
-        recording.model()
+        clock.keys(np.array([2]), hourly[-1:])

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pytest_ldos.ctf.stats import Gap
 from pytest_ldos.errors import ConfigurationError
@@ -140,6 +144,37 @@ def test_a_lost_end_and_the_next_start_on_another_thread():
     with app.process.thread(2).at(120).running(app.timer) as other:
         other.at(130)
     assert app.runs(gaps=[GAP]) == [(100, None, None), (120, 130, None)]
+
+
+runs_within: st.SearchStrategy[Any] = st.recursive(
+    st.just([]),
+    lambda inner: st.lists(st.tuples(st.integers(0, 2), inner), max_size=3),
+    max_leaves=12,
+)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(runs_within, min_size=1, max_size=3))
+def test_any_nesting_on_any_threads(threads):
+    """Trees of callbacks, some within themselves, are rebuilt as they were."""
+    app = App()
+    callbacks = (app.timer, app.subscription, app.service)
+    expected: list[list[int | None]] = []
+
+    def play(thread, tree, parent):
+        for which, within in tree:
+            with thread.spend(1).running(callbacks[which]):
+                own: list[int | None] = [thread.now - 1, None, parent]
+                expected.append(own)
+                play(thread, within, own[0])
+                own[1] = thread.now
+
+    for number, tree in enumerate(threads):
+        play(app.process.thread(number + 5).at(1000 + 1000 * number), tree, None)
+    runs = app.recording.model().callback_runs
+    starts = runs["start_ns"].to_list()
+    parents = [None if parent is None else starts[parent] for parent in runs["parent"]]
+    assert list(zip(starts, runs["end_ns"], parents, strict=True)) == [tuple(own) for own in expected]
 
 
 def test_waits_end_when_the_thread_looks_for_what_is_ready():

@@ -128,6 +128,39 @@ def test_without_events_of_the_executor_all_is_transport():
     ]  # fmt: skip
 
 
+def test_a_callback_keeps_an_executor_busy_whether_or_not_its_events_were_recorded():
+    """Nor does it wait between two callbacks that were ready at once: the second's message may be newer.
+
+    How long the message travelled while the executor was busy, nothing shows.
+    """
+    system = System()
+    _, talker, out = system.node("/talker", publishes=["/in"])
+    node, thread, relayed, subscription = system.node("/relay", publishes=["/out"], subscribes=["/in"])
+    timer = node.timer(5000)
+    thread.at(800).wait(850)
+    with thread.at(900).running(timer):
+        thread.at(1490)
+    with thread.at(1600).receiving(subscription, talker.at(1000).publish(out)):
+        thread.publish(relayed)
+    expected = ("executor wait", "/relay", 1603 - 1002)
+    assert segments(system.recording, "/in", "/out")[1] == expected
+    system.recording.rows = [row for row in system.recording.rows if "executor" not in row.fields["event"]]
+    assert segments(system.recording, "/in", "/out")[1] == expected
+
+
+def test_a_callback_on_one_thread_keeps_no_other_busy():
+    system = System()
+    _, talker, out = system.node("/talker", publishes=["/in"])
+    node, thread, relayed, subscription = system.node("/relay", publishes=["/out"], subscribes=["/in"])
+    timer, other = node.timer(5000), node.process.thread(99)
+    for at, each in ((100, thread), (200, other), (900, other)):
+        with each.at(at).running(timer):
+            each.spend(50 if at < 900 else 500)
+    with thread.at(1600).receiving(subscription, talker.at(1000).publish(out)):
+        thread.publish(relayed)
+    assert segments(system.recording, "/in", "/out")[1] == ("transport", "/in → /relay", 1600 - 1002)
+
+
 def cache(system):
     """Stores /in, and publishes the last of it on /out every 10 µs; the third time 500 ns late."""
     _, talker, out = system.node("/talker", publishes=["/in"])
@@ -259,15 +292,15 @@ def test_only_that_part_of_the_other_inputs_way_counts_during_which_it_was_waite
     thread, out, a, b = fusion(system)
     _, source_a, to_a = system.node("/source_a", publishes=["/a"])
     _, source_b, to_b, timer = system.node("/source_b", publishes=["/b"], period_ns=1_000_000)
-    with source_b.at(1000).running(timer):
-        b_message = source_b.at(1100).publish(to_b)
-    with thread.at(3000).receiving(a, source_a.at(2000).publish(to_a)):
-        thread.at(3200)
-    with thread.at(4000).receiving(b, b_message):
+    with source_b.at(100_000).running(timer):
+        b_message = source_b.at(110_000).publish(to_b)
+    with thread.at(300_000).receiving(a, source_a.at(200_000).publish(to_a)):
+        thread.at(320_000)
+    with thread.at(400_000).receiving(b, b_message):
         thread.publish(out)
     assert segments(system.recording, "/a", "/out")[3:6] == [
-        ("callback run", "/fusion: /a", 3200 - 3003),
-        ("transport", "/b → /fusion", 4000 - 3201 + 1),
+        ("callback run", "/fusion: /a", 320_000 - 300_003),
+        ("transport", "/b → /fusion", 400_000 - 320_001 + 1),
         ("executor wait", "/fusion", 3),
     ]
 

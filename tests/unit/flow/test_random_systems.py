@@ -9,6 +9,7 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_ldos.execution.clocks import shift_clocks
 from pytest_ldos.execution.columns import times_of
 from pytest_ldos.flow.breakdown import break_down
 from pytest_ldos.flow.build import build_flow
@@ -27,7 +28,7 @@ SLOTS = 2
 
 
 @dataclass
-class Node:
+class Player:
     """Subscribes to all topics, publishes on one; two threads run its callbacks."""
 
     threads: list[Thread]
@@ -51,6 +52,8 @@ steps = st.lists(
     min_size=10,
     max_size=60,
 )
+WAYS = [*permutations(TOPICS, 2), *((topic, topic) for topic in TOPICS)]
+some_ways = st.lists(st.sampled_from(WAYS), min_size=4, max_size=4, unique=True)
 rules = st.lists(st.sampled_from([None, Ros2.LINK_PERIODIC_ASYNC, Ros2.LINK_PARTIAL_SYNC]), min_size=4, max_size=4)
 
 
@@ -59,7 +62,7 @@ class System:
 
     def __init__(self, links, *, skew_ns=0) -> None:
         self.recording = Recording(skew_ns={"base": skew_ns})
-        self.nodes = []
+        self.nodes: list[Player] = []
         for number, (topic, link) in enumerate(zip(TOPICS, links, strict=True)):
             process = self.recording.process(number + 1, host=HOSTS[number % 2])
             node = process.node(f"/node{number}")
@@ -69,9 +72,9 @@ class System:
                 node.link(link, subscriptions[:2], [publisher])
             threads = [process.thread(10 * number + own) for own in (1, 2)]
             timer, service = node.timer(PERIOD_NS), node.service(f"/serve{number}")
-            self.nodes.append(Node(threads, publisher, subscriptions, timer, service))
-        for each in self.nodes:
-            for thread in each.threads:
+            self.nodes.append(Player(threads, publisher, subscriptions, timer, service))
+        for player in self.nodes:
+            for thread in player.threads:
                 thread.at(self.recording.moment + 100)
 
     def play(self, played):
@@ -126,10 +129,10 @@ class System:
         thread.spend(lasts)
 
 
-def check_passages(model, *, agree):
+def check_passages(model, ways=WAYS, *, agree):
     flow = build_flow(model)
     found = 0
-    for via in [*permutations(TOPICS, 2), *((topic, topic) for topic in TOPICS)]:
+    for via in ways:
         instances = find_path(flow, PathSpec(name="path", via=via))
         parts = break_down(flow, instances).partition_by("passage", as_dict=True)
         for row, whole in enumerate(instances.table.iter_rows(named=True)):
@@ -144,18 +147,20 @@ def check_passages(model, *, agree):
 
 
 @settings(max_examples=40, deadline=None)
-@given(rules, steps)
-def test_segments_follow_each_other_and_sum_to_the_latency(links, played):
-    check_passages(System(links).play(played), agree=True)
+@given(rules, steps, some_ways)
+def test_segments_follow_each_other_and_sum_to_the_latency(links, played, ways):
+    check_passages(System(links).play(played), ways, agree=True)
+
+
+@settings(max_examples=20, deadline=None)
+@given(rules, steps, some_ways, st.integers(-1000, 1000))
+def test_they_do_when_clocks_disagree_and_none_is_negative_once_they_are_corrected(links, played, ways, skew_ns):
+    model = System(links, skew_ns=skew_ns).play(played)
+    check_passages(model, ways, agree=False)
+    check_passages(shift_clocks(model, {"base": -skew_ns}), ways, agree=True)
 
 
 @settings(max_examples=25, deadline=None)
-@given(rules, steps, st.integers(-1000, 1000))
-def test_they_do_when_clocks_disagree(links, played, skew_ns):
-    check_passages(System(links, skew_ns=skew_ns).play(played), agree=False)
-
-
-@settings(max_examples=40, deadline=None)
 @given(rules, steps)
 def test_nothing_is_used_before_it_was_taken(links, played):
     model = System(links).play(played)
@@ -187,7 +192,7 @@ def test_what_led_to_something_is_what_it_was_led_to_by(links, played):
             assert (one in before) == (other in after)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(rules, steps)
 def test_states_of_a_thread_follow_each_other(links, played):
     model = System(links).play(played)
@@ -205,7 +210,7 @@ def test_states_of_a_thread_follow_each_other(links, played):
 def test_the_systems_have_passages_of_all_kinds_of_segments():
     """That the tests above are about something."""
     kinds, passages = set(), 0
-    for seed in range(6):
+    for seed in range(3):
         played = [
             (ACTIONS[(seed + 5 * at) % len(ACTIONS)], (3 * at + seed) % 8, (at // 2 + seed) % 4, 37 * at % 400, at % 3)
             for at in range(60)
@@ -217,5 +222,5 @@ def test_the_systems_have_passages_of_all_kinds_of_segments():
         for via in permutations(TOPICS, 2):
             kinds |= set(break_down(flow, find_path(flow, PathSpec(name="path", via=via)))["kind"])
         assert times_of(model.callback_runs, "end_ns").min() > 0
-    assert passages > 50
+    assert passages > 30
     assert kinds >= {kind.value for kind in SegmentKind if kind not in {SegmentKind.CPU_WAIT, SegmentKind.MOTION}}

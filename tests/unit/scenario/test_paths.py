@@ -1,0 +1,115 @@
+"""The ``[[tool.ldos.paths]]`` tables: what they say, and what is refused."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.scenario.paths import BUILT_IN_PATHS, LinkRule, LinkSpec, PathSpec, parse_paths
+from pytest_ldos.scenario.settings import parse_table
+
+LINK = {"rule": "partial_sync", "node": "/fusion", "inputs": ["/a", "/b"], "outputs": ["/out"]}
+PATH = {"name": "fusion", "via": ["/a", "/out"]}
+
+
+def test_a_whole_path():
+    table = PATH | {"deadline_ms": 2.5, "hard": True, "links": [LINK]}
+    (path,) = parse_paths([table])
+    link = LinkSpec(rule=LinkRule.PARTIAL_SYNC, node="/fusion", inputs=("/a", "/b"), outputs=("/out",))
+    assert path == PathSpec(name="fusion", via=("/a", "/out"), deadline_ms=2.5, hard=True, links=(link,))
+    assert (path.of_phases, path.deadline_ns) == (False, 2_500_000)
+
+
+def test_a_path_of_phases_without_a_deadline():
+    (path,) = parse_paths([{"name": "goal", "via": ["goal_sent", "result"]}])
+    assert (path.of_phases, path.deadline_ns, path.hard, path.links) == (True, None, False, ())
+
+
+def test_no_paths():
+    assert parse_paths([]) == ()
+    assert parse_table({}).paths == BUILT_IN_PATHS
+
+
+def test_a_path_replaces_the_built_in_one_of_its_name():
+    own = {"name": "state feedback", "via": ["/joint_states", "/pose"]}
+    paths = {path.name: path for path in parse_table({"paths": [own, PATH]}).paths}
+    assert paths["state feedback"].via == ("/joint_states", "/pose")
+    assert set(paths) == {"fusion", *(path.name for path in BUILT_IN_PATHS)}
+
+
+@pytest.mark.parametrize("tables", [{"name": "x"}, "x", 3, [PATH, "x"], [[PATH]]])
+def test_what_is_no_list_of_tables(tables):
+    with pytest.raises(ConfigurationError, match=r"paths must be tables\n.*\[\[tool.ldos.paths\]\]"):
+        parse_paths(tables)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"deadline": 3}, r"unknown key \[\[tool.ldos.paths\]\] fusion 'deadline'\n.*did you mean 'deadline_ms'\?"),
+        ({"name": None}, r"\[\[tool.ldos.paths\]\].* has no name\n.*name = "),
+        ({"name": ""}, r"has no name"),
+        ({"name": 7}, r"has no name"),
+        ({"via": None}, r"fusion has no via\n.*via = \["),
+        ({"via": "/a"}, r"fusion has no via"),
+        ({"via": ["/a", 3]}, r"fusion has no via"),
+        ({"via": []}, r"path 'fusion' needs a beginning and an end\n.*via = \[FROM, …, TO\]"),
+        ({"via": ["/a"]}, r"path 'fusion' needs a beginning and an end"),
+        (
+            {"via": ["/a", "result"]},
+            r"leads through /a, result\n.*topics only .* or phases only \(goal_sent, .*result\)",
+        ),
+        ({"via": ["/a", "b"]}, r"leads through /a, b\n"),
+        ({"via": ["sent", "result"]}, r"leads through sent, result\n"),
+        ({"via": ["result", "goal_sent"]}, r"each phase of path 'fusion' once, in the order goal_sent, .*, result"),
+        ({"via": ["planning", "planning"]}, r"each phase of path 'fusion' once"),
+        ({"deadline_ms": 0}, r"deadline_ms of path 'fusion' must be above 0"),
+        ({"deadline_ms": -1.0}, r"deadline_ms of path 'fusion' must be above 0"),
+        ({"deadline_ms": math.nan}, r"deadline_ms of path 'fusion' must be above 0"),
+        ({"deadline_ms": math.inf}, r"deadline_ms of path 'fusion' must be above 0 and finite"),
+        ({"deadline_ms": "5"}, r"fusion deadline_ms is '5'\n.*must be a number of milliseconds"),
+        ({"deadline_ms": True}, r"fusion deadline_ms is True\n"),
+        ({"hard": "yes"}, r"fusion hard is 'yes'\n.*true or false"),
+        ({"hard": 1}, r"fusion hard is 1\n"),
+        ({"links": 3}, r"fusion links is 3\n.*\[\[tool.ldos.paths.links\]\]"),
+        ({"links": LINK}, r"fusion links is \{.*\n.*\[\[tool.ldos.paths.links\]\]"),
+        ({"links": "partial_sync"}, r"fusion links is 'partial_sync'\n"),
+        ({"links": [3]}, r"fusion: a link is 3\n.*write it as a table"),
+    ],
+)
+def test_a_wrong_path_is_refused(changes, message):
+    table = {key: value for key, value in (PATH | changes).items() if value is not None}
+    with pytest.raises(ConfigurationError, match=message):
+        parse_paths([table])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"input": ["/a"]}, r"unknown key .* fusion links 'input'\n.*did you mean 'inputs'\?"),
+        ({"rule": None}, r"fusion has no rule\n"),
+        ({"rule": "sync"}, r"fusion: rule 'sync' of a link\n.*periodic_async or partial_sync"),
+        ({"node": None}, r"fusion has no node"),
+        ({"inputs": None}, r"fusion has no inputs"),
+        ({"inputs": "/a"}, r"fusion has no inputs"),
+        ({"outputs": [1]}, r"fusion has no outputs"),
+        ({"inputs": []}, r"a link of /fusion needs inputs and outputs"),
+        ({"outputs": []}, r"a link of /fusion needs inputs and outputs"),
+    ],
+)
+def test_a_wrong_link_is_refused(changes, message):
+    link = {key: value for key, value in (LINK | changes).items() if value is not None}
+    with pytest.raises(ConfigurationError, match=message):
+        parse_paths([PATH | {"links": [link]}])
+
+
+def test_two_paths_of_one_name():
+    with pytest.raises(ConfigurationError, match=r"two paths are called 'fusion'\n.*its own name"):
+        parse_paths([PATH, PATH | {"via": ["/b", "/out"]}])
+
+
+def test_the_built_in_paths_are_what_the_design_says():
+    deadlines = {path.name: path.deadline_ms for path in BUILT_IN_PATHS}
+    assert deadlines == {"planning": 5000, "state feedback": 10, "goal": None}
