@@ -301,7 +301,9 @@ def test_annotations_name_what_they_link():
     app = App()
     app.node.link(Ros2.LINK_PERIODIC_ASYNC, [app.subscription], [app.publisher])
     app.node.link(Ros2.LINK_PARTIAL_SYNC, [app.subscription, app.process.entity(None)], [])
-    found = app.recording.model().link_annotations
+    model = app.recording.model()
+    assert model.unpaired == {"handles in link annotations that nothing is known of": 1}
+    found = model.link_annotations
     assert found.select("rule", "subscriptions", "publishers").rows() == [
         ("periodic_async", [0], [0]),
         ("partial_sync", [0], []),
