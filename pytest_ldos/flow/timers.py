@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from pytest_ldos.execution.columns import NEVER, IdArray, TimesNs, ids_of, pick, times_of
@@ -18,6 +19,9 @@ from pytest_ldos.flow.causal import Runs
 
 _TOGETHER: Final = 20
 """Runs that are compared with each other: clocks drift apart over more."""
+
+_MUCH: Final = 0.3
+"""Of a period."""
 
 
 def timer_due_ns(model: ExecutionModel) -> TimesNs:
@@ -48,16 +52,28 @@ def _held_up(runs: Runs, rows: IdArray, on_grid_ns: TimesNs, period_ns: int) -> 
 def _lateness(start_ns: TimesNs, period_ns: int) -> TimesNs:
     """How long after its place on the grid each run began, less than a period.
 
-    The grid is that of the run which, were it on time, leaves its neighbours the least late: a run
-    that is late by more than half a period would else pass for one that is early. The sum of roots
-    lets a few that are very late weigh less than many that are a little late.
+    The grid is that of the most punctual run near the usual place. Runs that certainly were
+    late by much do not count: else one late by nearly a period would pass for a punctual one.
     """
     count = min(len(start_ns), _TOGETHER)
     first = np.minimum(np.arange(0, len(start_ns), count), len(start_ns) - count)
     rows = first[:, np.newaxis] + np.arange(count)
+    counts = ~_certainly_late(start_ns, period_ns)[rows]
+    counts[~counts.any(axis=1)] = True
     place_ns = start_ns[rows] % period_ns
-    after_each_ns = (place_ns[:, np.newaxis, :] - place_ns[:, :, np.newaxis]) % period_ns
-    on_time = np.sqrt(after_each_ns).sum(axis=2).argmin(axis=1)
+    usual = np.angle((np.exp(2j * np.pi * place_ns / period_ns) * counts).sum(axis=1)) / (2 * np.pi)
+    quarter = period_ns // 4
+    from_usual_ns = place_ns - np.rint(usual * period_ns).astype(np.int64)[:, np.newaxis]
+    from_usual_ns = (from_usual_ns + quarter) % period_ns - quarter
+    punctual_ns = np.where(counts, from_usual_ns, period_ns).min(axis=1)
     late_ns = np.empty(len(start_ns), dtype=np.int64)
-    late_ns[rows] = after_each_ns[np.arange(len(rows)), on_time]
+    late_ns[rows] = (from_usual_ns - punctual_ns[:, np.newaxis]) % period_ns
     return late_ns
+
+
+def _certainly_late(start_ns: TimesNs, period_ns: int) -> npt.NDArray[np.bool_]:
+    """Runs so long after the one before, or so soon before the next, that they were late by `_MUCH`."""
+    since_ns = np.diff(start_ns, prepend=start_ns[0] - period_ns)
+    until_ns = np.diff(start_ns, append=start_ns[-1] + period_ns)
+    late: npt.NDArray[np.bool_] = (since_ns > (1 + _MUCH) * period_ns) | (until_ns < (1 - _MUCH) * period_ns)
+    return late
