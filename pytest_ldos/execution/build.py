@@ -37,7 +37,7 @@ def build_execution(trace: DecodedTrace, *, pids: Collection[int] | None = None)
     callbacks = build_callbacks(observed, endpoints)
     publications, own = build_publications(observed, endpoints)
     takes, without = build_takes(observed, endpoints)
-    runs, unpaired = build_callback_runs(observed, callbacks, lossy=bool(trace.stats.gaps))
+    runs, unpaired = build_callback_runs(observed, callbacks, gaps=trace.stats.gaps)
     annotations, strange = build_link_annotations(observed, endpoints)
     frames = {
         "link_annotations": annotations,
