@@ -24,20 +24,26 @@ PARTIAL_SYNC: Final = "partial_sync"
 _RULES: Final = {Ros2.LINK_PERIODIC_ASYNC: PERIODIC_ASYNC, Ros2.LINK_PARTIAL_SYNC: PARTIAL_SYNC}
 
 
-def build_link_annotations(observed: Observed, endpoints: Endpoints) -> pl.DataFrame:
-    """One row an annotation; `subscriptions` and `publishers` are lists of ids."""
+def build_link_annotations(observed: Observed, endpoints: Endpoints) -> tuple[pl.DataFrame, int]:
+    """One row an annotation, with lists of ids; and how many handles in them nothing is known of."""
     rows: dict[str, list[Any]] = {"rule": [], "process": [], "time_ns": [], "subscriptions": [], "publishers": []}
+    unknown = 0
     for name, rule in _RULES.items():
         events = observed.events(name)
         rows["rule"] += [rule] * len(events)
         rows["process"] += events.process.tolist()
         rows["time_ns"] += events.times_ns.tolist()
-        rows["subscriptions"] += _ids(events, "subs", endpoints.subscriptions_by_rcl)
-        rows["publishers"] += _ids(events, "pubs", endpoints.publishers_by_rcl)
+        for column, field, registry in (
+            ("subscriptions", "subs", endpoints.subscriptions_by_rcl),
+            ("publishers", "pubs", endpoints.publishers_by_rcl),
+        ):
+            ids = _ids(events, field, registry)
+            unknown += sum(each < 0 for some in ids for each in some)
+            rows[column] += [[each for each in some if each >= 0] for some in ids]
     lists: dict[str, Any] = {
         name: pl.Series(name, rows.pop(name), dtype=pl.List(pl.Int32)) for name in ("subscriptions", "publishers")
     }
-    return frame_of(ENTITIES["link_annotations"], rows | lists)
+    return frame_of(ENTITIES["link_annotations"], rows | lists), unknown
 
 
 def _ids(events: Events, name: str, registry: Registry) -> list[list[int]]:
@@ -45,5 +51,5 @@ def _ids(events: Events, name: str, registry: Registry) -> list[list[int]]:
     for process, time_ns, handles in zip(events.process, events.times_ns, events.lists(name), strict=True):
         some = np.array(handles, dtype=np.uint64)
         ids = registry.find(np.full(len(some), process), some, np.full(len(some), time_ns))
-        found.append([each for each in ids.tolist() if each >= 0])
+        found.append(ids.tolist())
     return found

@@ -37,9 +37,10 @@ def build_execution(trace: DecodedTrace, *, pids: Collection[int] | None = None)
     callbacks = build_callbacks(observed, endpoints)
     publications, own = build_publications(observed, endpoints)
     takes, without = build_takes(observed, endpoints)
-    runs, unpaired = build_callback_runs(observed, callbacks, lossy=bool(trace.stats.gaps))
+    runs, unpaired = build_callback_runs(observed, callbacks, gaps=trace.stats.gaps)
+    annotations, strange = build_link_annotations(observed, endpoints)
     frames = {
-        "link_annotations": build_link_annotations(observed, endpoints),
+        "link_annotations": annotations,
         "publications": publications,
         "takes": takes,
         "enqueues": build_enqueues(observed, endpoints),
@@ -58,7 +59,14 @@ def build_execution(trace: DecodedTrace, *, pids: Collection[int] | None = None)
         **frames,
         stats=trace.stats,
         unknown=_unknown(endpoints, callbacks),
-        unpaired=_counted({"publications of the middleware itself": own, **without, **unpaired}),
+        unpaired=_counted(
+            {
+                "publications of the middleware itself": own,
+                **without,
+                **unpaired,
+                "handles in link annotations that nothing is known of": strange,
+            }
+        ),
     )
 
 

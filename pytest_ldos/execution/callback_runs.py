@@ -5,31 +5,33 @@ Tracepoints: ``callback_start``, ``callback_end``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import polars as pl
 
+from pytest_ldos.ctf.stats import Gap
 from pytest_ldos.execution.callbacks import Callbacks
-from pytest_ldos.execution.columns import NEVER, IdArray, frame_of, pick
+from pytest_ldos.execution.columns import NEVER, IdArray, TimesNs, frame_of, pick
 from pytest_ldos.execution.observed import Observed
 from pytest_ldos.execution.schema import INSTANCES
 from pytest_ldos.tracepoints import Ros2
 
 
 def build_callback_runs(
-    observed: Observed, callbacks: Callbacks, *, lossy: bool
+    observed: Observed, callbacks: Callbacks, *, gaps: Sequence[Gap]
 ) -> tuple[pl.DataFrame, dict[str, int]]:
-    """The table, and how many starts and ends have no counterpart.
+    """The table, and how many starts and ends have no counterpart, or possibly a wrong one.
 
     Runs on one thread may nest (a callback that spins). Where events were lost, a callback
     that starts while it already runs on the thread is taken as a proof of a lost end.
     """
     starts, ends = observed.events(Ros2.CALLBACK_START), observed.events(Ros2.CALLBACK_END)
-    end, parent = _pair(observed, lossy=lossy)
+    end, parent = _pair(observed, lossy=bool(gaps))
+    end_ns = pick(ends.times_ns, end, NEVER)
     columns = {
         "start_ns": starts.times_ns,
-        "end_ns": pick(ends.times_ns, end, NEVER),
+        "end_ns": end_ns,
         "thread": starts.thread,
         "callback": callbacks.registry.resolve(starts.process, starts.handles("callback"), starts.times_ns),
         "intra": starts["is_intra_process"] != 0,
@@ -39,8 +41,17 @@ def build_callback_runs(
     unpaired = {
         "callback starts without an end": len(starts) - paired,
         "callback ends without a start": len(ends) - paired,
+        "callback runs during which events were lost": _count_touched(starts.times_ns, end_ns, gaps),
     }
     return frame_of(INSTANCES["callback_runs"], columns), unpaired
+
+
+def _count_touched(start_ns: TimesNs, end_ns: TimesNs, gaps: Sequence[Gap]) -> int:
+    """Runs that may be two, of which the end of one and the start of the other were lost."""
+    touched = np.zeros(len(start_ns), dtype=bool)
+    for gap in gaps:
+        touched |= (start_ns <= gap.to_ns) & (end_ns >= gap.from_ns)
+    return int(np.count_nonzero(touched))
 
 
 def _pair(observed: Observed, *, lossy: bool) -> tuple[IdArray, IdArray]:

@@ -135,7 +135,19 @@ def test_a_lost_start_of_a_callback():
     end(app, 160, app.timer)
     model = app.recording.model(gaps=[GAP])
     assert model.callback_runs.select("start_ns", "end_ns").rows() == [(100, 160)]
-    assert model.unpaired == {"callback ends without a start": 1}
+    assert model.unpaired["callback ends without a start"] == 1
+
+
+def test_two_runs_between_whose_events_some_were_lost_are_counted_as_doubtful():
+    """End and next start were lost: what is left looks like one long run."""
+    app = App()
+    start(app, 100, app.timer)
+    end(app, 500, app.timer)
+    with app.thread.at(600).running(app.timer):
+        app.thread.at(700)
+    model = app.recording.model(gaps=[Gap(200, 300, 2, 0), Gap(550, 590, 1, 0), Gap(250, 260, 1, 0)])
+    assert model.callback_runs.select("start_ns", "end_ns").rows() == [(100, 500), (600, 700)]
+    assert model.unpaired == {"callback runs during which events were lost": 1}
 
 
 def test_a_lost_end_and_the_next_start_on_another_thread():
@@ -301,7 +313,9 @@ def test_annotations_name_what_they_link():
     app = App()
     app.node.link(Ros2.LINK_PERIODIC_ASYNC, [app.subscription], [app.publisher])
     app.node.link(Ros2.LINK_PARTIAL_SYNC, [app.subscription, app.process.entity(None)], [])
-    found = app.recording.model().link_annotations
+    model = app.recording.model()
+    assert model.unpaired == {"handles in link annotations that nothing is known of": 1}
+    found = model.link_annotations
     assert found.select("rule", "subscriptions", "publishers").rows() == [
         ("periodic_async", [0], [0]),
         ("partial_sync", [0], []),

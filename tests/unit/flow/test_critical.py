@@ -240,6 +240,68 @@ def test_a_late_timer_run_leaves_its_neighbours_on_their_grid(late_ns):
         assert found.get("executor wait", 0) == late
 
 
+def ticking(system, ticks):
+    """A cache whose timer of 1 µs runs at some moments; `/in` is stored before the last."""
+    node, thread, cached, timer = system.node("/cache", publishes=["/out"], period_ns=1000)
+    _, talker, out = system.node("/talker", publishes=["/in"])
+    subscription, service = node.subscription("/in"), node.service("/serve")
+    node.link(Ros2.LINK_PERIODIC_ASYNC, [subscription], [cached])
+    for at in ticks[:-1]:
+        with thread.at(at).running(timer):
+            pass
+    with thread.at(ticks[-2] + 500).receiving(subscription, talker.at(ticks[-2] + 100).publish(out)):
+        pass
+    thread.at(ticks[-1])
+
+    def last():
+        with thread.at(ticks[-1]).running(timer):
+            thread.publish(cached)
+        return segments(system.recording, "/in", "/out")[4:6]
+
+    return thread, service, last
+
+
+def test_a_timer_that_was_held_up_for_several_periods():
+    """The executor was busy from 14900 to 19900; the timer was due at 15000, and skipped what it missed."""
+    system = System()
+    thread, service, last = ticking(system, [*range(10_000, 14_001, 1000), 19_950])
+    with thread.at(14_900).running(service):
+        thread.at(19_900)
+    assert last() == [
+        ("timer wait", "/cache: timer of 0.001 ms", 15_000 - 14_505 + 1),
+        ("executor wait", "/cache: timer of 0.001 ms", 4_950),
+    ]
+
+
+def test_a_timer_that_was_stopped_meanwhile():
+    """The executor had nothing to do: the timer was not due."""
+    system = System()
+    _, _, last = ticking(system, [*range(10_000, 14_001, 1000), 19_950])
+    assert last() == [
+        ("timer wait", "/cache: timer of 0.001 ms", 19_000 - 14_505 + 1),
+        ("executor wait", "/cache: timer of 0.001 ms", 950),
+    ]
+
+
+def test_a_message_within_a_process():
+    system = System()
+    node, thread, raw, out = system.node("/app", publishes=["/in", "/out"])
+    subscription = node.subscription("/in", intra=True)
+    timer = node.timer(100_000)
+    with thread.at(1000).running(timer):
+        message = thread.publish_intra(raw, {subscription: 0})
+        thread.at(1400)
+    thread.at(1410).wait(1450)
+    with thread.at(1500).receiving(subscription, message):
+        thread.at(1800).publish_intra(out, {})
+    assert segments(system.recording, "/in", "/out") == [
+        ("executor wait", "/app", 1410 - 1001),
+        ("transport", "/in → /app", 1450 - 1410),
+        ("executor wait", "/app", 1501 - 1450),
+        ("callback run", "/app: /in", 1800 - 1501),
+    ]
+
+
 def fusion(system):
     """/fusion publishes /out when it has a new /a and a new /b."""
     node, thread, out, a, b = system.node("/fusion", publishes=["/out"], subscribes=["/a", "/b"])
