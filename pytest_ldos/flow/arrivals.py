@@ -4,7 +4,8 @@ An executor waits until something is ready, then takes all that is, then waits a
 message arrived after the wait before the one that led to its take had ended. A wait that blocked
 began with nothing ready: the message arrived at its end. A wait that returned at once found
 the message there: it arrived while the executor was busy, at about the time that this way
-takes when one can see it. So did a message that was taken without any wait since it was sent.
+takes when one can see it. So did a message that was taken without any wait since it was sent. Inside
+a process a message has arrived when it is sent.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import polars as pl
 from pytest_ldos.execution.columns import NEVER, IdArray, TimesNs, ids_of, pick, times_of
 from pytest_ldos.execution.timeline import Clock
 from pytest_ldos.flow.graph import FlowGraph
+from pytest_ldos.flow.schema import IN_PROCESS
 
 _AT_ONCE_NS: Final = 50_000
 """A wait that is shorter did not block."""
@@ -53,6 +55,8 @@ def _arrivals(flow: FlowGraph) -> TimesNs:
     earliest = np.where(waited, np.maximum(sent_ns, before_ns), sent_ns)
     guess = np.clip(sent_ns + usual_ns[way], earliest, np.maximum(np.where(waited, end_ns, taken_ns), earliest))
     arrived[take[found_ready]] = guess[found_ready]
+    in_process = (flow.transport["way"] == IN_PROCESS).to_numpy()
+    arrived[take[in_process]] = sent_ns[in_process]
     return arrived
 
 

@@ -295,9 +295,7 @@ def test_a_message_within_a_process():
     with thread.at(1500).receiving(subscription, message):
         thread.at(1800).publish_intra(out, {})
     assert segments(system.recording, "/in", "/out") == [
-        ("executor wait", "/app", 1410 - 1001),
-        ("transport", "/in → /app", 1450 - 1410),
-        ("executor wait", "/app", 1501 - 1450),
+        ("executor wait", "/app", 1501 - 1001),
         ("callback run", "/app: /in", 1800 - 1501),
     ]
 

@@ -112,4 +112,4 @@ def test_two_paths_of_one_name():
 
 def test_the_built_in_paths_are_what_the_design_says():
     deadlines = {path.name: path.deadline_ms for path in BUILT_IN_PATHS}
-    assert deadlines == {"planning": 5000, "state feedback": 10, "goal": None}
+    assert deadlines == {"planning": 5000, "state feedback": 10, "execution": None, "goal": None}
