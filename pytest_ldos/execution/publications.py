@@ -6,7 +6,7 @@ Tracepoints: ``rclcpp_publish`` → ``rcl_publish`` → ``rmw_publish`` on one t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import polars as pl
@@ -28,6 +28,11 @@ class _Part:
     source_ns: TimesNs
     rclcpp_ns: TimesNs
     rcl_ns: TimesNs
+    intra_ns: TimesNs
+
+    def without(self, rows: IdArray) -> _Part:
+        """The others."""
+        return _Part(*(np.delete(getattr(self, field.name), rows) for field in fields(self)))
 
 
 def build_publications(observed: Observed, endpoints: Endpoints) -> tuple[pl.DataFrame, int]:
@@ -39,11 +44,14 @@ def build_publications(observed: Observed, endpoints: Endpoints) -> tuple[pl.Dat
     """
     inter, own = _inter_process(observed, endpoints)
     intra = _intra_process(observed, endpoints)
+    same = _same_call(observed, inter, intra)
+    inter = replace(inter, intra_ns=pick(intra.time_ns, same, NEVER))
+    intra = intra.without(same[same >= 0])
     time_ns = np.concatenate((inter.time_ns, intra.time_ns))
     order = np.argsort(time_ns, kind="stable")
     columns = {
         name: np.concatenate((getattr(inter, name), getattr(intra, name)))[order]
-        for name in ("thread", "publisher", "source_ns", "rclcpp_ns", "rcl_ns")
+        for name in ("thread", "publisher", "source_ns", "rclcpp_ns", "rcl_ns", "intra_ns")
     }
     is_intra = np.repeat([False, True], [len(inter.time_ns), len(intra.time_ns)])[order]
     return frame_of(INSTANCES["publications"], {"time_ns": time_ns[order], "intra": is_intra, **columns}), own
@@ -64,6 +72,7 @@ def _inter_process(observed: Observed, endpoints: Endpoints) -> tuple[_Part, int
         source_ns=published["timestamp"][rows].astype(np.int64),
         rclcpp_ns=pick(observed.events(Ros2.RCLCPP_PUBLISH).times_ns, rclcpp[rows], NEVER),
         rcl_ns=pick(observed.events(Ros2.RCL_PUBLISH).times_ns, rcl[rows], NEVER),
+        intra_ns=np.full(len(rows), NEVER, dtype=np.int64),
     )
     return part, len(published) - len(rows)
 
@@ -74,7 +83,21 @@ def _intra_process(observed: Observed, endpoints: Endpoints) -> _Part:
     by_rcl = endpoints.publishers_by_rcl.find(published.process, handles, published.times_ns)
     publisher = endpoints.publishers.registry.complete(by_rcl, published.process, handles)
     unset = np.full(len(published), NEVER, dtype=np.int64)
-    return _Part(published.times_ns, published.thread, publisher, unset, unset, unset)
+    return _Part(published.times_ns, published.thread, publisher, unset, unset, unset, published.times_ns)
+
+
+def _same_call(observed: Observed, inter: _Part, intra: _Part) -> IdArray:
+    """For each publication through the middleware the one inside the process that the same call made, else -1.
+
+    rclcpp gives a message to the subscriptions in its process first: on the same thread, from the
+    same publisher, after what the thread published before.
+    """
+    keys = observed.clock.keys(inter.thread, inter.time_ns)
+    found = observed.clock.timeline(intra.thread, intra.time_ns).last(keys)
+    earlier = observed.clock.timeline(inter.thread, inter.time_ns).last(keys, before=True)
+    other = pick(intra.publisher, found, -1) != inter.publisher
+    found[other | (pick(intra.time_ns, found, NEVER) < pick(inter.time_ns, earlier, NEVER))] = -1
+    return found
 
 
 def preceding(observed: Observed, inner: str, outer: str) -> IdArray:

@@ -123,6 +123,7 @@ INSTANCES: Final[Mapping[str, Schema]] = {
         "source_ns": _TIME,
         "rclcpp_ns": _TIME,
         "rcl_ns": _TIME,
+        "intra_ns": _TIME,
         "intra": pl.Boolean,
     },
     "takes": {
@@ -200,7 +201,8 @@ INSTANCES: Final[Mapping[str, Schema]] = {
 }
 """What happened.
 
-`publications.time_ns` is `rmw_publish` (for intra-process ones `rclcpp_intra_publish`), `takes.time_ns`
-is `rmw_take` (or the ring buffer's dequeue). `requests.step` is ``send_request``, ``take_request``,
+`publications.time_ns` is `rmw_publish`; `intra_ns` is `rclcpp_intra_publish`, where the same call gave the message to
+subscriptions in its own process, too; `intra` says that it went to no other (`time_ns` is `intra_ns`).
+`takes.time_ns` is `rmw_take`, or the ring buffer's dequeue. `requests.step` is ``send_request``, ``take_request``,
 ``send_response`` or ``take_response``.
 """

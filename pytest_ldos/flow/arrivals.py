@@ -19,6 +19,7 @@ from pytest_ldos.execution.columns import NEVER, IdArray, TimesNs, ids_of, pick,
 from pytest_ldos.execution.timeline import Clock
 from pytest_ldos.flow.graph import FlowGraph
 from pytest_ldos.flow.schema import IN_PROCESS
+from pytest_ldos.flow.transport import sent_ns
 
 _AT_ONCE_NS: Final = 50_000
 """A wait that is shorter did not block."""
@@ -41,22 +42,22 @@ def _arrivals(flow: FlowGraph) -> TimesNs:
     model = flow.model
     arrived = np.full(len(model.takes), NEVER, dtype=np.int64)
     take, publication = ids_of(flow.transport, "take"), ids_of(flow.transport, "publication")
-    sent_ns = times_of(model.publications, "time_ns")[publication]
+    sent = sent_ns(model, publication, take)
     taken_ns = times_of(model.takes, "time_ns")[take]
     way = _ways(flow, take, publication)
     before_ns, begin_ns, end_ns = _last_waits(flow, take, taken_ns)
     silent = end_ns == NEVER
     begin_ns[silent], end_ns[silent] = _idle_since(flow, take[silent], taken_ns[silent]), taken_ns[silent]
-    waited = end_ns > sent_ns
-    blocked = waited & ((sent_ns >= begin_ns) | (end_ns - begin_ns > _AT_ONCE_NS))
+    waited = end_ns > sent
+    blocked = waited & ((sent >= begin_ns) | (end_ns - begin_ns > _AT_ONCE_NS))
     found_ready = ~blocked
     arrived[take[blocked]] = end_ns[blocked]
-    usual_ns = _usual(way[blocked], (end_ns - sent_ns)[blocked], int(way.max(initial=-1)) + 1)
-    earliest = np.where(waited, np.maximum(sent_ns, before_ns), sent_ns)
-    guess = np.clip(sent_ns + usual_ns[way], earliest, np.maximum(np.where(waited, end_ns, taken_ns), earliest))
+    usual_ns = _usual(way[blocked], (end_ns - sent)[blocked], int(way.max(initial=-1)) + 1)
+    earliest = np.where(waited, np.maximum(sent, before_ns), sent)
+    guess = np.clip(sent + usual_ns[way], earliest, np.maximum(np.where(waited, end_ns, taken_ns), earliest))
     arrived[take[found_ready]] = guess[found_ready]
     in_process = (flow.transport["way"] == IN_PROCESS).to_numpy()
-    arrived[take[in_process]] = sent_ns[in_process]
+    arrived[take[in_process]] = sent[in_process]
     return arrived
 
 

@@ -26,8 +26,8 @@ def link_buffers(model: ExecutionModel) -> IdArray:
 
 def _publication_of_enqueues(model: ExecutionModel) -> IdArray:
     """The intra-process publication in which each enqueue happened: the last of its thread."""
-    intra = np.flatnonzero(model.publications["intra"].to_numpy()).astype(np.int32)
-    published_ns, enqueued_ns = times_of(model.publications, "time_ns")[intra], times_of(model.enqueues, "time_ns")
+    intra = np.flatnonzero(model.publications["intra_ns"].is_not_null().to_numpy()).astype(np.int32)
+    published_ns, enqueued_ns = times_of(model.publications, "intra_ns")[intra], times_of(model.enqueues, "time_ns")
     clock = Clock(published_ns, enqueued_ns)
     timeline = clock.timeline(ids_of(model.publications, "thread")[intra], published_ns)
     last = timeline.last(clock.keys(ids_of(model.enqueues, "thread"), enqueued_ns))

@@ -48,8 +48,8 @@ class Runs:
 
 def clock_of(model: ExecutionModel) -> Clock:
     """Covers every moment of the model's publications, takes and runs."""
-    columns = [model.publications[name] for name in ("time_ns", "rclcpp_ns", "rcl_ns")] + [model.takes["time_ns"]]
-    columns += [model.callback_runs["start_ns"], model.callback_runs["end_ns"]]
+    columns = [model.publications[name] for name in ("time_ns", "rclcpp_ns", "rcl_ns", "intra_ns")]
+    columns += [model.takes["time_ns"], model.callback_runs["start_ns"], model.callback_runs["end_ns"]]
     return Clock(*(column.drop_nulls().to_numpy() for column in columns))
 
 
@@ -85,7 +85,7 @@ def link_direct_uses(model: ExecutionModel, triggers: pl.DataFrame, causes: pl.D
 def publication_begins(model: ExecutionModel) -> TimesNs:
     """When each publish call began: in the highest layer that reports it."""
     table = model.publications
-    return table.select(pl.coalesce("rclcpp_ns", "rcl_ns", "time_ns")).to_series().to_numpy()
+    return table.select(pl.coalesce("intra_ns", "rclcpp_ns", "rcl_ns", "time_ns")).to_series().to_numpy()
 
 
 def _take_of_runs(model: ExecutionModel, runs: Runs) -> IdArray:

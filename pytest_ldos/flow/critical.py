@@ -21,6 +21,7 @@ from pytest_ldos.flow.causal import Runs, publication_begins
 from pytest_ldos.flow.graph import FlowGraph
 from pytest_ldos.flow.names import Names
 from pytest_ldos.flow.timers import timer_due_ns
+from pytest_ldos.flow.transport import sent_ns
 
 _FEEDBACK: Final = "/_action/feedback"
 
@@ -78,6 +79,9 @@ class CriticalPaths:
         self._take_of_run = _inverse(len(self._start_ns), waited, "callback_run", "take")
         self._run_of_publication = _inverse(len(self._published_ns), flow.causes, "publication", "callback_run")
         self._origin = _inverse(len(self._taken_ns), flow.transport, "take", "publication")
+        self._sent_ns = np.full(len(self._taken_ns), NEVER, dtype=np.int64)
+        take, publication = ids_of(flow.transport, "take"), ids_of(flow.transport, "publication")
+        self._sent_ns[take] = sent_ns(model, publication, take)
         self._runs = Runs(model)
         self._arrivals = Arrivals(flow)
         self._feedback = _Feedback(flow)
@@ -86,20 +90,24 @@ class CriticalPaths:
         """Segments of a passage through some receptions, in order, to a publication."""
         received = list(takes)
         publications = [int(self._origin[take]) for take in received] + [to_publication]
-        found = list(self._publish(publications[0]))
+        found: list[Segment] = []
         for take, publication in zip(received, publications[1:], strict=True):
+            found += self._send(take)
             found += self._deliver(take)
             found += self._react(take, publication)
-            found += self._publish(publication)
+        found.append(self._publish(to_publication, int(self._published_ns[to_publication])))
         return [each for each in found if each.begin_ns != each.end_ns]
 
-    def _publish(self, publication: int) -> Iterator[Segment]:
-        begin, end = int(self._called_ns[publication]), int(self._published_ns[publication])
-        yield Segment(SegmentKind.PUBLISH, self._names.topic(publication), begin, end)
+    def _publish(self, publication: int, until_ns: int) -> Segment:
+        return Segment(SegmentKind.PUBLISH, self._names.topic(publication), int(self._called_ns[publication]), until_ns)
+
+    def _send(self, take: int) -> Iterator[Segment]:
+        """The publish call of a message, until it left on the way on which it was taken."""
+        yield self._publish(int(self._origin[take]), int(self._sent_ns[take]))
 
     def _deliver(self, take: int) -> Iterator[Segment]:
         """From the publication of a message to the moment its callback starts with it."""
-        sent, taken = int(self._published_ns[self._origin[take]]), int(self._taken_ns[take])
+        sent, taken = int(self._sent_ns[take]), int(self._taken_ns[take])
         arrived = self._arrivals.of(take, sent, taken)
         yield Segment(SegmentKind.TRANSPORT, self._names.reception(take), sent, arrived)
         used, thread = self._moment_of_use(take), int(self._take_thread[take])
@@ -168,7 +176,7 @@ class CriticalPaths:
             return _Leg([waited], taken, before=self._names.reception(take))
         sender = int(self._run_of_publication[publication])
         call = int(self._called_ns[publication])
-        part = [*self._publish(publication), *self._deliver(take)]
+        part = [*self._send(take), *self._deliver(take)]
         if sender < 0:
             return _Leg(part, call, before=self._names.sender(publication))
         begin = int(self._start_ns[sender])

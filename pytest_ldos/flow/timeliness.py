@@ -13,6 +13,7 @@ from typing import Final
 
 import polars as pl
 
+from pytest_ldos.execution.model import ExecutionModel
 from pytest_ldos.flow.graph import FlowGraph
 
 _TOO_LATE_NS: Final = 50_000_000
@@ -27,9 +28,10 @@ def classify_receptions(flow: FlowGraph) -> pl.DataFrame:
     messages), `on_time`, `late`, `too_late`, `lost` (numbers of messages).
     """
     model = flow.model
-    sent = model.publications.select("publisher", "intra", "time_ns", publication="id")
+    sent = _sent(model)
     periods = sent.group_by("publisher", "intra").agg(period_ns=pl.col("time_ns").diff().median().cast(pl.Int64))
-    got = flow.transport.join(sent, on="publication").join(model.takes.select("subscription", take="id"), on="take")
+    got = flow.transport.join(model.takes.select("subscription", "intra", take="id"), on="take")
+    got = got.join(sent, on=["publication", "intra"])
     limit = got.join(periods, on=["publisher", "intra"]).with_columns(
         too_late=pl.min_horizontal("period_ns", pl.lit(_TOO_LATE_NS)),
         late=pl.min_horizontal(pl.col("period_ns") * _LATE_SHARE, pl.lit(_LATE_NS)),
@@ -51,6 +53,14 @@ def classify_receptions(flow: FlowGraph) -> pl.DataFrame:
         .select("topic", "publisher", "subscription", "period_ns", "on_time", "late", "too_late", "lost")
         .sort("topic", "publisher", "subscription")
     )
+
+
+def _sent(model: ExecutionModel) -> pl.DataFrame:
+    """What was published each way: `intra` inside the process, the others through the middleware."""
+    table = model.publications.select("publisher", "intra", "time_ns", "intra_ns", publication="id")
+    through = table.filter(~pl.col("intra")).with_columns(intra=pl.lit(value=False))
+    within = table.filter(pl.col("intra_ns").is_not_null()).with_columns(intra=pl.lit(value=True), time_ns="intra_ns")
+    return pl.concat([through, within]).drop("intra_ns")
 
 
 def _with_lost(pairs: pl.DataFrame, sent: pl.DataFrame) -> pl.DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from pytest_ldos.execution.columns import IdArray, frame_of, ids_of, times_of
+from pytest_ldos.execution.columns import IdArray, TimesNs, frame_of, ids_of, times_of
 from pytest_ldos.execution.model import ExecutionModel
 from pytest_ldos.flow.buffers import link_buffers
 from pytest_ldos.flow.schema import BETWEEN_HOSTS, IN_PROCESS, LINKS, SAME_HOST, SAME_PROCESS
@@ -18,14 +18,20 @@ def link_transport(model: ExecutionModel) -> pl.DataFrame:
     publication = np.where(by_buffer >= 0, by_buffer, by_stamp)
     take = np.flatnonzero(publication >= 0).astype(np.int32)
     publication = publication[take]
-    sent_ns, received_ns = times_of(model.publications, "time_ns"), times_of(model.takes, "time_ns")
     columns = {
         "publication": publication,
         "take": take,
-        "latency_ns": received_ns[take] - sent_ns[publication],
+        "latency_ns": times_of(model.takes, "time_ns")[take] - sent_ns(model, publication, take),
         "way": _ways(model, publication, take),
     }
     return frame_of(LINKS["transport"], columns)
+
+
+def sent_ns(model: ExecutionModel, publication: IdArray, take: IdArray) -> TimesNs:
+    """When each message was sent on the way on which it was taken: through the middleware, or inside the process."""
+    within = model.takes["intra"].to_numpy()[take]
+    through_ns, within_ns = (times_of(model.publications, name)[publication] for name in ("time_ns", "intra_ns"))
+    return np.where(within, within_ns, through_ns)
 
 
 def _ways(model: ExecutionModel, publication: IdArray, take: IdArray) -> pl.Series:

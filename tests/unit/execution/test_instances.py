@@ -372,7 +372,7 @@ def test_all_times_of_a_host_move_and_nothing_else():
                 expected = frame[column] + offset
                 seen += len(frame)
             assert moved.frames()[name][column].to_list() == expected.to_list(), (name, column)
-    assert seen == 40
+    assert seen == 42
 
 
 def test_no_clock_moves_without_an_offset():

@@ -166,7 +166,7 @@ def test_the_ways_a_message_goes():
         process.thread().at(1200 + 100 * number).take(subscription, far)
     flow = build_flow(recording.model())
     assert flow.transport["way"].to_list() == ["intra_process", "same_process", "same_host", "between_hosts"]
-    assert flow.transport["publication"].to_list() == [0, 1, 1, 1]
+    assert flow.transport["publication"].to_list() == [0, 0, 0, 0]
 
 
 class Shared:
@@ -274,4 +274,32 @@ def test_no_messages_at_all():
     flow = build_flow(Recording().model())
     for table in (flow.transport, flow.triggers, flow.causes, flow.uses, flow.hops):
         assert len(table) == 0
+    assert flow.without_partner == {}
+
+
+def test_a_message_that_goes_both_ways_is_one_publication():
+    """rclcpp gives it to the subscriptions in the process first, then to the middleware."""
+    recording = Recording()
+    process, other = recording.process(1), recording.process(2)
+    node = process.node("/app")
+    publisher, timer = node.publisher("/t"), node.timer(1000)
+    within, outside = node.subscription("/t", intra=True), other.node("/other").subscription("/t")
+    thread = process.thread()
+    for number in range(3):
+        at = 1000 + 10_000 * number
+        with thread.at(at).running(timer):
+            close = thread.at(at + 10).publish_intra(publisher, {within: number})
+            far = thread.at(at + 50).publish(publisher)
+        with thread.at(at + 1000).receiving(within, close):
+            pass
+        with other.thread().at(at + 2000).receiving(outside, far):
+            pass
+    flow = build_flow(recording.model())
+    assert flow.model.publications["intra"].to_list() == [False] * 3
+    assert flow.model.publications["intra_ns"].to_list() == [1010, 11_010, 21_010]
+    links = flow.transport.sort("take").select("publication", "way", "latency_ns").rows()
+    assert [row[:2] for row in links] == [
+        (number, way) for number in range(3) for way in ("intra_process", "same_host")
+    ]
+    assert links[0][2] == 1000 + 1000 - 1010
     assert flow.without_partner == {}
