@@ -10,6 +10,8 @@ flow = api.build_flow(model)
 feedback = api.find_path(flow, api.PathSpec(name="feedback", via=("/joint_states", "/tf"), deadline_ms=10))
 assert feedback.missed == 0
 where = api.break_down(flow, feedback).group_by("kind").agg(pl.col("duration_ns").sum())
+with Path("session.pftrace").open("wb") as file:
+    api.write_perfetto(model, file, flow=flow, thread_states=api.build_thread_states(trace))
 
 head = api.run_trials(api.ScenarioSpec(name="baseline", trials=10), output=Path(".ldos"))
 base = api.read_trials(Path("baselines/…/baseline.json"))
@@ -24,9 +26,13 @@ from pathlib import Path
 from pytest_ldos.ctf.read import DecodedTrace, read_trace
 from pytest_ldos.execution.build import build_execution
 from pytest_ldos.execution.clocks import shift_clocks
+from pytest_ldos.execution.cpu_time import cpu_rivals, spans_of_runs, split_spans
 from pytest_ldos.execution.model import ExecutionModel
+from pytest_ldos.execution.scheduling import build_thread_states
 from pytest_ldos.execution.store import read_model, write_model
 from pytest_ldos.explain.explain import Explanation, explain
+from pytest_ldos.export.perfetto.write import write_perfetto
+from pytest_ldos.export.tracetools import to_tracetools_events
 from pytest_ldos.flow.breakdown import break_down
 from pytest_ldos.flow.build import build_flow
 from pytest_ldos.flow.clocks import ClockOffset, estimate_clock_offsets
@@ -76,7 +82,9 @@ __all__ = [
     "break_down",
     "build_execution",
     "build_flow",
+    "build_thread_states",
     "classify_receptions",
+    "cpu_rivals",
     "decide",
     "estimate_clock_offsets",
     "executor_states",
@@ -88,7 +96,11 @@ __all__ = [
     "read_trials",
     "run_trials",
     "shift_clocks",
+    "spans_of_runs",
+    "split_spans",
+    "to_tracetools_events",
     "write_model",
+    "write_perfetto",
 ]
 
 

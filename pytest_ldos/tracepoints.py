@@ -1,6 +1,7 @@
 """Every tracepoint by name, once, with its fields in wire order.
 
-`ros2:*` are those of tracetools 8.2 (ROS 2 Jazzy); `ldos:*` are this project's markers.
+`ros2:*` are those of tracetools 8.2 (ROS 2 Jazzy); `ldos:*` are this project's markers;
+`sched_*` are the kernel's.
 The embedded node layer emits them, the C++ workspace defines them, the reader looks for
 them: a test holds all three to this table.
 """
@@ -66,6 +67,16 @@ class Marker(StrEnum):
     CONTROL_CYCLE = "ldos:control_cycle"
     SIM_STEP = "ldos:sim_step"
     CPU_SPEED = "ldos:cpu_speed"
+
+
+class Kernel(StrEnum):
+    """Events of the kernel's scheduler, as lttng-modules names them."""
+
+    SWITCH = "sched_switch"
+    WAKEUP = "sched_wakeup"
+    WAKEUP_NEW = "sched_wakeup_new"
+    WAKING = "sched_waking"
+    MIGRATE = "sched_migrate_task"
 
 
 class Phase(StrEnum):
@@ -150,6 +161,23 @@ READ_ONLY: Final = AFTER_JAZZY | {
     Ros2.LINK_PARTIAL_SYNC,
 }
 """Events the analysis reads but the embedded node layer has no use for."""
+
+KERNEL_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
+    Kernel.SWITCH: (
+        "prev_comm",
+        "prev_tid",
+        "prev_prio",
+        "prev_state",
+        "next_comm",
+        "next_tid",
+        "next_prio",
+    ),
+    Kernel.WAKEUP: ("comm", "tid", "prio", "target_cpu"),
+    Kernel.WAKEUP_NEW: ("comm", "tid", "prio", "target_cpu"),
+    Kernel.WAKING: ("comm", "tid", "prio", "target_cpu"),
+    Kernel.MIGRATE: ("comm", "tid", "prio", "orig_cpu", "dest_cpu"),
+}
+"""Fields of the kernel's events, which only lttng-modules emits."""
 
 RECORDED: Final = ("ros2:*", "ldos:*")
 """Event patterns a recording enables."""

@@ -255,6 +255,8 @@ class TraceBuilder:
         frequency: int = 1_000_000_000,
         packetized: bool = True,
         counter_bits: int = 64,
+        domain: str = "ust",
+        hostname: str = "builder",
     ) -> None:
         self.events = events
         self.header = header
@@ -264,6 +266,8 @@ class TraceBuilder:
         self.frequency = frequency
         self.packetized = packetized
         self.counter_bits = counter_bits
+        self.domain = domain
+        self.hostname = hostname
         self.uuid = uuid.UUID(int=0x1234567890ABCDEF1234567890ABCDEF)
 
     # --- metadata -----------------------------------------------------------------------
@@ -278,7 +282,7 @@ class TraceBuilder:
             "typealias integer { size = 64; align = 8; signed = false; } := uint64_t;",
             f'trace {{ major = 1; minor = 8; uuid = "{self.uuid}"; byte_order = {order};'
             " packet.header := struct { uint32_t magic; uint8_t uuid[16]; uint32_t stream_id; }; };",
-            'env { hostname = "builder"; domain = "ust"; tracer_major = 2; };',
+            f'env {{ hostname = "{self.hostname}"; domain = "{self.domain}"; tracer_major = 2; }};',
             f"clock {{ name = monotonic; freq = {self.frequency}; offset = {self.clock_offset}; }};",
             "typealias integer { size = 27; align = 1; map = clock.monotonic.value; } := u27_t;",
             "typealias integer { size = 32; align = 8; map = clock.monotonic.value; } := u32_t;",

@@ -1,0 +1,139 @@
+"""``ldos export TRACE --to perfetto|parquet``: a trace for other tools."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+
+from pytest_ldos.ctf.read import DecodedTrace, read_trace
+from pytest_ldos.ctf.stats import describe_losses
+from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.execution.build import NEEDED_EVENTS, build_execution
+from pytest_ldos.execution.model import ExecutionModel
+from pytest_ldos.execution.scheduling import SCHEDULING_EVENTS, build_thread_states
+from pytest_ldos.export.parquet import is_model_directory, write_parquet
+from pytest_ldos.export.perfetto.write import write_perfetto
+from pytest_ldos.flow.build import build_flow
+from pytest_ldos.report.text import visible
+
+
+class Format(StrEnum):
+    """What a trace can be exported to."""
+
+    PERFETTO = "perfetto"
+    PARQUET = "parquet"
+
+
+_SUFFIXES: Final = {Format.PERFETTO: ".pftrace", Format.PARQUET: ".tables"}
+
+Steps = Callable[[str, int, int], None]
+"""Shows a step by name, and how much of how much of it is done."""
+
+
+def export(
+    trace: Annotated[Path, typer.Argument(help="Directory of a CTF trace, or of a session with several.")],
+    to: Annotated[Format, typer.Option(help="perfetto: a file for Perfetto's UI; parquet: a directory of tables.")],
+    output: Annotated[
+        Path | None, typer.Option(help="What to write; NAME.pftrace or NAME.tables here by default.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace what an earlier export wrote there.")] = False,
+    pid: Annotated[list[int] | None, typer.Option(help="Only this process; can be given several times.")] = None,
+) -> None:
+    """Write what ran in a trace, for Perfetto's UI or as Parquet tables."""
+    target = output or Path(trace.resolve().name + _SUFFIXES[to])
+    _refuse_existing(target, to, force=force)
+    with _steps() as show:
+        show("reading", 0, 1)
+        decoded = read_trace(trace, events=NEEDED_EVENTS | SCHEDULING_EVENTS)
+        show("building the model", 0, 1)
+        model = build_execution(decoded, pids=pid)
+        try:
+            _WRITERS[to](decoded, model, target, show)
+        except OSError as error:
+            raise ConfigurationError(
+                f"{target} cannot be written: {error.strerror or error}", remedy="name another place with --output"
+            ) from None
+    _report(decoded, model, target, to)
+
+
+def _refuse_existing(target: Path, to: Format, *, force: bool) -> None:
+    if not target.exists() and not target.is_symlink():
+        return
+    ours = target.is_file() if to is Format.PERFETTO else is_model_directory(target)
+    if not ours:
+        raise ConfigurationError(
+            f"{target} exists and is nothing that this export would write", remedy="name another place with --output"
+        )
+    if not force:
+        raise ConfigurationError(f"{target} exists", remedy="name another place with --output, or replace it: --force")
+
+
+def _write_perfetto(decoded: DecodedTrace, model: ExecutionModel, target: Path, show: Steps) -> None:
+    show("linking messages", 0, 1)
+    flow, states = build_flow(model), build_thread_states(decoded)
+    with _whole_file(target) as path, path.open("wb") as file:
+        write_perfetto(
+            model, file, flow=flow, thread_states=states, progress=lambda done, all_: show("writing", done, all_)
+        )
+
+
+def _write_parquet(decoded: DecodedTrace, model: ExecutionModel, target: Path, show: Steps) -> None:
+    show("writing", 0, 1)
+    write_parquet(model, target)
+
+
+_WRITERS: Final = {Format.PERFETTO: _write_perfetto, Format.PARQUET: _write_parquet}
+
+
+@contextmanager
+def _whole_file(target: Path) -> Iterator[Path]:
+    """A file that takes the target's place when it is complete, or leaves nothing."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as folder:
+        path = Path(folder) / target.name
+        yield path
+        path.replace(target)
+
+
+@contextmanager
+def _steps() -> Iterator[Steps]:
+    """Progress on the terminal's error stream; nothing where that is no terminal."""
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not sys.stderr.isatty()) as progress:
+        task = progress.add_task("", total=1)
+
+        def show(step: str, done: int, of: int) -> None:
+            progress.update(task, description=step, completed=done, total=max(of, 1))
+
+        yield show
+
+
+def _report(decoded: DecodedTrace, model: ExecutionModel, target: Path, to: Format) -> None:
+    """What was written on one line, and what the trace lacks on others."""
+    counts = f"{len(model.callback_runs)} callback runs, {len(model.publications)} publications"
+    typer.echo(visible(f"wrote {target}: {counts}, {len(model.takes)} receptions ({_size(target)})"))
+    if to is Format.PERFETTO:
+        typer.echo("open it in Perfetto's UI (Open trace file)")
+    if not len(model.callback_runs) + len(model.publications) + len(model.takes):
+        typer.echo("no ROS 2 events of the chosen processes are in the trace", err=True)
+    unknown = ", ".join(f"{count} {table}" for table, count in model.unknown.items())
+    if unknown:
+        typer.echo(f"without a name, as tracing began after they were made: {unknown}", err=True)
+    lost = describe_losses(decoded.stats.gaps)
+    if lost:
+        typer.echo(f"the trace is incomplete: {lost}; callbacks without an end are drawn up to the next one", err=True)
+
+
+def _size(target: Path) -> str:
+    files = [target] if target.is_file() else list(target.iterdir())
+    size = sum(file.stat().st_size for file in files)
+    return f"{size / 1e6:.1f} MB" if size >= 100_000 else f"{size / 1e3:.1f} kB"

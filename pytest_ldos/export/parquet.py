@@ -1,0 +1,34 @@
+"""A model as Parquet files, for any tool that reads tables."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from pytest_ldos.execution.model import ExecutionModel
+from pytest_ldos.execution.store import MANIFEST, write_model
+
+
+def is_model_directory(directory: Path) -> bool:
+    """Whether all that lies there was written by `write_parquet`, so that it can be replaced."""
+    names = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
+    return MANIFEST in names and all(name == MANIFEST or name.endswith(".parquet") for name in names)
+
+
+def write_parquet(model: ExecutionModel, directory: Path) -> None:
+    """Writes ``TABLE.parquet`` for each table, and ``model.json``; `read_model` reads them back.
+
+    They appear all at once: what is written until an error is thrown away, and a model that
+    lies there already is replaced.
+
+    Raises:
+        OSError: the directory cannot be written, or holds something else.
+    """
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{directory.name}-", dir=directory.parent) as folder:
+        fresh = Path(folder) / directory.name
+        write_model(model, fresh)
+        if is_model_directory(directory):
+            shutil.rmtree(directory)
+        fresh.rename(directory)

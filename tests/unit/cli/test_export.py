@@ -1,0 +1,140 @@
+"""``ldos export``."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pytest_ldos.ctf.read import read_trace
+from pytest_ldos.execution.build import build_execution
+from pytest_ldos.execution.store import read_model
+from tests.builders.ctf import Event, Packet, TraceBuilder
+from tests.oracles.perfetto import parse
+
+LDOS = Path(sys.executable).with_name("ldos")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def ldos_export(*arguments) -> subprocess.CompletedProcess:
+    return subprocess.run([str(LDOS), "export", *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+def test_a_perfetto_file_named_after_the_trace(golden, here):
+    done = ldos_export(golden("talker_listener"), "--to=perfetto")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("wrote talker_listener.pftrace: ")
+    assert [path.name for path in here.iterdir()] == ["talker_listener.pftrace"]
+    model = build_execution(read_trace(golden("talker_listener")))
+    read = parse((here / "talker_listener.pftrace").read_bytes())
+    assert len(read.of("callback")) == len(model.callback_runs)
+    assert any(each.flows for each in read.of("message"))
+
+
+def test_tables_in_a_directory(golden, here):
+    done = ldos_export(golden("talker_listener"), "--to=parquet", "--output", "some/where")
+    assert done.returncode == 0, done.stderr
+    model = build_execution(read_trace(golden("talker_listener")))
+    assert read_model(here / "some/where").publications.equals(model.publications)
+
+
+@pytest.mark.parametrize("to", ["perfetto", "parquet"])
+def test_what_exists_is_replaced_only_when_asked(golden, here, to):
+    assert ldos_export(golden("talker_listener"), f"--to={to}", "--output=out").returncode == 0
+    (file,) = [here / "out"] if to == "perfetto" else (here / "out").glob("hosts.parquet")
+    before = file.stat().st_mtime_ns
+    refused = ldos_export(golden("talker_listener"), f"--to={to}", "--output=out")
+    assert refused.returncode == 2
+    assert "out exists" in refused.stderr
+    assert "--force" in refused.stderr
+    assert file.stat().st_mtime_ns == before
+    forced = ldos_export(golden("talker_listener"), f"--to={to}", "--output=out", "--force")
+    assert forced.returncode == 0, forced.stderr
+    assert file.stat().st_mtime_ns > before
+
+
+@pytest.mark.parametrize("to", ["perfetto", "parquet"])
+def test_a_directory_of_something_else_is_never_replaced(golden, here, to):
+    (here / "out").mkdir()
+    (here / "out/mine.txt").write_text("mine")
+    done = ldos_export(golden("talker_listener"), f"--to={to}", "--output=out", "--force")
+    assert done.returncode == 2
+    assert "is nothing that this export would write" in done.stderr
+    assert (here / "out/mine.txt").read_text() == "mine"
+
+
+def test_only_some_processes(golden, here):
+    whole = build_execution(read_trace(golden("talker_listener")))
+    pid = whole.processes["pid"][0]
+    assert ldos_export(golden("talker_listener"), "--to=parquet", "--output=out", f"--pid={pid}").returncode == 0
+    model = read_model(here / "out")
+    owner = dict(model.threads.select("id", "process").iter_rows())
+    seen = {model.processes["pid"][owner[thread]] for thread in model.callback_runs["thread"]}
+    assert seen == {pid}
+    missing = ldos_export(golden("talker_listener"), "--to=perfetto", "--pid=1")
+    assert missing.returncode == 0
+    assert "no ROS 2 events of the chosen processes" in missing.stderr
+
+
+def test_what_has_no_name_is_told(golden):
+    done = ldos_export(golden("late_start"), "--to=perfetto")
+    unknown = build_execution(read_trace(golden("late_start"))).unknown
+    assert unknown["callbacks"]
+    assert f"{unknown['callbacks']} callbacks" in done.stderr
+
+
+def test_losses_are_told(golden):
+    done = ldos_export(golden("discarded"), "--to=perfetto")
+    assert done.returncode == 0
+    assert "the trace is incomplete: 1039 events lost" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda folder: None, "there is no such directory"),
+        (lambda folder: folder.mkdir(), "no trace in it"),
+        (lambda folder: folder.write_text("text"), "is a file"),
+        (lambda folder: (folder.mkdir(), (folder / "metadata").write_bytes(b"")), "empty"),
+        (lambda folder: (folder.mkdir(), (folder / "metadata").write_text("what is this")), "metadata"),
+    ],
+    ids=["missing", "empty", "file", "no metadata", "no TSDL"],
+)
+def test_what_is_no_trace_ends_with_its_reason_and_leaves_nothing(here, make, message):
+    make(here / "trace")
+    done = ldos_export("trace", "--to=perfetto")
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(here.glob("*.pftrace"))
+
+
+def test_a_place_that_cannot_be_written(golden, here):
+    (here / "file").write_text("")
+    for to in ("perfetto", "parquet"):
+        done = ldos_export(golden("talker_listener"), f"--to={to}", "--output=file/below")
+        assert done.returncode == 2
+        assert "file/below cannot be written" in done.stderr
+        assert "--output" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_an_unknown_format_names_the_known_ones(golden):
+    done = ldos_export(golden("talker_listener"), "--to=csv")
+    assert done.returncode == 2
+    assert "perfetto" in done.stderr
+    assert "parquet" in done.stderr
+
+
+def test_a_name_from_the_trace_cannot_reach_the_terminal_raw(here):
+    TraceBuilder([Event("ros2:callback_start", 1)]).write(here / "evil\x1b[31m", {"s": [Packet([])]})
+    done = ldos_export("evil\x1b[31m", "--to=perfetto")
+    assert done.returncode == 0, done.stderr
+    assert "\x1b" not in done.stdout + done.stderr
