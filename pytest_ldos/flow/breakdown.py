@@ -9,6 +9,7 @@ from typing import Final
 
 import polars as pl
 
+from pytest_ldos.flow.cpu_waits import split_cpu_waits
 from pytest_ldos.flow.critical import CriticalPaths, Segment, SegmentKind
 from pytest_ldos.flow.graph import FlowGraph
 from pytest_ldos.flow.paths import PathInstances
@@ -17,17 +18,23 @@ from pytest_ldos.tracepoints import Phase
 _PHASES_OF_FEEDBACK: Final = frozenset({Phase.PLANNING, Phase.EXECUTING})
 
 
-def break_down(flow: FlowGraph, instances: PathInstances) -> pl.DataFrame:
+def break_down(flow: FlowGraph, instances: PathInstances, *, thread_states: pl.DataFrame | None = None) -> pl.DataFrame:
     """Segments of all passages along a path.
+
+    Args:
+        thread_states: of `build_thread_states`, to tell waiting for a CPU from the rest.
 
     Columns: `passage` (row in `instances.table`), `position`, `kind`, `subject`, `begin_ns`, `end_ns`,
     `duration_ns`, `thread`. Durations of a passage sum to its `latency_ns` exactly.
     """
-    if instances.path.of_phases:
-        return _frame(_phase_segments(flow, instances))
+    segments = _frame(_phase_segments(flow, instances) if instances.path.of_phases else _segments(flow, instances))
+    return segments if thread_states is None else split_cpu_waits(flow.model, segments, thread_states)
+
+
+def _segments(flow: FlowGraph, instances: PathInstances) -> Iterator[tuple[int, list[Segment]]]:
     paths = CriticalPaths(flow)
     passages = instances.table.select("takes", "to_publication").iter_rows()
-    return _frame((row, paths.segments(*passage)) for row, passage in enumerate(passages))
+    return ((row, paths.segments(*passage)) for row, passage in enumerate(passages))
 
 
 def _phase_segments(flow: FlowGraph, instances: PathInstances) -> Iterator[tuple[int, list[Segment]]]:

@@ -46,7 +46,7 @@ class Segment:
     Attributes:
         subject: what it belongs to: a topic, a reception, a callback.
         begin_ns, end_ns: nanoseconds since the epoch; the end of one is the beginning of the next.
-        thread: of the model, on which it was spent; -1 where it was on none.
+        thread: of the model, on which it was spent (of a transport, the receiver's); -1 for none.
     """
 
     kind: SegmentKind
@@ -109,8 +109,8 @@ class CriticalPaths:
         """From the publication of a message to the moment its callback starts with it."""
         sent, taken = int(self._sent_ns[take]), int(self._taken_ns[take])
         arrived = self._arrivals.of(take, sent, taken)
-        yield Segment(SegmentKind.TRANSPORT, self._names.reception(take), sent, arrived)
         used, thread = self._moment_of_use(take), int(self._take_thread[take])
+        yield Segment(SegmentKind.TRANSPORT, self._names.reception(take), sent, arrived, thread)
         yield Segment(SegmentKind.EXECUTOR_WAIT, self._names.receiver(take), arrived, used, thread)
 
     def _moment_of_use(self, take: int) -> int:

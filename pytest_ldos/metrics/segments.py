@@ -25,9 +25,11 @@ SegmentsNs = Mapping[str, Mapping[str, int]]
 class PathSegments:
     """The segments of all passages in a trace, to be asked for single trials."""
 
-    def __init__(self, flow: FlowGraph, paths: Sequence[PathSpec]) -> None:
+    def __init__(
+        self, flow: FlowGraph, paths: Sequence[PathSpec], *, thread_states: pl.DataFrame | None = None
+    ) -> None:
         found = [find_path(flow, path) for path in paths]
-        self._paths = [(each, _by_segment(flow, each)) for each in found if len(each)]
+        self._paths = [(each, _by_segment(flow, each, thread_states)) for each in found if len(each)]
 
     def of(self, trial: TrialSpan) -> dict[str, dict[str, int]]:
         """Medians over the passages that ended while the goal was served; paths without any are left out."""
@@ -37,10 +39,10 @@ class PathSegments:
         return {name: found for name, found in medians.items() if found}
 
 
-def _by_segment(flow: FlowGraph, instances: PathInstances) -> pl.DataFrame:
+def _by_segment(flow: FlowGraph, instances: PathInstances, thread_states: pl.DataFrame | None) -> pl.DataFrame:
     """Columns: `passage`, `segment`, `duration_ns`; stretches of one segment are added up in each passage."""
     segment = pl.concat_str("kind", "subject", separator=": ")
-    parts = break_down(flow, instances).select("passage", "duration_ns", segment=segment)
+    parts = break_down(flow, instances, thread_states=thread_states).select("passage", "duration_ns", segment=segment)
     whole = instances.table.select(
         passage=pl.int_range(pl.len(), dtype=pl.Int32), duration_ns="latency_ns", segment=pl.lit(LATENCY)
     )

@@ -10,6 +10,7 @@ from pytest_ldos.ctf.read import read_trace
 from pytest_ldos.errors import TraceUnreadable
 from pytest_ldos.execution.build import NEEDED_EVENTS, build_execution
 from pytest_ldos.execution.model import ExecutionModel, TrialSpan
+from pytest_ldos.execution.scheduling import SCHEDULING_EVENTS, build_thread_states
 from pytest_ldos.flow.build import build_flow
 from pytest_ldos.metrics.catalogue import METRICS
 from pytest_ldos.metrics.extract import TrialMetrics, extract_trial
@@ -38,12 +39,13 @@ def measure_trials(trials: Sequence[Trial], rig: Rig, paths: Sequence[PathSpec])
         ConfigurationError: a path declares a link that the stack does not have.
     """
     try:
-        trace = read_trace(rig.recorder.directory, events=NEEDED_EVENTS)
+        trace = read_trace(rig.recorder.directory, events=NEEDED_EVENTS | SCHEDULING_EVENTS)
     except TraceUnreadable as error:
         distrusted = dict.fromkeys(METRICS, Measurement(Invalid(str(error))))
         return [replace(trial, measurements=distrusted) for trial in trials]
     model = build_execution(trace, pids=rig.stack.pids())
-    segments = PathSegments(build_flow(model, paths), paths)
+    states = build_thread_states(trace)
+    segments = PathSegments(build_flow(model, paths), paths, thread_states=states if len(states) else None)
     return [_measure(trial, model, segments, nominal_period_ns(rig.spec.control_rate_hz)) for trial in trials]
 
 
