@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pytest_ldos.ctf import _decoder
 from pytest_ldos.ctf.stats import Gap, ReadStats, StreamStats
 from pytest_ldos.ctf.tables import Column, EventTable, Label
@@ -161,8 +163,11 @@ def _to_stats(found: Mapping[str, Any]) -> StreamStats:
 
 
 def _to_table(found: Mapping[str, Any]) -> EventTable:
+    times = found["timestamp_ns"]
+    cpu_id, trace = (np.broadcast_to(np.int32(found[name]), len(times)) if isinstance(found[name], int) else found[name]
+                     for name in ("cpu_id", "trace"))
     columns = {column["name"]: _to_column(column) for column in found["columns"]}
-    return EventTable(found["name"], found["timestamp_ns"], found["cpu_id"], found["trace"], columns)
+    return EventTable(found["name"], times, cpu_id, trace, columns)
 
 
 def _to_column(found: Mapping[str, Any]) -> Column:

@@ -41,16 +41,9 @@ nb::object to_array(void* data, std::vector<std::size_t> shape, nb::dlpack::dtyp
   return nb::ndarray<nb::numpy>(data, shape.size(), shape.data(), keeper, nullptr, type).cast();
 }
 
-template <typename T>
-nb::object take_array(std::unique_ptr<T[]> values, std::vector<std::size_t> shape, nb::dlpack::dtype type) {
-  auto* owner = new std::unique_ptr<T[]>(std::move(values));
-  return to_array(owner->get(), std::move(shape), type, owner);
-}
-
-template <typename T>
-nb::object take_array(std::vector<T> values, std::size_t rows, nb::dlpack::dtype type) {
-  auto* owner = new std::vector<T>(std::move(values));
-  return to_array(owner->data(), {rows}, type, owner);
+nb::object take_array(Buffer buffer, std::vector<std::size_t> shape, nb::dlpack::dtype type) {
+  auto* owner = new Buffer(std::move(buffer));
+  return to_array(owner->data(), std::move(shape), type, owner);
 }
 
 // Names in a trace come from other programs: bytes that are not UTF-8 are shown escaped.
@@ -79,32 +72,31 @@ nb::dict to_dict(Column column) {
   result["name"] = to_text(column.name);
   result["labels"] = to_list(column.labels);
   result["valid"] = nb::none();
-  if (!column.valid.empty()) {
-    result["valid"] = take_array(std::move(column.valid), column.rows, nb::dtype<bool>());
+  if (!column.valid.empty()) result["valid"] = take_array(std::move(column.valid), {column.rows}, nb::dtype<bool>());
+  if (column.shape == ColumnShape::text) result["dictionary"] = to_list(column.dictionary);
+  std::vector<std::size_t> shape = {column.rows};
+  if (column.is_open()) {
+    shape = {column.values.bytes() / bytes_of(column.type)};
+    result["offsets"] = take_array(std::move(column.offsets), {column.rows + 1}, nb::dtype<std::int64_t>());
+  } else if (column.shape == ColumnShape::list) {
+    shape.push_back(column.width);
   }
-  const auto type = dtype_of(column.type);
-  if (column.shape == ColumnShape::text) {
-    result["dictionary"] = to_list(column.dictionary);
-    result["values"] = take_array(std::move(column.fixed), {column.rows}, type);
-  } else if (column.shape == ColumnShape::scalar) {
-    result["values"] = take_array(std::move(column.fixed), {column.rows}, type);
-  } else if (column.width != 0) {
-    result["values"] = take_array(std::move(column.fixed), {column.rows, column.width}, type);
-  } else {
-    const std::size_t count = column.elements.size() / bytes_of(column.type);
-    result["values"] = take_array(std::move(column.elements), count, type);
-    result["offsets"] = take_array(std::move(column.offsets), column.rows + 1, nb::dtype<std::int64_t>());
-  }
+  result["values"] = take_array(std::move(column.values), std::move(shape), dtype_of(column.type));
   return result;
+}
+
+// One number for all rows, or an array.
+nb::object to_object(Origin origin, std::size_t rows) {
+  if (origin.of_all) return nb::cast(*origin.of_all);
+  return take_array(std::move(origin.of_each), {rows}, nb::dtype<std::int32_t>());
 }
 
 nb::dict to_dict(Table table) {
   nb::dict result;
-  const std::vector<std::size_t> shape = {table.rows};
   result["name"] = to_text(table.name);
-  result["timestamp_ns"] = take_array(std::move(table.timestamp_ns), shape, nb::dtype<std::int64_t>());
-  result["cpu_id"] = take_array(std::move(table.cpu_id), shape, nb::dtype<std::int32_t>());
-  result["trace"] = take_array(std::move(table.trace), shape, nb::dtype<std::uint32_t>());
+  result["timestamp_ns"] = take_array(std::move(table.timestamp_ns), {table.rows}, nb::dtype<std::int64_t>());
+  result["cpu_id"] = to_object(std::move(table.cpu_id), table.rows);
+  result["trace"] = to_object(std::move(table.trace), table.rows);
   nb::list columns;
   for (Column& column : table.columns) columns.append(to_dict(std::move(column)));
   result["columns"] = columns;
@@ -130,15 +122,15 @@ nb::dict to_dict(const Trace& trace) {
 
 nb::dict to_dict(const StreamSummary& summary) {
   nb::list gaps;
-  for (const Gap& gap : summary.report.gaps) {
+  for (const Gap& gap : summary.gaps) {
     gaps.append(nb::make_tuple(gap.from_ns, gap.to_ns, gap.events, gap.packets));
   }
   nb::dict result;
   result["path"] = summary.path;
   result["trace"] = summary.trace;
   result["packets"] = summary.packets;
-  result["events"] = summary.report.events;
-  result["truncated_bytes"] = summary.report.truncated_bytes;
+  result["events"] = summary.events;
+  result["truncated_bytes"] = summary.truncated_bytes;
   result["gaps"] = gaps;
   return result;
 }

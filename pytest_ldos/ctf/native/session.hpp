@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -10,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "census.hpp"
 #include "stream.hpp"
 #include "table.hpp"
 #include "trace.hpp"
@@ -29,7 +29,6 @@ struct Selection {
   Window window;
   unsigned threads = 1;
 
-  [[nodiscard]] bool wants(const std::string& event) const { return !events || events->contains(event); }
   [[nodiscard]] const std::set<std::string>& columns_of(const std::string& event) const {
     const auto found = fields_of.find(event);
     return found == fields_of.end() ? fields : found->second;
@@ -40,12 +39,15 @@ struct StreamSummary {
   std::string path;
   std::size_t trace = 0;
   std::size_t packets = 0;
-  StreamReport report;
+  std::uint64_t events = 0;           // decoded, wanted or not
+  std::uint64_t truncated_bytes = 0;  // behind the last whole event of a cut packet
+  std::vector<Gap> gaps;
 };
 
 struct Session {
   std::vector<std::unique_ptr<Trace>> traces;
-  std::vector<std::unique_ptr<Stream>> streams;  // tables hold views into these
+  std::vector<std::unique_ptr<Parts>> parts;  // of each trace
+  Streams streams;                            // tables hold views into these
   std::vector<StreamSummary> summaries;
   std::vector<Table> tables;
 };

@@ -1,77 +1,48 @@
-// One stream file: its packets, and where in them the wanted events lie.
+// One stream file.
 #pragma once
 
 #include <cstdint>
 #include <limits>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "losses.hpp"
 #include "mapped_file.hpp"
-#include "trace.hpp"
+#include "packet.hpp"
+#include "parts.hpp"
 
 namespace ldos::ctf {
-
-struct Packet {
-  std::uint64_t offset = 0;         // bytes from the file's start
-  std::uint64_t content_bits = 0;   // header, context and events
-  std::uint64_t first_event_bit = 0;
-  const StreamType* type = nullptr;
-  std::int64_t cpu = kNone;
-  std::optional<std::int64_t> begin_ns;
-  std::optional<std::int64_t> end_ns;
-  std::uint64_t begin_cycles = 0;
-  std::optional<std::uint64_t> sequence;
-  std::optional<std::uint64_t> discarded;  // events lost in this stream so far
-  std::uint32_t discarded_bits = 64;       // width of that counter
-  bool truncated = false;                  // the file ends inside it
-};
-
-// Events lost in a stream between two moments.
-struct Gap {
-  std::int64_t from_ns = 0;
-  std::int64_t to_ns = 0;
-  std::uint64_t events = 0;
-  std::uint64_t packets = 0;
-};
-
-// A wanted event: when, and at which bit of its file its contexts begin.
-struct Occurrence {
-  std::int64_t time_ns = 0;
-  std::uint64_t bit = 0;
-};
 
 struct Window {
   std::int64_t from_ns = std::numeric_limits<std::int64_t>::min();
   std::int64_t to_ns = std::numeric_limits<std::int64_t>::max();
 
   [[nodiscard]] bool holds(std::int64_t time_ns) const { return from_ns <= time_ns && time_ns <= to_ns; }
-};
 
-// What a scan found beside the events themselves.
-struct StreamReport {
-  std::uint64_t events = 0;           // decoded, wanted or not
-  std::uint64_t truncated_bytes = 0;  // behind the last whole event of a cut packet
-  std::vector<Gap> gaps;
+  // By its head alone; a packet that is cut may hold later events than it says.
+  [[nodiscard]] bool touches(const Packet& packet) const {
+    if (packet.begin_ns && *packet.begin_ns > to_ns) return false;
+    return !packet.end_ns || packet.truncated || *packet.end_ns >= from_ns;
+  }
 };
 
 class Stream {
  public:
   // Maps the file and reads the head of every packet. Throws Unreadable.
-  Stream(const Trace& trace, const std::string& path);
+  Stream(const Trace& trace, std::size_t trace_number, const Parts& parts, const std::string& path)
+      : trace_(&trace), trace_number_(trace_number), parts_(&parts), file_(path), packets_(read_packets(trace, file_)) {}
 
-  // Appends each wanted event inside `window` to the list of its part, in the order of the file.
-  StreamReport scan(const Window& window, std::vector<std::vector<Occurrence>>& parts) const;
-
-  [[nodiscard]] const std::vector<Packet>& packets() const { return packets_; }
+  [[nodiscard]] const Trace& trace() const { return *trace_; }
+  [[nodiscard]] std::size_t trace_number() const { return trace_number_; }
+  [[nodiscard]] const Parts& parts() const { return *parts_; }
   [[nodiscard]] const std::uint8_t* data() const { return file_.bytes().data(); }
   [[nodiscard]] const std::string& path() const { return file_.path(); }
-  [[nodiscard]] const Trace& trace() const { return *trace_; }
-  // The packet that holds bit `bit` of the file.
-  [[nodiscard]] const Packet& packet_at(std::uint64_t bit) const;
+  [[nodiscard]] const std::vector<Packet>& packets() const { return packets_; }
 
  private:
   const Trace* trace_;
+  std::size_t trace_number_;
+  const Parts* parts_;
   MappedFile file_;
   std::vector<Packet> packets_;
 };

@@ -21,7 +21,6 @@ struct EventType {
   std::string name;
   Layout layout;
   std::optional<std::uint64_t> fixed_bytes;  // of contexts and payload, where never variable
-  std::int32_t part = kNone;                 // number of this type among the wanted ones
 };
 
 struct StreamType {
