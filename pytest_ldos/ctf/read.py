@@ -164,8 +164,10 @@ def _to_stats(found: Mapping[str, Any]) -> StreamStats:
 
 def _to_table(found: Mapping[str, Any]) -> EventTable:
     times = found["timestamp_ns"]
-    cpu_id, trace = (np.broadcast_to(np.int32(found[name]), len(times)) if isinstance(found[name], int) else found[name]
-                     for name in ("cpu_id", "trace"))
+    cpu_id, trace = (
+        np.broadcast_to(np.int32(found[name]), len(times)) if isinstance(found[name], int) else found[name]
+        for name in ("cpu_id", "trace")
+    )
     columns = {column["name"]: _to_column(column) for column in found["columns"]}
     return EventTable(found["name"], times, cpu_id, trace, columns)
 

@@ -124,7 +124,7 @@ class Counter {
   }
 
   // Begins the segment of the chunk that `time_ns` lies in, if it is another one.
-  void enter(std::size_t packet, const Place& place, std::int64_t time_ns) {
+  [[gnu::noinline]] void enter(std::size_t packet, const Place& place, std::int64_t time_ns) {
     const auto cut = std::upper_bound(cuts_.begin(), cuts_.end(), time_ns);
     next_cut_ = cut == cuts_.end() ? std::numeric_limits<std::int64_t>::max() : *cut;
     const auto chunk = static_cast<std::size_t>(cut - cuts_.begin());
@@ -137,7 +137,7 @@ class Counter {
     rows_ = tally.rows.data();
   }
 
-  void count_elements(std::int32_t part, const EventReader& reader) {
+  [[gnu::noinline]] void count_elements(std::int32_t part, const EventReader& reader) {
     const std::size_t first = stream_.parts().all[static_cast<std::size_t>(part)].first_list;
     if (first == Part::kNoLists) return;
     for (const auto& [leaf, count] : reader.lists()) {

@@ -9,15 +9,6 @@ namespace ldos::ctf {
 
 namespace {
 
-// The CPU that wrote all of a stream.
-std::optional<std::int32_t> only_cpu(const Stream& stream) {
-  const auto& packets = stream.packets();
-  for (const Packet& packet : packets) {
-    if (packet.cpu != packets.front().cpu) return std::nullopt;
-  }
-  return packets.empty() ? kNone : static_cast<std::int32_t>(packets.front().cpu);
-}
-
 // One number for all sources, where `number_of` gives the same for each.
 template <typename NumberOf>
 Origin origin(const std::vector<Source>& sources, std::size_t rows, const NumberOf& number_of) {
@@ -46,7 +37,7 @@ void TableBuilder::allocate(std::size_t chunks) {
     first_row_.push_back(table_.rows);
   }
   table_.timestamp_ns = Buffer(table_.rows, sizeof(std::int64_t));
-  table_.cpu_id = origin(sources_, table_.rows, [](const Source& source) { return only_cpu(*source.stream); });
+  table_.cpu_id = origin(sources_, table_.rows, [](const Source& source) { return source.stream->only_cpu(); });
   table_.trace = origin(sources_, table_.rows, [](const Source& source) {
     return std::optional(static_cast<std::int32_t>(source.stream->trace_number()));
   });

@@ -18,6 +18,14 @@ TableWriter::TableWriter(TableBuilder& table, std::size_t chunk)
       events_(kBlock) {
   for (const Source& source : table.sources_) files_.push_back(source.stream->data());
   packets_.resize(files_.size(), nullptr);
+  for (const Source& source : table.sources_) {
+    const std::optional<std::int32_t> cpu = source.stream->only_cpu();
+    if (!cpu) {
+      cpus_.clear();
+      break;
+    }
+    cpus_.push_back(*cpu);
+  }
   for (std::size_t i = 0; i < plan_.columns.size(); ++i) {
     if (plan_.columns[i].is_open()) ranges_[i] = {table.first_element_[i][chunk], table.first_element_[i][chunk + 1]};
   }
@@ -45,21 +53,25 @@ void TableWriter::finish() {
 void TableWriter::write_block(std::span<const Occurrence> events) {
   auto* const times = table_.table_.timestamp_ns.as<std::int64_t>() + row_;
   for (std::size_t i = 0; i < events.size(); ++i) times[i] = events[i].time_ns;
-  write_origins(events);
+  write_cpus(events);
+  write_traces(events);
   if (!plan_.direct.empty()) write_direct(events);
   if (!plan_.walked.empty()) write_walked(events);
 }
 
-void TableWriter::write_origins(std::span<const Occurrence> events) {
-  if (!table_.table_.cpu_id.of_all) {
-    auto* const cpus = table_.table_.cpu_id.of_each.as<std::int32_t>() + row_;
-    for (std::size_t i = 0; i < events.size(); ++i) cpus[i] = static_cast<std::int32_t>(packet_of(events[i]).cpu);
+void TableWriter::write_cpus(std::span<const Occurrence> events) {
+  if (table_.table_.cpu_id.of_all) return;
+  auto* const cpus = table_.table_.cpu_id.of_each.as<std::int32_t>() + row_;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    cpus[i] = cpus_.empty() ? static_cast<std::int32_t>(packet_of(events[i]).cpu) : cpus_[events[i].source()];
   }
-  if (!table_.table_.trace.of_all) {
-    auto* const traces = table_.table_.trace.of_each.as<std::int32_t>() + row_;
-    for (std::size_t i = 0; i < events.size(); ++i) {
-      traces[i] = static_cast<std::int32_t>(table_.sources_[events[i].source()].stream->trace_number());
-    }
+}
+
+void TableWriter::write_traces(std::span<const Occurrence> events) {
+  if (table_.table_.trace.of_all) return;
+  auto* const traces = table_.table_.trace.of_each.as<std::int32_t>() + row_;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    traces[i] = static_cast<std::int32_t>(table_.sources_[events[i].source()].stream->trace_number());
   }
 }
 

@@ -26,7 +26,8 @@ class TableWriter {
   static constexpr std::size_t kBlock = 1024;
 
   void write_block(std::span<const Occurrence> events);
-  void write_origins(std::span<const Occurrence> events);
+  void write_cpus(std::span<const Occurrence> events);
+  void write_traces(std::span<const Occurrence> events);
   void locate(std::span<const Occurrence> events);
   void write_direct(std::span<const Occurrence> events);
   void gather_group(std::size_t group, const Block& block);
@@ -40,6 +41,7 @@ class TableWriter {
   std::size_t row_;
   std::size_t end_;
   std::vector<const std::uint8_t*> files_;  // by source
+  std::vector<std::int32_t> cpus_;          // by source; empty where one has several
   std::vector<const Packet*> packets_;      // by source: where its last event lay
   std::vector<ElementRange> ranges_;        // by column
   std::vector<TextCodes> codes_;            // by column
