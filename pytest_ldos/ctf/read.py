@@ -9,9 +9,10 @@ import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from pytest_ldos.ctf import _decoder
 from pytest_ldos.ctf.stats import Gap, ReadStats, StreamStats
@@ -21,6 +22,7 @@ from pytest_ldos.errors import ConfigurationError, TraceUnreadable
 METADATA = "metadata"
 THREADS_VARIABLE = "LDOS_THREADS"
 
+Number = TypeVar("Number", np.int32, np.uint32)
 Fields = Collection[str] | Mapping[str, Collection[str]]
 
 
@@ -163,13 +165,19 @@ def _to_stats(found: Mapping[str, Any]) -> StreamStats:
 
 
 def _to_table(found: Mapping[str, Any]) -> EventTable:
-    times = found["timestamp_ns"]
-    cpu_id, trace = (
-        np.broadcast_to(np.int32(found[name]), len(times)) if isinstance(found[name], int) else found[name]
-        for name in ("cpu_id", "trace")
+    rows = len(found["timestamp_ns"])
+    return EventTable(
+        name=found["name"],
+        timestamp_ns=found["timestamp_ns"],
+        cpu_id=_for_each_row(found["cpu_id"], rows, np.int32),
+        trace=_for_each_row(found["trace"], rows, np.uint32),
+        columns={column["name"]: _to_column(column) for column in found["columns"]},
     )
-    columns = {column["name"]: _to_column(column) for column in found["columns"]}
-    return EventTable(found["name"], times, cpu_id, trace, columns)
+
+
+def _for_each_row(number: Any, rows: int, dtype: type[Number]) -> npt.NDArray[Number]:
+    """An array as it is; one number as the same element `rows` times."""
+    return np.broadcast_to(dtype(number), rows) if isinstance(number, int) else number
 
 
 def _to_column(found: Mapping[str, Any]) -> Column:

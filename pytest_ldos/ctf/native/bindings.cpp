@@ -86,17 +86,18 @@ nb::dict to_dict(Column column) {
 }
 
 // One number for all rows, or an array.
+template <typename T>
 nb::object to_object(Origin origin, std::size_t rows) {
   if (origin.of_all) return nb::cast(*origin.of_all);
-  return take_array(std::move(origin.of_each), {rows}, nb::dtype<std::int32_t>());
+  return take_array(std::move(origin.of_each), {rows}, nb::dtype<T>());
 }
 
 nb::dict to_dict(Table table) {
   nb::dict result;
   result["name"] = to_text(table.name);
   result["timestamp_ns"] = take_array(std::move(table.timestamp_ns), {table.rows}, nb::dtype<std::int64_t>());
-  result["cpu_id"] = to_object(std::move(table.cpu_id), table.rows);
-  result["trace"] = to_object(std::move(table.trace), table.rows);
+  result["cpu_id"] = to_object<std::int32_t>(std::move(table.cpu_id), table.rows);
+  result["trace"] = to_object<std::uint32_t>(std::move(table.trace), table.rows);
   nb::list columns;
   for (Column& column : table.columns) columns.append(to_dict(std::move(column)));
   result["columns"] = columns;

@@ -16,7 +16,7 @@ namespace ldos::ctf {
 // A number a row, or one for all rows.
 struct Origin {
   std::optional<std::int32_t> of_all;
-  Buffer of_each;  // i32; empty where `of_all` holds
+  Buffer of_each;  // of 32 bits; empty where `of_all` holds
 };
 
 struct Table {
