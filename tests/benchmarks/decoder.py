@@ -45,7 +45,9 @@ Rows = Iterable[tuple[str, int, Cost]]
 
 def show(title: str, rows: Rows, *, ours: Cost, events: int) -> None:
     """Speeds, and how many times the CPU and wall seconds an event of ours takes."""
-    table = Table("", "M events/s", "ns CPU an event", "wall, ours = 1", "CPU, ours = 1", title=title, title_justify="left")
+    table = Table(
+        "", "M events/s", "ns CPU an event", "wall, ours = 1", "CPU, ours = 1", title=title, title_justify="left"
+    )
     for name, count, cost in rows:
         wall, cpu = cost.wall_s / count, cost.cpu_s / count
         table.add_row(

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from pytest_ldos.ctf.read import DecodedTrace
+from pytest_ldos.ctf.tables import NumberArray
 from tests.benchmarks.generated_trace import BUILD
 from tests.benchmarks.timing import Cost, run
 
@@ -72,7 +73,8 @@ def total_of(decoded: DecodedTrace) -> int:
     for name, table in decoded.events.items():
         if name.endswith(("_init", "_added", "_register")):
             continue
-        numbers = [column.values for column in table.columns.values() if column.dictionary is None]
-        for values in (table.timestamp_ns, table.cpu_id, *numbers):
+        numbers: list[NumberArray] = [table.timestamp_ns, table.cpu_id]
+        numbers += [column.values for column in table.columns.values() if column.dictionary is None]
+        for values in numbers:
             total += int(values.astype(np.uint64).sum(dtype=np.uint64))
     return total % 2**64

@@ -35,9 +35,7 @@ def cost_of(work: Callable[[], object]) -> Cost:
 def least_costs(works: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, Cost]:
     """The least wall and the least CPU seconds of each, run in turns."""
     runs = [{name: cost_of(work) for name, work in works.items()} for _ in range(repeats)]
-    return {
-        name: Cost(min(run[name].wall_s for run in runs), min(run[name].cpu_s for run in runs)) for name in works
-    }
+    return {name: Cost(min(run[name].wall_s for run in runs), min(run[name].cpu_s for run in runs)) for name in works}
 
 
 def run(*command: str) -> str:

@@ -163,7 +163,7 @@ nb::dict decode(const Files& files, std::optional<std::set<std::string>> events,
   selection.fields = std::move(fields);
   selection.fields_of = std::move(fields_of);
   if (window) selection.window = {window->first, window->second};
-  selection.threads = threads;
+  selection.splitting.threads = threads;
   Session session;
   {
     const nb::gil_scoped_release released;

@@ -12,14 +12,14 @@ namespace ldos::ctf {
 namespace {
 
 constexpr std::uint64_t kRunBytes = 1 << 20;            // counted at once by one thread
-constexpr std::uint64_t kSmallestChunk = 4 << 20;       // bytes worth a chunk of their own
 constexpr std::uint64_t kChunksOfAThread = 4;           // so that a slow one holds up nobody for long
 constexpr std::uint64_t kGrain = 256 << 10;             // bytes whose moment is estimated
 
 std::uint64_t bytes_of(const Packet& packet) { return packet.content_bits / 8; }
 
 // Moments that cut the packets in parts of like size. Events are taken to lie evenly in their packet.
-std::vector<std::int64_t> cut_time(const Streams& streams, const Window& window, unsigned threads) {
+std::vector<std::int64_t> cut_time(const Streams& streams, const Window& window, const Splitting& splitting) {
+  if (splitting.threads == 1) return {};
   std::vector<std::int64_t> moments;
   for (const auto& stream : streams) {
     for (const Packet& packet : stream->packets()) {
@@ -33,7 +33,8 @@ std::vector<std::int64_t> cut_time(const Streams& streams, const Window& window,
     }
   }
   std::sort(moments.begin(), moments.end());
-  const std::uint64_t chunks = std::min(kChunksOfAThread * threads, moments.size() * kGrain / kSmallestChunk);
+  const std::uint64_t worthwhile = moments.size() * kGrain / splitting.chunk_bytes;
+  const std::uint64_t chunks = std::min(kChunksOfAThread * splitting.threads, worthwhile);
   std::vector<std::int64_t> cuts;
   for (std::uint64_t i = 1; i < chunks; ++i) {
     const std::int64_t moment = moments[moments.size() * i / chunks];
@@ -190,13 +191,13 @@ const Segment* StreamCensus::in_chunk(std::size_t chunk) const {
   return found != segments.end() && found->chunk == chunk ? &*found : nullptr;
 }
 
-Census take_census(const Streams& streams, const Window& window, unsigned threads) {
+Census take_census(const Streams& streams, const Window& window, const Splitting& splitting) {
   Census census;
   census.streams.resize(streams.size());
-  if (threads > 1) census.cuts = cut_time(streams, window, threads);
+  census.cuts = cut_time(streams, window, splitting);
   const std::vector<Run> runs = find_runs(streams, window);
   std::vector<RunCensus> counted(runs.size());
-  for_each_index(runs.size(), threads, [&](std::size_t i) {
+  for_each_index(runs.size(), splitting.threads, [&](std::size_t i) {
     counted[i] = Counter(*streams[runs[i].stream], window, census.cuts).count(runs[i]);
   });
   std::vector<std::int64_t> last_ns(streams.size(), std::numeric_limits<std::int64_t>::min());

@@ -45,8 +45,14 @@ struct Census {
 
 using Streams = std::vector<std::unique_ptr<Stream>>;
 
-// Time is cut in chunks of like size for `threads` threads; where it goes back, there is one
-// chunk. Throws Unreadable: whatever passes here can be decoded.
-Census take_census(const Streams& streams, const Window& window, unsigned threads);
+// How work is split. Results do not depend on it.
+struct Splitting {
+  unsigned threads = 1;
+  std::uint64_t chunk_bytes = 4 << 20;  // of a trace that are worth a chunk of their own
+};
+
+// Time is cut in chunks of like size; where it goes back, there is one chunk. Throws Unreadable:
+// whatever passes here can be decoded.
+Census take_census(const Streams& streams, const Window& window, const Splitting& splitting);
 
 }  // namespace ldos::ctf

@@ -22,7 +22,7 @@ void open_streams(Session& session, const std::vector<TraceFiles>& files, const 
     for (const std::string& path : trace_files.streams) opened.push_back({session.traces.size() - 1, path});
   }
   session.streams.resize(opened.size());
-  for_each_index(opened.size(), selection.threads, [&](std::size_t i) {
+  for_each_index(opened.size(), selection.splitting.threads, [&](std::size_t i) {
     const auto& [trace, path] = opened[i];
     session.streams[i] = std::make_unique<Stream>(*session.traces[trace], trace, *session.parts[trace], path);
   });
@@ -93,12 +93,12 @@ Decoding prepare(const Session& session, const Census& census, const Selection& 
 Session read_session(const std::vector<TraceFiles>& files, const Selection& selection) {
   Session session;
   open_streams(session, files, selection);
-  const Census census = take_census(session.streams, selection.window, selection.threads);
+  const Census census = take_census(session.streams, selection.window, selection.splitting);
   summarise(session, census);
   Decoding decoding = prepare(session, census, selection);
-  for_each_index(census.chunks(), selection.threads, [&](std::size_t chunk) { decode_chunk(decoding, chunk); });
+  for_each_index(census.chunks(), selection.splitting.threads, [&](std::size_t chunk) { decode_chunk(decoding, chunk); });
   session.tables.resize(decoding.tables.size());
-  for_each_index(session.tables.size(), selection.threads,
+  for_each_index(session.tables.size(), selection.splitting.threads,
                  [&](std::size_t i) { session.tables[i] = decoding.tables[i].finish(); });
   return session;
 }

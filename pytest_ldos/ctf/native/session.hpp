@@ -27,7 +27,7 @@ struct Selection {
   std::set<std::string> fields;                           // columns of every table; empty: all
   std::map<std::string, std::set<std::string>> fields_of; // columns of single tables
   Window window;
-  unsigned threads = 1;
+  Splitting splitting;
 
   [[nodiscard]] const std::set<std::string>& columns_of(const std::string& event) const {
     const auto found = fields_of.find(event);
