@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "parallel.hpp"
 
@@ -91,12 +92,13 @@ struct RunCensus {
 class Counter {
  public:
   Counter(const Stream& stream, const Window& window, const std::vector<std::int64_t>& cuts)
-      : stream_(stream), window_(window), cuts_(cuts) {}
+      : stream_(stream), window_(window), cuts_(cuts), rows_(stream.parts().all.size(), 0) {}
 
   RunCensus count(const Run& run) {
     for (std::size_t packet = run.first; packet <= run.last; ++packet) {
       if (window_.touches(stream_.packets()[packet])) count(packet);
     }
+    leave();
     return std::move(result_);
   }
 
@@ -107,14 +109,15 @@ class Counter {
     std::int64_t last_ns = result_.last_ns;
     std::uint64_t events = 0;
     bool in_order = true;
+    std::uint64_t* const rows = rows_.data();
     reader.run([&](const Met& met) {
       ++events;
       in_order &= met.time_ns >= last_ns;
       last_ns = met.time_ns;
-      if (rows_ == nullptr || met.time_ns >= next_cut_) [[unlikely]] enter(packet, reader.place(), met.time_ns);
+      if (met.time_ns >= next_cut_) [[unlikely]] enter(packet, reader.place(), met.time_ns);
       if (met.entry.part != kNone && window_.holds(met.time_ns)) {
-        ++rows_[met.entry.part];
-        if (met.entry.bytes == EventEntry::kVariable) count_elements(met.entry.part, reader);
+        ++rows[met.entry.part];
+        if (met.entry.bytes == EventEntry::kVariable && !reader.lists().empty()) count_elements(met.entry.part, reader);
       }
       return true;
     });
@@ -129,37 +132,44 @@ class Counter {
     const auto cut = std::upper_bound(cuts_.begin(), cuts_.end(), time_ns);
     next_cut_ = cut == cuts_.end() ? std::numeric_limits<std::int64_t>::max() : *cut;
     const auto chunk = static_cast<std::size_t>(cut - cuts_.begin());
-    if (rows_ == nullptr) result_.first_ns = time_ns;
-    if (rows_ != nullptr && result_.segments.back().chunk == chunk) return;
+    if (result_.segments.empty()) result_.first_ns = time_ns;
+    if (!result_.segments.empty() && result_.segments.back().chunk == chunk) return;
+    leave();
     result_.segments.push_back({chunk, packet, place, {}});
-    Tally& tally = result_.segments.back().tally;
-    tally.rows.resize(stream_.parts().all.size() + 1);  // never empty: its address says that there is a segment
-    tally.elements.resize(stream_.parts().lists);
-    rows_ = tally.rows.data();
   }
 
-  [[gnu::noinline]] void count_elements(std::int32_t part, const EventReader& reader) {
-    const std::size_t first = stream_.parts().all[static_cast<std::size_t>(part)].first_list;
-    if (first == Part::kNoLists) return;
-    for (const auto& [leaf, count] : reader.lists()) {
-      result_.segments.back().tally.elements[first + static_cast<std::size_t>(leaf)] += count;
+  // Ends the last segment.
+  void leave() {
+    for (std::size_t part = 0; part < rows_.size(); ++part) {
+      if (rows_[part] != 0) result_.segments.back().tally[part].rows = std::exchange(rows_[part], 0);
     }
+  }
+
+  [[gnu::noinline]] void count_elements(std::int32_t number, const EventReader& reader) {
+    const auto part = static_cast<std::size_t>(number);
+    std::vector<std::uint64_t>& elements = result_.segments.back().tally[part].elements;
+    elements.resize(stream_.parts().all[part].type->layout.leaves.size());
+    for (const auto& [leaf, count] : reader.lists()) elements[static_cast<std::size_t>(leaf)] += count;
   }
 
   const Stream& stream_;
   const Window& window_;
   const std::vector<std::int64_t>& cuts_;
   RunCensus result_;
-  std::uint64_t* rows_ = nullptr;
-  std::int64_t next_cut_ = 0;
+  std::vector<std::uint64_t> rows_;  // of the last segment, by part
+  std::int64_t next_cut_ = std::numeric_limits<std::int64_t>::min();
 };
+
+void add(Tally& tally, const Tally& other) {
+  for (const auto& [part, counts] : other) tally[part] += counts;
+}
 
 void append(StreamCensus& census, RunCensus run) {
   census.events += run.events;
   census.truncated_bytes += run.truncated_bytes;
   for (Segment& segment : run.segments) {
     if (!census.segments.empty() && census.segments.back().chunk == segment.chunk) {
-      census.segments.back().tally += segment.tally;
+      add(census.segments.back().tally, segment.tally);
     } else {
       census.segments.push_back(std::move(segment));
     }
@@ -171,7 +181,7 @@ void join_chunks(Census& census) {
   census.cuts.clear();
   for (StreamCensus& stream : census.streams) {
     if (stream.segments.empty()) continue;
-    for (std::size_t i = 1; i < stream.segments.size(); ++i) stream.segments[0].tally += stream.segments[i].tally;
+    for (std::size_t i = 1; i < stream.segments.size(); ++i) add(stream.segments[0].tally, stream.segments[i].tally);
     stream.segments.resize(1);
     stream.segments[0].chunk = 0;
   }
@@ -179,9 +189,10 @@ void join_chunks(Census& census) {
 
 }  // namespace
 
-Tally& Tally::operator+=(const Tally& other) {
-  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] += other.rows[i];
-  for (std::size_t i = 0; i < elements.size(); ++i) elements[i] += other.elements[i];
+PartTally& PartTally::operator+=(const PartTally& other) {
+  rows += other.rows;
+  elements.resize(std::max(elements.size(), other.elements.size()));
+  for (std::size_t i = 0; i < other.elements.size(); ++i) elements[i] += other.elements[i];
   return *this;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -10,13 +11,16 @@
 
 namespace ldos::ctf {
 
-// Wanted events of one stream, by part, and the elements of their lists.
-struct Tally {
-  std::vector<std::uint64_t> rows;
-  std::vector<std::uint64_t> elements;  // by `Part::first_list` + leaf
+// Wanted events of one part in one stream.
+struct PartTally {
+  std::uint64_t rows = 0;
+  std::vector<std::uint64_t> elements;  // by leaf; empty where events of variable size had no lists
 
-  Tally& operator+=(const Tally& other);
+  PartTally& operator+=(const PartTally& other);
 };
+
+// By part; those without events are not in it.
+using Tally = std::map<std::size_t, PartTally>;
 
 // The events of one stream that lie in one chunk of time.
 struct Segment {

@@ -21,14 +21,18 @@ class ChunkDecoder {
   ChunkDecoder(Decoding& decoding, std::size_t chunk) : in_order_(decoding.census.in_order) {
     std::optional<std::int64_t> end_ns;
     if (chunk < decoding.census.cuts.size()) end_ns = decoding.census.cuts[chunk];
+    std::vector<std::vector<Input>> inputs(decoding.tables.size());
     for (std::size_t i = 0; i < decoding.streams.size(); ++i) {
       const Segment* start = decoding.census.streams[i].in_chunk(chunk);
       if (start == nullptr) continue;
-      feeds_.emplace_back(*decoding.streams[i], *start, decoding.window, end_ns, decoding.routes[i],
-                          decoding.tables.size());
+      const Routes& routes = decoding.routes[i];
+      for (std::size_t queue = 0; queue < routes.tables.size(); ++queue) {
+        inputs[routes.tables[queue]].push_back({feeds_.size(), queue, 0});
+      }
+      feeds_.emplace_back(*decoding.streams[i], *start, decoding.window, end_ns, routes);
     }
-    for (std::size_t i = 0; i < decoding.tables.size(); ++i) {
-      if (decoding.tables[i].has_rows(chunk)) outputs_.push_back({i, TableWriter(decoding.tables[i], chunk)});
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (!inputs[i].empty()) outputs_.push_back({TableWriter(decoding.tables[i], chunk), std::move(inputs[i])});
     }
   }
 
@@ -47,9 +51,15 @@ class ChunkDecoder {
   }
 
  private:
+  struct Input {
+    std::size_t feed;
+    std::size_t queue;
+    std::size_t taken;  // events of the run being written
+  };
+
   struct Output {
-    std::size_t table;
     TableWriter writer;
+    std::vector<Input> inputs;
   };
 
   // Returns the moment before which every event has been read; none when all have been.
@@ -68,15 +78,14 @@ class ChunkDecoder {
   void write(std::optional<std::int64_t> end_ns) {
     for (Output& output : outputs_) {
       runs_.clear();
-      sizes_.clear();
-      for (Feed& feed : feeds_) {
-        const auto run = feed.queue(output.table).before(end_ns);
-        sizes_.push_back(run.size());
+      for (Input& input : output.inputs) {
+        const auto run = feeds_[input.feed].queue(input.queue).before(end_ns);
+        input.taken = run.size();
         if (!run.empty()) runs_.push_back(run);
       }
       if (runs_.empty()) continue;
       output.writer.write(merger_.merge(runs_));
-      for (std::size_t i = 0; i < feeds_.size(); ++i) feeds_[i].drop(output.table, sizes_[i]);
+      for (const Input& input : output.inputs) feeds_[input.feed].drop(input.queue, input.taken);
     }
   }
 
@@ -86,7 +95,6 @@ class ChunkDecoder {
   std::int64_t written_ns_ = std::numeric_limits<std::int64_t>::min();
   Merger merger_;
   std::vector<std::span<const Occurrence>> runs_;
-  std::vector<std::size_t> sizes_;
 };
 
 }  // namespace
@@ -112,12 +120,12 @@ void Queue::sort() {
 }
 
 Feed::Feed(const Stream& stream, const Segment& start, const Window& window, std::optional<std::int64_t> end_ns,
-           const std::vector<Route>& routes, std::size_t tables)
+           const Routes& routes)
     : stream_(stream),
       window_(window),
       end_ns_(end_ns),
       routes_(routes),
-      queues_(tables),
+      queues_(routes.tables.size()),
       packet_(start.packet),
       place_(start.begin) {}
 
@@ -136,7 +144,7 @@ bool Feed::read_packet(std::size_t limit) {
   const Packet& packet = stream_.packets()[packet_];
   const std::uint64_t first_bit = packet.offset * 8;
   const std::int64_t end_ns = end_ns_.value_or(std::numeric_limits<std::int64_t>::max());
-  const Route* const routes = routes_.data();
+  const Route* const routes = routes_.of_part.data();
   Queue* const queues = queues_.data();
   std::size_t waiting = waiting_;
   std::int64_t seen_ns = seen_ns_;
@@ -150,8 +158,8 @@ bool Feed::read_packet(std::size_t limit) {
     if (met.entry.part != kNone && window_.holds(met.time_ns)) {
       if (waiting >= limit) [[unlikely]] return is_whole = false;
       const Route& route = routes[met.entry.part];
-      if (route.table == Route::kNowhere) [[unlikely]] throw changed(stream_.path());
-      queues[route.table].push({met.time_ns, route.tag | (first_bit + met.bit)});
+      if (route.queue == Route::kNowhere) [[unlikely]] throw changed(stream_.path());
+      queues[route.queue].push({met.time_ns, route.tag | (first_bit + met.bit)});
       ++waiting;
     }
     seen_ns = met.time_ns;
@@ -163,8 +171,8 @@ bool Feed::read_packet(std::size_t limit) {
   return is_whole;
 }
 
-void Feed::drop(std::size_t table, std::size_t count) {
-  queues_[table].drop(count);
+void Feed::drop(std::size_t queue, std::size_t count) {
+  queues_[queue].drop(count);
   waiting_ -= count;
 }
 

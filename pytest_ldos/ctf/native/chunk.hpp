@@ -14,8 +14,14 @@ namespace ldos::ctf {
 struct Route {
   static constexpr std::size_t kNowhere = std::numeric_limits<std::size_t>::max();
 
-  std::size_t table = kNowhere;  // stays so where the census found no event
-  std::uint64_t tag = 0;  // see Occurrence
+  std::size_t queue = kNowhere;  // stays so where the census found no event
+  std::uint64_t tag = 0;         // see Occurrence
+};
+
+// Where the events of one stream go.
+struct Routes {
+  std::vector<Route> of_part;
+  std::vector<std::size_t> tables;  // of each queue
 };
 
 // Events of one stream for one table that have been read ahead.
@@ -38,7 +44,7 @@ class Queue {
 class Feed {
  public:
   Feed(const Stream& stream, const Segment& start, const Window& window, std::optional<std::int64_t> end_ns,
-       const std::vector<Route>& routes, std::size_t tables);
+       const Routes& routes);
 
   // Goes on until `limit` events are waiting, or the chunk ends.
   void read(std::size_t limit);
@@ -47,8 +53,8 @@ class Feed {
   [[nodiscard]] std::int64_t seen_ns() const { return seen_ns_; }  // no event to come is earlier
   [[nodiscard]] std::size_t waiting() const { return waiting_; }
 
-  [[nodiscard]] Queue& queue(std::size_t table) { return queues_[table]; }
-  void drop(std::size_t table, std::size_t count);
+  [[nodiscard]] const Queue& queue(std::size_t number) const { return queues_[number]; }
+  void drop(std::size_t queue, std::size_t count);
   void sort();
 
  private:
@@ -57,8 +63,8 @@ class Feed {
   const Stream& stream_;
   const Window& window_;
   std::optional<std::int64_t> end_ns_;
-  const std::vector<Route>& routes_;
-  std::vector<Queue> queues_;  // by table
+  const Routes& routes_;
+  std::vector<Queue> queues_;
   std::size_t packet_;
   Place place_;
   std::int64_t seen_ns_ = std::numeric_limits<std::int64_t>::min();
@@ -71,7 +77,7 @@ struct Decoding {
   const Streams& streams;
   const Census& census;
   const Window& window;
-  std::vector<std::vector<Route>> routes;  // by stream and part
+  std::vector<Routes> routes;  // by stream
   std::vector<TableBuilder> tables;
 };
 

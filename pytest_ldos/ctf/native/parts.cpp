@@ -14,12 +14,6 @@ std::uint32_t bytes_to_skip(const EventType& type) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, EventEntry::kVariable));
 }
 
-bool has_lists(const Layout& layout) {
-  return std::any_of(layout.leaves.begin(), layout.leaves.end(), [](const Leaf& leaf) {
-    return leaf.kind == LeafKind::integer_list || leaf.kind == LeafKind::floating_list;
-  });
-}
-
 }  // namespace
 
 EventIndex::EventIndex(const StreamType& stream) {
@@ -44,12 +38,7 @@ Parts::Parts(const Trace& trace, const std::set<std::string>* wanted) {
       const EventType& type = stream.types[number];
       if (wanted != nullptr && !wanted->contains(type.name)) continue;
       index.insert(id).part = static_cast<std::int32_t>(all.size());
-      Part part{&type, stream.header_kind != HeaderKind::interpreted};
-      if (!type.fixed_bytes && has_lists(type.layout)) {
-        part.first_list = lists;
-        lists += type.layout.leaves.size();
-      }
-      all.push_back(part);
+      all.push_back({&type, stream.header_kind != HeaderKind::interpreted});
     }
   }
 }

@@ -43,15 +43,11 @@ class EventIndex {
 
 struct Part {
   const EventType* type = nullptr;
-  bool starts_at_byte = false;          // its contexts always begin at a byte
-  std::size_t first_list = kNoLists;    // number of its first leaf among those whose elements are counted
-
-  static constexpr std::size_t kNoLists = std::numeric_limits<std::size_t>::max();
+  bool starts_at_byte = false;  // its contexts always begin at a byte
 };
 
 struct Parts {
   std::vector<Part> all;
-  std::size_t lists = 0;                              // leaves whose elements are counted
   std::map<const StreamType*, EventIndex> index_of;
 
   // `wanted` holds names of events; null means all.

@@ -145,16 +145,28 @@ class Planner {
 
 }  // namespace
 
+bool Source::has_rows() const {
+  return std::any_of(census->segments.begin(), census->segments.end(),
+                     [this](const Segment& segment) { return segment.tally.contains(part); });
+}
+
 std::uint64_t Source::rows(std::size_t chunk) const {
-  const Segment* segment = census->in_chunk(chunk);
-  return segment != nullptr ? segment->tally.rows[part] : 0;
+  const PartTally* counts = tally(chunk);
+  return counts != nullptr ? counts->rows : 0;
 }
 
 std::uint64_t Source::elements(std::size_t chunk, std::size_t leaf) const {
-  const std::size_t first = description().first_list;
-  if (first == Part::kNoLists) return rows(chunk) * layout().leaves[leaf].count;
+  const PartTally* counts = tally(chunk);
+  if (counts == nullptr) return 0;
+  if (description().type->fixed_bytes) return counts->rows * layout().leaves[leaf].count;
+  return counts->elements.empty() ? 0 : counts->elements[leaf];
+}
+
+const PartTally* Source::tally(std::size_t chunk) const {
   const Segment* segment = census->in_chunk(chunk);
-  return segment != nullptr ? segment->tally.elements[first + leaf] : 0;
+  if (segment == nullptr) return nullptr;
+  const auto found = segment->tally.find(part);
+  return found != segment->tally.end() ? &found->second : nullptr;
 }
 
 Plan make_plan(const std::vector<Source>& sources, const std::set<std::string>& wanted) {

@@ -13,15 +13,22 @@ namespace ldos::ctf {
 
 // The events of one part in one stream.
 struct Source {
-  const Stream* stream = nullptr;
-  std::size_t part = 0;
-  const StreamCensus* census = nullptr;
+  Source(const Stream& stream_, std::size_t part_, const StreamCensus& census_)
+      : stream(&stream_), part(part_), census(&census_) {}
+
+  const Stream* stream;
+  std::size_t part;
+  const StreamCensus* census;
 
   [[nodiscard]] const Part& description() const { return stream->parts().all[part]; }
   [[nodiscard]] const Layout& layout() const { return description().type->layout; }
 
+  [[nodiscard]] bool has_rows() const;
   [[nodiscard]] std::uint64_t rows(std::size_t chunk) const;
   [[nodiscard]] std::uint64_t elements(std::size_t chunk, std::size_t leaf) const;
+
+ private:
+  [[nodiscard]] const PartTally* tally(std::size_t chunk) const;
 };
 
 // Sources whose events have the columns of fixed position at the same places.

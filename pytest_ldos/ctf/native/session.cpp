@@ -1,5 +1,7 @@
 #include "session.hpp"
 
+#include <utility>
+
 #include "chunk.hpp"
 #include "losses.hpp"
 #include "parallel.hpp"
@@ -25,6 +27,9 @@ void open_streams(Session& session, const std::vector<TraceFiles>& files, const 
   for_each_index(opened.size(), selection.splitting.threads, [&](std::size_t i) {
     const auto& [trace, path] = opened[i];
     session.streams[i] = std::make_unique<Stream>(*session.traces[trace], trace, *session.parts[trace], path);
+    if (session.streams[i]->bytes() > Occurrence::kFileBytes) {
+      throw Unreadable(path, std::nullopt, "is larger than 2 TiB");
+    }
   });
 }
 
@@ -37,53 +42,75 @@ void summarise(Session& session, const Census& census) {
   }
 }
 
-bool has_rows(const Source& source) {
-  for (const Segment& segment : source.census->segments) {
-    if (segment.tally.rows[source.part] != 0) return true;
+// The parts of a stream that have events.
+std::set<std::size_t> parts_with_rows(const StreamCensus& census) {
+  std::set<std::size_t> parts;
+  for (const Segment& segment : census.segments) {
+    for (const auto& [part, counts] : segment.tally) parts.insert(part);
   }
-  return false;
+  return parts;
 }
 
-// The sources of each name. One without events says which columns a table has that has no other.
+// The sources of each name, in the order of traces, streams and parts.
 std::map<std::string, std::vector<Source>> find_sources(const Session& session, const Census& census) {
   std::map<std::string, std::vector<Source>> sources;
   for (std::size_t i = 0; i < session.streams.size(); ++i) {
-    const Parts& parts = session.streams[i]->parts();
-    for (std::size_t part = 0; part < parts.all.size(); ++part) {
-      const Source source{session.streams[i].get(), part, &census.streams[i]};
-      std::vector<Source>& known = sources[parts.all[part].type->name];
-      if (known.empty()) {
-        known.push_back(source);
-      } else if (has_rows(source)) {
-        if (!has_rows(known.front())) known.clear();
-        known.push_back(source);
-      }
+    const Stream& stream = *session.streams[i];
+    for (const std::size_t part : parts_with_rows(census.streams[i])) {
+      sources[stream.parts().all[part].type->name].emplace_back(stream, part, census.streams[i]);
     }
   }
   return sources;
 }
 
-void add_table(Decoding& decoding, const std::map<const Stream*, std::size_t>& number_of, const std::string& name,
-               std::vector<Source> sources, const Selection& selection) {
-  if (sources.size() > Occurrence::kSources) {
-    throw Unreadable(sources.front().stream->path(), std::nullopt, "is one of too many streams");
+// A name without events still has columns: those of its first layout.
+void add_unseen(std::map<std::string, std::vector<Source>>& sources, const Session& session, const Census& census) {
+  const Parts* known = nullptr;
+  for (std::size_t i = 0; i < session.streams.size(); ++i) {
+    const Parts& parts = session.streams[i]->parts();
+    if (std::exchange(known, &parts) == &parts) continue;
+    for (std::size_t part = 0; part < parts.all.size(); ++part) {
+      std::vector<Source>& of_name = sources[parts.all[part].type->name];
+      if (of_name.empty()) of_name.emplace_back(*session.streams[i], part, census.streams[i]);
+    }
   }
-  for (std::size_t i = 0; i < sources.size(); ++i) {
-    if (!has_rows(sources[i])) continue;
-    decoding.routes[number_of.at(sources[i].stream)][sources[i].part] = {decoding.tables.size(), Occurrence::tag(i)};
-  }
-  decoding.tables.emplace_back(name, std::move(sources), selection.columns_of(name), decoding.census.chunks());
 }
+
+class Router {
+ public:
+  Router(const Session& session, Decoding& decoding) : decoding_(decoding) {
+    for (std::size_t i = 0; i < session.streams.size(); ++i) {
+      number_of_[session.streams[i].get()] = i;
+      decoding.routes.emplace_back().of_part.resize(session.streams[i]->parts().all.size());
+    }
+  }
+
+  // Leads the sources to the table that is added next.
+  void lead(const std::vector<Source>& sources) {
+    if (sources.size() > Occurrence::kSources) {
+      throw Unreadable(sources.front().stream->path(), std::nullopt, "is one of too many streams");
+    }
+    const std::size_t table = decoding_.tables.size();
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      Routes& routes = decoding_.routes[number_of_.at(sources[i].stream)];
+      if (routes.tables.empty() || routes.tables.back() != table) routes.tables.push_back(table);
+      routes.of_part[sources[i].part] = {routes.tables.size() - 1, Occurrence::tag(i)};
+    }
+  }
+
+ private:
+  Decoding& decoding_;
+  std::map<const Stream*, std::size_t> number_of_;
+};
 
 Decoding prepare(const Session& session, const Census& census, const Selection& selection) {
   Decoding decoding{session.streams, census, selection.window, {}, {}};
-  std::map<const Stream*, std::size_t> number_of;
-  for (std::size_t i = 0; i < session.streams.size(); ++i) {
-    number_of[session.streams[i].get()] = i;
-    decoding.routes.emplace_back(session.streams[i]->parts().all.size());
-  }
-  for (auto& [name, sources] : find_sources(session, census)) {
-    add_table(decoding, number_of, name, std::move(sources), selection);
+  Router router(session, decoding);
+  auto all_sources = find_sources(session, census);
+  add_unseen(all_sources, session, census);
+  for (auto& [name, sources] : all_sources) {
+    if (sources.front().has_rows()) router.lead(sources);
+    decoding.tables.emplace_back(name, std::move(sources), selection.columns_of(name), census.chunks());
   }
   return decoding;
 }

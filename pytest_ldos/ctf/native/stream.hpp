@@ -44,6 +44,7 @@ class Stream {
   [[nodiscard]] std::size_t trace_number() const { return trace_number_; }
   [[nodiscard]] const Parts& parts() const { return *parts_; }
   [[nodiscard]] const std::uint8_t* data() const { return file_.bytes().data(); }
+  [[nodiscard]] std::size_t bytes() const { return file_.bytes().size(); }
   [[nodiscard]] const std::string& path() const { return file_.path(); }
   [[nodiscard]] const std::vector<Packet>& packets() const { return packets_; }
 
