@@ -63,8 +63,9 @@ def specialised(decoded: DecodedTrace, repeats: int) -> Specialised:
     subprocess.run(["g++", "-std=c++20", "-O3", str(_SPECIALISED), "-o", str(program)], check=True)
     streams = [str(stream.path) for stream in decoded.stats.streams]
     offset_ns = decoded.traces[0].clock_offset_ns
-    events, total, cpu_s, wall_s = run(str(program), str(repeats), str(offset_ns), *streams).split()
-    return Specialised(int(events), int(total), Cost(float(wall_s), float(cpu_s)))
+    events, total, *seconds = run(str(program), str(repeats), str(offset_ns), *streams).split()
+    wall_s, cpu_s, kernel_s = map(float, seconds)
+    return Specialised(int(events), int(total), Cost(wall_s, cpu_s, kernel_s))
 
 
 def total_of(decoded: DecodedTrace) -> int:
