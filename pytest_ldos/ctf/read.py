@@ -9,34 +9,19 @@ import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from pytest_ldos.ctf import _decoder
-from pytest_ldos.ctf.stats import Gap, ReadStats, StreamStats
+from pytest_ldos.ctf.files import SessionFiles, find_files
+from pytest_ldos.ctf.origin import TraceInfo
+from pytest_ldos.ctf.stats import Corruption, Gap, ReadStats, StreamStats
 from pytest_ldos.ctf.tables import Column, EventTable, Label
 from pytest_ldos.errors import ConfigurationError, TraceUnreadable
 
-METADATA = "metadata"
 THREADS_VARIABLE = "LDOS_THREADS"
 
 Fields = Collection[str] | Mapping[str, Collection[str]]
-
-
-@dataclass(frozen=True)
-class TraceInfo:
-    """One trace of a session directory: a domain, or a buffer owner (uid, pid).
-
-    Attributes:
-        directory: where its metadata lies.
-        environment: the ``env`` block (``hostname``, ``domain``, ``tracer_name``, …).
-        clock: name of the clock that stamps events.
-        clock_offset_ns: nanoseconds from that clock's zero to the epoch.
-    """
-
-    directory: Path
-    environment: Mapping[str, str | int]
-    clock: str
-    clock_offset_ns: int
+OnCorrupt = Literal["refuse", "skip"]
 
 
 @dataclass(frozen=True)
@@ -65,6 +50,7 @@ def read_trace(
     fields: Fields | None = None,
     window: tuple[int, int] | None = None,
     threads: int | None = None,
+    on_corrupt: OnCorrupt = "refuse",
 ) -> DecodedTrace:
     """Reads every trace below `directory`, merged by time.
 
@@ -74,27 +60,35 @@ def read_trace(
         fields: columns to read, for all events or by event name; all by default.
         window: first and last moment, nanoseconds since the epoch.
         threads: streams decoded at once; ``LDOS_THREADS`` or the number of CPUs by default.
+        on_corrupt: ``skip`` goes on with the next good packet where one is corrupt (events
+            before the damage are kept) and counts a packet that is there twice once; each
+            is in `DecodedTrace.stats`. By default both are refused.
 
     Raises:
         TraceUnreadable: no trace there, or one that is damaged or not CTF 1.8; names the
             file, the offset and the reason. A last packet that is cut is no error: it is
             read up to its last whole event, and counted in `DecodedTrace.stats`.
+        ConfigurationError: an argument that makes no sense.
     """
+    if on_corrupt not in get_args(OnCorrupt):
+        raise ConfigurationError(f"on_corrupt={on_corrupt!r} is none of {', '.join(get_args(OnCorrupt))}")
     root = Path(directory)
+    files = find_files(root)
     by_event = isinstance(fields, Mapping)
     try:
         found = _decoder.decode(
-            _find_files(root),
+            [(str(trace.metadata), [str(path) for path in trace.streams]) for trace in files.traces],
             events=None if events is None else set(events),
             fields=set() if fields is None or by_event else set(fields),
             fields_of={name: set(names) for name, names in fields.items()} if isinstance(fields, Mapping) else {},
             window=window,
             threads=_thread_count(threads),
+            skip_corrupt=on_corrupt == "skip",
         )
     except _decoder.Unreadable as error:
         path, offset, reason = error.args
         raise TraceUnreadable(Path(path), offset, reason) from None
-    return _to_trace(root, found)
+    return _to_trace(root, files, found)
 
 
 def _thread_count(threads: int | None) -> int:
@@ -110,43 +104,19 @@ def _thread_count(threads: int | None) -> int:
     return threads
 
 
-def _find_files(root: Path) -> list[tuple[str, list[str]]]:
-    """Each trace below `root` as its metadata file and its stream files."""
-    if not root.exists():
-        raise TraceUnreadable(root, None, "there is no such directory")
-    if not root.is_dir():
-        raise TraceUnreadable(root, None, "is a file", remedy="name the directory that holds `metadata`")
-    traces = []
-    for folder, folders, names in os.walk(root, onerror=_refuse):
-        folders.sort()
-        if METADATA in names:
-            streams = [str(Path(folder) / name) for name in sorted(names) if _is_stream(name)]
-            traces.append((str(Path(folder) / METADATA), streams))
-    if not traces:
-        raise TraceUnreadable(root, None, "no trace in it (no file named `metadata` anywhere below)")
-    return traces
-
-
-def _is_stream(name: str) -> bool:
-    return name != METADATA and not name.startswith(".") and not name.endswith(".idx")
-
-
-def _refuse(error: OSError) -> None:
-    raise TraceUnreadable(Path(error.filename), None, error.strerror or "cannot be listed") from error
-
-
-def _to_trace(root: Path, found: Mapping[str, Any]) -> DecodedTrace:
+def _to_trace(root: Path, files: SessionFiles, found: Mapping[str, Any]) -> DecodedTrace:
     return DecodedTrace(
         directory=root,
         events={table["name"]: _to_table(table) for table in found["tables"]},
         traces=tuple(_to_info(trace) for trace in found["traces"]),
-        stats=ReadStats(tuple(_to_stats(stream) for stream in found["streams"])),
+        stats=ReadStats(tuple(_to_stats(stream) for stream in found["streams"]), tuple(files.linked)),
     )
 
 
 def _to_info(found: Mapping[str, Any]) -> TraceInfo:
     directory = Path(found["metadata"]).parent
-    return TraceInfo(directory, found["environment"], found["clock"], found["clock_offset_ns"])
+    uuid = found["uuid"].hex() if found["uuid"] else ""
+    return TraceInfo(directory, found["environment"], found["clock"], found["clock_offset_ns"], uuid)
 
 
 def _to_stats(found: Mapping[str, Any]) -> StreamStats:
@@ -157,6 +127,9 @@ def _to_stats(found: Mapping[str, Any]) -> StreamStats:
         events=found["events"],
         truncated_bytes=found["truncated_bytes"],
         gaps=tuple(Gap(*gap) for gap in found["gaps"]),
+        corruptions=tuple(Corruption(Path(found["path"]), *each) for each in found["corruptions"]),
+        earlier_events=found["earlier_events"],
+        repeated_packets=found["repeated_packets"],
     )
 
 

@@ -123,6 +123,11 @@ nb::dict to_dict(const Trace& trace) {
   nb::dict result;
   result["metadata"] = trace.metadata_path;
   result["environment"] = environment;
+  result["uuid"] = nb::none();
+  if (trace.declared.uuid) {
+    const Uuid& uuid = *trace.declared.uuid;
+    result["uuid"] = nb::bytes(reinterpret_cast<const char*>(uuid.data()), uuid.size());
+  }
   result["clock"] = to_text(trace.clock_name);
   result["clock_offset_ns"] = trace.clock.offset_ns;
   return result;
@@ -130,8 +135,12 @@ nb::dict to_dict(const Trace& trace) {
 
 nb::dict to_dict(const StreamSummary& summary) {
   nb::list gaps;
-  for (const Gap& gap : summary.report.gaps) {
+  for (const Gap& gap : summary.continuity.gaps) {
     gaps.append(nb::make_tuple(gap.from_ns, gap.to_ns, gap.events, gap.packets));
+  }
+  nb::list corruptions;
+  for (const Corruption& corruption : summary.report.corruptions) {
+    corruptions.append(nb::make_tuple(corruption.offset, corruption.bytes, to_text(corruption.reason)));
   }
   nb::dict result;
   result["path"] = summary.path;
@@ -140,6 +149,9 @@ nb::dict to_dict(const StreamSummary& summary) {
   result["events"] = summary.report.events;
   result["truncated_bytes"] = summary.report.truncated_bytes;
   result["gaps"] = gaps;
+  result["corruptions"] = corruptions;
+  result["earlier_events"] = summary.continuity.earlier_events;
+  result["repeated_packets"] = summary.continuity.repeated_packets;
   return result;
 }
 
@@ -162,7 +174,7 @@ using TimeRange = std::pair<std::int64_t, std::int64_t>;
 
 nb::dict decode(const Files& files, std::optional<std::set<std::string>> events, std::set<std::string> fields,
                 std::map<std::string, std::set<std::string>> fields_of, std::optional<TimeRange> window,
-                unsigned threads) {
+                unsigned threads, bool skip_corrupt) {
   std::vector<TraceFiles> traces;
   for (const auto& [metadata, streams] : files) traces.push_back({metadata, streams});
   Selection selection;
@@ -171,6 +183,7 @@ nb::dict decode(const Files& files, std::optional<std::set<std::string>> events,
   selection.fields_of = std::move(fields_of);
   if (window) selection.window = {window->first, window->second};
   selection.threads = threads;
+  selection.on_corrupt = skip_corrupt ? OnCorrupt::skip : OnCorrupt::refuse;
   Session session;
   {
     const nb::gil_scoped_release released;
@@ -196,5 +209,6 @@ NB_MODULE(_decoder, module) {
     }
   });
   module.def("decode", &ldos::ctf::decode, nb::arg("files"), nb::kw_only(), nb::arg("events").none(),
-             nb::arg("fields"), nb::arg("fields_of"), nb::arg("window").none(), nb::arg("threads"));
+             nb::arg("fields"), nb::arg("fields_of"), nb::arg("window").none(), nb::arg("threads"),
+             nb::arg("skip_corrupt"));
 }

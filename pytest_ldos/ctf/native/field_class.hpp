@@ -69,7 +69,7 @@ struct Member {
 
 struct StructClass {
   std::vector<Member> members;
-  std::uint32_t alignment = 1;
+  std::uint32_t alignment = 1;  // bits; at least its own, after `make_field` also its members'
 };
 
 struct VariantClass {
@@ -77,13 +77,24 @@ struct VariantClass {
   std::vector<Member> options;
 };
 
+using FieldShape = std::variant<IntegerClass, FloatClass, EnumClass, StringClass, ArrayClass, SequenceClass,
+                                StructClass, VariantClass>;
+
+// What is measured is so once, when a field is made: types are shared, and a few lines of
+// metadata can describe a tree of more nodes than there is time to visit.
 struct FieldClass {
-  std::variant<IntegerClass, FloatClass, EnumClass, StringClass, ArrayClass, SequenceClass, StructClass,
-               VariantClass>
-      shape;
+  FieldShape shape;
+  std::uint32_t alignment = 1;   // bits
+  std::uint64_t least_bits = 0;  // of the smallest value, without padding
+  std::uint32_t depth = 1;       // levels of nesting
 };
 
-// Bits to which a field of this class is aligned.
-std::uint32_t alignment_of(const FieldClass& field);
+// Deeper types are refused: code that follows a type may then recurse.
+inline constexpr std::uint32_t kDeepestType = 64;
+
+struct TypeTooDeep {};
+
+// Throws TypeTooDeep.
+FieldPtr make_field(FieldShape shape);
 
 }  // namespace ldos::ctf

@@ -1,6 +1,7 @@
 #include "layout.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace ldos::ctf {
@@ -43,8 +44,15 @@ class Compiler {
 
   std::int32_t add_leaf(Leaf leaf, bool optional) {
     leaf.optional = optional;
+    for (const EnumMapping& mapping : leaf.labels) weigh(sizeof mapping + mapping.label.size());
+    weigh(sizeof leaf + leaf.name.size());
     layout_.leaves.push_back(std::move(leaf));
     return static_cast<std::int32_t>(layout_.leaves.size() - 1);
+  }
+
+  void weigh(std::uint64_t bytes) {
+    layout_.weight += bytes;
+    if (layout_.weight > kHeaviestLayouts) throw UnsupportedField("types that unfold to too many fields");
   }
 
   static void add_alignment(std::uint32_t bits, std::vector<Op>& ops) {
@@ -57,6 +65,7 @@ class Compiler {
 
   void compile(const FieldClass& field, const std::string& raw, const std::string& shown, std::vector<Op>& ops,
                bool optional) {
+    weigh(sizeof(Op));
     std::visit([&](const auto& shape) { add(shape, raw, shown, ops, optional); }, field.shape);
   }
 
@@ -169,15 +178,14 @@ class Compiler {
     op.is_signed = leaf.is_signed = element.is_signed;
     op.size = element.size;
     op.alignment = element.alignment;
-    const bool is_text = element.is_text && element.alignment % 8 == 0;
+    const bool is_text = element.is_text && element.alignment == 8;
     op.kind = is_text ? OpKind::text_array : OpKind::list;
     leaf.kind = is_text ? LeafKind::text : LeafKind::integer_list;
   }
 
   void add(const StructClass& field, const std::string&, const std::string& shown, std::vector<Op>& ops,
            bool optional) {
-    FieldClass whole{field};
-    add_alignment(alignment_of(whole), ops);
+    add_alignment(field.alignment, ops);
     const std::size_t outside = known_.size();
     for (const Member& member : field.members) {
       compile(*member.type, member.raw_name, shown.empty() ? member.name : shown + "." + member.name, ops, optional);
@@ -193,13 +201,17 @@ class Compiler {
     Choice choice;
     choice.slot = tag->slot;
     choice.tag_is_signed = tag->is_signed;
-    const EnumClass* enumeration = tag->enumeration;
+    std::unordered_multimap<std::string_view, const EnumMapping*> by_label;
+    for (const EnumMapping& mapping : tag->enumeration->mappings) by_label.emplace(mapping.label, &mapping);
     const std::size_t outside = known_.size();
     for (const Member& member : field.options) {
       Choice::Option option;
-      for (const EnumMapping& mapping : enumeration->mappings) {
-        if (mapping.label == member.raw_name || mapping.label == member.name) option.values.push_back(mapping);
+      for (const std::string& name : {member.raw_name, member.name}) {
+        const auto [first, last] = by_label.equal_range(name);
+        for (auto found = first; found != last; ++found) option.values.push_back(*found->second);
+        if (first != last) break;
       }
+      weigh(option.values.size() * sizeof(EnumMapping));
       compile(*member.type, member.raw_name, shown.empty() ? member.name : shown + "." + member.name, option.ops,
               true);
       known_.resize(outside);

@@ -63,7 +63,11 @@ struct Layout {
   std::int32_t slots = 0;
   // Set where every instance has this many bits, starting at a byte boundary.
   std::optional<std::uint64_t> fixed_bits;
+  std::uint64_t weight = 0;  // roughly the bytes it takes
 };
+
+// Types are shared in metadata but not in layouts: what would grow beyond this is refused.
+inline constexpr std::uint64_t kHeaviestLayouts = 64U << 20U;
 
 struct UnsupportedField : std::runtime_error {
   using std::runtime_error::runtime_error;

@@ -68,8 +68,13 @@ Session read_session(const std::vector<TraceFiles>& files, const Selection& sele
   session.summaries.resize(opened.size());
   std::vector<std::vector<std::vector<Occurrence>>> found(opened.size());
   for_each_index(opened.size(), selection.threads, [&](std::size_t i) {
+    session.streams[i] =
+        std::make_unique<Stream>(*session.traces[opened[i].trace], opened[i].path, selection.on_corrupt);
+  });
+  auto continuity = follow_streams(session.streams, selection.on_corrupt);
+  for_each_index(opened.size(), selection.threads, [&](std::size_t i) {
     const std::size_t trace = opened[i].trace;
-    session.streams[i] = std::make_unique<Stream>(*session.traces[trace], opened[i].path);
+    session.summaries[i].continuity = std::move(continuity[i]);
     found[i].resize(parts[trace].size());
     session.summaries[i].report = session.streams[i]->scan(selection.window, found[i]);
     session.summaries[i].path = opened[i].path;

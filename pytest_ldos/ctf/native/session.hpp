@@ -28,6 +28,7 @@ struct Selection {
   std::map<std::string, std::set<std::string>> fields_of; // columns of single tables
   Window window;
   unsigned threads = 1;
+  OnCorrupt on_corrupt = OnCorrupt::refuse;
 
   [[nodiscard]] bool wants(const std::string& event) const { return !events || events->contains(event); }
   [[nodiscard]] const std::set<std::string>& columns_of(const std::string& event) const {
@@ -41,6 +42,7 @@ struct StreamSummary {
   std::size_t trace = 0;
   std::size_t packets = 0;
   StreamReport report;
+  Continuity continuity;
 };
 
 struct Session {

@@ -3,37 +3,16 @@
 
 #include <cstdint>
 #include <limits>
-#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "continuity.hpp"
 #include "mapped_file.hpp"
+#include "packet.hpp"
 #include "trace.hpp"
 
 namespace ldos::ctf {
-
-struct Packet {
-  std::uint64_t offset = 0;         // bytes from the file's start
-  std::uint64_t content_bits = 0;   // header, context and events
-  std::uint64_t first_event_bit = 0;
-  const StreamType* type = nullptr;
-  std::int64_t cpu = kNone;
-  std::optional<std::int64_t> begin_ns;
-  std::optional<std::int64_t> end_ns;
-  std::uint64_t begin_cycles = 0;
-  std::optional<std::uint64_t> sequence;
-  std::optional<std::uint64_t> discarded;  // events lost in this stream so far
-  std::uint32_t discarded_bits = 64;       // width of that counter
-  bool truncated = false;                  // the file ends inside it
-};
-
-// Events lost in a stream between two moments.
-struct Gap {
-  std::int64_t from_ns = 0;
-  std::int64_t to_ns = 0;
-  std::uint64_t events = 0;
-  std::uint64_t packets = 0;
-};
 
 // A wanted event: when, and at which bit of its file its contexts begin.
 struct Occurrence {
@@ -52,18 +31,19 @@ struct Window {
 struct StreamReport {
   std::uint64_t events = 0;           // decoded, wanted or not
   std::uint64_t truncated_bytes = 0;  // behind the last whole event of a cut packet
-  std::vector<Gap> gaps;
+  std::vector<Corruption> corruptions;
 };
 
 class Stream {
  public:
   // Maps the file and reads the head of every packet. Throws Unreadable.
-  Stream(const Trace& trace, const std::string& path);
+  Stream(const Trace& trace, const std::string& path, OnCorrupt on_corrupt);
 
   // Appends each wanted event inside `window` to the list of its part, in the order of the file.
   StreamReport scan(const Window& window, std::vector<std::vector<Occurrence>>& parts) const;
 
-  [[nodiscard]] const std::vector<Packet>& packets() const { return packets_; }
+  [[nodiscard]] const std::vector<Packet>& packets() const { return list_.packets; }
+  void drop_packets(const std::set<std::size_t>& indices);
   [[nodiscard]] const std::uint8_t* data() const { return file_.bytes().data(); }
   [[nodiscard]] const std::string& path() const { return file_.path(); }
   [[nodiscard]] const Trace& trace() const { return *trace_; }
@@ -73,7 +53,8 @@ class Stream {
  private:
   const Trace* trace_;
   MappedFile file_;
-  std::vector<Packet> packets_;
+  OnCorrupt on_corrupt_;
+  PacketList list_;
 };
 
 }  // namespace ldos::ctf

@@ -25,6 +25,7 @@ struct EventType {
 };
 
 struct StreamType {
+  std::uint64_t number = 0;  // the metadata's id
   HeaderKind header_kind = HeaderKind::interpreted;
   ByteOrder header_order = ByteOrder::little;
   Layout packet_context;
