@@ -112,6 +112,7 @@ def _is_stream(name: str) -> bool:
 
 
 def _refuse(error: OSError) -> NoReturn:
-    remedy = "read it as the user who recorded it, or change its permissions" if isinstance(error, PermissionError) else ""
+    is_closed = isinstance(error, PermissionError)
+    remedy = "read it as the user who recorded it, or change its permissions" if is_closed else ""
     reason = error.strerror or "cannot be listed"
     raise TraceUnreadable(Path(error.filename), None, reason, remedy=remedy) from error

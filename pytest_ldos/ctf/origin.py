@@ -24,6 +24,8 @@ class TraceInfo:
         clock_offset_ns: nanoseconds from that clock's zero to the epoch.
         uuid: of the trace, 32 hexadecimal digits, or ``""``. Rotated chunks of one trace
             share it.
+        unread: events and fields that no column can hold (text inside arrays of structs);
+            they are passed over.
     """
 
     directory: Path
@@ -31,6 +33,7 @@ class TraceInfo:
     clock: str
     clock_offset_ns: int
     uuid: str = ""
+    unread: tuple[tuple[str, str], ...] = ()
 
     @property
     def domain(self) -> str:

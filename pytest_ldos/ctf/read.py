@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from pytest_ldos.ctf import _decoder
-from pytest_ldos.ctf.files import SessionFiles, find_files
+from pytest_ldos.ctf.files import METADATA, SessionFiles, find_files
 from pytest_ldos.ctf.origin import TraceInfo
 from pytest_ldos.ctf.stats import Corruption, Gap, ReadStats, StreamStats
 from pytest_ldos.ctf.tables import Column, EventTable, Label
@@ -87,8 +87,20 @@ def read_trace(
         )
     except _decoder.Unreadable as error:
         path, offset, reason = error.args
-        raise TraceUnreadable(Path(path), offset, reason) from None
+        raise TraceUnreadable(Path(path), offset, reason, remedy=_remedy(Path(path), offset, reason)) from None
     return _to_trace(root, files, found)
+
+
+def _remedy(path: Path, offset: int | None, reason: str) -> str:
+    if "here twice" in reason:
+        return 'take one of them away, or read with on_corrupt="skip", which counts it once'
+    if "while it was recorded" in reason:
+        return "stop the recording session (`lttng stop`), then read or copy the trace"
+    if "Permission denied" in reason:
+        return "read it as the user who recorded it, or change its permissions"
+    if path.name == METADATA or offset is None:
+        return ""
+    return 'read with on_corrupt="skip" to go on behind the damage'
 
 
 def _thread_count(threads: int | None) -> int:
@@ -116,7 +128,14 @@ def _to_trace(root: Path, files: SessionFiles, found: Mapping[str, Any]) -> Deco
 def _to_info(found: Mapping[str, Any]) -> TraceInfo:
     directory = Path(found["metadata"]).parent
     uuid = found["uuid"].hex() if found["uuid"] else ""
-    return TraceInfo(directory, found["environment"], found["clock"], found["clock_offset_ns"], uuid)
+    return TraceInfo(
+        directory,
+        found["environment"],
+        found["clock"],
+        found["clock_offset_ns"],
+        uuid=uuid,
+        unread=tuple(found["unread"]),
+    )
 
 
 def _to_stats(found: Mapping[str, Any]) -> StreamStats:

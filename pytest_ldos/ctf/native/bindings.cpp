@@ -128,6 +128,15 @@ nb::dict to_dict(const Trace& trace) {
     const Uuid& uuid = *trace.declared.uuid;
     result["uuid"] = nb::bytes(reinterpret_cast<const char*>(uuid.data()), uuid.size());
   }
+  nb::list unread;
+  for (const auto& [id, stream] : trace.streams) {
+    for (const EventType& type : stream.types) {
+      for (const std::string& field : type.layout.unread) {
+        unread.append(nb::make_tuple(to_text(type.name), to_text(field)));
+      }
+    }
+  }
+  result["unread"] = unread;
   result["clock"] = to_text(trace.clock_name);
   result["clock_offset_ns"] = trace.clock.offset_ns;
   return result;

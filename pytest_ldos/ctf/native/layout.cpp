@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 namespace ldos::ctf {
 
@@ -91,6 +92,12 @@ class Compiler {
     if (enumeration != nullptr) leaf.labels = enumeration->mappings;
     Op op;
     op.kind = OpKind::integer;
+    if (repeating_) {
+      leaf.kind = LeafKind::integer_list;
+      op.kind = OpKind::list;
+      op.alignment = field.alignment;
+      op.count = 1;
+    }
     op.order = field.order;
     op.is_signed = field.is_signed;
     op.size = field.size;
@@ -110,6 +117,13 @@ class Compiler {
     leaf.order = field.order;
     Op op;
     op.kind = OpKind::floating;
+    if (repeating_) {
+      leaf.kind = LeafKind::floating_list;
+      op.kind = OpKind::list;
+      op.floating_elements = true;
+      op.alignment = field.alignment;
+      op.count = 1;
+    }
     op.order = field.order;
     op.size = field.size;
     op.leaf = add_leaf(std::move(leaf), optional);
@@ -123,8 +137,15 @@ class Compiler {
     leaf.kind = LeafKind::text;
     Op op;
     op.kind = OpKind::text;
-    op.leaf = add_leaf(std::move(leaf), optional);
+    op.leaf = add_text(std::move(leaf), optional);
     ops.push_back(op);
+  }
+
+  // There is no column of lists of text.
+  std::int32_t add_text(Leaf leaf, bool optional) {
+    if (!repeating_) return add_leaf(std::move(leaf), optional);
+    layout_.unread.push_back(leaf.name);
+    return kNone;
   }
 
   void add(const ArrayClass& field, const std::string&, const std::string& shown, std::vector<Op>& ops,
@@ -143,6 +164,7 @@ class Compiler {
 
   void add_elements(const FieldClass& element, std::int32_t length_slot, std::uint64_t count, const std::string& shown,
                     std::vector<Op>& ops, bool optional) {
+    if (is_compound(element)) return add_repeat(element, length_slot, count, shown, ops);
     Op op;
     Leaf leaf;
     leaf.name = shown;
@@ -156,20 +178,46 @@ class Compiler {
     }
     if (integer != nullptr) {
       describe_integers(*integer, op, leaf);
-    } else if (const auto* floating = std::get_if<FloatClass>(&element.shape)) {
+    } else {
+      const auto* floating = &std::get<FloatClass>(element.shape);
       op.kind = OpKind::list;
       op.floating_elements = true;
       op.order = floating->order;
       op.size = floating->size;
       op.alignment = floating->alignment;
       leaf.kind = LeafKind::floating_list;
-    } else {
-      throw UnsupportedField("'" + shown + "' is an array of something else than numbers");
     }
     leaf.size = op.size;
     leaf.order = op.order;
+    if (repeating_ && op.kind == OpKind::list) leaf.count = 0;
     add_alignment(op.alignment, ops);
-    op.leaf = add_leaf(std::move(leaf), optional);
+    op.leaf = op.kind == OpKind::list ? add_leaf(std::move(leaf), optional) : add_text(std::move(leaf), optional);
+    ops.push_back(op);
+  }
+
+  static bool is_compound(const FieldClass& element) {
+    return !std::holds_alternative<IntegerClass>(element.shape) && !std::holds_alternative<EnumClass>(element.shape) &&
+           !std::holds_alternative<FloatClass>(element.shape);
+  }
+
+  void add_repeat(const FieldClass& element, std::int32_t length_slot, std::uint64_t count, const std::string& shown,
+                  std::vector<Op>& ops) {
+    Repeat repeat;
+    repeat.least_bits = std::max<std::uint64_t>(element.least_bits, 1);
+    repeat.first_leaf = static_cast<std::int32_t>(layout_.leaves.size());
+    const std::size_t outside = known_.size();
+    const bool was_repeating = std::exchange(repeating_, true);
+    compile(element, "", shown, repeat.ops, true);
+    repeating_ = was_repeating;
+    known_.resize(outside);
+    repeat.behind_leaf = static_cast<std::int32_t>(layout_.leaves.size());
+    add_alignment(element.alignment, ops);
+    Op op;
+    op.kind = OpKind::repeat;
+    op.length_slot = length_slot;
+    op.count = count;
+    op.choice = static_cast<std::uint32_t>(layout_.repeats.size());
+    layout_.repeats.push_back(std::move(repeat));
     ops.push_back(op);
   }
 
@@ -259,6 +307,7 @@ class Compiler {
         }
         case OpKind::text:
         case OpKind::choose:
+        case OpKind::repeat:
           return;
       }
     }
@@ -270,6 +319,7 @@ class Compiler {
   Layout layout_;
   std::vector<Known> known_;
   std::vector<Known> outer_;
+  bool repeating_ = false;  // inside the elements of an array
 };
 
 }  // namespace

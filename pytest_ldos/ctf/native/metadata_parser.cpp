@@ -348,6 +348,12 @@ class Parser {
     fail("unknown type '" + name + "'");
   }
 
+  // A type that is named where its body could stand.
+  FieldPtr find_named(const std::string& kind, const std::string& name) {
+    if (name.empty()) expect("{");
+    return find(kind + ' ' + name);
+  }
+
   std::string alias_name() {
     std::string name = identifier();
     while (peek().kind == Token::Kind::identifier) name += ' ' + take().text;
@@ -476,7 +482,7 @@ class Parser {
 
   FieldPtr struct_type() {
     const std::string name = optional_name();
-    if (!peek().is("{")) return find("struct " + name);
+    if (!peek().is("{")) return find_named("struct", name);
     StructClass type;
     type.members = members();
     if (accept("align")) {
@@ -557,7 +563,7 @@ class Parser {
     if (accept(":")) {
       container = type_specifier();
     } else if (!peek().is("{")) {
-      return find("enum " + name);
+      return find_named("enum", name);
     } else {
       container = find("int");
     }
@@ -598,7 +604,7 @@ class Parser {
     if (peek().is("{")) {
       type.options = members();
     } else {
-      const FieldPtr known = find("variant " + name);
+      const FieldPtr known = find_named("variant", name);
       const auto* variant = std::get_if<VariantClass>(&known->shape);
       if (variant == nullptr) fail("'" + name + "' is not a variant");
       type.options = variant->options;

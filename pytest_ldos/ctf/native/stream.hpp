@@ -45,6 +45,7 @@ class Stream {
   [[nodiscard]] const std::vector<Packet>& packets() const { return list_.packets; }
   void drop_packets(const std::set<std::size_t>& indices);
   [[nodiscard]] const std::uint8_t* data() const { return file_.bytes().data(); }
+  [[nodiscard]] std::uint64_t size() const { return file_.bytes().size(); }
   [[nodiscard]] const std::string& path() const { return file_.path(); }
   [[nodiscard]] const Trace& trace() const { return *trace_; }
   // The packet that holds bit `bit` of the file.

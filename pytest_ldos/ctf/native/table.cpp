@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <unordered_map>
 
+#include "unreadable.hpp"
 #include "walk.hpp"
 
 namespace ldos::ctf {
@@ -79,12 +80,33 @@ class Plan {
         column_of_[i].push_back(is_wanted ? static_cast<std::int32_t>(column_for(leaf)) : kNone);
       }
     }
+    give_up_widths();
   }
 
   [[nodiscard]] const std::vector<std::vector<std::int32_t>>& column_of() const { return column_of_; }
   std::vector<Column>& columns() { return columns_; }
 
+  // What every row takes, whatever it holds.
+  [[nodiscard]] std::uint64_t bytes_per_row() const {
+    std::uint64_t bytes = 0;
+    for (const Column& column : columns_) {
+      const bool is_open = column.shape == ColumnShape::list && column.width == 0;
+      bytes += is_open ? sizeof(std::int64_t) : std::max<std::uint64_t>(column.width, 1) * bytes_of(column.type);
+    }
+    return bytes;
+  }
+
  private:
+  // A list of fixed length takes its space in rows of other layouts too: these have it as an open list.
+  void give_up_widths() {
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      const auto has_it = [&](const std::vector<std::int32_t>& leaves) {
+        return std::find(leaves.begin(), leaves.end(), static_cast<std::int32_t>(i)) != leaves.end();
+      };
+      if (!std::all_of(column_of_.begin(), column_of_.end(), has_it)) columns_[i].width = 0;
+    }
+  }
+
   // Leaves of one name share a column; where a name is a number in one layout and a text
   // or a list in another, the later one gets a column of its own with its shape in the name.
   std::size_t column_for(const Leaf& leaf) {
@@ -339,6 +361,25 @@ void fill_origin(Table& table, const std::vector<Source>& sources, const std::ve
   }
 }
 
+// Rows may take more than their events did, but not without bound: layouts of one name
+// that share no field, or thousands of empty lists, could ask for more than there is.
+void check_size(const std::string& name, const std::vector<Source>& sources, std::size_t rows, const Plan& plan) {
+  constexpr std::uint64_t kMostTimesInput = 64;
+  constexpr std::uint64_t kAlwaysAllowed = 64U << 20U;
+  std::uint64_t input = 0;
+  const Stream* last = nullptr;
+  for (const Source& source : sources) {
+    if (source.stream != last) input += source.stream->packets().empty() ? 0 : source.stream->size();
+    last = source.stream;
+  }
+  const auto bytes = static_cast<unsigned __int128>(rows) * plan.bytes_per_row();
+  if (bytes <= kAlwaysAllowed + kMostTimesInput * input) return;
+  throw Unreadable(sources.front().stream->trace().metadata_path, std::nullopt,
+                   "the fields declared for '" + name + "' take " +
+                       std::to_string(static_cast<std::uint64_t>(bytes >> 20U)) + " MiB for events of " +
+                       std::to_string(input >> 20U) + " MiB; read fewer of them");
+}
+
 }  // namespace
 
 Table build_table(const std::string& name, std::vector<Source> sources, const std::set<std::string>& wanted) {
@@ -352,6 +393,7 @@ Table build_table(const std::string& name, std::vector<Source> sources, const st
   table.cpu_id = std::make_unique_for_overwrite<std::int32_t[]>(table.rows);
   table.trace = std::make_unique_for_overwrite<std::uint32_t[]>(table.rows);
   Plan plan(sources, wanted);
+  check_size(name, sources, table.rows, plan);
   const std::vector<Place> places = merge(sources, table.timestamp_ns.get(), table.rows);
   fill_origin(table, sources, places);
   Gather(sources, places, plan).run();

@@ -64,6 +64,7 @@ class Walk {
       case OpKind::text_array: return text_array(op);
       case OpKind::list: return list(op);
       case OpKind::choose: return choose(layout_.choices[op.choice]);
+      case OpKind::repeat: return repeat(op, layout_.repeats[op.choice]);
     }
   }
 
@@ -99,7 +100,7 @@ class Walk {
     const void* stop = std::memchr(at, '\0', cursor_.left() / 8);
     if (stop == nullptr) throw Overrun{};
     const auto length = static_cast<std::size_t>(static_cast<const char*>(stop) - at);
-    sink_.text(op.leaf, {at, length});
+    if (op.leaf != kNone) sink_.text(op.leaf, {at, length});
     cursor_.bit += (length + 1) * 8;
   }
 
@@ -111,7 +112,7 @@ class Walk {
     const std::uint64_t count = count_of(op);
     if (count > cursor_.left() / 8) throw Overrun{};
     const auto* at = reinterpret_cast<const char*>(cursor_.base + cursor_.bit / 8);
-    sink_.text(op.leaf, {at, ::strnlen(at, count)});
+    if (op.leaf != kNone) sink_.text(op.leaf, {at, ::strnlen(at, count)});
     cursor_.bit += count * 8;
   }
 
@@ -120,7 +121,7 @@ class Walk {
     if (count > cursor_.left() / op.size) throw Overrun{};
     sink_.list_begin(op.leaf, count);
     const bool packed = op.alignment <= 1 || op.size % op.alignment == 0;
-    if (packed && !Sink::kReadsElements) {
+    if (packed && !Sink::kReadsElements && op.slot == kNone) {
       cursor_.bit += count * op.size;
       return;
     }
@@ -129,9 +130,18 @@ class Walk {
       if (op.floating_elements) {
         sink_.floating_element(op.leaf, load_floating(op));
       } else {
-        sink_.integer_element(op.leaf, load(op));
+        const std::uint64_t value = load(op);
+        if (op.slot != kNone) slots_[static_cast<std::size_t>(op.slot)] = value;
+        sink_.integer_element(op.leaf, value);
       }
     }
+  }
+
+  void repeat(const Op& op, const Repeat& repeat) {
+    const std::uint64_t count = count_of(op);
+    if (count > cursor_.left() / repeat.least_bits) throw Overrun{};
+    for (std::int32_t leaf = repeat.first_leaf; leaf < repeat.behind_leaf; ++leaf) sink_.list_begin(leaf, 0);
+    for (std::uint64_t i = 0; i < count; ++i) run(repeat.ops);
   }
 
   void choose(const Choice& choice) {
