@@ -11,4 +11,5 @@ def decode(
     fields_of: dict[str, set[str]],
     window: tuple[int, int] | None,
     threads: int,
+    skip_corrupt: bool,
 ) -> Mapping[str, Any]: ...

@@ -13,6 +13,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from tests.native.hostile_inputs import write_hostile_inputs
 from tests.native.seeds import write_seeds
 
 ROOT = Path(__file__).parents[2]
@@ -60,7 +61,8 @@ def fuzz(program: Path, seconds: int) -> int:
     corpus, findings = BUILD / "corpus", BUILD / "findings"
     corpus.mkdir(exist_ok=True)
     findings.mkdir(exist_ok=True)
-    print(f"{write_seeds(BUILD / 'seeds')} seeds; fuzzing for {seconds} s", flush=True)
+    seeds = write_seeds(BUILD / "seeds") + len(write_hostile_inputs(BUILD / "seeds"))
+    print(f"{seeds} seeds; fuzzing for {seconds} s", flush=True)
     limits = [
         f"-max_total_time={seconds}",
         f"-rss_limit_mb={MOST_MEGABYTES}",

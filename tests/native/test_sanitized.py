@@ -10,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.native.hostile_inputs import write_hostile_inputs
+from tests.native.seeds import write_seeds
 from tests.properties.test_decoder_properties import sample_trace
 
-ROOT = Path(__file__).parents[2]
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
 SOURCES = ROOT / "pytest_ldos/ctf/native"
 BUILD = ROOT / "build/sanitized"
 DAMAGED = 400
@@ -20,14 +23,30 @@ DAMAGED = 400
 
 @pytest.fixture(scope="module")
 def decoder() -> Path:
-    """The decoder as a program, built once and again when its sources are newer."""
-    program = BUILD / "decode"
+    """The decoder as a program."""
+    return built("decode", "decode_main.cpp")
+
+
+@pytest.fixture(scope="module")
+def replay() -> Path:
+    """The fuzz target as a program that runs the files it is given."""
+    return built("replay", "replay_main.cpp", "fuzz_decoder.cpp")
+
+
+def built(name: str, *own: str) -> Path:
+    """A program of the decoder and sources of this folder, built again when one of them is newer."""
+    program = BUILD / name
     sources = [file for file in SOURCES.glob("*.cpp") if file.name != "bindings.cpp"]
-    sources.append(Path(__file__).with_name("decode_main.cpp"))
+    sources += [HERE / each for each in own]
     newest = max(file.stat().st_mtime for file in [*sources, *SOURCES.glob("*.hpp")])
     if not program.exists() or program.stat().st_mtime < newest:
         build(program, sources)
     return program
+
+
+def is_stale(source: Path, target: Path) -> bool:
+    newest = max(file.stat().st_mtime for file in [source, *SOURCES.glob("*.hpp")])
+    return not target.exists() or target.stat().st_mtime < newest
 
 
 def build(program: Path, sources: list[Path]) -> None:
@@ -37,7 +56,9 @@ def build(program: Path, sources: list[Path]) -> None:
     objects = [str(BUILD / f"{source.stem}.o") for source in sources]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         commands = [
-            ["g++", *flags, "-c", str(source), "-o", target] for source, target in zip(sources, objects, strict=True)
+            ["g++", *flags, "-c", str(source), "-o", target]
+            for source, target in zip(sources, objects, strict=True)
+            if is_stale(source, Path(target))
         ]
         list(pool.map(lambda command: subprocess.run(command, check=True), commands))
     subprocess.run(["g++", *flags, *objects, "-o", str(program)], check=True)
@@ -75,6 +96,26 @@ def test_damaged_traces(decoder, tmp_path):
     lines = run(decoder, directories)
     assert len(lines) == DAMAGED
     assert any("refused" in line for line in lines)
+
+
+LIMITS = "max_allocation_size_mb=512:hard_rss_limit_mb=1024"
+
+
+def test_inputs_that_are_or_once_were_too_much(replay, tmp_path):
+    """Written to hang or to fill memory, or found by the fuzzer: bounded time, bounded space."""
+    inputs = [*sorted((HERE / "regressions").glob("*.trace")), *write_hostile_inputs(tmp_path)]
+    environment = {**os.environ, "ASAN_OPTIONS": LIMITS}
+    for path in inputs:
+        done = subprocess.run(
+            [str(replay), str(path)], env=environment, capture_output=True, text=True, check=False, timeout=60
+        )
+        assert done.returncode == 0, (path.name, done.stderr)
+
+
+def test_seeds_of_the_fuzzer(replay, tmp_path):
+    assert write_seeds(tmp_path) > 10
+    done = subprocess.run([str(replay), *map(str, tmp_path.iterdir())], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def damage(rng: random.Random, content: bytes) -> bytes:

@@ -77,7 +77,7 @@ struct Layout {
 };
 
 // Types are shared in metadata but not in layouts: what would grow beyond this is refused.
-inline constexpr std::uint64_t kHeaviestLayouts = 64U << 20U;
+inline constexpr std::uint64_t kHeaviestLayouts = 32U << 20U;
 
 struct UnsupportedField : std::runtime_error {
   using std::runtime_error::runtime_error;

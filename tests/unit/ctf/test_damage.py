@@ -231,4 +231,4 @@ def test_damage_outside_the_window_is_not_looked_at(tmp_path):
 def test_an_unknown_way_to_treat_damage(tmp_path):
     write(tmp_path, packet(0))
     with pytest.raises(ConfigurationError, match="refuse, skip"):
-        read_trace(tmp_path, on_corrupt="ignore")  # type: ignore[arg-type]
+        read_trace(tmp_path, on_corrupt="ignore")

@@ -31,7 +31,7 @@ MIGRATE = Event(
     "sched_migrate_task", 300, {"_comm": COMM, "_tid": PID, "_prio": PID, "_orig_cpu": PID, "_dest_cpu": PID}
 )
 CONTEXT: dict[str, Field] = {"_pid": PID, "_procname": Array(Int(8, text=True), 17)}
-KERNEL = {
+KERNEL: dict[str, str | int] = {
     "domain": "kernel",
     "sysname": "Linux",
     "kernel_release": "6.1.0-25-rt-amd64",
