@@ -71,7 +71,7 @@ def fuzz(program: Path, seconds: int) -> int:
     ]
     quiet = ["-print_final_stats=1", "-verbosity=0", "-print_pcs=0", "-print_funcs=0"]
     folders = [str(corpus), str(BUILD / "seeds"), str(HERE / "regressions")]
-    options = [f"-dict={HERE / 'tsdl.dict'}", f"-artifact_prefix={findings}/"]
+    options = [f"-dict={HERE / 'metadata.dict'}", f"-artifact_prefix={findings}/"]
     log = BUILD / "log"
     with log.open("w") as output:
         command = [str(program), *limits, *quiet, *options, *folders]

@@ -7,7 +7,22 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from tests.builders.ctf import Array, Enum, Event, Float, Int, Packet, Record, Seq, Struct, Text, TraceBuilder, Variant
+from tests.builders.ctf import (
+    Array,
+    Enum,
+    Event,
+    Field,
+    Float,
+    Int,
+    Packet,
+    Record,
+    Seq,
+    Struct,
+    Text,
+    TraceBuilder,
+    Variant,
+)
+from tests.builders.ctf2 import Bool, Bytes, Ctf2Builder, Optional, VarInt
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 RECORDED = ("talker_listener", "truncated_cut")
@@ -83,6 +98,29 @@ def built() -> dict[str, bytes]:
     return seeds
 
 
+def built_in_json() -> dict[str, bytes]:
+    """The same with metadata of CTF 2, and fields that only it has."""
+    fields: dict[str, Field] = {
+        "size": VarInt(),
+        "blob": Bytes("blob", "size"),
+        "config": Struct({"has": Bool()}),
+        "debug": Optional(Text(), ("config", "has")),
+        "number": VarInt(signed=True),
+    }
+    only = Event("app:only", 3, fields)
+    rich, values = rich_event()
+    seeds = {}
+    for header in ("compact", "large", "none"):
+        for big_endian in (False, True):
+            builder = Ctf2Builder([rich, only], header=header, big_endian=big_endian, packetized=big_endian)
+            some = {"size": 2, "blob": b"ab", "config": {"has": True}, "debug": "yes", "number": -300}
+            records = [Record(rich, 1, values), Record(only, 2, some)]
+            with tempfile.TemporaryDirectory() as folder:
+                directory = builder.write(Path(folder), {"s_0": [Packet(records)]})
+                seeds[f"json-{header}-{'be' if big_endian else 'le'}"] = pack_directory(directory)
+    return seeds
+
+
 def recorded() -> dict[str, bytes]:
     """The first packets of recorded traces, cut."""
     seeds = {}
@@ -99,7 +137,7 @@ def recorded() -> dict[str, bytes]:
 def write_seeds(directory: Path) -> int:
     """Writes all seeds; returns how many."""
     directory.mkdir(parents=True, exist_ok=True)
-    seeds = {**built(), **recorded()}
+    seeds = {**built(), **built_in_json(), **recorded()}
     for name, content in seeds.items():
         (directory / name).write_bytes(content)
     return len(seeds)

@@ -24,13 +24,14 @@ class Measure {
   void operator()(const IntegerClass& shape) { set(shape.alignment, shape.size); }
   void operator()(const FloatClass& shape) { set(shape.alignment, shape.size); }
   void operator()(const EnumClass& shape) { set(shape.container.alignment, shape.container.size); }
+  void operator()(const VariableIntegerClass&) { set(8, 8); }
   void operator()(const StringClass&) { set(8, 8); }
   void operator()(const ArrayClass& shape) {
-    set(shape.element->alignment, multiply(shape.element->least_bits, shape.length));
+    set(std::max(shape.alignment, shape.element->alignment), multiply(shape.element->least_bits, shape.length));
     contain(*shape.element);
   }
   void operator()(const SequenceClass& shape) {
-    set(shape.element->alignment, 0);
+    set(std::max(shape.alignment, shape.element->alignment), 0);
     contain(*shape.element);
   }
   void operator()(StructClass& shape) {
@@ -43,7 +44,7 @@ class Measure {
   }
   // A variant itself is not aligned; the chosen option is.
   void operator()(const VariantClass& shape) {
-    field_.least_bits = shape.options.empty() ? 0 : std::numeric_limits<std::uint64_t>::max();
+    field_.least_bits = shape.options.empty() || shape.is_optional ? 0 : std::numeric_limits<std::uint64_t>::max();
     for (const Member& option : shape.options) {
       field_.least_bits = std::min(field_.least_bits, option.type->least_bits);
       contain(*option.type);

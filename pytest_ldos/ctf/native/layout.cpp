@@ -130,6 +130,25 @@ class Compiler {
     ops.push_back(op);
   }
 
+  void add(const VariableIntegerClass& field, const std::string& raw, const std::string& shown, std::vector<Op>& ops,
+           bool optional) {
+    add_alignment(8, ops);
+    Leaf leaf;
+    leaf.name = shown;
+    leaf.kind = repeating_ ? LeafKind::integer_list : LeafKind::integer;
+    leaf.size = 64;
+    leaf.is_signed = field.is_signed;
+    leaf.labels = field.mappings;
+    Op op;
+    op.kind = OpKind::variable;
+    op.is_signed = field.is_signed;
+    op.in_list = repeating_;
+    op.leaf = add_leaf(std::move(leaf), optional);
+    op.slot = layout_.slots++;
+    ops.push_back(op);
+    known_.push_back({raw, nullptr, field.is_signed, op.slot});
+  }
+
   void add(const StringClass&, const std::string&, const std::string& shown, std::vector<Op>& ops, bool optional) {
     add_alignment(8, ops);
     Leaf leaf;
@@ -150,6 +169,7 @@ class Compiler {
 
   void add(const ArrayClass& field, const std::string&, const std::string& shown, std::vector<Op>& ops,
            bool optional) {
+    add_alignment(field.alignment, ops);
     add_elements(*field.element, kNone, field.length, shown, ops, optional);
   }
 
@@ -159,7 +179,9 @@ class Compiler {
     if (length == nullptr) {
       throw UnsupportedField("the length '" + field.length_name + "' of '" + shown + "' is not a field before it");
     }
-    add_elements(*field.element, length->slot, 0, shown, ops, optional);
+    const std::int32_t slot = length->slot;
+    add_alignment(field.alignment, ops);
+    add_elements(*field.element, slot, 0, shown, ops, optional);
   }
 
   void add_elements(const FieldClass& element, std::int32_t length_slot, std::uint64_t count, const std::string& shown,
@@ -231,37 +253,46 @@ class Compiler {
     leaf.kind = is_text ? LeafKind::text : LeafKind::integer_list;
   }
 
-  void add(const StructClass& field, const std::string&, const std::string& shown, std::vector<Op>& ops,
+  // Outside of a structure its members are known by their path.
+  void add(const StructClass& field, const std::string& raw, const std::string& shown, std::vector<Op>& ops,
            bool optional) {
     add_alignment(field.alignment, ops);
     const std::size_t outside = known_.size();
     for (const Member& member : field.members) {
-      compile(*member.type, member.raw_name, shown.empty() ? member.name : shown + "." + member.name, ops, optional);
+      compile(*member.type, member.raw_name, path_of(shown, member.name), ops, optional);
     }
-    if (!shown.empty()) known_.resize(outside);
+    if (shown.empty()) return;
+    for (std::size_t i = outside; i < known_.size(); ++i) {
+      known_[i].name = raw + "." + known_[i].name;
+      weigh(known_[i].name.size());
+    }
   }
 
   void add(const VariantClass& field, const std::string&, const std::string& shown, std::vector<Op>& ops, bool) {
     const Known* tag = find_known(field.tag_name);
-    if (tag == nullptr || tag->enumeration == nullptr) {
+    if (tag == nullptr || (tag->enumeration == nullptr && field.ranges.empty())) {
       throw UnsupportedField("the tag '" + field.tag_name + "' of '" + shown + "' is not an enumeration before it");
     }
     Choice choice;
     choice.slot = tag->slot;
     choice.tag_is_signed = tag->is_signed;
     std::unordered_multimap<std::string_view, const EnumMapping*> by_label;
-    for (const EnumMapping& mapping : tag->enumeration->mappings) by_label.emplace(mapping.label, &mapping);
+    if (field.ranges.empty()) {
+      for (const EnumMapping& mapping : tag->enumeration->mappings) by_label.emplace(mapping.label, &mapping);
+    }
+    choice.is_optional = field.is_optional;
     const std::size_t outside = known_.size();
-    for (const Member& member : field.options) {
+    for (std::size_t i = 0; i < field.options.size(); ++i) {
+      const Member& member = field.options[i];
       Choice::Option option;
+      if (!field.ranges.empty()) option.values = field.ranges[i];
       for (const std::string& name : {member.raw_name, member.name}) {
         const auto [first, last] = by_label.equal_range(name);
         for (auto found = first; found != last; ++found) option.values.push_back(*found->second);
         if (first != last) break;
       }
       weigh(option.values.size() * sizeof(EnumMapping));
-      compile(*member.type, member.raw_name, shown.empty() ? member.name : shown + "." + member.name, option.ops,
-              true);
+      compile(*member.type, member.raw_name, path_of(shown, member.name), option.ops, true);
       known_.resize(outside);
       choice.options.push_back(std::move(option));
     }
@@ -272,10 +303,18 @@ class Compiler {
     ops.push_back(op);
   }
 
-  // A reference is the name of a field before it, in the innermost scope that has it;
-  // of a dotted path (`stream.event.context.len`) the last part decides.
+  static std::string path_of(const std::string& outer, const std::string& name) {
+    return outer.empty() || name.empty() ? outer + name : outer + "." + name;
+  }
+
+  // A reference is the name of a field before it, or its path, in the innermost scope that has
+  // it; of a path that is not known as a whole (`stream.event.context.len`) the last part decides.
   [[nodiscard]] const Known* find_known(const std::string& reference) const {
-    const std::string name = reference.substr(reference.rfind('.') + 1);
+    const Known* whole = find_named(reference);
+    return whole != nullptr ? whole : find_named(reference.substr(reference.rfind('.') + 1));
+  }
+
+  [[nodiscard]] const Known* find_named(const std::string& name) const {
     for (const auto* scope : {&known_, &outer_}) {
       for (auto known = scope->rbegin(); known != scope->rend(); ++known) {
         if (known->name == name) return &*known;
@@ -308,6 +347,7 @@ class Compiler {
         case OpKind::text:
         case OpKind::choose:
         case OpKind::repeat:
+        case OpKind::variable:
           return;
       }
     }

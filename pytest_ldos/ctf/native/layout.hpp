@@ -30,7 +30,7 @@ struct Leaf {
   std::vector<EnumMapping> labels;                      // for enumerations
 };
 
-enum class OpKind : std::uint8_t { align, integer, floating, text, text_array, list, choose, repeat };
+enum class OpKind : std::uint8_t { align, integer, floating, text, text_array, list, choose, repeat, variable };
 
 struct Op {
   OpKind kind = OpKind::align;
@@ -44,6 +44,7 @@ struct Op {
   std::uint64_t count = 0;
   std::uint32_t choice = 0;      // choose: index into `Layout::choices`; repeat: into `Layout::repeats`
   bool floating_elements = false;
+  bool in_list = false;          // variable: one more element of a list
 };
 
 struct Choice {
@@ -53,6 +54,7 @@ struct Choice {
   };
   std::int32_t slot = kNone;
   bool tag_is_signed = false;
+  bool is_optional = false;
   std::vector<Option> options;
 };
 

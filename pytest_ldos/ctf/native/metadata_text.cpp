@@ -70,13 +70,12 @@ std::string unpacked(std::span<const std::uint8_t> bytes, const std::string& fil
 
 }  // namespace
 
+bool is_json(std::string_view text) { return text.starts_with('\x1E') || text.starts_with('{'); }
+
 std::string metadata_text(std::span<const std::uint8_t> bytes, const std::string& file) {
   std::string text = unpacked(bytes, file);
-  if (text.starts_with('\x1E') || text.starts_with('{') || text.starts_with('[')) {
-    throw Unreadable(file, 0, "metadata is CTF 2 (JSON); this version reads CTF 1.8");
-  }
-  if (!text.starts_with("/* CTF 1.8")) {
-    throw Unreadable(file, 0, "not CTF 1.8 metadata (it begins neither with a packet nor with '/* CTF 1.8 */')");
+  if (!is_json(text) && !text.starts_with("/* CTF 1.8")) {
+    throw Unreadable(file, 0, "not CTF 1.8 metadata (it begins neither with a packet nor with '/* CTF 1.8 */'), nor CTF 2");
   }
   return text;
 }

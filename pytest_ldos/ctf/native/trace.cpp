@@ -27,6 +27,18 @@ bool is_lttng_id(const EnumClass& id, std::uint32_t bits, ByteOrder order) {
   return id.mappings.size() == 2 && spans("compact", 0, extended - 1) && spans("extended", extended, extended);
 }
 
+// Whether options have the tag's values that are called like them.
+bool chooses_by_labels(const VariantClass& variant, const EnumClass& tag) {
+  for (std::size_t i = 0; i < variant.options.size(); ++i) {
+    const auto is_label = [&](const EnumMapping& mapping) {
+      return mapping.label == variant.options[i].name && variant.ranges[i].size() == 1 &&
+             mapping.first == variant.ranges[i][0].first && mapping.last == variant.ranges[i][0].last;
+    };
+    if (!std::any_of(tag.mappings.begin(), tag.mappings.end(), is_label)) return false;
+  }
+  return true;
+}
+
 bool is_lttng_integer(const IntegerClass* field, std::uint32_t size, std::uint32_t alignment, ByteOrder order) {
   return field != nullptr && field->size == size && field->alignment == alignment && !field->is_signed &&
          field->order == order;
@@ -58,6 +70,7 @@ HeaderKind header_kind(const FieldPtr& header, ByteOrder order) {
   if (id == nullptr || variant == nullptr || variant->options.size() != 2 || variant->tag_name != "id") {
     return HeaderKind::interpreted;
   }
+  if (!variant->ranges.empty() && !chooses_by_labels(*variant, *id)) return HeaderKind::interpreted;
   if (variant->options[0].name != "compact" || variant->options[1].name != "extended" ||
       !is_lttng_extended(*variant->options[1].type, order)) {
     return HeaderKind::interpreted;
@@ -124,7 +137,8 @@ Trace open_trace(const std::string& metadata_path) {
   trace.metadata_path = metadata_path;
   const MappedFile file(metadata_path);
   try {
-    trace.declared = parse_metadata(metadata_text(file.bytes(), metadata_path));
+    const std::string text = metadata_text(file.bytes(), metadata_path);
+    trace.declared = is_json(text) ? parse_json_metadata(text) : parse_metadata(text);
     trace.packet_header = compile_layout(trace.declared.packet_header);
     std::uint64_t weight = 0;
     for (const auto& [id, stream] : trace.declared.streams) {

@@ -64,6 +64,7 @@ class Walk {
       case OpKind::text_array: return text_array(op);
       case OpKind::list: return list(op);
       case OpKind::choose: return choose(layout_.choices[op.choice]);
+      case OpKind::variable: return variable(op);
       case OpKind::repeat: return repeat(op, layout_.repeats[op.choice]);
     }
   }
@@ -93,6 +94,24 @@ class Walk {
     const std::uint64_t value = load(op);
     slots_[static_cast<std::size_t>(op.slot)] = value;
     sink_.integer(op.leaf, value);
+  }
+
+  // Seven bits a byte, the least significant first, as long as a byte's highest bit is set.
+  void variable(const Op& op) {
+    std::uint64_t value = 0;
+    std::uint32_t size = 0;
+    for (bool goes_on = true; goes_on; size += size < 64 ? 7 : 0) {
+      if (cursor_.left() < 8) throw Overrun{};
+      const std::uint64_t byte = cursor_.base[cursor_.bit / 8];
+      if (size < 64) value |= (byte & 0x7FU) << size;
+      goes_on = (byte & 0x80U) != 0;
+      cursor_.bit += 8;
+    }
+    if (op.is_signed && size < 64) value = sign_extend(value, size);
+    slots_[static_cast<std::size_t>(op.slot)] = value;
+    if (!op.in_list) return sink_.integer(op.leaf, value);
+    sink_.list_begin(op.leaf, 1);
+    sink_.integer_element(op.leaf, value);
   }
 
   void text(const Op& op) {
@@ -151,7 +170,7 @@ class Walk {
         if (mapping.holds(tag, choice.tag_is_signed)) return run(option.ops);
       }
     }
-    throw UnknownTag{tag};
+    if (!choice.is_optional) throw UnknownTag{tag};
   }
 
   const Layout& layout_;

@@ -405,11 +405,6 @@ def test_a_text_file_named_metadata(tmp_path):
     assert "not CTF 1.8" in str(refusal(tmp_path))
 
 
-def test_metadata_of_ctf_2(tmp_path):
-    (tmp_path / "metadata").write_text('\x1e{"type": "preamble", "version": 2}\n')
-    assert "CTF 2" in str(refusal(tmp_path))
-
-
 @pytest.mark.parametrize(
     ("old", "new", "line", "complaint"),
     [
