@@ -155,7 +155,7 @@ def _(field: Struct, order: str) -> Json:
 
 @field_class.register
 def _(field: Variant, order: str) -> Json:
-    options = [
+    options: list[Json] = [
         {
             "name": name,
             "selector-field-ranges": [list(field.labels[name])],
@@ -168,7 +168,7 @@ def _(field: Variant, order: str) -> Json:
 
 @field_class.register
 def _(field: Optional, order: str) -> Json:
-    found = {
+    found: Json = {
         "type": "optional",
         "selector-field-location": location(field.selector),
         "field-class": field_class(field.field, order),

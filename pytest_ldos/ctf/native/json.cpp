@@ -3,6 +3,7 @@
 #include <charconv>
 #include <limits>
 #include <unordered_set>
+#include <utility>
 
 namespace ldos::ctf {
 
@@ -83,7 +84,7 @@ class Reader {
       skip_blanks(false);
       expect(':');
       skip_blanks(false);
-      members.emplace_back(std::move(name), value());
+      members.push_back({std::move(name), value()});
       skip_blanks(false);
     }
     take();

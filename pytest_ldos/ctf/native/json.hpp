@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -12,9 +11,11 @@
 
 namespace ldos::ctf {
 
+struct Property;
+
 struct Json {
   using Array = std::vector<Json>;
-  using Object = std::vector<std::pair<std::string, Json>>;  // names are distinct
+  using Object = std::vector<Property>;  // names are distinct
 
   struct Null {};
   struct Integer {
@@ -39,6 +40,11 @@ struct Json {
   // A property of an object: null where there is none, or a failure.
   [[nodiscard]] const Json* find(std::string_view name) const;
   [[nodiscard]] const Json& at(std::string_view name) const;
+};
+
+struct Property {
+  std::string name;
+  Json value;
 };
 
 // All values of a JSON text sequence (RFC 7464), or of JSON texts one behind the other.

@@ -330,7 +330,7 @@ class Fragments {
     if (&fragment != &fragments_.front()) fragment.fail("a second preamble");
     if (fragment.at("version").count() != 2) fragment.at("version").fail("CTF major version is not 2");
     if (const Json* extensions = fragment.find("extensions"); extensions != nullptr && !extensions->object().empty()) {
-      extensions->fail("extensions of '" + extensions->object().front().first + "' are not known");
+      extensions->fail("extensions of '" + extensions->object().front().name + "' are not known");
     }
     if (const Json* uuid = fragment.find("uuid")) trace_.uuid = uuid_of(*uuid);
   }
