@@ -2,66 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from pytest_ldos.ctf.read import DecodedTrace, read_trace
 from pytest_ldos.errors import TraceUnreadable
-from pytest_ldos.recording.lttng import LttngRecorder, lttng_available
+from pytest_ldos.recording.lttng import lttng_available
 from tests.oracles.babeltrace import read_with_babeltrace, why_unavailable
 
 pytestmark = pytest.mark.skipif(not lttng_available().ok, reason=lttng_available().reason or "available")
-
-EMIT = """
-import sys
-from pytest_ldos.dds.emission import emit
-for step in range(int(sys.argv[1]), int(sys.argv[2])):
-    emit.sim_step(step, step * 1000)
-"""
-
-
-class Session:
-    """A session of its own in a recorder's daemon."""
-
-    def __init__(self, recorder: LttngRecorder, directory: Path) -> None:
-        self._recorder = recorder
-        self.directory = directory
-        self._environment = {**os.environ, **recorder.environment}
-
-    def lttng(self, *arguments: str) -> None:
-        command = [*self._recorder.prefix, "lttng", "--no-sessiond", *arguments]
-        subprocess.run(command, env=self._environment, check=True, capture_output=True, timeout=60)
-
-    def create(self, *channel: str, buffers: str = "--buffers-uid", output: tuple[str, ...] = ()) -> None:
-        where = [f"--output={self.directory}"] if not output else list(output)
-        self.lttng("create", "wanted", *where)
-        self.lttng("enable-channel", "-u", "-s", "wanted", buffers, *channel, "c")
-        self.lttng("enable-event", "-u", "-s", "wanted", "-c", "c", "ldos:sim_step")
-        self.lttng("add-context", "-u", "-s", "wanted", "-c", "c", "-t", "vpid", "-t", "vtid", "-t", "procname")
-        self.lttng("start", "wanted")
-
-    def emit(self, first: int, behind: int) -> None:
-        command = [*self._recorder.prefix, sys.executable, "-c", EMIT, str(first), str(behind)]
-        subprocess.run(command, env=self._environment, check=True)
-
-    def stop(self) -> None:
-        self.lttng("stop", "wanted")
-
-
-@pytest.fixture
-def session(tmp_path) -> Iterator[Session]:
-    recorder = LttngRecorder(tmp_path / "other", tmp_path)
-    recorder.start()
-    try:
-        yield Session(recorder, tmp_path / "wanted")
-    finally:
-        recorder.stop()
 
 
 def steps(trace: DecodedTrace) -> list[int]:
