@@ -4,7 +4,7 @@ from typing import Any
 class Unreadable(Exception): ...
 
 def decode(
-    files: list[tuple[str, list[str]]],
+    files: list[tuple[bytes, list[bytes]]],
     *,
     events: set[str] | None,
     fields: set[str],

@@ -77,7 +77,7 @@ def read_trace(
     by_event = isinstance(fields, Mapping)
     try:
         found = _decoder.decode(
-            [(str(trace.metadata), [str(path) for path in trace.streams]) for trace in files.traces],
+            [(os.fsencode(trace.metadata), [os.fsencode(path) for path in trace.streams]) for trace in files.traces],
             events=None if events is None else set(events),
             fields=set() if fields is None or by_event else set(fields),
             fields_of={name: set(names) for name, names in fields.items()} if isinstance(fields, Mapping) else {},
@@ -86,9 +86,14 @@ def read_trace(
             skip_corrupt=on_corrupt == "skip",
         )
     except _decoder.Unreadable as error:
-        path, offset, reason = error.args
-        raise TraceUnreadable(Path(path), offset, reason, remedy=_remedy(Path(path), offset, reason)) from None
+        name, offset, reason = error.args
+        path = _to_path(name)
+        raise TraceUnreadable(path, offset, reason, remedy=_remedy(path, offset, reason)) from None
     return _to_trace(root, files, found)
+
+
+def _to_path(name: bytes) -> Path:
+    return Path(os.fsdecode(name))
 
 
 def _remedy(path: Path, offset: int | None, reason: str) -> str:
@@ -126,7 +131,7 @@ def _to_trace(root: Path, files: SessionFiles, found: Mapping[str, Any]) -> Deco
 
 
 def _to_info(found: Mapping[str, Any]) -> TraceInfo:
-    directory = Path(found["metadata"]).parent
+    directory = _to_path(found["metadata"]).parent
     uuid = found["uuid"].hex() if found["uuid"] else ""
     return TraceInfo(
         directory,
@@ -140,13 +145,13 @@ def _to_info(found: Mapping[str, Any]) -> TraceInfo:
 
 def _to_stats(found: Mapping[str, Any]) -> StreamStats:
     return StreamStats(
-        path=Path(found["path"]),
+        path=_to_path(found["path"]),
         trace=found["trace"],
         packets=found["packets"],
         events=found["events"],
         truncated_bytes=found["truncated_bytes"],
         gaps=tuple(Gap(*gap) for gap in found["gaps"]),
-        corruptions=tuple(Corruption(Path(found["path"]), *each) for each in found["corruptions"]),
+        corruptions=tuple(Corruption(_to_path(found["path"]), *each) for each in found["corruptions"]),
         earlier_events=found["earlier_events"],
         repeated_packets=found["repeated_packets"],
     )

@@ -60,6 +60,11 @@ nb::object to_text(std::string_view text) {
   return nb::steal(result);
 }
 
+// File names are bytes, whatever they mean.
+nb::bytes to_bytes(const std::string& path) { return nb::bytes(path.data(), path.size()); }
+
+std::string to_path(const nb::bytes& path) { return {path.c_str(), path.size()}; }
+
 nb::list to_list(const Dictionary& dictionary) {
   nb::list entries;
   for (const std::string_view entry : dictionary.entries()) entries.append(to_text(entry));
@@ -121,7 +126,7 @@ nb::dict to_dict(const Trace& trace) {
     }
   }
   nb::dict result;
-  result["metadata"] = trace.metadata_path;
+  result["metadata"] = to_bytes(trace.metadata_path);
   result["environment"] = environment;
   result["uuid"] = nb::none();
   if (trace.declared.uuid) {
@@ -152,7 +157,7 @@ nb::dict to_dict(const StreamSummary& summary) {
     corruptions.append(nb::make_tuple(corruption.offset, corruption.bytes, to_text(corruption.reason)));
   }
   nb::dict result;
-  result["path"] = summary.path;
+  result["path"] = to_bytes(summary.path);
   result["trace"] = summary.trace;
   result["packets"] = summary.packets;
   result["events"] = summary.report.events;
@@ -178,14 +183,17 @@ nb::dict to_dict(Session session) {
   return result;
 }
 
-using Files = std::vector<std::pair<std::string, std::vector<std::string>>>;
+using Files = std::vector<std::pair<nb::bytes, std::vector<nb::bytes>>>;
 using TimeRange = std::pair<std::int64_t, std::int64_t>;
 
 nb::dict decode(const Files& files, std::optional<std::set<std::string>> events, std::set<std::string> fields,
                 std::map<std::string, std::set<std::string>> fields_of, std::optional<TimeRange> window,
                 unsigned threads, bool skip_corrupt) {
   std::vector<TraceFiles> traces;
-  for (const auto& [metadata, streams] : files) traces.push_back({metadata, streams});
+  for (const auto& [metadata, streams] : files) {
+    traces.push_back({to_path(metadata), {}});
+    for (const nb::bytes& path : streams) traces.back().streams.push_back(to_path(path));
+  }
   Selection selection;
   selection.events = std::move(events);
   selection.fields = std::move(fields);
@@ -213,7 +221,7 @@ NB_MODULE(_decoder, module) {
       std::rethrow_exception(pointer);
     } catch (const Unreadable& error) {
       const nb::object offset = error.offset ? nb::cast(*error.offset) : nb::none();
-      const nb::object arguments = nb::make_tuple(error.file, offset, std::string(error.what()));
+      const nb::object arguments = nb::make_tuple(ldos::ctf::to_bytes(error.file), offset, ldos::ctf::to_text(error.what()));
       PyErr_SetObject(unreadable.ptr(), arguments.ptr());
     }
   });

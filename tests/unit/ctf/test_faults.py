@@ -101,6 +101,20 @@ def test_metadata_that_is_a_directory_is_none(tmp_path):
     assert "no file named `metadata`" in refusal(tmp_path).reason
 
 
+def test_names_that_are_not_utf8(tmp_path):
+    """Files may be called anything, and so may what metadata declares."""
+    write(tmp_path)
+    odd = os.fsdecode(os.fsencode(tmp_path) + b"/s_\xff")
+    os.rename(tmp_path / "s_0", odd)
+    assert read_trace(tmp_path).stats.streams[0].path == Path(odd)
+    Path(odd).write_bytes(b"not a stream")
+    assert refusal(tmp_path).path == Path(odd)
+    builder = TraceBuilder([TICK], packetized=False)
+    text = builder.tsdl().encode().replace(b"stream_id = 0; fields", b"stream_id = 9; fields")
+    (tmp_path / "metadata").write_bytes(text.replace(b"app:tick", b"app:\xff\x1b[31m"))
+    assert "event 'app:\\xff" in refusal(tmp_path).reason
+
+
 def test_a_pipe_among_the_streams_does_not_block(tmp_path):
     write(tmp_path)
     os.mkfifo(tmp_path / "s_1")
