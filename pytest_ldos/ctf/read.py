@@ -103,6 +103,8 @@ def _remedy(path: Path, offset: int | None, reason: str) -> str:
         return "stop the recording session (`lttng stop`), then read or copy the trace"
     if "Permission denied" in reason:
         return "read it as the user who recorded it, or change its permissions"
+    if path.name == METADATA and ("are not read" in reason or "are not known" in reason):
+        return "LTTng 2.15 and later record what is read with `lttng create --trace-format=ctf-1.8`"
     if path.name == METADATA or offset is None:
         return ""
     return 'read with on_corrupt="skip" to go on behind the damage'

@@ -31,13 +31,16 @@ struct Member {
   const Packet* packet = nullptr;
 };
 
-StreamKey key_of(const Stream& file, const Packet& packet) {
+// Without instance numbers files are streams, but not where the same packet is looked for.
+enum class FilesAre : std::uint8_t { streams, copies };
+
+StreamKey key_of(const Stream& file, const Packet& packet, FilesAre files_are) {
   StreamKey key;
   const auto& uuid = file.trace().declared.uuid;
   key.trace = uuid ? std::string(uuid->begin(), uuid->end()) : file.trace().metadata_path;
   key.stream_class = packet.type->number;
   key.instance = packet.instance;
-  if (!key.instance) key.file = std::filesystem::path(file.path()).filename();
+  if (!key.instance && files_are == FilesAre::streams) key.file = std::filesystem::path(file.path()).filename();
   return key;
 }
 
@@ -75,9 +78,13 @@ class Follower {
       : files_(files), on_corrupt_(on_corrupt), result_(files.size()), repeated_(files.size()) {}
 
   std::vector<Continuity> run() {
-    for (auto& [key, members] : streams()) {
-      std::stable_sort(members.begin(), members.end(), is_earlier);
+    const auto is_before = [this](const Member& a, const Member& b) { return is_earlier(a, b); };
+    for (auto& [key, members] : packets_by_key(FilesAre::copies)) {
+      std::stable_sort(members.begin(), members.end(), is_before);
       take_out_repeated(members);
+    }
+    for (auto& [key, members] : packets_by_key(FilesAre::streams)) {
+      std::stable_sort(members.begin(), members.end(), is_before);
       find_gaps(members);
     }
     for (std::size_t i = 0; i < files_.size(); ++i) {
@@ -88,24 +95,32 @@ class Follower {
   }
 
  private:
-  [[nodiscard]] std::map<StreamKey, std::vector<Member>> streams() const {
+  [[nodiscard]] std::map<StreamKey, std::vector<Member>> packets_by_key(FilesAre files_are) const {
     std::map<StreamKey, std::vector<Member>> found;
     for (std::size_t file = 0; file < files_.size(); ++file) {
       const auto& packets = files_[file]->packets();
       for (std::size_t i = 0; i < packets.size(); ++i) {
-        found[key_of(*files_[file], packets[i])].push_back({file, i, &packets[i]});
+        if (repeated_[file].contains(i)) continue;
+        found[key_of(*files_[file], packets[i], files_are)].push_back({file, i, &packets[i]});
       }
     }
     return found;
   }
 
-  // Of one stream, by time; of the same packet, the longer copy first.
-  static bool is_earlier(const Member& a, const Member& b) {
+  // By time; copies of a packet side by side, the longest first.
+  [[nodiscard]] bool is_earlier(const Member& a, const Member& b) const {
     const auto place = [](const Packet& packet) {
       return std::tuple(packet.begin_ns.value_or(0), packet.sequence.value_or(0));
     };
     if (place(*a.packet) != place(*b.packet)) return place(*a.packet) < place(*b.packet);
-    return a.packet->content_bits > b.packet->content_bits;
+    const int order = a.packet->instance ? 0 : compare(a, b);
+    return order != 0 ? order < 0 : a.packet->content_bits > b.packet->content_bits;
+  }
+
+  // The bytes that both have.
+  [[nodiscard]] int compare(const Member& a, const Member& b) const {
+    const std::uint64_t bits = std::min(a.packet->content_bits, b.packet->content_bits);
+    return std::memcmp(files_[a.file]->data() + a.packet->offset, files_[b.file]->data() + b.packet->offset, bits / 8);
   }
 
   [[nodiscard]] bool is_same(const Member& a, const Member& b) const {
@@ -113,22 +128,19 @@ class Follower {
     const Packet& other = *b.packet;
     if (!one.begin_ns || one.begin_ns != other.begin_ns || one.sequence != other.sequence) return false;
     if (one.instance && one.sequence) return true;
-    if (one.content_bits != other.content_bits && !one.truncated && !other.truncated) return false;
-    return std::memcmp(files_[a.file]->data() + one.offset, files_[b.file]->data() + other.offset,
-                       std::min(one.content_bits, other.content_bits) / 8) == 0;
+    return (one.content_bits == other.content_bits || one.truncated || other.truncated) && compare(a, b) == 0;
   }
 
-  void take_out_repeated(std::vector<Member>& members) {
-    std::vector<Member> kept;
+  void take_out_repeated(const std::vector<Member>& members) {
+    const Member* kept = nullptr;
     for (const Member& member : members) {
-      if (kept.empty() || !is_same(kept.back(), member)) {
-        kept.push_back(member);
+      if (kept == nullptr || !is_same(*kept, member)) {
+        kept = &member;
         continue;
       }
-      if (on_corrupt_ == OnCorrupt::refuse) refuse(kept.back(), member);
+      if (on_corrupt_ == OnCorrupt::refuse) refuse(*kept, member);
       repeated_[member.file].insert(member.index);
     }
-    members = std::move(kept);
   }
 
   [[noreturn]] void refuse(const Member& first, const Member& second) const {

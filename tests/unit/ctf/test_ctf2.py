@@ -253,3 +253,12 @@ def test_extensions_are_refused_by_name(tmp_path):
     fragments[0]["extensions"] = {"my.tracer": {"piano": {}}}
     (tmp_path / "metadata").write_text("\x1e" + "\x1e".join(json.dumps(fragment) for fragment in fragments))
     assert "extensions of 'my.tracer' are not known" in refusal(tmp_path)
+
+
+def test_what_is_not_read_says_what_to_do(tmp_path):
+    fragments = Ctf2Builder([Event("app:text", 1, {"text": Text()})], packetized=False).fragments()
+    fragments[-1]["payload-field-class"]["member-classes"][0]["field-class"]["encoding"] = "utf-16le"
+    (tmp_path / "metadata").write_text("\x1e" + "\x1e".join(json.dumps(fragment) for fragment in fragments))
+    with pytest.raises(TraceUnreadable, match="'utf-16le' are not read") as caught:
+        read_trace(tmp_path)
+    assert "--trace-format=ctf-1.8" in caught.value.remedy

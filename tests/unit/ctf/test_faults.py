@@ -105,7 +105,7 @@ def test_names_that_are_not_utf8(tmp_path):
     """Files may be called anything, and so may what metadata declares."""
     write(tmp_path)
     odd = os.fsdecode(os.fsencode(tmp_path) + b"/s_\xff")
-    os.rename(tmp_path / "s_0", odd)
+    (tmp_path / "s_0").rename(odd)
     assert read_trace(tmp_path).stats.streams[0].path == Path(odd)
     Path(odd).write_bytes(b"not a stream")
     assert refusal(tmp_path).path == Path(odd)
