@@ -1,6 +1,7 @@
-"""A directory of CTF 1.8 traces, as LTTng writes them, to tables.
+"""A directory of CTF traces, as LTTng writes them, to tables.
 
-Reference: Common Trace Format 1.8.3; LTTng-UST and lttng-modules metadata of 2.10 to 2.14.
+Reference: Common Trace Format 1.8.3 (LTTng 2.10 to 2.14, user space and kernel); CTF2-SPEC-2.0
+(LTTng 2.15).
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def read_trace(
             is in `DecodedTrace.stats`. By default both are refused.
 
     Raises:
-        TraceUnreadable: no trace there, or one that is damaged or not CTF 1.8; names the
+        TraceUnreadable: no trace there, or one that is damaged or no CTF; names the
             file, the offset and the reason. A last packet that is cut is no error: it is
             read up to its last whole event, and counted in `DecodedTrace.stats`.
         ConfigurationError: an argument that makes no sense.

@@ -1,7 +1,6 @@
 // CTF 2 metadata, a sequence of JSON fragments, to the same TraceClass as TSDL.
 //
-// Reference: CTF2-SPEC-2.0, section 5; what LTTng 2.15 writes of it is all of this but
-// BLOBs other than uuids, optional fields and integers of variable length.
+// Reference: CTF2-SPEC-2.0, section 5.
 
 #include <algorithm>
 #include <array>
