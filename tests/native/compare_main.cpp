@@ -1,14 +1,15 @@
 // Decodes traces named on the command line with one thread and with several on chunks as small as
-// they get, for runs under sanitizers: both must end in the same tables or in the same refusal.
+// they get, for runs under sanitizers: both must end in the same tables or in the same refusal,
+// whether damage is to be refused or skipped.
 // Each argument is a directory with `metadata` and stream files.
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "equal_sessions.hpp"
 #include "session.hpp"
 #include "unreadable.hpp"
 
@@ -31,8 +32,9 @@ struct Outcome {
   std::string refusal;
 };
 
-Outcome decode(const std::string& directory, Splitting splitting) {
+Outcome decode(const std::string& directory, Splitting splitting, OnCorrupt on_corrupt) {
   Selection selection;
+  selection.on_corrupt = on_corrupt;
   selection.splitting = splitting;
   Outcome outcome;
   try {
@@ -43,28 +45,15 @@ Outcome decode(const std::string& directory, Splitting splitting) {
   return outcome;
 }
 
-bool equal(const Buffer& a, const Buffer& b) {
-  return a.bytes() == b.bytes() && (a.empty() || std::memcmp(a.data(), b.data(), a.bytes()) == 0);
-}
+bool equal(const Outcome& a, const Outcome& b) { return a.refusal == b.refusal && equal(a.session, b.session); }
 
-bool equal(const Origin& a, const Origin& b) { return a.of_all == b.of_all && equal(a.of_each, b.of_each); }
-
-bool equal(const Column& a, const Column& b) {
-  return a.name == b.name && equal(a.values, b.values) && equal(a.offsets, b.offsets) && equal(a.valid, b.valid) &&
-         a.dictionary.entries() == b.dictionary.entries();
-}
-
-bool equal(const Table& a, const Table& b) {
-  return a.name == b.name && a.rows == b.rows && equal(a.timestamp_ns, b.timestamp_ns) && equal(a.cpu_id, b.cpu_id) &&
-         equal(a.trace, b.trace) &&
-         std::equal(a.columns.begin(), a.columns.end(), b.columns.begin(), b.columns.end(),
-                    [](const Column& one, const Column& other) { return equal(one, other); });
-}
-
-bool equal(const Outcome& a, const Outcome& b) {
-  return a.refusal == b.refusal &&
-         std::equal(a.session.tables.begin(), a.session.tables.end(), b.session.tables.begin(), b.session.tables.end(),
-                    [](const Table& one, const Table& other) { return equal(one, other); });
+// Reports a difference.
+bool decodes_alike(const std::string& directory, OnCorrupt on_corrupt) {
+  const Outcome one = decode(directory, {.threads = 1}, on_corrupt);
+  const Outcome several = decode(directory, {.threads = 3, .chunk_bytes = 1}, on_corrupt);
+  if (equal(one, several)) return true;
+  std::printf("%s: differs: '%s', '%s'\n", directory.c_str(), one.refusal.c_str(), several.refusal.c_str());
+  return false;
 }
 
 }  // namespace
@@ -72,11 +61,8 @@ bool equal(const Outcome& a, const Outcome& b) {
 int main(int count, char** arguments) {
   int different = 0;
   for (int i = 1; i < count; ++i) {
-    const Outcome one = decode(arguments[i], {.threads = 1});
-    const Outcome several = decode(arguments[i], {.threads = 3, .chunk_bytes = 1});
-    if (!equal(one, several)) {
-      std::printf("%s: differs: '%s', '%s'\n", arguments[i], one.refusal.c_str(), several.refusal.c_str());
-      ++different;
+    for (const OnCorrupt on_corrupt : {OnCorrupt::refuse, OnCorrupt::skip}) {
+      different += decodes_alike(arguments[i], on_corrupt) ? 0 : 1;
     }
   }
   std::printf("%d compared, %d different\n", count - 1, different);

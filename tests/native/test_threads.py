@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import random
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tests.native.test_sanitized import SOURCES, damage
+from tests.native.program import ROOT, build
+from tests.native.test_sanitized import damage
 from tests.properties.test_decoder_properties import sample_trace
 
-BUILD = Path(__file__).parents[2] / "build/sanitized"
+BUILD = ROOT / "build/sanitized"
 SANITIZERS = ("thread", "address,undefined")
 GOLDEN = ("talker_listener", "pipeline_multi_links", "truncated_cut", "service_action")
 DAMAGED = 300
@@ -21,29 +20,9 @@ DAMAGED = 300
 
 @pytest.fixture(scope="module", params=SANITIZERS)
 def compare(request) -> Path:
-    """The program that compares, built with one of the sanitizers where its sources are newer."""
-    folder = BUILD / f"compare_{request.param.replace(',', '_')}"
-    program = folder / "compare"
-    sources = [file for file in SOURCES.glob("*.cpp") if file.name != "bindings.cpp"]
-    sources.append(Path(__file__).with_name("compare_main.cpp"))
-    newest = max(file.stat().st_mtime for file in [*sources, *SOURCES.glob("*.hpp")])
-    if not program.exists() or program.stat().st_mtime < newest:
-        build(program, sources, sanitizers=request.param)
-    return program
-
-
-def build(program: Path, sources: list[Path], *, sanitizers: str) -> None:
-    program.parent.mkdir(parents=True, exist_ok=True)
-    flags = ["-std=c++20", "-O1", "-g", "-pthread", f"-I{SOURCES}"]
-    flags += [f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"]
-    objects = [str(program.parent / f"{source.stem}.o") for source in sources]
-
-    def compile_one(source: Path, target: str) -> None:
-        subprocess.run(["g++", *flags, "-c", str(source), "-o", target], check=True)
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(compile_one, sources, objects))
-    subprocess.run(["g++", *flags, *objects, "-o", str(program)], check=True)
+    """The program that compares, built with one of the sanitizers."""
+    folder = BUILD / request.param.replace(",", "_")
+    return build(folder / "compare", "compare_main.cpp", sanitizers=request.param)
 
 
 def run(compare: Path, directories: list[Path]) -> None:

@@ -53,6 +53,11 @@ nb::object to_text(std::string_view text) {
   return nb::steal(result);
 }
 
+// File names are bytes, whatever they mean.
+nb::bytes to_bytes(const std::string& path) { return nb::bytes(path.data(), path.size()); }
+
+std::string to_path(const nb::bytes& path) { return {path.c_str(), path.size()}; }
+
 nb::list to_list(const Dictionary& dictionary) {
   nb::list entries;
   for (const std::string_view entry : dictionary.entries()) entries.append(to_text(entry));
@@ -114,8 +119,22 @@ nb::dict to_dict(const Trace& trace) {
     }
   }
   nb::dict result;
-  result["metadata"] = trace.metadata_path;
+  result["metadata"] = to_bytes(trace.metadata_path);
   result["environment"] = environment;
+  result["uuid"] = nb::none();
+  if (trace.declared.uuid) {
+    const Uuid& uuid = *trace.declared.uuid;
+    result["uuid"] = nb::bytes(reinterpret_cast<const char*>(uuid.data()), uuid.size());
+  }
+  nb::list unread;
+  for (const auto& [id, stream] : trace.streams) {
+    for (const EventType& type : stream.types) {
+      for (const std::string& field : type.layout.unread) {
+        unread.append(nb::make_tuple(to_text(type.name), to_text(field)));
+      }
+    }
+  }
+  result["unread"] = unread;
   result["clock"] = to_text(trace.clock_name);
   result["clock_offset_ns"] = trace.clock.offset_ns;
   return result;
@@ -123,16 +142,23 @@ nb::dict to_dict(const Trace& trace) {
 
 nb::dict to_dict(const StreamSummary& summary) {
   nb::list gaps;
-  for (const Gap& gap : summary.gaps) {
+  for (const Gap& gap : summary.continuity.gaps) {
     gaps.append(nb::make_tuple(gap.from_ns, gap.to_ns, gap.events, gap.packets));
   }
+  nb::list corruptions;
+  for (const Corruption& corruption : summary.corruptions) {
+    corruptions.append(nb::make_tuple(corruption.offset, corruption.bytes, to_text(corruption.reason)));
+  }
   nb::dict result;
-  result["path"] = summary.path;
+  result["path"] = to_bytes(summary.path);
   result["trace"] = summary.trace;
   result["packets"] = summary.packets;
   result["events"] = summary.events;
   result["truncated_bytes"] = summary.truncated_bytes;
   result["gaps"] = gaps;
+  result["corruptions"] = corruptions;
+  result["earlier_events"] = summary.continuity.earlier_events;
+  result["repeated_packets"] = summary.continuity.repeated_packets;
   return result;
 }
 
@@ -150,20 +176,24 @@ nb::dict to_dict(Session session) {
   return result;
 }
 
-using Files = std::vector<std::pair<std::string, std::vector<std::string>>>;
+using Files = std::vector<std::pair<nb::bytes, std::vector<nb::bytes>>>;
 using TimeRange = std::pair<std::int64_t, std::int64_t>;
 
 nb::dict decode(const Files& files, std::optional<std::set<std::string>> events, std::set<std::string> fields,
                 std::map<std::string, std::set<std::string>> fields_of, std::optional<TimeRange> window,
-                unsigned threads) {
+                unsigned threads, bool skip_corrupt) {
   std::vector<TraceFiles> traces;
-  for (const auto& [metadata, streams] : files) traces.push_back({metadata, streams});
+  for (const auto& [metadata, streams] : files) {
+    traces.push_back({to_path(metadata), {}});
+    for (const nb::bytes& path : streams) traces.back().streams.push_back(to_path(path));
+  }
   Selection selection;
   selection.events = std::move(events);
   selection.fields = std::move(fields);
   selection.fields_of = std::move(fields_of);
   if (window) selection.window = {window->first, window->second};
   selection.splitting.threads = threads;
+  selection.on_corrupt = skip_corrupt ? OnCorrupt::skip : OnCorrupt::refuse;
   Session session;
   {
     const nb::gil_scoped_release released;
@@ -184,10 +214,11 @@ NB_MODULE(_decoder, module) {
       std::rethrow_exception(pointer);
     } catch (const Unreadable& error) {
       const nb::object offset = error.offset ? nb::cast(*error.offset) : nb::none();
-      const nb::object arguments = nb::make_tuple(error.file, offset, std::string(error.what()));
+      const nb::object arguments = nb::make_tuple(ldos::ctf::to_bytes(error.file), offset, ldos::ctf::to_text(error.what()));
       PyErr_SetObject(unreadable.ptr(), arguments.ptr());
     }
   });
   module.def("decode", &ldos::ctf::decode, nb::arg("files"), nb::kw_only(), nb::arg("events").none(),
-             nb::arg("fields"), nb::arg("fields_of"), nb::arg("window").none(), nb::arg("threads"));
+             nb::arg("fields"), nb::arg("fields_of"), nb::arg("window").none(), nb::arg("threads"),
+             nb::arg("skip_corrupt"));
 }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "parallel.hpp"
@@ -23,8 +24,9 @@ std::vector<std::int64_t> cut_time(const Streams& streams, const Window& window,
   if (splitting.threads == 1) return {};
   std::vector<std::int64_t> moments;
   for (const auto& stream : streams) {
-    for (const Packet& packet : stream->packets()) {
-      if (!packet.begin_ns || !window.touches(packet)) continue;
+    for (std::size_t number = 0; number < stream->packets().size(); ++number) {
+      const Packet& packet = stream->packets()[number];
+      if (!packet.begin_ns || !stream->may_hold(window, number)) continue;
       const std::uint64_t grains = bytes_of(packet) / kGrain + 1;
       const auto begin = static_cast<std::uint64_t>(*packet.begin_ns);
       const auto end = static_cast<std::uint64_t>(std::max(packet.end_ns.value_or(*packet.begin_ns), *packet.begin_ns));
@@ -57,7 +59,7 @@ std::vector<Run> find_runs(const Streams& streams, const Window& window) {
     std::uint64_t bytes = kRunBytes;
     const auto& packets = streams[stream]->packets();
     for (std::size_t packet = 0; packet < packets.size(); ++packet) {
-      if (!window.touches(packets[packet])) continue;
+      if (!streams[stream]->may_hold(window, packet)) continue;
       if (bytes >= kRunBytes) {
         runs.push_back({stream, packet, packet});
         bytes = 0;
@@ -86,6 +88,7 @@ struct RunCensus {
   std::int64_t last_ns = std::numeric_limits<std::int64_t>::min();
   std::uint64_t events = 0;
   std::uint64_t truncated_bytes = 0;
+  std::vector<Corruption> corruptions;
   bool in_order = true;
 };
 
@@ -96,7 +99,7 @@ class Counter {
 
   RunCensus count(const Run& run) {
     for (std::size_t packet = run.first; packet <= run.last; ++packet) {
-      if (window_.touches(stream_.packets()[packet])) count(packet);
+      if (stream_.may_hold(window_, packet)) count(packet);
     }
     leave();
     return std::move(result_);
@@ -125,6 +128,7 @@ class Counter {
     result_.events += events;
     result_.in_order &= in_order;
     result_.truncated_bytes += reader.truncated_bytes();
+    if (reader.corruption()) result_.corruptions.push_back(*reader.corruption());
   }
 
   // Begins the segment of the chunk that `time_ns` lies in, if it is another one.
@@ -149,7 +153,7 @@ class Counter {
     const auto part = static_cast<std::size_t>(number);
     std::vector<std::uint64_t>& elements = result_.segments.back().tally[part].elements;
     elements.resize(stream_.parts().all[part].type->layout.leaves.size());
-    for (const auto& [leaf, count] : reader.lists()) elements[static_cast<std::size_t>(leaf)] += count;
+    reader.lists().add_to(elements);
   }
 
   const Stream& stream_;
@@ -167,6 +171,7 @@ void add(Tally& tally, const Tally& other) {
 void append(StreamCensus& census, RunCensus run) {
   census.events += run.events;
   census.truncated_bytes += run.truncated_bytes;
+  std::move(run.corruptions.begin(), run.corruptions.end(), std::back_inserter(census.corruptions));
   for (Segment& segment : run.segments) {
     if (!census.segments.empty() && census.segments.back().chunk == segment.chunk) {
       add(census.segments.back().tally, segment.tally);

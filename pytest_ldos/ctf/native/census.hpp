@@ -34,6 +34,7 @@ struct StreamCensus {
   std::vector<Segment> segments;      // of rising chunks
   std::uint64_t events = 0;           // decoded, wanted or not
   std::uint64_t truncated_bytes = 0;  // behind the last whole event of a cut packet
+  std::vector<Corruption> corruptions;  // at which packets ended
 
   // Null where the stream has no event in the chunk.
   [[nodiscard]] const Segment* in_chunk(std::size_t chunk) const;
@@ -55,8 +56,8 @@ struct Splitting {
   std::uint64_t chunk_bytes = 4 << 20;  // of a trace that are worth a chunk of their own
 };
 
-// Time is cut in chunks of like size; where it goes back, there is one chunk. Throws Unreadable:
-// whatever passes here can be decoded.
+// Time is cut in chunks of like size; where it goes back, there is one chunk. Throws Unreadable
+// where damage is to be refused: whatever passes here can be decoded.
 Census take_census(const Streams& streams, const Window& window, const Splitting& splitting);
 
 }  // namespace ldos::ctf

@@ -132,7 +132,7 @@ Feed::Feed(const Stream& stream, const Segment& start, const Window& window, std
 void Feed::read(std::size_t limit) {
   const auto& packets = stream_.packets();
   while (packet_ < packets.size()) {
-    if (window_.touches(packets[packet_]) && !read_packet(limit)) return;
+    if (stream_.may_hold(window_, packet_) && !read_packet(limit)) return;
     ++packet_;
     if (packet_ < packets.size()) place_ = first_place(packets[packet_]);
   }

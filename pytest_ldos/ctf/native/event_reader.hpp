@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "bits.hpp"
+#include "list_counts.hpp"
 #include "stream.hpp"
 #include "unreadable.hpp"
 #include "walk.hpp"
@@ -81,7 +83,8 @@ class EventReader {
         place_(place) {}
 
   // Calls `on_event(met)` for one event after the other, until it returns false or the packet ends.
-  // An event for which it returned false has not been passed. Throws Unreadable.
+  // An event for which it returned false has not been passed. Damage ends a packet, or throws
+  // Unreadable where it is to be refused.
   template <typename OnEvent>
   void run(const OnEvent& on_event) {
     try {
@@ -91,24 +94,26 @@ class EventReader {
         case HeaderKind::interpreted: return run_bits(on_event);
       }
     } catch (const Overrun&) {
-      if (!packet_.truncated) fail("an event goes beyond its packet's content");
-      truncated_bytes_ = (packet_.content_bits - place_.bit) / 8;
-      place_.bit = packet_.content_bits;
+      if (packet_.truncated) return cut();
+      end_at_damage("an event goes beyond its packet's content");
     } catch (const UnknownTag& tag) {
-      fail("no option is declared for variant tag " + std::to_string(tag.value));
+      end_at_damage("no option is declared for variant tag " + std::to_string(tag.value));
+    } catch (const Damage& damage) {
+      end_at_damage(damage.reason);
     }
   }
 
   [[nodiscard]] const Place& place() const { return place_; }
   // Bytes behind the last whole event of a packet that is cut.
   [[nodiscard]] std::uint64_t truncated_bytes() const { return truncated_bytes_; }
-  // Elements of each list in the event just met, by leaf; for events of variable size.
-  [[nodiscard]] const std::vector<std::pair<std::int32_t, std::uint64_t>>& lists() const { return lists_.found; }
+  // The damage at which a packet ended.
+  [[nodiscard]] const std::optional<Corruption>& corruption() const { return corruption_; }
+  // Elements of the lists in the event just met; for events of variable size.
+  [[nodiscard]] const ListCounts& lists() const { return lists_; }
 
  private:
-  struct Lists : Skip {
-    void list_begin(std::int32_t leaf, std::uint64_t count) { found.emplace_back(leaf, count); }
-    std::vector<std::pair<std::int32_t, std::uint64_t>> found;
+  struct Damage {
+    std::string reason;
   };
 
   // Takes what an interpreted header says.
@@ -123,12 +128,22 @@ class EventReader {
     std::uint64_t id;
   };
 
-  [[noreturn]] void fail(const std::string& reason) const {
-    throw Unreadable(stream_.path(), packet_.offset + place_.bit / 8, reason);
+  // What is no event in a packet that was never finished is space that was never used.
+  void end_at_damage(const std::string& reason) {
+    if (packet_.unfinished) return cut();
+    const std::uint64_t at = packet_.offset + place_.bit / 8;
+    if (stream_.on_corrupt() == OnCorrupt::refuse) throw Unreadable(stream_.path(), at, reason);
+    corruption_ = Corruption{at, packet_.offset + packet_.content_bits / 8 - at, reason};
+    place_.bit = packet_.content_bits;
   }
 
-  [[noreturn, gnu::noinline]] void fail_undeclared(std::uint64_t id) const {
-    fail("event id " + std::to_string(id) + " is not declared");
+  void cut() {
+    truncated_bytes_ = (std::max(packet_.no_event_from_bit, place_.bit) - place_.bit) / 8;
+    place_.bit = packet_.content_bits;
+  }
+
+  [[noreturn, gnu::noinline]] static void fail_undeclared(std::uint64_t id) {
+    throw Damage{"event id " + std::to_string(id) + " is not declared"};
   }
 
   const EventEntry& entry_of(std::uint64_t id) const {
@@ -140,7 +155,7 @@ class EventReader {
   // The bit behind an event of variable size.
   std::uint64_t skip(const EventEntry& entry, std::uint64_t bit) {
     Cursor cursor{base_, bit, packet_.content_bits};
-    lists_.found.clear();
+    lists_.reset(entry.type->layout.leaves.size());
     walk(entry.type->layout, cursor, slots_, lists_);
     return cursor.bit;
   }
@@ -157,7 +172,7 @@ class EventReader {
   void run_bytes(const OnEvent& on_event) {
     const ByteOrder order = packet_.type->header_order;
     const std::uint64_t end = packet_.content_bits / 8;
-    const std::uint64_t stop = (packet_.content_bits + 7) / 8;
+    const std::uint64_t stop = (packet_.no_event_from_bit + 7) / 8;
     const ClockToEpoch to_epoch = to_epoch_;
     const std::uint8_t* const base = base_;
     std::uint64_t clock = place_.clock;
@@ -190,13 +205,13 @@ class EventReader {
   void run_bits(const OnEvent& on_event) {
     const StreamType& type = *packet_.type;
     const std::uint64_t only_id = type.types.size() == 1 ? type.type_by_id.begin()->first : 0;
-    while (place_.bit < packet_.content_bits) {
+    while (place_.bit < packet_.no_event_from_bit) {
       Cursor cursor{base_, place_.bit, packet_.content_bits};
       HeaderSink header{{}, type.header, place_.clock, only_id};
       walk(type.header, cursor, slots_, header);
       const EventEntry& entry = entry_of(header.id);
       const std::uint64_t next = skip(entry, cursor.bit);
-      if (next == place_.bit) fail("an event of no size");
+      if (next == place_.bit) throw Damage{"an event of no size"};
       if (!on_event(Met{entry, to_epoch_(header.clock), cursor.bit})) return;
       place_ = {next, header.clock};
     }
@@ -209,7 +224,8 @@ class EventReader {
   const std::uint8_t* base_;
   Place place_;
   std::uint64_t truncated_bytes_ = 0;
-  Lists lists_;
+  std::optional<Corruption> corruption_;
+  ListCounts lists_;
   std::vector<std::uint64_t> slots_;
 };
 

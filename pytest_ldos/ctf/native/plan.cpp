@@ -91,16 +91,22 @@ class Planner {
  private:
   using Geometry = std::tuple<bool, LeafKind, std::uint32_t, bool, std::uint64_t, std::uint32_t, ByteOrder>;
 
-  // Decides whether a column is direct, and whether values may be missing.
+  // Decides whether a column is direct, and whether values may be missing. A list of fixed length
+  // would take its space in rows that lack it, too: if there are any, it is an open one.
   void sort(std::size_t number) {
     Column& column = plan_.columns[number];
-    bool is_direct = !column.is_open();
+    bool is_direct = true;
+    bool is_everywhere = true;
     for (std::size_t source = 0; source < sources_.size(); ++source) {
       const Supply supply = supply_of(source, static_cast<std::int32_t>(number));
       is_direct &= supply != Supply::walked;
-      column.may_be_missing |= supply == Supply::none;
+      is_everywhere &= supply != Supply::none;
     }
-    (is_direct ? plan_.direct : plan_.walked).push_back(number);
+    if (!is_everywhere) {
+      column.may_be_missing = true;
+      column.width = 0;
+    }
+    (is_direct && !column.is_open() ? plan_.direct : plan_.walked).push_back(number);
   }
 
   [[nodiscard]] Supply supply_of(std::size_t source, std::int32_t column) const {
@@ -167,6 +173,16 @@ const PartTally* Source::tally(std::size_t chunk) const {
   if (segment == nullptr) return nullptr;
   const auto found = segment->tally.find(part);
   return found != segment->tally.end() ? &found->second : nullptr;
+}
+
+std::uint64_t Plan::bytes_per_row() const {
+  std::uint64_t bytes = 0;
+  for (const Column& column : columns) {
+    const std::uint64_t elements = column.shape == ColumnShape::list ? column.width : 1;
+    bytes += column.is_open() ? sizeof(std::int64_t) : elements * bytes_of(column.type);
+    bytes += column.may_be_missing ? 1 : 0;
+  }
+  return bytes;
 }
 
 Plan make_plan(const std::vector<Source>& sources, const std::set<std::string>& wanted) {

@@ -46,6 +46,9 @@ struct Plan {
   std::vector<std::size_t> group_of;                   // by source
   std::vector<std::vector<std::int32_t>> walked_leaf;  // by source and leaf: the walked column it goes to, or kNone
   std::vector<std::vector<std::int32_t>> any_leaf;     // by source and leaf: the column it goes to, or kNone
+
+  // What every row takes, whatever it holds.
+  [[nodiscard]] std::uint64_t bytes_per_row() const;
 };
 
 // `wanted` holds column names; empty means all.

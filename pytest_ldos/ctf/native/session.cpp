@@ -1,9 +1,10 @@
 #include "session.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "chunk.hpp"
-#include "losses.hpp"
 #include "parallel.hpp"
 #include "unreadable.hpp"
 
@@ -26,19 +27,33 @@ void open_streams(Session& session, const std::vector<TraceFiles>& files, const 
   session.streams.resize(opened.size());
   for_each_index(opened.size(), selection.splitting.threads, [&](std::size_t i) {
     const auto& [trace, path] = opened[i];
-    session.streams[i] = std::make_unique<Stream>(*session.traces[trace], trace, *session.parts[trace], path);
-    if (session.streams[i]->bytes() > Occurrence::kFileBytes) {
-      throw Unreadable(path, std::nullopt, "is larger than 2 TiB");
+    session.streams[i] =
+        std::make_unique<Stream>(*session.traces[trace], trace, *session.parts[trace], path, selection.on_corrupt);
+    if (session.streams[i]->bytes() >= Occurrence::kFileBytes) {
+      throw Unreadable(path, std::nullopt, "is not smaller than 2 TiB");
     }
   });
 }
 
-void summarise(Session& session, const Census& census) {
+// Damage of heads and of events, in the order of the file.
+std::vector<Corruption> in_order(std::vector<Corruption> heads, std::vector<Corruption> events) {
+  std::move(events.begin(), events.end(), std::back_inserter(heads));
+  std::sort(heads.begin(), heads.end(), [](const Corruption& a, const Corruption& b) { return a.offset < b.offset; });
+  return heads;
+}
+
+void summarise(Session& session, Census& census, std::vector<Continuity> continuity) {
   for (std::size_t i = 0; i < session.streams.size(); ++i) {
     const Stream& stream = *session.streams[i];
-    session.summaries.push_back({stream.path(), stream.trace_number(), stream.packets().size(),
-                                 census.streams[i].events, census.streams[i].truncated_bytes,
-                                 find_gaps(stream.packets())});
+    StreamCensus& counted = census.streams[i];
+    StreamSummary& summary = session.summaries.emplace_back();
+    summary.path = stream.path();
+    summary.trace = stream.trace_number();
+    summary.packets = stream.packets().size();
+    summary.events = counted.events;
+    summary.truncated_bytes = stream.truncated_bytes() + counted.truncated_bytes;
+    summary.corruptions = in_order(stream.corruptions(), std::move(counted.corruptions));
+    summary.continuity = std::move(continuity[i]);
   }
 }
 
@@ -120,8 +135,9 @@ Decoding prepare(const Session& session, const Census& census, const Selection& 
 Session read_session(const std::vector<TraceFiles>& files, const Selection& selection) {
   Session session;
   open_streams(session, files, selection);
-  const Census census = take_census(session.streams, selection.window, selection.splitting);
-  summarise(session, census);
+  std::vector<Continuity> continuity = follow_streams(session.streams, selection.on_corrupt);
+  Census census = take_census(session.streams, selection.window, selection.splitting);
+  summarise(session, census, std::move(continuity));
   Decoding decoding = prepare(session, census, selection);
   for_each_index(census.chunks(), selection.splitting.threads, [&](std::size_t chunk) { decode_chunk(decoding, chunk); });
   session.tables.resize(decoding.tables.size());

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "census.hpp"
+#include "continuity.hpp"
 #include "stream.hpp"
 #include "table.hpp"
 #include "trace.hpp"
@@ -28,6 +29,7 @@ struct Selection {
   std::map<std::string, std::set<std::string>> fields_of; // columns of single tables
   Window window;
   Splitting splitting;
+  OnCorrupt on_corrupt = OnCorrupt::refuse;
 
   [[nodiscard]] const std::set<std::string>& columns_of(const std::string& event) const {
     const auto found = fields_of.find(event);
@@ -41,7 +43,8 @@ struct StreamSummary {
   std::size_t packets = 0;
   std::uint64_t events = 0;           // decoded, wanted or not
   std::uint64_t truncated_bytes = 0;  // behind the last whole event of a cut packet
-  std::vector<Gap> gaps;
+  std::vector<Corruption> corruptions;
+  Continuity continuity;
 };
 
 struct Session {

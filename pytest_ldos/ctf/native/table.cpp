@@ -21,6 +21,25 @@ Origin origin(const std::vector<Source>& sources, std::size_t rows, const Number
   return result;
 }
 
+// Rows may take more than their events did, but not without bound: layouts of one name
+// that share no field, or thousands of empty lists, could ask for more than there is.
+void check_size(const Table& table, const std::vector<Source>& sources, const Plan& plan) {
+  constexpr std::uint64_t kMostTimesInput = 64;
+  constexpr std::uint64_t kAlwaysAllowed = 64U << 20U;
+  std::uint64_t input = 0;
+  const Stream* last = nullptr;
+  for (const Source& source : sources) {
+    if (source.stream != last) input += source.stream->bytes();
+    last = source.stream;
+  }
+  const auto bytes = static_cast<unsigned __int128>(table.rows) * plan.bytes_per_row();
+  if (bytes <= kAlwaysAllowed + kMostTimesInput * input) return;
+  throw Unreadable(sources.front().stream->trace().metadata_path, std::nullopt,
+                   "the fields declared for '" + table.name + "' take " +
+                       std::to_string(static_cast<std::uint64_t>(bytes >> 20U)) + " MiB for events of " +
+                       std::to_string(input >> 20U) + " MiB; read fewer of them");
+}
+
 }  // namespace
 
 TableBuilder::TableBuilder(std::string name, std::vector<Source> sources, const std::set<std::string>& wanted,
@@ -36,6 +55,7 @@ void TableBuilder::allocate(std::size_t chunks) {
     for (const Source& source : sources_) table_.rows += source.rows(chunk);
     first_row_.push_back(table_.rows);
   }
+  check_size(table_, sources_, plan_);
   table_.timestamp_ns = Buffer(table_.rows, sizeof(std::int64_t));
   table_.cpu_id = origin(sources_, table_.rows, [](const Source& source) { return source.stream->only_cpu(); });
   table_.trace = origin(sources_, table_.rows, [](const Source& source) {
