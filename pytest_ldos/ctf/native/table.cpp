@@ -1,9 +1,6 @@
 #include "table.hpp"
 
-#include <algorithm>
 #include <cstring>
-
-#include "unreadable.hpp"
 
 namespace ldos::ctf {
 

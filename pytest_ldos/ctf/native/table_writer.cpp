@@ -78,9 +78,9 @@ void TableWriter::write_traces(std::span<const Occurrence> events) {
 const Packet& TableWriter::packet_of(const Occurrence& event) {
   const Packet*& packet = packets_[event.source()];
   const std::uint64_t byte = event.bit() / 8;
-  if (packet != nullptr && packet->offset <= byte && event.bit() - packet->offset * 8 < packet->content_bits) [[likely]] {
-    return *packet;
-  }
+  const bool is_same = packet != nullptr && packet->offset <= byte &&
+                       event.bit() - packet->offset * 8 < packet->content_bits;
+  if (is_same) [[likely]] return *packet;
   const auto& packets = table_.sources_[event.source()].stream->packets();
   const auto after = std::upper_bound(packets.begin(), packets.end(), byte,
                                       [](std::uint64_t at, const Packet& other) { return at < other.offset; });
