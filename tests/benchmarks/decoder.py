@@ -39,7 +39,7 @@ REPEATS = 5
 ITERATED = 500_000
 FIELDS_READ = 50_000
 
-console = Console(width=110)
+console = Console(width=120)
 Rows = Iterable[tuple[str, int, Cost]]
 
 
@@ -72,7 +72,7 @@ def measure_babeltrace(trace: Path, events: int) -> Rows:
         console.print(f"babeltrace2 was not measured: {why_unavailable()}")
         return
     graph = least_costs({"": partial(babeltrace_graph, trace)}, 2)[""]
-    yield "babeltrace2, C graph into its dummy sink", events, graph
+    yield "babeltrace2, C graph, dummy sink", events, graph
     for name, program, some in (("iterating", ITERATE, ITERATED), ("all fields", ALL_FIELDS, FIELDS_READ)):
         count = min(some, events)
         yield f"babeltrace2, Python, {name}", count, cost_of(partial(babeltrace_python, program, trace, count))
@@ -83,7 +83,7 @@ def measure_limit(decoded: DecodedTrace, repeats: int) -> Rows:
     limit = specialised(decoded, repeats)
     assert limit.events == len(decoded), (limit.events, len(decoded))
     assert limit.total == total_of(decoded), "the loop by hand has other values in its columns"
-    yield "loop by hand for this trace alone, 1 thread", limit.events, limit.cost
+    yield "loop by hand for this trace", limit.events, limit.cost
 
 
 def measure_projections(trace: Path, decoded: DecodedTrace, repeats: int) -> Rows:
@@ -136,8 +136,8 @@ def main() -> None:
     decoded = read_trace(trace)
     events = len(decoded)
     rows: list[tuple[str, int, Cost]] = [
-        ("pytest-ldos, 1 thread, all fields", events, one),
-        ("pytest-ldos, 2 threads, all fields", events, two),
+        ("pytest-ldos, 1 thread", events, one),
+        ("pytest-ldos, 2 threads", events, two),
     ]
     if options.trace is None:
         rows += measure_limit(decoded, options.repeats)

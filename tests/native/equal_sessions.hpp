@@ -26,7 +26,8 @@ inline bool equal(const Corruption& a, const Corruption& b) {
 
 template <typename T>
 bool equal(const std::vector<T>& a, const std::vector<T>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const T& one, const T& other) { return equal(one, other); });
+  const auto is_equal = [](const T& one, const T& other) { return equal(one, other); };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), is_equal);
 }
 
 inline bool equal(const Table& a, const Table& b) {

@@ -66,9 +66,9 @@ void check_offsets(const ldos::ctf::Column& column, std::size_t rows) {
 
 void check_codes(const ldos::ctf::Column& column, std::size_t rows) {
   const auto& words = column.dictionary.entries();
-  std::size_t letters = 0;
-  for (const std::string_view word : words) letters += static_cast<std::size_t>(std::count(word.begin(), word.end(), 'a'));
-  require(letters < SIZE_MAX);
+  std::ptrdiff_t letters = 0;
+  for (const std::string_view word : words) letters += std::count(word.begin(), word.end(), 'a');
+  require(letters >= 0);
   const auto* codes = column.values.as<const std::uint32_t>();
   for (std::size_t row = 0; row < rows; ++row) {
     const bool is_valid = column.valid.empty() || column.valid.data()[row] != 0;

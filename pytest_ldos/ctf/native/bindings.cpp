@@ -214,7 +214,8 @@ NB_MODULE(_decoder, module) {
       std::rethrow_exception(pointer);
     } catch (const Unreadable& error) {
       const nb::object offset = error.offset ? nb::cast(*error.offset) : nb::none();
-      const nb::object arguments = nb::make_tuple(ldos::ctf::to_bytes(error.file), offset, ldos::ctf::to_text(error.what()));
+      const nb::object reason = ldos::ctf::to_text(error.what());
+      const nb::object arguments = nb::make_tuple(ldos::ctf::to_bytes(error.file), offset, reason);
       PyErr_SetObject(unreadable.ptr(), arguments.ptr());
     }
   });

@@ -57,7 +57,9 @@ void Column::allocate(std::size_t rows_, std::size_t elements) {
 }
 
 void store_integer(std::uint8_t* base, std::size_t index, ElementType type, std::uint64_t value) {
-  if (is_floating(type)) return store_floating(base, index, type, static_cast<double>(static_cast<std::int64_t>(value)));
+  if (is_floating(type)) {
+    return store_floating(base, index, type, static_cast<double>(static_cast<std::int64_t>(value)));
+  }
   switch (bytes_of(type)) {
     case 1: return put(base, index, static_cast<std::uint8_t>(value));
     case 2: return put(base, index, static_cast<std::uint16_t>(value));

@@ -1,7 +1,6 @@
 // Distinct strings of a text column, by number.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
@@ -33,6 +32,9 @@ class FieldCache {
  public:
   static constexpr bool suits(std::size_t size) { return size >= 8 && size <= 32; }
 
+  // Before the first code; most columns are no text and need no cache.
+  void prepare() { entries_.resize(kEntries); }
+
   std::uint32_t code(Dictionary& dictionary, const char* at, std::size_t size) {
     const Words words(at, size);
     Entry& entry = entries_[words.hash()];
@@ -49,7 +51,10 @@ class FieldCache {
     std::uint64_t a, b, c, d;
 
     Words(const char* at, std::size_t size)
-        : a(word(at)), b(size > 16 ? word(at + 8) : a), c(size > 16 ? word(at + size - 16) : a), d(word(at + size - 8)) {}
+        : a(word(at)),
+          b(size > 16 ? word(at + 8) : a),
+          c(size > 16 ? word(at + size - 16) : a),
+          d(word(at + size - 8)) {}
 
     static std::uint64_t word(const char* at) {
       std::uint64_t value;
@@ -61,6 +66,7 @@ class FieldCache {
       return ((a ^ other.a) | (b ^ other.b) | (c ^ other.c) | (d ^ other.d)) == 0;
     }
 
+    // Eight bits: one of `kEntries`.
     [[nodiscard]] std::size_t hash() const { return ((a ^ b * 0xff51afd7ed558ccdULL) * 0x9e3779b97f4a7c15ULL) >> 56; }
   };
 
@@ -69,7 +75,9 @@ class FieldCache {
     std::uint32_t code = 0;
   };
 
-  std::array<Entry, 256> entries_;
+  static constexpr std::size_t kEntries = 256;
+
+  std::vector<Entry> entries_;
 };
 
 }  // namespace ldos::ctf

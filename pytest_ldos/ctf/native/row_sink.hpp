@@ -35,7 +35,8 @@ class RowSink {
   void end() {
     for (const std::size_t index : walked_) {
       const Column& column = columns_[index];
-      if (column.is_open()) column.offsets.as<std::int64_t>()[row_ + 1] = static_cast<std::int64_t>(ranges_[index].next);
+      if (!column.is_open()) continue;
+      column.offsets.as<std::int64_t>()[row_ + 1] = static_cast<std::int64_t>(ranges_[index].next);
     }
   }
 

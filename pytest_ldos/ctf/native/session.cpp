@@ -139,9 +139,10 @@ Session read_session(const std::vector<TraceFiles>& files, const Selection& sele
   Census census = take_census(session.streams, selection.window, selection.splitting);
   summarise(session, census, std::move(continuity));
   Decoding decoding = prepare(session, census, selection);
-  for_each_index(census.chunks(), selection.splitting.threads, [&](std::size_t chunk) { decode_chunk(decoding, chunk); });
+  const unsigned threads = selection.splitting.threads;
+  for_each_index(census.chunks(), threads, [&](std::size_t chunk) { decode_chunk(decoding, chunk); });
   session.tables.resize(decoding.tables.size());
-  for_each_index(session.tables.size(), selection.splitting.threads,
+  for_each_index(session.tables.size(), threads,
                  [&](std::size_t i) { session.tables[i] = decoding.tables[i].finish(); });
   return session;
 }

@@ -1,6 +1,5 @@
 #include "table.hpp"
 
-#include <algorithm>
 #include <cstring>
 
 #include "unreadable.hpp"

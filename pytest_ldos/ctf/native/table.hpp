@@ -37,9 +37,6 @@ class TableBuilder {
   // `wanted` holds column names; empty means all.
   TableBuilder(std::string name, std::vector<Source> sources, const std::set<std::string>& wanted, std::size_t chunks);
 
-  [[nodiscard]] const std::vector<Source>& sources() const { return sources_; }
-  [[nodiscard]] bool has_rows(std::size_t chunk) const { return first_row_[chunk + 1] != first_row_[chunk]; }
-
   // When every chunk has been written.
   Table finish();
 
