@@ -16,7 +16,7 @@ constexpr std::size_t kUuidAt = 4;
 constexpr std::size_t kContentSizeAt = 24;
 constexpr std::size_t kPacketSizeAt = 28;
 constexpr std::size_t kSchemesAt = 32;  // compression, encryption, checksum
-constexpr const char* kRecording = " (was the trace copied while it was recorded?)";
+constexpr const char* kRecording = " (is the session still recording, or was the trace copied while it was recorded?)";
 
 std::uint32_t load_u32(const std::uint8_t* at, bool big) {
   const auto byte = [&](int i) { return static_cast<std::uint32_t>(at[big ? 3 - i : i]); };
