@@ -30,9 +30,12 @@ class Dictionary {
 // all bytes of a field with the last like one is cheaper than finding where its text ends.
 class FieldCache {
  public:
+  // For so many fields at once: thousands of tables may have a row or two.
+  static constexpr std::size_t kWorthwhile = 16;
+
   static constexpr bool suits(std::size_t size) { return size >= 8 && size <= 32; }
 
-  // Before the first code; most columns are no text and need no cache.
+  // Before the first code.
   void prepare() { entries_.resize(kEntries); }
 
   std::uint32_t code(Dictionary& dictionary, const char* at, std::size_t size) {

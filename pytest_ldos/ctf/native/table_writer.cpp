@@ -14,8 +14,7 @@ TableWriter::TableWriter(TableBuilder& table, std::size_t chunk)
       row_(table.first_row_[chunk]),
       end_(table.first_row_[chunk + 1]),
       ranges_(plan_.columns.size()),
-      codes_(plan_.columns.size()),
-      events_(kBlock) {
+      codes_(plan_.columns.size()) {
   for (const Source& source : table.sources_) files_.push_back(source.stream->data());
   packets_.resize(files_.size(), nullptr);
   for (const Source& source : table.sources_) {
@@ -84,6 +83,7 @@ const Packet& TableWriter::packet_of(const Occurrence& event) {
 }
 
 void TableWriter::locate(std::span<const Occurrence> events) {
+  if (events_.size() < events.size()) events_.resize(events.size());
   const std::uint8_t* const* files = files_.data();
   for (std::size_t i = 0; i < events.size(); ++i) events_[i] = files[events[i].source()] + events[i].bit() / 8;
 }

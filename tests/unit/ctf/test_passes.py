@@ -6,6 +6,7 @@ import json
 import struct
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ TICK = Event("app:tick", 1, {"_value": Int(32)})
 TOCK = Event("app:tick", 2, {"_value": Int(32), "_more": Int(8)})
 
 PACKETS = 500
+HEADER_BYTES, CONTEXT_BYTES = 6, 21
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +80,7 @@ def test_a_window_is_what_a_filter_afterwards_is(long_trace, threads):
 
 def test_packets_outside_the_window_are_not_looked_at(long_trace):
     """One packet of each stream; the one before it may hold events up to where this one begins."""
-    part = read_trace(long_trace, window=(100 * PERIOD_NS + 1, 101 * PERIOD_NS - 1))
+    part = read_trace(long_trace, window=(100 * PERIOD_NS + 1001, 101 * PERIOD_NS - 1))
     assert part.stats.events == 2 * 400
 
 
@@ -148,6 +150,36 @@ def test_a_packet_that_lies_about_its_times_costs_no_event(long_trace, tmp_path)
     found = read_trace(lying, threads=2)
     for name, table in read_trace(long_trace, threads=1).events.items():
         assert_equal_tables(found.events[name], table)
+
+
+def test_damage_that_is_skipped_is_the_same_for_any_threads(long_trace, tmp_path):
+    """One packet ends at an unknown event, another has no head."""
+    for file in long_trace.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    size = (tmp_path / "s_0").stat().st_size // PACKETS
+    event = (tmp_path / "s_0").read_bytes().index(b"line ", 200 * size) - HEADER_BYTES - CONTEXT_BYTES
+    overwrite(tmp_path / "s_0", event, b"\x4d\x00")
+    overwrite(tmp_path / "s_1", 300 * size, b"\0\0\0\0")
+    one, many = (read_trace(tmp_path, on_corrupt="skip", threads=threads) for threads in (1, 3))
+    assert one.stats == many.stats
+    assert [(each.path.name, each.offset) for each in one.stats.corruptions] == [("s_0", event), ("s_1", 300 * size)]
+    assert one.stats.events == len(one) == 2 * 400 * PACKETS - 400 - 391
+    for name, table in one.events.items():
+        assert_equal_tables(table, many.events[name])
+
+
+def overwrite(file: Path, at: int, content: bytes) -> None:
+    with file.open("r+b") as stream:
+        stream.seek(at)
+        stream.write(content)
+
+
+def test_an_event_of_nothing_belongs_to_the_packet_it_ends(tmp_path):
+    """Its contexts begin where the next packet does."""
+    nothing = Event("app:nothing", 1)
+    packets = [Packet([Record(nothing, i)], cpu=i, sequence=i) for i in range(3)]
+    table = read_trace(TraceBuilder([nothing]).write(tmp_path, {"s_0": packets})).events["app:nothing"]
+    assert table.cpu_id.tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("same", [True, False])
