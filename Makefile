@@ -7,7 +7,7 @@ SOURCES := $(shell find pytest_ldos -path '*/native/*' -type f 2>/dev/null)
 TESTS := tests/unit tests/plugin tests/golden tests/properties tests/native tests/integration
 
 .DEFAULT_GOAL := help
-.PHONY: help setup baseline cpu_load msg_load test check bench acceptance format clean look_again
+.PHONY: help setup baseline cpu_load msg_load test check bench fuzz acceptance format clean look_again
 
 help: ## List the targets
 	@grep -hE '^[a-z_]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-12s %s\n", $$1, $$2}'
@@ -39,6 +39,11 @@ check: $(STAMP) ## Lint, types, and the floors of the architecture
 
 bench: $(STAMP) ## Measure the decoder beside babeltrace2
 	@$(PYTHON) -m tests.benchmarks.decoder $(ARGS)
+
+SECONDS ?= 60
+
+fuzz: $(STAMP) ## Fuzz the decoder for SECONDS=60 (needs clang; says so)
+	@$(PYTHON) -m tests.native.fuzz $(SECONDS)
 
 acceptance: $(STAMP) ## Long proofs on the running stack: equal runs, planted faults, kills
 	@$(PYTHON) -m pytest tests/acceptance -s $(ARGS)

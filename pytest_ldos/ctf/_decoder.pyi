@@ -4,11 +4,12 @@ from typing import Any
 class Unreadable(Exception): ...
 
 def decode(
-    files: list[tuple[str, list[str]]],
+    files: list[tuple[bytes, list[bytes]]],
     *,
     events: set[str] | None,
     fields: set[str],
     fields_of: dict[str, set[str]],
     window: tuple[int, int] | None,
     threads: int,
+    skip_corrupt: bool,
 ) -> Mapping[str, Any]: ...

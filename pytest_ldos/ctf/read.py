@@ -1,6 +1,7 @@
-"""A directory of CTF 1.8 traces, as LTTng writes them, to tables.
+"""A directory of CTF traces, as LTTng writes them, to tables.
 
-Reference: Common Trace Format 1.8.3; LTTng-UST and lttng-modules metadata of 2.10 to 2.14.
+Reference: Common Trace Format 1.8.3 (LTTng 2.10 to 2.14, user space and kernel); CTF2-SPEC-2.0
+(LTTng 2.15).
 """
 
 from __future__ import annotations
@@ -9,34 +10,23 @@ import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar, get_args
+
+import numpy as np
+import numpy.typing as npt
 
 from pytest_ldos.ctf import _decoder
-from pytest_ldos.ctf.stats import Gap, ReadStats, StreamStats
+from pytest_ldos.ctf.files import METADATA, SessionFiles, find_files
+from pytest_ldos.ctf.origin import TraceInfo
+from pytest_ldos.ctf.stats import Corruption, Gap, ReadStats, StreamStats
 from pytest_ldos.ctf.tables import Column, EventTable, Label
 from pytest_ldos.errors import ConfigurationError, TraceUnreadable
 
-METADATA = "metadata"
 THREADS_VARIABLE = "LDOS_THREADS"
 
+Number = TypeVar("Number", np.int32, np.uint32)
 Fields = Collection[str] | Mapping[str, Collection[str]]
-
-
-@dataclass(frozen=True)
-class TraceInfo:
-    """One trace of a session directory: a domain, or a buffer owner (uid, pid).
-
-    Attributes:
-        directory: where its metadata lies.
-        environment: the ``env`` block (``hostname``, ``domain``, ``tracer_name``, …).
-        clock: name of the clock that stamps events.
-        clock_offset_ns: nanoseconds from that clock's zero to the epoch.
-    """
-
-    directory: Path
-    environment: Mapping[str, str | int]
-    clock: str
-    clock_offset_ns: int
+OnCorrupt = Literal["refuse", "skip"]
 
 
 @dataclass(frozen=True)
@@ -65,6 +55,7 @@ def read_trace(
     fields: Fields | None = None,
     window: tuple[int, int] | None = None,
     threads: int | None = None,
+    on_corrupt: OnCorrupt = "refuse",
 ) -> DecodedTrace:
     """Reads every trace below `directory`, merged by time.
 
@@ -74,27 +65,54 @@ def read_trace(
         fields: columns to read, for all events or by event name; all by default.
         window: first and last moment, nanoseconds since the epoch.
         threads: streams decoded at once; ``LDOS_THREADS`` or the number of CPUs by default.
+        on_corrupt: ``skip`` goes on with the next good packet where one is corrupt (events
+            before the damage are kept) and counts a packet that is there twice once; each
+            is in `DecodedTrace.stats`. By default both are refused.
 
     Raises:
-        TraceUnreadable: no trace there, or one that is damaged or not CTF 1.8; names the
+        TraceUnreadable: no trace there, or one that is damaged or no CTF; names the
             file, the offset and the reason. A last packet that is cut is no error: it is
             read up to its last whole event, and counted in `DecodedTrace.stats`.
+        ConfigurationError: an argument that makes no sense.
     """
+    if on_corrupt not in get_args(OnCorrupt):
+        raise ConfigurationError(f"on_corrupt={on_corrupt!r} is none of {', '.join(get_args(OnCorrupt))}")
     root = Path(directory)
+    files = find_files(root)
     by_event = isinstance(fields, Mapping)
     try:
         found = _decoder.decode(
-            _find_files(root),
+            [(os.fsencode(trace.metadata), [os.fsencode(path) for path in trace.streams]) for trace in files.traces],
             events=None if events is None else set(events),
             fields=set() if fields is None or by_event else set(fields),
             fields_of={name: set(names) for name, names in fields.items()} if isinstance(fields, Mapping) else {},
             window=window,
             threads=_thread_count(threads),
+            skip_corrupt=on_corrupt == "skip",
         )
     except _decoder.Unreadable as error:
-        path, offset, reason = error.args
-        raise TraceUnreadable(Path(path), offset, reason) from None
-    return _to_trace(root, found)
+        name, offset, reason = error.args
+        path = _to_path(name)
+        raise TraceUnreadable(path, offset, reason, remedy=_remedy(path, offset, reason)) from None
+    return _to_trace(root, files, found)
+
+
+def _to_path(name: bytes) -> Path:
+    return Path(os.fsdecode(name))
+
+
+def _remedy(path: Path, offset: int | None, reason: str) -> str:
+    if "here twice" in reason:
+        return 'take one of them away, or read with on_corrupt="skip", which counts it once'
+    if "while it was recorded" in reason:
+        return "stop the recording session (`lttng stop`), then read or copy the trace"
+    if "Permission denied" in reason:
+        return "read it as the user who recorded it, or change its permissions"
+    if path.name == METADATA and ("are not read" in reason or "are not known" in reason):
+        return "LTTng 2.15 and later record what is read with `lttng create --trace-format=ctf-1.8`"
+    if path.name == METADATA or offset is None:
+        return ""
+    return 'read with on_corrupt="skip" to go on behind the damage'
 
 
 def _thread_count(threads: int | None) -> int:
@@ -110,59 +128,56 @@ def _thread_count(threads: int | None) -> int:
     return threads
 
 
-def _find_files(root: Path) -> list[tuple[str, list[str]]]:
-    """Each trace below `root` as its metadata file and its stream files."""
-    if not root.exists():
-        raise TraceUnreadable(root, None, "there is no such directory")
-    if not root.is_dir():
-        raise TraceUnreadable(root, None, "is a file", remedy="name the directory that holds `metadata`")
-    traces = []
-    for folder, folders, names in os.walk(root, onerror=_refuse):
-        folders.sort()
-        if METADATA in names:
-            streams = [str(Path(folder) / name) for name in sorted(names) if _is_stream(name)]
-            traces.append((str(Path(folder) / METADATA), streams))
-    if not traces:
-        raise TraceUnreadable(root, None, "no trace in it (no file named `metadata` anywhere below)")
-    return traces
-
-
-def _is_stream(name: str) -> bool:
-    return name != METADATA and not name.startswith(".") and not name.endswith(".idx")
-
-
-def _refuse(error: OSError) -> None:
-    raise TraceUnreadable(Path(error.filename), None, error.strerror or "cannot be listed") from error
-
-
-def _to_trace(root: Path, found: Mapping[str, Any]) -> DecodedTrace:
+def _to_trace(root: Path, files: SessionFiles, found: Mapping[str, Any]) -> DecodedTrace:
     return DecodedTrace(
         directory=root,
         events={table["name"]: _to_table(table) for table in found["tables"]},
         traces=tuple(_to_info(trace) for trace in found["traces"]),
-        stats=ReadStats(tuple(_to_stats(stream) for stream in found["streams"])),
+        stats=ReadStats(tuple(_to_stats(stream) for stream in found["streams"]), tuple(files.linked)),
     )
 
 
 def _to_info(found: Mapping[str, Any]) -> TraceInfo:
-    directory = Path(found["metadata"]).parent
-    return TraceInfo(directory, found["environment"], found["clock"], found["clock_offset_ns"])
+    directory = _to_path(found["metadata"]).parent
+    uuid = found["uuid"].hex() if found["uuid"] else ""
+    return TraceInfo(
+        directory,
+        found["environment"],
+        found["clock"],
+        found["clock_offset_ns"],
+        uuid=uuid,
+        unread=tuple(found["unread"]),
+    )
 
 
 def _to_stats(found: Mapping[str, Any]) -> StreamStats:
     return StreamStats(
-        path=Path(found["path"]),
+        path=_to_path(found["path"]),
         trace=found["trace"],
         packets=found["packets"],
         events=found["events"],
         truncated_bytes=found["truncated_bytes"],
         gaps=tuple(Gap(*gap) for gap in found["gaps"]),
+        corruptions=tuple(Corruption(_to_path(found["path"]), *each) for each in found["corruptions"]),
+        earlier_events=found["earlier_events"],
+        repeated_packets=found["repeated_packets"],
     )
 
 
 def _to_table(found: Mapping[str, Any]) -> EventTable:
-    columns = {column["name"]: _to_column(column) for column in found["columns"]}
-    return EventTable(found["name"], found["timestamp_ns"], found["cpu_id"], found["trace"], columns)
+    rows = len(found["timestamp_ns"])
+    return EventTable(
+        name=found["name"],
+        timestamp_ns=found["timestamp_ns"],
+        cpu_id=_for_each_row(found["cpu_id"], rows, np.int32),
+        trace=_for_each_row(found["trace"], rows, np.uint32),
+        columns={column["name"]: _to_column(column) for column in found["columns"]},
+    )
+
+
+def _for_each_row(number: Any, rows: int, dtype: type[Number]) -> npt.NDArray[Number]:
+    """An array as it is; one number as the same element `rows` times."""
+    return np.broadcast_to(dtype(number), rows) if isinstance(number, int) else number
 
 
 def _to_column(found: Mapping[str, Any]) -> Column:

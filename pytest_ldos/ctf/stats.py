@@ -4,7 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
+
+from pytest_ldos.ctf.files import LinkedFile
+
+
+class Grade(StrEnum):
+    """How much a counter takes away from what a trace says."""
+
+    INFO = "info"
+    DATA_LOSS = "data_loss"
+    ERROR = "error"
+
+
+@dataclass(frozen=True)
+class Counter:
+    """How often something happened that a reader should know of; 0 if it did not."""
+
+    name: str
+    grade: Grade
+    count: int
+    meaning: str
 
 
 @dataclass(frozen=True)
@@ -29,11 +50,34 @@ class Gap:
 
 
 @dataclass(frozen=True)
+class Corruption:
+    """Bytes that were passed over, because they cannot be what they should be.
+
+    Attributes:
+        offset: where in the file they begin.
+        size: how many bytes, up to the next good packet.
+    """
+
+    path: Path
+    offset: int
+    size: int
+    reason: str
+
+
+@dataclass(frozen=True)
 class StreamStats:
     """How one stream file was read.
 
+    Rotation cuts a stream into several files; its counters are followed through all of
+    them, and what was lost between two files is told by the later one.
+
     Attributes:
+        trace: index into `DecodedTrace.traces`.
+        packets: read from this file.
+        events: in the packets that were looked at; others lie outside the time window.
         truncated_bytes: bytes behind the last whole event of a packet the file ends in.
+        earlier_events: lost before the first packet there is of its stream.
+        repeated_packets: left out, because another file of the trace has them.
     """
 
     path: Path
@@ -42,13 +86,44 @@ class StreamStats:
     events: int
     truncated_bytes: int
     gaps: tuple[Gap, ...]
+    corruptions: tuple[Corruption, ...] = ()
+    earlier_events: int = 0
+    repeated_packets: int = 0
 
 
 @dataclass(frozen=True)
 class ReadStats:
-    """The streams of a trace, and what was lost in them."""
+    """The streams of a trace, and what was lost in them.
+
+    Attributes:
+        linked_files: second names of stream files, which were read once.
+    """
 
     streams: tuple[StreamStats, ...]
+    linked_files: tuple[LinkedFile, ...] = ()
+
+    @property
+    def counters(self) -> tuple[Counter, ...]:
+        """All that was lost, left out or doubtful, graded."""
+        empty = sum(stream.packets == 0 and not stream.corruptions for stream in self.streams)
+        earlier = sum(stream.earlier_events for stream in self.streams)
+        repeated = sum(stream.repeated_packets for stream in self.streams)
+        skipped = sum(corruption.size for corruption in self.corruptions)
+        return (
+            Counter("discarded_events", Grade.DATA_LOSS, self.discarded_events, "the tracer's buffers were full"),
+            Counter("lost_packets", Grade.DATA_LOSS, self.lost_packets, "their numbers are missing in the sequence"),
+            Counter("truncated_bytes", Grade.DATA_LOSS, self.truncated_bytes, "the file ends inside an event"),
+            Counter("corrupt_regions", Grade.ERROR, len(self.corruptions), "passed over up to the next good packet"),
+            Counter("corrupt_bytes", Grade.ERROR, skipped, "in these regions"),
+            Counter("repeated_packets", Grade.ERROR, repeated, "a stream is there twice; counted once"),
+            Counter("earlier_events", Grade.INFO, earlier, "lost before the part of the trace that is here"),
+            Counter("linked_files", Grade.INFO, len(self.linked_files), "second names of a file; read once"),
+            Counter("empty_streams", Grade.INFO, empty, "stream files without a packet"),
+        )
+
+    @property
+    def corruptions(self) -> list[Corruption]:
+        return [corruption for stream in self.streams for corruption in stream.corruptions]
 
     @property
     def events(self) -> int:

@@ -10,7 +10,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from pytest_ldos.ctf.read import DecodedTrace, TraceInfo
+from pytest_ldos.ctf.origin import TraceInfo
+from pytest_ldos.ctf.read import DecodedTrace
 from pytest_ldos.ctf.tables import Column, EventTable
 from pytest_ldos.tracepoints import KERNEL_FIELDS, Kernel
 

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 import polars as pl
 
-from pytest_ldos.ctf.stats import Gap, ReadStats, StreamStats
+from pytest_ldos.ctf.files import LinkedFile
+from pytest_ldos.ctf.stats import Corruption, Gap, ReadStats, StreamStats
 from pytest_ldos.errors import RecordUnreadable
 from pytest_ldos.execution.model import ExecutionModel, Tables
 from pytest_ldos.execution.schema import SCHEMA_VERSION
@@ -53,7 +54,7 @@ def _manifest(model: ExecutionModel) -> dict[str, Any]:
         "tables": {name: len(frame) for name, frame in model.frames().items()},
         "unknown": dict(model.unknown),
         "unpaired": dict(model.unpaired),
-        "stats": [asdict(stream) | {"path": str(stream.path)} for stream in model.stats.streams],
+        "stats": _plain(asdict(model.stats)),
     }
 
 
@@ -77,10 +78,25 @@ def _read_table(path: Path) -> pl.DataFrame:
         raise _unreadable(path, str(error).splitlines()[0]) from None
 
 
-def _stats(streams: list[Mapping[str, Any]]) -> ReadStats:
+def _plain(value: Any) -> Any:
+    """Nested values as JSON has them: paths are texts, tuples lists."""
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def _stats(plain: Mapping[str, Any]) -> ReadStats:
     return ReadStats(
-        tuple(
-            StreamStats(**{**stream, "path": Path(stream["path"]), "gaps": tuple(Gap(**gap) for gap in stream["gaps"])})
-            for stream in streams
-        )
+        streams=tuple(_stream(stream) for stream in plain["streams"]),
+        linked_files=tuple(
+            LinkedFile(**{name: Path(path) for name, path in each.items()}) for each in plain["linked_files"]
+        ),
     )
+
+
+def _stream(plain: Mapping[str, Any]) -> StreamStats:
+    corruptions = tuple(Corruption(**{**each, "path": Path(each["path"])}) for each in plain["corruptions"])
+    gaps = tuple(Gap(**gap) for gap in plain["gaps"])
+    return StreamStats(**{**plain, "path": Path(plain["path"]), "gaps": gaps, "corruptions": corruptions})

@@ -30,9 +30,9 @@ class ThreadIndex:
     """
 
     def __init__(self, trace: DecodedTrace) -> None:
-        self._hosts = [str(info.environment.get("hostname", "")) for info in trace.traces]
+        self._hosts = [info.host for info in trace.traces]
         self._host_names = sorted(set(self._hosts))
-        self._pids = np.array([int(info.environment.get("vpid", NOBODY)) for info in trace.traces], dtype=np.int64)
+        self._pids = np.array([info.pid or NOBODY for info in trace.traces], dtype=np.int64)
         self._host_of_trace = np.array([self._host_names.index(name) for name in self._hosts], dtype=np.int64)
         self._threads: dict[tuple[int, int, int], int] = {}
         self._processes: dict[tuple[int, int], int] = {}

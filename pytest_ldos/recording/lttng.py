@@ -66,11 +66,14 @@ class LttngRecorder:
     Args:
         directory: gets the trace; must not exist yet.
         log_directory: gets the daemon's log.
+        lossless: recorded processes wait for room in full buffers, instead of losing events. That
+            disturbs what they do: for traces of a known size, not for measurements.
     """
 
-    def __init__(self, directory: Path, log_directory: Path) -> None:
+    def __init__(self, directory: Path, log_directory: Path, *, lossless: bool = False) -> None:
         self.name = lttng_version()
         self.directory = directory
+        self._lossless = lossless
         self._session = f"ldos-{os.getpid()}-{time.monotonic_ns()}"
         self._daemon = _SessionDaemon(log_directory)
         self._is_stopped = False
@@ -81,13 +84,15 @@ class LttngRecorder:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        return self._daemon.environment
+        blocking = {"LTTNG_UST_ALLOW_BLOCKING": "1"} if self._lossless else {}
+        return {**self._daemon.environment, **blocking}
 
     def start(self) -> None:
         try:
             self._daemon.start()
             self._lttng("create", self._session, f"--output={self.directory.resolve()}")
-            options = (f"--subbuf-size={SUBBUFFER_SIZE}", f"--num-subbuf={SUBBUFFER_COUNT}", "--discard")
+            when_full = "--blocking-timeout=inf" if self._lossless else "--discard"
+            options = (f"--subbuf-size={SUBBUFFER_SIZE}", f"--num-subbuf={SUBBUFFER_COUNT}", when_full)
             self._lttng("enable-channel", "-u", "-s", self._session, CHANNEL, *options)
             self._lttng("enable-event", "-u", "-s", self._session, "-c", CHANNEL, ",".join(RECORDED))
             contexts = [word for context in CONTEXTS for word in ("-t", context)]

@@ -1,139 +1,157 @@
-"""Reads one trace with our decoder and with babeltrace2, in one run on one machine.
+"""The decoder beside its peers, its limit and its own promises, in one run on one machine.
 
-    make bench                          # records a trace of its own
-    make bench ARGS="path/to/trace"     # or reads yours
+    make bench                                # on a trace of 12 million events, made once
+    make bench ARGS="--trace DIRECTORY"       # on yours, without the loop by hand
+    make bench ARGS="--events 3000000 --repeats 3"
 
-Speeds are events a second; the last column is ours over the peer's. Each figure is the
-best of several runs: what disturbs a machine only ever makes it slower.
+Speeds are millions of events a second by the wall clock; `ns CPU` is what an event costs in all
+threads and the kernel, and is what to compare where others use the machine's cores.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import os
 import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Callable
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from pytest_ldos.ctf.read import read_trace
-from pytest_ldos.recording.lttng import LttngRecorder, lttng_available
+from pytest_ldos.ctf.read import DecodedTrace, read_trace
+from tests.benchmarks.generated_trace import EVENTS, generated_trace
+from tests.benchmarks.peers import (
+    ALL_FIELDS,
+    ITERATE,
+    babeltrace_graph,
+    babeltrace_python,
+    specialised,
+    total_of,
+)
+from tests.benchmarks.timing import Cost, cost_of, least_costs
 from tests.oracles.babeltrace import why_unavailable
 
-EVENTS = 2_000_000
-REPEATS = 3
-SYSTEM_PYTHON = "/usr/bin/python3"
+REPEATS = 5
+ITERATED = 500_000
+FIELDS_READ = 50_000
 
-EMIT = """
-import sys
-from pytest_ldos.dds.emission import emit
-for number in range(int(sys.argv[1]) // 8):
-    emit.rclcpp_executor_execute(number)
-    emit.rmw_take(1, number, number, True)
-    emit.rcl_take(number)
-    emit.callback_start(7, False)
-    emit.rclcpp_publish(number)
-    emit.rcl_publish(3, number)
-    emit.rmw_publish(4, number, number)
-    emit.callback_end(7)
-"""
-
-ITERATE = """
-import bt2, sys
-print(sum(type(m) is bt2._EventMessageConst for m in bt2.TraceCollectionMessageIterator(sys.argv[1])))
-"""
-
-ALL_FIELDS = """
-import bt2, itertools, sys
-count = 0
-for message in bt2.TraceCollectionMessageIterator(sys.argv[1]):
-    if type(message) is bt2._EventMessageConst:
-        event = message.event
-        for scope in (event.common_context_field, event.payload_field):
-            for name in scope or ():
-                scope[name]
-        count += 1
-        if count == int(sys.argv[2]):
-            break
-print(count)
-"""
+console = Console(width=120)
+Rows = Iterable[tuple[str, int, Cost]]
 
 
-def record(directory: Path) -> Path:
-    """A trace of `EVENTS` events, recorded here."""
-    lttng_available().demand()
-    recorder = LttngRecorder(directory / "trace", directory)
-    try:
-        recorder.start()
-        environment = {**os.environ, **recorder.environment}
-        for _ in range(2):
-            command = [*recorder.prefix, sys.executable, "-c", EMIT, str(EVENTS // 2)]
-            subprocess.run(command, env=environment, check=True)
-        recorder.pause()
-    finally:
-        recorder.stop()
-    return directory / "trace"
-
-
-def best_seconds(work: Callable[[], object], repeats: int = REPEATS) -> float:
-    times = []
-    for _ in range(repeats):
-        began = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - began)
-    return min(times)
-
-
-def run(*command: str) -> str:
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-
-def measure(trace: Path) -> list[tuple[str, float]]:
-    """Events a second of each reader."""
-    events = len(read_trace(trace))
-    some = min(events, 100_000)
-    pages = str(trace)
-    rows = [("pytest-ldos, one thread, all fields", events / best_seconds(lambda: read_trace(trace, threads=1)))]
-    rows += [("pytest-ldos, all CPUs, all fields", events / best_seconds(lambda: read_trace(trace)))]
-    rows += [
-        ("pytest-ldos, one thread, no field", events / best_seconds(lambda: read_trace(trace, threads=1, fields=["-"])))
-    ]
-    if why_unavailable():
-        Console().print(f"babeltrace2 was not measured: {why_unavailable()}")
-        return rows
-    rows += [
-        (
-            "babeltrace2, C graph into its dummy sink",
-            events / best_seconds(lambda: run("babeltrace2", pages, "-c", "sink.utils.dummy")),
+def show(title: str, rows: Rows, *, ours: Cost, events: int) -> None:
+    """Speeds, and how many times the CPU and wall seconds an event of ours takes."""
+    heads = ("M events/s", "ns CPU an event", "in the kernel", "wall, ours = 1", "CPU, ours = 1")
+    table = Table("", *heads, title=title, title_justify="left")
+    for name, count, cost in rows:
+        wall, cpu = cost.wall_s / count, cost.cpu_s / count
+        table.add_row(
+            name,
+            f"{1e-6 / wall:.2f}",
+            f"{cpu * 1e9:.1f}",
+            f"{cost.kernel_s / count * 1e9:.1f}",
+            f"{wall / ours.wall_s * events:.2f} ×",
+            f"{cpu / ours.cpu_s * events:.2f} ×",
         )
-    ]
-    rows += [
-        ("babeltrace2, Python, iterating", events / best_seconds(lambda: run(SYSTEM_PYTHON, "-c", ITERATE, pages), 1))
-    ]
-    fields = best_seconds(lambda: run(SYSTEM_PYTHON, "-c", ALL_FIELDS, pages, str(some)), 1)
-    rows += [("babeltrace2, Python, all fields", some / fields)]
-    return rows
+    console.print(table)
 
 
-def show(trace: Path, rows: list[tuple[str, float]]) -> None:
-    table = Table("reader", "million events/s", "ours is faster by", title=f"{len(read_trace(trace)):,} events")
-    ours = rows[0][1]
-    for name, speed in rows:
-        table.add_row(name, f"{speed / 1e6:.2f}", f"{ours / speed:.1f} ×")
-    Console().print(table)
+def measure_speed(trace: Path, repeats: int) -> tuple[Cost, Cost]:
+    """One thread and two, in turns."""
+    works = {str(threads): partial(read_trace, trace, threads=threads) for threads in (1, 2)}
+    costs = least_costs(works, repeats)
+    return costs["1"], costs["2"]
+
+
+def measure_babeltrace(trace: Path, events: int) -> Rows:
+    if why_unavailable():
+        console.print(f"babeltrace2 was not measured: {why_unavailable()}")
+        return
+    graph = least_costs({"": partial(babeltrace_graph, trace)}, 2)[""]
+    yield "babeltrace2, C graph, dummy sink", events, graph
+    for name, program, some in (("iterating", ITERATE, ITERATED), ("all fields", ALL_FIELDS, FIELDS_READ)):
+        count = min(some, events)
+        yield f"babeltrace2, Python, {name}", count, cost_of(partial(babeltrace_python, program, trace, count))
+
+
+def measure_limit(decoded: DecodedTrace, repeats: int) -> Rows:
+    """The loop by hand, which must have found what we found."""
+    limit = specialised(decoded, repeats)
+    assert limit.events == len(decoded), (limit.events, len(decoded))
+    assert limit.total == total_of(decoded), "the loop by hand has other values in its columns"
+    yield "loop by hand for this trace", limit.events, limit.cost
+
+
+def measure_projections(trace: Path, decoded: DecodedTrace, repeats: int) -> Rows:
+    """Speeds in events of the whole trace: what is not wanted should cost next to nothing."""
+    name = max(decoded.events, key=lambda each: len(decoded.events[each]))
+    times = decoded.events[name].timestamp_ns
+    middle = (int(times[len(times) // 2]), int(times[len(times) // 2 + len(times) // 100]))
+    works = {
+        "one event, all fields": partial(read_trace, trace, events=[name], threads=1),
+        "all events, field vtid": partial(read_trace, trace, fields=["vtid"], threads=1),
+        "all events, no field": partial(read_trace, trace, fields=["-"], threads=1),
+        "a window of 1 %, all fields": partial(read_trace, trace, window=middle, threads=1),
+    }
+    for label, cost in least_costs(works, repeats).items():
+        yield label, len(decoded), cost
+
+
+def measure_growth(events: int, repeats: int) -> Rows:
+    traces = {part: generated_trace(events // part) for part in (4, 2, 1)}
+    works = {str(part): partial(read_trace, trace, threads=1) for part, trace in traces.items()}
+    for part, cost in least_costs(works, repeats).items():
+        count = len(read_trace(traces[int(part)], fields=["-"]))
+        yield f"{count:,} events", count, cost
+
+
+def show_memory(trace: Path) -> None:
+    table = Table("anonymous memory", "columns", "peak", "peak / columns", title="Memory", title_justify="left")
+    for threads in (1, 2):
+        for label, events in (("all events", []), ("one event", ["ros2:rmw_take"])):
+            command = [sys.executable, "-m", "tests.benchmarks.memory", str(trace), str(threads), *events]
+            found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+            columns, peak = found["columns"], found["peak"]
+            name = f"{label}, {threads} thread{'s' if threads > 1 else ''}"
+            table.add_row(name, f"{columns / 1e6:.0f} MB", f"{peak / 1e6:.0f} MB", f"{peak / columns:.3f}")
+    console.print(table)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--trace", type=Path, help="read this one")
+    parser.add_argument("--events", type=int, default=EVENTS, help="of the generated trace")
+    parser.add_argument("--repeats", type=int, default=REPEATS)
+    return parser.parse_args()
 
 
 def main() -> None:
-    if len(sys.argv) > 1:
-        show(Path(sys.argv[1]), measure(Path(sys.argv[1])))
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        trace = record(Path(folder))
-        show(trace, measure(trace))
+    options = arguments()
+    trace = options.trace or generated_trace(options.events)
+    one, two = measure_speed(trace, options.repeats)
+    decoded = read_trace(trace)
+    events = len(decoded)
+    rows: list[tuple[str, int, Cost]] = [
+        ("pytest-ldos, 1 thread", events, one),
+        ("pytest-ldos, 2 threads", events, two),
+    ]
+    if options.trace is None:
+        rows += measure_limit(decoded, options.repeats)
+    rows += measure_babeltrace(trace, events)
+    show(f"{events:,} events on {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}", rows, ours=one, events=events)
+    console.print(
+        f"Two threads are {one.wall_s / two.wall_s:.2f} times as fast as one; the busier of the two takes"
+        f" {two.busiest_s / one.busiest_s:.2f} times the CPU of one alone."
+    )
+    show("Projection and window", measure_projections(trace, decoded, options.repeats), ours=one, events=events)
+    show_memory(trace)
+    if options.trace is None:
+        del decoded
+        show("Growth", measure_growth(options.events, options.repeats), ours=one, events=events)
 
 
 if __name__ == "__main__":

@@ -234,6 +234,9 @@ class Packet:
     begin: int | None = None
     end: int | None = None
     padding: int = 0
+    instance: int = 0
+    sizes: tuple[int, int] | None = None
+    """Content and packet size in bits, where they are not to be true."""
 
 
 class TraceBuilder:
@@ -242,6 +245,9 @@ class TraceBuilder:
     Args:
         header: ``compact``, ``large``, or ``none`` (a plain struct of id and 64-bit time).
         clock_offset: nanoseconds from the clock's zero to the epoch.
+        instances: whether packet headers tell the stream's instance, as LTTng's do.
+        identity: of the trace, its uuid as a number.
+        environment: more entries of the ``env`` block.
     """
 
     def __init__(
@@ -255,8 +261,9 @@ class TraceBuilder:
         frequency: int = 1_000_000_000,
         packetized: bool = True,
         counter_bits: int = 64,
-        domain: str = "ust",
-        hostname: str = "builder",
+        instances: bool = False,
+        identity: int = 0x1234567890ABCDEF1234567890ABCDEF,
+        environment: Mapping[str, str | int] | None = None,
     ) -> None:
         self.events = events
         self.header = header
@@ -266,9 +273,9 @@ class TraceBuilder:
         self.frequency = frequency
         self.packetized = packetized
         self.counter_bits = counter_bits
-        self.domain = domain
-        self.hostname = hostname
-        self.uuid = uuid.UUID(int=0x1234567890ABCDEF1234567890ABCDEF)
+        self.instances = instances
+        self.uuid = uuid.UUID(int=identity)
+        self.environment = {"hostname": "builder", "domain": "ust", "tracer_major": 2, **(environment or {})}
 
     # --- metadata -----------------------------------------------------------------------
 
@@ -281,8 +288,9 @@ class TraceBuilder:
             "typealias integer { size = 32; align = 8; signed = false; } := uint32_t;",
             "typealias integer { size = 64; align = 8; signed = false; } := uint64_t;",
             f'trace {{ major = 1; minor = 8; uuid = "{self.uuid}"; byte_order = {order};'
-            " packet.header := struct { uint32_t magic; uint8_t uuid[16]; uint32_t stream_id; }; };",
-            f'env {{ hostname = "{self.hostname}"; domain = "{self.domain}"; tracer_major = 2; }};',
+            " packet.header := struct { uint32_t magic; uint8_t uuid[16]; uint32_t stream_id;"
+            f"{' uint64_t stream_instance_id;' if self.instances else ''} }}; }};",
+            self._environment_declaration(),
             f"clock {{ name = monotonic; freq = {self.frequency}; offset = {self.clock_offset}; }};",
             "typealias integer { size = 27; align = 1; map = clock.monotonic.value; } := u27_t;",
             "typealias integer { size = 32; align = 8; map = clock.monotonic.value; } := u32_t;",
@@ -295,6 +303,13 @@ class TraceBuilder:
             *(self._event_declaration(event) for event in self.events),
         ]
         return "\n".join(parts) + "\n"
+
+    def _environment_declaration(self) -> str:
+        entries = (
+            f'{name} = "{value}";' if isinstance(value, str) else f"{name} = {value};"
+            for name, value in self.environment.items()
+        )
+        return f"env {{ {' '.join(entries)} }};"
 
     def _header_declaration(self) -> str:
         if self.header == "none":
@@ -333,7 +348,8 @@ class TraceBuilder:
         end = last if packet.end is None else packet.end
         content = self._packet_bits(packet, begin, end, 0, 0)
         size = -(-content[1] // 8) * 8 + packet.padding * 8
-        data, _ = self._packet_bits(packet, begin, end, content[1], size)
+        sizes = (content[1], size) if packet.sizes is None else packet.sizes
+        data, _ = self._packet_bits(packet, begin, end, *sizes)
         return data.ljust(size // 8, b"\0")
 
     def _packet_bits(self, packet: Packet, begin: int, end: int, content: int, size: int) -> tuple[bytes, int]:
@@ -342,6 +358,8 @@ class TraceBuilder:
         for byte in self.uuid.bytes:
             out.write(byte, 8)
         out.write(0, 32)
+        if self.instances:
+            out.write(packet.instance, 64)
         for value in (begin, end, content, size, packet.sequence):
             out.write(value, 64)
         out.write(packet.discarded, self.counter_bits)

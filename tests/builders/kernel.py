@@ -70,8 +70,7 @@ class KernelTrace:
         builder = TraceBuilder(
             [SWITCH, WAKEUP, WAKEUP_NEW, WAKING, MIGRATE],
             clock_offset=EPOCH_NS,
-            domain="kernel",
-            hostname=self.hostname,
+            environment={"domain": "kernel", "hostname": self.hostname},
             header="compact",
         )
         streams = {f"kernel_{cpu}": self._packets(cpu) for cpu in sorted(self.streams)}

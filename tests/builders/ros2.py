@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from pytest_ldos.ctf.read import DecodedTrace, TraceInfo
+from pytest_ldos.ctf.origin import TraceInfo
+from pytest_ldos.ctf.read import DecodedTrace
 from pytest_ldos.ctf.stats import Gap, ReadStats, StreamStats
 from pytest_ldos.ctf.tables import Column, EventTable
 from pytest_ldos.execution.build import build_execution

@@ -22,7 +22,7 @@ ldos::ctf::TraceFiles files_of(const std::filesystem::path& directory) {
 
 std::size_t count_events(const std::string& directory) {
   ldos::ctf::Selection selection;
-  selection.threads = 2;
+  selection.splitting.threads = 2;
   std::size_t events = 0;
   for (const auto& table : ldos::ctf::read_session({files_of(directory)}, selection).tables) events += table.rows;
   return events;

@@ -5,42 +5,30 @@ from __future__ import annotations
 import os
 import random
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from tests.native.hostile_inputs import write_hostile_inputs
+from tests.native.program import HERE, ROOT, build
+from tests.native.seeds import write_seeds
 from tests.properties.test_decoder_properties import sample_trace
 
-ROOT = Path(__file__).parents[2]
-SOURCES = ROOT / "pytest_ldos/ctf/native"
-BUILD = ROOT / "build/sanitized"
+SANITIZERS = "address,undefined"
+BUILD = ROOT / "build/sanitized/address_undefined"
 DAMAGED = 400
 
 
 @pytest.fixture(scope="module")
 def decoder() -> Path:
-    """The decoder as a program, built once and again when its sources are newer."""
-    program = BUILD / "decode"
-    sources = [file for file in SOURCES.glob("*.cpp") if file.name != "bindings.cpp"]
-    sources.append(Path(__file__).with_name("decode_main.cpp"))
-    newest = max(file.stat().st_mtime for file in [*sources, *SOURCES.glob("*.hpp")])
-    if not program.exists() or program.stat().st_mtime < newest:
-        build(program, sources)
-    return program
+    """The decoder as a program."""
+    return build(BUILD / "decode", "decode_main.cpp", sanitizers=SANITIZERS)
 
 
-def build(program: Path, sources: list[Path]) -> None:
-    BUILD.mkdir(parents=True, exist_ok=True)
-    flags = ["-std=c++20", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{SOURCES}"]
-    flags += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    objects = [str(BUILD / f"{source.stem}.o") for source in sources]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        commands = [
-            ["g++", *flags, "-c", str(source), "-o", target] for source, target in zip(sources, objects, strict=True)
-        ]
-        list(pool.map(lambda command: subprocess.run(command, check=True), commands))
-    subprocess.run(["g++", *flags, *objects, "-o", str(program)], check=True)
+@pytest.fixture(scope="module")
+def replay() -> Path:
+    """The fuzz target as a program that runs the files it is given."""
+    return build(BUILD / "replay", "replay_main.cpp", "fuzz_decoder.cpp", sanitizers=SANITIZERS)
 
 
 def run(decoder: Path, directories: list[Path]) -> list[str]:
@@ -75,6 +63,26 @@ def test_damaged_traces(decoder, tmp_path):
     lines = run(decoder, directories)
     assert len(lines) == DAMAGED
     assert any("refused" in line for line in lines)
+
+
+LIMITS = "max_allocation_size_mb=512:hard_rss_limit_mb=1024"
+
+
+def test_inputs_that_are_or_once_were_too_much(replay, tmp_path):
+    """Written to hang or to fill memory, or found by the fuzzer: bounded time, bounded space."""
+    inputs = [*sorted((HERE / "regressions").glob("*.trace")), *write_hostile_inputs(tmp_path)]
+    environment = {**os.environ, "ASAN_OPTIONS": LIMITS}
+    for path in inputs:
+        done = subprocess.run(
+            [str(replay), str(path)], env=environment, capture_output=True, text=True, check=False, timeout=60
+        )
+        assert done.returncode == 0, (path.name, done.stderr)
+
+
+def test_seeds_of_the_fuzzer(replay, tmp_path):
+    assert write_seeds(tmp_path) > 10
+    done = subprocess.run([str(replay), *map(str, tmp_path.iterdir())], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def damage(rng: random.Random, content: bytes) -> bytes:

@@ -41,16 +41,9 @@ nb::object to_array(void* data, std::vector<std::size_t> shape, nb::dlpack::dtyp
   return nb::ndarray<nb::numpy>(data, shape.size(), shape.data(), keeper, nullptr, type).cast();
 }
 
-template <typename T>
-nb::object take_array(std::unique_ptr<T[]> values, std::vector<std::size_t> shape, nb::dlpack::dtype type) {
-  auto* owner = new std::unique_ptr<T[]>(std::move(values));
-  return to_array(owner->get(), std::move(shape), type, owner);
-}
-
-template <typename T>
-nb::object take_array(std::vector<T> values, std::size_t rows, nb::dlpack::dtype type) {
-  auto* owner = new std::vector<T>(std::move(values));
-  return to_array(owner->data(), {rows}, type, owner);
+nb::object take_array(Buffer buffer, std::vector<std::size_t> shape, nb::dlpack::dtype type) {
+  auto* owner = new Buffer(std::move(buffer));
+  return to_array(owner->data(), std::move(shape), type, owner);
 }
 
 // Names in a trace come from other programs: bytes that are not UTF-8 are shown escaped.
@@ -59,6 +52,11 @@ nb::object to_text(std::string_view text) {
   if (result == nullptr) throw nb::python_error();
   return nb::steal(result);
 }
+
+// File names are bytes, whatever they mean.
+nb::bytes to_bytes(const std::string& path) { return nb::bytes(path.data(), path.size()); }
+
+std::string to_path(const nb::bytes& path) { return {path.c_str(), path.size()}; }
 
 nb::list to_list(const Dictionary& dictionary) {
   nb::list entries;
@@ -79,32 +77,32 @@ nb::dict to_dict(Column column) {
   result["name"] = to_text(column.name);
   result["labels"] = to_list(column.labels);
   result["valid"] = nb::none();
-  if (!column.valid.empty()) {
-    result["valid"] = take_array(std::move(column.valid), column.rows, nb::dtype<bool>());
+  if (!column.valid.empty()) result["valid"] = take_array(std::move(column.valid), {column.rows}, nb::dtype<bool>());
+  if (column.shape == ColumnShape::text) result["dictionary"] = to_list(column.dictionary);
+  std::vector<std::size_t> shape = {column.rows};
+  if (column.is_open()) {
+    shape = {column.values.bytes() / bytes_of(column.type)};
+    result["offsets"] = take_array(std::move(column.offsets), {column.rows + 1}, nb::dtype<std::int64_t>());
+  } else if (column.shape == ColumnShape::list) {
+    shape.push_back(column.width);
   }
-  const auto type = dtype_of(column.type);
-  if (column.shape == ColumnShape::text) {
-    result["dictionary"] = to_list(column.dictionary);
-    result["values"] = take_array(std::move(column.fixed), {column.rows}, type);
-  } else if (column.shape == ColumnShape::scalar) {
-    result["values"] = take_array(std::move(column.fixed), {column.rows}, type);
-  } else if (column.width != 0) {
-    result["values"] = take_array(std::move(column.fixed), {column.rows, column.width}, type);
-  } else {
-    const std::size_t count = column.elements.size() / bytes_of(column.type);
-    result["values"] = take_array(std::move(column.elements), count, type);
-    result["offsets"] = take_array(std::move(column.offsets), column.rows + 1, nb::dtype<std::int64_t>());
-  }
+  result["values"] = take_array(std::move(column.values), std::move(shape), dtype_of(column.type));
   return result;
+}
+
+// One number for all rows, or an array.
+template <typename T>
+nb::object to_object(Origin origin, std::size_t rows) {
+  if (origin.of_all) return nb::cast(*origin.of_all);
+  return take_array(std::move(origin.of_each), {rows}, nb::dtype<T>());
 }
 
 nb::dict to_dict(Table table) {
   nb::dict result;
-  const std::vector<std::size_t> shape = {table.rows};
   result["name"] = to_text(table.name);
-  result["timestamp_ns"] = take_array(std::move(table.timestamp_ns), shape, nb::dtype<std::int64_t>());
-  result["cpu_id"] = take_array(std::move(table.cpu_id), shape, nb::dtype<std::int32_t>());
-  result["trace"] = take_array(std::move(table.trace), shape, nb::dtype<std::uint32_t>());
+  result["timestamp_ns"] = take_array(std::move(table.timestamp_ns), {table.rows}, nb::dtype<std::int64_t>());
+  result["cpu_id"] = to_object<std::int32_t>(std::move(table.cpu_id), table.rows);
+  result["trace"] = to_object<std::uint32_t>(std::move(table.trace), table.rows);
   nb::list columns;
   for (Column& column : table.columns) columns.append(to_dict(std::move(column)));
   result["columns"] = columns;
@@ -121,8 +119,22 @@ nb::dict to_dict(const Trace& trace) {
     }
   }
   nb::dict result;
-  result["metadata"] = trace.metadata_path;
+  result["metadata"] = to_bytes(trace.metadata_path);
   result["environment"] = environment;
+  result["uuid"] = nb::none();
+  if (trace.declared.uuid) {
+    const Uuid& uuid = *trace.declared.uuid;
+    result["uuid"] = nb::bytes(reinterpret_cast<const char*>(uuid.data()), uuid.size());
+  }
+  nb::list unread;
+  for (const auto& [id, stream] : trace.streams) {
+    for (const EventType& type : stream.types) {
+      for (const std::string& field : type.layout.unread) {
+        unread.append(nb::make_tuple(to_text(type.name), to_text(field)));
+      }
+    }
+  }
+  result["unread"] = unread;
   result["clock"] = to_text(trace.clock_name);
   result["clock_offset_ns"] = trace.clock.offset_ns;
   return result;
@@ -130,16 +142,23 @@ nb::dict to_dict(const Trace& trace) {
 
 nb::dict to_dict(const StreamSummary& summary) {
   nb::list gaps;
-  for (const Gap& gap : summary.report.gaps) {
+  for (const Gap& gap : summary.continuity.gaps) {
     gaps.append(nb::make_tuple(gap.from_ns, gap.to_ns, gap.events, gap.packets));
   }
+  nb::list corruptions;
+  for (const Corruption& corruption : summary.corruptions) {
+    corruptions.append(nb::make_tuple(corruption.offset, corruption.bytes, to_text(corruption.reason)));
+  }
   nb::dict result;
-  result["path"] = summary.path;
+  result["path"] = to_bytes(summary.path);
   result["trace"] = summary.trace;
   result["packets"] = summary.packets;
-  result["events"] = summary.report.events;
-  result["truncated_bytes"] = summary.report.truncated_bytes;
+  result["events"] = summary.events;
+  result["truncated_bytes"] = summary.truncated_bytes;
   result["gaps"] = gaps;
+  result["corruptions"] = corruptions;
+  result["earlier_events"] = summary.continuity.earlier_events;
+  result["repeated_packets"] = summary.continuity.repeated_packets;
   return result;
 }
 
@@ -157,20 +176,24 @@ nb::dict to_dict(Session session) {
   return result;
 }
 
-using Files = std::vector<std::pair<std::string, std::vector<std::string>>>;
+using Files = std::vector<std::pair<nb::bytes, std::vector<nb::bytes>>>;
 using TimeRange = std::pair<std::int64_t, std::int64_t>;
 
 nb::dict decode(const Files& files, std::optional<std::set<std::string>> events, std::set<std::string> fields,
                 std::map<std::string, std::set<std::string>> fields_of, std::optional<TimeRange> window,
-                unsigned threads) {
+                unsigned threads, bool skip_corrupt) {
   std::vector<TraceFiles> traces;
-  for (const auto& [metadata, streams] : files) traces.push_back({metadata, streams});
+  for (const auto& [metadata, streams] : files) {
+    traces.push_back({to_path(metadata), {}});
+    for (const nb::bytes& path : streams) traces.back().streams.push_back(to_path(path));
+  }
   Selection selection;
   selection.events = std::move(events);
   selection.fields = std::move(fields);
   selection.fields_of = std::move(fields_of);
   if (window) selection.window = {window->first, window->second};
-  selection.threads = threads;
+  selection.splitting.threads = threads;
+  selection.on_corrupt = skip_corrupt ? OnCorrupt::skip : OnCorrupt::refuse;
   Session session;
   {
     const nb::gil_scoped_release released;
@@ -191,10 +214,12 @@ NB_MODULE(_decoder, module) {
       std::rethrow_exception(pointer);
     } catch (const Unreadable& error) {
       const nb::object offset = error.offset ? nb::cast(*error.offset) : nb::none();
-      const nb::object arguments = nb::make_tuple(error.file, offset, std::string(error.what()));
+      const nb::object reason = ldos::ctf::to_text(error.what());
+      const nb::object arguments = nb::make_tuple(ldos::ctf::to_bytes(error.file), offset, reason);
       PyErr_SetObject(unreadable.ptr(), arguments.ptr());
     }
   });
   module.def("decode", &ldos::ctf::decode, nb::arg("files"), nb::kw_only(), nb::arg("events").none(),
-             nb::arg("fields"), nb::arg("fields_of"), nb::arg("window").none(), nb::arg("threads"));
+             nb::arg("fields"), nb::arg("fields_of"), nb::arg("window").none(), nb::arg("threads"),
+             nb::arg("skip_corrupt"));
 }

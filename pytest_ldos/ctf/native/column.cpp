@@ -6,8 +6,6 @@ namespace ldos::ctf {
 
 namespace {
 
-bool is_floating(ElementType type) { return type == ElementType::f32 || type == ElementType::f64; }
-
 bool is_unsigned(ElementType type) {
   return type == ElementType::u8 || type == ElementType::u16 || type == ElementType::u32 || type == ElementType::u64;
 }
@@ -18,6 +16,8 @@ void put(std::uint8_t* base, std::size_t index, T value) {
 }
 
 }  // namespace
+
+bool is_floating(ElementType type) { return type == ElementType::f32 || type == ElementType::f64; }
 
 std::size_t bytes_of(ElementType type) {
   switch (type) {
@@ -48,32 +48,18 @@ ElementType element_type(const Leaf& leaf) {
   return leaf.is_signed ? ElementType::i64 : ElementType::u64;
 }
 
-std::uint32_t Dictionary::code(std::string_view text) {
-  if (!entries_.empty() && text == last_) return last_code_;
-  const auto [found, is_new] = codes_.try_emplace(text, static_cast<std::uint32_t>(entries_.size()));
-  if (is_new) entries_.push_back(text);
-  last_ = found->first;
-  last_code_ = found->second;
-  return last_code_;
-}
-
-void Column::allocate(std::size_t rows_) {
+void Column::allocate(std::size_t rows_, std::size_t elements) {
   rows = rows_;
-  if (shape == ColumnShape::list && width == 0) {
-    offsets.assign(1, 0);
-    offsets.reserve(rows + 1);
-    return;
-  }
   const std::size_t per_row = shape == ColumnShape::list ? width * bytes_of(type) : bytes_of(type);
-  fixed = std::make_unique<std::uint8_t[]>(rows * per_row);
-}
-
-void Column::mark_missing(std::size_t row) {
-  if (valid.empty()) valid.assign(rows, 1);
-  valid[row] = 0;
+  values = is_open() ? Buffer(elements, bytes_of(type)) : Buffer(rows, per_row);
+  if (is_open()) offsets = Buffer(rows + 1, sizeof(std::int64_t));
+  if (may_be_missing && rows != 0) valid = Buffer(rows, 1);
 }
 
 void store_integer(std::uint8_t* base, std::size_t index, ElementType type, std::uint64_t value) {
+  if (is_floating(type)) {
+    return store_floating(base, index, type, static_cast<double>(static_cast<std::int64_t>(value)));
+  }
   switch (bytes_of(type)) {
     case 1: return put(base, index, static_cast<std::uint8_t>(value));
     case 2: return put(base, index, static_cast<std::uint16_t>(value));

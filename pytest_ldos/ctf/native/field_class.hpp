@@ -49,16 +49,24 @@ struct EnumClass {
   std::vector<EnumMapping> mappings;
 };
 
+// An integer of as many bytes as it needs (LEB128, CTF 2), 64 bits of it.
+struct VariableIntegerClass {
+  bool is_signed = false;
+  std::vector<EnumMapping> mappings;
+};
+
 struct StringClass {};
 
 struct ArrayClass {
   FieldPtr element;
   std::uint64_t length = 0;
+  std::uint32_t alignment = 1;  // bits, at least
 };
 
 struct SequenceClass {
   FieldPtr element;
   std::string length_name;  // raw name of the integer that holds the length
+  std::uint32_t alignment = 1;  // bits, at least
 };
 
 struct Member {
@@ -69,21 +77,34 @@ struct Member {
 
 struct StructClass {
   std::vector<Member> members;
-  std::uint32_t alignment = 1;
+  std::uint32_t alignment = 1;  // bits; at least its own, after `make_field` also its members'
 };
 
 struct VariantClass {
   std::string tag_name;
   std::vector<Member> options;
+  std::vector<std::vector<EnumMapping>> ranges;  // values of the tag for each option; none: its labels tell
+  bool is_optional = false;                      // there may be no option for a tag
 };
 
+using FieldShape = std::variant<IntegerClass, FloatClass, EnumClass, VariableIntegerClass, StringClass, ArrayClass,
+                                SequenceClass, StructClass, VariantClass>;
+
+// What is measured is so once, when a field is made: types are shared, and a few lines of
+// metadata can describe a tree of more nodes than there is time to visit.
 struct FieldClass {
-  std::variant<IntegerClass, FloatClass, EnumClass, StringClass, ArrayClass, SequenceClass, StructClass,
-               VariantClass>
-      shape;
+  FieldShape shape;
+  std::uint32_t alignment = 1;   // bits
+  std::uint64_t least_bits = 0;  // of the smallest value, without padding
+  std::uint32_t depth = 1;       // levels of nesting
 };
 
-// Bits to which a field of this class is aligned.
-std::uint32_t alignment_of(const FieldClass& field);
+// Deeper types are refused: code that follows a type may then recurse.
+inline constexpr std::uint32_t kDeepestType = 64;
+
+struct TypeTooDeep {};
+
+// Throws TypeTooDeep.
+FieldPtr make_field(FieldShape shape);
 
 }  // namespace ldos::ctf

@@ -1,7 +1,9 @@
 #include "layout.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 namespace ldos::ctf {
 
@@ -43,8 +45,15 @@ class Compiler {
 
   std::int32_t add_leaf(Leaf leaf, bool optional) {
     leaf.optional = optional;
+    for (const EnumMapping& mapping : leaf.labels) weigh(sizeof mapping + mapping.label.size());
+    weigh(sizeof leaf + leaf.name.size());
     layout_.leaves.push_back(std::move(leaf));
     return static_cast<std::int32_t>(layout_.leaves.size() - 1);
+  }
+
+  void weigh(std::uint64_t bytes) {
+    layout_.weight += bytes;
+    if (layout_.weight > kHeaviestLayouts) throw UnsupportedField("types that unfold to too many fields");
   }
 
   static void add_alignment(std::uint32_t bits, std::vector<Op>& ops) {
@@ -57,6 +66,7 @@ class Compiler {
 
   void compile(const FieldClass& field, const std::string& raw, const std::string& shown, std::vector<Op>& ops,
                bool optional) {
+    weigh(sizeof(Op));
     std::visit([&](const auto& shape) { add(shape, raw, shown, ops, optional); }, field.shape);
   }
 
@@ -82,6 +92,12 @@ class Compiler {
     if (enumeration != nullptr) leaf.labels = enumeration->mappings;
     Op op;
     op.kind = OpKind::integer;
+    if (repeating_) {
+      leaf.kind = LeafKind::integer_list;
+      op.kind = OpKind::list;
+      op.alignment = field.alignment;
+      op.count = 1;
+    }
     op.order = field.order;
     op.is_signed = field.is_signed;
     op.size = field.size;
@@ -101,10 +117,36 @@ class Compiler {
     leaf.order = field.order;
     Op op;
     op.kind = OpKind::floating;
+    if (repeating_) {
+      leaf.kind = LeafKind::floating_list;
+      op.kind = OpKind::list;
+      op.floating_elements = true;
+      op.alignment = field.alignment;
+      op.count = 1;
+    }
     op.order = field.order;
     op.size = field.size;
     op.leaf = add_leaf(std::move(leaf), optional);
     ops.push_back(op);
+  }
+
+  void add(const VariableIntegerClass& field, const std::string& raw, const std::string& shown, std::vector<Op>& ops,
+           bool optional) {
+    add_alignment(8, ops);
+    Leaf leaf;
+    leaf.name = shown;
+    leaf.kind = repeating_ ? LeafKind::integer_list : LeafKind::integer;
+    leaf.size = 64;
+    leaf.is_signed = field.is_signed;
+    leaf.labels = field.mappings;
+    Op op;
+    op.kind = OpKind::variable;
+    op.is_signed = field.is_signed;
+    op.in_list = repeating_;
+    op.leaf = add_leaf(std::move(leaf), optional);
+    op.slot = layout_.slots++;
+    ops.push_back(op);
+    known_.push_back({raw, nullptr, field.is_signed, op.slot});
   }
 
   void add(const StringClass&, const std::string&, const std::string& shown, std::vector<Op>& ops, bool optional) {
@@ -114,12 +156,20 @@ class Compiler {
     leaf.kind = LeafKind::text;
     Op op;
     op.kind = OpKind::text;
-    op.leaf = add_leaf(std::move(leaf), optional);
+    op.leaf = add_text(std::move(leaf), optional);
     ops.push_back(op);
+  }
+
+  // There is no column of lists of text.
+  std::int32_t add_text(Leaf leaf, bool optional) {
+    if (!repeating_) return add_leaf(std::move(leaf), optional);
+    layout_.unread.push_back(leaf.name);
+    return kNone;
   }
 
   void add(const ArrayClass& field, const std::string&, const std::string& shown, std::vector<Op>& ops,
            bool optional) {
+    add_alignment(field.alignment, ops);
     add_elements(*field.element, kNone, field.length, shown, ops, optional);
   }
 
@@ -129,11 +179,14 @@ class Compiler {
     if (length == nullptr) {
       throw UnsupportedField("the length '" + field.length_name + "' of '" + shown + "' is not a field before it");
     }
-    add_elements(*field.element, length->slot, 0, shown, ops, optional);
+    const std::int32_t slot = length->slot;
+    add_alignment(field.alignment, ops);
+    add_elements(*field.element, slot, 0, shown, ops, optional);
   }
 
   void add_elements(const FieldClass& element, std::int32_t length_slot, std::uint64_t count, const std::string& shown,
                     std::vector<Op>& ops, bool optional) {
+    if (is_compound(element)) return add_repeat(element, length_slot, count, shown, ops);
     Op op;
     Leaf leaf;
     leaf.name = shown;
@@ -147,20 +200,46 @@ class Compiler {
     }
     if (integer != nullptr) {
       describe_integers(*integer, op, leaf);
-    } else if (const auto* floating = std::get_if<FloatClass>(&element.shape)) {
+    } else {
+      const auto* floating = &std::get<FloatClass>(element.shape);
       op.kind = OpKind::list;
       op.floating_elements = true;
       op.order = floating->order;
       op.size = floating->size;
       op.alignment = floating->alignment;
       leaf.kind = LeafKind::floating_list;
-    } else {
-      throw UnsupportedField("'" + shown + "' is an array of something else than numbers");
     }
     leaf.size = op.size;
     leaf.order = op.order;
+    if (repeating_ && op.kind == OpKind::list) leaf.count = 0;
     add_alignment(op.alignment, ops);
-    op.leaf = add_leaf(std::move(leaf), optional);
+    op.leaf = op.kind == OpKind::list ? add_leaf(std::move(leaf), optional) : add_text(std::move(leaf), optional);
+    ops.push_back(op);
+  }
+
+  static bool is_compound(const FieldClass& element) {
+    return !std::holds_alternative<IntegerClass>(element.shape) && !std::holds_alternative<EnumClass>(element.shape) &&
+           !std::holds_alternative<FloatClass>(element.shape);
+  }
+
+  void add_repeat(const FieldClass& element, std::int32_t length_slot, std::uint64_t count, const std::string& shown,
+                  std::vector<Op>& ops) {
+    Repeat repeat;
+    repeat.least_bits = std::max<std::uint64_t>(element.least_bits, 1);
+    repeat.first_leaf = static_cast<std::int32_t>(layout_.leaves.size());
+    const std::size_t outside = known_.size();
+    const bool was_repeating = std::exchange(repeating_, true);
+    compile(element, "", shown, repeat.ops, true);
+    repeating_ = was_repeating;
+    known_.resize(outside);
+    repeat.behind_leaf = static_cast<std::int32_t>(layout_.leaves.size());
+    add_alignment(element.alignment, ops);
+    Op op;
+    op.kind = OpKind::repeat;
+    op.length_slot = length_slot;
+    op.count = count;
+    op.choice = static_cast<std::uint32_t>(layout_.repeats.size());
+    layout_.repeats.push_back(std::move(repeat));
     ops.push_back(op);
   }
 
@@ -169,39 +248,51 @@ class Compiler {
     op.is_signed = leaf.is_signed = element.is_signed;
     op.size = element.size;
     op.alignment = element.alignment;
-    const bool is_text = element.is_text && element.alignment % 8 == 0;
+    const bool is_text = element.is_text && element.alignment == 8;
     op.kind = is_text ? OpKind::text_array : OpKind::list;
     leaf.kind = is_text ? LeafKind::text : LeafKind::integer_list;
   }
 
-  void add(const StructClass& field, const std::string&, const std::string& shown, std::vector<Op>& ops,
+  // Outside of a structure its members are known by their path.
+  void add(const StructClass& field, const std::string& raw, const std::string& shown, std::vector<Op>& ops,
            bool optional) {
-    FieldClass whole{field};
-    add_alignment(alignment_of(whole), ops);
+    add_alignment(field.alignment, ops);
     const std::size_t outside = known_.size();
     for (const Member& member : field.members) {
-      compile(*member.type, member.raw_name, shown.empty() ? member.name : shown + "." + member.name, ops, optional);
+      compile(*member.type, member.raw_name, path_of(shown, member.name), ops, optional);
     }
-    if (!shown.empty()) known_.resize(outside);
+    if (shown.empty()) return;
+    for (std::size_t i = outside; i < known_.size(); ++i) {
+      known_[i].name = raw + "." + known_[i].name;
+      weigh(known_[i].name.size());
+    }
   }
 
   void add(const VariantClass& field, const std::string&, const std::string& shown, std::vector<Op>& ops, bool) {
     const Known* tag = find_known(field.tag_name);
-    if (tag == nullptr || tag->enumeration == nullptr) {
+    if (tag == nullptr || (tag->enumeration == nullptr && field.ranges.empty())) {
       throw UnsupportedField("the tag '" + field.tag_name + "' of '" + shown + "' is not an enumeration before it");
     }
     Choice choice;
     choice.slot = tag->slot;
     choice.tag_is_signed = tag->is_signed;
-    const EnumClass* enumeration = tag->enumeration;
+    std::unordered_multimap<std::string_view, const EnumMapping*> by_label;
+    if (field.ranges.empty()) {
+      for (const EnumMapping& mapping : tag->enumeration->mappings) by_label.emplace(mapping.label, &mapping);
+    }
+    choice.is_optional = field.is_optional;
     const std::size_t outside = known_.size();
-    for (const Member& member : field.options) {
+    for (std::size_t i = 0; i < field.options.size(); ++i) {
+      const Member& member = field.options[i];
       Choice::Option option;
-      for (const EnumMapping& mapping : enumeration->mappings) {
-        if (mapping.label == member.raw_name || mapping.label == member.name) option.values.push_back(mapping);
+      if (!field.ranges.empty()) option.values = field.ranges[i];
+      for (const std::string& name : {member.raw_name, member.name}) {
+        const auto [first, last] = by_label.equal_range(name);
+        for (auto found = first; found != last; ++found) option.values.push_back(*found->second);
+        if (first != last) break;
       }
-      compile(*member.type, member.raw_name, shown.empty() ? member.name : shown + "." + member.name, option.ops,
-              true);
+      weigh(option.values.size() * sizeof(EnumMapping));
+      compile(*member.type, member.raw_name, path_of(shown, member.name), option.ops, true);
       known_.resize(outside);
       choice.options.push_back(std::move(option));
     }
@@ -212,10 +303,18 @@ class Compiler {
     ops.push_back(op);
   }
 
-  // A reference is the name of a field before it, in the innermost scope that has it;
-  // of a dotted path (`stream.event.context.len`) the last part decides.
+  static std::string path_of(const std::string& outer, const std::string& name) {
+    return outer.empty() || name.empty() ? outer + name : outer + "." + name;
+  }
+
+  // A reference is the name of a field before it, or its path, in the innermost scope that has
+  // it; of a path that is not known as a whole (`stream.event.context.len`) the last part decides.
   [[nodiscard]] const Known* find_known(const std::string& reference) const {
-    const std::string name = reference.substr(reference.rfind('.') + 1);
+    const Known* whole = find_named(reference);
+    return whole != nullptr ? whole : find_named(reference.substr(reference.rfind('.') + 1));
+  }
+
+  [[nodiscard]] const Known* find_named(const std::string& name) const {
     for (const auto* scope : {&known_, &outer_}) {
       for (auto known = scope->rbegin(); known != scope->rend(); ++known) {
         if (known->name == name) return &*known;
@@ -247,6 +346,8 @@ class Compiler {
         }
         case OpKind::text:
         case OpKind::choose:
+        case OpKind::repeat:
+        case OpKind::variable:
           return;
       }
     }
@@ -258,6 +359,7 @@ class Compiler {
   Layout layout_;
   std::vector<Known> known_;
   std::vector<Known> outer_;
+  bool repeating_ = false;  // inside the elements of an array
 };
 
 }  // namespace

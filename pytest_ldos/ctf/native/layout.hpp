@@ -30,7 +30,7 @@ struct Leaf {
   std::vector<EnumMapping> labels;                      // for enumerations
 };
 
-enum class OpKind : std::uint8_t { align, integer, floating, text, text_array, list, choose };
+enum class OpKind : std::uint8_t { align, integer, floating, text, text_array, list, choose, repeat, variable };
 
 struct Op {
   OpKind kind = OpKind::align;
@@ -39,11 +39,12 @@ struct Op {
   std::uint32_t size = 0;        // bits of an integer, a float or an element; bits of alignment
   std::uint32_t alignment = 1;   // of an element
   std::int32_t leaf = kNone;     // column the value goes to
-  std::int32_t slot = kNone;     // where an integer is kept for later lengths and tags
+  std::int32_t slot = kNone;     // where an integer (of a list, the last) is kept for later lengths and tags
   std::int32_t length_slot = kNone;  // text_array, list: which slot holds the length (or `count`)
   std::uint64_t count = 0;
-  std::uint32_t choice = 0;      // choose: index into `Layout::choices`
+  std::uint32_t choice = 0;      // choose: index into `Layout::choices`; repeat: into `Layout::repeats`
   bool floating_elements = false;
+  bool in_list = false;          // variable: one more element of a list
 };
 
 struct Choice {
@@ -53,17 +54,32 @@ struct Choice {
   };
   std::int32_t slot = kNone;
   bool tag_is_signed = false;
+  bool is_optional = false;
   std::vector<Option> options;
+};
+
+// Elements that are no numbers: each member is a list of its own, one element after the other.
+struct Repeat {
+  std::vector<Op> ops;           // of one element
+  std::uint64_t least_bits = 1;  // of one element
+  std::int32_t first_leaf = 0;
+  std::int32_t behind_leaf = 0;
 };
 
 struct Layout {
   std::vector<Op> ops;
   std::vector<Choice> choices;
+  std::vector<Repeat> repeats;
+  std::vector<std::string> unread;  // fields that are passed over, because no column could hold them
   std::vector<Leaf> leaves;
   std::int32_t slots = 0;
   // Set where every instance has this many bits, starting at a byte boundary.
   std::optional<std::uint64_t> fixed_bits;
+  std::uint64_t weight = 0;  // roughly the bytes it takes
 };
+
+// Types are shared in metadata but not in layouts: what would grow beyond this is refused.
+inline constexpr std::uint64_t kHeaviestLayouts = 32U << 20U;
 
 struct UnsupportedField : std::runtime_error {
   using std::runtime_error::runtime_error;

@@ -1,4 +1,4 @@
-// What a CTF 1.8 metadata file declares: clocks, streams and their events.
+// What a metadata file declares: clocks, streams and their events.
 #pragma once
 
 #include <array>
@@ -50,11 +50,14 @@ struct TraceClass {
   std::map<std::uint64_t, StreamClass> streams;
 };
 
-// The TSDL text of a metadata file: plain, or taken out of its packets.
-// Throws Unreadable (naming `file`) for CTF 2, foreign or cut packets.
+// The text of a metadata file, TSDL (CTF 1.8) or JSON (CTF 2): plain, or taken out of its packets.
+// Throws Unreadable (naming `file`) for foreign or cut packets and for other text.
 std::string metadata_text(std::span<const std::uint8_t> bytes, const std::string& file);
 
-// Throws MetadataError with line and column.
+bool is_json(std::string_view text);
+
+// Each throws MetadataError with line and column.
 TraceClass parse_metadata(std::string_view text);
+TraceClass parse_json_metadata(std::string_view text);
 
 }  // namespace ldos::ctf

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "lexer.hpp"
 #include "metadata.hpp"
@@ -13,29 +14,8 @@ namespace {
 
 constexpr int kDeepestNesting = 64;
 
-FieldPtr make(FieldClass field) { return std::make_shared<const FieldClass>(std::move(field)); }
-
 std::string shown_name(const std::string& raw) {
   return raw.size() > 1 && raw.front() == '_' ? raw.substr(1) : raw;
-}
-
-// Smallest number of bits that a value of this class takes.
-std::uint64_t least_bits(const FieldClass& field) {
-  struct Visitor {
-    std::uint64_t operator()(const IntegerClass& f) const { return f.size; }
-    std::uint64_t operator()(const FloatClass& f) const { return f.size; }
-    std::uint64_t operator()(const EnumClass& f) const { return f.container.size; }
-    std::uint64_t operator()(const StringClass&) const { return 8; }
-    std::uint64_t operator()(const ArrayClass& f) const { return f.length == 0 ? 0 : least_bits(*f.element); }
-    std::uint64_t operator()(const SequenceClass&) const { return 0; }
-    std::uint64_t operator()(const StructClass& f) const {
-      std::uint64_t bits = 0;
-      for (const Member& member : f.members) bits = std::max(bits, least_bits(*member.type));
-      return bits;
-    }
-    std::uint64_t operator()(const VariantClass&) const { return 0; }
-  };
-  return std::visit(Visitor{}, field.shape);
 }
 
 // A value on the right of '=': a number, a string, or a (dotted) name.
@@ -55,6 +35,7 @@ class Parser {
     while (!at_end()) top_level();
     if (!seen_trace_) fail("no trace block");
     place_events();
+    check_clocks();
     return std::move(trace_);
   }
 
@@ -63,12 +44,24 @@ class Parser {
   using OnValue = std::function<void(const std::string&, const Value&)>;
   using OnType = std::function<void(const std::string&, FieldPtr)>;
 
+  struct Names {
+    std::unordered_set<std::string> raw;
+    std::unordered_set<std::string> shown;
+  };
+
   // An event whose stream may be declared behind it.
   struct UnplacedEvent {
     std::uint32_t line = 0;
     std::uint32_t column = 0;
     std::uint64_t stream_id = 0;
     EventClass event;
+  };
+
+  // A field that says it is the value of a clock.
+  struct ClockUse {
+    std::uint32_t line = 0;
+    std::uint32_t column = 0;
+    std::string clock;
   };
 
   // --- tokens -----------------------------------------------------------------------
@@ -183,6 +176,14 @@ class Parser {
     return result;
   }
 
+  FieldPtr make(FieldShape shape) const {
+    try {
+      return make_field(std::move(shape));
+    } catch (const TypeTooDeep&) {
+      fail("types are nested too deeply");
+    }
+  }
+
   void no_types(const std::string& name, const FieldPtr&) { fail("'" + name + "' cannot hold a type here"); }
 
   void trace_block() {
@@ -293,6 +294,14 @@ class Parser {
     }
   }
 
+  void check_clocks() const {
+    for (const auto& [line, column, clock] : clock_uses_) {
+      if (trace_.clocks.contains(clock)) continue;
+      throw MetadataError(line, column, "a field is the value of clock '" + clock + "', which is not declared");
+    }
+    if (trace_.clocks.empty()) fail("no clock is declared: its events would have no time");
+  }
+
   void skip_block() {
     expect("{");
     for (int depth = 1; depth > 0;) {
@@ -339,6 +348,12 @@ class Parser {
     fail("unknown type '" + name + "'");
   }
 
+  // A type that is named where its body could stand.
+  FieldPtr find_named(const std::string& kind, const std::string& name) {
+    if (name.empty()) expect("{");
+    return find(kind + ' ' + name);
+  }
+
   std::string alias_name() {
     std::string name = identifier();
     while (peek().kind == Token::Kind::identifier) name += ' ' + take().text;
@@ -367,13 +382,13 @@ class Parser {
     accept("const");
     if (peek().is("integer") && peek(1).is("{")) {
       take();
-      type = make({integer_body()});
+      type = make(integer_body());
     } else if (peek().is("floating_point") && peek(1).is("{")) {
       take();
-      type = make({float_body()});
+      type = make(float_body());
     } else if (accept("string")) {
       if (peek().is("{")) entries([](const std::string&, const Value&) {}, [](const std::string&, const FieldPtr&) {});
-      type = make({StringClass{}});
+      type = make(StringClass{});
     } else if (accept("struct")) {
       type = struct_type();
     } else if (accept("enum")) {
@@ -419,13 +434,19 @@ class Parser {
           if (name == "signed") field.is_signed = is_true(value);
           if (name == "byte_order") field.order = order(value);
           if (name == "encoding") field.is_text = value.text == "UTF8" || value.text == "ASCII";
-          if (name == "map") field.clock = clock_name(value.text);
+          if (name == "map") field.clock = mapped_clock(value.text);
         },
         [&](const std::string& name, const FieldPtr& type) { no_types(name, type); });
     if (field.size == 0) fail("integer without a size");
     field.alignment = align.value_or(field.size % 8 == 0 ? 8 : 1);
     if (field.size != 8) field.is_text = false;
     return field;
+  }
+
+  std::string mapped_clock(const std::string& reference) {
+    std::string clock = clock_name(reference);
+    clock_uses_.push_back({peek().line, peek().column, clock});
+    return clock;
   }
 
   std::string clock_name(const std::string& reference) const {
@@ -461,7 +482,7 @@ class Parser {
 
   FieldPtr struct_type() {
     const std::string name = optional_name();
-    if (!peek().is("{")) return find("struct " + name);
+    if (!peek().is("{")) return find_named("struct", name);
     StructClass type;
     type.members = members();
     if (accept("align")) {
@@ -472,7 +493,7 @@ class Parser {
       type.alignment = alignment(bits);
       expect(")");
     }
-    return named("struct", name, make({std::move(type)}));
+    return named("struct", name, make(std::move(type)));
   }
 
   std::string optional_name() { return peek().kind == Token::Kind::identifier ? take().text : std::string(); }
@@ -484,6 +505,7 @@ class Parser {
 
   std::vector<Member> members() {
     std::vector<Member> result;
+    Names names;
     expect("{");
     scopes_.emplace_back();
     while (!accept("}")) {
@@ -494,13 +516,22 @@ class Parser {
       }
       const FieldPtr base = type_specifier_before_name();
       do {
-        auto [type, raw] = declarator(base);
-        result.push_back({raw, shown_name(raw), std::move(type)});
+        add_member(result, names, declarator(base));
       } while (accept(","));
       expect(";");
     }
     scopes_.pop_back();
     return result;
+  }
+
+  // Raw names are distinct; where two are shown alike, the later one keeps its underscore.
+  void add_member(std::vector<Member>& members, Names& names, std::pair<FieldPtr, std::string> declared) const {
+    auto& [type, raw] = declared;
+    if (!names.raw.insert(raw).second) fail("'" + raw + "' is declared twice");
+    std::string shown = shown_name(raw);
+    if (!names.shown.insert(shown).second) shown = raw;
+    names.shown.insert(shown);
+    members.push_back({raw, std::move(shown), std::move(type)});
   }
 
   std::pair<FieldPtr, std::string> declarator(FieldPtr type) {
@@ -514,16 +545,16 @@ class Parser {
 
   FieldPtr array_of(FieldPtr element) {
     check_element(*element);
-    return make({ArrayClass{std::move(element), unsigned_number()}});
+    return make(ArrayClass{std::move(element), unsigned_number()});
   }
 
   FieldPtr sequence_of(FieldPtr element) {
     check_element(*element);
-    return make({SequenceClass{std::move(element), dotted_name()}});
+    return make(SequenceClass{std::move(element), dotted_name()});
   }
 
   void check_element(const FieldClass& element) const {
-    if (least_bits(element) == 0) fail("an array of elements that may be empty is not read");
+    if (element.least_bits == 0) fail("an array of elements that may be empty is not read");
   }
 
   FieldPtr enum_type() {
@@ -532,7 +563,7 @@ class Parser {
     if (accept(":")) {
       container = type_specifier();
     } else if (!peek().is("{")) {
-      return find("enum " + name);
+      return find_named("enum", name);
     } else {
       container = find("int");
     }
@@ -541,7 +572,7 @@ class Parser {
     EnumClass type;
     type.container = *integer;
     type.mappings = mappings();
-    return named("enum", name, make({std::move(type)}));
+    return named("enum", name, make(std::move(type)));
   }
 
   std::vector<EnumMapping> mappings() {
@@ -573,12 +604,12 @@ class Parser {
     if (peek().is("{")) {
       type.options = members();
     } else {
-      const FieldPtr known = find("variant " + name);
+      const FieldPtr known = find_named("variant", name);
       const auto* variant = std::get_if<VariantClass>(&known->shape);
       if (variant == nullptr) fail("'" + name + "' is not a variant");
       type.options = variant->options;
     }
-    return named("variant", name, make({std::move(type)}));
+    return named("variant", name, make(std::move(type)));
   }
 
   std::vector<Token> tokens_;
@@ -586,6 +617,7 @@ class Parser {
   std::vector<Scope> scopes_;
   TraceClass trace_;
   std::vector<UnplacedEvent> unplaced_events_;
+  std::vector<ClockUse> clock_uses_;
   bool seen_trace_ = false;
   int depth_ = 0;
 };

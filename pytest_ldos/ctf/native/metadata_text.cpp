@@ -1,5 +1,6 @@
 // Metadata as bytes: plain text, or text cut into packets.
 
+#include <algorithm>
 #include <cstring>
 
 #include "metadata.hpp"
@@ -11,46 +12,70 @@ namespace {
 
 constexpr std::uint32_t kPacketMagic = 0x75D11D57;
 constexpr std::size_t kHeaderBytes = 37;
+constexpr std::size_t kUuidAt = 4;
 constexpr std::size_t kContentSizeAt = 24;
 constexpr std::size_t kPacketSizeAt = 28;
+constexpr std::size_t kSchemesAt = 32;  // compression, encryption, checksum
+constexpr const char* kRecording = " (is the session still recording, or was the trace copied while it was recorded?)";
 
 std::uint32_t load_u32(const std::uint8_t* at, bool big) {
   const auto byte = [&](int i) { return static_cast<std::uint32_t>(at[big ? 3 - i : i]); };
   return byte(0) | byte(1) << 8U | byte(2) << 16U | byte(3) << 24U;
 }
 
-std::string unpacketize(std::span<const std::uint8_t> bytes, bool big, const std::string& file) {
-  std::string text;
-  std::size_t at = 0;
-  while (at < bytes.size()) {
-    if (bytes.size() - at < kHeaderBytes) throw Unreadable(file, at, "metadata packet header is cut");
-    const std::uint8_t* packet = bytes.data() + at;
-    if (load_u32(packet, big) != kPacketMagic) throw Unreadable(file, at, "not a metadata packet");
-    const std::size_t content = load_u32(packet + kContentSizeAt, big) / 8;
-    const std::size_t size = load_u32(packet + kPacketSizeAt, big) / 8;
-    if (content < kHeaderBytes || content > size || size > bytes.size() - at) {
-      throw Unreadable(file, at, "metadata packet with impossible sizes");
-    }
-    text.append(reinterpret_cast<const char*>(packet) + kHeaderBytes, content - kHeaderBytes);
-    at += size;
+class Unpacker {
+ public:
+  Unpacker(std::span<const std::uint8_t> bytes, bool big, const std::string& file)
+      : bytes_(bytes), big_(big), file_(file) {}
+
+  std::string run() {
+    for (std::size_t at = 0; at < bytes_.size();) at += take_packet(at);
+    return std::move(text_);
   }
-  return text;
+
+ private:
+  [[noreturn]] void fail(std::size_t at, const std::string& reason) const { throw Unreadable(file_, at, reason); }
+
+  // Adds a packet's text and returns the bytes it takes.
+  std::size_t take_packet(std::size_t at) {
+    if (bytes_.size() - at < kHeaderBytes) fail(at, std::string("metadata ends inside a packet's header") + kRecording);
+    const std::uint8_t* packet = bytes_.data() + at;
+    if (load_u32(packet, big_) != kPacketMagic) fail(at, "not a metadata packet (wrong magic number)");
+    if (std::memcmp(packet + kUuidAt, bytes_.data() + kUuidAt, 16) != 0) fail(at, "metadata packet of another trace");
+    if (std::any_of(packet + kSchemesAt, packet + kSchemesAt + 2, [](std::uint8_t scheme) { return scheme != 0; })) {
+      fail(at, "metadata packets that are compressed or encrypted are not read");
+    }
+    const std::size_t content = load_u32(packet + kContentSizeAt, big_) / 8;
+    const std::size_t size = load_u32(packet + kPacketSizeAt, big_) / 8;
+    if (content < kHeaderBytes || content > size) fail(at, "metadata packet with impossible sizes");
+    if (size > bytes_.size() - at) fail(at, std::string("metadata ends inside a packet") + kRecording);
+    text_.append(reinterpret_cast<const char*>(packet) + kHeaderBytes, content - kHeaderBytes);
+    return size;
+  }
+
+  std::span<const std::uint8_t> bytes_;
+  bool big_;
+  const std::string& file_;
+  std::string text_;
+};
+
+std::string unpacked(std::span<const std::uint8_t> bytes, const std::string& file) {
+  if (bytes.empty()) throw Unreadable(file, 0, std::string("metadata is empty") + kRecording);
+  if (bytes.size() >= 4) {
+    if (load_u32(bytes.data(), false) == kPacketMagic) return Unpacker(bytes, false, file).run();
+    if (load_u32(bytes.data(), true) == kPacketMagic) return Unpacker(bytes, true, file).run();
+  }
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 }  // namespace
 
+bool is_json(std::string_view text) { return text.starts_with('\x1E') || text.starts_with('{'); }
+
 std::string metadata_text(std::span<const std::uint8_t> bytes, const std::string& file) {
-  if (bytes.empty()) throw Unreadable(file, 0, "metadata is empty (was the trace copied while it was recorded?)");
-  if (bytes.size() >= 4) {
-    if (load_u32(bytes.data(), false) == kPacketMagic) return unpacketize(bytes, false, file);
-    if (load_u32(bytes.data(), true) == kPacketMagic) return unpacketize(bytes, true, file);
-  }
-  std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (text.front() == 0x1E || text.front() == '{' || text.front() == '[') {
-    throw Unreadable(file, 0, "metadata is CTF 2 (JSON); this version reads CTF 1.8");
-  }
-  if (!text.starts_with("/* CTF 1.8 */")) {
-    throw Unreadable(file, 0, "not CTF 1.8 metadata (it begins neither with a packet nor with '/* CTF 1.8 */')");
+  std::string text = unpacked(bytes, file);
+  if (!is_json(text) && !text.starts_with("/* CTF 1.8")) {
+    throw Unreadable(file, 0, "not CTF 1.8 metadata (it begins neither with a packet nor with '/* CTF 1.8 */'), nor CTF 2");
   }
   return text;
 }

@@ -1,97 +1,149 @@
 #include "session.hpp"
 
-#include <atomic>
-#include <exception>
-#include <mutex>
-#include <thread>
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "chunk.hpp"
+#include "parallel.hpp"
+#include "unreadable.hpp"
 
 namespace ldos::ctf {
 
 namespace {
 
-// Runs `work(0) … work(count - 1)` on up to `threads` threads; the first exception wins.
-void for_each_index(std::size_t count, unsigned threads, const std::function<void(std::size_t)>& work) {
-  std::atomic<std::size_t> next{0};
-  std::exception_ptr failure;
-  std::mutex failure_lock;
-  const auto run = [&] {
-    for (std::size_t i = next++; i < count; i = next++) {
-      try {
-        work(i);
-      } catch (...) {
-        const std::lock_guard guard(failure_lock);
-        if (!failure) failure = std::current_exception();
-        next = count;
-      }
-    }
+// Maps every stream of every trace, and reads the heads of its packets.
+void open_streams(Session& session, const std::vector<TraceFiles>& files, const Selection& selection) {
+  struct File {
+    std::size_t trace;
+    const std::string& path;
   };
-  {
-    std::vector<std::jthread> others;
-    const std::size_t helpers = std::min<std::size_t>(threads, count);
-    for (std::size_t i = 1; i < helpers; ++i) others.emplace_back(run);
-    run();
+  std::vector<File> opened;
+  for (const TraceFiles& trace_files : files) {
+    const auto& trace = session.traces.emplace_back(std::make_unique<Trace>(open_trace(trace_files.metadata)));
+    session.parts.push_back(std::make_unique<Parts>(*trace, selection.events ? &*selection.events : nullptr));
+    for (const std::string& path : trace_files.streams) opened.push_back({session.traces.size() - 1, path});
   }
-  if (failure) std::rethrow_exception(failure);
+  session.streams.resize(opened.size());
+  for_each_index(opened.size(), selection.splitting.threads, [&](std::size_t i) {
+    const auto& [trace, path] = opened[i];
+    session.streams[i] =
+        std::make_unique<Stream>(*session.traces[trace], trace, *session.parts[trace], path, selection.on_corrupt);
+    if (session.streams[i]->bytes() >= Occurrence::kFileBytes) {
+      throw Unreadable(path, std::nullopt, "is not smaller than 2 TiB");
+    }
+  });
 }
 
-// Numbers the wanted event types of a trace, so that a scan can tell them by index.
-std::vector<const EventType*> number_parts(Trace& trace, const Selection& selection) {
-  std::vector<const EventType*> parts;
-  for (auto& [id, stream] : trace.streams) {
-    for (EventType& type : stream.types) {
-      if (!selection.wants(type.name)) continue;
-      type.part = static_cast<std::int32_t>(parts.size());
-      parts.push_back(&type);
-    }
+// Damage of heads and of events, in the order of the file.
+std::vector<Corruption> in_order(std::vector<Corruption> heads, std::vector<Corruption> events) {
+  std::move(events.begin(), events.end(), std::back_inserter(heads));
+  std::sort(heads.begin(), heads.end(), [](const Corruption& a, const Corruption& b) { return a.offset < b.offset; });
+  return heads;
+}
+
+void summarise(Session& session, Census& census, std::vector<Continuity> continuity) {
+  for (std::size_t i = 0; i < session.streams.size(); ++i) {
+    const Stream& stream = *session.streams[i];
+    StreamCensus& counted = census.streams[i];
+    StreamSummary& summary = session.summaries.emplace_back();
+    summary.path = stream.path();
+    summary.trace = stream.trace_number();
+    summary.packets = stream.packets().size();
+    summary.events = counted.events;
+    summary.truncated_bytes = stream.truncated_bytes() + counted.truncated_bytes;
+    summary.corruptions = in_order(stream.corruptions(), std::move(counted.corruptions));
+    summary.continuity = std::move(continuity[i]);
+  }
+}
+
+// The parts of a stream that have events.
+std::set<std::size_t> parts_with_rows(const StreamCensus& census) {
+  std::set<std::size_t> parts;
+  for (const Segment& segment : census.segments) {
+    for (const auto& [part, counts] : segment.tally) parts.insert(part);
   }
   return parts;
 }
 
-struct OpenedStream {
-  std::size_t trace = 0;
-  std::string path;
+// The sources of each name, in the order of traces, streams and parts.
+std::map<std::string, std::vector<Source>> find_sources(const Session& session, const Census& census) {
+  std::map<std::string, std::vector<Source>> sources;
+  for (std::size_t i = 0; i < session.streams.size(); ++i) {
+    const Stream& stream = *session.streams[i];
+    for (const std::size_t part : parts_with_rows(census.streams[i])) {
+      sources[stream.parts().all[part].type->name].emplace_back(stream, part, census.streams[i]);
+    }
+  }
+  return sources;
+}
+
+// A name without events still has columns: those of its first layout.
+void add_unseen(std::map<std::string, std::vector<Source>>& sources, const Session& session, const Census& census) {
+  const Parts* known = nullptr;
+  for (std::size_t i = 0; i < session.streams.size(); ++i) {
+    const Parts& parts = session.streams[i]->parts();
+    if (std::exchange(known, &parts) == &parts) continue;
+    for (std::size_t part = 0; part < parts.all.size(); ++part) {
+      std::vector<Source>& of_name = sources[parts.all[part].type->name];
+      if (of_name.empty()) of_name.emplace_back(*session.streams[i], part, census.streams[i]);
+    }
+  }
+}
+
+class Router {
+ public:
+  Router(const Session& session, Decoding& decoding) : decoding_(decoding) {
+    for (std::size_t i = 0; i < session.streams.size(); ++i) {
+      number_of_[session.streams[i].get()] = i;
+      decoding.routes.emplace_back().of_part.resize(session.streams[i]->parts().all.size());
+    }
+  }
+
+  // Leads the sources to the table that is added next.
+  void lead(const std::vector<Source>& sources) {
+    if (sources.size() > Occurrence::kSources) {
+      throw Unreadable(sources.front().stream->path(), std::nullopt, "is one of too many streams");
+    }
+    const std::size_t table = decoding_.tables.size();
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      Routes& routes = decoding_.routes[number_of_.at(sources[i].stream)];
+      if (routes.tables.empty() || routes.tables.back() != table) routes.tables.push_back(table);
+      routes.of_part[sources[i].part] = {routes.tables.size() - 1, Occurrence::tag(i)};
+    }
+  }
+
+ private:
+  Decoding& decoding_;
+  std::map<const Stream*, std::size_t> number_of_;
 };
+
+Decoding prepare(const Session& session, const Census& census, const Selection& selection) {
+  Decoding decoding{session.streams, census, selection.window, {}, {}};
+  Router router(session, decoding);
+  auto all_sources = find_sources(session, census);
+  add_unseen(all_sources, session, census);
+  for (auto& [name, sources] : all_sources) {
+    if (sources.front().has_rows()) router.lead(sources);
+    decoding.tables.emplace_back(name, std::move(sources), selection.columns_of(name), census.chunks());
+  }
+  return decoding;
+}
 
 }  // namespace
 
 Session read_session(const std::vector<TraceFiles>& files, const Selection& selection) {
   Session session;
-  std::vector<std::vector<const EventType*>> parts;
-  std::vector<OpenedStream> opened;
-  for (const TraceFiles& trace_files : files) {
-    session.traces.push_back(std::make_unique<Trace>(open_trace(trace_files.metadata)));
-    parts.push_back(number_parts(*session.traces.back(), selection));
-    for (const std::string& path : trace_files.streams) opened.push_back({session.traces.size() - 1, path});
-  }
-
-  session.streams.resize(opened.size());
-  session.summaries.resize(opened.size());
-  std::vector<std::vector<std::vector<Occurrence>>> found(opened.size());
-  for_each_index(opened.size(), selection.threads, [&](std::size_t i) {
-    const std::size_t trace = opened[i].trace;
-    session.streams[i] = std::make_unique<Stream>(*session.traces[trace], opened[i].path);
-    found[i].resize(parts[trace].size());
-    session.summaries[i].report = session.streams[i]->scan(selection.window, found[i]);
-    session.summaries[i].path = opened[i].path;
-    session.summaries[i].trace = trace;
-    session.summaries[i].packets = session.streams[i]->packets().size();
-  });
-
-  std::map<std::string, std::vector<Source>> sources;
-  for (std::size_t i = 0; i < opened.size(); ++i) {
-    const std::size_t trace = opened[i].trace;
-    for (std::size_t part = 0; part < parts[trace].size(); ++part) {
-      sources[parts[trace][part]->name].push_back(
-          {session.streams[i].get(), parts[trace][part], trace, std::move(found[i][part])});
-    }
-  }
-
-  std::vector<std::string> names;
-  for (const auto& [name, unused] : sources) names.push_back(name);
-  session.tables.resize(names.size());
-  for_each_index(names.size(), selection.threads, [&](std::size_t i) {
-    session.tables[i] = build_table(names[i], std::move(sources.at(names[i])), selection.columns_of(names[i]));
-  });
+  open_streams(session, files, selection);
+  std::vector<Continuity> continuity = follow_streams(session.streams, selection.on_corrupt);
+  Census census = take_census(session.streams, selection.window, selection.splitting);
+  summarise(session, census, std::move(continuity));
+  Decoding decoding = prepare(session, census, selection);
+  const unsigned threads = selection.splitting.threads;
+  for_each_index(census.chunks(), threads, [&](std::size_t chunk) { decode_chunk(decoding, chunk); });
+  session.tables.resize(decoding.tables.size());
+  for_each_index(session.tables.size(), threads,
+                 [&](std::size_t i) { session.tables[i] = decoding.tables[i].finish(); });
   return session;
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -10,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "census.hpp"
+#include "continuity.hpp"
 #include "stream.hpp"
 #include "table.hpp"
 #include "trace.hpp"
@@ -27,9 +28,9 @@ struct Selection {
   std::set<std::string> fields;                           // columns of every table; empty: all
   std::map<std::string, std::set<std::string>> fields_of; // columns of single tables
   Window window;
-  unsigned threads = 1;
+  Splitting splitting;
+  OnCorrupt on_corrupt = OnCorrupt::refuse;
 
-  [[nodiscard]] bool wants(const std::string& event) const { return !events || events->contains(event); }
   [[nodiscard]] const std::set<std::string>& columns_of(const std::string& event) const {
     const auto found = fields_of.find(event);
     return found == fields_of.end() ? fields : found->second;
@@ -40,12 +41,16 @@ struct StreamSummary {
   std::string path;
   std::size_t trace = 0;
   std::size_t packets = 0;
-  StreamReport report;
+  std::uint64_t events = 0;           // decoded, wanted or not
+  std::uint64_t truncated_bytes = 0;  // behind the last whole event of a cut packet
+  std::vector<Corruption> corruptions;
+  Continuity continuity;
 };
 
 struct Session {
   std::vector<std::unique_ptr<Trace>> traces;
-  std::vector<std::unique_ptr<Stream>> streams;  // tables hold views into these
+  std::vector<std::unique_ptr<Parts>> parts;  // of each trace
+  Streams streams;                            // tables hold views into these
   std::vector<StreamSummary> summaries;
   std::vector<Table> tables;
 };

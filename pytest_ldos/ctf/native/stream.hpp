@@ -1,45 +1,18 @@
-// One stream file: its packets, and where in them the wanted events lie.
+// One stream file.
 #pragma once
 
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "mapped_file.hpp"
-#include "trace.hpp"
+#include "packet.hpp"
+#include "parts.hpp"
 
 namespace ldos::ctf {
-
-struct Packet {
-  std::uint64_t offset = 0;         // bytes from the file's start
-  std::uint64_t content_bits = 0;   // header, context and events
-  std::uint64_t first_event_bit = 0;
-  const StreamType* type = nullptr;
-  std::int64_t cpu = kNone;
-  std::optional<std::int64_t> begin_ns;
-  std::optional<std::int64_t> end_ns;
-  std::uint64_t begin_cycles = 0;
-  std::optional<std::uint64_t> sequence;
-  std::optional<std::uint64_t> discarded;  // events lost in this stream so far
-  std::uint32_t discarded_bits = 64;       // width of that counter
-  bool truncated = false;                  // the file ends inside it
-};
-
-// Events lost in a stream between two moments.
-struct Gap {
-  std::int64_t from_ns = 0;
-  std::int64_t to_ns = 0;
-  std::uint64_t events = 0;
-  std::uint64_t packets = 0;
-};
-
-// A wanted event: when, and at which bit of its file its contexts begin.
-struct Occurrence {
-  std::int64_t time_ns = 0;
-  std::uint64_t bit = 0;
-};
 
 struct Window {
   std::int64_t from_ns = std::numeric_limits<std::int64_t>::min();
@@ -48,32 +21,46 @@ struct Window {
   [[nodiscard]] bool holds(std::int64_t time_ns) const { return from_ns <= time_ns && time_ns <= to_ns; }
 };
 
-// What a scan found beside the events themselves.
-struct StreamReport {
-  std::uint64_t events = 0;           // decoded, wanted or not
-  std::uint64_t truncated_bytes = 0;  // behind the last whole event of a cut packet
-  std::vector<Gap> gaps;
-};
-
 class Stream {
  public:
   // Maps the file and reads the head of every packet. Throws Unreadable.
-  Stream(const Trace& trace, const std::string& path);
+  Stream(const Trace& trace, std::size_t trace_number, const Parts& parts, const std::string& path,
+         OnCorrupt on_corrupt);
 
-  // Appends each wanted event inside `window` to the list of its part, in the order of the file.
-  StreamReport scan(const Window& window, std::vector<std::vector<Occurrence>>& parts) const;
-
-  [[nodiscard]] const std::vector<Packet>& packets() const { return packets_; }
-  [[nodiscard]] const std::uint8_t* data() const { return file_.bytes().data(); }
-  [[nodiscard]] const std::string& path() const { return file_.path(); }
   [[nodiscard]] const Trace& trace() const { return *trace_; }
-  // The packet that holds bit `bit` of the file.
+  [[nodiscard]] std::size_t trace_number() const { return trace_number_; }
+  [[nodiscard]] const Parts& parts() const { return *parts_; }
+  [[nodiscard]] OnCorrupt on_corrupt() const { return on_corrupt_; }
+  [[nodiscard]] const std::uint8_t* data() const { return file_.bytes().data(); }
+  [[nodiscard]] std::size_t bytes() const { return file_.bytes().size(); }
+  [[nodiscard]] const std::string& path() const { return file_.path(); }
+  [[nodiscard]] const std::vector<Packet>& packets() const { return list_.packets; }
+  // What is wrong with heads of packets.
+  [[nodiscard]] const std::vector<Corruption>& corruptions() const { return list_.corruptions; }
+  // Of a last packet of which not even the head is whole.
+  [[nodiscard]] std::uint64_t truncated_bytes() const { return list_.truncated_bytes; }
+
+  void drop_packets(const std::set<std::size_t>& indices);
+
+  // Whether a packet may have events in `window`, by what heads say.
+  [[nodiscard]] bool may_hold(const Window& window, std::size_t packet) const;
+
+  // The packet in which an event's contexts begin at bit `bit` of the file.
   [[nodiscard]] const Packet& packet_at(std::uint64_t bit) const;
 
+  // The CPU that wrote all packets; none where they differ.
+  [[nodiscard]] const std::optional<std::int32_t>& only_cpu() const { return only_cpu_; }
+
  private:
+  void find_only_cpu();
+
   const Trace* trace_;
+  std::size_t trace_number_;
+  const Parts* parts_;
+  OnCorrupt on_corrupt_;
   MappedFile file_;
-  std::vector<Packet> packets_;
+  PacketList list_;
+  std::optional<std::int32_t> only_cpu_;
 };
 
 }  // namespace ldos::ctf

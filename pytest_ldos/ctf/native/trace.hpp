@@ -21,21 +21,16 @@ struct EventType {
   std::string name;
   Layout layout;
   std::optional<std::uint64_t> fixed_bytes;  // of contexts and payload, where never variable
-  std::int32_t part = kNone;                 // number of this type among the wanted ones
 };
 
 struct StreamType {
+  std::uint64_t number = 0;  // the metadata's id
   HeaderKind header_kind = HeaderKind::interpreted;
   ByteOrder header_order = ByteOrder::little;
   Layout packet_context;
   Layout header;
   std::vector<EventType> types;
   std::unordered_map<std::uint64_t, std::size_t> type_by_id;
-
-  [[nodiscard]] const EventType* find(std::uint64_t id) const {
-    const auto found = type_by_id.find(id);
-    return found == type_by_id.end() ? nullptr : &types[found->second];
-  }
 };
 
 // Cycles of the trace's clock as nanoseconds since the epoch.

@@ -16,4 +16,7 @@ struct Unreadable : std::runtime_error {
   std::optional<std::uint64_t> offset;
 };
 
+// Two passes over a file found different things in it.
+inline Unreadable changed(const std::string& file) { return {file, std::nullopt, "was changed while it was read"}; }
+
 }  // namespace ldos::ctf

@@ -64,6 +64,8 @@ class Walk {
       case OpKind::text_array: return text_array(op);
       case OpKind::list: return list(op);
       case OpKind::choose: return choose(layout_.choices[op.choice]);
+      case OpKind::variable: return variable(op);
+      case OpKind::repeat: return repeat(op, layout_.repeats[op.choice]);
     }
   }
 
@@ -94,12 +96,30 @@ class Walk {
     sink_.integer(op.leaf, value);
   }
 
+  // Seven bits a byte, the least significant first, as long as a byte's highest bit is set.
+  void variable(const Op& op) {
+    std::uint64_t value = 0;
+    std::uint32_t size = 0;
+    for (bool goes_on = true; goes_on; size += size < 64 ? 7 : 0) {
+      if (cursor_.left() < 8) throw Overrun{};
+      const std::uint64_t byte = cursor_.base[cursor_.bit / 8];
+      if (size < 64) value |= (byte & 0x7FU) << size;
+      goes_on = (byte & 0x80U) != 0;
+      cursor_.bit += 8;
+    }
+    if (op.is_signed && size < 64) value = sign_extend(value, size);
+    slots_[static_cast<std::size_t>(op.slot)] = value;
+    if (!op.in_list) return sink_.integer(op.leaf, value);
+    sink_.list_begin(op.leaf, 1);
+    sink_.integer_element(op.leaf, value);
+  }
+
   void text(const Op& op) {
     const auto* at = reinterpret_cast<const char*>(cursor_.base + cursor_.bit / 8);
     const void* stop = std::memchr(at, '\0', cursor_.left() / 8);
     if (stop == nullptr) throw Overrun{};
     const auto length = static_cast<std::size_t>(static_cast<const char*>(stop) - at);
-    sink_.text(op.leaf, {at, length});
+    if (op.leaf != kNone) sink_.text(op.leaf, {at, length});
     cursor_.bit += (length + 1) * 8;
   }
 
@@ -111,7 +131,7 @@ class Walk {
     const std::uint64_t count = count_of(op);
     if (count > cursor_.left() / 8) throw Overrun{};
     const auto* at = reinterpret_cast<const char*>(cursor_.base + cursor_.bit / 8);
-    sink_.text(op.leaf, {at, ::strnlen(at, count)});
+    if (op.leaf != kNone) sink_.text(op.leaf, {at, ::strnlen(at, count)});
     cursor_.bit += count * 8;
   }
 
@@ -120,7 +140,7 @@ class Walk {
     if (count > cursor_.left() / op.size) throw Overrun{};
     sink_.list_begin(op.leaf, count);
     const bool packed = op.alignment <= 1 || op.size % op.alignment == 0;
-    if (packed && !Sink::kReadsElements) {
+    if (packed && !Sink::kReadsElements && op.slot == kNone) {
       cursor_.bit += count * op.size;
       return;
     }
@@ -129,9 +149,18 @@ class Walk {
       if (op.floating_elements) {
         sink_.floating_element(op.leaf, load_floating(op));
       } else {
-        sink_.integer_element(op.leaf, load(op));
+        const std::uint64_t value = load(op);
+        if (op.slot != kNone) slots_[static_cast<std::size_t>(op.slot)] = value;
+        sink_.integer_element(op.leaf, value);
       }
     }
+  }
+
+  void repeat(const Op& op, const Repeat& repeat) {
+    const std::uint64_t count = count_of(op);
+    if (count > cursor_.left() / repeat.least_bits) throw Overrun{};
+    for (std::int32_t leaf = repeat.first_leaf; leaf < repeat.behind_leaf; ++leaf) sink_.list_begin(leaf, 0);
+    for (std::uint64_t i = 0; i < count; ++i) run(repeat.ops);
   }
 
   void choose(const Choice& choice) {
@@ -141,7 +170,7 @@ class Walk {
         if (mapping.holds(tag, choice.tag_is_signed)) return run(option.ops);
       }
     }
-    throw UnknownTag{tag};
+    if (!choice.is_optional) throw UnknownTag{tag};
   }
 
   const Layout& layout_;

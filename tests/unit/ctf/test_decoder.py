@@ -187,6 +187,51 @@ def test_nested_structs_have_dotted_names(tmp_path):
     }
 
 
+def test_members_of_structs_in_arrays_are_lists(tmp_path):
+    """As the kernel's `poll` and `epoll_wait` have them; text in them has no column and is named."""
+    point = Struct({"_x": Int(8), "_n": Int(8), "_flags": Array(Int(4, align=1), 2), "_label": Text()})
+    members = {"__count": Int(16), "_points": Seq(point, "__count"), "_grid": Array(Array(Int(16), 3), 2), "_z": Int(8)}
+    event = Event("app:points", 1, members)
+    rows = [[], [(1, 2, "one")], [(3, 4, "three"), (5, 6, ""), (7, 8, "seven")]]
+    records = []
+    for index, points in enumerate(rows):
+        values = {
+            "__count": len(points),
+            "_points": [{"_x": x, "_n": n, "_flags": [x, n], "_label": label} for x, n, label in points],
+            "_grid": [[1, 2, 3], [4, 5, index]],
+            "_z": index,
+        }
+        records.append(Record(event, index, values))
+    trace = read_trace(TraceBuilder([event]).write(tmp_path, {"s_0": [Packet(records)]}))
+    table = trace.events["app:points"]
+    assert list(table.columns["points.x"]) == [[], [1], [3, 5, 7]]
+    assert list(table.columns["points.n"]) == [[], [2], [4, 6, 8]]
+    assert list(table.columns["points.flags"]) == [[], [1, 2], [3, 4, 5, 6, 7, 8]]
+    assert list(table.columns["grid"]) == [[1, 2, 3, 4, 5, index] for index in range(3)]
+    assert table["z"].tolist() == [0, 1, 2]
+    assert trace.traces[0].unread == (("app:points", "points.label"),)
+
+
+def test_a_list_that_another_layout_lacks(tmp_path):
+    old, new = Event("app:grown", 1, {"_a": Array(Int(8), 3)}), Event("app:grown", 2, {"_b": Int(8)})
+    records = [Record(old, 1, {"_a": [1, 2, 3]}), Record(new, 2, {"_b": 4})]
+    directory = TraceBuilder([old, new]).write(tmp_path, {"s_0": [Packet(records)]})
+    table = read_trace(directory).events["app:grown"]
+    assert list(table.columns["a"]) == [[1, 2, 3], None]
+    assert list(table.columns["b"]) == [None, 4]
+
+
+def test_columns_that_would_take_more_than_all_memory(tmp_path):
+    """Many tiny events of one name beside a layout of very many fields."""
+    tiny = Event("app:same", 1)
+    huge = Event("app:same", 2, {f"_f{n}": Int(64) for n in range(20_000)})
+    records = [Record(tiny, time) for time in range(2000)]
+    records.append(Record(huge, 2000, dict.fromkeys(huge.members, 0)))
+    TraceBuilder([tiny, huge]).write(tmp_path, {"s_0": [Packet(records)]})
+    assert "MiB for events of" in refusal(tmp_path).reason
+    assert len(read_trace(tmp_path, fields=["f7"])) == 2001
+
+
 def test_contexts_come_before_the_payload_and_keep_their_names(tmp_path):
     event = Event("app:who", 0, {"_vpid": Int(8), "_value": Int(8)})
     builder = TraceBuilder([event], context=CONTEXT)
@@ -360,11 +405,6 @@ def test_a_text_file_named_metadata(tmp_path):
     assert "not CTF 1.8" in str(refusal(tmp_path))
 
 
-def test_metadata_of_ctf_2(tmp_path):
-    (tmp_path / "metadata").write_text('\x1e{"type": "preamble", "version": 2}\n')
-    assert "CTF 2" in str(refusal(tmp_path))
-
-
 @pytest.mark.parametrize(
     ("old", "new", "line", "complaint"),
     [
@@ -392,7 +432,9 @@ def test_metadata_with_an_error_names_its_place(tmp_path, old, new, line, compla
 def test_an_undeclared_clock(tmp_path):
     builder = TraceBuilder([TICK], packetized=False)
     (tmp_path / "metadata").write_text(builder.tsdl().replace("clock { name = monotonic", "clock { name = other"))
-    assert "clock 'monotonic'" in str(refusal(tmp_path))
+    error = refusal(tmp_path)
+    assert "clock 'monotonic', which is not declared" in error.reason
+    assert "line 8" in error.reason
 
 
 def corrupt(tmp_path, change) -> TraceUnreadable:
@@ -435,14 +477,6 @@ def test_content_that_ends_in_the_header(tmp_path):
     assert "inside its header" in corrupt(tmp_path, lambda data: put(data, CONTENT_SIZE, 64, 8)).reason
 
 
-def test_a_packet_of_no_size(tmp_path):
-    def change(data: bytearray) -> None:
-        put(data, CONTENT_SIZE, 0, 8)
-        put(data, PACKET_SIZE, 0, 8)
-
-    assert "packet size" in corrupt(tmp_path, change).reason
-
-
 def test_an_undeclared_event_id(tmp_path):
     error = corrupt(tmp_path, lambda data: put(data, FIRST_EVENT, 77, 2))
     assert error.offset == FIRST_EVENT
@@ -482,14 +516,6 @@ def test_a_tag_without_option(tmp_path):
     data[FIRST_EVENT + 6] = 9
     file.write_bytes(bytes(data))
     assert "variant tag 9" in refusal(tmp_path).reason
-
-
-def test_arrays_of_structs_are_refused_by_name(tmp_path):
-    event = Event("app:deep", 1, {"_list": Array(Struct({"_x": Int(8)}), 2)})
-    builder = TraceBuilder([event], packetized=False)
-    text = builder.tsdl()
-    (tmp_path / "metadata").write_text(text)
-    assert "'list'" in str(refusal(tmp_path))
 
 
 @pytest.mark.parametrize(("threads", "variable"), [(0, None), (None, "many"), (None, "0")])

@@ -411,7 +411,9 @@ def test_buffers_of_single_processes_name_theirs():
         process.thread().at(100).publish(process.node(f"/node_{pid}").publisher(f"/t{pid}"))
     trace = recording.trace(without={"vpid", "vtid"})
     infos = tuple(
-        dataclasses.replace(info, environment={"hostname": "arm", "vpid": 70 + number})
+        dataclasses.replace(
+            info, environment={"hostname": "arm", "tracer_buffering_scheme": "pid", "vpid": 70 + number}
+        )
         for number, info in enumerate(trace.traces)
     )
     model = build_execution(dataclasses.replace(trace, traces=infos), pids=[71])

@@ -220,7 +220,7 @@ def runs_of(directory, *runs, hostname="builder", pid=100, tid=101):
         records.append(Record(START, begin, {"_callback": 7, "_is_intra_process": 0}, context))
         if end is not None:
             records.append(Record(END, end, {"_callback": 7}, context))
-    builder = TraceBuilder([START, END], context=CONTEXT, clock_offset=EPOCH_NS, hostname=hostname)
+    builder = TraceBuilder([START, END], context=CONTEXT, clock_offset=EPOCH_NS, environment={"hostname": hostname})
     builder.write(directory / hostname / "ust", {"s": [Packet(sorted(records, key=lambda record: record.time))]})
 
 

@@ -50,6 +50,20 @@ def daemons() -> list[str]:
     return [process.name() for process in running if process.name().startswith("lttng-")]
 
 
+def test_a_lossless_recording_waits_instead_of_losing(tmp_path, monkeypatch):
+    """Buffers far too small for what is emitted."""
+    monkeypatch.setattr(lttng, "SUBBUFFER_SIZE", "4k")
+    monkeypatch.setattr(lttng, "SUBBUFFER_COUNT", 2)
+    recorder = LttngRecorder(tmp_path / "trace", tmp_path, lossless=True)
+    try:
+        recorder.start()
+        emit(20_000, recorder)
+        assert recorder.pause().discarded_events == 0
+    finally:
+        recorder.stop()
+    assert steps_in(recorder.directory) == list(range(20_000))
+
+
 def test_what_a_recorded_process_emits_is_in_the_trace(recorder):
     recorder.start()
     emit(5, recorder)

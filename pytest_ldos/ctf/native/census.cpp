@@ -1,0 +1,234 @@
+#include "census.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "parallel.hpp"
+
+namespace ldos::ctf {
+
+namespace {
+
+constexpr std::uint64_t kRunBytes = 1 << 20;            // counted at once by one thread
+constexpr std::uint64_t kChunksOfAThread = 4;           // so that a slow one holds up nobody for long
+constexpr std::uint64_t kGrain = 256 << 10;             // bytes whose moment is estimated
+
+std::uint64_t bytes_of(const Packet& packet) { return packet.content_bits / 8; }
+
+// Moments that cut the packets in parts of like size. Events are taken to lie evenly in their packet.
+std::vector<std::int64_t> cut_time(const Streams& streams, const Window& window, const Splitting& splitting) {
+  if (splitting.threads == 1) return {};
+  std::vector<std::int64_t> moments;
+  for (const auto& stream : streams) {
+    for (std::size_t number = 0; number < stream->packets().size(); ++number) {
+      const Packet& packet = stream->packets()[number];
+      if (!packet.begin_ns || !stream->may_hold(window, number)) continue;
+      const std::uint64_t grains = bytes_of(packet) / kGrain + 1;
+      const auto begin = static_cast<std::uint64_t>(*packet.begin_ns);
+      const auto end = static_cast<std::uint64_t>(std::max(packet.end_ns.value_or(*packet.begin_ns), *packet.begin_ns));
+      for (std::uint64_t i = 0; i < grains; ++i) {
+        moments.push_back(static_cast<std::int64_t>(begin + (end - begin) / grains * i));
+      }
+    }
+  }
+  std::sort(moments.begin(), moments.end());
+  const std::uint64_t worthwhile = moments.size() * kGrain / splitting.chunk_bytes;
+  const std::uint64_t chunks = std::min(kChunksOfAThread * splitting.threads, worthwhile);
+  std::vector<std::int64_t> cuts;
+  for (std::uint64_t i = 1; i < chunks; ++i) {
+    const std::int64_t moment = moments[moments.size() * i / chunks];
+    if (moment > (cuts.empty() ? moments.front() : cuts.back())) cuts.push_back(moment);
+  }
+  return cuts;
+}
+
+// Packets of one stream that are counted at once.
+struct Run {
+  std::size_t stream = 0;
+  std::size_t first = 0;
+  std::size_t last = 0;
+};
+
+std::vector<Run> find_runs(const Streams& streams, const Window& window) {
+  std::vector<Run> runs;
+  for (std::size_t stream = 0; stream < streams.size(); ++stream) {
+    std::uint64_t bytes = kRunBytes;
+    const auto& packets = streams[stream]->packets();
+    for (std::size_t packet = 0; packet < packets.size(); ++packet) {
+      if (!streams[stream]->may_hold(window, packet)) continue;
+      if (bytes >= kRunBytes) {
+        runs.push_back({stream, packet, packet});
+        bytes = 0;
+      }
+      runs.back().last = packet;
+      bytes += bytes_of(packets[packet]);
+    }
+  }
+  return runs;
+}
+
+// Lets the kernel map the pages of a packet at once instead of one fault after the other.
+void populate(const Stream& stream, const Packet& packet) {
+#ifdef MADV_POPULATE_READ
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(stream.data() + packet.offset);
+  const std::uintptr_t first = begin & ~(page - 1);
+  // Older kernels do not know it; then pages are mapped as they are read.
+  (void)::madvise(reinterpret_cast<void*>(first), begin + bytes_of(packet) - first, MADV_POPULATE_READ);
+#endif
+}
+
+struct RunCensus {
+  std::vector<Segment> segments;
+  std::int64_t first_ns = std::numeric_limits<std::int64_t>::min();
+  std::int64_t last_ns = std::numeric_limits<std::int64_t>::min();
+  std::uint64_t events = 0;
+  std::uint64_t truncated_bytes = 0;
+  std::vector<Corruption> corruptions;
+  bool in_order = true;
+};
+
+class Counter {
+ public:
+  Counter(const Stream& stream, const Window& window, const std::vector<std::int64_t>& cuts)
+      : stream_(stream), window_(window), cuts_(cuts), rows_(stream.parts().all.size(), 0) {}
+
+  RunCensus count(const Run& run) {
+    for (std::size_t packet = run.first; packet <= run.last; ++packet) {
+      if (stream_.may_hold(window_, packet)) count(packet);
+    }
+    leave();
+    return std::move(result_);
+  }
+
+ private:
+  void count(std::size_t packet) {
+    populate(stream_, stream_.packets()[packet]);
+    EventReader reader(stream_, stream_.packets()[packet], first_place(stream_.packets()[packet]));
+    std::int64_t last_ns = result_.last_ns;
+    std::uint64_t events = 0;
+    bool in_order = true;
+    std::uint64_t* const rows = rows_.data();
+    reader.run([&](const Met& met) {
+      ++events;
+      in_order &= met.time_ns >= last_ns;
+      last_ns = met.time_ns;
+      if (met.time_ns >= next_cut_) [[unlikely]] enter(packet, reader.place(), met.time_ns);
+      if (met.entry.part != kNone && window_.holds(met.time_ns)) {
+        ++rows[met.entry.part];
+        if (met.entry.bytes == EventEntry::kVariable && !reader.lists().empty()) count_elements(met.entry.part, reader);
+      }
+      return true;
+    });
+    result_.last_ns = last_ns;
+    result_.events += events;
+    result_.in_order &= in_order;
+    result_.truncated_bytes += reader.truncated_bytes();
+    if (reader.corruption()) result_.corruptions.push_back(*reader.corruption());
+  }
+
+  // Begins the segment of the chunk that `time_ns` lies in, if it is another one.
+  [[gnu::noinline]] void enter(std::size_t packet, const Place& place, std::int64_t time_ns) {
+    const auto cut = std::upper_bound(cuts_.begin(), cuts_.end(), time_ns);
+    next_cut_ = cut == cuts_.end() ? std::numeric_limits<std::int64_t>::max() : *cut;
+    const auto chunk = static_cast<std::size_t>(cut - cuts_.begin());
+    if (result_.segments.empty()) result_.first_ns = time_ns;
+    if (!result_.segments.empty() && result_.segments.back().chunk == chunk) return;
+    leave();
+    result_.segments.push_back({chunk, packet, place, {}});
+  }
+
+  // Ends the last segment.
+  void leave() {
+    for (std::size_t part = 0; part < rows_.size(); ++part) {
+      if (rows_[part] != 0) result_.segments.back().tally[part].rows = std::exchange(rows_[part], 0);
+    }
+  }
+
+  [[gnu::noinline]] void count_elements(std::int32_t number, const EventReader& reader) {
+    const auto part = static_cast<std::size_t>(number);
+    std::vector<std::uint64_t>& elements = result_.segments.back().tally[part].elements;
+    elements.resize(stream_.parts().all[part].type->layout.leaves.size());
+    reader.lists().add_to(elements);
+  }
+
+  const Stream& stream_;
+  const Window& window_;
+  const std::vector<std::int64_t>& cuts_;
+  RunCensus result_;
+  std::vector<std::uint64_t> rows_;  // of the last segment, by part
+  std::int64_t next_cut_ = std::numeric_limits<std::int64_t>::min();
+};
+
+void add(Tally& tally, const Tally& other) {
+  for (const auto& [part, counts] : other) tally[part] += counts;
+}
+
+void append(StreamCensus& census, RunCensus run) {
+  census.events += run.events;
+  census.truncated_bytes += run.truncated_bytes;
+  std::move(run.corruptions.begin(), run.corruptions.end(), std::back_inserter(census.corruptions));
+  for (Segment& segment : run.segments) {
+    if (!census.segments.empty() && census.segments.back().chunk == segment.chunk) {
+      add(census.segments.back().tally, segment.tally);
+    } else {
+      census.segments.push_back(std::move(segment));
+    }
+  }
+}
+
+// Makes one chunk of all.
+void join_chunks(Census& census) {
+  census.cuts.clear();
+  for (StreamCensus& stream : census.streams) {
+    if (stream.segments.empty()) continue;
+    for (std::size_t i = 1; i < stream.segments.size(); ++i) add(stream.segments[0].tally, stream.segments[i].tally);
+    stream.segments.resize(1);
+    stream.segments[0].chunk = 0;
+  }
+}
+
+}  // namespace
+
+PartTally& PartTally::operator+=(const PartTally& other) {
+  rows += other.rows;
+  elements.resize(std::max(elements.size(), other.elements.size()));
+  for (std::size_t i = 0; i < other.elements.size(); ++i) elements[i] += other.elements[i];
+  return *this;
+}
+
+const Segment* StreamCensus::in_chunk(std::size_t chunk) const {
+  const auto found = std::lower_bound(segments.begin(), segments.end(), chunk,
+                                      [](const Segment& segment, std::size_t wanted) { return segment.chunk < wanted; });
+  return found != segments.end() && found->chunk == chunk ? &*found : nullptr;
+}
+
+Census take_census(const Streams& streams, const Window& window, const Splitting& splitting) {
+  Census census;
+  census.streams.resize(streams.size());
+  census.cuts = cut_time(streams, window, splitting);
+  const std::vector<Run> runs = find_runs(streams, window);
+  std::vector<RunCensus> counted(runs.size());
+  for_each_index(runs.size(), splitting.threads, [&](std::size_t i) {
+    counted[i] = Counter(*streams[runs[i].stream], window, census.cuts).count(runs[i]);
+  });
+  std::vector<std::int64_t> last_ns(streams.size(), std::numeric_limits<std::int64_t>::min());
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const std::size_t stream = runs[i].stream;
+    if (counted[i].segments.empty()) {
+      append(census.streams[stream], std::move(counted[i]));
+      continue;
+    }
+    census.in_order &= counted[i].in_order && counted[i].first_ns >= last_ns[stream];
+    last_ns[stream] = counted[i].last_ns;
+    append(census.streams[stream], std::move(counted[i]));
+  }
+  if (!census.in_order) join_chunks(census);
+  return census;
+}
+
+}  // namespace ldos::ctf

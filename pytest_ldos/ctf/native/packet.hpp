@@ -1,0 +1,59 @@
+// The packets of a stream file: their heads, and what cannot be one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mapped_file.hpp"
+#include "trace.hpp"
+
+namespace ldos::ctf {
+
+// What to do about bytes that cannot be what they should be.
+enum class OnCorrupt : std::uint8_t { refuse, skip };
+
+struct Packet {
+  std::uint64_t offset = 0;         // bytes from the file's start
+  std::uint64_t bytes = 0;          // to the next packet or the end of the file
+  std::uint64_t content_bits = 0;   // header, context and events
+  std::uint64_t first_event_bit = 0;
+  std::uint64_t no_event_from_bit = 0;  // there, nothing but padding follows
+  const StreamType* type = nullptr;
+  std::int64_t cpu = kNone;
+  std::optional<std::int64_t> begin_ns;
+  std::optional<std::int64_t> end_ns;
+  std::uint64_t begin_cycles = 0;
+  std::optional<std::uint64_t> instance;   // of the stream, among those of its class
+  std::optional<std::uint64_t> sequence;
+  std::optional<std::uint64_t> discarded;  // events lost in this stream so far
+  std::uint32_t discarded_bits = 64;       // width of that counter
+  std::uint32_t sequence_bits = 64;
+  bool truncated = false;                  // the file ends inside it
+  bool unfinished = false;                 // its size was never written: events go on as far as they can
+
+  // Whether an event's contexts may begin at bit `bit` of the file; behind the last byte, those of
+  // an event that has none.
+  [[nodiscard]] bool has_event_at(std::uint64_t bit) const {
+    return offset * 8 + first_event_bit <= bit && bit <= offset * 8 + content_bits;
+  }
+};
+
+// Bytes that were passed over because they cannot be what they should be.
+struct Corruption {
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+  std::string reason;
+};
+
+struct PacketList {
+  std::vector<Packet> packets;
+  std::vector<Corruption> corruptions;
+  std::uint64_t truncated_bytes = 0;  // of a packet of which not even the head is whole
+};
+
+// Throws Unreadable where something is corrupt, unless that is to be skipped.
+PacketList read_packets(const Trace& trace, const MappedFile& file, OnCorrupt on_corrupt);
+
+}  // namespace ldos::ctf
