@@ -64,7 +64,7 @@ def read_trace(
         events: names to read; all by default. Others are skipped, not materialised.
         fields: columns to read, for all events or by event name; all by default.
         window: first and last moment, nanoseconds since the epoch.
-        threads: streams decoded at once; ``LDOS_THREADS`` or the number of CPUs by default.
+        threads: that decode at once; ``LDOS_THREADS`` or the number of CPUs by default.
         on_corrupt: ``skip`` goes on with the next good packet where one is corrupt (events
             before the damage are kept) and counts a packet that is there twice once; each
             is in `DecodedTrace.stats`. By default both are refused.

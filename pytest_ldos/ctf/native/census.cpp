@@ -202,8 +202,8 @@ PartTally& PartTally::operator+=(const PartTally& other) {
 }
 
 const Segment* StreamCensus::in_chunk(std::size_t chunk) const {
-  const auto found = std::lower_bound(segments.begin(), segments.end(), chunk,
-                                      [](const Segment& segment, std::size_t wanted) { return segment.chunk < wanted; });
+  const auto is_before = [](const Segment& segment, std::size_t wanted) { return segment.chunk < wanted; };
+  const auto found = std::lower_bound(segments.begin(), segments.end(), chunk, is_before);
   return found != segments.end() && found->chunk == chunk ? &*found : nullptr;
 }
 

@@ -31,9 +31,9 @@ struct Segment {
 };
 
 struct StreamCensus {
-  std::vector<Segment> segments;      // of rising chunks
-  std::uint64_t events = 0;           // decoded, wanted or not
-  std::uint64_t truncated_bytes = 0;  // behind the last whole event of a cut packet
+  std::vector<Segment> segments;        // of rising chunks
+  std::uint64_t events = 0;             // decoded, wanted or not
+  std::uint64_t truncated_bytes = 0;    // behind the last whole event of a cut packet
   std::vector<Corruption> corruptions;  // at which packets ended
 
   // Null where the stream has no event in the chunk.
