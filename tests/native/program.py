@@ -11,7 +11,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 NATIVE = ROOT / "pytest_ldos/ctf/native"
-FLAGS = ("-std=c++20", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-fno-sanitize-recover=all")
+FLAGS = ("-std=c++20", "-O1", "-g1", "-Wall", "-Wextra", "-Werror", "-pthread", "-fno-sanitize-recover=all")
 
 
 def build(program: Path, *own: str, sanitizers: str, compiler: str = "g++") -> Path:
