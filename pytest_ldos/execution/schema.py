@@ -20,82 +20,31 @@ _HANDLE: Final = pl.UInt64
 
 Schema = Mapping[str, type[pl.DataType]]
 
+_WITH_HANDLE: Final[Schema] = {"id": _ID, "process": _ID, "handle": _HANDLE, "born_ns": _TIME}
+_KNOWN: Final[Schema] = {"known": pl.Boolean}
+
+
+def _entity(**own: type[pl.DataType]) -> Schema:
+    """What has a handle in a process, with columns of its own."""
+    return {**_WITH_HANDLE, **own, **_KNOWN}
+
+
+def _topic_end() -> Schema:
+    return _entity(node=_ID, topic=pl.String, depth=pl.UInt64, rmw_handle=_HANDLE, gid=pl.String)
+
+
 ENTITIES: Final[Mapping[str, Schema]] = {
     "hosts": {"id": _ID, "name": pl.String},
     "processes": {"id": _ID, "host": _ID, "pid": pl.Int64, "name": pl.String},
     "threads": {"id": _ID, "process": _ID, "tid": pl.Int64, "name": pl.String, "executor": _ID},
-    "nodes": {"id": _ID, "process": _ID, "handle": _HANDLE, "born_ns": _TIME, "name": pl.String, "known": pl.Boolean},
-    "publishers": {
-        "id": _ID,
-        "process": _ID,
-        "handle": _HANDLE,
-        "born_ns": _TIME,
-        "node": _ID,
-        "topic": pl.String,
-        "depth": pl.UInt64,
-        "rmw_handle": _HANDLE,
-        "gid": pl.String,
-        "known": pl.Boolean,
-    },
-    "subscriptions": {
-        "id": _ID,
-        "process": _ID,
-        "handle": _HANDLE,
-        "born_ns": _TIME,
-        "node": _ID,
-        "topic": pl.String,
-        "depth": pl.UInt64,
-        "rmw_handle": _HANDLE,
-        "gid": pl.String,
-        "known": pl.Boolean,
-    },
-    "services": {
-        "id": _ID,
-        "process": _ID,
-        "handle": _HANDLE,
-        "born_ns": _TIME,
-        "node": _ID,
-        "name": pl.String,
-        "known": pl.Boolean,
-    },
-    "clients": {
-        "id": _ID,
-        "process": _ID,
-        "handle": _HANDLE,
-        "born_ns": _TIME,
-        "node": _ID,
-        "name": pl.String,
-        "known": pl.Boolean,
-    },
-    "timers": {
-        "id": _ID,
-        "process": _ID,
-        "handle": _HANDLE,
-        "born_ns": _TIME,
-        "node": _ID,
-        "period_ns": _TIME,
-        "known": pl.Boolean,
-    },
-    "callbacks": {
-        "id": _ID,
-        "process": _ID,
-        "handle": _HANDLE,
-        "born_ns": _TIME,
-        "symbol": pl.String,
-        "subscription": _ID,
-        "timer": _ID,
-        "service": _ID,
-        "node": _ID,
-        "known": pl.Boolean,
-    },
-    "state_machines": {
-        "id": _ID,
-        "process": _ID,
-        "handle": _HANDLE,
-        "born_ns": _TIME,
-        "node": _ID,
-        "known": pl.Boolean,
-    },
+    "nodes": _entity(name=pl.String),
+    "publishers": _topic_end(),
+    "subscriptions": _topic_end(),
+    "services": _entity(node=_ID, name=pl.String),
+    "clients": _entity(node=_ID, name=pl.String),
+    "timers": _entity(node=_ID, period_ns=_TIME),
+    "callbacks": _entity(symbol=pl.String, subscription=_ID, timer=_ID, service=_ID, node=_ID),
+    "state_machines": _entity(node=_ID),
     "actions": {"id": _ID, "node": _ID, "role": pl.String, "name": pl.String},
     "executors": {"id": _ID, "process": _ID, "threads": pl.UInt32},
     "link_annotations": {

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import polars as pl
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from pytest_ldos.ctf.stats import describe_losses
 from pytest_ldos.flow.graph import FlowGraph
 from pytest_ldos.flow.summary import summarize_callbacks, summarize_executors, summarize_paths, summarize_topics
+from pytest_ldos.report.console import print_to_text
 from pytest_ldos.report.text import visible
 from pytest_ldos.scenario.paths import PathSpec
 from pytest_ldos.units import format_duration
@@ -50,7 +50,7 @@ def render_analysis(flow: FlowGraph, paths: Sequence[PathSpec], *, width: int, c
     parts += _table("executors", summarize_executors(flow), _EXECUTORS, most)
     parts += _table("paths", summarize_paths(flow, paths), _PATHS, None)
     parts += [Text(visible(line), style="yellow") for line in _remarks(flow)]
-    return _print(Group(*parts), width=width, color=color)
+    return print_to_text(Group(*parts), width=width, color=color)
 
 
 def _headline(flow: FlowGraph) -> Text:
@@ -166,10 +166,3 @@ def _table(title: str, frame: pl.DataFrame, columns: Sequence[_Column], most: in
 
 def _cells(row: Mapping[str, Any], columns: Sequence[_Column]) -> Iterator[Text]:
     return (Text(column.format(row[column.source])) for column in columns)
-
-
-def _print(content: RenderableType, *, width: int, color: bool) -> str:
-    sink = io.StringIO()
-    console = Console(file=sink, width=width, force_terminal=color, no_color=not color, highlight=False)
-    console.print(content, crop=False)
-    return "\n".join(line.rstrip() for line in sink.getvalue().splitlines()) + "\n"

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from rich.cells import cell_len
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from pytest_ldos.gate.verdict import Verdict
+from pytest_ldos.report.console import print_to_text
 from pytest_ldos.report.document import Document, MetricRow, Section
 from pytest_ldos.report.text import visible
 
@@ -59,22 +59,7 @@ def render(document: Document, *, width: int, color: bool) -> str:
     parts: list[RenderableType] = [_line(line, style="dim") for line in document.header]
     for section in document.sections:
         parts += [Text(), *_render_section(section, width)]
-    return _print(Group(*parts), width=width, color=color)
-
-
-def _print(content: RenderableType, *, width: int, color: bool) -> str:
-    sink = io.StringIO()
-    console = Console(
-        file=sink,
-        width=width,
-        force_terminal=color,
-        no_color=not color,
-        color_system="standard" if color else None,
-        highlight=False,
-        legacy_windows=False,
-    )
-    console.print(content, crop=False)
-    return "\n".join(line.rstrip() for line in sink.getvalue().splitlines()) + "\n"
+    return print_to_text(Group(*parts), width=width, color=color)
 
 
 def _line(text: str, *, style: str = "") -> Text:
