@@ -30,13 +30,14 @@ class Dictionary {
 // all bytes of a field with the last like one is cheaper than finding where its text ends.
 class FieldCache {
  public:
-  // For so many fields at once: thousands of tables may have a row or two.
-  static constexpr std::size_t kWorthwhile = 16;
-
   static constexpr bool suits(std::size_t size) { return size >= 8 && size <= 32; }
 
-  // Before the first code.
-  void prepare() { entries_.resize(kEntries); }
+  // Before codes of `count` fields; whether there is a cache for them. Thousands of tables may have
+  // a row or two: these need none.
+  bool prepare(std::size_t count) {
+    if (count >= kWorthwhile) entries_.resize(kEntries);
+    return !entries_.empty();
+  }
 
   std::uint32_t code(Dictionary& dictionary, const char* at, std::size_t size) {
     const Words words(at, size);
@@ -79,6 +80,7 @@ class FieldCache {
   };
 
   static constexpr std::size_t kEntries = 256;
+  static constexpr std::size_t kWorthwhile = 16;
 
   std::vector<Entry> entries_;
 };

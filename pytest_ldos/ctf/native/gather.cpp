@@ -59,8 +59,7 @@ void gather_text(Column& column, const Leaf& leaf, const Block& block, TextCodes
   auto* const out = column.values.as<std::uint32_t>();
   const std::uint64_t offset = *leaf.fixed_bit / 8;
   const std::size_t size = leaf.count;
-  const bool is_cached = FieldCache::suits(size) && block.count >= FieldCache::kWorthwhile;
-  if (is_cached) codes.cache.prepare();
+  const bool is_cached = FieldCache::suits(size) && codes.cache.prepare(block.count);
   for_each_row(block, [&](const std::uint8_t* event, std::size_t row) {
     const auto* at = reinterpret_cast<const char*>(event + offset);
     out[row] = is_cached ? codes.cache.code(codes.dictionary, at, size) : codes.dictionary.code_of_field(at, size);
