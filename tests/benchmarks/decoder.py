@@ -1,4 +1,4 @@
-"""The decoder beside its peers, its limit and its own promises, in one run on one machine.
+"""The decoder beside its peers, its limit and its own promises, and the model, in one run on one machine.
 
     make bench                                # on a trace of 12 million events, made once
     make bench ARGS="--trace DIRECTORY"       # on yours, without the loop by hand
@@ -15,7 +15,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -23,6 +24,8 @@ from rich.console import Console
 from rich.table import Table
 
 from pytest_ldos.ctf.read import DecodedTrace, read_trace
+from pytest_ldos.execution.build import NEEDED_EVENTS, build_execution
+from pytest_ldos.flow.build import build_flow
 from tests.benchmarks.generated_trace import EVENTS, generated_trace
 from tests.benchmarks.peers import (
     ALL_FIELDS,
@@ -109,6 +112,25 @@ def measure_growth(events: int, repeats: int) -> Rows:
         yield f"{count:,} events", count, cost
 
 
+def measure_model(trace: Path, repeats: int) -> Rows:
+    """What reading only what the model needs costs, building the model from it, and linking its messages."""
+    read = partial(read_trace, trace, events=NEEDED_EVENTS)
+    model = build_execution(read())
+    works: dict[str, Callable[[], object]] = {
+        "trace → tables": read,
+        "trace → tables → model": lambda: build_execution(read()),
+        "model → message flow": partial(build_flow, model),
+    }
+    for label, cost in least_costs(works, repeats).items():
+        yield label, model.stats.events, cost
+
+
+def two_reads_at_once(trace: Path) -> None:
+    """Two reads that share nothing: what two threads could gain at the most on this machine."""
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda _: len(read_trace(trace, threads=1)), range(2)))
+
+
 def show_memory(trace: Path) -> None:
     table = Table("anonymous memory", "columns", "peak", "peak / columns", title="Memory", title_justify="left")
     for threads in (1, 2):
@@ -133,6 +155,7 @@ def main() -> None:
     options = arguments()
     trace = options.trace or generated_trace(options.events)
     one, two = measure_speed(trace, options.repeats)
+    apart = least_costs({"": partial(two_reads_at_once, trace)}, options.repeats)[""]
     decoded = read_trace(trace)
     events = len(decoded)
     rows: list[tuple[str, int, Cost]] = [
@@ -145,9 +168,12 @@ def main() -> None:
     show(f"{events:,} events on {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}", rows, ours=one, events=events)
     console.print(
         f"Two threads are {one.wall_s / two.wall_s:.2f} times as fast as one; the busier of the two takes"
-        f" {two.busiest_s / one.busiest_s:.2f} times the CPU of one alone."
+        f" {two.busiest_s / one.busiest_s:.2f} times the CPU of one alone. Two reads that share nothing take"
+        f" {apart.wall_s / one.wall_s:.2f} times as long at once as one alone: the most that this machine gives to two"
+        f" threads is {2 * one.wall_s / apart.wall_s:.2f}."
     )
     show("Projection and window", measure_projections(trace, decoded, options.repeats), ours=one, events=events)
+    show("Model and flow, two threads", measure_model(trace, options.repeats), ours=one, events=events)
     show_memory(trace)
     if options.trace is None:
         del decoded
