@@ -9,8 +9,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 pytest_plugins = ["pytester"]
+
+# The same examples in every run: what failed once fails again.
+settings.register_profile("repeatable", derandomize=True)
+settings.load_profile("repeatable")
 
 GOLDEN = Path(__file__).parent / "golden"
 
