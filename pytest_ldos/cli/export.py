@@ -14,12 +14,12 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
-from pytest_ldos.ctf.read import DecodedTrace, read_trace
+from pytest_ldos.cli.model import OnCorrupt, build_observed, read_needed
+from pytest_ldos.ctf.read import DecodedTrace
 from pytest_ldos.ctf.stats import describe_losses
 from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.execution.build import NEEDED_EVENTS, build_execution
 from pytest_ldos.execution.model import ExecutionModel
-from pytest_ldos.execution.scheduling import SCHEDULING_EVENTS, build_thread_states
+from pytest_ldos.execution.scheduling import build_thread_states
 from pytest_ldos.export.parquet import is_model_directory, write_parquet
 from pytest_ldos.export.perfetto.write import write_perfetto
 from pytest_ldos.flow.build import build_flow
@@ -33,6 +33,7 @@ class Format(StrEnum):
     PARQUET = "parquet"
 
 
+_PACKET_TAG: Final = b"\n"
 _SUFFIXES: Final = {Format.PERFETTO: ".pftrace", Format.PARQUET: ".tables"}
 
 Steps = Callable[[str, int, int], None]
@@ -41,40 +42,58 @@ Steps = Callable[[str, int, int], None]
 
 def export(
     trace: Annotated[Path, typer.Argument(help="Directory of a CTF trace, or of a session with several.")],
+    *,
     to: Annotated[Format, typer.Option(help="perfetto: a file for Perfetto's UI; parquet: a directory of tables.")],
     output: Annotated[
         Path | None, typer.Option(help="What to write; NAME.pftrace or NAME.tables here by default.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace what an earlier export wrote there.")] = False,
     pid: Annotated[list[int] | None, typer.Option(help="Only this process; can be given several times.")] = None,
+    on_corrupt: Annotated[
+        OnCorrupt, typer.Option(help="What to do where the trace is damaged: refuse it, or skip the damage.")
+    ] = OnCorrupt.REFUSE,
 ) -> None:
     """Write what ran in a trace, for Perfetto's UI or as Parquet tables."""
     target = output or Path(trace.resolve().name + _SUFFIXES[to])
-    _refuse_existing(target, to, force=force)
+    refuse_existing(target, to, force=force)
     with _steps() as show:
         show("reading", 0, 1)
-        decoded = read_trace(trace, events=NEEDED_EVENTS | SCHEDULING_EVENTS)
+        decoded = read_needed(trace, on_corrupt)
         show("building the model", 0, 1)
-        model = build_execution(decoded, pids=pid)
+        model = build_observed(decoded, pid)
         try:
             _WRITERS[to](decoded, model, target, show)
         except OSError as error:
-            raise ConfigurationError(
-                f"{target} cannot be written: {error.strerror or error}", remedy="name another place with --output"
-            ) from None
+            raise cannot_write(target, error) from None
     _report(decoded, model, target, to)
 
 
-def _refuse_existing(target: Path, to: Format, *, force: bool) -> None:
+def cannot_write(target: Path, error: OSError) -> ConfigurationError:
+    """What to say of a place that cannot be written."""
+    return ConfigurationError(
+        f"{target} cannot be written: {error.strerror or error}", remedy="name another place with --output"
+    )
+
+
+def refuse_existing(target: Path, to: Format, *, force: bool) -> None:
+    """Raises `ConfigurationError` for a target that is there already, unless it may be replaced."""
     if not target.exists() and not target.is_symlink():
         return
-    ours = target.is_file() if to is Format.PERFETTO else is_model_directory(target)
+    ours = _is_perfetto(target) if to is Format.PERFETTO else is_model_directory(target)
     if not ours:
         raise ConfigurationError(
             f"{target} exists and is nothing that this export would write", remedy="name another place with --output"
         )
     if not force:
         raise ConfigurationError(f"{target} exists", remedy="name another place with --output, or replace it: --force")
+
+
+def _is_perfetto(target: Path) -> bool:
+    """Whether a file begins as a Perfetto trace does: with the tag of a packet."""
+    if not target.is_file():
+        return False
+    with target.open("rb") as file:
+        return file.read(1) in {b"", _PACKET_TAG}
 
 
 def _write_perfetto(decoded: DecodedTrace, model: ExecutionModel, target: Path, show: Steps) -> None:

@@ -161,6 +161,7 @@ def _to_stats(found: Mapping[str, Any]) -> StreamStats:
         corruptions=tuple(Corruption(_to_path(found["path"]), *each) for each in found["corruptions"]),
         earlier_events=found["earlier_events"],
         repeated_packets=found["repeated_packets"],
+        missing_bytes=found["missing_bytes"],
     )
 
 

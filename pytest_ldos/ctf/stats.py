@@ -76,6 +76,7 @@ class StreamStats:
         packets: read from this file.
         events: in the packets that were looked at; others lie outside the time window.
         truncated_bytes: bytes behind the last whole event of a packet the file ends in.
+        missing_bytes: what such a packet should hold beyond the end of the file.
         earlier_events: lost before the first packet there is of its stream.
         repeated_packets: left out, because another file of the trace has them.
     """
@@ -89,6 +90,7 @@ class StreamStats:
     corruptions: tuple[Corruption, ...] = ()
     earlier_events: int = 0
     repeated_packets: int = 0
+    missing_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -108,11 +110,13 @@ class ReadStats:
         empty = sum(stream.packets == 0 and not stream.corruptions for stream in self.streams)
         earlier = sum(stream.earlier_events for stream in self.streams)
         repeated = sum(stream.repeated_packets for stream in self.streams)
+        missing = sum(stream.missing_bytes for stream in self.streams)
         skipped = sum(corruption.size for corruption in self.corruptions)
         return (
             Counter("discarded_events", Grade.DATA_LOSS, self.discarded_events, "the tracer's buffers were full"),
             Counter("lost_packets", Grade.DATA_LOSS, self.lost_packets, "their numbers are missing in the sequence"),
             Counter("truncated_bytes", Grade.DATA_LOSS, self.truncated_bytes, "the file ends inside an event"),
+            Counter("missing_bytes", Grade.DATA_LOSS, missing, "packets should go on behind the end of their file"),
             Counter("corrupt_regions", Grade.ERROR, len(self.corruptions), "passed over up to the next good packet"),
             Counter("corrupt_bytes", Grade.ERROR, skipped, "in these regions"),
             Counter("repeated_packets", Grade.ERROR, repeated, "a stream is there twice; counted once"),
@@ -148,6 +152,12 @@ class ReadStats:
     def gaps_within(self, from_ns: int, to_ns: int) -> list[Gap]:
         """Gaps of any stream that touch the span."""
         return [gap for gap in self.gaps if gap.touches(from_ns, to_ns)]
+
+
+def describe_damage(stats: ReadStats) -> str:
+    """All that is missing or corrupt, ``"1039 discarded events, 43116 missing bytes"``, or ``""``."""
+    bad = [each for each in stats.counters if each.count and each.grade is not Grade.INFO]
+    return ", ".join(f"{each.count} {each.name.replace('_', ' ')}" for each in bad)
 
 
 def describe_losses(gaps: Iterable[Gap]) -> str:

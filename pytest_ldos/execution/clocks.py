@@ -18,6 +18,10 @@ _NOT_OF_THIS_CLOCK: Final = frozenset(
 """Durations, and stamps that another clock gave."""
 
 
+_LARGEST_NS: Final = 10**18
+"""About thirty years."""
+
+
 def shift_clocks(model: ExecutionModel, offsets_ns: Mapping[str, int]) -> ExecutionModel:
     """The model with offsets added to all times of some hosts; rows keep their places.
 
@@ -28,7 +32,9 @@ def shift_clocks(model: ExecutionModel, offsets_ns: Mapping[str, int]) -> Execut
         ConfigurationError: no host is called so.
     """
     known = set(model.hosts["name"])
-    for name in offsets_ns:
+    for name, offset_ns in offsets_ns.items():
+        if abs(offset_ns) > _LARGEST_NS:
+            raise ConfigurationError(f"{offset_ns} ns is no offset of a clock", remedy="give nanoseconds below 10^18")
         if name not in known:
             raise ConfigurationError(f"no host {name!r} in the trace", remedy=f"it has {', '.join(sorted(known))}")
     offset = pl.col("name").replace_strict(offsets_ns, default=0, return_dtype=pl.Int64)

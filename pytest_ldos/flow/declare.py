@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.execution.model import ExecutionModel
 from pytest_ldos.flow.indirect import Declared
-from pytest_ldos.scenario.paths import LinkSpec, PathSpec
+from pytest_ldos.scenario.nearest import suggest
+from pytest_ldos.scenario.paths import BUILT_IN_PATHS, LinkSpec, PathSpec
 
 
 def declared_in(paths: Sequence[PathSpec], model: ExecutionModel) -> list[Declared]:
@@ -21,6 +22,19 @@ def declared_in(paths: Sequence[PathSpec], model: ExecutionModel) -> list[Declar
     links = dict.fromkeys(link for path in paths for link in path.links)
     found = [_declared(link, node, model) for link in links for node in _nodes(link, model)]
     return [each for each in found if each.publishers]
+
+
+def describe_unused(paths: Sequence[PathSpec], model: ExecutionModel) -> Iterator[str]:
+    """Names in paths and links that the model does not have, with the nearest that it has."""
+    nodes, topics = model.nodes["name"].drop_nulls().to_list(), model.topics()
+    for path in paths:
+        for topic in path.via if not path.of_phases else ():
+            if topic not in topics and path not in BUILT_IN_PATHS:
+                yield f"path {path.name}: no topic {topic} in the trace; {suggest(topic, topics)}"
+        for link in path.links:
+            if link.node not in nodes:
+                near = suggest(link.node, nodes)
+                yield f"path {path.name}: there is no node {link.node}, so its link links nothing; {near}"
 
 
 def _nodes(link: LinkSpec, model: ExecutionModel) -> list[int]:

@@ -11,7 +11,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pytest_ldos.ctf.stats import describe_losses
+from pytest_ldos.ctf.stats import describe_damage
+from pytest_ldos.flow.declare import describe_unused
 from pytest_ldos.flow.graph import FlowGraph
 from pytest_ldos.flow.summary import summarize_callbacks, summarize_executors, summarize_paths, summarize_topics
 from pytest_ldos.report.console import print_to_text
@@ -49,16 +50,18 @@ def render_analysis(flow: FlowGraph, paths: Sequence[PathSpec], *, width: int, c
     parts += _table("callbacks", summarize_callbacks(flow), _CALLBACKS, most)
     parts += _table("executors", summarize_executors(flow), _EXECUTORS, most)
     parts += _table("paths", summarize_paths(flow, paths), _PATHS, None)
-    parts += [Text(visible(line), style="yellow") for line in _remarks(flow)]
+    remarks = (*describe_unused(paths, flow.model), *_remarks(flow))
+    parts += [Text(visible(line), style="yellow") for line in remarks]
     return print_to_text(Group(*parts), width=width, color=color)
 
 
 def _headline(flow: FlowGraph) -> Text:
     model = flow.model
     counts = f"{len(model.processes)} processes, {len(model.nodes)} nodes, {len(model.publications)} publications"
-    lost = describe_losses(model.stats.gaps)
+    damage = describe_damage(model.stats)
     events = f"{model.stats.events} events"
-    return Text(f"{events}: {counts}; {lost or 'nothing lost'}", style="bold red" if lost else "bold")
+    whole = f"{events}: {counts}; {damage or 'no event of the trace is missing'}"
+    return Text(whole, style="bold red" if damage else "bold")
 
 
 def _nodes(flow: FlowGraph) -> pl.DataFrame:

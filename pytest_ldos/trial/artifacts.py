@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from pytest_ldos.errors import RecordUnreadable
 from pytest_ldos.scenario.options import KeepTraces
 from pytest_ldos.trial.codec import decode_trials, encode_trials
 from pytest_ldos.trial.record import TrialSet
@@ -91,12 +92,16 @@ def read_trials(path: str | os.PathLike[str]) -> TrialSet:
     """The trials of a ``trials.json`` or of the folder that holds it.
 
     Raises:
-        RecordUnreadable: see `decode_trials`.
-        FileNotFoundError: there is no such file.
+        RecordUnreadable: see `decode_trials`; also where there is no such file.
     """
     place = Path(path)
     file = place / TRIALS_FILE if place.is_dir() else place
-    return decode_trials(file.read_text("utf-8", errors="replace"), file)
+    try:
+        text = file.read_text("utf-8", errors="replace")
+    except OSError as error:
+        remedy = "name a file of trials or the folder of a scenario's run"
+        raise RecordUnreadable(f"{file} cannot be read: {error.strerror}", remedy=remedy) from None
+    return decode_trials(text, file)
 
 
 def is_worth_keeping(trials: TrialSet, *, regressed: bool, policy: KeepTraces) -> bool:

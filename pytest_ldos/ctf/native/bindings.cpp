@@ -155,6 +155,7 @@ nb::dict to_dict(const StreamSummary& summary) {
   result["packets"] = summary.packets;
   result["events"] = summary.events;
   result["truncated_bytes"] = summary.truncated_bytes;
+  result["missing_bytes"] = summary.missing_bytes;
   result["gaps"] = gaps;
   result["corruptions"] = corruptions;
   result["earlier_events"] = summary.continuity.earlier_events;

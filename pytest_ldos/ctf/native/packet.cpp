@@ -178,6 +178,7 @@ class PacketReader {
     if (packet.bytes > available) check_end(packet, find_head(behind_head));
     const std::uint64_t content = found.content.value_or(packet.bytes * 8);
     packet.truncated = content > available * 8;
+    if (packet.truncated) packet.missing_bytes = (content - available * 8 - 1) / 8 + 1;
     packet.bytes = std::min(packet.bytes, available);
     packet.content_bits = std::min(content, available * 8);
     packet.no_event_from_bit = packet.content_bits;

@@ -31,6 +31,7 @@ struct Packet {
   std::uint32_t discarded_bits = 64;       // width of that counter
   std::uint32_t sequence_bits = 64;
   bool truncated = false;                  // the file ends inside it
+  std::uint64_t missing_bytes = 0;         // of its content, behind the file's end
   bool unfinished = false;                 // its size was never written: events go on as far as they can
 
   // Whether an event's contexts may begin at bit `bit` of the file; behind the last byte, those of

@@ -52,6 +52,7 @@ void summarise(Session& session, Census& census, std::vector<Continuity> continu
     summary.packets = stream.packets().size();
     summary.events = counted.events;
     summary.truncated_bytes = stream.truncated_bytes() + counted.truncated_bytes;
+    for (const Packet& packet : stream.packets()) summary.missing_bytes += packet.missing_bytes;
     summary.corruptions = in_order(stream.corruptions(), std::move(counted.corruptions));
     summary.continuity = std::move(continuity[i]);
   }

@@ -43,6 +43,7 @@ struct StreamSummary {
   std::size_t packets = 0;
   std::uint64_t events = 0;           // decoded, wanted or not
   std::uint64_t truncated_bytes = 0;  // behind the last whole event of a cut packet
+  std::uint64_t missing_bytes = 0;    // of the content of a cut packet, behind the file's end
   std::vector<Corruption> corruptions;
   Continuity continuity;
 };

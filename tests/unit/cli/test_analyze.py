@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
+
 import pytest
 from typer.testing import CliRunner
 
@@ -27,7 +31,7 @@ def analyze(monkeypatch, tmp_path):
 
 def test_what_ran_is_shown(analyze, golden):
     output = analyze(golden("pipeline_single_links")).stdout
-    assert "7446 events: 4 processes, 5 nodes, 372 publications; nothing lost" in output
+    assert "7446 events: 4 processes, 5 nodes, 372 publications; no event of the trace is missing" in output
     rows = {line.split()[0]: line.split() for line in output.splitlines() if line}
     assert rows["/src_a"][:4] == ["/src_a", "100", "20.0", "100"]
     assert "/async_cache: timer of 100 ms" in output
@@ -36,7 +40,7 @@ def test_what_ran_is_shown(analyze, golden):
 def test_what_is_unknown_or_lost_is_said(analyze, golden):
     output = analyze(golden("late_start")).stdout
     assert "1 publishers without an init event (tracing began after they were made)" in output
-    assert "1039 events lost" in analyze(golden("discarded")).stdout
+    assert "8891 publications; 1039 discarded events" in analyze(golden("discarded")).stdout
 
 
 def test_the_projects_paths_are_shown(analyze, golden, tmp_path):
@@ -80,3 +84,50 @@ def test_clock_offsets_of_a_file(analyze, golden, tmp_path):
     analyze(golden("talker_listener"), "--output", tmp_path / "plain")
     difference = read_model(shifted).takes["time_ns"] - read_model(tmp_path / "plain").takes["time_ns"]
     assert difference.unique().to_list() == [1000]
+
+
+def test_a_stream_that_ends_early_is_said(analyze, golden, tmp_path):
+    """Also where it was cut between two events: its packet says how much there should be."""
+    shutil.copytree(golden("service_action"), tmp_path / "cut")
+    stream = max((tmp_path / "cut").rglob("ros2_?"), key=lambda file: file.stat().st_size)
+    os.truncate(stream, 3000)
+    headline = analyze(tmp_path / "cut").stdout.splitlines()[0]
+    assert re.search(r"; (\d+ truncated bytes, )?\d+ missing bytes$", headline)
+
+
+def test_names_in_paths_that_the_trace_does_not_have_are_told(analyze, golden, tmp_path):
+    link = '{ rule = "periodic_async", node = "/async_cach", inputs = ["/src_b"], outputs = ["/async_out"] }'
+    (tmp_path / "pyproject.toml").write_text(
+        f'[[tool.ldos.paths]]\nname = "whole"\nvia = ["/src_a", "/sync_ot"]\nlinks = [{link}]\n'
+    )
+    output = analyze(golden("pipeline_single")).stdout
+    assert "path whole: no topic /sync_ot in the trace; did you mean '/sync_out'?" in output
+    assert "path whole: there is no node /async_cach, so its link links nothing; did you mean '/async_cache'?" in output
+
+
+def test_tables_are_not_written_over_anything_else(analyze, golden, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "nodes.parquet").write_text("mine")
+    (tmp_path / "file").write_text("mine")
+    for place in ("mine", "file"):
+        with pytest.raises(ConfigurationError, match="exists and is nothing that this"):
+            analyze(golden("talker_listener"), "--output", tmp_path / place)
+    analyze(golden("talker_listener"), "--output", tmp_path / "tables")
+    with pytest.raises(ConfigurationError, match="replace it: --force"):
+        analyze(golden("talker_listener"), "--output", tmp_path / "tables")
+    analyze(golden("talker_listener"), "--output", tmp_path / "tables", "--force")
+
+
+def test_a_place_that_cannot_be_written(analyze, golden):
+    with pytest.raises(ConfigurationError, match=r"/proc/tables cannot be written"):
+        analyze(golden("talker_listener"), "--output", "/proc/tables")
+
+
+def test_a_process_that_is_not_in_the_trace(analyze, golden):
+    with pytest.raises(ConfigurationError, match=r"process 1 has no events in the trace\n.*these have: 9494, 9518"):
+        analyze(golden("talker_listener"), "--pid", "9494", "--pid", "1")
+
+
+def test_a_clock_offset_beyond_all_clocks(analyze, golden):
+    with pytest.raises(ConfigurationError, match="is no offset of a clock"):
+        analyze(golden("talker_listener"), "--clock-offset", "vm=99999999999999999999")

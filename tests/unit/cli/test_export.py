@@ -79,8 +79,16 @@ def test_only_some_processes(golden, here):
     seen = {model.processes["pid"][owner[thread]] for thread in model.callback_runs["thread"]}
     assert seen == {pid}
     missing = ldos_export(golden("talker_listener"), "--to=perfetto", "--pid=1")
-    assert missing.returncode == 0
-    assert "no ROS 2 events of the chosen processes" in missing.stderr
+    assert missing.returncode == 2
+    assert "process 1 has no events in the trace" in missing.stderr
+
+
+def test_a_file_that_is_no_perfetto_trace_is_not_replaced(golden, here):
+    (here / "mine.txt").write_text("mine")
+    done = ldos_export(golden("talker_listener"), "--to=perfetto", "--output=mine.txt", "--force")
+    assert done.returncode == 2
+    assert "nothing that this export would write" in done.stderr
+    assert (here / "mine.txt").read_text() == "mine"
 
 
 def test_what_has_no_name_is_told(golden):

@@ -144,3 +144,8 @@ def test_the_oldest_traces_go_first_and_the_newest_run_stays(tmp_path):
 def test_numbers_are_written_in_full(mixed):
     assert "14.123456789012344" in encode_trials(mixed)
     assert json.loads(encode_trials(mixed))["kind"] == "pytest-ldos trials"
+
+
+def test_trials_that_are_not_there(tmp_path):
+    with pytest.raises(RecordUnreadable, match=r"nothing.json cannot be read: No such file"):
+        read_trials(tmp_path / "nothing.json")
