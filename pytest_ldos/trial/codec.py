@@ -21,6 +21,7 @@ from pytest_ldos.stack.goals import OutcomeClass
 from pytest_ldos.trial.record import Trial, TrialSet
 
 SCHEMA_VERSION: Final = 2
+_WITHOUT_SEGMENTS: Final = 1
 KIND: Final = "pytest-ldos trials"
 
 
@@ -42,6 +43,8 @@ def decode_trials(text: str, path: Path) -> TrialSet:
         raise RecordUnreadable(f"{path} is no JSON (line {error.lineno}: {error.msg})", remedy=_REMEDY) from None
     if not isinstance(document, dict) or document.get("kind") != KIND:
         raise RecordUnreadable(f"{path} holds no trials of pytest-ldos", remedy=_REMEDY)
+    if document.get("schema") == _WITHOUT_SEGMENTS:
+        document = _upgrade(document)
     if document.get("schema") != SCHEMA_VERSION:
         found = document.get("schema")
         raise RecordUnreadable(
@@ -54,6 +57,14 @@ def decode_trials(text: str, path: Path) -> TrialSet:
 
 
 _REMEDY: Final = "restore it, or record it anew with --ldos-update-baseline"
+
+
+def _upgrade(document: Mapping[str, Any]) -> dict[str, Any]:
+    """A record of version 1 as one of version 2: its segments were of no path."""
+    plain = document.get("trials")
+    if isinstance(plain, list) and all(isinstance(trial, dict) for trial in plain):
+        plain = [{**trial, "segments_ns": {}} for trial in plain]
+    return {**document, "schema": SCHEMA_VERSION, "trials": plain}
 
 
 def _to_plain(trials: TrialSet) -> dict[str, Any]:

@@ -149,3 +149,13 @@ def test_numbers_are_written_in_full(mixed):
 def test_trials_that_are_not_there(tmp_path):
     with pytest.raises(RecordUnreadable, match=r"nothing.json cannot be read: No such file"):
         read_trials(tmp_path / "nothing.json")
+
+
+def test_a_record_from_before_segments_is_read_without_them(mixed, tmp_path):
+    document = json.loads(encode_trials(mixed))
+    for each in document["trials"]:
+        each["segments_ns"] = {"planning_feedback_delay_ns": 300_000}
+    (tmp_path / "trials.json").write_text(json.dumps(document | {"schema": 1}))
+    read = read_trials(tmp_path)
+    assert [each.segments_ns for each in read.trials] == [{}] * len(mixed.trials)
+    assert read.trials[0].measurements == mixed.trials[0].measurements
