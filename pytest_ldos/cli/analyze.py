@@ -9,10 +9,11 @@ import typer
 from rich.console import Console
 
 from pytest_ldos.cli.clocks import correct_clocks
-from pytest_ldos.cli.export import Format, cannot_write, refuse_existing
-from pytest_ldos.cli.model import OnCorrupt, build_observed, read_needed
+from pytest_ldos.cli.export import Format, refuse_existing, told_if_unwritable
+from pytest_ldos.cli.model import Damage, OnCorrupt, Pids, TraceDirectory, build_observed
 from pytest_ldos.cli.paths import sources_here, terminal
-from pytest_ldos.execution.model import ExecutionModel
+from pytest_ldos.ctf.read import read_trace
+from pytest_ldos.execution.build import NEEDED_EVENTS
 from pytest_ldos.export.parquet import write_parquet
 from pytest_ldos.flow.build import build_flow
 from pytest_ldos.report.analysis import render_analysis
@@ -20,18 +21,16 @@ from pytest_ldos.report.text import visible
 
 
 def analyze(
-    trace: Annotated[Path, typer.Argument(help="Directory of a CTF trace, or of a session with several.")],
+    trace: TraceDirectory,
     *,
     output: Annotated[Path | None, typer.Option(help="Also write the model's tables there, as Parquet.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace tables that were written there before.")] = False,
-    pid: Annotated[list[int] | None, typer.Option(help="Only this process; can be given several times.")] = None,
+    pid: Pids = None,
     clock_offset: Annotated[
         list[str] | None,
         typer.Option(help="What to add to a host's times: HOST=NANOSECONDS, a TOML file of these, or 'estimate'."),
     ] = None,
-    on_corrupt: Annotated[
-        OnCorrupt, typer.Option(help="What to do where the trace is damaged: refuse it, or skip the damage.")
-    ] = OnCorrupt.REFUSE,
+    on_corrupt: Damage = OnCorrupt.REFUSE,
     whole: Annotated[bool, typer.Option("--all", help="Show all rows of each table.")] = False,
 ) -> None:
     """Show what ran in a trace: nodes, topics, callbacks, executors, and the paths of the project."""
@@ -39,7 +38,7 @@ def analyze(
     if output is not None:
         refuse_existing(output, Format.PARQUET, force=force)
     with Console(stderr=True).status("reading the trace") as status:
-        decoded = read_needed(trace, on_corrupt)
+        decoded = read_trace(trace, events=NEEDED_EVENTS, on_corrupt=on_corrupt.value)
         status.update("building the model")
         model, notes = correct_clocks(build_observed(decoded, pid), clock_offset or ())
         flow = build_flow(model, paths)
@@ -47,16 +46,10 @@ def analyze(
         width, color = terminal()
         text = render_analysis(flow, paths, width=width, color=color, whole=whole)
         if output is not None:
-            _write(model, output)
+            with told_if_unwritable(output):
+                write_parquet(model, output)
     typer.echo(text, nl=False, color=True)
     for note in notes:
         typer.echo(visible(note))
     if output is not None:
         typer.echo(f"tables: {output}")
-
-
-def _write(model: ExecutionModel, output: Path) -> None:
-    try:
-        write_parquet(model, output)
-    except OSError as error:
-        raise cannot_write(output, error) from None

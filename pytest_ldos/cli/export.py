@@ -14,12 +14,13 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
-from pytest_ldos.cli.model import OnCorrupt, build_observed, read_needed
-from pytest_ldos.ctf.read import DecodedTrace
+from pytest_ldos.cli.model import Damage, OnCorrupt, Pids, TraceDirectory, build_observed
+from pytest_ldos.ctf.read import DecodedTrace, read_trace
 from pytest_ldos.ctf.stats import describe_losses
 from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.execution.build import NEEDED_EVENTS
 from pytest_ldos.execution.model import ExecutionModel
-from pytest_ldos.execution.scheduling import build_thread_states
+from pytest_ldos.execution.scheduling import SCHEDULING_EVENTS, build_thread_states
 from pytest_ldos.export.parquet import is_model_directory, write_parquet
 from pytest_ldos.export.perfetto.write import write_perfetto
 from pytest_ldos.flow.build import build_flow
@@ -41,38 +42,38 @@ Steps = Callable[[str, int, int], None]
 
 
 def export(
-    trace: Annotated[Path, typer.Argument(help="Directory of a CTF trace, or of a session with several.")],
+    trace: TraceDirectory,
     *,
     to: Annotated[Format, typer.Option(help="perfetto: a file for Perfetto's UI; parquet: a directory of tables.")],
     output: Annotated[
         Path | None, typer.Option(help="What to write; NAME.pftrace or NAME.tables here by default.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace what an earlier export wrote there.")] = False,
-    pid: Annotated[list[int] | None, typer.Option(help="Only this process; can be given several times.")] = None,
-    on_corrupt: Annotated[
-        OnCorrupt, typer.Option(help="What to do where the trace is damaged: refuse it, or skip the damage.")
-    ] = OnCorrupt.REFUSE,
+    pid: Pids = None,
+    on_corrupt: Damage = OnCorrupt.REFUSE,
 ) -> None:
     """Write what ran in a trace, for Perfetto's UI or as Parquet tables."""
     target = output or Path(trace.resolve().name + _SUFFIXES[to])
     refuse_existing(target, to, force=force)
     with _steps() as show:
         show("reading", 0, 1)
-        decoded = read_needed(trace, on_corrupt)
+        decoded = read_trace(trace, events=NEEDED_EVENTS | SCHEDULING_EVENTS, on_corrupt=on_corrupt.value)
         show("building the model", 0, 1)
         model = build_observed(decoded, pid)
-        try:
+        with told_if_unwritable(target):
             _WRITERS[to](decoded, model, target, show)
-        except OSError as error:
-            raise cannot_write(target, error) from None
     _report(decoded, model, target, to)
 
 
-def cannot_write(target: Path, error: OSError) -> ConfigurationError:
-    """What to say of a place that cannot be written."""
-    return ConfigurationError(
-        f"{target} cannot be written: {error.strerror or error}", remedy="name another place with --output"
-    )
+@contextmanager
+def told_if_unwritable(target: Path) -> Iterator[None]:
+    """Raises `ConfigurationError` where what is written within cannot be."""
+    try:
+        yield
+    except OSError as error:
+        raise ConfigurationError(
+            f"{target} cannot be written: {error.strerror or error}", remedy="name another place with --output"
+        ) from None
 
 
 def refuse_existing(target: Path, to: Format, *, force: bool) -> None:

@@ -1,16 +1,18 @@
-"""A trace that was named on the command line, to the model of some of its processes."""
+"""What commands on traces have in common: their arguments, and the model of some processes."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from enum import StrEnum
 from pathlib import Path
+from typing import Annotated
 
-from pytest_ldos.ctf.read import DecodedTrace, read_trace
+import typer
+
+from pytest_ldos.ctf.read import DecodedTrace
 from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.execution.build import NEEDED_EVENTS, build_execution
+from pytest_ldos.execution.build import build_execution
 from pytest_ldos.execution.model import ExecutionModel
-from pytest_ldos.execution.scheduling import SCHEDULING_EVENTS
 
 
 class OnCorrupt(StrEnum):
@@ -20,9 +22,11 @@ class OnCorrupt(StrEnum):
     SKIP = "skip"
 
 
-def read_needed(trace: Path, on_corrupt: OnCorrupt) -> DecodedTrace:
-    """The events that the model and thread states are made of."""
-    return read_trace(trace, events=NEEDED_EVENTS | SCHEDULING_EVENTS, on_corrupt=on_corrupt.value)
+TraceDirectory = Annotated[Path, typer.Argument(help="Directory of a CTF trace, or of a session with several.")]
+Pids = Annotated[list[int] | None, typer.Option(help="Only this process; can be given several times.")]
+Damage = Annotated[
+    OnCorrupt, typer.Option(help="What to do where the trace is damaged: refuse it, or skip the damage.")
+]
 
 
 def build_observed(decoded: DecodedTrace, pids: Collection[int] | None) -> ExecutionModel:

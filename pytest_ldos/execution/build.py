@@ -9,8 +9,8 @@ from pytest_ldos.ctf.read import DecodedTrace
 from pytest_ldos.execution.actions import build_actions
 from pytest_ldos.execution.annotations import build_link_annotations
 from pytest_ldos.execution.callback_runs import build_callback_runs
-from pytest_ldos.execution.callbacks import Callbacks, build_callbacks
-from pytest_ldos.execution.endpoints import Endpoints, build_endpoints
+from pytest_ldos.execution.callbacks import build_callbacks
+from pytest_ldos.execution.endpoints import build_endpoints
 from pytest_ldos.execution.executors import build_executions, build_executors, build_waits
 from pytest_ldos.execution.lifecycle import build_transitions
 from pytest_ldos.execution.model import ExecutionModel
@@ -51,14 +51,15 @@ def build_execution(trace: DecodedTrace, *, pids: Collection[int] | None = None)
         "transitions": build_transitions(observed, endpoints),
         **build_markers(observed),
     }
-    frames |= endpoints.frames() | callbacks.frames(endpoints)
+    kinds = (*endpoints.kinds(), callbacks)
+    frames |= {kind.table: kind.frame() for kind in kinds}
     frames |= observed.threads.frames()
     frames |= build_executors(frames["threads"], runs, frames["waits"])
     frames["actions"] = build_actions(frames["services"], frames["clients"])
     return ExecutionModel(
         **frames,
         stats=trace.stats,
-        unknown=_unknown(endpoints, callbacks),
+        unknown=_counted({kind.table: len(kind.registry.unknown) for kind in kinds}),
         unpaired=_counted(
             {
                 "publications of the middleware itself": own,
@@ -68,11 +69,6 @@ def build_execution(trace: DecodedTrace, *, pids: Collection[int] | None = None)
             }
         ),
     )
-
-
-def _unknown(endpoints: Endpoints, callbacks: Callbacks) -> dict[str, int]:
-    counts = {kind.table: len(kind.registry.unknown) for kind in endpoints.kinds()}
-    return _counted(counts | {"callbacks": len(callbacks.registry.unknown)})
 
 
 def _counted(counts: dict[str, int]) -> dict[str, int]:

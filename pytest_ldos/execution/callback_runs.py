@@ -11,15 +11,15 @@ import numpy as np
 import polars as pl
 
 from pytest_ldos.ctf.stats import Gap
-from pytest_ldos.execution.callbacks import Callbacks
 from pytest_ldos.execution.columns import NEVER, IdArray, TimesNs, frame_of, pick
+from pytest_ldos.execution.endpoints import Kind
 from pytest_ldos.execution.observed import Observed
 from pytest_ldos.execution.schema import INSTANCES
 from pytest_ldos.tracepoints import Ros2
 
 
 def build_callback_runs(
-    observed: Observed, callbacks: Callbacks, *, gaps: Sequence[Gap]
+    observed: Observed, callbacks: Kind, *, gaps: Sequence[Gap]
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     """The table, and how many starts and ends have no counterpart, or possibly a wrong one.
 

@@ -6,65 +6,29 @@ Tracepoints: ``rclcpp_callback_register``, ``rclcpp_subscription_callback_added`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from pytest_ldos.execution.columns import NEVER, IdArray, Values, frame_of, pick
-from pytest_ldos.execution.endpoints import Endpoints, registry_of
-from pytest_ldos.execution.model import Frames
+from pytest_ldos.execution.columns import IdArray, pick
+from pytest_ldos.execution.endpoints import Endpoints, Kind, registry_of
 from pytest_ldos.execution.observed import Events, Observed
-from pytest_ldos.execution.registry import Registry, with_unknown
-from pytest_ldos.execution.schema import ENTITIES
+from pytest_ldos.execution.registry import Registry
 from pytest_ldos.execution.symbols import demangle
 from pytest_ldos.tracepoints import Ros2
 
 
-@dataclass(frozen=True)
-class Callbacks:
-    """Callbacks in the order of their registration; owners are -1 where none is known."""
-
-    registers: Events
-    registry: Registry
-    subscription: IdArray
-    timer: IdArray
-    service: IdArray
-
-    def frames(self, endpoints: Endpoints) -> Frames:
-        unknown = self.registry.unknown
-        owners = {
-            "subscription": with_unknown(self.subscription, unknown),
-            "timer": with_unknown(self.timer, unknown),
-            "service": with_unknown(self.service, unknown),
-        }
-        columns: dict[str, Values] = {
-            "process": np.concatenate((self.registers.process, unknown.process)),
-            "handle": np.concatenate((self.registers.handles("callback"), unknown.handle)),
-            "born_ns": with_unknown(self.registers.times_ns, unknown, NEVER),
-            "symbol": [*map(demangle, self.registers.texts("symbol")), *[None] * len(unknown)],
-            "node": _nodes(owners, endpoints),
-            "known": [True] * len(self.registers) + [False] * len(unknown),
-        }
-        return {"callbacks": frame_of(ENTITIES["callbacks"], columns | owners)}
-
-
-def build_callbacks(observed: Observed, endpoints: Endpoints) -> Callbacks:
-    """All registered callbacks with their owners."""
+def build_callbacks(observed: Observed, endpoints: Endpoints) -> Kind:
+    """All registered callbacks with their owners, in the order of their registration."""
     registers = observed.events(Ros2.CALLBACK_REGISTER)
-    registry = registry_of(registers, "callback")
-    return Callbacks(
-        registers,
-        registry,
-        subscription=_owners(registers, *_subscription_of(observed, endpoints)),
-        timer=_owners(
-            registers,
-            *_owner_by_handle(observed, Ros2.TIMER_CALLBACK_ADDED, "timer_handle", endpoints.timers.registry),
-        ),
-        service=_owners(
-            registers,
-            *_owner_by_handle(observed, Ros2.SERVICE_CALLBACK_ADDED, "service_handle", endpoints.services.registry),
-        ),
-    )
+    timers = _owner_by_handle(observed, Ros2.TIMER_CALLBACK_ADDED, "timer_handle", endpoints.timers.registry)
+    services = _owner_by_handle(observed, Ros2.SERVICE_CALLBACK_ADDED, "service_handle", endpoints.services.registry)
+    owners = {
+        "subscription": _owners(registers, *_subscription_of(observed, endpoints)),
+        "timer": _owners(registers, *timers),
+        "service": _owners(registers, *services),
+    }
+    symbols = [demangle(symbol) for symbol in registers.texts("symbol")]
+    columns = {"symbol": symbols, "node": _nodes(owners, endpoints), **owners}
+    return Kind("callbacks", registers, "callback", registry_of(registers, "callback"), columns)
 
 
 def subscriptions_by_object(observed: Observed, endpoints: Endpoints) -> tuple[Registry, IdArray]:

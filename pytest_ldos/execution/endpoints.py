@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from pytest_ldos.execution.columns import NEVER, IdArray, Values, frame_of
-from pytest_ldos.execution.model import Frames
 from pytest_ldos.execution.observed import Events, Observed
 from pytest_ldos.execution.registry import Registry
 from pytest_ldos.execution.schema import ENTITIES
@@ -85,9 +84,6 @@ class Endpoints:
             self.state_machines,
         )
 
-    def frames(self) -> Frames:
-        return {kind.table: kind.frame() for kind in self.kinds()}
-
 
 def build_endpoints(observed: Observed) -> Endpoints:
     """All endpoints that init events name."""
@@ -141,7 +137,7 @@ def _topic_end(observed: Observed, role: str, inits: Events, rmw_inits: Events, 
     """Publishers or subscriptions, found by the middleware's handle, which all their events carry."""
     rmw_handle = f"rmw_{role}_handle"
     rmw = registry_of(rmw_inits, rmw_handle).find(inits.process, inits.handles(rmw_handle), inits.times_ns)
-    gids = _hexadecimal(rmw_inits)
+    gids = rmw_inits.hexadecimals("gid")
     return Kind(
         f"{role}s",
         inits,
@@ -155,10 +151,6 @@ def _topic_end(observed: Observed, role: str, inits: Events, rmw_inits: Events, 
             "gid": [gids[row] if row >= 0 else None for row in rmw.tolist()],
         },
     )
-
-
-def _hexadecimal(rmw_inits: Events) -> list[str]:
-    return [bytes(gid).hex() for gid in rmw_inits["gid"].astype(np.uint8)] if len(rmw_inits) else []
 
 
 def _service_end(table: str, inits: Events, handle: str, nodes: Kind) -> Kind:

@@ -55,6 +55,10 @@ class Events:
         """Strings of a text field."""
         return [] if len(self) == 0 else self._column(name).texts()[self._selected].tolist()
 
+    def hexadecimals(self, name: str) -> list[str]:
+        """A field of bytes, all of one length."""
+        return [bytes(each).hex() for each in self[name].astype(np.uint8)] if len(self) else []
+
     def lists(self, name: str) -> list[list[int]]:
         """Elements of a field that is a list."""
         return [] if len(self) == 0 else [self._column(name)[int(row)] for row in self._selected]

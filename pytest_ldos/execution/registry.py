@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from pytest_ldos.execution.columns import NEVER, IdArray, TimesNs
+from pytest_ldos.execution.columns import IdArray, TimesNs
 
 Handles = npt.NDArray[np.uint64]
 
@@ -127,12 +127,3 @@ class Registry:
             begun = self._born[middle] <= times_ns
             low, high = np.where(begun, middle, low), np.where(begun, high, np.maximum(middle - 1, low))
         return low
-
-
-def with_unknown(column: npt.NDArray[Any], unknown: Unknown, value: int = -1) -> npt.NDArray[Any]:
-    """A column of the known entities, continued with `value` for the unknown ones."""
-    return np.concatenate((column, np.full(len(unknown), value, dtype=column.dtype)))
-
-
-def never(unknown: Unknown) -> TimesNs:
-    return np.full(len(unknown), NEVER, dtype=np.int64)

@@ -45,12 +45,8 @@ def _steps(events: Events, step: str, endpoints: Endpoints) -> pl.DataFrame:
         "step": [step] * len(events),
         "client": client,
         "service": service,
-        "client_gid": [None] * len(events) if step in _OF_CLIENT else _gids(events),
+        "client_gid": [None] * len(events) if step in _OF_CLIENT else events.hexadecimals("client_gid"),
         "sequence": events["sequence_number"].astype(np.int64),
     }
     frame = frame_of(INSTANCES["requests"], columns)
     return frame.filter(pl.Series(events["taken"] != 0)) if step.startswith("take_") else frame
-
-
-def _gids(events: Events) -> list[str]:
-    return [bytes(gid).hex() for gid in events["client_gid"].astype(np.uint8)] if len(events) else []

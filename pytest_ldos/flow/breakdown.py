@@ -18,28 +18,37 @@ from pytest_ldos.tracepoints import Phase
 _PHASES_OF_FEEDBACK: Final = frozenset({Phase.PLANNING, Phase.EXECUTING})
 
 
-def break_down(flow: FlowGraph, instances: PathInstances, *, thread_states: pl.DataFrame | None = None) -> pl.DataFrame:
+def break_down(
+    flow: FlowGraph,
+    instances: PathInstances,
+    *,
+    thread_states: pl.DataFrame | None = None,
+    critical: CriticalPaths | None = None,
+) -> pl.DataFrame:
     """Segments of all passages along a path.
 
     Args:
         thread_states: of `build_thread_states`, to tell waiting for a CPU from the rest.
+        critical: of the same graph, where several paths are broken down.
 
     Columns: `passage` (row in `instances.table`), `position`, `kind`, `subject`, `begin_ns`, `end_ns`,
     `duration_ns`, `thread`. Durations of a passage sum to its `latency_ns` exactly.
     """
-    segments = _frame(_phase_segments(flow, instances) if instances.path.of_phases else _segments(flow, instances))
+    critical = critical or CriticalPaths(flow)
+    between = _phase_segments(flow, instances, critical) if instances.path.of_phases else _segments(instances, critical)
+    segments = _frame(between)
     return segments if thread_states is None else split_cpu_waits(flow.model, segments, thread_states)
 
 
-def _segments(flow: FlowGraph, instances: PathInstances) -> Iterator[tuple[int, list[Segment]]]:
-    paths = CriticalPaths(flow)
+def _segments(instances: PathInstances, critical: CriticalPaths) -> Iterator[tuple[int, list[Segment]]]:
     passages = instances.table.select("takes", "to_publication").iter_rows()
-    return ((row, paths.segments(*passage)) for row, passage in enumerate(passages))
+    return ((row, critical.segments(*passage)) for row, passage in enumerate(passages))
 
 
-def _phase_segments(flow: FlowGraph, instances: PathInstances) -> Iterator[tuple[int, list[Segment]]]:
+def _phase_segments(
+    flow: FlowGraph, instances: PathInstances, critical: CriticalPaths
+) -> Iterator[tuple[int, list[Segment]]]:
     """From phase to phase, each as far back as events explain it."""
-    paths = CriticalPaths(flow)
     phases = flow.model.phases.select("goal_id", "phase", "time_ns", "thread")
     entered = {(goal_id, phase): (time_ns, thread) for goal_id, phase, time_ns, thread in phases.iter_rows()}
     planned = dict(flow.model.trial_spans.select("goal_id", "planned_ns").iter_rows())
@@ -47,7 +56,7 @@ def _phase_segments(flow: FlowGraph, instances: PathInstances) -> Iterator[tuple
         found: list[Segment] = []
         for one, other in pairwise(instances.path.via):
             since_ns, (until_ns, thread) = entered[goal_id, one][0], entered[goal_id, other]
-            part = paths.back_from(
+            part = critical.back_from(
                 -1 if thread is None else thread, until_ns, since_ns, by_feedback=other in _PHASES_OF_FEEDBACK
             )
             found += _named(part, one, other, planned.get(goal_id))

@@ -31,7 +31,7 @@ def build_flow(model: ExecutionModel, paths: Sequence[PathSpec] = ()) -> FlowGra
     triggers = link_triggers(model, runs)
     causes = link_causes(model, runs)
     declared = annotated(model) + declared_in(paths, model)
-    uses = pl.concat([link_direct_uses(model, triggers, causes), link_indirect(model, runs, triggers, declared)])
+    uses = pl.concat([link_direct_uses(model, triggers, causes), link_indirect(model, triggers, causes, declared)])
     return FlowGraph(
         model=model,
         transport=transport,

@@ -117,3 +117,10 @@ def _polled(model: ExecutionModel, runs: Runs, of_run: IdArray) -> tuple[IdArray
 
 def _takes(model: ExecutionModel, clock: Clock) -> Timeline:
     return clock.timeline(ids_of(model.takes, "thread"), times_of(model.takes, "time_ns"))
+
+
+def first_linked(size: int, links: pl.DataFrame, key: str, value: str) -> IdArray:
+    """The first `value` linked with each `key`, -1 where there is none; shape ``(size,)``."""
+    found = np.full(size, -1, dtype=np.int32)
+    found[ids_of(links, key)[::-1]] = ids_of(links, value)[::-1]
+    return found

@@ -15,9 +15,9 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from pytest_ldos.execution.columns import NEVER, IdArray, ids_of, pick, times_of
+from pytest_ldos.execution.columns import NEVER, ids_of, pick, times_of
 from pytest_ldos.flow.arrivals import Arrivals
-from pytest_ldos.flow.causal import Runs, publication_begins
+from pytest_ldos.flow.causal import Runs, first_linked, publication_begins
 from pytest_ldos.flow.graph import FlowGraph
 from pytest_ldos.flow.names import Names
 from pytest_ldos.flow.timers import timer_due_ns
@@ -73,16 +73,16 @@ class CriticalPaths:
         self._run_thread = ids_of(model.callback_runs, "thread")
         self._take_thread = ids_of(model.takes, "thread")
         self._is_timer = pick(ids_of(model.callbacks, "timer"), ids_of(model.callback_runs, "callback"), -1) >= 0
-        self._due_ns = timer_due_ns(model)
-        self._run_of_take = _inverse(len(self._taken_ns), flow.triggers, "take", "callback_run")
+        self._runs = Runs(model)
+        self._due_ns = timer_due_ns(model, self._runs)
+        self._run_of_take = first_linked(len(self._taken_ns), flow.triggers, "take", "callback_run")
         waited = flow.triggers.filter(~pl.col("polled"))
-        self._take_of_run = _inverse(len(self._start_ns), waited, "callback_run", "take")
-        self._run_of_publication = _inverse(len(self._published_ns), flow.causes, "publication", "callback_run")
-        self._origin = _inverse(len(self._taken_ns), flow.transport, "take", "publication")
+        self._take_of_run = first_linked(len(self._start_ns), waited, "callback_run", "take")
+        self._run_of_publication = first_linked(len(self._published_ns), flow.causes, "publication", "callback_run")
+        self._origin = first_linked(len(self._taken_ns), flow.transport, "take", "publication")
         self._sent_ns = np.full(len(self._taken_ns), NEVER, dtype=np.int64)
         take, publication = ids_of(flow.transport, "take"), ids_of(flow.transport, "publication")
         self._sent_ns[take] = sent_ns(model, publication, take)
-        self._runs = Runs(model)
         self._arrivals = Arrivals(flow)
         self._feedback = _Feedback(flow)
 
@@ -241,10 +241,3 @@ def _clipped(segments: Iterable[Segment], since_ns: int, until_ns: int) -> Itera
     for each in segments:
         begin, end = (min(max(moment, since_ns), until_ns) for moment in (each.begin_ns, each.end_ns))
         yield Segment(each.kind, each.subject, begin, end, each.thread)
-
-
-def _inverse(size: int, links: pl.DataFrame, key: str, value: str) -> IdArray:
-    """The first `value` linked with each `key`, -1 where there is none; shape ``(size,)``."""
-    found = np.full(size, -1, dtype=np.int32)
-    found[ids_of(links, key)[::-1]] = ids_of(links, value)[::-1]
-    return found

@@ -18,7 +18,7 @@ import polars as pl
 from pytest_ldos.execution.annotations import PARTIAL_SYNC, PERIODIC_ASYNC
 from pytest_ldos.execution.columns import IdArray, TimesNs, frame_of, ids_of, times_of
 from pytest_ldos.execution.model import ExecutionModel
-from pytest_ldos.flow.causal import Runs, publication_begins
+from pytest_ldos.flow.causal import first_linked, publication_begins
 from pytest_ldos.flow.schema import LINKS
 
 
@@ -70,11 +70,13 @@ def annotated(model: ExecutionModel) -> list[Declared]:
 
 
 def link_indirect(
-    model: ExecutionModel, runs: Runs, triggers: pl.DataFrame, declared: Sequence[Declared]
+    model: ExecutionModel, triggers: pl.DataFrame, causes: pl.DataFrame, declared: Sequence[Declared]
 ) -> pl.DataFrame:
     """Each publication with the messages its declaration says it was made from."""
+    if not declared:
+        return pl.DataFrame(schema=dict(LINKS["uses"]))
     receptions = _Received(model, triggers)
-    outputs = _Published(model, runs)
+    outputs = _Published(model, causes)
     parts = [
         _frame(each.rule, _RULES[each.rule](outputs.of(publisher), [receptions.of(s) for s in each.subscriptions]))
         for each in declared
@@ -115,8 +117,7 @@ def _frame(rule: str, links: Sequence[tuple[IdArray, IdArray]]) -> pl.DataFrame:
 
 class _Received:
     def __init__(self, model: ExecutionModel, triggers: pl.DataFrame) -> None:
-        run = np.full(len(model.takes), -1, dtype=np.int32)
-        run[ids_of(triggers, "take")] = ids_of(triggers, "callback_run")
+        run = first_linked(len(model.takes), triggers, "take", "callback_run")
         taken_ns = times_of(model.takes, "time_ns")
         start_ns = times_of(model.callback_runs, "start_ns")
         self._polled = np.zeros(len(model.takes), dtype=bool)
@@ -131,11 +132,11 @@ class _Received:
 
 
 class _Published:
-    def __init__(self, model: ExecutionModel, runs: Runs) -> None:
+    def __init__(self, model: ExecutionModel, causes: pl.DataFrame) -> None:
         self._publisher = ids_of(model.publications, "publisher")
         self._time_ns = publication_begins(model)
-        run = runs.at(ids_of(model.publications, "thread"), self._time_ns)
-        self._begin_ns = _of_run(runs.start_ns, run, self._time_ns)
+        run = first_linked(len(model.publications), causes, "publication", "callback_run")
+        self._begin_ns = _of_run(times_of(model.callback_runs, "start_ns"), run, self._time_ns)
 
     def of(self, publisher: int) -> _Outputs:
         rows = np.flatnonzero(self._publisher == publisher).astype(np.int32)

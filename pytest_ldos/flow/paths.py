@@ -12,6 +12,7 @@ from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.execution.columns import IdArray, ids_of, pick, times_of
 from pytest_ldos.flow.causal import publication_begins
 from pytest_ldos.flow.graph import FlowGraph
+from pytest_ldos.flow.topics import number_topics, topics_of
 from pytest_ldos.scenario.paths import PathSpec
 
 _MOST_ROWS: Final = 50_000_000
@@ -85,9 +86,8 @@ class _Chains:
     """Searches backward from the last topic, one hop a step, all instances at once."""
 
     def __init__(self, flow: FlowGraph, path: PathSpec) -> None:
-        numbers = {topic: number for number, topic in enumerate(flow.model.topics())}
-        topic_of = np.array([numbers.get(topic, -1) for topic in flow.model.publishers["topic"]], dtype=np.int32)
-        self._topic = pick(topic_of, ids_of(flow.model.publications, "publisher"), -1)
+        numbers = number_topics(flow.model)
+        self._topic = topics_of(flow.model.publications, "publisher", flow.model.publishers, numbers)
         self._name = path.name
         self._via = [numbers.get(topic, -2) for topic in path.via]
         self._steps = len(numbers)

@@ -12,9 +12,11 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
-from pytest_ldos.execution.columns import IdArray, TimesNs, ids_of, pick, times_of
+from pytest_ldos.execution.columns import IdArray, TimesNs, ids_of, times_of
 from pytest_ldos.execution.model import ExecutionModel
+from pytest_ldos.flow.topics import number_topics, topics_of
 
 _ROUNDING_NS: Final = 1_000
 """How far a middleware that keeps time stamps in another unit may round them."""
@@ -41,7 +43,9 @@ class _Stamped:
 
 def link_stamps(model: ExecutionModel) -> IdArray:
     """The publication of each take, -1 where none in the trace fits; shape ``(takes,)``."""
-    sent, taken = _sent(model), _taken(model)
+    numbers = number_topics(model)
+    sent = _stamped(model.publications, "publisher", model.publishers, numbers)
+    taken = _stamped(model.takes, "subscription", model.subscriptions, numbers)
     found = np.full(len(model.takes), -1, dtype=np.int32)
     if len(sent) == 0 or len(taken) == 0:
         return found
@@ -55,27 +59,13 @@ def link_stamps(model: ExecutionModel) -> IdArray:
     return found
 
 
-def _topics(model: ExecutionModel) -> dict[str, int]:
-    return {topic: number for number, topic in enumerate(model.topics())}
-
-
-def _sent(model: ExecutionModel) -> _Stamped:
-    numbers = _topics(model)
-    topics = np.array([numbers.get(topic, -1) for topic in model.publishers["topic"]], dtype=np.int32)
-    return _stamped(times_of(model.publications, "source_ns"), ids_of(model.publications, "publisher"), topics)
-
-
-def _taken(model: ExecutionModel) -> _Stamped:
-    numbers = _topics(model)
-    topics = np.array([numbers.get(topic, -1) for topic in model.subscriptions["topic"]], dtype=np.int32)
-    return _stamped(times_of(model.takes, "source_ns"), ids_of(model.takes, "subscription"), topics)
-
-
-def _stamped(stamps_ns: TimesNs, end: IdArray, topics: IdArray) -> _Stamped:
-    """A time stamp of 0 is none."""
+def _stamped(instances: pl.DataFrame, end: str, ends: pl.DataFrame, numbers: dict[str, int]) -> _Stamped:
+    """Publications or takes; a time stamp of 0 is none."""
+    stamps_ns = times_of(instances, "source_ns")
     row = np.flatnonzero(stamps_ns > 0)
     row = row[np.argsort(stamps_ns[row], kind="stable")].astype(np.int32)
-    return _Stamped(row, stamps_ns[row], pick(topics, end[row], -1), end[row])
+    topic = topics_of(instances, end, ends, numbers)[row]
+    return _Stamped(row, stamps_ns[row], topic, ids_of(instances, end)[row])
 
 
 def _agree(one: IdArray, other: IdArray) -> npt.NDArray[np.bool_]:

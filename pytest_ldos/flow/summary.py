@@ -8,6 +8,7 @@ from typing import Any, Final
 import polars as pl
 
 from pytest_ldos.flow.breakdown import break_down
+from pytest_ldos.flow.critical import CriticalPaths
 from pytest_ldos.flow.executors import busy_shares
 from pytest_ldos.flow.graph import FlowGraph
 from pytest_ldos.flow.names import UNKNOWN, Names
@@ -91,12 +92,14 @@ def summarize_paths(flow: FlowGraph, paths: Sequence[PathSpec]) -> pl.DataFrame:
     Columns: `path`, `passages`, `p50_ns`, `p90_ns`, `p99_ns`, `max_ns`, `deadline_ns` (null without one),
     `missed`, `longest` (the segment with the largest share of the time), `share` (of it).
     """
+    critical = CriticalPaths(flow)
     rows: list[dict[str, Any]] = []
     for path in paths:
         instances = find_path(flow, path)
         if not len(instances):
             continue
-        segments = break_down(flow, instances).group_by("kind", "subject").agg(pl.col("duration_ns").sum())
+        parts = break_down(flow, instances, critical=critical)
+        segments = parts.group_by("kind", "subject").agg(pl.col("duration_ns").sum())
         longest = segments.sort("duration_ns", descending=True).row(0, named=True)
         latency = instances.table.select(**_percentiles("latency_ns"), max_ns=pl.col("latency_ns").max())
         rows.append(

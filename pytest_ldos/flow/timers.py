@@ -24,9 +24,8 @@ _MUCH: Final = 0.3
 """Of a period."""
 
 
-def timer_due_ns(model: ExecutionModel) -> TimesNs:
+def timer_due_ns(model: ExecutionModel, runs: Runs) -> TimesNs:
     """When each callback run was due, `NEVER` for those of no timer; shape ``(callback_runs,)``."""
-    runs = Runs(model)
     timer = pick(ids_of(model.callbacks, "timer"), ids_of(model.callback_runs, "callback"), -1)
     start_ns = times_of(model.callback_runs, "start_ns")
     due_ns = np.full(len(start_ns), NEVER, dtype=np.int64)

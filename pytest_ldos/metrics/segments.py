@@ -10,6 +10,7 @@ import polars as pl
 
 from pytest_ldos.execution.model import TrialSpan
 from pytest_ldos.flow.breakdown import break_down
+from pytest_ldos.flow.critical import CriticalPaths
 from pytest_ldos.flow.graph import FlowGraph
 from pytest_ldos.flow.paths import PathInstances, find_path
 from pytest_ldos.scenario.paths import PathSpec
@@ -28,8 +29,10 @@ class PathSegments:
     def __init__(
         self, flow: FlowGraph, paths: Sequence[PathSpec], *, thread_states: pl.DataFrame | None = None
     ) -> None:
-        found = [find_path(flow, path) for path in paths]
-        self._paths = [(each, _by_segment(flow, each, thread_states)) for each in found if len(each)]
+        critical = CriticalPaths(flow)
+        found = [each for each in (find_path(flow, path) for path in paths) if len(each)]
+        parts = [break_down(flow, each, thread_states=thread_states, critical=critical) for each in found]
+        self._paths = [(each, _by_segment(each, segments)) for each, segments in zip(found, parts, strict=True)]
 
     def of(self, trial: TrialSpan) -> dict[str, dict[str, int]]:
         """Medians over the passages that ended while the goal was served; paths without any are left out."""
@@ -39,10 +42,10 @@ class PathSegments:
         return {name: found for name, found in medians.items() if found}
 
 
-def _by_segment(flow: FlowGraph, instances: PathInstances, thread_states: pl.DataFrame | None) -> pl.DataFrame:
+def _by_segment(instances: PathInstances, segments: pl.DataFrame) -> pl.DataFrame:
     """Columns: `passage`, `segment`, `duration_ns`; stretches of one segment are added up in each passage."""
     segment = pl.concat_str("kind", "subject", separator=": ")
-    parts = break_down(flow, instances, thread_states=thread_states).select("passage", "duration_ns", segment=segment)
+    parts = segments.select("passage", "duration_ns", segment=segment)
     whole = instances.table.select(
         passage=pl.int_range(pl.len(), dtype=pl.Int32), duration_ns="latency_ns", segment=pl.lit(LATENCY)
     )

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_ldos.execution.columns import NEVER
+from pytest_ldos.flow.causal import Runs
 from pytest_ldos.flow.timers import timer_due_ns
 from tests.builders.ros2 import Recording
 
@@ -25,7 +26,8 @@ def due(starts_ns, *, period_ns=PERIOD_NS):
             pass
     with thread.spend(100).running(service):
         pass
-    return timer_due_ns(recording.model())
+    model = recording.model()
+    return timer_due_ns(model, Runs(model))
 
 
 @settings(deadline=None, max_examples=60)
