@@ -107,6 +107,15 @@ class ProcessGroup:
         """Children that are not running any more."""
         return [child for child in self.children if child.exit_code is not None]
 
+    def describe_ended(self) -> str:
+        """Which children are not running any more, and how they ended; empty while all run."""
+        return "; ".join(child.describe_end() for child in self.ended())
+
+    def last_words(self) -> str:
+        """The ends of all logs that are not empty."""
+        logs = ((child.name, child.last_lines()) for child in self.children)
+        return "\n".join(f"--- {name} ---\n{lines}" for name, lines in logs if lines)
+
     def stop(self) -> None:
         """Ends all children and whatever they started: SIGINT, SIGTERM, then SIGKILL.
 
