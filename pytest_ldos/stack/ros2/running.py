@@ -31,9 +31,7 @@ class Ros2Stack:
 
     is_repeatable = False
 
-    def __init__(
-        self, spec: StackSpec, *, domain: int, tree: KeptTree, client: Child, log_directory: Path
-    ) -> None:
+    def __init__(self, spec: StackSpec, *, domain: int, tree: KeptTree, client: Child, log_directory: Path) -> None:
         self.info = ros2_info(spec)
         self.domain = domain
         self.goal_book = read_goals(Path(spec.goals)) if spec.goals else PANDA_GOALS

@@ -44,7 +44,9 @@ def test_a_robot_of_ones_own(tmp_path):
 
 
 def test_a_file_of_a_package_stays_one():
-    assert parse_stack({"launch_file": "robot/stack.launch.py"}, folder=Path()).ros2.launch_file == "robot/stack.launch.py"
+    assert (
+        parse_stack({"launch_file": "robot/stack.launch.py"}, folder=Path()).ros2.launch_file == "robot/stack.launch.py"
+    )
 
 
 @pytest.mark.parametrize(

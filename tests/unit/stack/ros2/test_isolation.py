@@ -13,6 +13,7 @@ def test_two_stacks_share_no_name(monkeypatch):
     assert one["GZ_PARTITION"] != other["GZ_PARTITION"]
     assert one["ROS_AUTOMATIC_DISCOVERY_RANGE"] == "LOCALHOST"
     assert one["RMW_IMPLEMENTATION"] == "rmw_cyclonedds_cpp"
-    assert isolated_environment(Ros2Spec(rmw="rmw_fastrtps_cpp"), domain=1, log_directory=Path())[
-        "RMW_IMPLEMENTATION"
-    ] == "rmw_fastrtps_cpp"
+    assert (
+        isolated_environment(Ros2Spec(rmw="rmw_fastrtps_cpp"), domain=1, log_directory=Path())["RMW_IMPLEMENTATION"]
+        == "rmw_fastrtps_cpp"
+    )

@@ -23,7 +23,7 @@ def test_events_survive_the_way(event):
 
 @pytest.mark.parametrize("line", ["{}", '{"event": "Danced"}', "move_group is here", ""])
 def test_other_lines_are_refused(line):
-    with pytest.raises(ValueError, match="unknown event|Expecting value"):
+    with pytest.raises(ValueError, match=r"unknown event|Expecting value"):
         parse_event(line)
 
 

@@ -58,8 +58,6 @@ def test_another_action_server_is_named(readiness):
 
 
 def test_what_is_not_asked_for_is_not_missed():
-    readiness = Readiness(
-        controllers=(), controller_manager="/c", action="/a", joint_states="/j", needs_clock=False
-    )
+    readiness = Readiness(controllers=(), controller_manager="/c", action="/a", joint_states="/j", needs_clock=False)
     assert readiness.missing() == ["no message on /j", "no action server /a"]
     assert not readiness.needs_controllers
