@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Final, TextIO
 
 from launch import LaunchDescription, LaunchService
 from launch.actions import IncludeLaunchDescription, RegisterEventHandler
@@ -23,6 +23,8 @@ from launch.launch_description_sources import AnyLaunchDescriptionSource
 from launch.logging import get_logger
 
 from pytest_ldos.stack.ros2.launch_events import LaunchFailed, ProcessBegan, ProcessEnded, to_line
+
+_PREAMBLE: Final = "Caught exception in launch (see debug for traceback): "
 
 
 class Reporter(logging.Handler):
@@ -46,7 +48,7 @@ class Reporter(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keeps launch's first complaint: it is why the launch fails, if it does."""
-        self.failure = self.failure or record.getMessage()
+        self.failure = self.failure or record.getMessage().removeprefix(_PREAMBLE)
 
     def failed(self) -> None:
         self._say(LaunchFailed(self.failure or "launch ended with an error"))
