@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -41,9 +40,9 @@ def ldos_stack(request: pytest.FixtureRequest, ldos_stack_spec: StackSpec) -> It
 
     session = session_of(request.config)
     item = request.node
-    announce = functools.partial(Progress(request.config).announce, "starting the stack")
+    announce = Progress(request.config).announce
     try:
-        with session.open_scenario(item, ldos_stack_spec, on_start=announce) as run:
+        with session.open_scenario(item, ldos_stack_spec, announce=announce) as run:
             item.stash[_RUN] = run
             yield run
     except LdosError as error:

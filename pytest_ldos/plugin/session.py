@@ -105,12 +105,12 @@ class MeasuringSession:
 
     @contextmanager
     def open_scenario(
-        self, item: pytest.Item, stack: StackSpec, *, on_start: Callable[[], None]
+        self, item: pytest.Item, stack: StackSpec, *, announce: Callable[[str], None]
     ) -> Iterator[ScenarioRun]:
         """Starts a recorded stack for a test and ends it with the test.
 
         Args:
-            on_start: called when nothing stands in the way of starting it.
+            announce: told what is being waited for.
         """
         from pytest_ldos.trial.artifacts import new_scenario_folder
         from pytest_ldos.trial.rig import open_rig
@@ -121,9 +121,9 @@ class MeasuringSession:
         spec = dataclasses.replace(self.spec_of(item), stack=stack)
         run = ScenarioRun(item.nodeid, spec, new_scenario_folder(self._claim_run_folder(), spec.name))
         self.runs.append(run)
-        on_start()
+        announce("starting the stack")
         try:
-            with open_rig(spec.stack, run.folder) as rig:
+            with open_rig(spec.stack, run.folder, on_waiting=lambda what: announce(f"waiting: {what}")) as rig:
                 run.rig = rig
                 yield run
         finally:

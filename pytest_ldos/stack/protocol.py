@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -87,8 +87,11 @@ class RunningStack(Protocol):
 class StackBackend(Protocol):
     """Starts and ends a stack."""
 
-    def start(self) -> RunningStack:
+    def start(self, *, on_waiting: Callable[[str], None] | None = None) -> RunningStack:
         """Returns when the stack takes goals.
+
+        Args:
+            on_waiting: told every few seconds what is not there yet, where the backend knows.
 
         Raises:
             BringUpFailed: it did not get there; carries the last lines of each process.

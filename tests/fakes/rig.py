@@ -203,7 +203,12 @@ class FakeStack:
 
 @contextmanager
 def open_fake_rig(
-    spec: StackSpec, folder: ScenarioFolder, *, script: Script = TYPICAL, discarded: int = 0
+    spec: StackSpec,
+    folder: ScenarioFolder,
+    *,
+    on_waiting: Callable[[str], None] | None = None,
+    script: Script = TYPICAL,
+    discarded: int = 0,
 ) -> Iterator[Rig]:
     recorder = FakeRecorder(folder.trace, discarded=discarded)
     recorder.start()

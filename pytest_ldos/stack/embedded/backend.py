@@ -6,7 +6,7 @@ import importlib.util
 import json
 import platform
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from importlib.metadata import version
 from pathlib import Path
@@ -72,7 +72,7 @@ class EmbeddedBackend:
             environment={**recorder.environment, **_ONE_THREAD},
         )
 
-    def start(self) -> EmbeddedStack:
+    def start(self, *, on_waiting: Callable[[str], None] | None = None) -> EmbeddedStack:
         embedded_available().demand()
         domain = self._resources.enter_context(claim_domain())
         faults = self._spec.faults

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
@@ -38,7 +39,7 @@ class Ros2Backend:
         self._logs = log_directory.resolve()
         self._resources = ExitStack()
 
-    def start(self) -> Ros2Stack:
+    def start(self, *, on_waiting: Callable[[str], None] | None = None) -> Ros2Stack:
         ros2_available(self._spec).demand()
         ros2 = self._spec.ros2
         command = self._launch_command()
@@ -54,7 +55,7 @@ class Ros2Backend:
         stack = Ros2Stack(self._spec, domain=domain, tree=tree, client=client, log_directory=self._logs)
         needs_clock = resolve_simulation(ros2) is Simulation.GZ
         with ReadinessWatch(ros2, needs_clock=needs_clock, environment=apart, log_directory=self._logs) as watch:
-            stack.await_ready(watch)
+            stack.await_ready(watch, on_waiting or _unheard)
         return stack
 
     def _launch_command(self) -> list[str]:
@@ -68,3 +69,7 @@ class Ros2Backend:
 
     def stop(self) -> None:
         self._resources.close()
+
+
+def _unheard(_: str) -> None:
+    """Nobody watches."""

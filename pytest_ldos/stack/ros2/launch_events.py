@@ -97,13 +97,14 @@ class LaunchWatch:
     def what_failed(self) -> str:
         """Why the stack cannot be whole any more; empty while it can.
 
-        A process that ends with exit code 0 has done what it was for, as spawners do.
+        A process that ends with exit code 0 has done what it was for, as spawners do. Of several
+        that failed, the first is the reason: a launch file may end all others with it.
         """
         with self._lock:
-            failed = [each.describe() for each in self._ended if each.code != 0]
-            if self._is_over and not failed and not self._failures:
-                return "the launch file ended, and with it its processes"
-            return "; ".join([*self._failures, *failed])
+            reasons = [*self._failures, *(each.describe() for each in self._ended if each.code != 0)]
+            if self._is_over:
+                reasons.append("the launch file ended, and with it its processes")
+            return next(iter(reasons), "")
 
     def pids(self) -> set[int]:
         with self._lock:

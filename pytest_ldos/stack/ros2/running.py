@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +24,7 @@ from pytest_ldos.stack.ros2.launch_events import LaunchWatch
 from pytest_ldos.stack.ros2.readiness_watch import ReadinessWatch
 
 _POLL_S: Final = 0.02
+_WORD_EVERY_S: Final = 5.0
 
 
 class Ros2Stack:
@@ -53,20 +54,27 @@ class Ros2Stack:
             ended.append(self._client.describe_end())
         return "; ".join(reason for reason in ended if reason)
 
-    def await_ready(self, watch: ReadinessWatch) -> None:
+    def await_ready(self, watch: ReadinessWatch, on_waiting: Callable[[str], None]) -> None:
         """Waits for every part that a goal needs, then for the goal client to see them.
+
+        Args:
+            on_waiting: told every few seconds what is not there yet.
 
         Raises:
             BringUpFailed: a process ended, or time was up; says what was missing.
         """
         limit_s = self._spec.ros2.ready_timeout_s
         deadline = time.monotonic() + limit_s
+        next_word = time.monotonic() + _WORD_EVERY_S
         while not watch.is_ready:
             reason = self.what_failed() or watch.what_failed()
             if reason:
                 raise self._bring_up_failed(reason)
             if time.monotonic() > deadline:
                 raise self._bring_up_failed(f"it was not ready within {limit_s:.0f} s: {watch.missing}")
+            if time.monotonic() > next_word:
+                next_word += _WORD_EVERY_S
+                on_waiting(watch.missing)
             time.sleep(_POLL_S)
         if not self._conversation.await_ready(max(deadline - time.monotonic(), ANSWER_GRACE_S)):
             reason = self.what_failed() or "the goal client did not find the action server and a joint state"

@@ -35,20 +35,22 @@ def test_processes_that_did_their_work_are_no_failure():
     assert watch.pids() == {1, 2}
 
 
-def test_processes_that_fail_are_named_with_how_they_ended():
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [(1, "ended with exit code 1"), (-9, "was killed by SIGKILL"), (-99, "was killed by signal 99")],
+)
+def test_the_first_process_that_failed_is_named_with_how_it_ended(code, words):
     watch = LaunchWatch()
-    watch.take(ProcessEnded("spawner-2", 2, 1))
-    watch.take(ProcessEnded("move_group-1", 1, -9))
-    watch.take(ProcessEnded("odd-3", 3, -99))
-    assert watch.what_failed() == (
-        "spawner-2 ended with exit code 1; move_group-1 was killed by SIGKILL; odd-3 was killed by signal 99"
-    )
+    watch.take(ProcessEnded("spawner-2", 2, 0))
+    watch.take(ProcessEnded("move_group-1", 1, code))
+    watch.take(ProcessEnded("another-3", 3, 2))
+    assert watch.what_failed() == f"move_group-1 {words}"
 
 
 def test_a_failed_launch_comes_first():
     watch = LaunchWatch()
     watch.follow([to_line(ProcessEnded("a-1", 1, 2)), to_line(LaunchFailed("no such package"))])
-    assert watch.what_failed() == "no such package; a-1 ended with exit code 2"
+    assert watch.what_failed() == "no such package"
 
 
 def test_a_launch_that_is_over_is_no_stack():
