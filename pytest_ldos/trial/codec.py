@@ -15,13 +15,15 @@ from typing import Any, Final
 from pytest_ldos.errors import ConfigurationError, RecordUnreadable
 from pytest_ldos.host.fingerprint import Fingerprint
 from pytest_ldos.metrics.model import Measurement
+from pytest_ldos.metrics.sources import CONTROL_PROBE, MARKERS, SIMULATOR_PROBE, Source
 from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, SeedMode, StackKind, StackSpec
 from pytest_ldos.series import Invalid, Missing, Value
 from pytest_ldos.stack.goals import OutcomeClass
 from pytest_ldos.trial.record import Trial, TrialSet
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 _WITHOUT_SEGMENTS: Final = 1
+_WITHOUT_SOURCES: Final = 2
 KIND: Final = "pytest-ldos trials"
 
 
@@ -43,8 +45,7 @@ def decode_trials(text: str, path: Path) -> TrialSet:
         raise RecordUnreadable(f"{path} is no JSON (line {error.lineno}: {error.msg})", remedy=_REMEDY) from None
     if not isinstance(document, dict) or document.get("kind") != KIND:
         raise RecordUnreadable(f"{path} holds no trials of pytest-ldos", remedy=_REMEDY)
-    if document.get("schema") == _WITHOUT_SEGMENTS:
-        document = _upgrade(document)
+    document = _upgrade(document)
     if document.get("schema") != SCHEMA_VERSION:
         found = document.get("schema")
         raise RecordUnreadable(
@@ -59,12 +60,29 @@ def decode_trials(text: str, path: Path) -> TrialSet:
 _REMEDY: Final = "restore it, or record it anew with --ldos-update-baseline"
 
 
-def _upgrade(document: Mapping[str, Any]) -> dict[str, Any]:
-    """A record of version 1 as one of version 2: its segments were of no path."""
+def _upgrade(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A record of an earlier version as one of this; what is damaged in it stays so."""
     plain = document.get("trials")
-    if isinstance(plain, list) and all(isinstance(trial, dict) for trial in plain):
-        plain = [{**trial, "segments_ns": {}} for trial in plain]
-    return {**document, "schema": SCHEMA_VERSION, "trials": plain}
+    if not isinstance(plain, list) or not all(isinstance(trial, dict) for trial in plain):
+        return document
+    if document.get("schema") == _WITHOUT_SEGMENTS:
+        segmented = [{**trial, "segments_ns": {}} for trial in plain]  # they were of no path
+        return _upgrade({**document, "schema": _WITHOUT_SOURCES, "trials": segmented})
+    if document.get("schema") == _WITHOUT_SOURCES:
+        return {**document, "schema": SCHEMA_VERSION, "trials": [_with_sources(trial) for trial in plain]}
+    return document
+
+
+_THEN_ONLY_SOURCES: Final = {"T3": CONTROL_PROBE, "T5": SIMULATOR_PROBE}
+"""Of records without sources; all other metrics came from markers."""
+
+
+def _with_sources(trial: Mapping[str, Any]) -> dict[str, Any]:
+    measurements = trial.get("measurements")
+    if not isinstance(measurements, dict) or not all(isinstance(each, dict) for each in measurements.values()):
+        return dict(trial)
+    sources = {name: asdict(_THEN_ONLY_SOURCES.get(name, MARKERS)) for name in measurements}
+    return {**trial, "measurements": {name: {"source": sources[name], **each} for name, each in measurements.items()}}
 
 
 def _to_plain(trials: TrialSet) -> dict[str, Any]:
@@ -88,7 +106,8 @@ def _measurement_to_plain(measurement: Measurement) -> dict[str, Any]:
         return {"missing": value.reason}
     if isinstance(value, Invalid):
         return {"invalid": value.reason}
-    return {"value": value, "details": dict(measurement.details)}
+    source = None if measurement.source is None else asdict(measurement.source)
+    return {"value": value, "details": dict(measurement.details), "source": source}
 
 
 def _to_trials(document: Mapping[str, Any]) -> TrialSet:
@@ -113,7 +132,10 @@ def _to_trial(values: Mapping[str, Any]) -> Trial:
 
 
 def _to_measurement(values: Mapping[str, Any]) -> Measurement:
-    return Measurement(_to_value(values), values.get("details", {}))
+    value, source = _to_value(values), values.get("source")
+    if source is None or isinstance(value, Missing | Invalid):
+        return Measurement(value, values.get("details", {}))
+    return Measurement(value, values.get("details", {}), Source(**source))
 
 
 def _to_value(values: Mapping[str, Any]) -> Value:

@@ -13,7 +13,7 @@ from pytest_ldos.execution.model import ExecutionModel, TrialSpan
 from pytest_ldos.execution.scheduling import SCHEDULING_EVENTS, build_thread_states
 from pytest_ldos.flow.build import build_flow
 from pytest_ldos.metrics.catalogue import METRICS
-from pytest_ldos.metrics.extract import TrialMetrics, extract_trial
+from pytest_ldos.metrics.extract import TrialMetrics, extract_trial, find_trial
 from pytest_ldos.metrics.model import Measurement
 from pytest_ldos.metrics.regularity import nominal_period_ns
 from pytest_ldos.metrics.segments import PathSegments, SegmentsNs
@@ -46,15 +46,20 @@ def measure_trials(trials: Sequence[Trial], rig: Rig, paths: Sequence[PathSpec])
     model = build_execution(trace, pids=rig.stack.pids())
     states = build_thread_states(trace)
     segments = PathSegments(build_flow(model, paths), paths, thread_states=states if len(states) else None)
-    return [_measure(trial, model, segments, nominal_period_ns(rig.spec.control_rate_hz)) for trial in trials]
+    offset_ns = trace.traces[0].clock_offset_ns if trace.traces else 0
+    period_ns = nominal_period_ns(rig.spec.control_rate_hz)
+    spans = [find_trial(each.goal_id, model, stamps_ns=each.stamps_ns, clock_offset_ns=offset_ns) for each in trials]
+    return [_measure(trial, span, model, segments, period_ns) for trial, span in zip(trials, spans, strict=True)]
 
 
-def _measure(trial: Trial, model: ExecutionModel, segments: PathSegments, period_ns: int) -> Trial:
-    measured = extract_trial(trial.goal_id, model, stamps_ns=trial.stamps_ns, nominal_period_ns=period_ns)
+def _measure(
+    trial: Trial, span: TrialSpan | None, model: ExecutionModel, segments: PathSegments, period_ns: int
+) -> Trial:
+    measured = extract_trial(span, model, stamps_ns=trial.stamps_ns, nominal_period_ns=period_ns)
     return replace(
         trial,
         measurements=measured.measurements,
-        segments_ns=_segments(measured, segments, model.trials.get(trial.goal_id)),
+        segments_ns=_segments(measured, segments, span),
         cpu_work_ns=measured.cpu_work_ns,
     )
 
