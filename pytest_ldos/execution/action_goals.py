@@ -67,6 +67,7 @@ class _Server:
         self.ended: list[ActionGoal] = []
         self._accepted_ns: int | None = None
         self._just_ended: set[int] = set()
+        self._of_earlier_goals: set[int] = set()
 
     def status(self, thread: int, time_ns: int) -> None:
         """A thread that executes a goal tells its end, any other that a goal was accepted or is to be cancelled."""
@@ -74,11 +75,17 @@ class _Server:
         if thread in self.running:
             self.ended.append(replace(self.running.pop(thread), result_ns=time_ns))
             self._just_ended.add(thread)
+        elif thread in self._of_earlier_goals:
+            self._of_earlier_goals.discard(thread)
+            self._just_ended.add(thread)
         else:
             self._accepted_ns = time_ns
 
     def feedback(self, thread: int, time_ns: int) -> None:
-        """The first of a thread begins a goal, but for what MoveIt sends right after the end of one (``IDLE``)."""
+        """The first of a thread begins a goal, but for what MoveIt sends right after the end of one (``IDLE``).
+
+        A goal whose acceptance is not in the trace is left out.
+        """
         if thread in self.running:
             goal = self.running[thread]
             self.running[thread] = replace(goal, feedback_ns=(*goal.feedback_ns, time_ns))
@@ -87,3 +94,5 @@ class _Server:
         elif self._accepted_ns is not None:
             self.running[thread] = ActionGoal(accepted_ns=self._accepted_ns, feedback_ns=(time_ns,), result_ns=None)
             self._accepted_ns = None
+        else:
+            self._of_earlier_goals.add(thread)
