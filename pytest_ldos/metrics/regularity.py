@@ -50,12 +50,12 @@ def _control_jitter(context: Context, window: Window) -> Measurement:
         return _jitter(context.model.cycle_times_ns, context, window, CONTROL_PROBE)
     topic = context.interfaces.joint_states
     sent = _published_most(context, topic, window)
-    if len(sent) <= _FEWEST_PERIODS:
-        return Measurement(Missing(f"the trace has no control cycles, nor joint states on {topic}"))
-    usual = float(np.median(np.diff(sent)))
-    if not 1 / _OTHER_RATE < usual / context.nominal_period_ns < _OTHER_RATE:
-        rates = f"comes at {NS_PER_S / usual:.0f} Hz, the loop runs at {NS_PER_S / context.nominal_period_ns:.0f} Hz"
-        return Measurement(Missing(f"the trace has no control cycles, and {topic} does not show them: it {rates}"))
+    periods = np.diff(sent[_within(sent, window)])
+    if len(periods) < _FEWEST_PERIODS:
+        return Measurement(Missing(f"the trace has no control cycles, nor joint states on {topic} meanwhile"))
+    if not 1 / _OTHER_RATE < float(np.median(np.diff(sent))) / context.nominal_period_ns < _OTHER_RATE:
+        rates = f"{NS_PER_S / periods.mean():.0f} Hz, the loop runs at {NS_PER_S / context.nominal_period_ns:.0f} Hz"
+        return Measurement(Missing(f"the trace has no control cycles; {topic} does not show them: it comes at {rates}"))
     return _jitter(sent, context, window, published_states(topic))
 
 

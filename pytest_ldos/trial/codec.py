@@ -53,7 +53,7 @@ def decode_trials(text: str, path: Path) -> TrialSet:
         )
     try:
         return _to_trials(document)
-    except (KeyError, TypeError, ValueError, ConfigurationError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, ConfigurationError) as error:
         raise RecordUnreadable(f"{path} is damaged ({type(error).__name__}: {error})", remedy=_REMEDY) from None
 
 
@@ -62,15 +62,14 @@ _REMEDY: Final = "restore it, or record it anew with --ldos-update-baseline"
 
 def _upgrade(document: Mapping[str, Any]) -> Mapping[str, Any]:
     """A record of an earlier version as one of this; what is damaged in it stays so."""
-    plain = document.get("trials")
-    if not isinstance(plain, list) or not all(isinstance(trial, dict) for trial in plain):
+    version, plain = document.get("schema"), document.get("trials")
+    if version not in {_WITHOUT_SEGMENTS, _WITHOUT_SOURCES}:
         return document
-    if document.get("schema") == _WITHOUT_SEGMENTS:
-        segmented = [{**trial, "segments_ns": {}} for trial in plain]  # they were of no path
-        return _upgrade({**document, "schema": _WITHOUT_SOURCES, "trials": segmented})
-    if document.get("schema") == _WITHOUT_SOURCES:
-        return {**document, "schema": SCHEMA_VERSION, "trials": [_with_sources(trial) for trial in plain]}
-    return document
+    if isinstance(plain, list) and all(isinstance(trial, dict) for trial in plain):
+        of_no_path: dict[str, Any] = {"segments_ns": {}}
+        unsegmented = of_no_path if version == _WITHOUT_SEGMENTS else {}
+        plain = [{**_with_sources(trial), **unsegmented} for trial in plain]
+    return {**document, "schema": SCHEMA_VERSION, "trials": plain}
 
 
 _THEN_ONLY_SOURCES: Final = {"T3": CONTROL_PROBE, "T5": SIMULATOR_PROBE}

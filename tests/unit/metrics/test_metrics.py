@@ -266,8 +266,7 @@ def test_probes_that_fall_silent_are_not_replaced(model):
 def test_joint_states_at_another_rate_do_not_show_the_loop(model):
     found = measure(without_probes(model, joint_states=times([10.0] * 20)))["T3"]
     assert found.value == Missing(
-        "the trace has no control cycles, and /joint_states does not show them: "
-        "it comes at 100 Hz, the loop runs at 500 Hz"
+        "the trace has no control cycles; /joint_states does not show them: it comes at 100 Hz, the loop runs at 500 Hz"
     )
 
 

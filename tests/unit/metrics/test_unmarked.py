@@ -26,11 +26,11 @@ class Arm:
         node = process.node("move_group")
         self.status, self.feedback = (node.publisher(f"{action}/_action/{each}") for each in ("status", "feedback"))
         self.executor, self.process = process.thread(1), process
-        self.controller = None
-        if controller:
-            other = self.recording.process(2, name="control")
-            self.controller = other.node("arm_controller").publisher(f"{CONTROLLER}/_action/status")
-            self.loop = other.thread(2)
+        other = self.recording.process(2, name="control")
+        self.controller = other.node("arm_controller").publisher(
+            f"{CONTROLLER if controller else '/arm'}/_action/status"
+        )
+        self.loop = other.thread(2)
 
     def accept(self, at_ms: float) -> None:
         self.executor.at(int(at_ms * MS)).publish(self.status)
@@ -44,7 +44,7 @@ class Arm:
         self.accept(at_ms + 1)
         for feedback_ms in (2, 3, *(() if monitor_ms is None else (monitor_ms,))):
             worker.at(int((at_ms + feedback_ms) * MS)).publish(self.feedback)
-        if monitor_ms is not None and self.controller is not None:
+        if monitor_ms is not None:
             self.control(at_ms + monitor_ms + 2)
             self.control(at_ms + result_ms - 1)
         worker.at(int((at_ms + result_ms) * MS)).publish(self.status)
@@ -84,7 +84,9 @@ def test_metrics_of_a_goal_name_their_sources():
     }
     assert [name for name in ("T1", "T2", "T4") if measured[name].source.is_approximate] == ["T4"]
     assert measured["T2x"].value == Missing("no marker tells how long the planned trajectory lasts")
-    assert measured["T3"].value == Missing("the trace has no control cycles, nor joint states on /joint_states")
+    assert measured["T3"].value == Missing(
+        "the trace has no control cycles, nor joint states on /joint_states meanwhile"
+    )
     assert "no simulator" in measured["T5"].value.reason
 
 
