@@ -39,18 +39,16 @@ def _controller_statuses(model: ExecutionModel) -> TimesNs:
 
 
 def _span(goal: ActionGoal, index: int, *, goal_id: str, controllers: TimesNs) -> TrialSpan:
-    phases = {Phase.GOAL_ACCEPTED: goal.accepted_ns, Phase.PLANNING: goal.feedback_ns[0]}
-    executing_ns = _began_execution(goal, controllers)
-    if executing_ns is not None:
-        phases[Phase.EXECUTING] = executing_ns
-    if goal.result_ns is not None:
-        phases[Phase.RESULT] = goal.result_ns
+    times_ns = {Phase.RESULT: goal.result_ns}
+    if goal.accepted_ns is not None:
+        times_ns |= {Phase.GOAL_ACCEPTED: goal.accepted_ns, Phase.PLANNING: goal.feedback_ns[0]}
+        times_ns |= {Phase.EXECUTING: _began_execution(goal, controllers)}
     return TrialSpan(
         goal_id=goal_id,
         scenario="",
         index=index,
-        begin_ns=goal.accepted_ns,
-        phases=phases,
+        begin_ns=goal.begin_ns,
+        phases={phase: time_ns for phase, time_ns in times_ns.items() if time_ns is not None},
         plan=None,
         end_ns=goal.result_ns,
         error_code=None,

@@ -18,6 +18,8 @@ def between(context: Context, first: Phase, last: Phase) -> Window | Missing:
 
 
 def _why_not(context: Context, phase: Phase) -> str:
+    if not context.trial.marked and Phase.GOAL_ACCEPTED not in context.trial.phases:
+        return "that the goal was accepted is not in the trace"
     if phase is Phase.EXECUTING and not context.trial.marked and not has_controllers(context.model):
         return "no action of a controller is in the trace, which would tell when execution began"
     return f"the trial never entered phase '{phase}'"

@@ -169,15 +169,43 @@ def test_a_goal_that_still_runs_has_no_result():
     assert measured["T4"].value == Missing("the trial never entered phase 'result'")
 
 
-def test_feedback_of_a_goal_from_before_the_trace_is_no_goal():
+def test_a_goal_from_before_the_trace_has_no_metrics_but_a_reason():
     arm = Arm()
     worker = arm.process.thread(9)
     worker.at(1001 * MS).publish(arm.feedback)
     worker.at(1100 * MS).publish(arm.status)
     worker.at(1101 * MS).publish(arm.feedback)
-    assert arm.spans() == []
+    reason = "that the goal was accepted is not in the trace"
+    assert {each.value for each in arm.measure().values()} == {Missing(reason)}
     arm.goal(2000, tid=9)
-    assert [in_ms(span)["planning"] for span in arm.spans()] == [2002]
+    assert [in_ms(span) for span in arm.spans()][1]["planning"] == 2002
+    assert len(arm.spans()) == 2
+
+
+def test_an_acceptance_may_come_right_behind_the_first_feedback():
+    arm = Arm()
+    for at in (1000, 3000):
+        worker = arm.process.thread(at)
+        worker.at((at + 1) * MS).publish(arm.feedback)
+        arm.accept(at + 2)
+        worker.at((at + 10) * MS).publish(arm.feedback)
+        arm.control(at + 12)
+        worker.at((at + 100) * MS).publish(arm.status)
+    first, second = arm.spans()
+    assert in_ms(first) == {"goal_accepted": 1002, "planning": 1001, "executing": 1010, "result": 1100}
+    assert in_ms(second)["goal_accepted"] == 3002
+    assert first.begin_ns // MS == 1001
+
+
+def test_a_status_long_before_a_goal_or_behind_its_second_feedback_does_not_accept_it():
+    arm = Arm()
+    arm.accept(1000)
+    for at in (2500, 2600):
+        arm.process.thread(9).at(at * MS).publish(arm.feedback)
+    arm.accept(2601)
+    arm.process.thread(9).at(2700 * MS).publish(arm.status)
+    (span,) = arm.spans()
+    assert in_ms(span) == {"result": 2700}
 
 
 def test_the_actions_name_is_a_parameter():
