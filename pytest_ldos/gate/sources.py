@@ -22,4 +22,5 @@ def _difference(metric: Metric, head: TrialSet, base: TrialSet) -> str:
     if not ours or not theirs or (ours == theirs and len(ours) == 1):
         return ""
     here, there = (" and ".join(sorted(names)) for names in (ours, theirs))
-    return f"{metric.name} is not comparable: it was taken from {here} here, from {there} in the baseline"
+    remedy = " (record it anew: --ldos-update-baseline)" if len(ours) == 1 else ""
+    return f"{metric.name} is not comparable: it was taken from {here} here, from {there} in the baseline{remedy}"

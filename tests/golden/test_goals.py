@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,11 +19,15 @@ from pytest_ldos.execution.build import NEEDED_EVENTS, build_execution
 from pytest_ldos.execution.model import ExecutionModel
 from pytest_ldos.metrics.extract import TrialMetrics, extract_metrics, extract_trial, find_trial
 from pytest_ldos.metrics.sources import CONTROL_PROBE, FEEDBACK, FEEDBACK_AND_STATUS, SIMULATOR_PROBE, STATUS
+from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.scenario.paths import BUILT_IN_PATHS
 from pytest_ldos.series import Invalid, Missing
 from pytest_ldos.stack.client_protocol import MoveReport, parse_event
 from pytest_ldos.stack.goals import ErrorCode
 from pytest_ldos.tracepoints import Ros2
+from pytest_ldos.trial.measure import measure_trials
 from pytest_ldos.units import ns_to_ms
+from tests.builders.trials import trial
 from tests.golden.reduce import reduce_trace
 
 PERIOD_NS = 2_000_000
@@ -170,6 +175,21 @@ def test_probes_against_publications(golden):
         assert publications["T3"].details["mean_rate_hz"] == pytest.approx(499, abs=1)
         assert probes["T5"].details["real_time_factor"] == pytest.approx(0.998, abs=0.002)
         assert publications["T1"] == probes["T1"]
+
+
+def test_a_run_whose_client_left_no_markers_is_measured_by_publications(golden):
+    """The conductor's way: the client's stamps say which goal of the trace is which trial."""
+    (report,) = reports_of("panda_baseline_1")
+    rig = SimpleNamespace(
+        recorder=SimpleNamespace(directory=golden("panda_baseline_1")),
+        stack=SimpleNamespace(pids=lambda: None),
+        spec=StackSpec(),
+    )
+    made = trial(0, {}, goal_id=report.goal_id, stamps_ns=report.stamps_ns)
+    (measured,) = measure_trials([made], rig, BUILT_IN_PATHS)
+    assert measured.measurements["T1"].source == FEEDBACK
+    assert measured.measurements["T4"].source.is_approximate
+    assert "state feedback" in measured.segments_ns
 
 
 def test_a_reduced_trace_measures_what_the_whole_one_does(golden, tmp_path):

@@ -348,9 +348,7 @@ def test_numbers_of_different_sources_are_not_compared(worse):
     result = compare(head, noisy_set(2))
     assert result.comparison("T3") is None
     assert result.verdict is Verdict.NOT_COMPARABLE
-    reason = (
-        "T3 is not comparable: it was taken from /joint_states publications here, from control probe in the baseline"
-    )
+    reason = "T3 is not comparable: it was taken from /joint_states publications here, from control probe in the baseline (record it anew: --ldos-update-baseline)"
     assert result.incomparable == {"T3": reason}
     assert reason in result.reasons
     assert {each.metric for each in result.comparisons} == set(METRICS) - {"T3"}
