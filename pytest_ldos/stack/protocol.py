@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pytest_ldos.stack.client_protocol import TrialTag
-from pytest_ldos.stack.goals import Goal, OutcomeClass
+from pytest_ldos.stack.goals import Goal, GoalBook, OutcomeClass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,10 +55,14 @@ class RunningStack(Protocol):
 
     Attributes:
         domain: the DDS domain its processes are on.
+        goal_book: what its arm can be asked for by name.
+        is_repeatable: whether its planner takes seeds, so that equal versions plan equal paths.
     """
 
     info: StackInfo
     domain: int
+    goal_book: GoalBook
+    is_repeatable: bool
 
     def move(
         self,

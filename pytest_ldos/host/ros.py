@@ -1,0 +1,205 @@
+"""What of ROS 2 is to be had here, by its environment and its files; nothing of ROS is imported.
+
+Every function reads `environment` (ours by default) and nothing else but files it names.
+
+Reference: ament's resource index (``share/ament_index/resource_index/packages/NAME`` below each
+prefix of ``AMENT_PREFIX_PATH``); REP 2000 for what a distro's packages are called.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.machinery import PathFinder
+from pathlib import Path
+from typing import Final
+
+from pytest_ldos.host.availability import Availability
+
+DEFAULT_DISTRO: Final = "jazzy"
+"""The distro this project is built for, where none is to be found."""
+
+DEFAULT_RMW: Final = "rmw_fastrtps_cpp"
+"""What Jazzy takes where ``RMW_IMPLEMENTATION`` is not set."""
+
+ROS_PYTHON: Final = ("launch", "launch_ros", "rclpy")
+_THEIR_NEEDS: Final = {"lark": "python3-lark", "yaml": "python3-yaml", "packaging": "python3-packaging"}
+"""What these import that is no ROS package, and what Debian and Ubuntu call it."""
+
+_INSTALLED: Final = "opt/ros"
+_PACKAGES: Final = "share/ament_index/resource_index/packages"
+_RMW_PREFIX: Final = "rmw_"
+_NOT_RMW: Final = frozenset(
+    {"rmw_implementation", "rmw_implementation_cmake", "rmw_dds_common", "rmw_fastrtps_shared_cpp"}
+)
+_OURS: Final = "ldos_"
+_PYTHON_VERSION: Final = re.compile(r"python(\d+\.\d+)")
+
+
+@dataclass(frozen=True)
+class RosDistro:
+    """A ROS 2 distribution.
+
+    Attributes:
+        is_sourced: its environment is ours, so its programs and packages can be used.
+    """
+
+    name: str
+    is_sourced: bool
+
+
+def find_distro(environment: Mapping[str, str] | None = None, *, root: Path = Path("/")) -> RosDistro | None:
+    """The distro whose environment is sourced, else the newest that is installed; ``None`` without any."""
+    sourced = _ours_unless(environment).get("ROS_DISTRO", "")
+    if sourced:
+        return RosDistro(sourced, is_sourced=True)
+    installed = installed_distros(root)
+    return RosDistro(installed[-1], is_sourced=False) if installed else None
+
+
+def installed_distros(root: Path = Path("/")) -> list[str]:
+    """Names of the distros below ``/opt/ros``; they are in the order of their release, as the alphabet is."""
+    return sorted(file.parent.name for file in (root / _INSTALLED).glob("*/local_setup.sh"))
+
+
+def ros_prefixes(environment: Mapping[str, str] | None = None) -> tuple[Path, ...]:
+    """Where packages are looked for, first come first served."""
+    return tuple(Path(each) for each in _ours_unless(environment).get("AMENT_PREFIX_PATH", "").split(":") if each)
+
+
+def find_ros_package(name: str, environment: Mapping[str, str] | None = None) -> Path | None:
+    """The prefix that holds a package; ``None`` where no sourced one does."""
+    return next((prefix for prefix in ros_prefixes(environment) if (prefix / _PACKAGES / name).is_file()), None)
+
+
+def find_ros_packages(names: Sequence[str], *, environment: Mapping[str, str] | None = None) -> Availability:
+    """Whether all packages are in the sourced prefixes."""
+    if not ros_prefixes(environment):
+        return _not_sourced()
+    missing = [name for name in names if find_ros_package(name, environment) is None]
+    if not missing:
+        return Availability(True)
+    plural = "package" if len(missing) == 1 else "packages"
+    return Availability(
+        False, f"ROS {plural} {', '.join(missing)} not found", remedy_for_packages(missing, environment=environment)
+    )
+
+
+def remedy_for_packages(missing: Sequence[str], *, environment: Mapping[str, str] | None = None) -> str:
+    """What installs packages: apt for those of the distro, our workspace for ours."""
+    distro = find_distro(environment)
+    name = distro.name if distro else DEFAULT_DISTRO
+    theirs = [f"ros-{name}-{each.replace('_', '-')}" for each in missing if not each.startswith(_OURS)]
+    steps = [f"sudo apt-get install {' '.join(theirs)}"] if theirs else []
+    if len(theirs) < len(missing):
+        steps.append("build and source ros_ws (make ros2-baseline does)")
+    return "; ".join(steps)
+
+
+def ros_python_available(
+    environment: Mapping[str, str] | None = None, *, path: Sequence[str] | None = None
+) -> Availability:
+    """Whether this interpreter can import ROS's Python packages (none is imported).
+
+    Args:
+        path: where modules are looked for, instead of ``sys.path``.
+    """
+    if not ros_prefixes(environment):
+        return _not_sourced()
+    found = {name: _find_module(name, path) for name in (*ROS_PYTHON, *_THEIR_NEEDS)}
+    for name in ROS_PYTHON:
+        version = _built_for(name, found[name], environment)
+        if version and version != _this_python():
+            return Availability(
+                False,
+                f"Python package {name} is built for Python {version}, this is {_this_python()}",
+                f"make the virtual environment with python{version} (make ros2-baseline does)",
+            )
+    absent = [name for name in ROS_PYTHON if found[name] is None]
+    if absent:
+        return Availability(
+            False,
+            f"Python package {', '.join(absent)} not found",
+            remedy_for_packages(absent, environment=environment),
+        )
+    needs = [name for name in _THEIR_NEEDS if found[name] is None]
+    if needs:
+        debian = " ".join(_THEIR_NEEDS[name] for name in needs)
+        return Availability(
+            False,
+            f"Python package {', '.join(needs)}, which launch needs, not found",
+            f"make the virtual environment with --system-site-packages (and sudo apt-get install {debian})",
+        )
+    return Availability(True)
+
+
+def chosen_rmw(environment: Mapping[str, str] | None = None) -> str:
+    """The middleware that ROS processes take."""
+    return _ours_unless(environment).get("RMW_IMPLEMENTATION", "") or DEFAULT_RMW
+
+
+def installed_rmws(environment: Mapping[str, str] | None = None) -> list[str]:
+    """Names of all middlewares in the sourced prefixes."""
+    names = {file.name for prefix in ros_prefixes(environment) for file in (prefix / _PACKAGES).glob(f"{_RMW_PREFIX}*")}
+    return sorted(name for name in names - _NOT_RMW if name.endswith("_cpp"))
+
+
+def rmw_installed(name: str, *, environment: Mapping[str, str] | None = None) -> Availability:
+    """Whether a middleware can be chosen here."""
+    if not ros_prefixes(environment):
+        return _not_sourced()
+    there = installed_rmws(environment)
+    if name in there:
+        return Availability(True)
+    return Availability(
+        False,
+        f"middleware {name} is not installed (there is {', '.join(there) or 'none'})",
+        remedy_for_packages([name], environment=environment),
+    )
+
+
+def _not_sourced() -> Availability:
+    installed = installed_distros()
+    if installed:
+        return Availability(
+            False, "no ROS 2 environment is sourced", f"source /{_INSTALLED}/{installed[-1]}/setup.bash"
+        )
+    return Availability(
+        False, "ROS 2 is not installed", "make ros2-baseline (Ubuntu 24.04), or source the setup of your own build"
+    )
+
+
+def _find_module(name: str, path: Sequence[str] | None) -> Path | None:
+    """A module's file. A folder without ``__init__.py`` is none: any project may have one named ``launch``."""
+    spec = importlib.util.find_spec(name) if path is None else PathFinder.find_spec(name, list(path))
+    return Path(spec.origin) if spec is not None and spec.origin is not None else None
+
+
+def _built_for(name: str, found: Path | None, environment: Mapping[str, str] | None) -> str:
+    """Version of Python that a ROS package was installed for; empty where its place does not tell."""
+    if found is not None:
+        return _version_in(found)
+    there = {_version_in(each) for prefix in ros_prefixes(environment) for each in _installed_folders(name, prefix)}
+    return "" if _this_python() in there else max(there, default="")
+
+
+def _version_in(place: Path) -> str:
+    return next(iter(reversed(_PYTHON_VERSION.findall(str(place)))), "")
+
+
+def _installed_folders(name: str, prefix: Path) -> Iterator[Path]:
+    """A module's folders in a prefix, for whatever version of Python."""
+    for place in ("lib/python*/site-packages", "local/lib/python*/dist-packages"):
+        yield from prefix.glob(f"{place}/{name}")
+
+
+def _this_python() -> str:
+    return f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def _ours_unless(environment: Mapping[str, str] | None) -> Mapping[str, str]:
+    return os.environ if environment is None else environment
