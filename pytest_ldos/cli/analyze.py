@@ -18,6 +18,7 @@ from pytest_ldos.execution.build import NEEDED_EVENTS
 from pytest_ldos.export.parquet import write_parquet
 from pytest_ldos.flow.build import build_flow
 from pytest_ldos.metrics.extract import extract_metrics
+from pytest_ldos.metrics.model import Interfaces
 from pytest_ldos.metrics.regularity import nominal_period_ns
 from pytest_ldos.report.analysis import render_analysis
 from pytest_ldos.report.text import visible
@@ -36,7 +37,7 @@ def analyze(
     on_corrupt: Damage = OnCorrupt.REFUSE,
     interface: Annotated[
         list[str] | None,
-        typer.Option(help="A name where the stack's differs: action=/NAME, joint_states=/TOPIC, clock=/TOPIC."),
+        typer.Option(help="A name that differs from the project's: action=/NAME, joint_states=/TOPIC, clock=/TOPIC."),
     ] = None,
     whole: Annotated[bool, typer.Option("--all", help="Show all rows of each table.")] = False,
 ) -> None:
@@ -45,14 +46,15 @@ def analyze(
     Joint states and control cycles are held against the project's control_rate_hz.
     """
     settings = sources_here().toml
-    interfaces = parse_interfaces(interface or ())
+    usual = Interfaces.of(settings.stack)
+    interfaces = parse_interfaces(interface or (), usual)
     if output is not None:
         refuse_existing(output, Format.PARQUET, force=force)
     with Console(stderr=True).status("reading the trace") as status:
         decoded = read_trace(trace, events=NEEDED_EVENTS, on_corrupt=on_corrupt.value)
         status.update("building the model")
         model, notes = correct_clocks(build_observed(decoded, pid), clock_offset or ())
-        require_action(model, interfaces)
+        require_action(model, interfaces, usual)
         flow = build_flow(model, settings.paths)
         period_ns = nominal_period_ns(settings.stack.control_rate_hz)
         goals = extract_metrics(model, nominal_period_ns=period_ns, interfaces=interfaces)

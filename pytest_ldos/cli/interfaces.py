@@ -12,25 +12,25 @@ from pytest_ldos.metrics.model import Interfaces
 from pytest_ldos.scenario.nearest import refuse_unknown
 
 
-def parse_interfaces(texts: Sequence[str]) -> Interfaces:
-    """Interfaces of texts like ``action=/move_action``; the usual names for those that are not given.
+def parse_interfaces(texts: Sequence[str], usual: Interfaces) -> Interfaces:
+    """Interfaces of texts like ``action=/move_action``; the `usual` names for those that are not given.
 
     Raises:
         ConfigurationError: a text has no such form, or no interface is called so.
     """
     given = dict(_parse(text) for text in texts)
     refuse_unknown(given, {each.name for each in dataclasses.fields(Interfaces)}, "interface")
-    return dataclasses.replace(Interfaces(), **given)
+    return dataclasses.replace(usual, **given)
 
 
-def require_action(model: ExecutionModel, interfaces: Interfaces) -> None:
+def require_action(model: ExecutionModel, interfaces: Interfaces, usual: Interfaces) -> None:
     """An action that is not the usual one must be there.
 
     Raises:
         ConfigurationError: nobody serves it in the trace.
     """
     served = [topic.removesuffix(STATUS) for topic in model.publishers["topic"].drop_nulls() if topic.endswith(STATUS)]
-    if interfaces.action not in {Interfaces().action, *served}:
+    if interfaces.action not in {usual.action, *served}:
         there = f"served are: {', '.join(sorted(served))}" if served else "none is served in it"
         raise ConfigurationError(f"no action {interfaces.action} in the trace", remedy=there)
 

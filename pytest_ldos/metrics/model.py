@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from typing import Self
 
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.execution.model import ExecutionModel, TrialSpan
 from pytest_ldos.metrics.sources import Source
+from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.series import Better, Invalid, Missing, Value
 
 
@@ -52,6 +54,11 @@ class Interfaces:
         for name in (getattr(self, each.name) for each in fields(self)):
             if not name.startswith("/"):
                 raise ConfigurationError(f"{name!r} is no full name", remedy=f"write it as in the trace: '/{name}'")
+
+    @classmethod
+    def of(cls, stack: StackSpec) -> Self:
+        """What a stack is configured to call them."""
+        return cls(action=stack.ros2.action, joint_states=stack.ros2.joint_states)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -183,9 +183,13 @@ def test_names_of_interfaces_that_cannot_be_used(analyze, golden, asked, message
     assert remedy in caught.value.remedy
 
 
-def test_another_action_and_topic(analyze, golden):
-    output = analyze(
-        golden("panda_baseline_1"),
-        *("--interface", "joint_states=/dynamic_joint_states"),
-    ).stdout
+def test_another_topic(analyze, golden):
+    output = analyze(golden("panda_baseline_1"), "--interface", "joint_states=/dynamic_joint_states").stdout
     assert "≈ T3 from /dynamic_joint_states publications" in output
+
+
+def test_the_projects_names_are_usual(analyze, golden, tmp_path):
+    (tmp_path / "pyproject.toml").write_text('[tool.ldos.stack]\naction = "/fetch"\njoint_states = "/states"\n')
+    assert "goals" not in analyze(golden("panda_baseline_1")).stdout
+    lines = lines_of(analyze(golden("panda_baseline_1"), "--interface", "action=/move_action").stdout)
+    assert "no T3: the trace has no control cycles, nor joint states on /states meanwhile" in lines
