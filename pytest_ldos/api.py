@@ -4,7 +4,8 @@ from pytest_ldos import api
 
 trace = api.read_trace("traces/session")
 model = api.build_execution(trace)
-measured = api.extract_metrics(model, nominal_period_ns=2_000_000)
+for goal, measured in api.extract_metrics(model, nominal_period_ns=2_000_000).items():
+    print(goal, measured.measurements["T1"].value, measured.measurements["T1"].source)
 
 flow = api.build_flow(model)
 feedback = api.find_path(flow, api.PathSpec(name="feedback", via=("/joint_states", "/tf"), deadline_ms=10))
@@ -46,6 +47,8 @@ from pytest_ldos.gate.policy import Policy
 from pytest_ldos.gate.verdict import Verdict
 from pytest_ldos.host.lock import measuring_lock
 from pytest_ldos.metrics.extract import TrialMetrics, extract_metrics
+from pytest_ldos.metrics.model import Interfaces, Measurement
+from pytest_ldos.metrics.sources import Source
 from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, StackSpec
 from pytest_ldos.scenario.paths import LinkRule, LinkSpec, PathSpec
 from pytest_ldos.stack.goals import GOAL_SETS, Goal, Pose
@@ -63,17 +66,20 @@ __all__ = [
     "FlowGraph",
     "GateResult",
     "Goal",
+    "Interfaces",
     "Kind",
     "Lineage",
     "LineageIndex",
     "LinkRule",
     "LinkSpec",
+    "Measurement",
     "Observer",
     "PathInstances",
     "PathSpec",
     "Policy",
     "Pose",
     "ScenarioSpec",
+    "Source",
     "StackSpec",
     "Trial",
     "TrialMetrics",
