@@ -23,6 +23,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from pytest_ldos.assertions.callbacks import callback_began, callback_ended
+from pytest_ldos.assertions.counts import assert_callback_ran, assert_event, assert_published, assert_received
+from pytest_ldos.assertions.events import event
+from pytest_ldos.assertions.happenings import entered, published, received
+from pytest_ldos.assertions.order import assert_order
+from pytest_ldos.assertions.passages import assert_flow
 from pytest_ldos.ctf.read import DecodedTrace, read_trace
 from pytest_ldos.execution.build import build_execution
 from pytest_ldos.execution.clocks import shift_clocks
@@ -79,21 +85,33 @@ __all__ = [
     "TrialMetrics",
     "TrialSet",
     "Verdict",
+    "assert_callback_ran",
+    "assert_event",
+    "assert_flow",
+    "assert_order",
+    "assert_published",
+    "assert_received",
     "break_down",
     "build_execution",
     "build_flow",
     "build_thread_states",
+    "callback_began",
+    "callback_ended",
     "classify_receptions",
     "cpu_rivals",
     "decide",
+    "entered",
     "estimate_clock_offsets",
+    "event",
     "executor_states",
     "explain",
     "extract_metrics",
     "find_path",
+    "published",
     "read_model",
     "read_trace",
     "read_trials",
+    "received",
     "run_trials",
     "shift_clocks",
     "spans_of_runs",
