@@ -51,6 +51,7 @@ from pytest_ldos.gate.decide import GateResult, decide
 from pytest_ldos.gate.policy import Policy
 from pytest_ldos.gate.verdict import Verdict
 from pytest_ldos.host.lock import measuring_lock
+from pytest_ldos.launching.recorded import RecordedLaunch, record_launch
 from pytest_ldos.metrics.extract import TrialMetrics, extract_metrics
 from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, StackSpec
 from pytest_ldos.scenario.paths import LinkRule, LinkSpec, PathSpec
@@ -79,6 +80,7 @@ __all__ = [
     "PathSpec",
     "Policy",
     "Pose",
+    "RecordedLaunch",
     "ScenarioSpec",
     "StackSpec",
     "Trial",
@@ -112,6 +114,7 @@ __all__ = [
     "read_trace",
     "read_trials",
     "received",
+    "record_launch",
     "run_trials",
     "shift_clocks",
     "spans_of_runs",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_ldos.plugin.fixtures import cpu_load, dds_flood, ldos_gate, ldos_trials, panda_stack
+from pytest_ldos.plugin.launching import ldos_launch, module_ldos_launch
 from pytest_ldos.plugin.options import add_options, read_sources, refuse_unknown_flags
 from pytest_ldos.plugin.session import MeasuringSession
 
@@ -15,7 +16,15 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
     from pathlib import Path
 
-__all__ = ["cpu_load", "dds_flood", "ldos_gate", "ldos_trials", "panda_stack"]
+__all__ = [
+    "cpu_load",
+    "dds_flood",
+    "ldos_gate",
+    "ldos_launch",
+    "ldos_trials",
+    "module_ldos_launch",
+    "panda_stack",
+]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -28,6 +28,7 @@ class Recorder(Protocol):
         name: tracer and version, for headers and records.
         prefix: command in front of every process that is to be recorded.
         environment: variables for these processes.
+        open_environment: variables for processes that cannot be started behind `prefix`, instead of both.
         directory: where the trace lies.
     """
 
@@ -39,6 +40,9 @@ class Recorder(Protocol):
 
     @property
     def environment(self) -> Mapping[str, str]: ...
+
+    @property
+    def open_environment(self) -> Mapping[str, str]: ...
 
     def start(self) -> None:
         """Begins to record; processes started before are recorded from now on."""

@@ -87,6 +87,7 @@ class FakeRecorder:
     name = "fake tracer 1.0"
     prefix: Sequence[str] = ()
     environment: Mapping[str, str] = {}
+    open_environment: Mapping[str, str] = {}
 
     def __init__(self, directory: Path, *, discarded: int = 0) -> None:
         self.directory = directory
