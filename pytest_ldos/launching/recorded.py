@@ -28,8 +28,8 @@ from pytest_ldos.trial.artifacts import ScenarioFolder, new_run_folder, new_scen
 class RecordedLaunch:
     """Records the processes of launches from before their start, and no others; begins at once.
 
-    What was recorded can be read at any time. While processes run, recording pauses until it is read: what
-    happens meanwhile is not in the trace. Once the launch is over, it is read once and kept.
+    What was recorded can be read at any time; recording goes on. Once the launch is over, it is read for the
+    last time.
 
     Attributes:
         folder: where trace and logs lie.
@@ -113,25 +113,18 @@ class RecordedLaunch:
         if self._book.unrecorded:
             names = ", ".join(self._book.unrecorded)
             raise RecordingFailed(f"launch started {names} without what makes it recorded")
-        if self.is_over:
-            return self._read_whole()
+        if not self.is_over:
+            return self._read(self._recorder.rotate())
         self._recorder.pause()
-        try:
-            return self._read()
-        finally:
-            self._recorder.resume()
-
-    def _read_whole(self) -> DecodedTrace:
-        self._recorder.pause()
-        self._whole = self._read()
+        self._whole = self._read(self.folder.trace)
         self.close()
         return self._whole
 
-    def _read(self) -> DecodedTrace:
+    def _read(self, directory: Path) -> DecodedTrace:
         try:
-            found = read_trace(self.folder.trace)
+            found = read_trace(directory)
         except TraceUnreadable:
-            if any(self.folder.trace.rglob("metadata")):
+            if any(directory.rglob("metadata")):
                 raise
             raise self._nothing_recorded() from None
         if not len(found):

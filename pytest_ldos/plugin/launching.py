@@ -44,7 +44,7 @@ class Launch:
 
     @property
     def trace(self) -> DecodedTrace:
-        """What was recorded so far. While processes run, recording pauses until it is read."""
+        """What was recorded so far; while processes run, recording goes on."""
         __tracebackhide__ = True
         with _named_faults():
             return self._recorded.trace

@@ -115,6 +115,10 @@ class LttngRecorder:
     def resume(self) -> None:
         self._lttng("start", self._session)
 
+    def rotate(self) -> Path:
+        self._lttng("rotate", self._session)
+        return self.directory / "archives"
+
     def stop(self) -> None:
         if self._is_stopped:
             return

@@ -53,5 +53,8 @@ class Recorder(Protocol):
     def resume(self) -> None:
         """Goes on after `pause`."""
 
+    def rotate(self) -> Path:
+        """Where what was recorded so far can be read, while recording goes on; nothing is missed."""
+
     def stop(self) -> None:
         """Ends the recording and whatever serves it. May be called at any time, also twice."""

@@ -112,6 +112,10 @@ class FakeRecorder:
 
     def resume(self) -> None: ...
 
+    def rotate(self) -> Path:
+        self.pause()
+        return self.directory
+
     def stop(self) -> None:
         self.is_recording = False
 
