@@ -133,12 +133,7 @@ class RecordedLaunch:
 
     def _nothing_recorded(self) -> RecordingFailed:
         ends = "; ".join(each.describe() for each in self.processes) or "launch started none"
-        switch = "TRACETOOLS_RUNTIME_DISABLE"
-        remedy = (
-            f"{switch} is set: unset it"
-            if os.environ.get(switch) == "1"
-            else "see launch's log; `ros2 run tracetools status` says whether this ROS 2 was built with tracing"
-        )
+        remedy = "see launch's log; `ros2 run tracetools status` says whether this ROS 2 was built with tracing"
         return RecordingFailed(f"no process of the launch has recorded anything ({ends})", remedy=remedy)
 
     @property

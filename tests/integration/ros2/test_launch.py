@@ -388,16 +388,6 @@ def meet():
     assert [each.returncode for each in runs] == [0, 0], outputs
 
 
-def test_without_ros_the_reason_is_a_skip(project, monkeypatch):
-    for name in ("AMENT_PREFIX_PATH", "ROS_DISTRO"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    project.makepyfile(test_skipped="def test_it(ldos_launch): assert False")
-    result = project.runpytest_subprocess("-rs", "--noconftest", timeout=60)
-    result.assert_outcomes(skipped=1)
-    result.stdout.fnmatch_lines(["SKIPPED*: *ROS 2*"])
-
-
 TALKER = """
 from launch_pytest.tools.process import wait_for_stderr_sync
 from launch_ros.actions import Node
@@ -442,18 +432,7 @@ def test_talker_and_listener(run, monkeypatch, rmw):
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         [
-            "E   AssertionError: expected publications on /chatte, but the trace has no topic /chatte",
-            "E     did you mean '/chatter'?",
+            "E *AssertionError: expected publications on /chatte, but the trace has no topic /chatte",
+            "E *did you mean '/chatter'?",
         ]
-    )
-
-
-def test_tracing_that_is_switched_off_is_named(run, monkeypatch):
-    if find_ros_package("demo_nodes_cpp") is None:
-        pytest.skip("demo_nodes_cpp is not installed")
-    monkeypatch.setenv("TRACETOOLS_RUNTIME_DISABLE", "1")
-    result = run(test_talker=TALKER)
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        ["no process of the launch has recorded anything (*", "  → TRACETOOLS_RUNTIME_DISABLE is set: unset it"]
     )
