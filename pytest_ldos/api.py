@@ -24,6 +24,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from pytest_ldos.assertions.callbacks import callback_began, callback_ended
+from pytest_ldos.assertions.counts import assert_callback_ran, assert_event, assert_published, assert_received
+from pytest_ldos.assertions.events import event
+from pytest_ldos.assertions.happenings import entered, published, received
+from pytest_ldos.assertions.order import assert_order
+from pytest_ldos.assertions.passages import assert_flow
 from pytest_ldos.ctf.read import DecodedTrace, read_trace
 from pytest_ldos.execution.build import build_execution
 from pytest_ldos.execution.clocks import shift_clocks
@@ -46,6 +52,7 @@ from pytest_ldos.gate.decide import GateResult, decide
 from pytest_ldos.gate.policy import Policy
 from pytest_ldos.gate.verdict import Verdict
 from pytest_ldos.host.lock import measuring_lock
+from pytest_ldos.launching.recorded import RecordedLaunch, record_launch
 from pytest_ldos.metrics.extract import TrialMetrics, extract_metrics
 from pytest_ldos.metrics.model import Interfaces, Measurement
 from pytest_ldos.metrics.sources import Source
@@ -79,6 +86,7 @@ __all__ = [
     "PathSpec",
     "Policy",
     "Pose",
+    "RecordedLaunch",
     "Ros2Spec",
     "ScenarioSpec",
     "Simulation",
@@ -89,21 +97,34 @@ __all__ = [
     "TrialMetrics",
     "TrialSet",
     "Verdict",
+    "assert_callback_ran",
+    "assert_event",
+    "assert_flow",
+    "assert_order",
+    "assert_published",
+    "assert_received",
     "break_down",
     "build_execution",
     "build_flow",
     "build_thread_states",
+    "callback_began",
+    "callback_ended",
     "classify_receptions",
     "cpu_rivals",
     "decide",
+    "entered",
     "estimate_clock_offsets",
+    "event",
     "executor_states",
     "explain",
     "extract_metrics",
     "find_path",
+    "published",
     "read_model",
     "read_trace",
     "read_trials",
+    "received",
+    "record_launch",
     "run_trials",
     "shift_clocks",
     "spans_of_runs",

@@ -21,7 +21,7 @@ from pytest_ldos.metrics.extract import extract_metrics
 from pytest_ldos.metrics.model import Interfaces
 from pytest_ldos.metrics.regularity import nominal_period_ns
 from pytest_ldos.report.analysis import render_analysis
-from pytest_ldos.report.text import visible
+from pytest_ldos.text import visible
 
 
 def analyze(

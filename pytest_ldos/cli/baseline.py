@@ -16,7 +16,7 @@ from pytest_ldos.gate.decide import judge_alone
 from pytest_ldos.gate.policy import Policy
 from pytest_ldos.report.compose import compose, compose_header, compose_section
 from pytest_ldos.report.terminal import render
-from pytest_ldos.report.text import visible
+from pytest_ldos.text import visible
 from pytest_ldos.trial.artifacts import read_trials
 
 baseline_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)

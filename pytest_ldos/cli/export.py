@@ -24,7 +24,7 @@ from pytest_ldos.execution.scheduling import SCHEDULING_EVENTS, build_thread_sta
 from pytest_ldos.export.parquet import is_model_directory, write_parquet
 from pytest_ldos.export.perfetto.write import write_perfetto
 from pytest_ldos.flow.build import build_flow
-from pytest_ldos.report.text import visible
+from pytest_ldos.text import visible
 
 
 class Format(StrEnum):

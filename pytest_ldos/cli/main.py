@@ -15,7 +15,7 @@ from pytest_ldos.cli.compare import compare
 from pytest_ldos.cli.export import export
 from pytest_ldos.cli.report import report
 from pytest_ldos.errors import LdosError
-from pytest_ldos.report.text import visible
+from pytest_ldos.text import visible
 
 app = typer.Typer(
     name="ldos",

@@ -163,7 +163,7 @@ def _named_faults(session: MeasuringSession, item: pytest.Item) -> Iterator[None
 
 
 def _end_as_infra(session: MeasuringSession, item: pytest.Item, error: LdosError) -> NoReturn:
-    from pytest_ldos.report.text import visible
+    from pytest_ldos.text import visible
 
     if isinstance(error, ConfigurationError):
         raise pytest.fail.Exception(visible(str(error)), pytrace=False) from None

@@ -16,6 +16,7 @@ from pytest_ldos.plugin.fixtures import (
     ldos_trials,
     panda_stack,
 )
+from pytest_ldos.plugin.launching import ldos_launch, module_ldos_launch
 from pytest_ldos.plugin.options import add_options, read_sources, refuse_unknown_flags
 from pytest_ldos.plugin.session import MeasuringSession
 
@@ -23,7 +24,17 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
     from pathlib import Path
 
-__all__ = ["cpu_load", "dds_flood", "ldos_gate", "ldos_stack", "ldos_stack_spec", "ldos_trials", "panda_stack"]
+__all__ = [
+    "cpu_load",
+    "dds_flood",
+    "ldos_gate",
+    "ldos_launch",
+    "ldos_stack",
+    "ldos_stack_spec",
+    "ldos_trials",
+    "module_ldos_launch",
+    "panda_stack",
+]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -10,8 +10,8 @@ from typing import Final
 
 import pytest
 
-from pytest_ldos.report.text import visible
 from pytest_ldos.scenario.model import ScenarioSpec
+from pytest_ldos.text import visible
 from pytest_ldos.tracepoints import Phase
 from pytest_ldos.trial.record import Trial
 from pytest_ldos.units import ns_to_ms

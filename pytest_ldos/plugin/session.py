@@ -194,6 +194,10 @@ class MeasuringSession:
         if report.failed:
             self._failed.add(report.nodeid)
 
+    def has_failed(self, nodeid: str) -> bool:
+        """Whether a test failed so far, or one below it."""
+        return any(failed == nodeid or failed.startswith(f"{nodeid}::") for failed in self._failed)
+
     def header(self) -> list[str]:
         """What will be measured with what; nothing where no test measures."""
         if not self._items:

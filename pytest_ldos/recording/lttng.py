@@ -84,8 +84,14 @@ class LttngRecorder:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        blocking = {"LTTNG_UST_ALLOW_BLOCKING": "1"} if self._lossless else {}
-        return {**self._daemon.environment, **blocking}
+        return {**self._daemon.environment, **self._blocking()}
+
+    @property
+    def open_environment(self) -> Mapping[str, str]:
+        return {**self._daemon.open_environment, **self._blocking()}
+
+    def _blocking(self) -> Mapping[str, str]:
+        return {"LTTNG_UST_ALLOW_BLOCKING": "1"} if self._lossless else {}
 
     def start(self) -> None:
         try:
@@ -108,6 +114,10 @@ class LttngRecorder:
 
     def resume(self) -> None:
         self._lttng("start", self._session)
+
+    def rotate(self) -> Path:
+        self._lttng("rotate", self._session)
+        return self.directory / "archives"
 
     def stop(self) -> None:
         if self._is_stopped:
@@ -154,6 +164,7 @@ class _SessionDaemon:
         self.log = log_directory / "lttng-sessiond.log"
         self.join_prefix: Sequence[str] = ()
         self.environment: Mapping[str, str] = {}
+        self.open_environment: Mapping[str, str] = {}
 
     @property
     def is_running(self) -> bool:
@@ -171,6 +182,22 @@ class _SessionDaemon:
             target = f"--target={self._child.pid}"
             self.join_prefix = ("nsenter", target, "--mount", "--root", f"--wdns={Path.cwd()}", "--")
         self._await_ready()
+        self.open_environment = {"LTTNG_HOME": str(self._open_door())} if _is_root() else self.environment
+
+    def _open_door(self) -> Path:
+        """A home whose sockets lead into the private run directory, for processes outside its mount namespace.
+
+        A process inside must not have it: it would register twice.
+        """
+        assert self._child is not None
+        assert self._home is not None
+        home = self._home / "open"
+        sockets = home / ".lttng"
+        sockets.mkdir(parents=True)
+        inside = Path(f"/proc/{self._child.pid}/root{run_directory.RUN_DIRECTORY}")
+        for socket in inside.glob("lttng-ust-sock-*"):
+            (sockets / socket.name).symlink_to(socket)
+        return home
 
     def _await_ready(self) -> None:
         """The daemon is ready when its client can list sessions."""

@@ -28,6 +28,7 @@ class Recorder(Protocol):
         name: tracer and version, for headers and records.
         prefix: command in front of every process that is to be recorded.
         environment: variables for these processes.
+        open_environment: variables for processes that cannot be started behind `prefix`, instead of both.
         directory: where the trace lies.
     """
 
@@ -40,6 +41,9 @@ class Recorder(Protocol):
     @property
     def environment(self) -> Mapping[str, str]: ...
 
+    @property
+    def open_environment(self) -> Mapping[str, str]: ...
+
     def start(self) -> None:
         """Begins to record; processes started before are recorded from now on."""
 
@@ -48,6 +52,9 @@ class Recorder(Protocol):
 
     def resume(self) -> None:
         """Goes on after `pause`."""
+
+    def rotate(self) -> Path:
+        """Where what was recorded so far can be read, while recording goes on; nothing is missed."""
 
     def stop(self) -> None:
         """Ends the recording and whatever serves it. May be called at any time, also twice."""

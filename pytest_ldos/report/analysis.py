@@ -18,8 +18,8 @@ from pytest_ldos.flow.summary import summarize_callbacks, summarize_executors, s
 from pytest_ldos.metrics.catalogue import METRICS
 from pytest_ldos.report.console import print_to_text
 from pytest_ldos.report.goals import Measured, describe_goals, tabulate_goals
-from pytest_ldos.report.text import visible
 from pytest_ldos.scenario.paths import PathSpec
+from pytest_ldos.text import visible
 from pytest_ldos.units import format_duration
 
 _MOST: Final = 15

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pytest_ldos.gate.verdict import Verdict
 from pytest_ldos.report.document import NEVER, MetricRow, Section
-from pytest_ldos.report.text import visible
+from pytest_ldos.text import visible
 
 
 def render_failure(section: Section) -> str:

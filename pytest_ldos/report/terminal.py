@@ -14,7 +14,7 @@ from rich.text import Text
 from pytest_ldos.gate.verdict import Verdict
 from pytest_ldos.report.console import print_to_text
 from pytest_ldos.report.document import Document, MetricRow, Section
-from pytest_ldos.report.text import visible
+from pytest_ldos.text import visible
 
 _STYLES: Final = {
     Verdict.PASSED: "green",

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import secrets
@@ -113,6 +114,13 @@ def is_worth_keeping(trials: TrialSet, *, regressed: bool, policy: KeepTraces) -
 
 def drop_trace(folder: ScenarioFolder) -> None:
     shutil.rmtree(folder.trace, ignore_errors=True)
+
+
+def drop_folder(folder: ScenarioFolder) -> None:
+    """Removes all that a scenario left, and its run's folder with the last of them."""
+    shutil.rmtree(folder.path, ignore_errors=True)
+    with contextlib.suppress(OSError):  # another scenario's folder is there
+        folder.path.parent.rmdir()
 
 
 def enforce_disk_limit(output: Path, *, limit_bytes: int, keep: Path) -> list[Path]:

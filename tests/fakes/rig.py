@@ -87,6 +87,7 @@ class FakeRecorder:
     name = "fake tracer 1.0"
     prefix: Sequence[str] = ()
     environment: Mapping[str, str] = {}
+    open_environment: Mapping[str, str] = {}
 
     def __init__(self, directory: Path, *, discarded: int = 0) -> None:
         self.directory = directory
@@ -110,6 +111,10 @@ class FakeRecorder:
         return RecordingReport(self.discarded, 0)
 
     def resume(self) -> None: ...
+
+    def rotate(self) -> Path:
+        self.pause()
+        return self.directory
 
     def stop(self) -> None:
         self.is_recording = False

@@ -95,6 +95,27 @@ def test_a_paused_recording_can_be_read_and_resumed(recorder):
     assert len(steps_in(recorder.directory)) == 5
 
 
+def test_what_was_recorded_so_far_can_be_read_while_recording_goes_on(recorder):
+    recorder.start()
+    emit(2, recorder)
+    assert steps_in(recorder.rotate()) == [0, 1]
+    emit(3, recorder)
+    assert steps_in(recorder.rotate()) == [0, 1, 0, 1, 2]
+    emit(1, recorder)
+    recorder.pause()
+    assert steps_in(recorder.directory) == [0, 1, 0, 1, 2, 0]
+
+
+def test_a_process_outside_the_namespace_can_be_recorded_too(recorder):
+    """With the open environment and no prefix, each event once; without it, not at all."""
+    recorder.start()
+    environment = {**os.environ, **recorder.open_environment}
+    subprocess.run([sys.executable, "-c", EMIT, "5"], env=environment, check=True)
+    emit(500)
+    recorder.pause()
+    assert steps_in(recorder.directory) == [0, 1, 2, 3, 4]
+
+
 def test_lost_events_are_counted_by_the_tracer_and_in_the_trace(tmp_path, monkeypatch):
     """Buffers far too small for what is emitted: both counts agree, and none is zero."""
     monkeypatch.setattr(lttng, "SUBBUFFER_SIZE", "4k")

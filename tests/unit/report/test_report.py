@@ -13,9 +13,9 @@ from pytest_ldos.report.compose import compose, compose_header, compose_section
 from pytest_ldos.report.failure import render_failure
 from pytest_ldos.report.sources import APPROXIMATELY
 from pytest_ldos.report.terminal import render
-from pytest_ldos.report.text import visible
 from pytest_ldos.scenario.model import FaultSpec, StackSpec
 from pytest_ldos.series import Missing
+from pytest_ldos.text import visible
 from tests.builders.trials import FINGERPRINT, noisy_set, taken_from, trial, trial_set
 from tests.unit.gate.test_decide import on_a_cpu, replace_values
 

@@ -1,0 +1,90 @@
+"""Processes of a launch: what it says of them, and which are still there."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import psutil
+
+_LADDER: Final = ((signal.SIGINT, 2.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 2.0))
+
+
+@dataclass(frozen=True)
+class LaunchedProcess:
+    """A process that launch started.
+
+    Attributes:
+        name: as launch calls it (``talker-1``).
+        exit_code: ``None`` while it runs; minus a signal's number where one ended it.
+    """
+
+    name: str
+    pid: int
+    exit_code: int | None = None
+
+    def describe(self) -> str:
+        """``talker-1 ended with exit code 1``."""
+        if self.exit_code is None:
+            return f"{self.name} is running"
+        if self.exit_code < 0:
+            return f"{self.name} was killed by {signal.Signals(-self.exit_code).name}"
+        return f"{self.name} ended with exit code {self.exit_code}"
+
+
+class ProcessBook:
+    """Takes launch's events of starting and ending processes."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        self._processes: dict[int, LaunchedProcess] = {}
+        self.unrecorded: list[str] = []
+
+    @property
+    def processes(self) -> tuple[LaunchedProcess, ...]:
+        return tuple(self._processes.values())
+
+    @property
+    def is_running(self) -> bool:
+        return any(each.exit_code is None for each in self._processes.values())
+
+    def note_start(self, event: Any, context: Any) -> None:
+        self._processes[event.pid] = LaunchedProcess(event.process_name, event.pid)
+        if not self._environment.items() <= dict(event.env).items():
+            self.unrecorded.append(event.process_name)
+
+    def note_exit(self, event: Any, context: Any) -> None:
+        self._processes[event.pid] = LaunchedProcess(event.process_name, event.pid, event.returncode)
+
+
+def end_survivors(environment: Mapping[str, str]) -> list[str]:
+    """Ends all processes that were started with these variables; returns their names.
+
+    A launch that is killed, or whose process started others in the background, leaves them behind.
+    """
+    survivors = [process for process in psutil.process_iter() if _has(process, environment)]
+    names = [_name_of(process) for process in survivors]
+    for number, patience_s in _LADDER:
+        for process in survivors:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.send_signal(number)
+        _, survivors = psutil.wait_procs(survivors, timeout=patience_s)
+        if not survivors:
+            break
+    return names
+
+
+def _has(process: psutil.Process, environment: Mapping[str, str]) -> bool:
+    try:
+        return environment.items() <= process.environ().items()
+    except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
+        return False
+
+
+def _name_of(process: psutil.Process) -> str:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return f"{process.name()} ({process.pid})"
+    return f"process {process.pid}"
