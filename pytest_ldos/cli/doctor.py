@@ -93,7 +93,7 @@ def _mend(findings: Sequence[Finding], machine: Machine, *, may_ask: bool) -> bo
 
 
 def _agrees(fix: Fix) -> bool:
-    return typer.confirm(visible(describe_question(fix)).removesuffix("?"), prompt_suffix="? ")
+    return typer.confirm(visible(describe_question(fix)))
 
 
 def _always(fix: Fix) -> bool:

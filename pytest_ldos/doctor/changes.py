@@ -84,17 +84,9 @@ class ChangeLog:
             MendFailed: a setting cannot be written; what is left stays in the record.
         """
         for change in reversed(self.changes):
-            path, now = machine.path(change.place), machine.read(change.place)
-            if change.boot != machine.read(_BOOT_ID):
-                yield f"{path}: the machine was started anew since, which put it back"
-            elif now == change.before:
-                yield f"{path}: is {now} already"
-            elif now != change.after:
-                yield f"{path}: somebody else set it to {now} since; left as it is"
-            else:
-                machine.write(change.place, change.before)
-                yield f"{path}: {now} → {change.before}"
+            told = _put_back(change, machine)
             self._forget(change.place)
+            yield told
 
     def _keep(self, change: Change) -> None:
         self._changes[change.place] = change
@@ -115,6 +107,18 @@ class ChangeLog:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             json.dump(document, file, indent=2)
         Path(name).replace(self._file)
+
+
+def _put_back(change: Change, machine: Machine) -> str:
+    path, now = machine.path(change.place), machine.read(change.place)
+    if change.boot != machine.read(_BOOT_ID):
+        return f"{path}: the machine was started anew since, which put it back"
+    if now == change.before:
+        return f"{path}: is {now} already"
+    if now != change.after:
+        return f"{path}: somebody else set it to {now} since; left as it is"
+    machine.write(change.place, change.before)
+    return f"{path}: {now} → {change.before}"
 
 
 def _demand(machine: Machine, place: str, value: str) -> None:

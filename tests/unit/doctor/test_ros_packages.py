@@ -1,0 +1,115 @@
+"""ROS 2 as the doctor sees it, on trees like its installations."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_ldos.doctor.diagnose import diagnose
+from pytest_ldos.doctor.finding import Status
+from pytest_ldos.doctor.ros_packages import (
+    GAZEBO,
+    STACK,
+    WORKSPACE,
+    check_distro,
+    check_gazebo_packages,
+    check_python,
+    check_rmw,
+    check_stack_packages,
+    check_tracetools,
+    check_workspace,
+)
+from tests.builders.machine import add_program, build_machine
+from tests.builders.ros import OTHER_PYTHON, add_packages, add_python, sourced
+
+OK, WARNING, ERROR = Status.OK, Status.WARNING, Status.ERROR
+PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+@pytest.fixture
+def prefix(tmp_path):
+    return add_packages(tmp_path / "opt/ros/jazzy", [*STACK, *GAZEBO, *WORKSPACE, "rmw_fastrtps_cpp"])
+
+
+def ros_machine(tmp_path, prefix, *, stack="auto", python_path=(), **variables):
+    environment = {"PATH": PATH, **sourced(prefix, **variables)}
+    return build_machine(tmp_path, environment=environment, stack=stack, python_path=python_path)
+
+
+def test_everything_is_there(tmp_path, prefix):
+    machine = ros_machine(tmp_path, prefix)
+    checks = (check_distro, check_stack_packages, check_gazebo_packages, check_workspace, check_rmw)
+    assert {check(machine).status for check in checks} == {OK}
+    assert check_rmw(machine).text == "rmw_fastrtps_cpp (the default)"
+
+
+@pytest.mark.parametrize(("stack", "status"), [("auto", WARNING), ("ros2", ERROR)])
+def test_missing_packages_weigh_as_much_as_ros_is_wanted(tmp_path, prefix, stack, status):
+    for name in ("moveit_ros_move_group", "ros_gz_sim", "ldos_bringup"):
+        (prefix / "share/ament_index/resource_index/packages" / name).unlink()
+    machine = ros_machine(tmp_path, prefix, stack=stack)
+    assert check_stack_packages(machine).status is status
+    assert check_stack_packages(machine).remedy == "sudo apt-get install ros-jazzy-moveit-ros-move-group"
+    assert check_workspace(machine).status is status
+    assert "ros_ws" in check_workspace(machine).remedy
+    gazebo = check_gazebo_packages(machine)
+    assert gazebo.status is WARNING
+    assert "sim:=mock can" in gazebo.text
+
+
+@pytest.mark.parametrize(("stack", "status"), [("auto", OK), ("embedded", OK), ("ros2", ERROR)])
+def test_no_ros_at_all(tmp_path, stack, status):
+    assert check_distro(build_machine(tmp_path, stack=stack)).status is status
+
+
+@pytest.mark.parametrize(("stack", "status"), [("auto", WARNING), ("ros2", ERROR)])
+def test_installed_but_not_sourced(tmp_path, stack, status):
+    (tmp_path / "opt/ros/jazzy").mkdir(parents=True)
+    (tmp_path / "opt/ros/jazzy/local_setup.sh").touch()
+    finding = check_distro(build_machine(tmp_path, stack=stack))
+    assert finding.status is status
+    assert finding.remedy == "source /opt/ros/jazzy/setup.bash"
+
+
+def test_a_middleware_that_was_chosen_and_is_not_there(tmp_path, prefix):
+    finding = check_rmw(ros_machine(tmp_path, prefix, stack="ros2", RMW_IMPLEMENTATION="rmw_zenoh_cpp"))
+    assert finding.status is ERROR
+    assert finding.remedy == "sudo apt-get install ros-jazzy-rmw-zenoh-cpp"
+
+
+def test_python_packages_of_another_version(tmp_path, prefix):
+    folder = add_python(prefix, ("launch", "launch_ros", "rclpy"), version=OTHER_PYTHON)
+    finding = check_python(ros_machine(tmp_path, prefix, python_path=[str(folder)]))
+    assert f"built for Python {OTHER_PYTHON}" in finding.text
+
+
+def test_python_packages_are_imported_for_real(tmp_path, prefix):
+    """Files alone prove little: what they import may be missing."""
+    names = ("launch", "launch_ros", "rclpy", "lark", "yaml", "packaging")
+    folder = add_python(prefix, names)
+    machine = ros_machine(tmp_path, prefix, python_path=[str(folder)], PYTHONPATH=str(folder))
+    assert check_python(machine).status is OK
+    (folder / "rclpy/__init__.py").write_text("import no_such_extension")
+    assert "No module named 'no_such_extension'" in check_python(machine).text
+
+
+@pytest.mark.parametrize(("exit_code", "status"), [(0, OK), (1, WARNING)])
+def test_tracetools_is_asked_itself(tmp_path, prefix, exit_code, status):
+    add_program(prefix / "lib/tracetools", "status", f"exit {exit_code}")
+    assert check_tracetools(ros_machine(tmp_path, prefix)).status is status
+
+
+def test_tracetools_by_its_library(tmp_path, prefix):
+    machine = ros_machine(tmp_path, prefix, stack="ros2")
+    (prefix / "lib").mkdir()
+    (prefix / "lib/libtracetools.so").write_bytes(b"\x7fELF\0libc.so.6\0")
+    assert check_tracetools(machine).status is ERROR
+    (prefix / "lib/libtracetools.so").write_bytes(b"\x7fELF\0liblttng-ust.so.1\0")
+    assert check_tracetools(machine).status is OK
+
+
+def test_a_machine_without_ros_lacks_nothing_of_it(tmp_path):
+    names = [finding.name for finding in diagnose(build_machine(tmp_path, environment={"PATH": PATH}))]
+    assert "ROS packages" not in names
+    assert "discovery" not in names
+    asked = [finding.name for finding in diagnose(build_machine(tmp_path, environment={"PATH": PATH}, stack="ros2"))]
+    assert {"ROS packages", "Gazebo packages", "our ROS packages", "discovery", "middleware"} <= set(asked)
