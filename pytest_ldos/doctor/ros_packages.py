@@ -10,6 +10,7 @@ from pytest_ldos.doctor.finding import Finding, Status, error, ok, warning
 from pytest_ldos.doctor.machine import Machine
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.ros import (
+    DEFAULT_DISTRO,
     ROS_PYTHON,
     chosen_rmw,
     find_distro,
@@ -50,6 +51,8 @@ WORKSPACE: Final = (
 
 def check_distro(machine: Machine) -> Finding:
     distro = find_distro(machine.environment, root=machine.root)
+    if distro is not None and distro.is_sourced and distro.name != DEFAULT_DISTRO:
+        return warning("ROS 2", f"{distro.name}, sourced: not what this is made for", f"use ROS 2 {DEFAULT_DISTRO}")
     if distro is not None and distro.is_sourced:
         return ok("ROS 2", f"{distro.name}, sourced")
     if distro is not None:

@@ -58,6 +58,11 @@ def test_ubuntu_gets_ros_from_its_repository(project, tmp_path):
     assert not (project / ".venv-ros2").exists()
 
 
+def test_a_container_that_names_a_distro_has_not_sourced_it(project, tmp_path):
+    done = setup(project, NOBLE, "--ros-root", str(tmp_path / "none"), "v", ROS_DISTRO="jazzy")
+    assert f"sourcing {tmp_path}/none/jazzy/setup.sh" in done.stderr
+
+
 def test_another_system_is_told_what_is_missing(project, tmp_path):
     done = setup(project, BOOKWORM, "--ros-root", str(tmp_path / "none"), ".venv-ros2")
     assert done.returncode == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from pytest_ldos.doctor.diagnose import diagnose
@@ -54,6 +56,12 @@ def test_missing_packages_weigh_as_much_as_ros_is_wanted(tmp_path, prefix, stack
     gazebo = check_gazebo_packages(machine)
     assert gazebo.status is WARNING
     assert "sim:=mock can" in gazebo.text
+
+
+def test_another_distro_is_told(tmp_path, prefix):
+    machine = ros_machine(tmp_path, prefix)
+    other = dataclasses.replace(machine, environment={**machine.environment, "ROS_DISTRO": "humble"})
+    assert check_distro(other).status is WARNING
 
 
 @pytest.mark.parametrize(("stack", "status"), [("auto", OK), ("embedded", OK), ("ros2", ERROR)])
