@@ -20,10 +20,11 @@ from typing import IO, Final
 
 import psutil
 
+from pytest_ldos.host.logs import last_lines, last_words
+
 _DIE_WITH_PARENT: Final = ("setpriv", "--pdeathsig", "KILL", "--")
 _LADDER: Final = ((signal.SIGINT, 2.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 2.0))
 _POLL_S: Final = 0.005
-_LAST_LINES: Final = 15
 
 
 @dataclass
@@ -50,9 +51,7 @@ class Child:
 
     def last_lines(self) -> str:
         """The end of its log, for messages."""
-        with contextlib.suppress(OSError):
-            return "\n".join(self.log.read_text("utf-8", errors="replace").splitlines()[-_LAST_LINES:])
-        return ""
+        return last_lines(self.log)
 
     def describe_end(self) -> str:
         """``simulator ended with exit code 1``, or the signal that killed it."""
@@ -106,6 +105,14 @@ class ProcessGroup:
     def ended(self) -> list[Child]:
         """Children that are not running any more."""
         return [child for child in self.children if child.exit_code is not None]
+
+    def describe_ended(self) -> str:
+        """Which children are not running any more, and how they ended; empty while all run."""
+        return "; ".join(child.describe_end() for child in self.ended())
+
+    def last_words(self) -> str:
+        """The ends of all logs that are not empty."""
+        return last_words(child.log for child in self.children)
 
     def stop(self) -> None:
         """Ends all children and whatever they started: SIGINT, SIGTERM, then SIGKILL.

@@ -15,21 +15,34 @@ if TYPE_CHECKING:
     from pytest_ldos.gate.decide import GateResult
     from pytest_ldos.load.cpu_load import RunningCpuLoad
     from pytest_ldos.load.dds_flood import RunningFlood
+    from pytest_ldos.scenario.model import StackSpec
     from pytest_ldos.trial.record import TrialSet
 
 _RUN: pytest.StashKey[ScenarioRun] = pytest.StashKey()
 
 
 @pytest.fixture
-def panda_stack(request: pytest.FixtureRequest) -> Iterator[ScenarioRun]:
-    """A running Panda stack, recorded from before its start; ends with the test."""
+def ldos_stack_spec(request: pytest.FixtureRequest) -> StackSpec:
+    """The stack under test, as settings have it. Override it to measure a robot of your own."""
+    return session_of(request.config).sources.stack_spec()
+
+
+@pytest.fixture
+def panda_stack(ldos_stack: ScenarioRun) -> ScenarioRun:
+    """`ldos_stack` where the robot is the Panda."""
+    return ldos_stack
+
+
+@pytest.fixture
+def ldos_stack(request: pytest.FixtureRequest, ldos_stack_spec: StackSpec) -> Iterator[ScenarioRun]:
+    """The running stack under test, recorded from before its start; ends with the test."""
     from pytest_ldos.plugin.progress import Progress
 
     session = session_of(request.config)
     item = request.node
-    progress = Progress(request.config)
+    announce = Progress(request.config).announce
     try:
-        with session.open_scenario(item, on_start=lambda: progress.announce("starting the stack")) as run:
+        with session.open_scenario(item, ldos_stack_spec, announce=announce) as run:
             item.stash[_RUN] = run
             yield run
     except LdosError as error:
@@ -38,22 +51,22 @@ def panda_stack(request: pytest.FixtureRequest) -> Iterator[ScenarioRun]:
 
 @pytest.fixture
 def cpu_load(
-    request: pytest.FixtureRequest, panda_stack: ScenarioRun
+    request: pytest.FixtureRequest, ldos_stack: ScenarioRun
 ) -> Callable[..., AbstractContextManager[RunningCpuLoad]]:
     """Loads the CPUs with stress-ng: ``with cpu_load(workers=2, percent=80) as load:``."""
     from pytest_ldos.load.cpu_load import CpuLoadSpec, run_cpu_load
 
-    return _load_fixture(request, panda_stack, CpuLoadSpec, run_cpu_load)
+    return _load_fixture(request, ldos_stack, CpuLoadSpec, run_cpu_load)
 
 
 @pytest.fixture
 def dds_flood(
-    request: pytest.FixtureRequest, panda_stack: ScenarioRun
+    request: pytest.FixtureRequest, ldos_stack: ScenarioRun
 ) -> Callable[..., AbstractContextManager[RunningFlood]]:
     """Floods the stack's domain: ``with dds_flood(publishers=4, rate_hz=1000) as flood:``."""
     from pytest_ldos.load.dds_flood import FloodSpec, run_flood
 
-    return _load_fixture(request, panda_stack, FloodSpec, run_flood)
+    return _load_fixture(request, ldos_stack, FloodSpec, run_flood)
 
 
 def _load_fixture(request: pytest.FixtureRequest, run: ScenarioRun, make_spec: Any, apply: Any) -> Callable[..., Any]:
@@ -74,15 +87,14 @@ def _load_fixture(request: pytest.FixtureRequest, run: ScenarioRun, make_spec: A
 
 @pytest.fixture
 def ldos_trials(request: pytest.FixtureRequest) -> Callable[..., TrialSet]:
-    """Makes trials: ``trials = ldos_trials(panda_stack, goals="reach", n=10)``.
+    """Makes trials: ``trials = ldos_trials(ldos_stack, goals="reach", n=10)``.
 
-    `goals` is the name of a goal set or a sequence of `Goal`; `n` defaults to
-    ``--ldos-trials``.
+    `goals` is the name of one of the stack's goal sets or a sequence of `Goal`; `n` defaults
+    to ``--ldos-trials``.
     """
     import dataclasses
 
     from pytest_ldos.plugin.progress import Progress
-    from pytest_ldos.stack.goals import GOAL_SETS
     from pytest_ldos.trial.conduct import conduct
 
     session = session_of(request.config)
@@ -90,7 +102,7 @@ def ldos_trials(request: pytest.FixtureRequest) -> Callable[..., TrialSet]:
     def make(run: ScenarioRun, goals: Any = "reach", n: int | None = None) -> TrialSet:
         assert run.rig is not None
         with _named_faults(session, request.node):
-            chosen = _choose_goals(goals, GOAL_SETS)
+            chosen = run.rig.stack.goal_book.goals(goals) if isinstance(goals, str) else tuple(goals)
             spec = run.spec
             if n is not None and "trials" not in session.sources.command_line:
                 spec = dataclasses.replace(spec, trials=n)
@@ -104,18 +116,10 @@ def ldos_trials(request: pytest.FixtureRequest) -> Callable[..., TrialSet]:
     return make
 
 
-def _choose_goals(goals: Any, sets: Any) -> Any:
-    if not isinstance(goals, str):
-        return tuple(goals)
-    if goals not in sets:
-        raise ConfigurationError(f"there is no goal set '{goals}'", remedy=f"known are: {', '.join(sets)}")
-    return sets[goals]
-
-
 @pytest.fixture
-def ldos_gate(request: pytest.FixtureRequest, panda_stack: ScenarioRun) -> Gate:
+def ldos_gate(request: pytest.FixtureRequest, ldos_stack: ScenarioRun) -> Gate:
     """Judges trials: ``ldos_gate.check(trials)`` fails the test by the verdict."""
-    return Gate(session_of(request.config), request.node, panda_stack)
+    return Gate(session_of(request.config), request.node, ldos_stack)
 
 
 class Gate:

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_ldos.plugin.fixtures import cpu_load, dds_flood, ldos_gate, ldos_trials, panda_stack
+from pytest_ldos.plugin.fixtures import (
+    cpu_load,
+    dds_flood,
+    ldos_gate,
+    ldos_stack,
+    ldos_stack_spec,
+    ldos_trials,
+    panda_stack,
+)
 from pytest_ldos.plugin.options import add_options, read_sources, refuse_unknown_flags
 from pytest_ldos.plugin.session import MeasuringSession
 
@@ -15,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
     from pathlib import Path
 
-__all__ = ["cpu_load", "dds_flood", "ldos_gate", "ldos_trials", "panda_stack"]
+__all__ = ["cpu_load", "dds_flood", "ldos_gate", "ldos_stack", "ldos_stack_spec", "ldos_trials", "panda_stack"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

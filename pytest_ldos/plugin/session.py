@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -20,13 +21,13 @@ if TYPE_CHECKING:
     from pytest_ldos.gate.policy import Policy
     from pytest_ldos.gate.verdict import Verdict
     from pytest_ldos.report.document import Section
-    from pytest_ldos.scenario.model import ScenarioSpec
+    from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
     from pytest_ldos.trial.artifacts import ScenarioFolder
     from pytest_ldos.trial.record import TrialSet
     from pytest_ldos.trial.rig import Rig
 
 SCENARIO_MARK: Final = "ldos_scenario"
-MEASURING_FIXTURE: Final = "panda_stack"
+MEASURING_FIXTURE: Final = "ldos_stack"
 
 
 @dataclass
@@ -103,11 +104,13 @@ class MeasuringSession:
     # --- what runs --------------------------------------------------------------------
 
     @contextmanager
-    def open_scenario(self, item: pytest.Item, *, on_start: Callable[[], None]) -> Iterator[ScenarioRun]:
+    def open_scenario(
+        self, item: pytest.Item, stack: StackSpec, *, announce: Callable[[str], None]
+    ) -> Iterator[ScenarioRun]:
         """Starts a recorded stack for a test and ends it with the test.
 
         Args:
-            on_start: called when nothing stands in the way of starting it.
+            announce: told what is being waited for.
         """
         from pytest_ldos.trial.artifacts import new_scenario_folder
         from pytest_ldos.trial.rig import open_rig
@@ -115,12 +118,12 @@ class MeasuringSession:
         refuse_reruns(self.config, item)
         refuse_parallel_runs(self.config)
         _ = self.policy  # a wrong one is said before anything is measured
-        spec = self.spec_of(item)
+        spec = dataclasses.replace(self.spec_of(item), stack=stack)
         run = ScenarioRun(item.nodeid, spec, new_scenario_folder(self._claim_run_folder(), spec.name))
         self.runs.append(run)
-        on_start()
+        announce("starting the stack")
         try:
-            with open_rig(spec.stack, run.folder) as rig:
+            with open_rig(spec.stack, run.folder, on_waiting=lambda what: announce(f"waiting: {what}")) as rig:
                 run.rig = rig
                 yield run
         finally:
@@ -197,7 +200,7 @@ class MeasuringSession:
             return []
         from pytest_ldos.host.fingerprint import take_fingerprint
         from pytest_ldos.recording.choose import recorder_name, recording_available
-        from pytest_ldos.stack.choose import describe_stack, stack_available
+        from pytest_ldos.stack.choose import describe_stack, stack_available, why_not_ros2
 
         spec = self.sources.stack_spec()
         absent = [each for each in (stack_available(spec), recording_available()) if not each.ok]
@@ -205,7 +208,12 @@ class MeasuringSession:
             return [f"ldos: cannot measure: {each.reason} → {each.remedy}" for each in absent]
         info = describe_stack(spec)
         host = take_fingerprint(rmw=info.rmw, versions=info.versions)
-        return [f"ldos: stack {info.description}", f"ldos: tracer {recorder_name()}; host class {host.host_class}"]
+        notes = [f"ldos: {reason}"] if (reason := why_not_ros2(spec)) else []
+        return [
+            *notes,
+            f"ldos: stack {info.description}",
+            f"ldos: tracer {recorder_name()}; host class {host.host_class}",
+        ]
 
     def finish(self, exit_status: int) -> int:
         """Writes what was asked for and turns verdicts into the exit status.

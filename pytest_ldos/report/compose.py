@@ -108,7 +108,8 @@ def _describe_environment(trials: TrialSet, base: TrialSet) -> list[str]:
     differences = describe_differences(trials.fingerprint, base.fingerprint)
     notes = [f"environment differs: {', '.join(differences)}"] if differences else []
     before, now = _flat(asdict(base.spec.stack)), _flat(asdict(trials.spec.stack))
-    changed = [f"{name} {before[name]} → {value}" for name, value in now.items() if value != before[name]]
+    pairs = [(name, before.get(name, "absent"), now.get(name, "absent")) for name in {**now, **before}]
+    changed = [f"{name} {old} → {new}" for name, old, new in pairs if old != new]
     if changed:
         notes.append(f"the stack's settings differ from the baseline's: {', '.join(changed)}")
     return notes

@@ -6,13 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from pytest_ldos.errors import ConfigurationError
-
-
-def require(condition: bool, message: str, *, remedy: str = "") -> None:
-    """Raises `ConfigurationError` unless `condition`."""
-    if not condition:
-        raise ConfigurationError(message, remedy=remedy)
+from pytest_ldos.scenario.requirements import require
+from pytest_ldos.scenario.ros2 import Ros2Spec
 
 
 class StackKind(StrEnum):
@@ -20,6 +15,7 @@ class StackKind(StrEnum):
 
     AUTO = "auto"
     EMBEDDED = "embedded"
+    ROS2 = "ros2"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +50,9 @@ class StackSpec:
         control_rate_hz: nominal rate of the control loop, against which T3 is measured.
         planning_time_s: allowed to the planner for a goal.
         velocity_scaling, acceleration_scaling: fractions of the joint limits, 0 to 1.
+        goals: YAML file with goal sets and the home position; empty for the Panda's own.
+        faults: planted in the embedded stack.
+        ros2: what only a stack of real ROS 2 nodes has.
     """
 
     kind: StackKind = StackKind.AUTO
@@ -61,7 +60,9 @@ class StackSpec:
     planning_time_s: float = 5.0
     velocity_scaling: float = 0.5
     acceleration_scaling: float = 0.5
+    goals: str = ""
     faults: FaultSpec = field(default_factory=FaultSpec)
+    ros2: Ros2Spec = field(default_factory=Ros2Spec)
 
     def __post_init__(self) -> None:
         require(1 <= self.control_rate_hz <= 1000, "control_rate_hz must lie between 1 and 1000")

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.scenario.model import SeedMode, StackKind
+from pytest_ldos.scenario.ros2 import Simulation
 
 
 class KeepTraces(StrEnum):
@@ -121,7 +122,21 @@ OPTIONS: Final[Mapping[str, Option]] = {
             parse=_one_of(StackKind),
             default=StackKind.AUTO,
             metavar="KIND",
-            help="stack under test: auto or embedded (default: auto)",
+            help="stack under test: ros2, embedded, or auto: ros2 where it is installed and sourced (default: auto)",
+        ),
+        Option(
+            name="sim",
+            parse=_one_of(Simulation),
+            default=None,
+            metavar="WHAT",
+            help="what moves the arm of the ros2 stack: gz, mock, or auto: gz where it is installed (default: auto)",
+        ),
+        Option(
+            name="rmw",
+            parse=str,
+            default=None,
+            metavar="NAME",
+            help="middleware of the ros2 stack (default: RMW_IMPLEMENTATION, or rmw_fastrtps_cpp)",
         ),
         Option(
             name="trials",

@@ -10,8 +10,8 @@ from enum import StrEnum
 from typing import Any, Final
 
 from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.scenario.model import require
 from pytest_ldos.scenario.nearest import refuse_unknown
+from pytest_ldos.scenario.requirements import require
 from pytest_ldos.tracepoints import Phase
 
 _NS_PER_MS: Final = 1_000_000

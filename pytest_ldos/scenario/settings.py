@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, StackSpec
+from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
 from pytest_ldos.scenario.nearest import refuse_unknown
 from pytest_ldos.scenario.options import OPTIONS, parse_value
 from pytest_ldos.scenario.paths import BUILT_IN_PATHS, PathSpec, parse_paths
+from pytest_ldos.scenario.stack_table import parse_stack
 
 BUILT_IN_SCENARIOS: Final[Mapping[str, str]] = {
     "baseline": "the arm alone",
@@ -79,8 +80,10 @@ class Sources:
         return ScenarioSpec(name=name, stack=self.stack_spec(), **values)
 
     def stack_spec(self) -> StackSpec:
-        kind = self.value("stack")
-        return dataclasses.replace(self.toml.stack, kind=kind)
+        """The stack under test; ``sim`` and ``rmw`` may also stand in its table."""
+        given = {name: value for name in ("sim", "rmw") if (value := self.value(name)) is not None}
+        stack = self.toml.stack
+        return dataclasses.replace(stack, kind=self.value("stack"), ros2=dataclasses.replace(stack.ros2, **given))
 
 
 def read_environment(environment: Mapping[str, str]) -> dict[str, Any]:
@@ -108,17 +111,17 @@ def read_toml(file: Path) -> TomlSettings:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{file} is no TOML: {error}") from None
     table = document.get("tool", {}).get("ldos", {})
-    return parse_table(table)
+    return parse_table(table, folder=file.parent)
 
 
-def parse_table(table: Mapping[str, Any]) -> TomlSettings:
-    """A ``[tool.ldos]`` table."""
+def parse_table(table: Mapping[str, Any], *, folder: Path = Path()) -> TomlSettings:
+    """A ``[tool.ldos]`` table; paths in it start from `folder`."""
     refuse_unknown(table, {*OPTIONS, *_TABLES}, "key [tool.ldos]")
     options = {name: value for name, value in table.items() if name not in _TABLES}
     return TomlSettings(
         options=_parse_options(options, "[tool.ldos]"),
         scenarios={name: _parse_scenario(name, values) for name, values in _table(table, "scenarios").items()},
-        stack=_parse_stack(_table(table, "stack")),
+        stack=parse_stack(_table(table, "stack"), folder=folder),
         gate=_parse_gate(_table(table, "gate")),
         paths=_with_built_in(parse_paths(table.get("paths", []))),
     )
@@ -146,18 +149,6 @@ def _parse_scenario(name: str, values: Any) -> dict[str, Any]:
         raise ConfigurationError(f"{where} is {values!r}", remedy="write it as a table")
     refuse_unknown(values, {option.name for option in OPTIONS.values() if option.per_scenario}, f"key {where}")
     return _parse_options(values, where)
-
-
-def _parse_stack(values: Mapping[str, Any]) -> StackSpec:
-    numbers = {each.name for each in dataclasses.fields(StackSpec)} - {"kind", "faults"}
-    refuse_unknown(values, {*numbers, "faults"}, "key [tool.ldos.stack]")
-    faults = _table(values, "faults")
-    refuse_unknown(faults, {each.name for each in dataclasses.fields(FaultSpec)}, "key [tool.ldos.stack.faults]")
-    own = {name: value for name, value in values.items() if name != "faults"}
-    for name, value in {**own, **faults}.items():
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ConfigurationError(f"[tool.ldos.stack] {name} is {value!r}", remedy="it must be a number")
-    return StackSpec(**own, faults=FaultSpec(**faults))
 
 
 def _parse_gate(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,22 +5,43 @@ from __future__ import annotations
 from pathlib import Path
 
 from pytest_ldos.host.availability import Availability
+from pytest_ldos.host.ros import find_distro
 from pytest_ldos.recording.protocol import Recorder
-from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.scenario.model import StackKind, StackSpec
 from pytest_ldos.stack.embedded.backend import EmbeddedBackend, embedded_available, embedded_info
 from pytest_ldos.stack.protocol import StackBackend, StackInfo
+from pytest_ldos.stack.ros2.backend import Ros2Backend
+from pytest_ldos.stack.ros2.installed import ros2_available, ros2_info
+
+
+def resolve_kind(spec: StackSpec) -> StackKind:
+    """What `auto` stands for: `ros2` for a launch file of one's own or where all is installed, else `embedded`."""
+    if spec.kind is not StackKind.AUTO:
+        return spec.kind
+    return StackKind.ROS2 if not spec.ros2.is_panda or ros2_available(spec).ok else StackKind.EMBEDDED
 
 
 def choose_backend(spec: StackSpec, *, recorder: Recorder, log_directory: Path) -> StackBackend:
-    """The backend for a spec. `auto` is the embedded stack: it is the only one so far."""
-    return EmbeddedBackend(spec, recorder=recorder, log_directory=log_directory)
+    """The backend for a spec."""
+    backend = Ros2Backend if resolve_kind(spec) is StackKind.ROS2 else EmbeddedBackend
+    return backend(spec, recorder=recorder, log_directory=log_directory)
 
 
 def stack_available(spec: StackSpec) -> Availability:
     """Whether what `choose_backend` would start is installed."""
-    return embedded_available()
+    return ros2_available(spec) if resolve_kind(spec) is StackKind.ROS2 else embedded_available()
 
 
 def describe_stack(spec: StackSpec) -> StackInfo:
     """What `choose_backend` would start."""
-    return embedded_info()
+    return ros2_info(spec) if resolve_kind(spec) is StackKind.ROS2 else embedded_info()
+
+
+def why_not_ros2(spec: StackSpec) -> str:
+    """Why `auto` passes over a ROS 2 that is sourced; empty where it does not."""
+    distro = find_distro()
+    if distro is None or not distro.is_sourced or spec.kind is not StackKind.AUTO:
+        return ""
+    if resolve_kind(spec) is StackKind.ROS2:
+        return ""
+    return f"ROS 2 {distro.name} is sourced but not used: {ros2_available(spec).reason}"

@@ -126,6 +126,32 @@ HOME: Final = Goal(
 GOAL_SETS: Final[Mapping[str, tuple[Goal, ...]]] = {"reach": (REACH,)}
 
 
+@dataclass(frozen=True)
+class GoalBook:
+    """What an arm can be asked for by name.
+
+    Attributes:
+        home: where every trial begins; a goal of joints.
+        sets: goals by the name of their set.
+    """
+
+    home: Goal
+    sets: Mapping[str, tuple[Goal, ...]]
+
+    def goals(self, name: str) -> tuple[Goal, ...]:
+        """A set by its name.
+
+        Raises:
+            ConfigurationError: there is none of that name.
+        """
+        if name not in self.sets:
+            raise ConfigurationError(f"there is no goal set '{name}'", remedy=f"known are: {', '.join(self.sets)}")
+        return self.sets[name]
+
+
+PANDA_GOALS: Final = GoalBook(HOME, GOAL_SETS)
+
+
 class ErrorCode:
     """Values of `moveit_msgs/MoveItErrorCodes` that matter here."""
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from pytest_ldos.stack.client_protocol import TrialTag
-from pytest_ldos.stack.goals import Goal, OutcomeClass
+from pytest_ldos.stack.goals import Goal, GoalBook, OutcomeClass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,10 +55,14 @@ class RunningStack(Protocol):
 
     Attributes:
         domain: the DDS domain its processes are on.
+        goal_book: what its arm can be asked for by name.
+        is_repeatable: whether its planner takes seeds, so that equal versions plan equal paths.
     """
 
     info: StackInfo
     domain: int
+    goal_book: GoalBook
+    is_repeatable: bool
 
     def move(
         self,
@@ -83,8 +87,11 @@ class RunningStack(Protocol):
 class StackBackend(Protocol):
     """Starts and ends a stack."""
 
-    def start(self) -> RunningStack:
+    def start(self, *, on_waiting: Callable[[str], None] | None = None) -> RunningStack:
         """Returns when the stack takes goals.
+
+        Args:
+            on_waiting: told every few seconds what is not there yet, where the backend knows.
 
         Raises:
             BringUpFailed: it did not get there; carries the last lines of each process.

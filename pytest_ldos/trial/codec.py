@@ -16,6 +16,7 @@ from pytest_ldos.errors import ConfigurationError, RecordUnreadable
 from pytest_ldos.host.fingerprint import Fingerprint
 from pytest_ldos.metrics.model import Measurement
 from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, SeedMode, StackKind, StackSpec
+from pytest_ldos.scenario.ros2 import Ros2Spec, Simulation
 from pytest_ldos.series import Invalid, Missing, Value
 from pytest_ldos.stack.goals import OutcomeClass
 from pytest_ldos.trial.record import Trial, TrialSet
@@ -104,7 +105,14 @@ def _to_spec(values: Mapping[str, Any]) -> ScenarioSpec:
     stack = dict(values["stack"])
     stack["kind"] = StackKind(stack["kind"])
     stack["faults"] = FaultSpec(**stack["faults"])
+    stack["ros2"] = _to_ros2_spec(stack.get("ros2", {}))
     return ScenarioSpec(**{**values, "seeds": SeedMode(values["seeds"]), "stack": StackSpec(**stack)})
+
+
+def _to_ros2_spec(values: Mapping[str, Any]) -> Ros2Spec:
+    """Records from before there was such a stack have none."""
+    kinds = {"sim": Simulation, "controllers": tuple}
+    return Ros2Spec(**{name: kinds[name](value) if name in kinds else value for name, value in values.items()})
 
 
 def _to_trial(values: Mapping[str, Any]) -> Trial:

@@ -15,7 +15,7 @@ from pytest_ldos.load.protocol import RunningLoad, proof_to_dict
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.paths import BUILT_IN_PATHS, PathSpec
 from pytest_ldos.stack.client_protocol import TrialTag
-from pytest_ldos.stack.goals import HOME, Goal, OutcomeClass
+from pytest_ldos.stack.goals import Goal, OutcomeClass
 from pytest_ldos.stack.protocol import MotionOutcome
 from pytest_ldos.trial.artifacts import write_trials
 from pytest_ldos.trial.measure import measure_trials
@@ -72,18 +72,26 @@ class _Session:
         outcome = self.rig.stack.move(
             goal,
             goal_id=uuid.uuid4().hex,
-            seed=self.spec.seed(index),
+            seed=self.seed(index),
             trial=tag,
             # With the same random numbers, equal plans also need the same start, to the last bit.
-            start=None if goal is HOME else HOME.joints,
+            start=self.home.joints if self.rig.stack.is_repeatable and goal is not self.home else None,
         )
         if outcome.outcome is OutcomeClass.STACK_DIED and not is_trial:
             raise _StackIsGone(outcome.message)
         return outcome
 
+    @property
+    def home(self) -> Goal:
+        return self.rig.stack.goal_book.home
+
+    def seed(self, index: int) -> int | None:
+        """Of a trial's planning; ``None`` where the planner takes none."""
+        return self.spec.seed(index) if self.rig.stack.is_repeatable else None
+
     def go_home(self, index: int) -> None:
         """Every trial begins at the same place; a goal equal to the present pose would be none."""
-        outcome = self.move(HOME, index, is_trial=False)
+        outcome = self.move(self.home, index, is_trial=False)
         if outcome.outcome is not OutcomeClass.SUCCESS:
             raise _StackIsGone(f"the arm could not return home ({outcome.outcome}: {outcome.message})")
 
@@ -97,7 +105,7 @@ class _Session:
         for index in range(self.spec.trials):
             goal = self.goals[index % len(self.goals)]
             outcome = self.move(goal, index, is_trial=True)
-            trial = _to_trial(outcome, goal, index, self.spec.seed(index))
+            trial = _to_trial(outcome, goal, index, self.seed(index))
             self.trials.append(trial)
             write_trials(self.rig.folder, self.snapshot())
             self.observer.trial(trial)

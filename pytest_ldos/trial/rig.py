@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
@@ -34,8 +34,13 @@ class Rig:
 
 
 @contextmanager
-def open_rig(spec: StackSpec, folder: ScenarioFolder) -> Iterator[Rig]:
+def open_rig(
+    spec: StackSpec, folder: ScenarioFolder, *, on_waiting: Callable[[str], None] | None = None
+) -> Iterator[Rig]:
     """Starts the recording, then the stack: what happens at its start names what runs later.
+
+    Args:
+        on_waiting: told now and then what the stack still waits for.
 
     Raises:
         Unavailable: something needed is not installed.
@@ -48,4 +53,4 @@ def open_rig(spec: StackSpec, folder: ScenarioFolder) -> Iterator[Rig]:
         recorder.start()
         backend = choose_backend(spec, recorder=recorder, log_directory=folder.logs)
         resources.callback(backend.stop)
-        yield Rig(backend.start(), spec, recorder, folder)
+        yield Rig(backend.start(on_waiting=on_waiting), spec, recorder, folder)

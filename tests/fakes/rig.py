@@ -14,7 +14,7 @@ from pathlib import Path
 from pytest_ldos.recording.protocol import RecordingReport
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.stack.client_protocol import TrialTag
-from pytest_ldos.stack.goals import ErrorCode, Goal, OutcomeClass, classify
+from pytest_ldos.stack.goals import PANDA_GOALS, ErrorCode, Goal, GoalBook, OutcomeClass, classify
 from pytest_ldos.stack.protocol import MotionOutcome, StackInfo
 from pytest_ldos.tracepoints import Phase
 from pytest_ldos.trial.artifacts import ScenarioFolder
@@ -124,6 +124,8 @@ class FakeStack:
     domain: int = 7
     now_ns: int = 1_000 * MS
     goals: list[str] = field(default_factory=list)
+    goal_book: GoalBook = PANDA_GOALS
+    is_repeatable: bool = True
     seeds: list[int | None] = field(default_factory=list)
     info: StackInfo = field(default_factory=lambda: StackInfo("embedded", "fake stack", "fakedds", {"fake": "1.0"}))
 
@@ -201,7 +203,12 @@ class FakeStack:
 
 @contextmanager
 def open_fake_rig(
-    spec: StackSpec, folder: ScenarioFolder, *, script: Script = TYPICAL, discarded: int = 0
+    spec: StackSpec,
+    folder: ScenarioFolder,
+    *,
+    on_waiting: Callable[[str], None] | None = None,
+    script: Script = TYPICAL,
+    discarded: int = 0,
 ) -> Iterator[Rig]:
     recorder = FakeRecorder(folder.trace, discarded=discarded)
     recorder.start()

@@ -10,7 +10,8 @@ import psutil
 import pytest
 
 from pytest_ldos import exit_codes
-from tests.integration.embedded.conftest import SCENARIO, running
+from tests.integration.embedded.conftest import running
+from tests.integration.project import SCENARIO
 
 ONE = ("--ldos-trials=1", "--ldos-warmup=0")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_ldos.load.cpu_load import stress_ng_available
-from tests.integration.embedded.conftest import SCENARIO
+from tests.integration.project import SCENARIO
 
 FLOOD = """
 import pytest

@@ -1,0 +1,128 @@
+"""A program that keeps a tree of processes from outliving whoever asked for it.
+
+``python -m pytest_ldos.host.keeper MARK PATIENCE_S COMMAND…`` runs a command until its own standard
+input ends, which it does when the asking process closes it or dies, however it dies; or
+until SIGINT or SIGTERM; or until the command ends. Then everything the command left is ended:
+SIGINT, SIGTERM, SIGKILL, each with PATIENCE_S seconds.
+
+Signals to the command alone are not enough: a launcher that is killed leaves its processes
+behind, and what starts a session of its own hears no signal to the group. So the keeper
+takes in orphans (``PR_SET_CHILD_SUBREAPER``), and knows what is its own by descent and by
+the mark, which is in the environment of all (variable `MARK_VARIABLE`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Final
+
+import psutil
+
+MARK_VARIABLE: Final = "PYTEST_LDOS_TREE"
+LADDER: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+
+_PR_SET_CHILD_SUBREAPER: Final = 36
+_POLL_S: Final = 0.02
+
+
+def marked_pids(mark: str) -> list[int]:
+    """Processes with the mark in their environment, but zombies."""
+    entry = f"{MARK_VARIABLE}={mark}".encode()
+    return [pid for pid in psutil.pids() if _has_entry(pid, entry)]
+
+
+def _has_entry(pid: int, entry: bytes) -> bool:
+    """Whether a process's environment has an entry; a zombie's is empty, another user's is secret."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123 - a thousand times a second at the end
+            return entry in file.read().split(b"\0")
+    except OSError:
+        return False
+
+
+class _Keeper:
+    def __init__(self, mark: str, patience_s: float, command: list[str]) -> None:
+        self._mark = mark
+        self._patience_s = patience_s
+        self._wakeup, self._signals = os.pipe()
+        os.set_blocking(self._signals, False)
+        signal.set_wakeup_fd(self._signals)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
+            signal.signal(number, _noted)
+        environment = {**os.environ, MARK_VARIABLE: mark}
+        self._command = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment, process_group=0)
+
+    def run(self) -> int:
+        self._await_reason_to_stop()
+        self._stop_all()
+        code = self._command.poll()
+        return 1 if code is None else abs(code)
+
+    def _await_reason_to_stop(self) -> None:
+        """Returns when the command has ended, or its end is asked for."""
+        with selectors.DefaultSelector() as selector:
+            selector.register(sys.stdin.fileno(), selectors.EVENT_READ)
+            selector.register(self._wakeup, selectors.EVENT_READ)
+            while self._command.poll() is None:
+                for key, _ in selector.select():
+                    heard = os.read(key.fd, 64)
+                    if not heard or (key.fd == self._wakeup and set(heard) - {signal.SIGCHLD}):
+                        return
+
+    def _stop_all(self) -> None:
+        for number in LADDER:
+            for pid in self._running():
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, number)
+            deadline = time.monotonic() + self._patience_s
+            while self._running():
+                if time.monotonic() > deadline:
+                    break
+                time.sleep(_POLL_S)
+            else:
+                return
+
+    def _running(self) -> set[int]:
+        self._reap()
+        return {*marked_pids(self._mark), *_descendants()} - {os.getpid()}
+
+    def _reap(self) -> None:
+        """Takes in the exit statuses of the command and of orphans."""
+        self._command.poll()
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0] > 0:
+                pass
+
+
+def _noted(number: int, frame: object) -> None:
+    """The wake-up descriptor has the signal; without a handler it would end the keeper."""
+
+
+def _descendants() -> Iterator[int]:
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if process.status() != psutil.STATUS_ZOMBIE:
+                yield process.pid
+
+
+def _become_subreaper() -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER) failed")
+
+
+def main() -> int:
+    _become_subreaper()
+    return _Keeper(sys.argv[1], float(sys.argv[2]), sys.argv[3:]).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

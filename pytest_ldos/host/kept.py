@@ -1,0 +1,96 @@
+"""A command with everything it starts, ended together, whatever happens to us (see `keeper`)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from pytest_ldos.host.keeper import LADDER, marked_pids
+from pytest_ldos.host.processes import Child
+
+PATIENCE_S: Final = 5.0
+"""For each signal. Gazebo takes 2.2 s from SIGINT to its end."""
+
+_GRACE_S: Final = 5.0
+_KILL_S: Final = 2.0
+_POLL_S: Final = 0.01
+
+
+class KeptTree:
+    """A running command, its descendants, and the keeper that ends them.
+
+    Args:
+        name: what messages call it.
+        log: gets the command's standard error; its standard output is a pipe, ``child.process.stdout``.
+        environment: added to ours.
+        patience_s: for each of SIGINT, SIGTERM and SIGKILL.
+
+    Attributes:
+        child: the keeper; it ends when the command has.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        log: Path,
+        environment: Mapping[str, str],
+        patience_s: float = PATIENCE_S,
+    ) -> None:
+        self._limit_s = len(LADDER) * patience_s + _GRACE_S
+        self._mark = secrets.token_hex(16)
+        keeper = [sys.executable, "-m", "pytest_ldos.host.keeper", self._mark, str(patience_s)]
+        with log.open("ab") as sink:
+            process = subprocess.Popen(
+                [*keeper, *command],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=sink,
+                text=True,
+                env={**os.environ, **environment},
+                process_group=0,
+            )
+        self.child = Child(name, process, log)
+
+    def pids(self) -> list[int]:
+        """The command and all it has started, but what has ended."""
+        return marked_pids(self._mark)
+
+    def stop(self) -> None:
+        """Ends everything. May be called twice.
+
+        Raises:
+            RuntimeError: a process survived even SIGKILL.
+        """
+        process = self.child.process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.close()
+        try:
+            process.wait(timeout=self._limit_s)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        self._kill_survivors()
+        process.stdout.close()
+
+    def _kill_survivors(self) -> None:
+        """What the keeper could not end because it was itself killed."""
+        deadline = time.monotonic() + _KILL_S
+        while survivors := self.pids():
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"processes {survivors} survived SIGKILL")
+            for pid in survivors:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(_POLL_S)

@@ -1,0 +1,23 @@
+"""The ends of log files, for messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+_LAST_LINES: Final = 15
+
+
+def last_lines(log: Path) -> str:
+    """The last lines of a log; empty where it cannot be read."""
+    try:
+        return "\n".join(log.read_text("utf-8", errors="replace").splitlines()[-_LAST_LINES:])
+    except OSError:
+        return ""
+
+
+def last_words(logs: Iterable[Path]) -> str:
+    """The ends of all logs that are not empty, each below its name."""
+    ends = ((log.stem, last_lines(log)) for log in logs)
+    return "\n".join(f"--- {name} ---\n{lines}" for name, lines in ends if lines)

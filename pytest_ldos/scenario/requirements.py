@@ -1,0 +1,11 @@
+"""How frozen values check themselves."""
+
+from __future__ import annotations
+
+from pytest_ldos.errors import ConfigurationError
+
+
+def require(condition: bool, message: str, *, remedy: str = "") -> None:
+    """Raises `ConfigurationError` unless `condition`."""
+    if not condition:
+        raise ConfigurationError(message, remedy=remedy)

@@ -1,0 +1,105 @@
+"""The ``[tool.ldos.stack]`` table: what is common to all stacks, and what only ROS 2's has."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.scenario.model import FaultSpec, StackSpec
+from pytest_ldos.scenario.nearest import refuse_unknown
+from pytest_ldos.scenario.ros2 import Ros2Spec, Simulation
+
+_WHERE: Final = "[tool.ldos.stack]"
+_PATHS: Final = frozenset({"goals", "launch_file"})
+
+
+def parse_stack(values: Mapping[str, Any], *, folder: Path) -> StackSpec:
+    """The stack under test; files in it lie below `folder`.
+
+    Raises:
+        ConfigurationError: an unknown key (the nearest known one is named), a wrong type or value.
+    """
+    common = _defaults(StackSpec())
+    of_ros2 = _defaults(Ros2Spec())
+    for name in ("kind", "faults", "ros2"):
+        del common[name]
+    refuse_unknown(values, {*common, *of_ros2, "faults"}, f"key {_WHERE}")
+    return StackSpec(
+        **_parse_all(values, common, folder),
+        faults=_parse_faults(values.get("faults", {})),
+        ros2=Ros2Spec(**_parse_all(values, of_ros2, folder)),
+    )
+
+
+def _defaults(spec: StackSpec | Ros2Spec) -> dict[str, Any]:
+    return {each.name: getattr(spec, each.name) for each in dataclasses.fields(spec)}
+
+
+def _parse_all(values: Mapping[str, Any], defaults: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    return {name: _parse(name, values[name], default, folder) for name, default in defaults.items() if name in values}
+
+
+def _parse_faults(table: Any) -> FaultSpec:
+    if not isinstance(table, dict):
+        raise _refuse("faults", table, "a table, [tool.ldos.stack.faults]")
+    refuse_unknown(table, {each.name for each in dataclasses.fields(FaultSpec)}, "key [tool.ldos.stack.faults]")
+    return FaultSpec(**{name: _number(name, value) for name, value in table.items()})
+
+
+def _parse(name: str, value: Any, default: Any, folder: Path) -> Any:
+    """A value of the type that the default has."""
+    match default:
+        case StrEnum():
+            return _simulation(name, value)
+        case str():
+            return _path(_text(name, value), folder) if name in _PATHS else _text(name, value)
+        case tuple():
+            return _texts(name, value)
+        case dict():
+            return _arguments(name, value)
+    return _number(name, value)
+
+
+def _refuse(name: str, value: Any, wanted: str) -> ConfigurationError:
+    return ConfigurationError(f"{_WHERE} {name} is {value!r}", remedy=f"it must be {wanted}")
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _refuse(name, value, "a number")
+    return value
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise _refuse(name, value, "a text")
+    return value
+
+
+def _path(value: str, folder: Path) -> str:
+    """A file of the project by its whole path; anything else, like ``PACKAGE/FILE``, as it is."""
+    file = folder / value
+    return str(file.resolve()) if value and file.is_file() else value
+
+
+def _simulation(name: str, value: Any) -> Simulation:
+    try:
+        return Simulation(value)
+    except ValueError:
+        raise _refuse(name, value, f"one of {', '.join(Simulation)}") from None
+
+
+def _texts(name: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise _refuse(name, value, "a list of texts")
+    return tuple(value)
+
+
+def _arguments(name: str, value: Any) -> dict[str, str]:
+    if not isinstance(value, dict) or not all(isinstance(each, str | int | float) for each in value.values()):
+        raise _refuse(name, value, "a table of texts or numbers")
+    return {key: str(each).lower() if isinstance(each, bool) else str(each) for key, each in value.items()}

@@ -1,0 +1,103 @@
+"""Talking with a goal client: commands in, events out, never waiting for the dead.
+
+Both stacks have such a client; what it says is in `client_protocol`.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from pytest_ldos.host.processes import Child
+from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.stack.client_protocol import MoveCommand, MoveReport, ReadyEvent, TrialTag, parse_event
+from pytest_ldos.stack.goals import Goal
+
+ANSWER_GRACE_S: Final = 5.0
+"""Beyond a goal's own time limit, for its client to say that it was exceeded."""
+
+_MOTION_LIMIT_S: Final = 30.0
+_POLL_S: Final = 0.05
+
+
+def to_command(
+    spec: StackSpec,
+    goal: Goal,
+    *,
+    goal_id: str,
+    seed: int | None,
+    trial: TrialTag | None,
+    start: Mapping[str, float] | None,
+) -> MoveCommand:
+    """A goal as a client is told it, with the stack's settings and a time limit."""
+    return MoveCommand(
+        goal_id=goal_id,
+        goal=goal,
+        seed=seed,
+        trial=trial,
+        start=start,
+        planning_time_s=spec.planning_time_s,
+        velocity_scaling=spec.velocity_scaling,
+        acceleration_scaling=spec.acceleration_scaling,
+        timeout_s=spec.planning_time_s + _MOTION_LIMIT_S,
+    )
+
+
+class Conversation:
+    """With one goal client.
+
+    Args:
+        client: started with pipes.
+        what_ended: says which process of the stack is gone, or ``""``.
+    """
+
+    def __init__(self, client: Child, what_ended: Callable[[], str]) -> None:
+        self._client = client
+        self._what_ended = what_ended
+        self._events: queue.Queue[ReadyEvent | MoveReport] = queue.Queue()
+        threading.Thread(target=self._read_events, name="goal client's events", daemon=True).start()
+
+    def _read_events(self) -> None:
+        assert self._client.process.stdout is not None
+        for line in self._client.process.stdout:
+            self._events.put(parse_event(line))
+
+    def await_ready(self, timeout_s: float) -> bool:
+        """Whether the client said that goals can be sent, in time and before anything ended."""
+        return self._next_event(timeout_s) is not None
+
+    def move(self, command: MoveCommand, *, timeout_s: float) -> MoveReport | None:
+        """Sends a goal; its report, or ``None`` where none came in time or a process ended.
+
+        The report of an earlier goal that came too late is passed over.
+        """
+        if not self._say(command):
+            return None
+        while (event := self._next_event(timeout_s)) is not None:
+            if isinstance(event, MoveReport) and event.goal_id == command.goal_id:
+                return event
+        return None
+
+    def _say(self, command: MoveCommand) -> bool:
+        """Whether the client could be told."""
+        assert self._client.process.stdin is not None
+        try:
+            self._client.process.stdin.write(command.to_line())
+            self._client.process.stdin.flush()
+        except OSError:
+            return False
+        return True
+
+    def _next_event(self, timeout_s: float) -> ReadyEvent | MoveReport | None:
+        """The client's next word, or ``None`` when time is up or a process has ended."""
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            try:
+                return self._events.get(timeout=_POLL_S)
+            except queue.Empty:
+                if self._what_ended():
+                    return None
+        return None

@@ -1,0 +1,75 @@
+"""Starts a stack of ROS 2 nodes from a launch file, recorded from its first moment."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+from pytest_ldos.dds.domain import claim_domain
+from pytest_ldos.host.kept import KeptTree
+from pytest_ldos.host.processes import ProcessGroup
+from pytest_ldos.recording.protocol import Recorder
+from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.scenario.ros2 import Simulation
+from pytest_ldos.stack.ros2.goal_client import goal_client_command
+from pytest_ldos.stack.ros2.installed import ros2_available
+from pytest_ldos.stack.ros2.isolation import isolated_environment
+from pytest_ldos.stack.ros2.launch_file import find_launch_file, launch_arguments, resolve_simulation
+from pytest_ldos.stack.ros2.readiness_watch import ReadinessWatch
+from pytest_ldos.stack.ros2.running import Ros2Stack
+from pytest_ldos.stack.ros2.shared_memory import SharedMemory
+
+_LAUNCHER: Final = "pytest_ldos.stack.ros2.launcher"
+
+
+class Ros2Backend:
+    """See `StackBackend`. All processes are recorded by `recorder`.
+
+    The launch runs below a keeper, so that nothing it starts outlives this process,
+    whatever happens to it (see `host.keeper`).
+    """
+
+    def __init__(self, spec: StackSpec, *, recorder: Recorder, log_directory: Path) -> None:
+        self._spec = spec
+        self._recorder = recorder
+        self._logs = log_directory.resolve()
+        self._resources = ExitStack()
+
+    def start(self, *, on_waiting: Callable[[str], None] | None = None) -> Ros2Stack:
+        ros2_available(self._spec).demand()
+        ros2 = self._spec.ros2
+        command = self._launch_command()
+        domain = self._resources.enter_context(claim_domain())
+        apart = isolated_environment(ros2, domain=domain, log_directory=self._logs)
+        recorded = {**self._recorder.environment, **apart}
+        self._resources.callback(SharedMemory().remove_left_behind)
+        tree = KeptTree("launch", command, log=self._logs / "launch.log", environment=recorded)
+        self._resources.callback(tree.stop)
+        group = ProcessGroup(log_directory=self._logs, prefix=self._recorder.prefix, environment=recorded)
+        self._resources.callback(group.stop)
+        client = group.start("goal_client", goal_client_command(ros2, directory=self._logs), talk=True)
+        stack = Ros2Stack(self._spec, domain=domain, tree=tree, client=client, log_directory=self._logs)
+        needs_clock = resolve_simulation(ros2) is Simulation.GZ
+        with ReadinessWatch(ros2, needs_clock=needs_clock, environment=apart, log_directory=self._logs) as watch:
+            stack.await_ready(watch, on_waiting or _unheard)
+        return stack
+
+    def _launch_command(self) -> list[str]:
+        ros2 = self._spec.ros2
+        settings = {
+            "file": str(find_launch_file(ros2.launch_file)),
+            "arguments": dict(launch_arguments(ros2)),
+            "log_directory": str(self._logs),
+        }
+        return [*self._recorder.prefix, sys.executable, "-m", _LAUNCHER, json.dumps(settings)]
+
+    def stop(self) -> None:
+        self._resources.close()
+
+
+def _unheard(_: str) -> None:
+    """Nobody watches."""

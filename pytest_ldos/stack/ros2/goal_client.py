@@ -1,0 +1,37 @@
+"""How the workspace's goal client is started."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final
+
+from pytest_ldos.errors import Unavailable
+from pytest_ldos.host.ros import find_ros_package, remedy_for_packages
+from pytest_ldos.scenario.ros2 import Ros2Spec
+
+PACKAGE: Final = "ldos_goal_client"
+_PROGRAM: Final = "lib/ldos_goal_client/goal_client"
+
+
+def goal_client_command(spec: Ros2Spec, *, directory: Path) -> list[str]:
+    """The command; its parameters are written to a file in `directory`.
+
+    Raises:
+        Unavailable: the workspace is not sourced.
+    """
+    prefix = find_ros_package(PACKAGE)
+    if prefix is None:
+        raise Unavailable(f"ROS package {PACKAGE} not found", remedy=remedy_for_packages([PACKAGE]))
+    parameters = {
+        "interactive": True,
+        "action_name": spec.action,
+        "group": spec.group,
+        "base_frame": spec.base_frame,
+        "joint_states_topic": spec.joint_states,
+        "server_timeout": spec.ready_timeout_s,
+    }
+    file = directory / "goal_client.yaml"
+    # JSON is YAML; unlike on a command line, a group called "on" stays a text.
+    file.write_text(json.dumps({"/**": {"ros__parameters": parameters}}, indent=1), "utf-8")
+    return [str(prefix / _PROGRAM), "--ros-args", "--params-file", str(file)]

@@ -1,0 +1,131 @@
+"""Whether a ROS 2 stack can run here, and what it is made of, without starting it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+from xml.etree import ElementTree as ET
+
+from pytest_ldos.host.availability import Availability
+from pytest_ldos.host.ros import (
+    chosen_rmw,
+    find_distro,
+    find_ros_package,
+    find_ros_packages,
+    rmw_installed,
+    ros_python_available,
+)
+from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.scenario.ros2 import Ros2Spec, Simulation
+from pytest_ldos.stack.protocol import StackInfo
+from pytest_ldos.stack.ros2.goal_client import PACKAGE
+from pytest_ldos.stack.ros2.launch_file import GAZEBO_PACKAGES, resolve_simulation
+
+_EVERY_STACK: Final = (PACKAGE, "tracetools", "action_msgs", "controller_manager_msgs", "sensor_msgs")
+_PANDA: Final = (
+    "ldos_bringup",
+    "ldos_panda_config",
+    "moveit_ros_move_group",
+    "moveit_resources_panda_description",
+    "controller_manager",
+    "joint_trajectory_controller",
+    "joint_state_broadcaster",
+    "robot_state_publisher",
+)
+_VERSIONED: Final = (
+    "rclcpp",
+    "moveit_ros_move_group",
+    "moveit_planners_ompl",
+    "controller_manager",
+    "joint_trajectory_controller",
+    "gz_ros2_control",
+    "tracetools",
+)
+_DDS_SETTINGS: Final = ("CYCLONEDDS_URI", "FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")
+"""A middleware's own settings are the user's; they belong to what was measured."""
+
+
+def ros2_available(spec: StackSpec) -> Availability:
+    """Whether everything that `spec` needs is sourced and can be traced."""
+    return next((each for each in _needs(spec.ros2) if not each.ok), Availability(True))
+
+
+def _needs(spec: Ros2Spec) -> Iterator[Availability]:
+    yield ros_python_available()
+    yield rmw_installed(rmw_of(spec))
+    yield find_ros_packages(_EVERY_STACK)
+    if spec.is_panda:
+        yield find_ros_packages(_PANDA)
+    if resolve_simulation(spec) is Simulation.GZ and spec.is_panda:
+        yield find_ros_packages(GAZEBO_PACKAGES)
+    yield _tracing_available()
+
+
+def rmw_of(spec: Ros2Spec) -> str:
+    """The middleware of a stack."""
+    return spec.rmw or chosen_rmw()
+
+
+def _tracing_available() -> Availability:
+    """Whether ROS 2 was built with LTTng: tracetools' own ``status`` program says so."""
+    prefix = find_ros_package("tracetools")
+    program = None if prefix is None else prefix / "lib/tracetools/status"
+    if program is None or not program.is_file():
+        return Availability(False, "tracetools has no status program", "install the package ros-jazzy-tracetools again")
+    try:
+        done = subprocess.run([program], capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Availability(False, f"{program} cannot be run: {error}", "source the ROS environment again")
+    if done.returncode == 0:
+        return Availability(True)
+    return Availability(
+        False,
+        "this ROS 2 was built without tracepoints (tracetools says: " + done.stdout.strip() + ")",
+        "install liblttng-ust-dev and build tracetools, rcl, rclcpp and the middleware again, "
+        "or use the packages of the distribution, which have them",
+    )
+
+
+def ros2_info(spec: StackSpec) -> StackInfo:
+    """What the stack is made of."""
+    ros2 = spec.ros2
+    sim = resolve_simulation(ros2)
+    distro = find_distro()
+    versions = {name: found for name in (*_VERSIONED, rmw_of(ros2)) if (found := _version_of(name))}
+    parts = [f"launch file {ros2.launch_file}" if not ros2.is_panda else "Panda"]
+    parts += [f"sim {sim}"] if sim is not Simulation.AUTO else []
+    parts += [f"MoveIt {versions['moveit_ros_move_group']}"] if "moveit_ros_move_group" in versions else []
+    parts += [f"ros2_control {versions['controller_manager']}"] if "controller_manager" in versions else []
+    return StackInfo(
+        kind=_kind(ros2, sim),
+        description=f"ros2 {distro.name if distro else ''} ({', '.join([*parts, rmw_of(ros2)])})",
+        rmw=rmw_of(ros2),
+        versions={
+            **versions,
+            **{name: os.environ[name] for name in _DDS_SETTINGS if name in os.environ},
+            "ros_distro": distro.name if distro else "",
+            "pytest-ldos": version("pytest-ldos"),
+        },
+    )
+
+
+def _kind(spec: Ros2Spec, sim: Simulation) -> str:
+    """Names the folder of baselines: another robot or another simulator has others."""
+    robot = [] if spec.is_panda else [Path(spec.launch_file).name.split(".")[0], spec.group]
+    return "-".join(["ros2", *robot, *([] if sim is Simulation.AUTO else [sim.value])])
+
+
+def _version_of(package: str) -> str:
+    """As the package's manifest has it; empty where it is not installed."""
+    prefix = find_ros_package(package)
+    if prefix is None:
+        return ""
+    try:
+        manifest = ET.parse(prefix / "share" / package / "package.xml")  # noqa: S314 - installed beside the library
+    except (OSError, ET.ParseError):
+        return ""
+    return (manifest.findtext("version") or "").strip()

@@ -1,0 +1,27 @@
+"""An environment in which a stack meets nobody else's nodes, on this machine or another."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+
+from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.stack.ros2.installed import rmw_of
+
+
+def isolated_environment(spec: Ros2Spec, *, domain: int, log_directory: Path) -> Mapping[str, str]:
+    """Variables for every process of a stack, to be added to ours.
+
+    Gazebo has a discovery of its own: two servers in one partition disturb each other.
+    """
+    return {
+        "ROS_DOMAIN_ID": str(domain),
+        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+        "ROS_STATIC_PEERS": "",
+        "ROS_LOG_DIR": str(log_directory / "ros"),
+        "RMW_IMPLEMENTATION": rmw_of(spec),
+        "GZ_PARTITION": f"ldos-{secrets.token_hex(4)}",
+        "GZ_IP": "127.0.0.1",
+        "PYTHONUNBUFFERED": "1",
+    }

@@ -1,0 +1,62 @@
+"""Watches a stack become ready, through a process that asks it (see `readiness_node`)."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from pytest_ldos.host.processes import ProcessGroup
+from pytest_ldos.scenario.ros2 import Ros2Spec
+
+_NODE: Final = "pytest_ldos.stack.ros2.readiness_node"
+
+
+class ReadinessWatch:
+    """Runs for as long as its context: what it costs is not measured."""
+
+    def __init__(
+        self, spec: Ros2Spec, *, needs_clock: bool, environment: Mapping[str, str], log_directory: Path
+    ) -> None:
+        self._group = ProcessGroup(log_directory=log_directory, environment=environment)
+        self._asked = {
+            "controllers": spec.controllers,
+            "controller_manager": spec.controller_manager,
+            "action": spec.action,
+            "joint_states": spec.joint_states,
+            "needs_clock": needs_clock,
+        }
+        self._missing = ["no answer yet"]
+
+    def __enter__(self) -> Self:
+        self._child = self._group.start("readiness", [sys.executable, "-m", _NODE, json.dumps(self._asked)], talk=True)
+        threading.Thread(target=self._read, name="readiness", daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._group.stop()
+
+    def _read(self) -> None:
+        assert self._child.process.stdout is not None
+        for line in self._child.process.stdout:
+            self._missing = json.loads(line)
+
+    @property
+    def is_ready(self) -> bool:
+        return not self._missing
+
+    @property
+    def missing(self) -> str:
+        """What is not there yet, in words."""
+        return "; ".join(self._missing)
+
+    def what_failed(self) -> str:
+        """Why it will never know; empty while it may."""
+        code = self._child.exit_code
+        return "" if code in {None, 0} else f"{self._child.describe_end()}\n{self._child.last_lines()}"

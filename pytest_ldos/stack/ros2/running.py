@@ -1,0 +1,119 @@
+"""A stack of ROS 2 nodes that runs, and takes goals through the workspace's goal client."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from pytest_ldos.errors import BringUpFailed
+from pytest_ldos.host.kept import KeptTree
+from pytest_ldos.host.logs import last_words
+from pytest_ldos.host.processes import Child
+from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.stack.client_protocol import TrialTag
+from pytest_ldos.stack.conversation import ANSWER_GRACE_S, Conversation, to_command
+from pytest_ldos.stack.goal_file import read_goals
+from pytest_ldos.stack.goals import PANDA_GOALS, Goal, OutcomeClass
+from pytest_ldos.stack.outcomes import died, to_outcome
+from pytest_ldos.stack.protocol import MotionOutcome
+from pytest_ldos.stack.ros2.installed import ros2_info
+from pytest_ldos.stack.ros2.launch_events import LaunchWatch
+from pytest_ldos.stack.ros2.readiness_watch import ReadinessWatch
+
+_POLL_S: Final = 0.02
+_WORD_EVERY_S: Final = 5.0
+
+
+class Ros2Stack:
+    """See `RunningStack`. MoveIt takes no seed with a request, so no plan is like another."""
+
+    is_repeatable = False
+
+    def __init__(self, spec: StackSpec, *, domain: int, tree: KeptTree, client: Child, log_directory: Path) -> None:
+        self.info = ros2_info(spec)
+        self.domain = domain
+        self.goal_book = read_goals(Path(spec.goals)) if spec.goals else PANDA_GOALS
+        self._spec = spec
+        self._tree = tree
+        self._client = client
+        self._logs = log_directory
+        self._seen_pids: set[int] = set()
+        self._launch = LaunchWatch()
+        assert tree.child.process.stdout is not None
+        arguments = (tree.child.process.stdout,)
+        threading.Thread(target=self._launch.follow, args=arguments, name="launch events", daemon=True).start()
+        self._conversation = Conversation(client, self.what_failed)
+
+    def what_failed(self) -> str:
+        """Which process ended that should not have; empty while the stack is whole."""
+        ended = [self._launch.what_failed()]
+        if self._client.exit_code is not None:
+            ended.append(self._client.describe_end())
+        return "; ".join(reason for reason in ended if reason)
+
+    def await_ready(self, watch: ReadinessWatch, on_waiting: Callable[[str], None]) -> None:
+        """Waits for every part that a goal needs, then for the goal client to see them.
+
+        Args:
+            on_waiting: told every few seconds what is not there yet.
+
+        Raises:
+            BringUpFailed: a process ended, or time was up; says what was missing.
+        """
+        limit_s = self._spec.ros2.ready_timeout_s
+        deadline = time.monotonic() + limit_s
+        next_word = time.monotonic() + _WORD_EVERY_S
+        while not watch.is_ready:
+            reason = self.what_failed() or watch.what_failed()
+            if reason:
+                raise self._bring_up_failed(reason)
+            if time.monotonic() > deadline:
+                raise self._bring_up_failed(f"it was not ready within {limit_s:.0f} s: {watch.missing}")
+            if time.monotonic() > next_word:
+                next_word += _WORD_EVERY_S
+                on_waiting(watch.missing)
+            time.sleep(_POLL_S)
+        if not self._conversation.await_ready(max(deadline - time.monotonic(), ANSWER_GRACE_S)):
+            reason = self.what_failed() or "the goal client did not find the action server and a joint state"
+            raise self._bring_up_failed(reason)
+        self._seen_pids.update(self._tree.pids())
+
+    def _bring_up_failed(self, reason: str) -> BringUpFailed:
+        return BringUpFailed(
+            f"the ros2 stack did not start: {reason}\n{self._last_words()}",
+            remedy=f"look at the logs above (whole in {self._logs}), or run `ldos doctor`",
+        )
+
+    def pids(self) -> list[int]:
+        self._seen_pids.update(self._tree.pids())
+        return sorted({self._client.pid, *self._seen_pids, *self._launch.pids()})
+
+    def move(
+        self,
+        goal: Goal,
+        *,
+        goal_id: str,
+        seed: int | None,
+        trial: TrialTag | None,
+        start: Mapping[str, float] | None = None,
+    ) -> MotionOutcome:
+        command = to_command(self._spec, goal, goal_id=goal_id, seed=seed, trial=trial, start=start)
+        limit_s = command.timeout_s + ANSWER_GRACE_S
+        report = self._conversation.move(command, timeout_s=limit_s)
+        if report is None:
+            return self._died(goal_id, f"the goal client gave no answer within {limit_s:.0f} s")
+        outcome = to_outcome(report, check_pose=goal.pose is not None)
+        return outcome if outcome.outcome is OutcomeClass.SUCCESS else self._unless_died(outcome)
+
+    def _unless_died(self, outcome: MotionOutcome) -> MotionOutcome:
+        """A goal that failed because a process died is no failure of planning or control."""
+        return self._died(outcome.goal_id, outcome.message) if self.what_failed() else outcome
+
+    def _died(self, goal_id: str, otherwise: str) -> MotionOutcome:
+        return died(goal_id, f"{self.what_failed() or otherwise}\n{self._last_words()}")
+
+    def _last_words(self) -> str:
+        return last_words(sorted(self._logs.glob("*.log")))

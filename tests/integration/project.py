@@ -1,0 +1,55 @@
+"""A folder with scenario tests of its own, run in processes of their own."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pytest_ldos.trial.artifacts import read_trials
+from pytest_ldos.trial.record import TrialSet
+
+SCENARIO = """
+import pytest
+
+@pytest.mark.baseline
+def test_reach(panda_stack, ldos_trials, ldos_gate):
+    ldos_gate.check(ldos_trials(panda_stack))
+"""
+
+
+@dataclass
+class Project:
+    """A folder with scenario tests, run in processes of their own."""
+
+    path: Path
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def write(self, name: str, text: str) -> None:
+        (self.path / name).write_text(text, "utf-8")
+
+    def start(self, *arguments: str) -> subprocess.Popen:
+        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+        return subprocess.Popen(
+            command, cwd=self.path, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+
+    def run(self, *arguments: str) -> tuple[int, str]:
+        process = self.start(*arguments)
+        output, _ = process.communicate(timeout=180)
+        return process.returncode, output
+
+    def saved(self, scenario: str = "baseline") -> TrialSet:
+        (file,) = self.path.glob(f".ldos/runs/*/{scenario}/trials.json")
+        return read_trials(file)
+
+
+def make_project(path: Path) -> Project:
+    environment = {**os.environ, "LDOS_LOCK": f"ldos-test-{secrets.token_hex(8)}", "COLUMNS": "120"}
+    project = Project(path, environment)
+    project.write("pyproject.toml", "[tool.pytest.ini_options]\naddopts = '--strict-markers'\n")
+    project.write("test_scenario.py", SCENARIO)
+    return project

@@ -1,0 +1,18 @@
+"""What a run says where ROS 2 is not."""
+
+from __future__ import annotations
+
+from pytest_ldos import exit_codes
+from tests.integration.project import make_project
+
+
+def test_no_ros_at_all(tmp_path):
+    project = make_project(tmp_path)
+    project.environment["LDOS_STACK"] = "ros2"
+    for name in ("AMENT_PREFIX_PATH", "ROS_DISTRO", "PYTHONPATH"):
+        project.environment.pop(name, None)
+    code, output = project.run("-m", "baseline", "--ldos-trials=1")
+    assert code == exit_codes.INVALID, output
+    assert "ldos: cannot measure: " in output
+    assert "baseline: infra" in output
+    assert "Traceback" not in output

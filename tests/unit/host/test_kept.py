@@ -1,0 +1,114 @@
+"""Trees of processes that may not outlive their keeper, each tried with real ones."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from pytest_ldos.host.kept import KeptTree
+
+STUBBORN = "import signal, time\nfor each in (2, 15): signal.signal(each, signal.SIG_IGN)\nprint('up', flush=True)\ntime.sleep(60)"
+FAMILY = """
+import os, subprocess, sys, time
+own_session = subprocess.Popen(["sleep", "60"], start_new_session=True)
+orphan = subprocess.run(["sh", "-c", "sleep 60 >/dev/null & echo $!"], stdout=subprocess.PIPE, text=True).stdout
+nameless = subprocess.Popen(["env", "-i", "/bin/sleep", "60"])
+print(own_session.pid, int(orphan), nameless.pid, flush=True)
+time.sleep(60)
+"""
+
+
+PATIENCE_S = 0.3
+
+
+def start(tmp_path, code: str) -> tuple[KeptTree, list[str]]:
+    command = [sys.executable, "-c", code]
+    tree = KeptTree("tree", command, log=tmp_path / "tree.log", environment={}, patience_s=PATIENCE_S)
+    assert tree.child.process.stdout is not None
+    return tree, tree.child.process.stdout.readline().split()
+
+
+def gone(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def wait_until_gone(pids: list[int], seconds: float = 10) -> None:
+    deadline = time.monotonic() + seconds
+    while not all(map(gone, pids)):
+        assert time.monotonic() < deadline, f"still there: {[pid for pid in pids if not gone(pid)]}"
+        time.sleep(0.01)
+
+
+def test_sessions_of_their_own_orphans_and_processes_without_the_mark_end_too(tmp_path):
+    tree, words = start(tmp_path, FAMILY)
+    pids = [int(word) for word in words]
+    assert not any(map(gone, pids))
+    tree.stop()
+    assert all(map(gone, pids))
+    assert tree.pids() == []
+    tree.stop()
+
+
+def test_pids_are_the_command_and_what_it_started(tmp_path):
+    tree, words = start(tmp_path, FAMILY)
+    try:
+        own_session, orphan, _ = map(int, words)
+        assert {own_session, orphan} < set(tree.pids())
+        assert os.getpid() not in tree.pids()
+    finally:
+        tree.stop()
+
+
+def test_what_ignores_signals_is_killed(tmp_path):
+    tree, _ = start(tmp_path, STUBBORN)
+    (pid,) = tree.pids()
+    began = time.monotonic()
+    tree.stop()
+    assert gone(pid)
+    assert time.monotonic() - began > 2 * PATIENCE_S, "SIGINT and SIGTERM come first"
+
+
+def test_a_command_that_ends_ends_its_keeper_and_what_it_left(tmp_path):
+    tree, words = start(tmp_path, FAMILY.replace("time.sleep(60)\n", "sys.exit(3)"))
+    assert tree.child.process.wait(timeout=20) == 3
+    assert tree.child.describe_end() == "tree ended with exit code 3"
+    assert all(gone(int(word)) for word in words)
+    tree.stop()
+
+
+def test_a_killed_keeper_leaves_nothing_that_stop_does_not_end(tmp_path):
+    tree, words = start(tmp_path, FAMILY)
+    own_session, orphan, nameless = map(int, words)
+    tree.child.process.kill()
+    tree.child.process.wait()
+    tree.stop()
+    os.kill(nameless, signal.SIGKILL)  # nobody is left who could know it by descent
+    wait_until_gone([own_session, orphan, nameless])
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_nothing_outlives_a_killed_owner(tmp_path, number):
+    owner = f"""
+import sys, time
+from pathlib import Path
+from pytest_ldos.host.kept import KeptTree
+tree = KeptTree("tree", [sys.executable, "-c", {FAMILY!r}], log=Path({str(tmp_path / "log")!r}), environment={{}})
+print(tree.child.process.stdout.readline(), end="", flush=True)
+time.sleep(60)
+"""
+    process = subprocess.Popen([sys.executable, "-c", owner], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    pids = [int(word) for word in process.stdout.readline().split()]
+    process.send_signal(number)
+    process.wait()
+    process.stdout.close()
+    wait_until_gone(pids)

@@ -1,0 +1,100 @@
+"""Whether a ROS 2 stack can run, by what is installed."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_ldos.host import ros
+from pytest_ldos.host.availability import Availability
+from pytest_ldos.scenario.model import StackKind, StackSpec
+from pytest_ldos.scenario.ros2 import Ros2Spec, Simulation
+from pytest_ldos.stack import choose
+from pytest_ldos.stack.ros2 import installed
+from pytest_ldos.stack.ros2.installed import ros2_available, ros2_info
+
+OWN = StackSpec(ros2=Ros2Spec(launch_file="my_robot/stack.launch.py", group="arm"))
+
+
+@pytest.fixture
+def complete(workspace, monkeypatch):
+    """Every package; a tracetools that says it traces."""
+    monkeypatch.setattr(installed, "ros_python_available", lambda: Availability(True))
+    for package in (*installed._EVERY_STACK, *installed._PANDA, ros.DEFAULT_RMW, "rmw_cyclonedds_cpp"):
+        workspace.add(package, version="4.2.0")
+    status(workspace, "#!/bin/sh\necho Tracing enabled\n")
+    return workspace
+
+
+def status(workspace, script: str) -> None:
+    program = workspace.prefix / "lib/tracetools/status"
+    program.parent.mkdir(parents=True, exist_ok=True)
+    program.write_text(script)
+    program.chmod(0o755)
+
+
+def test_everything_is_there(complete):
+    assert ros2_available(StackSpec()).ok
+
+
+def test_packages_are_named_with_what_installs_them(complete):
+    (complete.prefix / "share/ament_index/resource_index/packages/moveit_ros_move_group").unlink()
+    found = ros2_available(StackSpec())
+    assert (found.reason, found.remedy) == (
+        "ROS package moveit_ros_move_group not found",
+        "sudo apt-get install ros-jazzy-moveit-ros-move-group",
+    )
+    assert ros2_available(OWN).ok, "a robot of one's own brings its own planner"
+
+
+def test_a_middleware_that_is_not_installed(complete):
+    found = ros2_available(StackSpec(ros2=Ros2Spec(rmw="rmw_zenoh_cpp")))
+    assert "rmw_zenoh_cpp is not installed" in found.reason
+
+
+def test_gazebo_is_needed_where_it_is_asked_for(complete):
+    found = ros2_available(StackSpec(ros2=Ros2Spec(sim=Simulation.GZ)))
+    assert "ros_gz_sim" in found.reason
+
+
+def test_a_ros_without_tracepoints(complete):
+    status(complete, "#!/bin/sh\necho Tracing disabled\nexit 1\n")
+    found = ros2_available(StackSpec())
+    assert "built without tracepoints (tracetools says: Tracing disabled)" in found.reason
+    assert "liblttng-ust-dev" in found.remedy
+
+
+def test_a_status_program_that_cannot_run(complete):
+    status(complete, "#!/no/such/interpreter\n")
+    assert "cannot be run" in ros2_available(StackSpec()).reason
+
+
+def test_nothing_is_sourced(monkeypatch):
+    monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
+    monkeypatch.delenv("ROS_DISTRO", raising=False)
+    assert not ros2_available(StackSpec()).ok
+    assert choose.resolve_kind(StackSpec()) is StackKind.EMBEDDED
+    assert choose.resolve_kind(OWN) is StackKind.ROS2, "a launch file is no wish for another stack"
+    assert choose.why_not_ros2(StackSpec()) == ""
+
+
+def test_auto_takes_ros_where_it_is_whole(complete):
+    assert choose.resolve_kind(StackSpec()) is StackKind.ROS2
+    assert choose.resolve_kind(StackSpec(kind=StackKind.EMBEDDED)) is StackKind.EMBEDDED
+    status(complete, "#!/bin/sh\nexit 1\n")
+    assert choose.resolve_kind(StackSpec()) is StackKind.EMBEDDED
+    assert "ROS 2 jazzy is sourced but not used: this ROS 2 was built without" in choose.why_not_ros2(StackSpec())
+
+
+def test_the_stack_says_what_it_is_made_of(complete, monkeypatch):
+    monkeypatch.setenv("CYCLONEDDS_URI", "file:///tuned.xml")
+    info = ros2_info(StackSpec(ros2=Ros2Spec(rmw="rmw_cyclonedds_cpp")))
+    assert info.kind == "ros2-mock"
+    assert info.description == "ros2 jazzy (Panda, sim mock, MoveIt 4.2.0, ros2_control 4.2.0, rmw_cyclonedds_cpp)"
+    assert info.rmw == "rmw_cyclonedds_cpp"
+    assert info.versions["rmw_cyclonedds_cpp"] == "4.2.0"
+    assert info.versions["CYCLONEDDS_URI"] == "file:///tuned.xml"
+
+
+def test_baselines_of_another_robot_lie_elsewhere(complete):
+    assert ros2_info(OWN).kind == "ros2-stack-arm"
+    assert ros2_info(StackSpec(ros2=Ros2Spec(sim=Simulation.GZ))).kind == "ros2-gz"
