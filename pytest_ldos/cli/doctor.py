@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -21,22 +21,17 @@ from pytest_ldos.doctor.mend import describe_question, mend
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.report.diagnosis import render_diagnosis, render_diagnosis_json
 from pytest_ldos.report.text import visible
-
-
-class Stack(StrEnum):
-    """The stack that is to be measured."""
-
-    AUTO = "auto"
-    EMBEDDED = "embedded"
-    ROS2 = "ros2"
-
+from pytest_ldos.scenario.model import StackKind
+from pytest_ldos.scenario.settings import BUILT_IN_SCENARIOS
 
 _EXIT_CODES: Final = {Status.OK: 0, Status.WARNING: 0, Status.ERROR: exit_codes.INVALID}
 
 
 def doctor(
     *,
-    stack: Annotated[Stack, typer.Option(help="Which stack is to be measured.")] = Stack.AUTO,
+    stack: Annotated[
+        StackKind | None, typer.Option(help="Which stack is to be measured; that of the settings by default.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
     fix: Annotated[bool, typer.Option("--fix", help="Offer to mend what can be mended from here.")] = False,
     undo: Annotated[bool, typer.Option("--undo", help="Put back the settings that --fix has changed.")] = False,
@@ -50,16 +45,24 @@ def doctor(
     """
     if as_json + fix + undo > 1 or (yes and not fix):
         raise ConfigurationError("these options do not go together", remedy="one of --json, --fix [--yes], --undo")
-    machine = Machine(output=Path(sources_here().value("output")), stack=stack.value)
+    machine = _this_machine(stack)
     if undo:
         _undo(machine)
         return
     findings = diagnose(machine)
-    _show(findings, stack=stack.value, as_json=as_json)
+    _show(findings, stack=machine.stack.kind.value, as_json=as_json)
     if fix and _mend(findings, machine, may_ask=not yes):
         findings = diagnose(machine)
-        _show(findings, stack=stack.value, as_json=False)
+        _show(findings, stack=machine.stack.kind.value, as_json=False)
     raise typer.Exit(_exit_code(worst(findings), strict=strict))
+
+
+def _this_machine(kind: StackKind | None) -> Machine:
+    sources = sources_here()
+    spec = sources.scenario(next(iter(BUILT_IN_SCENARIOS)), {}).stack
+    return Machine(
+        output=Path(sources.value("output")), stack=spec if kind is None else dataclasses.replace(spec, kind=kind)
+    )
 
 
 def _exit_code(status: Status, *, strict: bool) -> int:

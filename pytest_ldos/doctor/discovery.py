@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pytest_ldos.doctor.finding import Finding, error, ok, warning
+from pytest_ldos.doctor.finding import Finding, ok, warning
 from pytest_ldos.doctor.machine import Machine
 
 LAST_DOMAIN: Final = 232
@@ -20,27 +20,27 @@ _LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 def check_domain(machine: Machine) -> Finding:
     value = machine.environment.get("ROS_DOMAIN_ID", "")
-    remedy = f"export ROS_DOMAIN_ID=0 … {SAFE_DOMAIN}"
+    title, remedy = "ROS_DOMAIN_ID", f"export ROS_DOMAIN_ID=0 … {SAFE_DOMAIN}"
     if value and not (value.isascii() and value.isdigit() and int(value) <= LAST_DOMAIN):
-        return error("ROS_DOMAIN_ID", f"{value!r} is no domain: no process would start", remedy)
+        return warning(title, f"{value!r} is no domain: no node of your own would start", remedy)
     if value and int(value) > SAFE_DOMAIN:
-        text = f"{value}: its ports may be given to other programs"
-        return warning("ROS_DOMAIN_ID", text, remedy)
-    return ok("ROS_DOMAIN_ID", value or "not set (0)")
+        return warning(title, f"{value}: its ports may be given to other programs", remedy)
+    return ok(title, f"{value or 'not set (0)'}; a measured stack claims one of its own")
 
 
 def check_discovery(machine: Machine) -> Finding:
+    """A measured stack is kept on this machine whatever is set; what is started beside it is not."""
     reach = machine.environment.get(_RANGE, "")
     peers = [peer for peer in machine.environment.get(_PEERS, "").split(";") if peer]
     title, remedy = "discovery", f"export {_RANGE}=LOCALHOST"
+    strangers = [peer for peer in peers if peer not in _LOCAL]
     if machine.environment.get("ROS_LOCALHOST_ONLY") == "1":
         return ok(title, f"this machine only (ROS_LOCALHOST_ONLY, deprecated: {remedy})")
     if reach == "OFF":
-        return error(title, f"{_RANGE}=OFF: the stack's processes cannot find each other", remedy)
-    strangers = [peer for peer in peers if peer not in _LOCAL]
+        return warning(title, f"{_RANGE}=OFF: nodes of your own cannot find each other", remedy)
     if strangers:
         return warning(title, f"{_PEERS} names other machines: {', '.join(strangers)}", f"unset {_PEERS}")
     if reach == "LOCALHOST":
         return ok(title, "this machine only")
     named = f"{_RANGE}={reach}" if reach else f"{_RANGE} is not set"
-    return warning(title, f"{named}: other machines on this network can join", remedy)
+    return warning(title, f"{named}: other machines can join nodes of your own", f"{remedy}, after sourcing ROS 2")

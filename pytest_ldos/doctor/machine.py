@@ -17,6 +17,7 @@ from pytest_ldos.errors import MendFailed
 from pytest_ldos.host.cpu import read_setting
 from pytest_ldos.host.lock import find_holder
 from pytest_ldos.host.ros import find_distro
+from pytest_ldos.scenario.model import StackKind, StackSpec
 
 PROGRAM_TIMEOUT_S: Final = 20.0
 
@@ -73,7 +74,7 @@ class Machine:
         uid: of the user who would start them.
         groups: names of that user's.
         output: where results and traces go.
-        stack: which stack is to be measured: ``auto``, ``embedded`` or ``ros2``.
+        stack: which is to be measured.
         python_path: where Python packages are looked for, instead of ``sys.path``.
         processes: lists what runs.
         measuring: pid of the session that measures now.
@@ -84,19 +85,24 @@ class Machine:
     uid: int = field(default_factory=os.geteuid)
     groups: Sequence[str] = field(default_factory=lambda: _names_of(os.getgroups()))
     output: Path = Path(".ldos")
-    stack: str = "auto"
+    stack: StackSpec = field(default_factory=StackSpec)
     python_path: Sequence[str] | None = None
     processes: Callable[[], Sequence[ProcessFacts]] = list_processes
     measuring: Callable[[], int | None] = find_holder
 
     @property
+    def asks_for_ros2(self) -> bool:
+        """Whether ROS 2 is asked for by name: without it, nothing can be measured."""
+        return self.stack.kind is StackKind.ROS2
+
+    @property
     def wants_ros2(self) -> bool:
         """Whether ROS 2 is asked for, or there to be used."""
-        return self.stack == "ros2" or (self.stack == "auto" and self._has_ros2)
+        return self.asks_for_ros2 or (self.stack.kind is StackKind.AUTO and self._has_ros2)
 
     @property
     def wants_embedded(self) -> bool:
-        return self.stack == "embedded" or (self.stack == "auto" and not self._has_ros2)
+        return self.stack.kind is StackKind.EMBEDDED or (self.stack.kind is StackKind.AUTO and not self._has_ros2)
 
     @property
     def _has_ros2(self) -> bool:

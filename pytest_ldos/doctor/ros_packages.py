@@ -8,45 +8,22 @@ from typing import Final
 
 from pytest_ldos.doctor.finding import Finding, Status, error, ok, warning
 from pytest_ldos.doctor.machine import Machine
-from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.ros import (
     DEFAULT_DISTRO,
     ROS_PYTHON,
     chosen_rmw,
     find_distro,
-    find_ros_package,
     find_ros_packages,
-    remedy_for_packages,
     rmw_installed,
     ros_python_available,
 )
+from pytest_ldos.scenario.ros2 import Simulation
+from pytest_ldos.stack.ros2.installed import EVERY_STACK, PANDA, tracing_available
+from pytest_ldos.stack.ros2.launch_file import GAZEBO_PACKAGES
 
-STACK: Final = (
-    "controller_manager",
-    "joint_state_broadcaster",
-    "joint_trajectory_controller",
-    "moveit_resources_panda_description",
-    "moveit_ros_move_group",
-    "moveit_planners_ompl",
-    "robot_state_publisher",
-    "tracetools",
-    "tracetools_launch",
-    "launch_pytest",
-    "launch_testing",
-)
-"""What ``stack.launch.py`` needs with either simulator."""
-
-GAZEBO: Final = ("gz_ros2_control", "ros_gz_bridge", "ros_gz_sim")
-"""What it needs besides for ``sim:=gz``."""
-
-WORKSPACE: Final = (
-    "ldos_bringup",
-    "ldos_control_probe",
-    "ldos_goal_client",
-    "ldos_load",
-    "ldos_panda_config",
-    "ldos_tracepoints",
-)
+_OURS: Final = "ldos_"
+PROBES: Final = ("ldos_control_probe", "ldos_load", "ldos_tracepoints")
+"""What of our workspace the Panda stack and its loads need besides."""
 
 
 def check_distro(machine: Machine) -> Finding:
@@ -59,25 +36,36 @@ def check_distro(machine: Machine) -> Finding:
         setup = f"source /opt/ros/{distro.name}/setup.bash"
         return _missing(machine, "ROS 2", f"{distro.name} is installed, but not sourced", setup)
     remedy = "make ros2-baseline (Ubuntu 24.04), or source the setup of your own build"
-    if machine.stack == "ros2":
+    if machine.asks_for_ros2:
         return error("ROS 2", "not installed", remedy)
     return ok("ROS 2", "not installed: measurements use the embedded stack")
 
 
 def check_stack_packages(machine: Machine) -> Finding:
-    return _check_packages(machine, "ROS packages", STACK)
-
-
-def check_gazebo_packages(machine: Machine) -> Finding:
-    """Only a warning: without them there is ``sim:=mock``."""
-    answer = find_ros_packages(GAZEBO, environment=machine.environment)
-    if answer.ok:
-        return ok("Gazebo packages", f"all {len(GAZEBO)}")
-    return warning("Gazebo packages", f"{answer.reason}: sim:=gz cannot run, sim:=mock can", answer.remedy)
+    return _check_packages(machine, "ROS packages", [name for name in _needed(machine) if not name.startswith(_OURS)])
 
 
 def check_workspace(machine: Machine) -> Finding:
-    return _check_packages(machine, "our ROS packages", WORKSPACE)
+    probes = PROBES if machine.stack.ros2.is_panda else ()
+    ours = [name for name in _needed(machine) if name.startswith(_OURS)]
+    return _check_packages(machine, "ros_ws", sorted({*ours, *probes}))
+
+
+def _needed(machine: Machine) -> Sequence[str]:
+    return (*EVERY_STACK, *(PANDA if machine.stack.ros2.is_panda else ()))
+
+
+def check_gazebo_packages(machine: Machine) -> Finding:
+    """Without them there is mock hardware, unless Gazebo is asked for."""
+    title, ros2 = "Gazebo packages", machine.stack.ros2
+    answer = find_ros_packages(GAZEBO_PACKAGES, environment=machine.environment)
+    if answer.ok:
+        return ok(title, f"all {len(GAZEBO_PACKAGES)}")
+    if ros2.sim is Simulation.MOCK or not ros2.is_panda:
+        return ok(title, "not needed")
+    if ros2.sim is Simulation.GZ:
+        return _missing(machine, title, answer.reason, answer.remedy)
+    return warning(title, f"{answer.reason}: mock hardware takes its place (no T5)", answer.remedy)
 
 
 def _check_packages(machine: Machine, title: str, names: Sequence[str]) -> Finding:
@@ -98,37 +86,24 @@ def check_python(machine: Machine) -> Finding:
 
 
 def check_tracetools(machine: Machine) -> Finding:
-    """Asks tracetools' own ``status`` program, where it is installed; else what the library is linked to."""
-    prefix = find_ros_package("tracetools", machine.environment)
-    if prefix is None:
-        remedy = remedy_for_packages(["tracetools"], environment=machine.environment)
-        return _missing(machine, "ROS tracing", "tracetools is not installed", remedy)
-    done = machine.run([str(prefix / "lib/tracetools/status")])
-    if done is not None:
-        has_tracepoints = done.returncode == 0
-    else:
-        library = prefix / "lib/libtracetools.so"
-        has_tracepoints = library.is_file() and b"liblttng-ust.so" in library.read_bytes()
-    if has_tracepoints:
+    answer = tracing_available(machine.environment)
+    if answer.ok:
         return ok("ROS tracing", "tracetools has LTTng tracepoints")
-    text = "tracetools was built without tracepoints: a trace would be empty"
-    return _missing(machine, "ROS tracing", text, "build it again beside liblttng-ust-dev, without TRACETOOLS_DISABLED")
+    return _missing(machine, "ROS tracing", answer.reason, answer.remedy)
 
 
 def check_rmw(machine: Machine) -> Finding:
-    name = chosen_rmw(machine.environment)
-    answer: Availability = rmw_installed(name, environment=machine.environment)
-    how = "RMW_IMPLEMENTATION" if machine.environment.get("RMW_IMPLEMENTATION") else "the default"
-    return (
-        ok("middleware", f"{name} ({how})")
-        if answer.ok
-        else _missing(machine, "middleware", answer.reason, answer.remedy)
-    )
+    name = machine.stack.ros2.rmw or chosen_rmw(machine.environment)
+    answer = rmw_installed(name, environment=machine.environment)
+    if not answer.ok:
+        return _missing(machine, "middleware", answer.reason, answer.remedy)
+    is_chosen = machine.stack.ros2.rmw or machine.environment.get("RMW_IMPLEMENTATION")
+    return ok("middleware", f"{name} ({'chosen' if is_chosen else 'the default'})")
 
 
 def _missing(machine: Machine, title: str, text: str, remedy: str) -> Finding:
     """An error where ROS 2 was asked for by name; else the embedded stack can be used."""
-    return Finding(title, Status.ERROR if machine.stack == "ros2" else Status.WARNING, text, remedy)
+    return Finding(title, Status.ERROR if machine.asks_for_ros2 else Status.WARNING, text, remedy)
 
 
 CHECKS: Final[Sequence[Callable[[Machine], Finding]]] = (

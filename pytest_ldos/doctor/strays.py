@@ -11,10 +11,12 @@ from typing import Final
 from pytest_ldos.doctor.ending import EndProcess
 from pytest_ldos.doctor.finding import Finding, ok, warning
 from pytest_ldos.doctor.machine import Machine, ProcessFacts
+from pytest_ldos.host.keeper import MARK_VARIABLE
 
 _TITLE: Final = "stray processes"
 _COMMAND_WIDTH: Final = 60
 
+_EARLIER: Final = "process of an earlier measurement"
 _PROGRAMS: Final = frozenset(
     {
         "component_container",
@@ -38,7 +40,7 @@ _COMMANDS: Final = {
     re.compile(r"\bros2-daemon\b|(^|/)_ros2_daemon\b"): "ros2 daemon",
     re.compile(r"(^|/)ros2 launch\b"): "ros2 launch",
     re.compile(r"(^|\s)--ros-args(\s|$)"): "ROS node",
-    re.compile(r"\bpytest_ldos\.(stack|load)\."): "process of an earlier measurement",
+    re.compile(r"\bpytest_ldos\.(stack|load)\."): _EARLIER,
 }
 
 
@@ -68,6 +70,8 @@ def role_of(process: ProcessFacts) -> str:
     interpreted = PurePath(words[1]).name if len(words) > 1 else ""
     if _PROGRAMS & {words[0], interpreted}:
         return words[0] if words[0] in _PROGRAMS else interpreted
+    if MARK_VARIABLE in process.environment:
+        return _EARLIER
     line = " ".join(words)
     return next((role for pattern, role in _COMMANDS.items() if pattern.search(line)), "")
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_ldos.doctor.machine import Machine
+from pytest_ldos.scenario.model import StackKind, StackSpec
+from pytest_ldos.scenario.ros2 import Ros2Spec
 
 CPU = "sys/devices/system/cpu"
 BOOT_ID = "proc/sys/kernel/random/boot_id"
@@ -39,6 +41,8 @@ def build_machine(root: Path, files: dict[str, str] | None = None, **facts: Any)
         (root / place).write_text(text)
     for place in ("dev/shm", "tmp"):
         (root / place).mkdir(parents=True, exist_ok=True)
+    if "stack" in facts:
+        facts["stack"] = StackSpec(kind=StackKind(facts["stack"]), ros2=Ros2Spec(**facts.pop("ros2", {})))
     given: dict[str, Any] = {
         "root": root,
         "environment": {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},

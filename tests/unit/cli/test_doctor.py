@@ -89,17 +89,26 @@ def test_ros2_that_is_asked_for_and_is_not_there(environment):
     assert "error    ROS 2 " in done.stdout
 
 
-def test_a_wrong_variable_is_an_error(environment):
+def test_a_wrong_variable_is_told(environment):
     ros = {"ROS_DISTRO": "jazzy", "AMENT_PREFIX_PATH": "/nowhere", "ROS_DOMAIN_ID": "999"}
     findings = json.loads(doctor({**environment, **ros}, "--json").stdout)["findings"]
     (domain,) = [each for each in findings if each["name"] == "ROS_DOMAIN_ID"]
-    assert domain["status"] == "error"
+    assert domain["status"] == "warning"
 
 
 def test_without_lttng(environment, tmp_path):
     done = doctor({**environment, "PATH": str(tmp_path)}, "--stack=embedded")
     assert done.returncode == 11
     assert "sudo apt-get install lttng-tools" in done.stdout
+
+
+def test_the_stack_of_the_settings_is_meant(environment, tmp_path):
+    (tmp_path / "pyproject.toml").write_text('[tool.ldos.stack]\nrmw = "rmw_other_cpp"\n')
+    environment |= {"LDOS_STACK": "ros2", "AMENT_PREFIX_PATH": str(tmp_path), "ROS_DISTRO": "jazzy"}
+    asked = json.loads(doctor(environment, "--json").stdout)
+    assert asked["stack"] == "ros2"
+    assert any("rmw_other_cpp is not installed" in each["text"] for each in asked["findings"])
+    assert json.loads(doctor(environment, "--json", "--stack=embedded").stdout)["stack"] == "embedded"
 
 
 def test_what_is_agreed_to_is_mended(environment, tmp_path, stray):

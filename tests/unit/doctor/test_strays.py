@@ -18,6 +18,7 @@ from pytest_ldos.doctor.finding import Status
 from pytest_ldos.doctor.machine import ProcessFacts, list_processes
 from pytest_ldos.doctor.mend import describe_question
 from pytest_ldos.doctor.strays import check_strays, find_strays, role_of
+from pytest_ldos.host.keeper import MARK_VARIABLE
 from tests.builders.machine import build_machine
 
 STUBBORN = """
@@ -119,6 +120,10 @@ def test_whoever_asks_is_spared(tmp_path):
 )
 def test_roles(command, role):
     assert role_of(ProcessFacts(1, 1, "x", tuple(command.split()), 0.0, 0)) == role
+
+
+def test_what_a_stack_of_ours_started_bears_its_mark():
+    assert role_of(ProcessFacts(1, 1, "x", ("robot",), 0.0, 0, {MARK_VARIABLE: "1"}))
 
 
 def test_a_process_without_a_command_line_has_its_name():
