@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,14 @@ def test_the_python_is_one_that_imports_ros(project, tmp_path):
     folder = add_python(prefix, ROS_PYTHON)
     plan = setup(project, BOOKWORM, "v", **sourced(prefix), PYTHONPATH=str(folder)).stderr
     assert "-m venv --clear --system-site-packages v" in plan
+
+
+def test_a_virtual_environment_that_is_active_is_not_what_the_new_one_is_made_of(project, tmp_path):
+    """It may be the very one that is made anew."""
+    prefix = add_packages(tmp_path / "built", ["ldos_load", "ldos_bringup"])
+    active = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    plan = setup(project, BOOKWORM, "v", **sourced(prefix), PYTHONPATH=str(add_python(prefix, ROS_PYTHON)), PATH=active)
+    assert f"making v of {os.path.realpath(sys._base_executable)}," in plan.stderr
 
 
 def test_the_command_runs_in_what_was_made_ready(project, tmp_path):
