@@ -22,7 +22,7 @@ from pytest_ldos.doctor.finding import Finding, Status
 from pytest_ldos.doctor.machine import Machine
 
 _ROS: Final = (*ros_packages.CHECKS, discovery.check_domain, discovery.check_discovery)
-"""Only where ROS 2 is there or asked for: a machine without it lacks nothing of it."""
+"""Only where ROS 2 is sourced and may be used; without one, that is all there is to say."""
 
 _ALL: Final[Sequence[Callable[[Machine], Finding]]] = (
     packages.check_embedded,
@@ -54,7 +54,7 @@ def diagnose(machine: Machine) -> list[Finding]:
 
 def _look(machine: Machine) -> Iterator[Finding]:
     yield ros_packages.check_distro(machine)
-    for check in (*(_ROS if machine.wants_ros2 else ()), *_ALL):
+    for check in (*(_ROS if machine.wants_ros2 and machine.has_ros2 else ()), *_ALL):
         yield check(machine)
     yield from strays.check_strays(machine)
 

@@ -98,14 +98,15 @@ class Machine:
     @property
     def wants_ros2(self) -> bool:
         """Whether ROS 2 is asked for, or there to be used."""
-        return self.asks_for_ros2 or (self.stack.kind is StackKind.AUTO and self._has_ros2)
+        return self.asks_for_ros2 or (self.stack.kind is StackKind.AUTO and self.has_ros2)
 
     @property
     def wants_embedded(self) -> bool:
-        return self.stack.kind is StackKind.EMBEDDED or (self.stack.kind is StackKind.AUTO and not self._has_ros2)
+        return self.stack.kind is StackKind.EMBEDDED or (self.stack.kind is StackKind.AUTO and not self.has_ros2)
 
     @property
-    def _has_ros2(self) -> bool:
+    def has_ros2(self) -> bool:
+        """Whether one is sourced."""
         distro = find_distro(self.environment, root=self.root)
         return distro is not None and distro.is_sourced
 

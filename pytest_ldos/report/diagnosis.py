@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from rich.console import Group, RenderableType
-from rich.table import Table
+from rich.console import Group
 from rich.text import Text
 
 from pytest_ldos.doctor.diagnose import worst
@@ -18,26 +18,38 @@ from pytest_ldos.report.text import visible
 SCHEMA: Final = 1
 _STYLES: Final = {Status.OK: "green", Status.WARNING: "yellow", Status.ERROR: "bold red"}
 _NARROWEST: Final = 60
+_STATUS_WIDTH: Final = max(len(status.value) for status in Status)
+_GAP: Final = 2
 
 
 def render_diagnosis(findings: Sequence[Finding], *, width: int, color: bool) -> str:
-    """A line a finding, below it what to do about it, and a line that counts them."""
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for finding in findings:
-        status = Text(finding.status.value, style=_STYLES[finding.status])
-        table.add_row(status, Text(visible(finding.name)), _describe(finding))
-    content: list[RenderableType] = [table, Text(), _summary(findings)]
-    return print_to_text(Group(*content), width=max(width, _NARROWEST), color=color)
+    """A line a finding, below it what to do about it, and a line that counts them.
+
+    Remedies are not broken: they are to be copied.
+    """
+    width = max(width, _NARROWEST)
+    names = max((len(finding.name) for finding in findings), default=0)
+    lines = [line for finding in findings for line in _render_finding(finding, names, width)]
+    return print_to_text(Group(*lines, _line(""), _summary(findings)), width=width, color=color)
 
 
-def _describe(finding: Finding) -> Text:
-    text = Text(visible(finding.text))
+def _render_finding(finding: Finding, names: int, width: int) -> Iterator[Text]:
+    indent = _STATUS_WIDTH + _GAP + names + _GAP
+    first, *rest = textwrap.wrap(
+        visible(finding.text), width - indent, break_on_hyphens=False, break_long_words=False
+    ) or [""]
+    status = Text(f"{finding.status.value:<{_STATUS_WIDTH + _GAP}}", style=_STYLES[finding.status])
+    line = status + Text(f"{visible(finding.name):<{names + _GAP}}{first}")
+    line.no_wrap, line.overflow = True, "ignore"
+    yield line
+    yield from (_line(" " * indent + each) for each in rest)
     if finding.remedy:
-        text.append(f"\n→ {visible(finding.remedy)}", style="dim" if finding.status is Status.OK else "cyan")
-    return text
+        style = "dim" if finding.status is Status.OK else "cyan"
+        yield _line(f"{' ' * indent}→ {visible(finding.remedy)}", style)
+
+
+def _line(text: str, style: str = "") -> Text:
+    return Text(text, style=style, no_wrap=True, overflow="ignore")
 
 
 def _summary(findings: Sequence[Finding]) -> Text:

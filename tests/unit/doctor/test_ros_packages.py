@@ -136,9 +136,15 @@ def test_no_tracetools(tmp_path, prefix):
     assert check_tracetools(ros_machine(tmp_path, prefix, stack="ros2")).status is ERROR
 
 
-def test_a_machine_without_ros_lacks_nothing_of_it(tmp_path):
-    names = [finding.name for finding in diagnose(build_machine(tmp_path, environment={"PATH": PATH}))]
-    assert "ROS packages" not in names
-    assert "discovery" not in names
-    asked = [finding.name for finding in diagnose(build_machine(tmp_path, environment={"PATH": PATH}, stack="ros2"))]
-    assert {"ROS packages", "Gazebo packages", "ros_ws", "discovery", "middleware"} <= set(asked)
+def names_of(machine):
+    return {finding.name for finding in diagnose(machine)}
+
+
+def test_what_ros_lacks_is_told_only_where_there_is_one(tmp_path, prefix):
+    of_ros = {"ROS packages", "Gazebo packages", "ros_ws", "discovery", "middleware"}
+    assert of_ros <= names_of(ros_machine(tmp_path, prefix))
+    assert not of_ros & names_of(ros_machine(tmp_path, prefix, stack="embedded"))
+    for stack in ("auto", "ros2"):
+        found = names_of(build_machine(tmp_path, environment={"PATH": PATH}, stack=stack))
+        assert not of_ros & found
+        assert "ROS 2" in found

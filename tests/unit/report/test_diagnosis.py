@@ -27,6 +27,16 @@ def test_a_line_a_finding_and_its_remedy_below():
     ]
 
 
+def test_texts_are_broken_and_remedies_are_not():
+    text = render_diagnosis(
+        [warning("x", "word " * 30, "sudo apt-get install " + "package " * 20)], width=80, color=False
+    )
+    lines = text.splitlines()
+    assert lines[1].startswith("            word")
+    assert all(len(line) <= 80 for line in lines if "package" not in line)
+    assert lines[3] == ("            → sudo apt-get install " + "package " * 20).rstrip()
+
+
 def test_nothing_is_wrong():
     assert render_diagnosis(FINDINGS[:1], width=100, color=False).endswith("\nnothing is wrong\n")
 
