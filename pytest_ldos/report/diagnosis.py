@@ -38,10 +38,9 @@ def _render_finding(finding: Finding, names: int, width: int) -> Iterator[Text]:
     first, *rest = textwrap.wrap(
         visible(finding.text), width - indent, break_on_hyphens=False, break_long_words=False
     ) or [""]
-    status = Text(f"{finding.status.value:<{_STATUS_WIDTH + _GAP}}", style=_STYLES[finding.status])
-    line = status + Text(f"{visible(finding.name):<{names + _GAP}}{first}")
-    line.no_wrap, line.overflow = True, "ignore"
-    yield line
+    status = f"{finding.status.value:<{_STATUS_WIDTH + _GAP}}"
+    rest_of_line = f"{visible(finding.name):<{names + _GAP}}{first}"
+    yield Text.assemble((status, _STYLES[finding.status]), rest_of_line, no_wrap=True, overflow="ignore")
     yield from (_line(" " * indent + each) for each in rest)
     if finding.remedy:
         style = "dim" if finding.status is Status.OK else "cyan"

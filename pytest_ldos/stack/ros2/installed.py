@@ -70,6 +70,10 @@ def rmw_of(spec: Ros2Spec) -> str:
     return spec.rmw or chosen_rmw()
 
 
+_DISABLED: Final = 1
+"""How ``status`` ends where there are no tracepoints; otherwise it was not even loaded."""
+
+
 def tracing_available(environment: Mapping[str, str] | None = None) -> Availability:
     """Whether ROS 2 was built with LTTng: tracetools' own ``status`` program says so."""
     prefix = find_ros_package("tracetools", environment)
@@ -82,6 +86,9 @@ def tracing_available(environment: Mapping[str, str] | None = None) -> Availabil
         return Availability(False, f"{program} cannot be run: {error}", "source the ROS environment again")
     if done.returncode == 0:
         return Availability(True)
+    if done.returncode != _DISABLED:
+        reason = f"{program} cannot be run: {done.stderr.strip()}"
+        return Availability(False, reason, "source the ROS environment again")
     return Availability(
         False,
         "this ROS 2 was built without tracepoints (tracetools says: " + done.stdout.strip() + ")",

@@ -132,6 +132,12 @@ def test_tracetools_is_asked_itself(tmp_path, prefix, exit_code, status):
     assert check_tracetools(ros_machine(tmp_path, prefix)).status is status
 
 
+def test_tracetools_that_cannot_be_loaded_is_told_apart(tmp_path, prefix):
+    add_program(prefix / "lib/tracetools", "status", "echo no library >&2; exit 127")
+    finding = check_tracetools(ros_machine(tmp_path, prefix))
+    assert "cannot be run: no library" in finding.text
+
+
 def test_no_tracetools(tmp_path, prefix):
     assert check_tracetools(ros_machine(tmp_path, prefix, stack="ros2")).status is ERROR
 

@@ -37,6 +37,11 @@ def test_texts_are_broken_and_remedies_are_not():
     assert lines[3] == ("            → sudo apt-get install " + "package " * 20).rstrip()
 
 
+def test_only_the_status_has_its_colour():
+    line = render_diagnosis(FINDINGS, width=100, color=True).splitlines()[1]
+    assert line.endswith("\x1b[0mCPU turbo    on")
+
+
 def test_nothing_is_wrong():
     assert render_diagnosis(FINDINGS[:1], width=100, color=False).endswith("\nnothing is wrong\n")
 
