@@ -4,7 +4,8 @@ from pytest_ldos import api
 
 trace = api.read_trace("traces/session")
 model = api.build_execution(trace)
-measured = api.extract_metrics(model, nominal_period_ns=2_000_000)
+for goal, measured in api.extract_metrics(model, nominal_period_ns=2_000_000).items():
+    print(goal, measured.measurements["T1"].value, measured.measurements["T1"].source)
 
 flow = api.build_flow(model)
 feedback = api.find_path(flow, api.PathSpec(name="feedback", via=("/joint_states", "/tf"), deadline_ms=10))
@@ -46,9 +47,12 @@ from pytest_ldos.gate.policy import Policy
 from pytest_ldos.gate.verdict import Verdict
 from pytest_ldos.host.lock import measuring_lock
 from pytest_ldos.metrics.extract import TrialMetrics, extract_metrics
-from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, StackSpec
+from pytest_ldos.metrics.model import Interfaces, Measurement
+from pytest_ldos.metrics.sources import Source
+from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, StackKind, StackSpec
 from pytest_ldos.scenario.paths import LinkRule, LinkSpec, PathSpec
-from pytest_ldos.stack.goals import GOAL_SETS, Goal, Pose
+from pytest_ldos.scenario.ros2 import Ros2Spec, Simulation
+from pytest_ldos.stack.goals import Goal, Pose
 from pytest_ldos.trial.artifacts import new_run_folder, new_scenario_folder, read_trials
 from pytest_ldos.trial.conduct import Observer, conduct
 from pytest_ldos.trial.record import Trial, TrialSet
@@ -63,17 +67,23 @@ __all__ = [
     "FlowGraph",
     "GateResult",
     "Goal",
+    "Interfaces",
     "Kind",
     "Lineage",
     "LineageIndex",
     "LinkRule",
     "LinkSpec",
+    "Measurement",
     "Observer",
     "PathInstances",
     "PathSpec",
     "Policy",
     "Pose",
+    "Ros2Spec",
     "ScenarioSpec",
+    "Simulation",
+    "Source",
+    "StackKind",
     "StackSpec",
     "Trial",
     "TrialMetrics",
@@ -108,13 +118,14 @@ def run_trials(
     scenario: ScenarioSpec,
     *,
     output: Path,
-    goals: Sequence[Goal] = GOAL_SETS["reach"],
+    goals: Sequence[Goal] | str = "reach",
     observer: Observer | None = None,
 ) -> TrialSet:
     """Starts a recorded stack, makes the trials of a scenario without loads, ends everything.
 
     Args:
         output: gets the run's folder, with the record, the logs and the trace.
+        goals: or the name of one of the stack's goal sets.
 
     Raises:
         MachineBusy, Unavailable, RecordingFailed, BringUpFailed: see `open_rig`.
@@ -122,4 +133,5 @@ def run_trials(
     with measuring_lock():
         folder = new_scenario_folder(new_run_folder(output), scenario.name)
         with open_rig(scenario.stack, folder) as rig:
-            return conduct(rig, scenario, goals, observer=observer)
+            chosen = rig.stack.goal_book.goals(goals) if isinstance(goals, str) else goals
+            return conduct(rig, scenario, chosen, observer=observer)

@@ -33,13 +33,15 @@ class Plan:
 
 @dataclass(frozen=True, kw_only=True)
 class TrialSpan:
-    """One trial by its markers.
+    """One trial by its markers, or a goal that has none by what its action's server published.
 
     Attributes:
         cpu_work_ns: what a fixed computation took on the planner's CPU right before it
             planned (``ldos:cpu_speed``); ``None`` where it was not timed.
         phases: when each phase was entered, nanoseconds since the epoch.
         end_ns, error_code: of ``ldos:trial_end``; ``None`` where the trial has no end.
+        marked: whether markers say all this. Of other goals, no scenario, plan or outcome is known, and
+            phases are those that can be told from publications.
 
     Tracepoints: ``ldos:trial_begin``, ``ldos:phase``, ``ldos:plan``, ``ldos:cpu_speed``, ``ldos:trial_end``.
     """
@@ -53,6 +55,12 @@ class TrialSpan:
     end_ns: int | None
     error_code: int | None
     cpu_work_ns: int | None = None
+    marked: bool = True
+
+    @property
+    def first_phase(self) -> Phase:
+        """From which on the goal was under way: sent, or accepted where no marker says when it was sent."""
+        return Phase.GOAL_SENT if self.marked else Phase.GOAL_ACCEPTED
 
 
 @dataclass(frozen=True)
@@ -147,6 +155,14 @@ class ExecutionModel(Tables):
         publishers = self.publishers.filter(pl.col("topic") == topic)["id"]
         published = self.publications.filter(pl.col("publisher").is_in(publishers.implode()))
         return published["time_ns"].to_numpy()
+
+    def publishers_times_ns(self, topic: str) -> list[TimesNs]:
+        """The same for each publisher that published on a topic."""
+        import polars as pl  # noqa: PLC0415 - the model itself needs no frames
+
+        publishers = self.publishers.filter(pl.col("topic") == topic)["id"]
+        published = self.publications.filter(pl.col("publisher").is_in(publishers.implode()))
+        return [each["time_ns"].to_numpy() for each in published.partition_by("publisher", maintain_order=True)]
 
     def topics(self) -> list[str]:
         """Topics that have a publisher or a subscription, by name."""

@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from pytest_ldos.metrics.catalogue import METRICS
 from pytest_ldos.series import Series
 from pytest_ldos.trial.record import TrialSet
-from pytest_ldos.trial.series_of import all_series
+from pytest_ldos.trial.series_of import all_series, sources_of
 
 _FORMAT_VERSION: Final = "5.1.0"
 _SECONDS: Final = {"ms": 1e-3}
@@ -54,6 +55,17 @@ def _benchmarks(trials: TrialSet) -> list[dict[str, Any]]:
     return [_benchmark(trials, series) for series in all_series(trials).values() if series.finite]
 
 
+def _extra_info(trials: TrialSet, series: Series) -> dict[str, Any]:
+    sources = sorted(sources_of(trials, METRICS[series.name]), key=lambda source: source.name)
+    return {
+        "metric": series.name,
+        "stack": trials.stack,
+        "censored": len(series) - len(series.finite),
+        "sources": [source.name for source in sources],
+        "approximate": any(source.is_approximate for source in sources),
+    }
+
+
 def _benchmark(trials: TrialSet, series: Series) -> dict[str, Any]:
     name = f"{trials.scenario}[{series.name}]"
     return {
@@ -62,7 +74,7 @@ def _benchmark(trials: TrialSet, series: Series) -> dict[str, Any]:
         "fullname": f"ldos::{name}",
         "params": None,
         "param": None,
-        "extra_info": {"metric": series.name, "stack": trials.stack, "censored": len(series) - len(series.finite)},
+        "extra_info": _extra_info(trials, series),
         "options": {"disable_gc": False, "timer": "lttng", "min_rounds": trials.spec.trials, "warmup": False},
         "stats": _stats([value * _SECONDS[series.unit] for value in series.finite]),
     }

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
 from pytest_ldos.gate.comparison import Comparison, contrast, judge
 from pytest_ldos.gate.policy import Policy
+from pytest_ldos.gate.sources import find_incomparable
 from pytest_ldos.gate.verdict import Verdict, worst
 from pytest_ldos.metrics.catalogue import METRICS
 from pytest_ldos.series import Series
@@ -26,12 +28,14 @@ class GateResult:
     Attributes:
         reasons: sentences that say why, the weightiest first.
         comparisons: of each metric that both versions have; empty without a baseline.
+        incomparable: why other metrics that both have were not compared, by name.
     """
 
     scenario: str
     verdict: Verdict
     reasons: tuple[str, ...]
     comparisons: tuple[Comparison, ...] = ()
+    incomparable: Mapping[str, str] = field(default_factory=dict)
 
     def comparison(self, metric: str) -> Comparison | None:
         """The comparison of one metric, or ``None``."""
@@ -44,16 +48,19 @@ def decide(head: TrialSet, base: TrialSet, policy: Policy) -> GateResult:
     if own.verdict is Verdict.INVALID:
         return own
     failures = _compare_success(head, base, policy)
-    comparisons = _compare_metrics(head, base, policy)
-    reasons = [*own.reasons, *failures, *_describe_all(comparisons, policy)]
+    incomparable = find_incomparable(head, base)
+    comparisons = _compare_metrics(head, base, policy, without=incomparable)
+    reasons = [*own.reasons, *failures, *_describe_all(comparisons, policy), *incomparable.values()]
     reasons += _absent_metrics(head, base)
     verdicts = [own.verdict, *(each.verdict for each in comparisons)]
     if failures:
         verdicts.append(Verdict.REGRESSED)
-    if not comparisons:
+    if incomparable:
+        verdicts.append(Verdict.NOT_COMPARABLE)
+    elif not comparisons:
         verdicts.append(Verdict.INCONCLUSIVE)
         reasons.append(_why_nothing_compares(head, base))
-    return GateResult(head.scenario, worst(verdicts), tuple(reasons), tuple(comparisons))
+    return GateResult(head.scenario, worst(verdicts), tuple(reasons), tuple(comparisons), incomparable)
 
 
 def judge_alone(head: TrialSet, policy: Policy) -> GateResult:
@@ -116,8 +123,8 @@ def _compare_success(head: TrialSet, base: TrialSet, policy: Policy) -> list[str
     return [f"failures rose from {before} to {after} (p = {p_value:.2g}, Boschloo's exact test)"]
 
 
-def _compare_metrics(head: TrialSet, base: TrialSet, policy: Policy) -> list[Comparison]:
-    series = _paired_series(head, base)
+def _compare_metrics(head: TrialSet, base: TrialSet, policy: Policy, *, without: Collection[str]) -> list[Comparison]:
+    series = {name: pair for name, pair in _paired_series(head, base).items() if name not in without}
     contrasts = {name: contrast(METRICS[name], *pair) for name, pair in series.items()}
     steps = step_down({name: each.p_value for name, each in contrasts.items()}, alpha=policy.family_alpha)
     return [

@@ -24,12 +24,17 @@ _LATENCIES: Final = {
 
 
 def find_disagreement(trial: TrialSpan, stamps_ns: Mapping[str, int]) -> str | None:
-    """Why a trial's recording cannot be trusted, with both numbers; ``None`` where it can."""
+    """Why a trial's recording cannot be trusted, with both numbers; ``None`` where it can.
+
+    Of a trial without markers, only what both tell is compared: when it was sent is in no publication.
+    """
     for name, (first, last) in _LATENCIES.items():
         if first not in stamps_ns or last not in stamps_ns:
             continue
         stamped = stamps_ns[last] - stamps_ns[first]
         if first not in trial.phases or last not in trial.phases:
+            if not trial.marked:
+                continue
             return f"{name} is {ns_to_ms(stamped):.2f} ms by the goal client's stamps, but not marked in the trace"
         traced = trial.phases[last] - trial.phases[first]
         if abs(traced - stamped) > TOLERANCE_NS + TOLERANCE_FRACTION * stamped:

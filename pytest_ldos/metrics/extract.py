@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 from pytest_ldos.ctf.stats import describe_losses
-from pytest_ldos.execution.model import ExecutionModel
+from pytest_ldos.execution.model import ExecutionModel, TrialSpan
 from pytest_ldos.metrics.agreement import find_disagreement
 from pytest_ldos.metrics.catalogue import METRICS
-from pytest_ldos.metrics.model import Context, Measurement, Metric
+from pytest_ldos.metrics.model import Context, Interfaces, Measurement, Metric
 from pytest_ldos.metrics.reception import extract_reception
+from pytest_ldos.metrics.unmarked import find_unmarked
 from pytest_ldos.series import Invalid, Missing
+from pytest_ldos.tracepoints import Phase
+
+USUAL: Final = Interfaces()
 
 
 @dataclass(frozen=True)
@@ -22,41 +27,82 @@ class TrialMetrics:
         measurements: by metric name.
         reception_ns: how long the feedback that began a phase was on its way, by name.
         cpu_work_ns: see `TrialSpan`.
+        trial: which one; ``None`` where it is not in the trace.
     """
 
     measurements: Mapping[str, Measurement]
     reception_ns: Mapping[str, int]
     cpu_work_ns: int | None = None
+    trial: TrialSpan | None = None
+
+
+def find_goals(model: ExecutionModel, *, interfaces: Interfaces = USUAL) -> Mapping[str, TrialSpan]:
+    """The goals of a trace, by id: the trials that markers tell of, or else all goals of the planner's action."""
+    return model.trials or find_unmarked(model, interfaces.action)
+
+
+def find_trial(
+    goal_id: str,
+    model: ExecutionModel,
+    *,
+    stamps_ns: Mapping[str, int],
+    clock_offset_ns: int,
+    interfaces: Interfaces = USUAL,
+) -> TrialSpan | None:
+    """A client's goal in the trace: by its markers or, in a trace without any, by the client's stamps.
+
+    Args:
+        stamps_ns: the goal client's own, ``CLOCK_MONOTONIC``.
+        clock_offset_ns: from that clock's zero to the epoch (`TraceInfo.clock_offset_ns`).
+    """
+    if model.trials or not {Phase.GOAL_SENT, Phase.RESULT} <= set(stamps_ns):
+        return model.trials.get(goal_id)
+    first_ns, last_ns = (stamps_ns[phase] + clock_offset_ns for phase in (Phase.GOAL_SENT, Phase.RESULT))
+    goals = find_unmarked(model, interfaces.action).values()
+    within = [goal for goal in goals if first_ns <= goal.begin_ns <= last_ns]
+    return within[0] if len(within) == 1 else None
 
 
 def extract_trial(
-    goal_id: str, model: ExecutionModel, *, stamps_ns: Mapping[str, int], nominal_period_ns: int
+    trial: TrialSpan | None,
+    model: ExecutionModel,
+    *,
+    stamps_ns: Mapping[str, int],
+    nominal_period_ns: int,
+    interfaces: Interfaces = USUAL,
 ) -> TrialMetrics:
     """Measures one trial.
 
     Args:
+        trial: as `find_goals` or `find_trial` gave it.
         stamps_ns: the goal client's own, which the recording is checked against.
         nominal_period_ns: of the control loop.
     """
-    trial = model.trials.get(goal_id)
     if trial is None:
         return _distrust("the trial's markers are not in the trace", model)
     disagreement = find_disagreement(trial, stamps_ns)
     if disagreement is not None:
-        return _distrust(disagreement, model)
-    context = Context(trial=trial, model=model, nominal_period_ns=nominal_period_ns)
+        return replace(_distrust(disagreement, model), trial=trial)
+    context = Context(trial=trial, model=model, nominal_period_ns=nominal_period_ns, interfaces=interfaces)
     return TrialMetrics(
         measurements={name: _measure(metric, context) for name, metric in METRICS.items()},
         reception_ns=extract_reception(trial, model),
         cpu_work_ns=trial.cpu_work_ns,
+        trial=trial,
     )
 
 
-def extract_metrics(model: ExecutionModel, *, nominal_period_ns: int) -> dict[str, TrialMetrics]:
-    """Measures every trial of a trace by its markers alone, by goal id."""
+def extract_metrics(
+    model: ExecutionModel, *, nominal_period_ns: int, interfaces: Interfaces = USUAL
+) -> dict[str, TrialMetrics]:
+    """Measures every goal of a trace (`find_goals`) by what is in the trace alone, by goal id.
+
+    Each metric comes from the best source that the trace has, and names it: markers and probes, or else
+    what ROS 2's own events show.
+    """
     return {
-        goal_id: extract_trial(goal_id, model, stamps_ns={}, nominal_period_ns=nominal_period_ns)
-        for goal_id in model.trials
+        goal_id: extract_trial(trial, model, stamps_ns={}, nominal_period_ns=nominal_period_ns, interfaces=interfaces)
+        for goal_id, trial in find_goals(model, interfaces=interfaces).items()
     }
 
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Self
 
+from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.execution.model import ExecutionModel, TrialSpan
+from pytest_ldos.metrics.sources import Source
+from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.series import Better, Invalid, Missing, Value
 
 
@@ -16,10 +20,12 @@ class Measurement:
     Attributes:
         details: further numbers of the same window, by name with their unit at the end
             (``p99_ms``, ``misses``); displayed, not gated.
+        source: where the number was taken; ``None`` where there is none.
     """
 
     value: Value
     details: Mapping[str, float] = field(default_factory=dict)
+    source: Source | None = None
 
     @property
     def number(self) -> float | None:
@@ -29,6 +35,30 @@ class Measurement:
 
 Window = tuple[int, int]
 """First and last moment that a measurement rests on, nanoseconds since the epoch."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interfaces:
+    """What a stack calls that by which goals and loops are known where neither markers nor probes are in the trace.
+
+    Attributes:
+        action: MoveGroup's.
+        joint_states, clock: topics.
+    """
+
+    action: str = "/move_action"
+    joint_states: str = "/joint_states"
+    clock: str = "/clock"
+
+    def __post_init__(self) -> None:
+        for name in (getattr(self, each.name) for each in fields(self)):
+            if not name.startswith("/"):
+                raise ConfigurationError(f"{name!r} is no full name", remedy=f"write it as in the trace: '/{name}'")
+
+    @classmethod
+    def of(cls, stack: StackSpec) -> Self:
+        """What a stack is configured to call them."""
+        return cls(action=stack.ros2.action, joint_states=stack.ros2.joint_states)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +72,7 @@ class Context:
     trial: TrialSpan
     model: ExecutionModel
     nominal_period_ns: int
+    interfaces: Interfaces = Interfaces()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,10 +13,10 @@ from typing import Final
 
 import numpy as np
 
+from pytest_ldos.execution.action_goals import FEEDBACK
 from pytest_ldos.execution.model import ExecutionModel, TimesNs, TrialSpan
 from pytest_ldos.tracepoints import Phase
 
-_FEEDBACK: Final = "/_action/feedback"
 _CONTROLLERS_FEEDBACK: Final = "follow_joint_trajectory"
 _FEEDBACK_PHASES: Final = (Phase.PLANNING, Phase.EXECUTING)
 
@@ -48,7 +48,7 @@ def extract_reception(trial: TrialSpan, model: ExecutionModel) -> dict[str, int]
 
 def _planner_feedback(model: ExecutionModel) -> TimesNs | None:
     for topic in model.topics():
-        if topic.endswith(_FEEDBACK) and _CONTROLLERS_FEEDBACK not in topic:
+        if topic.endswith(FEEDBACK) and _CONTROLLERS_FEEDBACK not in topic:
             times_ns = model.publication_times_ns(topic)
             return times_ns if len(times_ns) else None
     return None

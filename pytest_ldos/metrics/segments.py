@@ -57,7 +57,7 @@ def _passages(instances: PathInstances, trial: TrialSpan) -> pl.Series:
     numbered = instances.table.with_columns(passage=pl.int_range(pl.len(), dtype=pl.Int32))
     if instances.path.of_phases:
         return numbered.filter(pl.col("goal_id") == trial.goal_id)["passage"]
-    begin_ns, end_ns = trial.phases.get(Phase.GOAL_SENT), trial.phases.get(Phase.RESULT, trial.end_ns)
+    begin_ns, end_ns = trial.phases.get(trial.first_phase), trial.phases.get(Phase.RESULT, trial.end_ns)
     if begin_ns is None or end_ns is None:
         return pl.Series(dtype=pl.Int32)
     return numbered.filter(pl.col("end_ns").is_between(begin_ns, end_ns))["passage"]

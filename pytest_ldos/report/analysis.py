@@ -15,7 +15,9 @@ from pytest_ldos.ctf.stats import describe_damage
 from pytest_ldos.flow.declare import describe_unused
 from pytest_ldos.flow.graph import FlowGraph
 from pytest_ldos.flow.summary import summarize_callbacks, summarize_executors, summarize_paths, summarize_topics
+from pytest_ldos.metrics.catalogue import METRICS
 from pytest_ldos.report.console import print_to_text
+from pytest_ldos.report.goals import Measured, describe_goals, tabulate_goals
 from pytest_ldos.report.text import visible
 from pytest_ldos.scenario.paths import PathSpec
 from pytest_ldos.units import format_duration
@@ -37,10 +39,19 @@ class _Column:
         return "left" if self.format is _text else "right"
 
 
-def render_analysis(flow: FlowGraph, paths: Sequence[PathSpec], *, width: int, color: bool, whole: bool) -> str:
-    """Nodes, topics, callbacks, executors and paths of a trace as tables.
+def render_analysis(
+    flow: FlowGraph,
+    paths: Sequence[PathSpec],
+    *,
+    goals: Measured,
+    width: int,
+    color: bool,
+    whole: bool,
+) -> str:
+    """Nodes, topics, callbacks, executors, paths and goals of a trace as tables.
 
     Args:
+        goals: what was measured of them.
         whole: all rows; else the most important of each table, with the number of the others.
     """
     most = None if whole else _MOST
@@ -50,6 +61,8 @@ def render_analysis(flow: FlowGraph, paths: Sequence[PathSpec], *, width: int, c
     parts += _table("callbacks", summarize_callbacks(flow), _CALLBACKS, most)
     parts += _table("executors", summarize_executors(flow), _EXECUTORS, most)
     parts += _table("paths", summarize_paths(flow, paths), _PATHS, None)
+    parts += _table("goals", tabulate_goals(goals), _GOALS, most)
+    parts += [Text(visible(line), style="dim") for line in describe_goals(goals)]
     remarks = (*describe_unused(paths, flow.model), *_remarks(flow))
     parts += [Text(visible(line), style="yellow") for line in remarks]
     return print_to_text(Group(*parts), width=width, color=color)
@@ -150,6 +163,12 @@ _PATHS: Final = (
     _Column("missed", "missed"),
     _Column("most time in", "longest", _text),
     _Column("share", "share", _share),
+)
+_GOALS: Final = (
+    _Column("goal", "goal", _text),
+    _Column("began", "began"),
+    _Column("outcome", "outcome"),
+    *(_Column(name, name) for name in METRICS),
 )
 
 

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 
 from pytest_ldos.explain.explain import explain
 from pytest_ldos.gate.comparison import Comparison, adjusted_variation, coefficient_of_variation
 from pytest_ldos.gate.decide import GateResult
+from pytest_ldos.gate.verdict import Verdict
 from pytest_ldos.host.fingerprint import describe_differences
 from pytest_ldos.metrics.catalogue import METRICS, SCORE_WEIGHTS
 from pytest_ldos.metrics.model import Metric
+from pytest_ldos.metrics.sources import Source
 from pytest_ldos.report.document import NEVER, Document, MetricRow, Section
 from pytest_ldos.report.explanation import describe_explanation
+from pytest_ldos.report.sources import describe_sources, qualified
 from pytest_ldos.series import Series
 from pytest_ldos.stats.location import median
 from pytest_ldos.trial.record import TrialSet
-from pytest_ldos.trial.series_of import invalid_trials, missing_reasons, to_series
+from pytest_ldos.trial.series_of import invalid_trials, missing_reasons, sources_of, to_series
 from pytest_ldos.units import format_quantity, format_ratio
 
 
@@ -34,7 +37,8 @@ def compose_section(
     trials: TrialSet, result: GateResult, *, base: TrialSet | None = None, notes: Sequence[str] = ()
 ) -> Section:
     """One scenario with its verdict, and the comparison where there was a baseline."""
-    rows = [_row(trials, metric, result.comparison(name)) for name, metric in METRICS.items()]
+    sources = {name: sources_of(trials, metric) for name, metric in METRICS.items()}
+    rows = [_row(trials, metric, result, sources[name]) for name, metric in METRICS.items()]
     own_notes = [str(load["summary"]) for load in trials.loads]
     if base is not None:
         own_notes += [_describe_score(result), *_describe_environment(trials, base)]
@@ -48,6 +52,7 @@ def compose_section(
         reasons=result.reasons,
         notes=(*own_notes, *notes),
         explanations=() if base is None else describe_explanation(result, explain(base, trials)),
+        sources=describe_sources(sources),
     )
 
 
@@ -55,22 +60,25 @@ def compose(sections: Sequence[Section], header: Sequence[str]) -> Document:
     return Document(tuple(header), tuple(sections))
 
 
-def _row(trials: TrialSet, metric: Metric, comparison: Comparison | None) -> MetricRow:
+def _row(trials: TrialSet, metric: Metric, result: GateResult, sources: Collection[Source]) -> MetricRow:
     series = to_series(trials, metric)
-    measured = format_quantity(median(series.finite), metric.unit) if series.finite else "–"
+    measured = qualified(format_quantity(median(series.finite), metric.unit), sources) if series.finite else "–"
     note = _why_absent(trials, metric, series)
     cv = _percent(coefficient_of_variation(series))
     left = adjusted_variation(metric, series)
     adjusted = "" if left is None else _percent(left)
+    comparison = result.comparison(metric.name)
     if comparison is None:
-        return MetricRow(name=metric.name, title=metric.title, measured=measured, cv=cv, adjusted=adjusted, note=note)
+        verdict = Verdict.NOT_COMPARABLE if metric.name in result.incomparable else None
+        own = {"measured": measured, "cv": cv, "adjusted": adjusted, "note": note}
+        return MetricRow(name=metric.name, title=metric.title, verdict=verdict, **own)
     return MetricRow(
         name=metric.name,
         title=metric.title,
         measured=measured,
         cv=cv,
         adjusted=adjusted,
-        baseline=_quantity(comparison.base_median, metric.unit),
+        baseline=qualified(_quantity(comparison.base_median, metric.unit), sources),
         change=_change(comparison.ratio),
         interval=_interval(comparison),
         floor=_percent(comparison.floor),

@@ -16,7 +16,7 @@ class MetricRow:
     """One metric of a scenario.
 
     Attributes:
-        measured: median of this run, as text.
+        measured: median of this run, as text; behind ``≈`` where it is approximate.
         cv: its coefficient of variation.
         adjusted: what is left of that when covariates are taken out; empty where there are none.
         baseline: median of the baseline; empty without one.
@@ -48,6 +48,7 @@ class Section:
         verdict: ``None`` where nothing was judged.
         success: ``10 of 10 trials succeeded``.
         reasons: why the verdict is what it is.
+        sources: where numbers come from that are not from markers and probes, and in what they differ.
         explanations: which part of the causal chain gained the time.
         notes: where things lie, what else is worth knowing.
     """
@@ -59,6 +60,7 @@ class Section:
     reasons: tuple[str, ...]
     notes: tuple[str, ...]
     explanations: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ def render_failure(section: Section) -> str:
     lines += [f"  {reason}" for reason in section.reasons]
     for row in section.rows:
         is_blind = row.verdict is Verdict.INCONCLUSIVE and row.detectable == NEVER
-        if row.verdict not in {None, Verdict.PASSED} and not is_blind:
+        if row.verdict not in {None, Verdict.PASSED, Verdict.NOT_COMPARABLE} and not is_blind:
             lines += _describe(row)
-    lines += [f"  {line}" for line in (*section.explanations, *section.notes)]
+    lines += [f"  {line}" for line in (*section.sources, *section.explanations, *section.notes)]
     return visible("\n".join(lines))
 
 

@@ -74,8 +74,9 @@ def _render_section(section: Section, width: int) -> list[RenderableType]:
     absent = [_line(f"  {row.name}: {row.note}", style="yellow") for row in section.rows if row.note]
     notes = [_line(f"  {line}", style="dim") for line in section.notes]
     tables = [_table(section.rows, width)] if section.rows else []
+    sources = [_line(f"  {line}", style="dim") for line in section.sources]
     explained = [_line(f"  {line}") for line in section.explanations]
-    return [title, *reasons, *tables, *absent, *explained, *notes]
+    return [title, *reasons, *tables, *sources, *absent, *explained, *notes]
 
 
 def _table(rows: Sequence[MetricRow], width: int) -> Table:

@@ -15,14 +15,16 @@ from typing import Any, Final
 from pytest_ldos.errors import ConfigurationError, RecordUnreadable
 from pytest_ldos.host.fingerprint import Fingerprint
 from pytest_ldos.metrics.model import Measurement
+from pytest_ldos.metrics.sources import CONTROL_PROBE, MARKERS, SIMULATOR_PROBE, Source
 from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, SeedMode, StackKind, StackSpec
 from pytest_ldos.scenario.ros2 import Ros2Spec, Simulation
 from pytest_ldos.series import Invalid, Missing, Value
 from pytest_ldos.stack.goals import OutcomeClass
 from pytest_ldos.trial.record import Trial, TrialSet
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 _WITHOUT_SEGMENTS: Final = 1
+_WITHOUT_SOURCES: Final = 2
 KIND: Final = "pytest-ldos trials"
 
 
@@ -44,8 +46,7 @@ def decode_trials(text: str, path: Path) -> TrialSet:
         raise RecordUnreadable(f"{path} is no JSON (line {error.lineno}: {error.msg})", remedy=_REMEDY) from None
     if not isinstance(document, dict) or document.get("kind") != KIND:
         raise RecordUnreadable(f"{path} holds no trials of pytest-ldos", remedy=_REMEDY)
-    if document.get("schema") == _WITHOUT_SEGMENTS:
-        document = _upgrade(document)
+    document = _upgrade(document)
     if document.get("schema") != SCHEMA_VERSION:
         found = document.get("schema")
         raise RecordUnreadable(
@@ -53,19 +54,35 @@ def decode_trials(text: str, path: Path) -> TrialSet:
         )
     try:
         return _to_trials(document)
-    except (KeyError, TypeError, ValueError, ConfigurationError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, ConfigurationError) as error:
         raise RecordUnreadable(f"{path} is damaged ({type(error).__name__}: {error})", remedy=_REMEDY) from None
 
 
 _REMEDY: Final = "restore it, or record it anew with --ldos-update-baseline"
 
 
-def _upgrade(document: Mapping[str, Any]) -> dict[str, Any]:
-    """A record of version 1 as one of version 2: its segments were of no path."""
-    plain = document.get("trials")
+def _upgrade(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A record of an earlier version as one of this; what is damaged in it stays so."""
+    version, plain = document.get("schema"), document.get("trials")
+    if version not in {_WITHOUT_SEGMENTS, _WITHOUT_SOURCES}:
+        return document
     if isinstance(plain, list) and all(isinstance(trial, dict) for trial in plain):
-        plain = [{**trial, "segments_ns": {}} for trial in plain]
+        of_no_path: dict[str, Any] = {"segments_ns": {}}
+        unsegmented = of_no_path if version == _WITHOUT_SEGMENTS else {}
+        plain = [{**_with_sources(trial), **unsegmented} for trial in plain]
     return {**document, "schema": SCHEMA_VERSION, "trials": plain}
+
+
+_THEN_ONLY_SOURCES: Final = {"T3": CONTROL_PROBE, "T5": SIMULATOR_PROBE}
+"""Of records without sources; all other metrics came from markers."""
+
+
+def _with_sources(trial: Mapping[str, Any]) -> dict[str, Any]:
+    measurements = trial.get("measurements")
+    if not isinstance(measurements, dict) or not all(isinstance(each, dict) for each in measurements.values()):
+        return dict(trial)
+    sources = {name: asdict(_THEN_ONLY_SOURCES.get(name, MARKERS)) for name in measurements}
+    return {**trial, "measurements": {name: {"source": sources[name], **each} for name, each in measurements.items()}}
 
 
 def _to_plain(trials: TrialSet) -> dict[str, Any]:
@@ -89,7 +106,8 @@ def _measurement_to_plain(measurement: Measurement) -> dict[str, Any]:
         return {"missing": value.reason}
     if isinstance(value, Invalid):
         return {"invalid": value.reason}
-    return {"value": value, "details": dict(measurement.details)}
+    source = None if measurement.source is None else asdict(measurement.source)
+    return {"value": value, "details": dict(measurement.details), "source": source}
 
 
 def _to_trials(document: Mapping[str, Any]) -> TrialSet:
@@ -121,7 +139,10 @@ def _to_trial(values: Mapping[str, Any]) -> Trial:
 
 
 def _to_measurement(values: Mapping[str, Any]) -> Measurement:
-    return Measurement(_to_value(values), values.get("details", {}))
+    value, source = _to_value(values), values.get("source")
+    if source is None or isinstance(value, Missing | Invalid):
+        return Measurement(value, values.get("details", {}))
+    return Measurement(value, values.get("details", {}), Source(**source))
 
 
 def _to_value(values: Mapping[str, Any]) -> Value:

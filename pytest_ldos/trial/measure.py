@@ -9,12 +9,11 @@ from typing import Final
 from pytest_ldos.ctf.read import read_trace
 from pytest_ldos.errors import TraceUnreadable
 from pytest_ldos.execution.build import NEEDED_EVENTS, build_execution
-from pytest_ldos.execution.model import ExecutionModel, TrialSpan
 from pytest_ldos.execution.scheduling import SCHEDULING_EVENTS, build_thread_states
 from pytest_ldos.flow.build import build_flow
 from pytest_ldos.metrics.catalogue import METRICS
-from pytest_ldos.metrics.extract import TrialMetrics, extract_trial
-from pytest_ldos.metrics.model import Measurement
+from pytest_ldos.metrics.extract import TrialMetrics, extract_trial, find_trial
+from pytest_ldos.metrics.model import Interfaces, Measurement
 from pytest_ldos.metrics.regularity import nominal_period_ns
 from pytest_ldos.metrics.segments import PathSegments, SegmentsNs
 from pytest_ldos.scenario.paths import PathSpec
@@ -46,19 +45,27 @@ def measure_trials(trials: Sequence[Trial], rig: Rig, paths: Sequence[PathSpec])
     model = build_execution(trace, pids=rig.stack.pids())
     states = build_thread_states(trace)
     segments = PathSegments(build_flow(model, paths), paths, thread_states=states if len(states) else None)
-    return [_measure(trial, model, segments, nominal_period_ns(rig.spec.control_rate_hz)) for trial in trials]
+    interfaces = Interfaces.of(rig.spec)
+    offset_ns = trace.traces[0].clock_offset_ns if trace.traces else 0
+    period_ns = nominal_period_ns(rig.spec.control_rate_hz)
+    measured = []
+    for trial in trials:
+        stamps_ns = trial.stamps_ns
+        span = find_trial(trial.goal_id, model, stamps_ns=stamps_ns, clock_offset_ns=offset_ns, interfaces=interfaces)
+        found = extract_trial(span, model, stamps_ns=stamps_ns, nominal_period_ns=period_ns, interfaces=interfaces)
+        measured.append(_with_metrics(trial, found, segments))
+    return measured
 
 
-def _measure(trial: Trial, model: ExecutionModel, segments: PathSegments, period_ns: int) -> Trial:
-    measured = extract_trial(trial.goal_id, model, stamps_ns=trial.stamps_ns, nominal_period_ns=period_ns)
+def _with_metrics(trial: Trial, measured: TrialMetrics, segments: PathSegments) -> Trial:
     return replace(
         trial,
         measurements=measured.measurements,
-        segments_ns=_segments(measured, segments, model.trials.get(trial.goal_id)),
+        segments_ns=_segments(measured, segments),
         cpu_work_ns=measured.cpu_work_ns,
     )
 
 
-def _segments(measured: TrialMetrics, segments: PathSegments, span: TrialSpan | None) -> SegmentsNs:
-    own = {} if span is None else segments.of(span)
+def _segments(measured: TrialMetrics, segments: PathSegments) -> SegmentsNs:
+    own = {} if measured.trial is None else segments.of(measured.trial)
     return {**own, RECEPTION: measured.reception_ns} if measured.reception_ns else own

@@ -7,6 +7,7 @@ import math
 from pytest_ldos.metrics.catalogue import METRICS
 from pytest_ldos.metrics.latency import CPU_WORK, PLANNED_DURATION
 from pytest_ldos.metrics.model import Metric
+from pytest_ldos.metrics.sources import Source
 from pytest_ldos.series import CENSORED, Invalid, Missing, Series
 from pytest_ldos.trial.record import Trial, TrialSet
 from pytest_ldos.units import ns_to_ms
@@ -36,6 +37,12 @@ def to_series(trials: TrialSet, metric: Metric) -> Series:
 def all_series(trials: TrialSet) -> dict[str, Series]:
     """Every metric's series, by name."""
     return {name: to_series(trials, metric) for name, metric in METRICS.items()}
+
+
+def sources_of(trials: TrialSet, metric: Metric) -> frozenset[Source]:
+    """Where the values of a metric were taken; more than one where trials differ."""
+    measured = (trial.measurements.get(metric.name) for trial in trials.trials)
+    return frozenset(each.source for each in measured if each is not None and each.source is not None)
 
 
 def invalid_trials(trials: TrialSet, metric: Metric) -> dict[int, str]:

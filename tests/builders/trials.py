@@ -10,6 +10,7 @@ import numpy as np
 from pytest_ldos.host.fingerprint import Fingerprint
 from pytest_ldos.metrics.catalogue import METRICS
 from pytest_ldos.metrics.model import Measurement
+from pytest_ldos.metrics.sources import CONTROL_PROBE, MARKERS, SIMULATOR_PROBE, Source
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.series import Missing, Value
 from pytest_ldos.stack.goals import ErrorCode, OutcomeClass
@@ -30,6 +31,26 @@ FINGERPRINT = Fingerprint(
 TYPICAL = {"T1": 14.0, "T2": 1950.0, "T2x": 30.0, "T3": 0.08, "T4": 1970.0, "T5": 0.07}
 
 
+OWN_SOURCES = {"T3": CONTROL_PROBE, "T5": SIMULATOR_PROBE}
+
+
+def measured(name: str, value: Value) -> Measurement:
+    """By a probe or by markers, as the metric is defined."""
+    return Measurement(value, source=OWN_SOURCES.get(name, MARKERS) if isinstance(value, float | int) else None)
+
+
+def taken_from(trials: TrialSet, name: str, source: Source, *, only: int | None = None) -> TrialSet:
+    """The trials with the values of a metric from another source, in all of them or in the first few."""
+    changed = [
+        dataclasses.replace(each, measurements={**each.measurements, name: moved})
+        if (moved := dataclasses.replace(each.measurements[name], source=source)).number is not None
+        and (only is None or each.index < only)
+        else each
+        for each in trials.trials
+    ]
+    return dataclasses.replace(trials, trials=tuple(changed))
+
+
 def trial(index: int, values: Mapping[str, Value], **changes) -> Trial:
     plain = Trial(
         index=index,
@@ -45,7 +66,7 @@ def trial(index: int, values: Mapping[str, Value], **changes) -> Trial:
         plan_points=20,
         position_error_m=0.001,
         rotation_error_rad=0.001,
-        measurements={name: Measurement(value) for name, value in values.items()},
+        measurements={name: measured(name, value) for name, value in values.items()},
     )
     return dataclasses.replace(plain, **changes)
 

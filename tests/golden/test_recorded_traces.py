@@ -13,10 +13,12 @@ from tests.oracles.babeltrace import read_with_babeltrace, why_unavailable
 
 WHOLE = [
     "discarded",
+    "gz_panda_baseline",
     "intra_process",
     "late_start",
     "lifecycle",
     "panda_baseline_1",
+    "panda_unreachable_1",
     "pipeline_multi_links",
     "pipeline_single",
     "pipeline_single_links",

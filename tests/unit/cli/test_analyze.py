@@ -131,3 +131,65 @@ def test_a_process_that_is_not_in_the_trace(analyze, golden):
 def test_a_clock_offset_beyond_all_clocks(analyze, golden):
     with pytest.raises(ConfigurationError, match="is no offset of a clock"):
         analyze(golden("talker_listener"), "--clock-offset", "vm=99999999999999999999")
+
+
+def lines_of(output):
+    return [" ".join(line.split()) for line in output.splitlines()]
+
+
+def test_goals_of_a_trace_without_markers_are_measured(analyze, golden):
+    lines = lines_of(analyze(golden("panda_baseline_1")).stdout)
+    assert "goal began outcome T1 T2 T2x T3 T4 T5" in lines
+    assert "/move_action 1 0 s unknown 17.3 ms 1962.0 ms – ≈ 0.294 ms ≈ 1979.9 ms –" in lines
+    assert "T1 from feedback publications" in lines
+    assert "≈ T3 from /joint_states publications: when the publisher sent them, not when the control loop ran" in lines
+    assert "no T5: the trace has no simulator: neither its steps nor publications on /clock" in lines
+
+
+def test_probes_are_used_where_they_are(analyze, golden):
+    lines = lines_of(analyze(golden("gz_panda_baseline")).stdout)
+    assert "/move_action 2 3.48 s unknown 15.6 ms 1411.7 ms – 0.217 ms ≈ 1427.5 ms 0.163 ms" in lines
+    assert not any(line.startswith("≈ T3") for line in lines)
+
+
+def test_a_trace_without_goals_has_no_such_table(analyze, golden):
+    output = analyze(golden("pipeline_single")).stdout
+    assert "goals" not in output
+    assert "no T1" not in output
+
+
+def test_the_loops_rate_is_the_projects(analyze, golden, tmp_path):
+    (tmp_path / "pyproject.toml").write_text("[tool.ldos.stack]\ncontrol_rate_hz = 100\n")
+    output = analyze(golden("panda_baseline_1")).stdout
+    assert "/joint_states does not show them: it comes at 499 Hz, the loop runs at 100 Hz" in output
+
+
+@pytest.mark.parametrize(
+    ("asked", "message", "remedy"),
+    [
+        (
+            "action=/fetch",
+            "no action /fetch in the trace",
+            "served are: /execute_trajectory, /move_action, /panda_arm_",
+        ),
+        ("action=fetch", "'fetch' is no full name", "'/fetch'"),
+        ("actoin=/fetch", "unknown interface 'actoin'", "did you mean 'action'"),
+        ("/fetch", "'/fetch' names no interface", "action=/move_action"),
+    ],
+)
+def test_names_of_interfaces_that_cannot_be_used(analyze, golden, asked, message, remedy):
+    with pytest.raises(ConfigurationError, match=message) as caught:
+        analyze(golden("panda_baseline_1"), "--interface", asked)
+    assert remedy in caught.value.remedy
+
+
+def test_another_topic(analyze, golden):
+    output = analyze(golden("panda_baseline_1"), "--interface", "joint_states=/dynamic_joint_states").stdout
+    assert "≈ T3 from /dynamic_joint_states publications" in output
+
+
+def test_the_projects_names_are_usual(analyze, golden, tmp_path):
+    (tmp_path / "pyproject.toml").write_text('[tool.ldos.stack]\naction = "/fetch"\njoint_states = "/states"\n')
+    assert "goals" not in analyze(golden("panda_baseline_1")).stdout
+    lines = lines_of(analyze(golden("panda_baseline_1"), "--interface", "action=/move_action").stdout)
+    assert "no T3: the trace has no control cycles, nor joint states on /states meanwhile" in lines

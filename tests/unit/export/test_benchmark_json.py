@@ -10,7 +10,8 @@ import sys
 import pytest
 
 from pytest_ldos.export.benchmark_json import render_benchmark_json
-from tests.builders.trials import noisy_set
+from pytest_ldos.metrics.sources import published_states
+from tests.builders.trials import noisy_set, taken_from
 
 
 def compare(*files) -> subprocess.CompletedProcess:
@@ -41,6 +42,18 @@ def test_values_are_seconds_and_failures_are_not_values():
     assert t1["stats"]["rounds"] == 8
     assert t1["extra_info"]["censored"] == 2
     assert document["commit_info"] == {"id": "0123456789ab", "dirty": False}
+
+
+def test_sources_are_told_and_whether_numbers_are_approximate():
+    trials = taken_from(noisy_set(3), "T3", published_states("/joint_states"))
+    by_metric = {
+        each["extra_info"]["metric"]: each["extra_info"]
+        for each in json.loads(render_benchmark_json([trials]))["benchmarks"]
+    }
+    assert by_metric["T1"]["sources"] == ["markers"]
+    assert by_metric["T1"]["approximate"] is False
+    assert by_metric["T3"]["sources"] == ["/joint_states publications"]
+    assert by_metric["T3"]["approximate"] is True
 
 
 def test_one_trial_is_enough():

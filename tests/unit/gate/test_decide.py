@@ -18,10 +18,11 @@ from pytest_ldos.gate.policy import Policy
 from pytest_ldos.gate.verdict import Verdict, exit_code, is_failure, worst
 from pytest_ldos.metrics.catalogue import METRICS
 from pytest_ldos.metrics.model import Measurement
+from pytest_ldos.metrics.sources import published_states
 from pytest_ldos.series import Invalid, Missing
 from pytest_ldos.stats.location import median
 from pytest_ldos.trial.series_of import to_series
-from tests.builders.trials import failed_trial, noisy_set, trial, trial_set
+from tests.builders.trials import failed_trial, noisy_set, taken_from, trial, trial_set
 
 POLICY = Policy()
 
@@ -333,3 +334,62 @@ def test_a_single_failed_trial_is_counted():
     base = noisy_set(2)
     head = dataclasses.replace(base, trials=(*base.trials[:-1], failed_trial(9)))
     assert compare(head, base).comparison("T4").head_count == 10
+
+
+# --- sources --------------------------------------------------------------------------
+
+STATES = published_states("/joint_states")
+
+
+@pytest.mark.parametrize("worse", [1.0, 3.0])
+def test_numbers_of_different_sources_are_not_compared(worse):
+    """The same loop looks half as irregular again by its publisher: that is no regression, nor is hiding one a pass."""
+    head = taken_from(noisy_set(1, factors={"T3": worse}), "T3", STATES)
+    result = compare(head, noisy_set(2))
+    assert result.comparison("T3") is None
+    assert result.verdict is Verdict.NOT_COMPARABLE
+    reason = "T3 is not comparable: it was taken from /joint_states publications here, from control probe in the baseline (record it anew: --ldos-update-baseline)"
+    assert result.incomparable == {"T3": reason}
+    assert reason in result.reasons
+    assert {each.metric for each in result.comparisons} == set(METRICS) - {"T3"}
+    assert not is_failure(result.verdict, strict=False)
+    assert is_failure(result.verdict, strict=True)
+
+
+def test_another_metric_still_regresses():
+    head = taken_from(noisy_set(1, factors={"T1": 1.6}), "T3", STATES)
+    result = compare(head, noisy_set(2))
+    assert result.verdict is Verdict.REGRESSED
+    assert result.comparison("T1").verdict is Verdict.REGRESSED
+
+
+def test_numbers_of_one_approximate_source_are_compared():
+    head = taken_from(noisy_set(1, factors={"T3": 3.0}), "T3", STATES)
+    base = taken_from(noisy_set(2), "T3", STATES)
+    assert compare(head, base).comparison("T3").verdict is Verdict.REGRESSED
+    assert compare(base, base).verdict is Verdict.PASSED
+
+
+def test_a_source_that_changes_within_a_run_makes_it_incomparable():
+    mixed = taken_from(noisy_set(1), "T3", STATES, only=3)
+    for head, base in ((mixed, noisy_set(2)), (noisy_set(2), mixed), (mixed, mixed)):
+        result = compare(head, base)
+        assert result.verdict is Verdict.NOT_COMPARABLE
+        assert "/joint_states publications and control probe" in result.incomparable["T3"]
+
+
+def test_a_metric_that_one_side_lost_is_absent_not_incomparable():
+    lost = replace_values(noisy_set(1), "T3", Missing("no probe"))
+    result = compare(lost, noisy_set(2))
+    assert result.incomparable == {}
+    assert "T3 has a baseline but no value in this run: no probe" in result.reasons
+
+
+def test_runs_that_have_no_source_in_common_are_not_comparable():
+    head = noisy_set(1)
+    for name in METRICS:
+        head = taken_from(head, name, STATES)
+    result = compare(head, noisy_set(2))
+    assert result.verdict is Verdict.NOT_COMPARABLE
+    assert result.comparisons == ()
+    assert set(result.incomparable) == set(METRICS)

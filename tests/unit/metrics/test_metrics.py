@@ -6,15 +6,17 @@ import dataclasses
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
-from pytest_ldos.ctf.read import read_trace
 from pytest_ldos.ctf.stats import Gap, ReadStats, StreamStats
-from pytest_ldos.execution.build import build_execution
+from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.execution.model import ExecutionModel, Plan, TrialSpan
 from pytest_ldos.metrics.catalogue import METRICS, SCORE_WEIGHTS
 from pytest_ldos.metrics.extract import extract_metrics, extract_trial
+from pytest_ldos.metrics.model import Interfaces
 from pytest_ldos.metrics.reception import EXECUTING_DELAY, PLANNING_DELAY
+from pytest_ldos.metrics.sources import CONTROL_PROBE, MARKERS, SIMULATOR_PROBE
 from pytest_ldos.series import Invalid, Missing
 from pytest_ldos.tracepoints import Phase
 from tests.builders.models import changed, empty_model
@@ -64,7 +66,7 @@ def model(trial) -> ExecutionModel:
 
 
 def measure(model, **stamps):
-    return extract_trial("a" * 32, model, stamps_ns=stamps, nominal_period_ns=PERIOD).measurements
+    return extract_trial(model.trials["a" * 32], model, stamps_ns=stamps, nominal_period_ns=PERIOD).measurements
 
 
 def without(model, *phases, plan=True):
@@ -182,7 +184,7 @@ def test_markers_that_are_missing_although_the_client_stamped(model):
 
 
 def test_a_trial_that_is_not_in_the_trace(model):
-    measured = extract_trial("b" * 32, model, stamps_ns={}, nominal_period_ns=PERIOD).measurements
+    measured = extract_trial(None, model, stamps_ns={}, nominal_period_ns=PERIOD).measurements
     assert set(measured) == set(METRICS)
     assert all(isinstance(found.value, Invalid) for found in measured.values())
 
@@ -192,15 +194,13 @@ def test_reception_delays_are_segments(model, trial):
         "/move_action/_action/feedback": [START + 1_700_000, START + 13_600_000, START + 113 * MS],
         "/panda_arm_controller/follow_joint_trajectory/_action/feedback": [START + 13_990_000],
     }
-    found = extract_trial(trial.goal_id, changed(model, publications=topics), stamps_ns={}, nominal_period_ns=PERIOD)
+    found = extract_trial(trial, changed(model, publications=topics), stamps_ns={}, nominal_period_ns=PERIOD)
     assert found.reception_ns == {PLANNING_DELAY: 300_000, EXECUTING_DELAY: 400_000}
 
 
 def test_a_publication_before_the_goal_is_not_its_feedback(model, trial):
     publications = {"/m/_action/feedback": [START - MS]}
-    found = extract_trial(
-        trial.goal_id, changed(model, publications=publications), stamps_ns={}, nominal_period_ns=PERIOD
-    )
+    found = extract_trial(trial, changed(model, publications=publications), stamps_ns={}, nominal_period_ns=PERIOD)
     assert found.reception_ns == {}
 
 
@@ -219,6 +219,86 @@ def test_every_scored_metric_exists():
     assert set(SCORE_WEIGHTS) <= set(METRICS)
 
 
-def test_a_real_trace_without_markers_measures_nothing(golden):
-    model = build_execution(read_trace(golden("panda_baseline_1")))
-    assert extract_metrics(model, nominal_period_ns=PERIOD) == {}
+def test_markers_and_probes_are_the_sources(model):
+    sources = {name: found.source for name, found in measure(model).items()}
+    assert sources == {**dict.fromkeys(("T1", "T2", "T2x", "T4"), MARKERS), "T3": CONTROL_PROBE, "T5": SIMULATOR_PROBE}
+    assert not any(source.is_approximate for source in sources.values())
+
+
+def without_probes(model, **publications):
+    return changed(
+        model,
+        control_cycles=np.empty(0, np.int64),
+        sim_steps=np.empty(0, np.int64),
+        publications={f"/{topic}": times.tolist() for topic, times in publications.items()},
+    )
+
+
+def test_where_there_are_no_probes_publications_are_measured_and_called_approximate(model):
+    """The other metrics keep their markers: each takes the best source on its own."""
+    found = measure(without_probes(model, joint_states=times([2.5] * 48), clock=times([0.5, 1.5] * 60)))
+    assert found["T3"].value == pytest.approx(0.5)
+    assert found["T5"].value == pytest.approx(0.5, rel=0.01)
+    assert found["T3"].source.name == "/joint_states publications"
+    assert found["T5"].source.name == "/clock publications"
+    assert found["T3"].source.is_approximate
+    assert found["T5"].source.is_approximate
+    assert "real_time_factor" not in found["T5"].details
+    assert found["T1"].source == MARKERS
+
+
+def test_probes_win_over_publications(model):
+    topics = {"/joint_states": times([2.5] * 48).tolist(), "/clock": times([0.5, 1.5] * 60).tolist()}
+    found = measure(changed(model, publications=topics))
+    assert found["T3"].source == CONTROL_PROBE
+    assert found["T5"].source == SIMULATOR_PROBE
+
+
+def test_probes_that_fall_silent_are_not_replaced(model):
+    """Trials of one run must not come from different sources."""
+    topics = {"/joint_states": times([2.0] * 60).tolist(), "/clock": times([1.0] * 120).tolist()}
+    early = np.array([START - 300 * MS, START - 298 * MS, START - 296 * MS])
+    found = measure(changed(model, publications=topics, control_cycles=early, sim_steps=early))
+    assert found["T3"].value == Missing("the trace has no control cycles in the execution window")
+    assert found["T5"].value == Missing("the trace has no simulator steps in the trial")
+
+
+def test_joint_states_at_another_rate_do_not_show_the_loop(model):
+    found = measure(without_probes(model, joint_states=times([10.0] * 20)))["T3"]
+    assert found.value == Missing(
+        "the trace has no control cycles; /joint_states does not show them: it comes at 100 Hz, the loop runs at 500 Hz"
+    )
+
+
+def test_the_busiest_publisher_of_a_topic_is_measured(model):
+    """A gripper's joint states on the same topic are no cycles of the arm's loop."""
+    arm, gripper = times([2.0] * 60), times([20.0] * 6) + MS // 2
+    both = without_probes(model, joint_states=arm)
+    second = both.publications.head(len(gripper)).with_columns(
+        time_ns=pl.Series(gripper), publisher=pl.lit(7, pl.Int32)
+    )
+    publishers = pl.concat([both.publishers, both.publishers.with_columns(id=pl.lit(7, pl.Int32))])
+    merged = pl.concat([both.publications, second]).sort("time_ns")
+    found = measure(dataclasses.replace(both, publishers=publishers, publications=merged))["T3"]
+    assert found.value == pytest.approx(0.0)
+
+
+def test_a_stack_without_a_simulator_has_no_step_deviation(model):
+    found = measure(without_probes(model, joint_states=times([2.0] * 60)))["T5"]
+    assert found.value == Missing("the trace has no simulator: neither its steps nor publications on /clock")
+    assert found.source is None
+
+
+def test_topics_can_be_called_otherwise(model):
+    there = without_probes(model, states=times([2.0] * 60), time=times([1.0] * 120))
+    (trial,) = there.trials.values()
+    names = Interfaces(joint_states="/states", clock="/time")
+    found = extract_trial(trial, there, stamps_ns={}, nominal_period_ns=PERIOD, interfaces=names).measurements
+    assert found["T3"].source.name == "/states publications"
+    assert found["T5"].source.name == "/time publications"
+
+
+def test_a_name_that_is_not_full_is_refused():
+    with pytest.raises(ConfigurationError, match="'move_action' is no full name") as caught:
+        Interfaces(action="move_action")
+    assert "'/move_action'" in caught.value.remedy

@@ -8,13 +8,15 @@ import pytest
 
 from pytest_ldos.gate.decide import decide, judge_alone
 from pytest_ldos.gate.policy import Policy
+from pytest_ldos.metrics.sources import FEEDBACK, published_states
 from pytest_ldos.report.compose import compose, compose_header, compose_section
 from pytest_ldos.report.failure import render_failure
+from pytest_ldos.report.sources import APPROXIMATELY
 from pytest_ldos.report.terminal import render
 from pytest_ldos.report.text import visible
 from pytest_ldos.scenario.model import FaultSpec, StackSpec
 from pytest_ldos.series import Missing
-from tests.builders.trials import FINGERPRINT, noisy_set, trial, trial_set
+from tests.builders.trials import FINGERPRINT, noisy_set, taken_from, trial, trial_set
 from tests.unit.gate.test_decide import on_a_cpu, replace_values
 
 HOSTILE = "\x1b[31mred\x07 [bold]x[/bold] \u202egnp.exe"
@@ -141,3 +143,57 @@ def test_colour_only_where_it_is_wanted():
     section = section_of(noisy_set(1, factors={"T1": 1.4}), noisy_set(2))
     assert "\x1b[" in render(compose([section], ()), width=100, color=True)
     assert "\x1b[" not in text_of(section)
+
+
+STATES = published_states("/joint_states")
+
+
+def approximately(seed, **options):
+    return taken_from(noisy_set(seed, **options), "T3", STATES)
+
+
+def test_markers_and_probes_need_no_word():
+    section = section_of(noisy_set(1), noisy_set(2))
+    assert section.sources == ()
+    assert APPROXIMATELY not in text_of(section)
+
+
+def test_an_approximate_number_says_so_and_why_below_the_table():
+    section = section_of(approximately(1), approximately(2))
+    lines = text_of(section).splitlines()
+    (row,) = [line for line in lines if line.startswith("  T3")]
+    assert row.count("≈ 0.0") == 2
+    (why,) = [line for line in lines if line.startswith("  ≈ T3")]
+    assert why == f"  ≈ T3 from /joint_states publications: {STATES.caveat}"
+    assert lines.index(why) > max(number for number, line in enumerate(lines) if line.startswith("  T5"))
+    assert all("≈" not in line for line in lines if line not in (row, why))
+
+
+def test_a_regression_of_an_approximate_number_says_so_in_the_failure():
+    message = render_failure(section_of(approximately(1, factors={"T3": 3.0}), approximately(2)))
+    assert "T3 control-loop jitter: regressed" in message
+    assert "median            ≈ 0." in message
+    assert f"≈ T3 from /joint_states publications: {STATES.caveat}" in message
+
+
+def test_a_source_that_is_no_marker_is_named_without_a_sign():
+    section = section_of(taken_from(noisy_set(1), "T1", FEEDBACK))
+    assert section.sources == ("T1 from feedback publications",)
+    assert APPROXIMATELY not in text_of(section)
+
+
+def test_a_metric_of_two_sources_is_shown_as_not_comparable():
+    section = section_of(approximately(1), noisy_set(2))
+    (row,) = [row for row in section.rows if row.name == "T3"]
+    assert row.verdict == "not_comparable"
+    assert row.baseline == ""
+    assert "not_comparable" in text_of(section)
+    reason = "T3 is not comparable: it was taken from /joint_states publications here, from control probe in the baseline (record it anew: --ldos-update-baseline)"
+    assert f"  {reason}" in text_of(section).splitlines()
+    assert "T3 control-loop jitter: not_comparable" not in render_failure(section)
+
+
+def test_a_topics_name_is_made_safe():
+    section = section_of(taken_from(noisy_set(1), "T3", published_states(f"/{HOSTILE}")))
+    assert "\x1b" not in text_of(section)
+    assert "\\x1b[31mred" in text_of(section)

@@ -11,6 +11,7 @@ from pytest_ldos.errors import RecordUnreadable
 from pytest_ldos.metrics.catalogue import METRICS
 from pytest_ldos.metrics.latency import PLANNED_DURATION
 from pytest_ldos.metrics.model import Measurement
+from pytest_ldos.metrics.sources import CONTROL_PROBE, MARKERS, SIMULATOR_PROBE, published_clock
 from pytest_ldos.scenario.options import KeepTraces
 from pytest_ldos.series import CENSORED, Invalid, Missing
 from pytest_ldos.trial.artifacts import (
@@ -45,10 +46,12 @@ def test_a_record_survives_its_file(mixed, tmp_path):
 def test_details_survive(tmp_path):
     measured = trial(0, {})
     measured.measurements["T3"] = Measurement(0.1, {"p99_ms": 0.3, "misses": 0.0})
-    assert (
-        decode_trials(encode_trials(trial_set([measured])), tmp_path).trials[0].measurements["T3"].details["p99_ms"]
-        == 0.3
-    )
+    measured.measurements["T5"] = Measurement(0.2, {}, published_clock("/clock"))
+    (read,) = decode_trials(encode_trials(trial_set([measured])), tmp_path).trials
+    assert read.measurements["T3"].details["p99_ms"] == 0.3
+    assert read.measurements["T3"].source is None
+    assert read.measurements["T5"].source == published_clock("/clock")
+    assert read.measurements["T5"].source.is_approximate
 
 
 @pytest.mark.parametrize(
@@ -56,13 +59,14 @@ def test_details_survive(tmp_path):
     [
         (lambda text: text[: len(text) // 2], "is no JSON"),
         (lambda text: "[1, 2]", "holds no trials"),
-        (lambda text: text.replace('"schema": 2', '"schema": 99'), "schema version 99"),
+        (lambda text: text.replace('"schema": 3', '"schema": 99'), "schema version 99"),
         (lambda text: text.replace('"T1"', '"T1', 1), "is no JSON"),
         (lambda text: text.replace('"outcome": "success"', '"outcome": "splendid"'), "is damaged"),
         (lambda text: text.replace('"trials": 3', '"trials": 0'), "is damaged"),
         (lambda text: text.replace('"goal_id"', '"gaol_id"'), "is damaged"),
         (lambda text: text.replace("14.123456789012344", "NaN"), "is damaged"),
         (lambda text: text.replace("14.123456789012344", '"x"'), "is damaged"),
+        (lambda text: text.replace('"name": "markers"', '"nom": "markers"'), "is damaged"),
     ],
 )
 def test_damaged_records_are_refused_with_their_path(mixed, tmp_path, change, message):
@@ -151,8 +155,41 @@ def test_trials_that_are_not_there(tmp_path):
         read_trials(tmp_path / "nothing.json")
 
 
+def in_version_2(text: str) -> dict:
+    """A record as it was before sources."""
+    document = json.loads(text) | {"schema": 2}
+    for each in document["trials"]:
+        for measurement in each["measurements"].values():
+            measurement.pop("source", None)
+    return document
+
+
+def test_numbers_of_a_record_from_before_sources_are_from_markers_and_probes(mixed, tmp_path):
+    document = in_version_2(encode_trials(mixed))
+    assert "source" not in json.dumps(document)
+    (tmp_path / "trials.json").write_text(json.dumps(document))
+    read = read_trials(tmp_path)
+    assert read == mixed
+    everything = in_version_2(encode_trials(noisy_set(1, n=1)))
+    (tmp_path / "trials.json").write_text(json.dumps(everything))
+    (trial,) = read_trials(tmp_path).trials
+    sources = {name: each.source for name, each in trial.measurements.items()}
+    assert sources == {**dict.fromkeys(METRICS, MARKERS), "T3": CONTROL_PROBE, "T5": SIMULATOR_PROBE}
+
+
+@pytest.mark.parametrize("damage", ["text", ["list"], {"T1": "text"}, None])
+@pytest.mark.parametrize("version", [1, 2])
+def test_old_records_with_damaged_measurements_are_refused(mixed, tmp_path, version, damage):
+    document = in_version_2(encode_trials(mixed)) | {"schema": version}
+    document["trials"][0]["measurements"] = damage
+    for damaged in (document, {**document, "trials": damage}):
+        (tmp_path / "trials.json").write_text(json.dumps(damaged))
+        with pytest.raises(RecordUnreadable, match="is damaged"):
+            read_trials(tmp_path)
+
+
 def test_a_record_from_before_segments_is_read_without_them(mixed, tmp_path):
-    document = json.loads(encode_trials(mixed))
+    document = in_version_2(encode_trials(mixed))
     for each in document["trials"]:
         each["segments_ns"] = {"planning_feedback_delay_ns": 300_000}
     (tmp_path / "trials.json").write_text(json.dumps(document | {"schema": 1}))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import shutil
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
 from pytest_ldos.series import Missing
+from tests.integration.project import Project, make_project
 from tests.integration.ros2.stack.conftest import running
 
 
@@ -52,3 +55,46 @@ def test_a_run_that_is_ended_leaves_nothing(project, number, leaves_nothing):
     deadline = time.monotonic() + 30
     while running() - before and time.monotonic() < deadline:
         time.sleep(0.05)
+
+
+EXAMPLE = Path(__file__).parents[4] / "examples/own_robot"
+OVERRIDE = """
+import pytest
+from pathlib import Path
+from pytest_ldos.api import Ros2Spec, StackSpec
+
+HERE = Path(__file__).parent
+
+@pytest.fixture
+def ldos_stack_spec():
+    return StackSpec(
+        goals=str(HERE / "goals.yaml"),
+        ros2=Ros2Spec(
+            launch_file=str(HERE / "cell.launch.py"),
+            action="/cell/move_action",
+            joint_states="/cell/joint_states",
+            controller_manager="/cell/controller_manager",
+            controllers=("weaver_states", "weaver_trajectories", "control_probe"),
+            group="manipulator",
+            base_frame="pedestal",
+        ),
+    )
+"""
+
+
+@pytest.mark.parametrize("by", ["table", "fixture"])
+def test_a_robot_of_ones_own_is_measured_by_a_table_or_a_fixture(tmp_path, by, leaves_nothing):
+    folder = tmp_path / "own_robot"
+    shutil.copytree(EXAMPLE, folder)
+    project = Project(folder, make_project(tmp_path).environment)
+    if by == "fixture":
+        project.write("pyproject.toml", "[tool.pytest.ini_options]\n")
+        project.write("conftest.py", OVERRIDE)
+    code, output = project.run("-m", "baseline", "--ldos-trials=2", "--ldos-warmup=0", "test_reach.py")
+    assert code == 0, output
+    trials = project.saved()
+    assert [trial.outcome for trial in trials.trials] == ["success", "success"]
+    assert trials.stack_kind == "ros2-cell-manipulator"
+    for trial in trials.trials:
+        assert trial.measurements["T1"].number is not None
+        assert trial.measurements["T3"].source.name == "control probe"

@@ -1,0 +1,42 @@
+"""What a stack calls its action and topics, as given on the command line."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.execution.action_goals import STATUS
+from pytest_ldos.execution.model import ExecutionModel
+from pytest_ldos.metrics.model import Interfaces
+from pytest_ldos.scenario.nearest import refuse_unknown
+
+
+def parse_interfaces(texts: Sequence[str], usual: Interfaces) -> Interfaces:
+    """Interfaces of texts like ``action=/move_action``; the `usual` names for those that are not given.
+
+    Raises:
+        ConfigurationError: a text has no such form, or no interface is called so.
+    """
+    given = dict(_parse(text) for text in texts)
+    refuse_unknown(given, {each.name for each in dataclasses.fields(Interfaces)}, "interface")
+    return dataclasses.replace(usual, **given)
+
+
+def require_action(model: ExecutionModel, interfaces: Interfaces, usual: Interfaces) -> None:
+    """An action that is not the usual one must be there.
+
+    Raises:
+        ConfigurationError: nobody serves it in the trace.
+    """
+    served = [topic.removesuffix(STATUS) for topic in model.publishers["topic"].drop_nulls() if topic.endswith(STATUS)]
+    if interfaces.action not in {usual.action, *served}:
+        there = f"served are: {', '.join(sorted(served))}" if served else "none is served in it"
+        raise ConfigurationError(f"no action {interfaces.action} in the trace", remedy=there)
+
+
+def _parse(text: str) -> tuple[str, str]:
+    kind, separator, name = text.partition("=")
+    if not separator:
+        raise ConfigurationError(f"{text!r} names no interface", remedy="give one like action=/move_action")
+    return kind, name

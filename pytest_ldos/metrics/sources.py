@@ -1,0 +1,53 @@
+"""Where in a trace a measurement was taken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a number rests on. Numbers of different sources are not compared.
+
+    Attributes:
+        name: short, as reports show it.
+        caveat: in what the number differs from the metric as it is defined; empty where it does not.
+    """
+
+    name: str
+    caveat: str = ""
+
+    @property
+    def is_approximate(self) -> bool:
+        return bool(self.caveat)
+
+
+MARKERS: Final = Source("markers")
+"""``ldos:phase``, ``ldos:plan``: phases as the goal client entered them."""
+
+CONTROL_PROBE: Final = Source("control probe")
+"""``ldos:control_cycle``."""
+
+SIMULATOR_PROBE: Final = Source("simulator probe")
+"""``ldos:sim_step``."""
+
+OWN: Final = frozenset({MARKERS, CONTROL_PROBE, SIMULATOR_PROBE})
+"""Those that are what the metrics are defined by."""
+
+FEEDBACK: Final = Source("feedback publications")
+"""Of the planner's action: the definition of T1, without the way of the feedback to its client."""
+
+FEEDBACK_AND_STATUS: Final = Source("feedback and status publications")
+
+STATUS: Final = Source("status publications", "begins when the goal was accepted, 1 to 4 ms after it was sent")
+
+
+def published_states(topic: str) -> Source:
+    """Joint states instead of control cycles."""
+    return Source(f"{topic} publications", "when the publisher sent them, not when the control loop ran")
+
+
+def published_clock(topic: str) -> Source:
+    """The simulator's clock on a topic instead of its steps."""
+    return Source(f"{topic} publications", "when the clock was published, not when the simulator stepped")
