@@ -7,10 +7,10 @@ SOURCES := $(shell find pytest_ldos -path '*/native/*' -type f 2>/dev/null)
 TESTS := tests/unit tests/plugin tests/golden tests/properties tests/native tests/integration
 
 .DEFAULT_GOAL := help
-.PHONY: help setup baseline cpu_load msg_load test check bench fuzz acceptance format clean look_again
+.PHONY: help setup baseline cpu_load msg_load ros2-baseline test check bench fuzz acceptance format clean look_again
 
 help: ## List the targets
-	@grep -hE '^[a-z_]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9_-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-14s %s\n", $$1, $$2}'
 
 setup: $(STAMP) ## Install what is missing: system packages (apt), then .venv with everything else
 
@@ -27,6 +27,9 @@ cpu_load: $(STAMP) ## The same beside CPU-bound processes
 
 msg_load: $(STAMP) ## The same beside a flood of 4000 messages a second
 	@$(PYTHON) -m pytest -m msg_load $(ARGS)
+
+ros2-baseline: ## The baseline on real ROS 2: installs what is missing (Ubuntu 24.04), builds ros_ws, measures
+	@sh .ci/ros2-setup .venv-ros2 -- python -m pytest -m baseline --ldos-stack=ros2 $(ARGS)
 
 test: $(STAMP) ## Run the tests of this project (with one short run of the embedded stack)
 	@$(PYTHON) -m pytest $(TESTS) $(ARGS)
@@ -53,4 +56,4 @@ format: $(STAMP) ## Format the sources
 	@$(VENV)/bin/ruff format .
 
 clean: ## Delete the environment and all build products (not .ldos, which holds results)
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-ros2 ros_ws/build ros_ws/install ros_ws/log build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -49,6 +49,10 @@ class MachineBusy(LdosError):
     """Another measuring session holds this machine."""
 
 
+class MendFailed(LdosError):
+    """A setting of this machine could not be changed, or something could not be ended or removed."""
+
+
 class TraceUnreadable(LdosError):
     """A trace cannot be decoded.
 

@@ -12,6 +12,7 @@ from pytest_ldos import exit_codes
 from pytest_ldos.cli.analyze import analyze
 from pytest_ldos.cli.baseline import baseline_app
 from pytest_ldos.cli.compare import compare
+from pytest_ldos.cli.doctor import doctor
 from pytest_ldos.cli.export import export
 from pytest_ldos.cli.report import report
 from pytest_ldos.errors import LdosError
@@ -30,6 +31,7 @@ app.command()(analyze)
 app.command()(compare)
 app.command()(report)
 app.command()(export)
+app.command()(doctor)
 
 
 def _print_version(asked: bool) -> None:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from pytest_ldos.host.cpu import read_governor, read_setting, read_smt, read_turbo
+
 _CPU_INFO: Final = Path("/proc/cpuinfo")
-_SYSFS_CPU: Final = Path("/sys/devices/system/cpu")
-UNKNOWN: Final = "unknown"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,9 +59,9 @@ def take_fingerprint(*, rmw: str, versions: Mapping[str, str]) -> Fingerprint:
     return Fingerprint(
         cpu_model=_cpu_model(),
         cores=os.cpu_count() or 1,
-        smt=_flag(_SYSFS_CPU / "smt/active"),
-        governor=_read(_SYSFS_CPU / "cpu0/cpufreq/scaling_governor") or "none",
-        turbo=_turbo(),
+        smt=read_smt(),
+        governor=read_governor(),
+        turbo=read_turbo(),
         rmw=rmw,
         kernel=platform.release(),
         hostname=platform.node(),
@@ -78,23 +78,5 @@ def describe_differences(head: Fingerprint, base: Fingerprint) -> list[str]:
 
 
 def _cpu_model() -> str:
-    match = re.search(r"^(?:model name|Model|Hardware)\s*:\s*(.+)$", _read(_CPU_INFO), re.MULTILINE)
+    match = re.search(r"^(?:model name|Model|Hardware)\s*:\s*(.+)$", read_setting(_CPU_INFO), re.MULTILINE)
     return match.group(1).strip() if match else platform.machine()
-
-
-def _turbo() -> str:
-    no_turbo = _flag(_SYSFS_CPU / "intel_pstate/no_turbo")
-    if no_turbo != UNKNOWN:
-        return "off" if no_turbo == "on" else "on"
-    return _flag(_SYSFS_CPU / "cpufreq/boost")
-
-
-def _flag(path: Path) -> str:
-    return {"1": "on", "0": "off"}.get(_read(path), UNKNOWN)
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text("utf-8", errors="replace").strip()
-    except OSError:
-        return ""

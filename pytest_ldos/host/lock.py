@@ -45,13 +45,25 @@ def measuring_lock() -> Iterator[None]:
         yield
 
 
-def _describe_holder(name: str) -> str:
+def find_holder() -> int | None:
+    """Pid of the process that measures on this machine now; ``None`` if none does."""
+    return _ask_holder(f"\0{os.environ.get(LOCK_VARIABLE, _DEFAULT_NAME)}")
+
+
+def _ask_holder(name: str) -> int | None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:
             probe.connect(name)
         except OSError:
-            return "it is just ending"
+            return None
         pid, _, _ = _CREDENTIALS.unpack(probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
+        return int(pid)
+
+
+def _describe_holder(name: str) -> str:
+    pid = _ask_holder(name)
+    if pid is None:
+        return "it is just ending"
     try:
         process = psutil.Process(pid)
         return f"pid {pid} of user {process.username()}, in {process.cwd()}: {' '.join(process.cmdline())}"

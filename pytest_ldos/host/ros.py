@@ -53,9 +53,12 @@ class RosDistro:
 
 
 def find_distro(environment: Mapping[str, str] | None = None, *, root: Path = Path("/")) -> RosDistro | None:
-    """The distro whose environment is sourced, else the newest that is installed; ``None`` without any."""
+    """The distro whose environment is sourced, else the newest that is installed; ``None`` without any.
+
+    ``ROS_DISTRO`` alone is not enough: ROS's container images set it, and source nothing.
+    """
     sourced = _ours_unless(environment).get("ROS_DISTRO", "")
-    if sourced:
+    if sourced and ros_prefixes(environment):
         return RosDistro(sourced, is_sourced=True)
     installed = installed_distros(root)
     return RosDistro(installed[-1], is_sourced=False) if installed else None

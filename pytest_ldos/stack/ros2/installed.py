@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -25,8 +25,8 @@ from pytest_ldos.stack.protocol import StackInfo
 from pytest_ldos.stack.ros2.goal_client import PACKAGE
 from pytest_ldos.stack.ros2.launch_file import GAZEBO_PACKAGES, resolve_simulation
 
-_EVERY_STACK: Final = (PACKAGE, "tracetools", "action_msgs", "controller_manager_msgs", "sensor_msgs")
-_PANDA: Final = (
+EVERY_STACK: Final = (PACKAGE, "tracetools", "action_msgs", "controller_manager_msgs", "sensor_msgs")
+PANDA: Final = (
     "ldos_bringup",
     "ldos_panda_config",
     "moveit_ros_move_group",
@@ -57,12 +57,12 @@ def ros2_available(spec: StackSpec) -> Availability:
 def _needs(spec: Ros2Spec) -> Iterator[Availability]:
     yield ros_python_available()
     yield rmw_installed(rmw_of(spec))
-    yield find_ros_packages(_EVERY_STACK)
+    yield find_ros_packages(EVERY_STACK)
     if spec.is_panda:
-        yield find_ros_packages(_PANDA)
+        yield find_ros_packages(PANDA)
     if resolve_simulation(spec) is Simulation.GZ and spec.is_panda:
         yield find_ros_packages(GAZEBO_PACKAGES)
-    yield _tracing_available()
+    yield tracing_available()
 
 
 def rmw_of(spec: Ros2Spec) -> str:
@@ -70,18 +70,25 @@ def rmw_of(spec: Ros2Spec) -> str:
     return spec.rmw or chosen_rmw()
 
 
-def _tracing_available() -> Availability:
+_DISABLED: Final = 1
+"""How ``status`` ends where there are no tracepoints; otherwise it was not even loaded."""
+
+
+def tracing_available(environment: Mapping[str, str] | None = None) -> Availability:
     """Whether ROS 2 was built with LTTng: tracetools' own ``status`` program says so."""
-    prefix = find_ros_package("tracetools")
+    prefix = find_ros_package("tracetools", environment)
     program = None if prefix is None else prefix / "lib/tracetools/status"
     if program is None or not program.is_file():
         return Availability(False, "tracetools has no status program", "install the package ros-jazzy-tracetools again")
     try:
-        done = subprocess.run([program], capture_output=True, text=True, timeout=10, check=False)
+        done = subprocess.run([program], env=environment, capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         return Availability(False, f"{program} cannot be run: {error}", "source the ROS environment again")
     if done.returncode == 0:
         return Availability(True)
+    if done.returncode != _DISABLED:
+        reason = f"{program} cannot be run: {done.stderr.strip()}"
+        return Availability(False, reason, "source the ROS environment again")
     return Availability(
         False,
         "this ROS 2 was built without tracepoints (tracetools says: " + done.stdout.strip() + ")",

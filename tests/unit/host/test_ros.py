@@ -38,7 +38,13 @@ def test_a_sourced_distro_comes_before_installed_ones(tmp_path):
     (tmp_path / "opt/ros/leftovers").mkdir()
     assert installed_distros(tmp_path) == ["jazzy", "kilted"]
     assert find_distro({}, root=tmp_path) == RosDistro("kilted", is_sourced=False)
-    assert find_distro({"ROS_DISTRO": "jazzy"}, root=tmp_path) == RosDistro("jazzy", is_sourced=True)
+    environment = sourced(tmp_path / "opt/ros/jazzy")
+    assert find_distro(environment, root=tmp_path) == RosDistro("jazzy", is_sourced=True)
+
+
+def test_a_container_that_names_a_distro_has_not_sourced_it(tmp_path):
+    install(tmp_path, "jazzy")
+    assert find_distro({"ROS_DISTRO": "jazzy"}, root=tmp_path) == RosDistro("jazzy", is_sourced=False)
 
 
 def test_no_distro_at_all(tmp_path):

@@ -1,0 +1,143 @@
+"""What was changed on this machine, kept so that it can be put back."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_ldos.doctor.machine import Machine
+from pytest_ldos.errors import MendFailed, RecordUnreadable
+
+_FILE: Final = "ldos/doctor-changes.json"
+_BOOT_ID: Final = "proc/sys/kernel/random/boot_id"
+_SCHEMA: Final = 1
+
+
+def changes_file(environment: Mapping[str, str]) -> Path:
+    """Where changes of a user are kept.
+
+    Reference: XDG Base Directory Specification, ``XDG_STATE_HOME``.
+    """
+    state = environment.get("XDG_STATE_HOME", "")
+    return (Path(state) if state.startswith("/") else Path.home() / ".local/state") / _FILE
+
+
+@dataclass(frozen=True)
+class Change:
+    """A setting that was changed.
+
+    Attributes:
+        place: of the setting, below the machine's root.
+        boot: during which it was made; settings last until the next one.
+    """
+
+    place: str
+    before: str
+    after: str
+    boot: str
+
+
+class ChangeLog:
+    """Changes in a private file, which is written before the machine is.
+
+    Raises:
+        RecordUnreadable: the file is no such record.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._changes = {change.place: change for change in _read(file)}
+
+    @property
+    def changes(self) -> list[Change]:
+        return list(self._changes.values())
+
+    def set_value(self, machine: Machine, place: str, value: str) -> None:
+        """Changes a setting, so that `undo` can put it back.
+
+        Raises:
+            MendFailed: it cannot be written, or the kernel did not take it.
+        """
+        known, before = self._changes.get(place), machine.read(place)
+        is_ours = known is not None and known.boot == machine.read(_BOOT_ID) and known.after == before
+        first = known.before if known is not None and is_ours else before
+        self._keep(Change(place, first, value, machine.read(_BOOT_ID)))
+        try:
+            machine.write(place, value)
+            _demand(machine, place, value)
+        except MendFailed:
+            if known is not None and is_ours:
+                self._keep(known)
+            else:
+                self._forget(place)
+            raise
+
+    def undo(self, machine: Machine) -> Iterator[str]:
+        """Puts everything back, the last change first; says of each what was done.
+
+        Raises:
+            MendFailed: a setting cannot be written; what is left stays in the record.
+        """
+        for change in reversed(self.changes):
+            told = _put_back(change, machine)
+            self._forget(change.place)
+            yield told
+
+    def _keep(self, change: Change) -> None:
+        self._changes[change.place] = change
+        self._save()
+
+    def _forget(self, place: str) -> None:
+        del self._changes[place]
+        self._save()
+
+    def _save(self) -> None:
+        if not self._changes:
+            self._file.unlink(missing_ok=True)
+            return
+        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        document = {"schema": _SCHEMA, "changes": [asdict(change) for change in self._changes.values()]}
+        # Readable by its user only: `mkstemp` makes it so.
+        descriptor, name = tempfile.mkstemp(prefix=f".{self._file.name}-", dir=self._file.parent)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(document, file, indent=2)
+        Path(name).replace(self._file)
+
+
+def _put_back(change: Change, machine: Machine) -> str:
+    path, now = machine.path(change.place), machine.read(change.place)
+    if change.boot != machine.read(_BOOT_ID):
+        return f"{path}: the machine was started anew since, which put it back"
+    if now == change.before:
+        return f"{path}: is {now} already"
+    if now != change.after:
+        return f"{path}: somebody else set it to {now} since; left as it is"
+    machine.write(change.place, change.before)
+    return f"{path}: {now} → {change.before}"
+
+
+def _demand(machine: Machine, place: str, value: str) -> None:
+    """Raises `MendFailed` unless a setting has a value: the kernel may take one and ignore it."""
+    if machine.read(place) != value:
+        raise MendFailed(f"{machine.path(place)} still says {machine.read(place)!r}")
+
+
+def _read(file: Path) -> list[Change]:
+    try:
+        document: Any = json.loads(file.read_text("utf-8"))
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError) as error:
+        raise RecordUnreadable(f"{file} cannot be read: {error}", remedy="look at it, then delete it") from None
+    try:
+        if document["schema"] != _SCHEMA:
+            raise RecordUnreadable(f"{file} is of schema {document['schema']}", remedy="use the version that wrote it")
+        changes = [Change(**each) for each in document["changes"]]
+    except (KeyError, TypeError):
+        raise RecordUnreadable(f"{file} is no record of changes", remedy="look at it, then delete it") from None
+    return changes

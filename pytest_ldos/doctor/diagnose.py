@@ -1,0 +1,65 @@
+"""All checks, in the order in which they are told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from pytest_ldos.doctor import (
+    cpu,
+    discovery,
+    lttng,
+    packages,
+    realtime,
+    ros_packages,
+    sessions,
+    shared_memory,
+    sockets,
+    storage,
+    strays,
+)
+from pytest_ldos.doctor.finding import Finding, Status
+from pytest_ldos.doctor.machine import Machine
+
+_ROS: Final = (*ros_packages.CHECKS, discovery.check_domain, discovery.check_discovery)
+"""Only where ROS 2 is sourced and may be used; without one, that is all there is to say."""
+
+_ALL: Final[Sequence[Callable[[Machine], Finding]]] = (
+    packages.check_embedded,
+    packages.check_stress_ng,
+    lttng.check_tools,
+    lttng.check_recording,
+    lttng.check_library,
+    lttng.check_modules,
+    lttng.check_tracing_group,
+    cpu.check_governor,
+    cpu.check_turbo,
+    cpu.check_smt,
+    cpu.check_isolated_cpus,
+    realtime.check_realtime,
+    sockets.check_receive_buffer,
+    sockets.check_send_buffer,
+    shared_memory.check_shared_memory,
+    shared_memory.check_stale_segments,
+    sessions.check_sessions,
+    sessions.check_daemon_folders,
+    storage.check_disk,
+)
+
+
+def diagnose(machine: Machine) -> list[Finding]:
+    """Looks at everything; changes nothing."""
+    return list(_look(machine))
+
+
+def _look(machine: Machine) -> Iterator[Finding]:
+    yield ros_packages.check_distro(machine)
+    for check in (*(_ROS if machine.wants_ros2 and machine.has_ros2 else ()), *_ALL):
+        yield check(machine)
+    yield from strays.check_strays(machine)
+
+
+def worst(findings: Sequence[Finding]) -> Status:
+    """The worst status of all."""
+    order = list(Status)
+    return max((finding.status for finding in findings), key=order.index, default=Status.OK)

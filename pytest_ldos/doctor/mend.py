@@ -1,0 +1,37 @@
+"""Mends what was found, as far as it is agreed to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from pytest_ldos.doctor.changes import ChangeLog
+from pytest_ldos.doctor.finding import Finding
+from pytest_ldos.doctor.fix import Fix
+from pytest_ldos.doctor.machine import Machine
+from pytest_ldos.errors import MendFailed
+
+
+def mend(
+    findings: Sequence[Finding], machine: Machine, changes: ChangeLog, *, agrees: Callable[[Fix], bool]
+) -> Iterator[str]:
+    """Applies one fix after the other, and says of each what came of it.
+
+    One that fails does not keep the others from being tried.
+
+    Args:
+        agrees: asked right before each.
+    """
+    for fix in [finding.fix for finding in findings if finding.fix is not None]:
+        if not agrees(fix):
+            continue
+        try:
+            fix.apply(machine, changes)
+        except MendFailed as error:
+            yield f"not done: {fix.description}: {error}"
+        else:
+            yield f"done: {fix.description}"
+
+
+def describe_question(fix: Fix) -> str:
+    """What is to be agreed to; says so where there is no way back."""
+    return f"{fix.description}?" if fix.is_reversible else f"{fix.description} (cannot be undone)?"

@@ -1,0 +1,100 @@
+"""Processes of ROS 2, Gazebo and our loads that run beside the measurement."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import PurePath
+from typing import Final
+
+from pytest_ldos.doctor.ending import EndProcess
+from pytest_ldos.doctor.finding import Finding, ok, warning
+from pytest_ldos.doctor.machine import Machine, ProcessFacts
+from pytest_ldos.host.keeper import MARK_VARIABLE
+
+_TITLE: Final = "stray processes"
+_COMMAND_WIDTH: Final = 60
+
+_EARLIER: Final = "process of an earlier measurement"
+_PROGRAMS: Final = frozenset(
+    {
+        "component_container",
+        "component_container_mt",
+        "controller_manager",
+        "gzserver",
+        "move_group",
+        "parameter_bridge",
+        "robot_state_publisher",
+        "ros2_control_node",
+        "rviz2",
+        "spawner",
+        "static_transform_publisher",
+        "stress-ng",
+    }
+)
+"""What a stack is made of, by the name of its program, where nothing else tells."""
+
+_COMMANDS: Final = {
+    re.compile(r"(^|/)gz(-sim\S*)? sim\b|(^|/)gz-sim-(server|main)"): "Gazebo",
+    re.compile(r"\bros2-daemon\b|(^|/)_ros2_daemon\b"): "ros2 daemon",
+    re.compile(r"(^|/)ros2 launch\b"): "ros2 launch",
+    re.compile(r"(^|\s)--ros-args(\s|$)"): "ROS node",
+    re.compile(r"\bpytest_ldos\.(stack|load)\."): _EARLIER,
+}
+
+
+def check_strays(machine: Machine) -> Iterator[Finding]:
+    """One finding a process, so that each is decided on its own."""
+    strays = find_strays(machine)
+    if not strays:
+        yield ok(_TITLE, "none of ROS 2, Gazebo or a load")
+    for process, role in strays:
+        orphan = ", left behind by its parent" if process.parent == 1 else ""
+        text = f"{role} {process.pid}{orphan}: {_shorten(' '.join(process.command))}"
+        fix = EndProcess(f"end process {process.pid} ({role})", process)
+        yield warning(f"stray process {process.pid}", text, f"kill {process.pid}", fix)
+
+
+def find_strays(machine: Machine) -> Sequence[tuple[ProcessFacts, str]]:
+    """Such processes of this user and what they are; not those of a measurement that goes on."""
+    everything = machine.processes()
+    spared = _ancestors(everything, os.getpid()) | _descendants(everything, machine.measuring())
+    ours = [process for process in everything if process.uid == machine.uid and process.pid not in spared]
+    return [(process, role) for process in ours for role in [role_of(process)] if role]
+
+
+def role_of(process: ProcessFacts) -> str:
+    """What a process is to a stack; empty for one that has nothing to do with any."""
+    words = [PurePath(process.command[0]).name, *process.command[1:]] if process.command else [process.name]
+    interpreted = PurePath(words[1]).name if len(words) > 1 else ""
+    if _PROGRAMS & {words[0], interpreted}:
+        return words[0] if words[0] in _PROGRAMS else interpreted
+    if MARK_VARIABLE in process.environment:
+        return _EARLIER
+    line = " ".join(words)
+    return next((role for pattern, role in _COMMANDS.items() if pattern.search(line)), "")
+
+
+def _ancestors(processes: Sequence[ProcessFacts], pid: int) -> set[int]:
+    """A process and those it comes from."""
+    parents = {process.pid: process.parent for process in processes}
+    found: set[int] = set()
+    while pid and pid not in found:
+        found.add(pid)
+        pid = parents.get(pid, 0)
+    return found
+
+
+def _descendants(processes: Sequence[ProcessFacts], pid: int | None) -> set[int]:
+    """A process and all that come from it."""
+    found: set[int] = set() if pid is None else {pid}
+    size = -1
+    while size != len(found):
+        size = len(found)
+        found |= {process.pid for process in processes if process.parent in found}
+    return found
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _COMMAND_WIDTH else f"{text[: _COMMAND_WIDTH - 1]}…"

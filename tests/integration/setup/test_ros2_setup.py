@@ -1,0 +1,164 @@
+"""``.ci/ros2-setup``: what it would do on which system; nothing is installed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.builders.machine import add_program
+from tests.builders.ros import add_packages, add_python, sourced
+
+SCRIPT = Path(__file__).parents[3] / ".ci/ros2-setup"
+NOBLE = 'ID=ubuntu\nVERSION_ID="24.04"\nVERSION_CODENAME=noble\nPRETTY_NAME="Ubuntu 24.04.1 LTS"\n'
+BOOKWORM = 'ID=debian\nVERSION_ID="12"\nVERSION_CODENAME=bookworm\nPRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n'
+ROS_PYTHON = ("launch", "launch_ros", "rclpy")
+
+
+@pytest.fixture
+def project(tmp_path):
+    for name in ("ldos_bringup", "ldos_load"):
+        (tmp_path / "project/ros_ws/src" / name).mkdir(parents=True)
+        (tmp_path / "project/ros_ws/src" / name / "package.xml").touch()
+    for name in ("pyproject.toml", "CMakeLists.txt", "pytest_ldos"):
+        (tmp_path / "project" / name).touch()
+    return tmp_path / "project"
+
+
+def setup(project, os_release, *arguments, dry_run=True, **variables):
+    (project.parent / "os-release").write_text(os_release)
+    options = [f"--os-release={project.parent / 'os-release'}", *(["--dry-run"] if dry_run else [])]
+    command = ["sh", str(SCRIPT), *" ".join(options).replace("=", " ").split(), *arguments]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ROS_", "AMENT_", "PYTHONPATH"))}
+    return subprocess.run(command, cwd=project, env={**kept, **variables}, capture_output=True, text=True, check=False)
+
+
+def test_ubuntu_gets_ros_from_its_repository(project, tmp_path):
+    done = setup(project, NOBLE, "--ros-root", str(tmp_path / "none"), ".venv-ros2", "--", "pytest", "-m", "baseline")
+    assert done.returncode == 0, done.stderr
+    plan = done.stderr
+    order = [
+        "download-file http://packages.ros.org/ros.key",
+        "/etc/apt/sources.list.d/ros2.list",
+        "ros-jazzy-moveit ",
+        f"sourcing {tmp_path}/none/jazzy/setup.sh",
+        "building ldos_bringup ldos_load",
+        "would run: colcon",
+        "-m venv --clear --system-site-packages .venv-ros2",
+        "pip install --quiet --editable .[dev]",
+        "would run: pytest -m baseline",
+    ]
+    places = [plan.index(words) for words in order]
+    assert places == sorted(places)
+    for name in ("ros2-controllers", "gz-ros2-control", "ros-gz", "rmw-cyclonedds-cpp", "generate-parameter-library"):
+        assert f"ros-jazzy-{name}" in plan
+    assert not (project / ".venv-ros2").exists()
+
+
+def test_a_container_that_names_a_distro_has_not_sourced_it(project, tmp_path):
+    done = setup(project, NOBLE, "--ros-root", str(tmp_path / "none"), "v", ROS_DISTRO="jazzy")
+    assert f"sourcing {tmp_path}/none/jazzy/setup.sh" in done.stderr
+
+
+def test_another_system_is_told_what_is_missing(project, tmp_path):
+    done = setup(project, BOOKWORM, "--ros-root", str(tmp_path / "none"), ".venv-ros2")
+    assert done.returncode == 1
+    assert "ROS 2 jazzy is missing" in done.stderr
+    assert "this is Debian GNU/Linux 12 (bookworm)" in done.stderr
+    assert "source its setup script" in done.stderr
+    assert "would run" not in done.stderr
+
+
+def test_an_installed_ros_of_another_system_is_used_as_it_is(project, tmp_path):
+    (tmp_path / "ros/jazzy").mkdir(parents=True)
+    (tmp_path / "ros/jazzy/setup.sh").write_text(f"AMENT_PREFIX_PATH={tmp_path}/ros/jazzy; : $UNSET_VARIABLE\n")
+    done = setup(project, BOOKWORM, "--ros-root", str(tmp_path / "ros"), ".venv-ros2")
+    assert done.returncode == 0, done.stderr
+    assert "is used as it is" in done.stderr
+    assert "apt-get" not in done.stderr
+    assert "would run: colcon" in done.stderr
+
+
+@pytest.mark.parametrize("system", [NOBLE, BOOKWORM])
+def test_nothing_is_installed_beside_a_sourced_ros(project, tmp_path, system):
+    prefix = add_packages(tmp_path / "built", ["rclcpp"])
+    done = setup(project, system, ".venv-ros2", **sourced(prefix, distro="rolling"))
+    assert done.returncode == 0, done.stderr
+    assert f"using the ROS 2 that is sourced: rolling ({prefix})" in done.stderr
+    assert "apt-get" not in done.stderr
+    assert "building ldos_bringup ldos_load" in done.stderr
+
+
+def test_packages_of_ours_that_are_sourced_are_not_built_again(project, tmp_path):
+    prefix = add_packages(tmp_path / "built", ["ldos_load"])
+    assert "building ldos_bringup\n" in setup(project, BOOKWORM, "v", **sourced(prefix)).stderr
+    add_packages(prefix, ["ldos_bringup"])
+    done = setup(project, BOOKWORM, "v", **sourced(prefix))
+    assert "the packages of ros_ws are in a sourced prefix" in done.stderr
+    assert "colcon" not in done.stderr
+
+
+def test_what_was_built_here_is_built_again_when_it_is_sourced(project):
+    own = add_packages(project / "ros_ws/install/ldos_load", ["ldos_load"])
+    assert "building ldos_bringup ldos_load" in setup(project, BOOKWORM, "v", **sourced(own)).stderr
+
+
+def test_the_python_is_one_that_imports_ros(project, tmp_path):
+    prefix = add_packages(tmp_path / "built", ["ldos_load", "ldos_bringup"])
+    done = setup(project, BOOKWORM, "v", dry_run=False, **sourced(prefix))
+    assert done.returncode == 1
+    assert "can import launch, launch_ros and rclpy" in done.stderr
+    folder = add_python(prefix, ROS_PYTHON)
+    plan = setup(project, BOOKWORM, "v", **sourced(prefix), PYTHONPATH=str(folder)).stderr
+    assert "-m venv --clear --system-site-packages v" in plan
+
+
+def test_a_virtual_environment_that_is_active_is_not_what_the_new_one_is_made_of(project, tmp_path):
+    """It may be the very one that is made anew."""
+    prefix = add_packages(tmp_path / "built", ["ldos_load", "ldos_bringup"])
+    active = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    plan = setup(project, BOOKWORM, "v", **sourced(prefix), PYTHONPATH=str(add_python(prefix, ROS_PYTHON)), PATH=active)
+    assert f"making v of {os.path.realpath(sys._base_executable)}," in plan.stderr
+
+
+def test_the_command_runs_in_what_was_made_ready(project, tmp_path):
+    """With a virtual environment that is ready already."""
+    prefix = add_packages(tmp_path / "built", ["ldos_load", "ldos_bringup"])
+    folder = add_python(prefix, ROS_PYTHON)
+    environment = {**sourced(prefix), "PYTHONPATH": str(folder)}
+    plan = setup(project, BOOKWORM, "v", **environment).stderr
+    python = plan.split("making v of ")[1].split(",")[0]
+    add_program(project / "v/bin", "tool", 'echo "$ROS_DISTRO: $*"; exit 7')
+    (project / "v/.python").write_text(f"{python}\n")
+    (project / "v/.ready").touch()
+    done = setup(project, BOOKWORM, "v", "--", "tool", "a b", "c", dry_run=False, **environment)
+    assert (done.returncode, done.stdout) == (7, "jazzy: a b c\n"), done.stderr
+
+
+def test_without_packages_or_colcon(project, tmp_path):
+    prefix = add_packages(tmp_path / "built", ["rclcpp"])
+    names = ("sh", "basename", "dirname", "id", "cat")
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in names:
+        (programs / name).symlink_to(shutil.which(name))
+    done = setup(project, BOOKWORM, "v", dry_run=False, **sourced(prefix), PATH=str(programs))
+    assert done.returncode == 1
+    assert "colcon is missing" in done.stderr
+    shutil.rmtree(project / "ros_ws/src")
+    assert "holds no packages" in setup(project, BOOKWORM, "v", **sourced(prefix)).stderr
+
+
+@pytest.mark.parametrize("arguments", [(), ("--dry",), ("--os-release",)])
+def test_wrong_usage(project, arguments):
+    command = ["sh", str(SCRIPT), *arguments]
+    assert subprocess.run(command, cwd=project, capture_output=True, check=False).returncode != 0
+
+
+@pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")
+def test_shellcheck_has_no_complaints():
+    subprocess.run(["shellcheck", str(SCRIPT), str(SCRIPT.with_name("setup"))], check=True)

@@ -1,0 +1,156 @@
+"""``ldos doctor`` on this machine, as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+LDOS = Path(sys.executable).with_name("ldos")
+SILENCE_S = 60.0
+
+
+@pytest.fixture
+def environment(tmp_path, monkeypatch):
+    """Nothing of this machine's real state is touched, and its ROS 2 is not seen."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tmp").mkdir()
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ROS_", "RMW_", "AMENT_"))}
+    return {**kept, "XDG_STATE_HOME": str(tmp_path / "state"), "TMPDIR": str(tmp_path / "tmp"), "COLUMNS": "100"}
+
+
+def doctor(environment, *arguments, **options):
+    command = [str(LDOS), "doctor", *arguments]
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, **options
+    )
+
+
+@pytest.fixture
+def stray(tmp_path):
+    program = tmp_path / "ros2_control_node"
+    shutil.copy(shutil.which("sleep"), program)
+    process = subprocess.Popen([str(program), "600"])
+    yield process
+    process.kill()
+    process.wait()
+
+
+def answer(environment, *arguments, agree):
+    """Runs it on a terminal of its own; says yes to the questions that name something of ours."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [str(LDOS), "doctor", *arguments], env=environment, stdin=theirs, stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    try:
+        said = _talk(ours, agree)
+        return process.wait(SILENCE_S), said
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+
+
+def _talk(terminal, agree):
+    said = question = ""
+    while True:
+        assert select.select([terminal], [], [], SILENCE_S)[0], f"it asks for something else: {said}"
+        try:
+            piece = os.read(terminal, 4096).decode()
+        except OSError:  # how a terminal says that nobody is left on its other end
+            return said
+        said, question = said + piece, question + piece
+        if question.endswith("[y/N]: "):
+            line = question.splitlines()[-1]
+            os.write(terminal, b"y\n" if any(name in line for name in agree) else b"n\n")
+            question = ""
+
+
+def test_the_exit_code_is_that_of_the_worst(environment):
+    done = doctor(environment, "--stack=embedded", "--json")
+    document = json.loads(done.stdout)
+    assert done.returncode == (11 if document["status"] == "error" else 0)
+    strict = doctor(environment, "--stack=embedded", "--strict")
+    assert strict.returncode == {"ok": 0, "warning": 12, "error": 11}[document["status"]]
+
+
+def test_ros2_that_is_asked_for_and_is_not_there(environment):
+    done = doctor(environment, "--stack=ros2")
+    assert done.returncode == 11
+    assert "error    ROS 2 " in done.stdout
+
+
+def test_a_wrong_variable_is_told(environment):
+    ros = {"ROS_DISTRO": "jazzy", "AMENT_PREFIX_PATH": "/nowhere", "ROS_DOMAIN_ID": "999"}
+    findings = json.loads(doctor({**environment, **ros}, "--json").stdout)["findings"]
+    (domain,) = [each for each in findings if each["name"] == "ROS_DOMAIN_ID"]
+    assert domain["status"] == "warning"
+
+
+def test_without_lttng(environment, tmp_path):
+    done = doctor({**environment, "PATH": str(tmp_path)}, "--stack=embedded")
+    assert done.returncode == 11
+    assert "sudo apt-get install lttng-tools" in done.stdout
+
+
+def test_the_stack_of_the_settings_is_meant(environment, tmp_path):
+    (tmp_path / "pyproject.toml").write_text('[tool.ldos.stack]\nrmw = "rmw_other_cpp"\n')
+    environment |= {"LDOS_STACK": "ros2", "AMENT_PREFIX_PATH": str(tmp_path), "ROS_DISTRO": "jazzy"}
+    asked = json.loads(doctor(environment, "--json").stdout)
+    assert asked["stack"] == "ros2"
+    assert any("rmw_other_cpp is not installed" in each["text"] for each in asked["findings"])
+    assert json.loads(doctor(environment, "--json", "--stack=embedded").stdout)["stack"] == "embedded"
+
+
+def test_what_is_agreed_to_is_mended(environment, tmp_path, stray):
+    left = tmp_path / "tmp/ldos-lttng-left"
+    left.mkdir()
+    code, said = answer(environment, "--stack=embedded", "--fix", agree=(f"process {stray.pid} ", str(tmp_path)))
+    assert code in {0, 11}
+    assert f"done: end process {stray.pid} (ros2_control_node)" in said
+    assert "(cannot be undone)? [y/N]" in said
+    assert stray.wait(timeout=10) == -signal.SIGINT
+    assert not left.exists()
+    assert said.count("recorders' folders") == 2
+
+
+def test_what_is_refused_stays(environment, tmp_path, stray):
+    _, said = answer(environment, "--stack=embedded", "--fix", agree=())
+    assert f"end process {stray.pid}" in said
+    assert "done:" not in said
+    assert stray.poll() is None
+    assert not (tmp_path / "state").exists()
+
+
+def test_nobody_to_ask(environment, stray):
+    done = doctor(environment, "--stack=embedded", "--fix")
+    assert done.returncode == 2
+    assert "add --yes" in done.stderr
+    assert stray.poll() is None
+
+
+def test_nothing_to_put_back(environment):
+    done = doctor(environment, "--undo")
+    assert (done.returncode, done.stdout) == (0, "nothing to put back\n")
+
+
+@pytest.mark.parametrize("arguments", [("--json", "--fix"), ("--fix", "--undo"), ("--yes",), ("--stack=gazebo",)])
+def test_options_that_do_not_go_together(environment, arguments):
+    assert doctor(environment, *arguments).returncode == 2
+
+
+def test_a_damaged_record_of_changes(environment, tmp_path):
+    (tmp_path / "state/ldos").mkdir(parents=True)
+    (tmp_path / "state/ldos/doctor-changes.json").write_text("{")
+    done = doctor(environment, "--undo")
+    assert done.returncode == 2
+    assert "doctor-changes.json cannot be read" in done.stderr

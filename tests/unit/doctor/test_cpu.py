@@ -1,0 +1,66 @@
+"""CPU settings, on trees like ``/sys``."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_ldos.doctor.cpu import check_governor, check_isolated_cpus, check_smt, check_turbo
+from pytest_ldos.doctor.finding import Status
+from pytest_ldos.host.cpu import read_turbo
+from tests.builders.machine import CPU, build_machine
+
+
+def test_a_steady_machine(tmp_path):
+    machine = build_machine(tmp_path)
+    checks = (check_governor, check_turbo, check_smt, check_isolated_cpus)
+    assert {check(machine).status for check in checks} == {Status.OK}
+
+
+def test_a_governor_that_follows_the_load(tmp_path):
+    finding = check_governor(build_machine(tmp_path, {f"{CPU}/cpu1/cpufreq/scaling_governor": "powersave"}))
+    assert finding.status is Status.WARNING
+    assert finding.text.startswith("powersave on 1 of 2 CPUs")
+    assert finding.fix.description.startswith("set the governor of 1 CPUs to performance")
+    assert finding.fix.values == {f"{CPU}/cpu1/cpufreq/scaling_governor": "performance"}
+
+
+def test_a_driver_without_the_steady_governor_is_not_offered_it(tmp_path):
+    files = {
+        f"{CPU}/cpu0/cpufreq/scaling_governor": "schedutil",
+        f"{CPU}/cpu0/cpufreq/scaling_available_governors": "schedutil userspace",
+    }
+    finding = check_governor(build_machine(tmp_path, files))
+    assert finding.status is Status.WARNING
+    assert finding.fix is None
+
+
+@pytest.mark.parametrize(("no_turbo", "status"), [("0", Status.WARNING), ("1", Status.OK)])
+def test_intels_switch_says_the_opposite(tmp_path, no_turbo, status):
+    finding = check_turbo(build_machine(tmp_path, {f"{CPU}/intel_pstate/no_turbo": no_turbo}))
+    assert finding.status is status
+
+
+@pytest.mark.parametrize(("boost", "turbo"), [("0", "off"), ("1", "on"), ("?", "unknown")])
+def test_everybody_elses_switch(tmp_path, boost, turbo):
+    (tmp_path / CPU / "cpufreq").mkdir(parents=True)
+    (tmp_path / CPU / "cpufreq/boost").write_text(boost)
+    assert read_turbo(tmp_path) == turbo
+
+
+def test_smt_that_can_and_that_cannot_be_switched(tmp_path):
+    on = check_smt(build_machine(tmp_path, {f"{CPU}/smt/active": "1", f"{CPU}/smt/control": "on"}))
+    assert on.fix.values == {f"{CPU}/smt/control": "off"}
+    forced = check_smt(build_machine(tmp_path, {f"{CPU}/smt/active": "1", f"{CPU}/smt/control": "notimplemented"}))
+    assert (forced.status, forced.fix) == (Status.WARNING, None)
+
+
+def test_a_virtual_machine_has_no_frequencies(tmp_path):
+    machine = build_machine(tmp_path)
+    for file in [*tmp_path.glob(f"{CPU}/cpu*/cpufreq/*"), tmp_path / CPU / "intel_pstate/no_turbo"]:
+        file.unlink()
+    assert "virtual machine" in check_governor(machine).text
+    assert check_turbo(machine).status is Status.OK
+
+
+def test_isolated_cpus_are_told(tmp_path):
+    assert "2-3" in check_isolated_cpus(build_machine(tmp_path, {f"{CPU}/isolated": "2-3"})).text

@@ -1,0 +1,179 @@
+"""What is mended is recorded first, and can be put back."""
+
+from __future__ import annotations
+
+import json
+import stat
+
+import pytest
+
+from pytest_ldos.doctor.changes import ChangeLog, changes_file
+from pytest_ldos.doctor.cpu import check_governor, check_smt, check_turbo
+from pytest_ldos.doctor.finding import Finding, Status
+from pytest_ldos.doctor.mend import describe_question, mend
+from pytest_ldos.doctor.settings import SetValues
+from pytest_ldos.doctor.sockets import check_receive_buffer, check_send_buffer
+from pytest_ldos.errors import MendFailed, RecordUnreadable
+from tests.builders.machine import BOOT_ID, CPU, add_program, build_machine
+
+RMEM = "proc/sys/net/core/rmem_max"
+UNSTEADY = {
+    f"{CPU}/cpu0/cpufreq/scaling_governor": "powersave",
+    f"{CPU}/cpu1/cpufreq/scaling_governor": "schedutil",
+    f"{CPU}/intel_pstate/no_turbo": "0",
+    f"{CPU}/smt/active": "1",
+    f"{CPU}/smt/control": "on",
+    RMEM: "212992",
+    "proc/sys/net/core/wmem_max": "212992",
+}
+CHECKS = (check_governor, check_turbo, check_smt, check_receive_buffer, check_send_buffer)
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "state/ldos/doctor-changes.json"
+
+
+@pytest.fixture
+def machine(tmp_path):
+    return build_machine(tmp_path / "machine", UNSTEADY)
+
+
+def yes(fix):
+    return True
+
+
+def settings(machine):
+    return {place: machine.read(place) for place in UNSTEADY}
+
+
+def change(machine, file, place=RMEM, value="999"):
+    list(
+        mend(
+            [Finding("a", Status.WARNING, "b", fix=SetValues("change it", {place: value}))],
+            machine,
+            ChangeLog(file),
+            agrees=yes,
+        )
+    )
+
+
+def test_everything_is_mended_and_put_back(machine, file):
+    before = settings(machine)
+    told = list(mend([check(machine) for check in CHECKS], machine, ChangeLog(file), agrees=yes))
+    assert len(told) == 5
+    assert all(line.startswith("done: ") for line in told)
+    assert machine.read(RMEM) == "2147483647"
+    assert machine.read(f"{CPU}/smt/control") == "off"
+    (machine.root / CPU / "smt/active").write_text("0")  # the kernel does that
+    assert {check(machine).status for check in CHECKS} == {Status.OK}
+
+    (machine.root / CPU / "smt/active").write_text("1")
+    assert len(list(ChangeLog(file).undo(machine))) == 6
+    assert settings(machine) == before
+    assert not file.exists()
+
+
+def test_only_what_is_agreed_to_is_changed(machine, file):
+    before = settings(machine)
+    questions = []
+
+    def only_turbo(fix):
+        questions.append(describe_question(fix))
+        return "turbo" in fix.description
+
+    told = list(mend([check(machine) for check in CHECKS], machine, ChangeLog(file), agrees=only_turbo))
+    assert len(questions) == 5
+    assert len(told) == 1
+    assert {place for place, value in settings(machine).items() if value != before[place]} == {
+        f"{CPU}/intel_pstate/no_turbo"
+    }
+
+
+def test_the_record_is_private_and_names_places_below_the_root(machine, file):
+    change(machine, file)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    (kept,) = json.loads(file.read_text())["changes"]
+    assert kept == {"place": RMEM, "before": "212992", "after": "999", "boot": "8a1e"}
+
+
+def test_changed_twice_goes_back_to_the_first(machine, file):
+    change(machine, file, value="999")
+    change(machine, file, value="1000")
+    assert list(ChangeLog(file).undo(machine)) == [f"{machine.path(RMEM)}: 1000 → 212992"]
+    assert machine.read(RMEM) == "212992"
+
+
+def test_what_somebody_else_changed_since_is_left(machine, file):
+    change(machine, file)
+    machine.write(RMEM, "7")
+    assert "somebody else set it to 7 since" in next(ChangeLog(file).undo(machine))
+    assert machine.read(RMEM) == "7"
+    assert not file.exists()
+
+
+def test_a_value_of_somebody_else_is_what_a_later_change_goes_back_to(machine, file):
+    change(machine, file, value="999")
+    machine.write(RMEM, "7")
+    change(machine, file, value="1000")
+    list(ChangeLog(file).undo(machine))
+    assert machine.read(RMEM) == "7"
+
+
+def test_after_a_restart_nothing_is_put_back(machine, file):
+    change(machine, file)
+    (machine.root / BOOT_ID).write_text("another")
+    assert "started anew" in next(ChangeLog(file).undo(machine))
+    assert machine.read(RMEM) == "999"
+
+
+def test_a_crash_between_record_and_change_does_no_harm(machine, file):
+    change(machine, file)
+    (machine.root / RMEM).write_text("212992")
+    assert "is 212992 already" in next(ChangeLog(file).undo(machine))
+
+
+def test_a_change_that_fails_is_not_recorded_and_the_next_is_tried(machine, file):
+    (machine.root / RMEM).unlink()
+    findings = [
+        Finding("a", Status.WARNING, "b", fix=SetValues("set what is missing", {RMEM: "1"})),
+        check_turbo(machine),
+    ]
+    told = list(mend(findings, machine, ChangeLog(file), agrees=yes))
+    assert told[0].startswith("not done: set what is missing: ")
+    assert "on the host" in told[0]
+    assert told[1].startswith("done: turn turbo off")
+    assert [change.place for change in ChangeLog(file).changes] == [f"{CPU}/intel_pstate/no_turbo"]
+
+
+def test_others_write_through_sudo(tmp_path, file):
+    bin_ = add_program(tmp_path / "bin", "sudo", '[ "$1" = -n ] || exit 1\nshift\nexec "$@"')
+    machine = build_machine(tmp_path / "m", UNSTEADY, uid=1000, environment={"PATH": f"{bin_}:/usr/bin:/bin"})
+    change(machine, file)
+    assert machine.read(RMEM) == "999"
+
+
+@pytest.mark.parametrize("sudo", ["echo 'a password is required' >&2; exit 1", None])
+def test_others_without_sudo_are_told_the_command(tmp_path, file, sudo):
+    bin_ = add_program(tmp_path / "bin", "sudo", sudo) if sudo else tmp_path
+    machine = build_machine(tmp_path / "m", UNSTEADY, uid=1000, environment={"PATH": str(bin_)})
+    with pytest.raises(MendFailed, match=rf"echo 999 \| sudo tee {machine.path(RMEM)}"):
+        SetValues("change it", {RMEM: "999"}).apply(machine, ChangeLog(file))
+    assert machine.read(RMEM) == "212992"
+    assert not file.exists()
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"schema": 1, "changes": [{"place": "x"}]}', '{"schema": 2, "changes": []}']
+)
+def test_a_damaged_record_is_not_ignored(file, text):
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+    with pytest.raises(RecordUnreadable, match=r"doctor-changes\.json"):
+        ChangeLog(file)
+
+
+def test_where_the_record_lies(tmp_path):
+    assert changes_file({"XDG_STATE_HOME": str(tmp_path)}) == tmp_path / "ldos/doctor-changes.json"
+    assert changes_file({"XDG_STATE_HOME": "relative"}).parts[-4:-2] == (".local", "state")
