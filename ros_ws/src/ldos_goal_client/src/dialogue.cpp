@@ -20,10 +20,11 @@
 
 #include "ldos_goal_client/dialogue.hpp"
 
-#include <moveit_msgs/msg/move_it_error_codes.hpp>
 #include <optional>
 #include <string>
 #include <utility>
+
+#include <moveit_msgs/msg/move_it_error_codes.hpp>
 
 namespace ldos_goal_client
 {

@@ -20,14 +20,15 @@
 
 #include "ldos_goal_client/goal_client.hpp"
 
-#include <action_msgs/msg/goal_status.hpp>
 #include <chrono>
 #include <cstdio>
-#include <moveit_msgs/msg/move_it_error_codes.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <variant>
+
+#include <action_msgs/msg/goal_status.hpp>
+#include <moveit_msgs/msg/move_it_error_codes.hpp>
 
 namespace ldos_goal_client
 {
@@ -72,11 +73,7 @@ GoalClient::GoalClient(
   is_interrupted_(std::move(is_interrupted)), finish_(std::move(finish)),
   unspun_(node.create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive, false)),
   tip_(node, settings.planner.base_frame),
-  action_(
-    node, settings.action_name, {
-      [this](bool is_accepted) {answered(is_accepted);},
-      [this](const std::string & state) {fed_back(state);},
-      [this](std::int8_t status, const MoveGroup::Result & result) {ended(status, result);}}),
+  action_(node, settings.action_name, listener()),
   deadline_ns_(after_s(settings.server_timeout_s))
 {
   // Taken from by hand until the first one came, so that no sample costs anything after it.
@@ -86,6 +83,17 @@ GoalClient::GoalClient(
     settings_.joint_states_topic, rclcpp::SensorDataQoS().keep_last(1),
     [](const sensor_msgs::msg::JointState &) {}, options);
   timer_ = node.create_wall_timer(watch_period, [this]() {watch();});
+}
+
+MoveAction::Listener GoalClient::listener()
+{
+  MoveAction::Listener listener;
+  listener.answered = [this](bool is_accepted) {answered(is_accepted);};
+  listener.fed_back = [this](const std::string & state) {fed_back(state);};
+  listener.ended = [this](std::int8_t status, const MoveGroup::Result & result) {
+      ended(status, result);
+    };
+  return listener;
 }
 
 void GoalClient::watch()

@@ -36,6 +36,11 @@ namespace ldos_goal_client
 namespace
 {
 
+std::string line_of(const YAML::Mark & mark)
+{
+  return mark.is_null() ? "" : ":" + std::to_string(mark.line + 1);
+}
+
 /// Reads one document; knows its name for messages.
 class GoalsParser
 {
@@ -64,9 +69,7 @@ public:
 private:
   [[noreturn]] void fail(const YAML::Node & node, const std::string & reason) const
   {
-    const auto mark = node.Mark();
-    const auto line = mark.is_null() ? std::string{} : ":" + std::to_string(mark.line + 1);
-    throw UnreadableGoals(name_ + line + ": " + reason);
+    throw UnreadableGoals(name_ + line_of(node.Mark()) + ": " + reason);
   }
 
   static bool is_given(const YAML::Node & node)
@@ -210,9 +213,7 @@ GoalsFile parse_goals(const std::string & text, const std::string & name)
   try {
     return GoalsParser(name).parse(YAML::Load(text));
   } catch (const YAML::Exception & exception) {
-    const auto line = exception.mark.is_null() ? std::string{} :
-      ":" + std::to_string(exception.mark.line + 1);
-    throw UnreadableGoals(name + line + ": " + exception.msg);
+    throw UnreadableGoals(name + line_of(exception.mark) + ": " + exception.msg);
   }
 }
 

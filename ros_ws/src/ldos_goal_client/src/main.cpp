@@ -25,9 +25,10 @@
 #include <exception>
 #include <iostream>
 #include <memory>
-#include <rclcpp/rclcpp.hpp>
 #include <string>
 #include <utility>
+
+#include <rclcpp/rclcpp.hpp>
 
 #include "goal_client_parameters.hpp"
 #include "ldos_goal_client/dialogue.hpp"
@@ -48,7 +49,7 @@ using ldos_goal_client::Session;
 std::atomic<bool> is_interrupted{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
-void note_signal(int)
+void note_signal([[maybe_unused]] int signal)
 {
   is_interrupted = true;
 }

@@ -20,8 +20,9 @@
 
 #include "ldos_goal_client/move_report.hpp"
 
-#include <nlohmann/json.hpp>
 #include <string>
+
+#include <nlohmann/json.hpp>
 
 namespace ldos_goal_client
 {

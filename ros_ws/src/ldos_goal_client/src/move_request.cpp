@@ -20,14 +20,15 @@
 
 #include "ldos_goal_client/move_request.hpp"
 
+#include <optional>
+#include <string>
+#include <variant>
+
 #include <moveit_msgs/msg/joint_constraint.hpp>
 #include <moveit_msgs/msg/orientation_constraint.hpp>
 #include <moveit_msgs/msg/position_constraint.hpp>
 #include <moveit_msgs/msg/robot_state.hpp>
-#include <optional>
 #include <shape_msgs/msg/solid_primitive.hpp>
-#include <string>
-#include <variant>
 
 namespace ldos_goal_client
 {

@@ -22,12 +22,13 @@
 
 #include <array>
 #include <iomanip>
-#include <moveit_msgs/msg/move_it_error_codes.hpp>
 #include <optional>
 #include <random>
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include <moveit_msgs/msg/move_it_error_codes.hpp>
 
 namespace ldos_goal_client
 {

@@ -23,10 +23,11 @@
 #include <tf2/exceptions.h>
 #include <tf2/time.h>
 
-#include <geometry_msgs/msg/transform_stamped.hpp>
 #include <optional>
 #include <string>
 #include <utility>
+
+#include <geometry_msgs/msg/transform_stamped.hpp>
 
 namespace ldos_goal_client
 {

@@ -22,8 +22,9 @@
 #define COMMANDS_HPP_
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
+
+#include <nlohmann/json.hpp>
 
 #include "ldos_goal_client/motion.hpp"
 

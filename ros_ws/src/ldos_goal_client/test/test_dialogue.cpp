@@ -26,8 +26,15 @@
 #include "commands.hpp"
 #include "ldos_goal_client/dialogue.hpp"
 
-namespace ldos_goal_client
-{
+using ldos_goal_client::Dialogue;
+using ldos_goal_client::MoveReport;
+using ldos_goal_client::exit_succeeded;
+using ldos_goal_client::goal_id;
+using ldos_goal_client::good_command;
+using ldos_goal_client::parse_command;
+using ldos_goal_client::ready_line;
+using ldos_goal_client::to_line;
+
 namespace
 {
 
@@ -100,5 +107,3 @@ TEST_F(DialogueTest, ReportsEveryGoal)
   dialogue.ended(command, report);
   EXPECT_EQ(lines.str(), to_line(report));
 }
-
-}  // namespace ldos_goal_client

@@ -26,8 +26,14 @@
 
 #include "ldos_goal_client/goals_file.hpp"
 
-namespace ldos_goal_client
-{
+using ldos_goal_client::GoalsFile;
+using ldos_goal_client::Joints;
+using ldos_goal_client::Pose;
+using ldos_goal_client::UnreadableGoals;
+using ldos_goal_client::find_goal_set;
+using ldos_goal_client::parse_goals;
+using ldos_goal_client::read_goals_file;
+
 namespace
 {
 
@@ -142,5 +148,3 @@ INSTANTIATE_TEST_SUITE_P(
       "give a quaternion x, y, z, w"},
     BadFile{"goal_sets: {r: [{name: b, pose: {position: [0, 0, 0]}}]}",
       "goals.yaml:1: goal_sets.r[0].pose.orientation is missing"}));
-
-}  // namespace ldos_goal_client

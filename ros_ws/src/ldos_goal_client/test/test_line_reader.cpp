@@ -30,8 +30,8 @@
 
 #include "ldos_goal_client/line_reader.hpp"
 
-namespace ldos_goal_client
-{
+using ldos_goal_client::LineReader;
+
 namespace
 {
 
@@ -106,5 +106,3 @@ TEST_F(LineReaderTest, EndsWhileItWaitsForInput)
   await_end();
   EXPECT_TRUE(lines.empty());
 }
-
-}  // namespace ldos_goal_client

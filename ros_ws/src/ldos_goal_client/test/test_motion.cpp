@@ -27,8 +27,16 @@
 #include "commands.hpp"
 #include "ldos_goal_client/motion.hpp"
 
-namespace ldos_goal_client
-{
+using ldos_goal_client::Motion;
+using ldos_goal_client::Phase;
+using ldos_goal_client::Plan;
+using ldos_goal_client::WrittenMarkers;
+using ldos_goal_client::goal_id;
+using ldos_goal_client::good_command;
+using ldos_goal_client::parse_command;
+using ldos_goal_client::phase_of;
+using ldos_goal_client::phases;
+
 namespace
 {
 
@@ -125,5 +133,3 @@ TEST(Phase, FeedbackStatesBeginPhases)
   EXPECT_EQ(phase_of("IDLE"), std::nullopt);
   EXPECT_EQ(phase_of("LOOK"), std::nullopt);
 }
-
-}  // namespace ldos_goal_client

@@ -29,8 +29,14 @@
 #include "commands.hpp"
 #include "ldos_goal_client/move_command.hpp"
 
-namespace ldos_goal_client
-{
+using ldos_goal_client::BadCommand;
+using ldos_goal_client::Joints;
+using ldos_goal_client::MoveCommand;
+using ldos_goal_client::Pose;
+using ldos_goal_client::default_link;
+using ldos_goal_client::goal_id;
+using ldos_goal_client::good_command;
+using ldos_goal_client::parse_command;
 
 using nlohmann::json;
 
@@ -125,5 +131,3 @@ INSTANTIATE_TEST_SUITE_P(
       [](json & o) {o["velocity_scaling"] = 1.5;}},
     Spoilt{"'timeout_s' must lie between 0 and 86400.000000",
       [](json & o) {o["timeout_s"] = 0;}}));
-
-}  // namespace ldos_goal_client

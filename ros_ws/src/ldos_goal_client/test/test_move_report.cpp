@@ -25,12 +25,18 @@
 #include "commands.hpp"
 #include "ldos_goal_client/move_report.hpp"
 
-namespace ldos_goal_client
-{
+using ldos_goal_client::MoveReport;
+using ldos_goal_client::Phase;
+using ldos_goal_client::Plan;
+using ldos_goal_client::PoseError;
+using ldos_goal_client::goal_id;
+using ldos_goal_client::ready_line;
+using ldos_goal_client::to_line;
 
 TEST(MoveReport, HasTheKeysOfTheProtocolInOneLine)
 {
-  MoveReport report{goal_id, 1, "reached", {}, Plan{1'900'000'000, 40}, 0.25, PoseError{0.5, 0.125}};
+  const Plan plan{1'900'000'000, 40};
+  MoveReport report{goal_id, 1, "reached", {}, plan, 0.25, PoseError{0.5, 0.125}};
   report.stamps.enter(Phase::goal_sent, 17);
   report.stamps.enter(Phase::result, 9'223'372'036'854'775'807);
   EXPECT_EQ(
@@ -65,5 +71,3 @@ TEST(Ready, IsAnEvent)
 {
   EXPECT_EQ(ready_line(), "{\"event\":\"ready\"}\n");
 }
-
-}  // namespace ldos_goal_client

@@ -27,8 +27,16 @@
 #include "commands.hpp"
 #include "ldos_goal_client/move_request.hpp"
 
-namespace ldos_goal_client
-{
+using ldos_goal_client::Goal;
+using ldos_goal_client::Joints;
+using ldos_goal_client::MoveCommand;
+using ldos_goal_client::Planner;
+using ldos_goal_client::good_command;
+using ldos_goal_client::parse_command;
+using ldos_goal_client::plan_of;
+using ldos_goal_client::to_constraints;
+using ldos_goal_client::to_request;
+
 namespace
 {
 
@@ -136,5 +144,3 @@ TEST(PlanOfResult, IsTheLastPointsTime)
   EXPECT_EQ(plan->duration_ns, 5'250'000'001);
   EXPECT_EQ(plan->points, 3U);
 }
-
-}  // namespace ldos_goal_client

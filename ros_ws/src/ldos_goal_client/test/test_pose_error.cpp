@@ -24,8 +24,9 @@
 
 #include "ldos_goal_client/pose_error.hpp"
 
-namespace ldos_goal_client
-{
+using ldos_goal_client::PoseError;
+using ldos_goal_client::error_between;
+using ldos_goal_client::make_pose;
 
 TEST(PoseError, IsNothingBetweenEqualPoses)
 {
@@ -57,5 +58,3 @@ TEST(PoseError, AQuaternionAndItsNegativeAreOneRotation)
   const auto other = make_pose({}, {-0.1, -0.2, -0.3, -0.4});
   EXPECT_NEAR(error_between(one, other).rotation_rad, 0.0, 1e-15);
 }
-
-}  // namespace ldos_goal_client

@@ -29,8 +29,19 @@
 
 #include "ldos_goal_client/repetitions.hpp"
 
-namespace ldos_goal_client
-{
+using ldos_goal_client::Goal;
+using ldos_goal_client::Joints;
+using ldos_goal_client::MoveCommand;
+using ldos_goal_client::MoveReport;
+using ldos_goal_client::Repetitions;
+using ldos_goal_client::RunSettings;
+using ldos_goal_client::exit_goal_failed;
+using ldos_goal_client::exit_no_stack;
+using ldos_goal_client::exit_not_home;
+using ldos_goal_client::exit_succeeded;
+using ldos_goal_client::is_goal_id;
+using ldos_goal_client::random_goal_id;
+
 namespace
 {
 
@@ -138,5 +149,3 @@ TEST(RandomGoalId, IsAGoalIdAndAnotherEachTime)
   EXPECT_TRUE(is_goal_id(one));
   EXPECT_NE(one, random_goal_id());
 }
-
-}  // namespace ldos_goal_client

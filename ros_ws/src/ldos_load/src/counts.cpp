@@ -21,9 +21,10 @@
 #include "ldos_load/counts.hpp"
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include <nlohmann/json.hpp>
 
 namespace ldos_load
 {

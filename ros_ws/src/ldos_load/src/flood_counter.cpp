@@ -22,8 +22,9 @@
 
 #include <chrono>
 #include <iostream>
-#include <rclcpp_components/register_node_macro.hpp>
 #include <string>
+
+#include <rclcpp_components/register_node_macro.hpp>
 
 #include "flood_counter_parameters.hpp"
 #include "ldos_load/counts.hpp"

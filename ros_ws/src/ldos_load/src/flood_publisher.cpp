@@ -27,9 +27,10 @@
 #include <chrono>
 #include <iostream>
 #include <memory>
-#include <rclcpp_components/register_node_macro.hpp>
 #include <string>
 #include <utility>
+
+#include <rclcpp_components/register_node_macro.hpp>
 
 #include "flood_publisher_parameters.hpp"
 #include "ldos_load/counts.hpp"

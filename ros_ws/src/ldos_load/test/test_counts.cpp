@@ -25,8 +25,9 @@
 
 #include "ldos_load/counts.hpp"
 
-namespace ldos_load
-{
+using ldos_load::published_line;
+using ldos_load::received_line;
+using ldos_load::topic_names;
 
 TEST(Counts, TopicsAreNumbered)
 {
@@ -49,5 +50,3 @@ TEST(Counts, PublishedIsALineOfJson)
     published_line(17, {{"/a", 5}}, 6, false),
     "{\"mono_ns\":17,\"published\":{\"/a\":5},\"requested\":6,\"final\":false}\n");
 }
-
-}  // namespace ldos_load

@@ -36,9 +36,10 @@ class Program:
     """A child process that prints JSON lines."""
 
     def __init__(self, name, **parameters):
-        settings = [word for key, value in parameters.items() for word in ('-p', f'{key}:={value}')]
+        settings = [f'{key}:={value}' for key, value in parameters.items()]
+        arguments = [word for setting in settings for word in ('-p', setting)]
         self.process = subprocess.Popen(
-            [os.environ[name], '--ros-args', *settings], stdout=subprocess.PIPE,
+            [os.environ[name], '--ros-args', *arguments], stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, start_new_session=True)
         self.reports = []
         self._changed = threading.Condition()

@@ -28,8 +28,10 @@
 
 #include "ldos_load/payload.hpp"
 
-namespace ldos_load
-{
+using ldos_load::make_payload;
+using ldos_load::read_sequence;
+using ldos_load::sequence_length;
+using ldos_load::write_sequence;
 
 TEST(Payload, HasTheSizeAndTheSequence)
 {
@@ -60,5 +62,3 @@ TEST(Payload, OtherTextsHaveNoSequence)
     EXPECT_EQ(read_sequence(text), std::nullopt) << text;
   }
 }
-
-}  // namespace ldos_load

@@ -24,8 +24,7 @@
 
 #include "ldos_load/rate_schedule.hpp"
 
-namespace ldos_load
-{
+using ldos_load::RateSchedule;
 
 constexpr std::int64_t ns_per_s = 1'000'000'000;
 
@@ -66,5 +65,3 @@ TEST(RateSchedule, WhatIsDueAgreesWithWhenItIsDue)
     }
   }
 }
-
-}  // namespace ldos_load

@@ -26,8 +26,8 @@
 
 #include "ldos_load/sequence_counter.hpp"
 
-namespace ldos_load
-{
+using ldos_load::SequenceCounter;
+
 namespace
 {
 
@@ -81,5 +81,3 @@ TEST(SequenceCounter, MessagesWithoutASequenceAreCounted)
   EXPECT_EQ(counter.received(), 2U);
   EXPECT_EQ(counter.lost(), 0U);
 }
-
-}  // namespace ldos_load

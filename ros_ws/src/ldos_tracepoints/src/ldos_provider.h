@@ -21,11 +21,8 @@
 // The events of provider `ldos`, with fields in wire order. The embedded stack emits the
 // same; pytest_ldos/tracepoints.py names them for the reader, and a test compares all three.
 
-// LTTng reads this header several times, which the guard that cpplint wants would forbid.
-#undef LDOS_PROVIDER_H_
-#ifndef LDOS_PROVIDER_H_
-#define LDOS_PROVIDER_H_
-#endif  // LDOS_PROVIDER_H_
+// LTTng reads this header several times.
+// NOLINT(build/header_guard)
 
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER ldos
@@ -33,8 +30,8 @@
 #undef LTTNG_UST_TRACEPOINT_INCLUDE
 #define LTTNG_UST_TRACEPOINT_INCLUDE "ldos_provider.h"
 
-#if !defined(LDOS_PROVIDER_EVENTS) || defined(LTTNG_UST_TRACEPOINT_HEADER_MULTI_READ)
-#define LDOS_PROVIDER_EVENTS
+#if !defined(LDOS_PROVIDER_H_) || defined(LTTNG_UST_TRACEPOINT_HEADER_MULTI_READ)
+#define LDOS_PROVIDER_H_
 
 #include <lttng/tracepoint.h>
 #include <stdint.h>
@@ -134,6 +131,6 @@ LTTNG_UST_TRACEPOINT_EVENT(
   )
 )
 
-#endif  // LDOS_PROVIDER_EVENTS
+#endif  // LDOS_PROVIDER_H_
 
 #include <lttng/tracepoint-event.h>

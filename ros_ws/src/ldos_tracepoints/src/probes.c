@@ -22,4 +22,4 @@
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
 
-#include "ldos_provider.h"
+#include "ldos_provider.h"  // NOLINT(build/include_subdir)

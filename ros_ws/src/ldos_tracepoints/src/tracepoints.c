@@ -20,7 +20,7 @@
 
 #include "ldos_tracepoints/tracepoints.h"
 
-#include "ldos_provider.h"
+#include "ldos_provider.h"  // NOLINT(build/include_subdir)
 
 void ldos_trial_begin(const char * goal_id, const char * scenario, uint32_t index)
 {

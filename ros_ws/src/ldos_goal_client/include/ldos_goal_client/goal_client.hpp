@@ -23,11 +23,12 @@
 
 #include <cstdint>
 #include <functional>
-#include <moveit_msgs/action/move_group.hpp>
 #include <optional>
+#include <string>
+
+#include <moveit_msgs/action/move_group.hpp>
 #include <rclcpp/rclcpp.hpp>
 #include <sensor_msgs/msg/joint_state.hpp>
-#include <string>
 
 #include "ldos_goal_client/motion.hpp"
 #include "ldos_goal_client/move_action.hpp"
@@ -80,6 +81,7 @@ private:
     interrupted
   };
 
+  MoveAction::Listener listener();
   void watch();
   void watch_for_stack();
   void watch_for_command();

@@ -21,8 +21,9 @@
 #ifndef LDOS_GOAL_CLIENT__LINE_READER_HPP_
 #define LDOS_GOAL_CLIENT__LINE_READER_HPP_
 
-#include <functional>
 #include <stop_token>
+
+#include <functional>
 #include <string>
 #include <thread>
 

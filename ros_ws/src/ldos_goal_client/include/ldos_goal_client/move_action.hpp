@@ -23,9 +23,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
+
 #include <moveit_msgs/action/move_group.hpp>
 #include <rclcpp/rclcpp.hpp>
-#include <string>
 
 namespace ldos_goal_client
 {

@@ -21,10 +21,11 @@
 #ifndef LDOS_GOAL_CLIENT__MOVE_REQUEST_HPP_
 #define LDOS_GOAL_CLIENT__MOVE_REQUEST_HPP_
 
-#include <moveit_msgs/action/move_group.hpp>
-#include <moveit_msgs/msg/constraints.hpp>
 #include <optional>
 #include <string>
+
+#include <moveit_msgs/action/move_group.hpp>
+#include <moveit_msgs/msg/constraints.hpp>
 
 #include "ldos_goal_client/goal.hpp"
 #include "ldos_goal_client/motion.hpp"

@@ -26,8 +26,9 @@
 
 #include <cstdint>
 #include <optional>
-#include <rclcpp/rclcpp.hpp>
 #include <string>
+
+#include <rclcpp/rclcpp.hpp>
 
 #include "ldos_goal_client/goal.hpp"
 

@@ -22,10 +22,11 @@
 #define LDOS_LOAD__FLOOD_COUNTER_HPP_
 
 #include <map>
-#include <rclcpp/rclcpp.hpp>
-#include <std_msgs/msg/string.hpp>
 #include <string>
 #include <vector>
+
+#include <rclcpp/rclcpp.hpp>
+#include <std_msgs/msg/string.hpp>
 
 #include "ldos_load/sequence_counter.hpp"
 

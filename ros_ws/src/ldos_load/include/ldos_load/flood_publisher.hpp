@@ -21,15 +21,17 @@
 #ifndef LDOS_LOAD__FLOOD_PUBLISHER_HPP_
 #define LDOS_LOAD__FLOOD_PUBLISHER_HPP_
 
+#include <stop_token>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <rclcpp/rclcpp.hpp>
-#include <std_msgs/msg/string.hpp>
-#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <rclcpp/rclcpp.hpp>
+#include <std_msgs/msg/string.hpp>
 
 #include "ldos_load/rate_schedule.hpp"
 
