@@ -86,9 +86,9 @@ protected:
 TEST_F(RepetitionsTest, GoHomeBeforeEachGoal)
 {
   Repetitions repetitions(two_goals, home, settings, lines);
-  EXPECT_EQ(
-    run(repetitions, {}), (std::vector<std::string>{
-      "home", "left 0", "home", "right 1", "home", "left 2", "home", "right 3"}));
+  const std::vector<std::string> expected{
+    "home", "left 0", "home", "right 1", "home", "left 2", "home", "right 3"};
+  EXPECT_EQ(run(repetitions, {}), expected);
   EXPECT_EQ(repetitions.exit_code(), exit_succeeded);
 }
 
