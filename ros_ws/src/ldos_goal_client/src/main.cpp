@@ -30,9 +30,9 @@
 
 #include <rclcpp/rclcpp.hpp>
 
-#include "goal_client_parameters.hpp"
 #include "ldos_goal_client/dialogue.hpp"
 #include "ldos_goal_client/goal_client.hpp"
+#include "ldos_goal_client/goal_client_parameters.hpp"
 #include "ldos_goal_client/goals_file.hpp"
 #include "ldos_goal_client/line_reader.hpp"
 #include "ldos_goal_client/repetitions.hpp"

@@ -26,8 +26,8 @@
 
 #include <rclcpp_components/register_node_macro.hpp>
 
-#include "flood_counter_parameters.hpp"
 #include "ldos_load/counts.hpp"
+#include "ldos_load/flood_counter_parameters.hpp"
 #include "ldos_load/payload.hpp"
 
 namespace ldos_load

@@ -32,8 +32,8 @@
 
 #include <rclcpp_components/register_node_macro.hpp>
 
-#include "flood_publisher_parameters.hpp"
 #include "ldos_load/counts.hpp"
+#include "ldos_load/flood_publisher_parameters.hpp"
 #include "ldos_load/payload.hpp"
 
 namespace ldos_load
