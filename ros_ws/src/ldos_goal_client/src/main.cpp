@@ -54,12 +54,12 @@ void note_signal([[maybe_unused]] int signal)
   is_interrupted = true;
 }
 
-/// Signals end the running goal first; the second one ends the program at once.
+/// The goal that is running is cancelled first. Launchers and terminals may each send the
+/// same signal: a second one changes nothing.
 void catch_signals()
 {
   struct sigaction action {};
   action.sa_handler = note_signal;
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
 }
