@@ -175,6 +175,8 @@ void GoalClient::fed_back(const std::string & state)
 {
   const auto phase = phase_of(state);
   if (phase && state_ == State::moving) {
+    // Where it waited together with the response, feedback is seen first.
+    motion_->enter(Phase::goal_accepted);
     motion_->enter(*phase);
   }
 }

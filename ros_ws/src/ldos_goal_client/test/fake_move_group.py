@@ -58,9 +58,8 @@ def die(goal, server):
 
 
 def leave(goal, server):
-    server.node.executor.shutdown(timeout_sec=0)
-    rclpy.try_shutdown()
-    os._exit(0)
+    os.kill(os.getpid(), signal.SIGINT)
+    server.cancelled.wait(LONGEST_S)
 
 
 def wait_for_cancel(goal, server):
@@ -108,6 +107,10 @@ class FakeMoveGroup:
             self.node, MoveGroup, '/move_action', self._execute,
             goal_callback=self._consider, cancel_callback=self._cancel,
             callback_group=ReentrantCallbackGroup())
+
+    def say_goodbye(self):
+        self._server.destroy()
+        self.node.destroy_node()
 
     def _publish(self):
         now = self.node.get_clock().now().to_msg()
@@ -174,7 +177,9 @@ def main():
     try:
         executor.spin()
     except (KeyboardInterrupt, ExternalShutdownException):
-        pass
+        server.say_goodbye()
+        # A goal that is being executed is not waited for.
+        os._exit(0)
 
 
 if __name__ == '__main__':
