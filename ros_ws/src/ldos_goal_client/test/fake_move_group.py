@@ -22,7 +22,7 @@
 An action server that stands for MoveIt's move_group, with a joint state and a transform.
 
 It does what the goal's name says (see `Behaviour`), writes a line for each thing that happens,
-and reads `go` where a goal waits for the test.
+and reads a line where a goal waits for the test.
 """
 
 import os
@@ -68,6 +68,12 @@ def wait_for_cancel(goal, server):
     return MoveItErrorCodes.PREEMPTED
 
 
+def wait_for_test(goal, server):
+    sys.stdin.readline()
+    goal.succeed()
+    return MoveItErrorCodes.SUCCESS
+
+
 def stop_answering(goal, server):
     os.kill(os.getpid(), signal.SIGSTOP)
     return MoveItErrorCodes.SUCCESS
@@ -89,8 +95,8 @@ def succeed(goal, server):
 
 
 BEHAVIOUR = {
-    'die': die, 'leave': leave, 'slow': wait_for_cancel, 'stop': stop_answering,
-    'fail': fail_to_execute, 'codeless': forget_the_code}
+    'die': die, 'leave': leave, 'slow': wait_for_cancel, 'hold': wait_for_test,
+    'stop': stop_answering, 'fail': fail_to_execute, 'codeless': forget_the_code}
 
 
 class FakeMoveGroup:
