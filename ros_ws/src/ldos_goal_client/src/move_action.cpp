@@ -50,11 +50,7 @@ MoveAction::MoveAction(rclcpp::Node & node, const std::string & name, Listener l
   cancel_goal_(node.create_client<CancelGoal>(name + "/_action/cancel_goal")),
   feedback_(node.create_subscription<Feedback>(
       feedback_topic_, rclcpp::QoS(feedback_depth),
-      [this](const Feedback & message) {
-        if (message.goal_id == current_) {
-          listener_.fed_back(message.feedback.state);
-        }
-      }))
+      [this](const Feedback & message) {feed_back(message);}))
 {}
 
 bool MoveAction::server_is_there() const
@@ -92,10 +88,29 @@ void MoveAction::answer(const Uuid & id, bool is_accepted)
   request->goal_id = id;
   get_result_->async_send_request(
     request, [this, id](rclcpp::Client<GetResult>::SharedFuture response) {
-      if (id == current_) {
-        listener_.ended(response.get()->status, response.get()->result);
-      }
+      end(id, *response.get());
     });
+}
+
+void MoveAction::end(const Uuid & id, const GetResult::Response & response)
+{
+  if (id != current_) {
+    return;
+  }
+  // The executor takes one message at a time: feedback may still be waiting.
+  Feedback message;
+  rclcpp::MessageInfo info;
+  while (feedback_->take(message, info)) {
+    feed_back(message);
+  }
+  listener_.ended(response.status, response.result);
+}
+
+void MoveAction::feed_back(const Feedback & message)
+{
+  if (message.goal_id == current_) {
+    listener_.fed_back(message.feedback.state);
+  }
 }
 
 void MoveAction::cancel()

@@ -240,16 +240,6 @@ def test_a_goal_that_takes_too_long_is_cancelled(server, client):
     assert result['stamps_ns']['result'] - result['stamps_ns']['goal_sent'] >= 500_000_000
 
 
-def test_a_server_that_hangs_holds_nobody_up(server, client):
-    with client('stop', timeout=0.5) as program:
-        assert program.await_end() == 1
-    (result,) = program.results()
-    assert result['error_code'] == -6
-    assert result['message'] == 'no result within 0.5 s; cancelling it had no answer'
-    waited_ns = result['stamps_ns']['result'] - result['stamps_ns']['goal_sent']
-    assert 1_500_000_000 <= waited_ns < 3_000_000_000
-
-
 def test_a_server_that_leaves_is_noticed_at_once(server, client):
     with client('leave', 'far', timeout=25.0) as program:
         assert program.await_end() == 3
@@ -334,6 +324,16 @@ def test_bad_settings_are_named(client, parameters, reason):
         assert program.await_end() == 2
     assert program.lines == []
     assert reason in program.errors
+
+
+def test_a_server_that_hangs_holds_nobody_up(server, client):
+    with client('stop', timeout=0.5) as program:
+        assert program.await_end() == 1
+    (result,) = program.results()
+    assert result['error_code'] == -6
+    assert result['message'] == 'no result within 0.5 s; cancelling it had no answer'
+    waited_ns = result['stamps_ns']['result'] - result['stamps_ns']['goal_sent']
+    assert 1_500_000_000 <= waited_ns < 3_000_000_000
 
 
 def test_a_server_that_is_killed_is_given_up(server, client):

@@ -70,6 +70,8 @@ private:
   using Uuid = SendGoal::Request::_goal_id_type;
 
   void answer(const Uuid & id, bool is_accepted);
+  void end(const Uuid & id, const GetResult::Response & response);
+  void feed_back(const Feedback & message);
 
   rclcpp::Node & node_;
   Listener listener_;
