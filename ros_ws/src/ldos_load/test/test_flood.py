@@ -1,0 +1,113 @@
+# Copyright (c) 2026 The pytest-ldos authors
+#
+# Permission is hereby granted, free of charge, to any person obtaining a copy
+# of this software and associated documentation files (the "Software"), to deal
+# in the Software without restriction, including without limitation the rights
+# to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+# copies of the Software, and to permit persons to whom the Software is
+# furnished to do so, subject to the following conditions:
+#
+# The above copyright notice and this permission notice shall be included in
+# all copies or substantial portions of the Software.
+#
+# THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+# IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+# FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL
+# THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+# LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+# OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN
+# THE SOFTWARE.
+
+"""Publisher and counter as programs: what is sent arrives and is counted."""
+
+from contextlib import contextmanager
+import json
+import os
+import signal
+import subprocess
+import threading
+
+import pytest
+
+PATIENCE_S = 20
+
+
+class Program:
+    """A child process that prints JSON lines."""
+
+    def __init__(self, name, **parameters):
+        settings = [f'{key}:={value}' for key, value in parameters.items()]
+        arguments = [word for setting in settings for word in ('-p', setting)]
+        self.process = subprocess.Popen(
+            [os.environ[name], '--ros-args', *arguments], stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, start_new_session=True)
+        self.reports = []
+        self._changed = threading.Condition()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            with self._changed:
+                self.reports.append(json.loads(line))
+                self._changed.notify_all()
+
+    def await_report(self, is_wanted):
+        with self._changed:
+            came = self._changed.wait_for(
+                lambda: self.reports and is_wanted(self.reports[-1]), PATIENCE_S)
+        assert came, self.reports
+
+    def stop(self):
+        """End it as a user would; return its last report."""
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait(PATIENCE_S)
+        self._reader.join(PATIENCE_S)
+        return self.reports[-1]
+
+
+@contextmanager
+def running(name, **parameters):
+    program = Program(name, **parameters)
+    try:
+        yield program
+    finally:
+        if program.process.poll() is None:
+            program.process.kill()
+        program.process.wait(PATIENCE_S)
+        program.process.stdout.close()
+        program.process.stderr.close()
+
+
+@pytest.mark.parametrize('reliability', ['best_effort', 'reliable'])
+def test_a_flood_arrives_and_is_counted(reliability):
+    topics = ['/flood_topic_1', '/flood_topic_2']
+    shared = {'publishers': 2, 'reliability': reliability}
+    with running('FLOOD_COUNTER', **shared) as counter, \
+            running('FLOOD_PUBLISHER', rate_hz=500.0, depth=100, **shared) as publisher:
+        counter.await_report(lambda report: min(report['received'].values()) > 1000)
+        published = publisher.stop()
+        received = counter.stop()
+    assert published['final'] and received['final']
+    assert sorted(published['published']) == sorted(received['received']) == topics
+    assert sum(published['published'].values()) >= 0.99 * published['requested']
+    for topic in topics:
+        counted = received['received'][topic] + received['lost'][topic]
+        assert counted <= published['published'][topic]
+    if reliability == 'reliable':
+        assert not any(received['lost'].values())
+
+
+def test_the_rate_is_kept_in_bursts():
+    with running('FLOOD_PUBLISHER', rate_hz=1000.0, burst=50, size_bytes=16) as publisher:
+        publisher.await_report(lambda report: report['requested'] >= 1500)
+        published = publisher.stop()
+    assert sum(published['published'].values()) % 50 == 0
+    assert sum(published['published'].values()) >= 0.95 * published['requested']
+
+
+def test_a_size_without_room_for_the_sequence_is_refused():
+    with running('FLOOD_PUBLISHER', size_bytes=15) as publisher:
+        errors = publisher.process.stderr.read()
+        assert publisher.process.wait(PATIENCE_S) != 0
+    assert 'size_bytes' in errors

@@ -1,0 +1,49 @@
+// Copyright (c) 2026 The pytest-ldos authors
+//
+// Permission is hereby granted, free of charge, to any person obtaining a copy
+// of this software and associated documentation files (the "Software"), to deal
+// in the Software without restriction, including without limitation the rights
+// to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+// copies of the Software, and to permit persons to whom the Software is
+// furnished to do so, subject to the following conditions:
+//
+// The above copyright notice and this permission notice shall be included in
+// all copies or substantial portions of the Software.
+//
+// THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+// IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+// FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL
+// THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+// LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+// OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN
+// THE SOFTWARE.
+
+#include <gtest/gtest.h>
+
+#include "ldos_tracepoints/tracepoints.hpp"
+
+namespace
+{
+
+constexpr bool call_all()
+{
+  ldos_tracepoints::trial_begin("", "", 0);
+  ldos_tracepoints::phase("", "");
+  ldos_tracepoints::plan("", 0, 0);
+  ldos_tracepoints::trial_end("", 0);
+  ldos_tracepoints::control_cycle(0, 0, 0);
+  ldos_tracepoints::sim_step(0, 0);
+  ldos_tracepoints::cpu_speed(0);
+  return true;
+}
+
+// Holds only if the functions are evaluated by the compiler, so that nothing is left of them.
+static_assert(call_all());
+static_assert(!ldos_tracepoints::is_enabled);
+
+}  // namespace
+
+TEST(Disabled, FunctionsCanBeCalled)
+{
+  EXPECT_TRUE(call_all());
+}
