@@ -64,7 +64,7 @@ def arguments():
             description="The recording's name, and that of its directory"),
         DeclareLaunchArgument(
             'trace_directory', default_value='',
-            description="Where that directory is made; empty: ROS_TRACE_DIR or its default"),
+            description='Where that directory is made; empty: ROS_TRACE_DIR or its default'),
     ]
 
 
@@ -108,7 +108,7 @@ def hardware(context):
 
 
 def mock_hardware():
-    """Controller manager in a process of its own."""
+    """Run the controller manager in a process of its own."""
     return [
         node('controller_manager', 'ros2_control_node', [str(CONTROLLERS)]),
         *controllers(),

@@ -20,12 +20,12 @@
 
 #include <gtest/gtest.h>
 
-#include <lifecycle_msgs/msg/state.hpp>
+#include <cstdint>
 #include <memory>
-#include <string>
 
 #include "controller_interface/controller_interface.hpp"
 #include "controller_interface/controller_interface_params.hpp"
+#include "lifecycle_msgs/msg/state.hpp"
 #include "pluginlib/class_loader.hpp"
 #include "rclcpp/rclcpp.hpp"
 

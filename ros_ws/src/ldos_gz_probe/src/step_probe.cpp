@@ -47,5 +47,6 @@ public:
 
 }  // namespace ldos_gz_probe
 
+// cppcheck-suppress unknownMacro
 GZ_ADD_PLUGIN(ldos_gz_probe::StepProbe, gz::sim::System, gz::sim::ISystemPreUpdate)
 GZ_ADD_PLUGIN_ALIAS(ldos_gz_probe::StepProbe, "ldos_gz_probe::StepProbe")

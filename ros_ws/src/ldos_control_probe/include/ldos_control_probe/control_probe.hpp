@@ -43,7 +43,8 @@ public:
   controller_interface::InterfaceConfiguration state_interface_configuration() const override;
 
   /// Cycles are counted from 0 at each activation.
-  controller_interface::CallbackReturn on_activate(const rclcpp_lifecycle::State & previous) override;
+  controller_interface::CallbackReturn on_activate(
+    const rclcpp_lifecycle::State & previous) override;
 
   controller_interface::return_type update(
     const rclcpp::Time & time, const rclcpp::Duration & period) override;
