@@ -126,7 +126,7 @@ def gazebo():
         # Not through ros_gz_sim's launch file: its shell outlives a launch that is interrupted.
         ExecuteProcess(
             cmd=['gz', 'sim', '-s', '-r', '-v', '1', str(world)], name='gazebo', output='screen',
-            additional_env=gazebo_paths(), on_exit=Shutdown(reason='Gazebo ended')),
+            additional_env=gazebo_paths(), on_exit=end),
         node('ros_gz_bridge', 'parameter_bridge', [], arguments=[
             '/clock@rosgraph_msgs/msg/Clock[gz.msgs.Clock']),
         create,
@@ -150,13 +150,16 @@ def spawner(*names):
 def after(first, following):
     """Start an action when another's process has ended well; without it there is no stack."""
     def proceed(event, context):
-        if context.is_shutdown:
-            return []
-        if event.returncode == 0:
-            return [following]
-        return [Shutdown(reason=f'{event.process_name} failed with status {event.returncode}')]
+        return [following] if event.returncode == 0 else end(event, context)
 
     return RegisterEventHandler(OnProcessExit(target_action=first, on_exit=proceed))
+
+
+def end(event, context):
+    """End the launch, once: ended twice, a recording is destroyed twice."""
+    if context.is_shutdown:
+        return []
+    return [Shutdown(reason=f'{event.process_name} ended with status {event.returncode}')]
 
 
 def node(package, executable, parameters, arguments=()):
@@ -169,7 +172,7 @@ def node(package, executable, parameters, arguments=()):
     return Node(
         package=package, executable=executable, output='screen', parameters=parameters,
         arguments=[*arguments], ros_arguments=['-p', ['use_sim_time:=', sim_time]],
-        on_exit=Shutdown(reason=f'{executable} ended'))
+        on_exit=end)
 
 
 def robot_description():
