@@ -1,0 +1,9 @@
+"""The same test as for the Panda: what differs is in pyproject.toml."""
+
+import pytest
+
+
+@pytest.mark.baseline
+def test_reach(panda_stack, ldos_trials, ldos_gate):
+    trials = ldos_trials(panda_stack, goals="reach")
+    ldos_gate.check(trials)

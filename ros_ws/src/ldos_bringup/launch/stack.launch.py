@@ -1,0 +1,203 @@
+# Copyright (c) 2026 The pytest-ldos authors
+#
+# Permission is hereby granted, free of charge, to any person obtaining a copy
+# of this software and associated documentation files (the "Software"), to deal
+# in the Software without restriction, including without limitation the rights
+# to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+# copies of the Software, and to permit persons to whom the Software is
+# furnished to do so, subject to the following conditions:
+#
+# The above copyright notice and this permission notice shall be included in
+# all copies or substantial portions of the Software.
+#
+# THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+# IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+# FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL
+# THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+# LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+# OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN
+# THE SOFTWARE.
+
+"""The stack under test: Panda, MoveIt 2 and ros2_control, on Gazebo or on mock hardware."""
+
+import os
+from pathlib import Path
+
+from ament_index_python.packages import get_package_prefix
+from ament_index_python.packages import get_package_share_path
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument, ExecuteProcess, OpaqueFunction
+from launch.actions import RegisterEventHandler, Shutdown
+from launch.conditions import IfCondition
+from launch.event_handlers import OnProcessExit
+from launch.substitutions import Command, EqualsSubstitution, LaunchConfiguration
+from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
+
+CONFIG = get_package_share_path('ldos_panda_config') / 'config'
+CONTROLLERS = CONFIG / 'ros2_controllers.yaml'
+TRACE_BUFFER_BYTES = 2**20
+MOVE_GROUP_FILES = (
+    'kinematics.yaml', 'joint_limits.yaml', 'ompl_planning.yaml', 'moveit_controllers.yaml')
+
+
+def generate_launch_description():
+    """Tracing first: nodes are named in a trace by what they emit as they start."""
+    return LaunchDescription([
+        *arguments(),
+        OpaqueFunction(function=trace, condition=IfCondition(LaunchConfiguration('trace'))),
+        *planning(),
+        OpaqueFunction(function=hardware),
+    ])
+
+
+def arguments():
+    return [
+        DeclareLaunchArgument(
+            'sim', default_value='gz', choices=['gz', 'mock'],
+            description='What the controllers move: Gazebo (headless) or mock hardware'),
+        DeclareLaunchArgument(
+            'trace', default_value='false', choices=['true', 'false'],
+            description='Record the ros2:* and ldos:* tracepoints with LTTng'),
+        DeclareLaunchArgument(
+            'trace_session', default_value='ldos',
+            description="The recording's name, and that of its directory"),
+        DeclareLaunchArgument(
+            'trace_directory', default_value='',
+            description='Where that directory is made; empty: ROS_TRACE_DIR or its default'),
+    ]
+
+
+def trace(context):
+    """Record with tracetools_launch, which not every machine has."""
+    try:
+        from tracetools_launch.action import Trace
+        from tracetools_trace.tools.lttng import is_lttng_installed
+    except ImportError as error:
+        raise RuntimeError(
+            f'trace:=true needs the packages tracetools_launch and tracetools_trace ({error}); '
+            'install ros-jazzy-tracetools-launch or leave trace out') from error
+    if not is_lttng_installed():
+        raise RuntimeError(
+            'trace:=true needs LTTng; install lttng-tools and liblttng-ctl-dev, '
+            'or leave trace out')
+    return [Trace(
+        session_name=LaunchConfiguration('trace_session'),
+        base_path=LaunchConfiguration('trace_directory').perform(context) or None,
+        events_ust=['ros2:*', 'ldos:*'],
+        subbuffer_size_ust=TRACE_BUFFER_BYTES,
+    )]
+
+
+def planning():
+    """Robot state publisher and move_group."""
+    semantics = (CONFIG / 'panda.srdf').read_text(encoding='utf-8')
+    return [
+        node('robot_state_publisher', 'robot_state_publisher', [robot_description()]),
+        node('moveit_ros_move_group', 'move_group', [
+            robot_description(),
+            {'robot_description_semantic': semantics},
+            *(str(CONFIG / name) for name in MOVE_GROUP_FILES),
+        ]),
+    ]
+
+
+def hardware(context):
+    sim = LaunchConfiguration('sim').perform(context)
+    return gazebo() if sim == 'gz' else mock_hardware()
+
+
+def mock_hardware():
+    """Run the controller manager in a process of its own."""
+    return [
+        node('controller_manager', 'ros2_control_node', [str(CONTROLLERS)]),
+        *controllers(),
+    ]
+
+
+def gazebo():
+    """Gazebo, which hosts the controller manager once the robot is in it."""
+    world = get_package_share_path('ldos_bringup') / 'worlds' / 'free_air.sdf'
+    create = Node(
+        package='ros_gz_sim', executable='create', output='screen',
+        arguments=['-world', world.stem, '-name', 'panda', '-topic', 'robot_description'])
+    first, *others = controllers()
+    return [
+        # Not through ros_gz_sim's launch file: its shell outlives a launch that is interrupted.
+        ExecuteProcess(
+            cmd=['gz', 'sim', '-s', '-r', '-v', '1', str(world)], name='gazebo', output='screen',
+            additional_env=gazebo_paths(), on_exit=end),
+        node('ros_gz_bridge', 'parameter_bridge', [], arguments=[
+            '/clock@rosgraph_msgs/msg/Clock[gz.msgs.Clock']),
+        create,
+        after(create, first),
+        *others,
+    ]
+
+
+def controllers():
+    """Spawners, one after the other: joint states first, then what moves and observes the arm."""
+    states = spawner('joint_state_broadcaster')
+    arm = spawner('panda_arm_controller', 'control_probe')
+    return [states, after(states, arm)]
+
+
+def spawner(*names):
+    return Node(
+        package='controller_manager', executable='spawner', output='screen', arguments=[*names])
+
+
+def after(first, following):
+    """Start an action when another's process has ended well; without it there is no stack."""
+    def proceed(event, context):
+        return [following] if event.returncode == 0 else end(event, context)
+
+    return RegisterEventHandler(OnProcessExit(target_action=first, on_exit=proceed))
+
+
+def end(event, context):
+    """End the launch, once: ended twice, a recording is destroyed twice."""
+    if context.is_shutdown:
+        return []
+    return [Shutdown(reason=f'{event.process_name} ended with status {event.returncode}')]
+
+
+def node(package, executable, parameters, arguments=()):
+    """
+    Build a node that the stack cannot do without.
+
+    `use_sim_time` is set for the whole process: for the node alone it can abort move_group.
+    """
+    sim_time = EqualsSubstitution(LaunchConfiguration('sim'), 'gz')
+    return Node(
+        package=package, executable=executable, output='screen', parameters=parameters,
+        arguments=[*arguments], ros_arguments=['-p', ['use_sim_time:=', sim_time]],
+        on_exit=end)
+
+
+def robot_description():
+    description = get_package_share_path('ldos_panda_config') / 'urdf' / 'panda.urdf.xacro'
+    step_probe = 'true' if step_probe_directory().is_dir() else 'false'
+    text = Command([
+        'xacro ', str(description),
+        ' sim:=', LaunchConfiguration('sim'), f' step_probe:={step_probe}'])
+    return {'robot_description': ParameterValue(text, value_type=str)}
+
+
+def step_probe_directory():
+    """Where ldos_gz_probe has its plugin; absent if it was built without Gazebo."""
+    return Path(get_package_prefix('ldos_gz_probe')) / 'lib' / 'ldos_gz_probe'
+
+
+def gazebo_paths():
+    """Where Gazebo finds plugins and the meshes that a URDF calls package://."""
+    plugins = [Path(get_package_prefix('gz_ros2_control')) / 'lib', step_probe_directory()]
+    meshes = [get_package_share_path('moveit_resources_panda_description').parent]
+    return {
+        'GZ_SIM_SYSTEM_PLUGIN_PATH': joined(plugins, 'GZ_SIM_SYSTEM_PLUGIN_PATH'),
+        'GZ_SIM_RESOURCE_PATH': joined(meshes, 'GZ_SIM_RESOURCE_PATH'),
+    }
+
+
+def joined(paths, variable):
+    return os.pathsep.join([*map(str, paths), *filter(None, [os.environ.get(variable)])])
