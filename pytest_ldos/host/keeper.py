@@ -2,8 +2,9 @@
 
 ``python -m pytest_ldos.host.keeper MARK PATIENCE_S COMMAND…`` runs a command until its own standard
 input ends, which it does when the asking process closes it or dies, however it dies; or
-until SIGINT or SIGTERM; or until the command ends. Then everything the command left is ended:
-SIGINT, SIGTERM, SIGKILL, each with PATIENCE_S seconds.
+until SIGINT or SIGTERM; or until the command ends. Then the command gets SIGINT, to end what it
+started in its own way, and after PATIENCE_S seconds everything that is left gets SIGINT, SIGTERM and
+SIGKILL, PATIENCE_S seconds each.
 
 Signals to the command alone are not enough: a launcher that is killed leaves its processes
 behind, and what starts a session of its own hears no signal to the group. So the keeper
@@ -21,7 +22,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import psutil
@@ -78,17 +79,25 @@ class _Keeper:
                         return
 
     def _stop_all(self) -> None:
+        """A launcher passes SIGINT on; nodes that got it twice at once would die instead of tidying up."""
+        if self._command.poll() is None:
+            self._command.send_signal(signal.SIGINT)
+            self._await(lambda: self._command.poll() is not None)
         for number in LADDER:
             for pid in self._running():
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, number)
-            deadline = time.monotonic() + self._patience_s
-            while self._running():
-                if time.monotonic() > deadline:
-                    break
-                time.sleep(_POLL_S)
-            else:
+            if self._await(lambda: not self._running()):
                 return
+
+    def _await(self, condition: Callable[[], bool]) -> bool:
+        """Whether a condition came true before patience ended."""
+        deadline = time.monotonic() + self._patience_s
+        while not condition():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_POLL_S)
+        return True
 
     def _running(self) -> set[int]:
         self._reap()

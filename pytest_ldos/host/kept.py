@@ -46,7 +46,7 @@ class KeptTree:
         environment: Mapping[str, str],
         patience_s: float = PATIENCE_S,
     ) -> None:
-        self._limit_s = len(LADDER) * patience_s + _GRACE_S
+        self._limit_s = (len(LADDER) + 1) * patience_s + _GRACE_S
         self._mark = secrets.token_hex(16)
         keeper = [sys.executable, "-m", "pytest_ldos.host.keeper", self._mark, str(patience_s)]
         with log.open("ab") as sink:

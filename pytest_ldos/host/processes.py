@@ -22,7 +22,7 @@ import psutil
 
 from pytest_ldos.host.logs import last_lines, last_words
 
-_DIE_WITH_PARENT: Final = ("setpriv", "--pdeathsig", "KILL", "--")
+_DIE_WITH_PARENT: Final = ("setpriv", "--pdeathsig")
 _LADDER: Final = ((signal.SIGINT, 2.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 2.0))
 _POLL_S: Final = 0.005
 
@@ -69,13 +69,19 @@ class ProcessGroup:
     Args:
         prefix: command in front of each child's own (it must end in ``exec``).
         environment: added to ours.
+        death_signal: what children get when we die; those that would leave something behind tidy up on SIGINT.
         log_directory: gets one ``NAME.log`` a child.
     """
 
     def __init__(
-        self, *, log_directory: Path, prefix: Sequence[str] = (), environment: Mapping[str, str] | None = None
+        self,
+        *,
+        log_directory: Path,
+        prefix: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+        death_signal: signal.Signals = signal.SIGKILL,
     ) -> None:
-        self._prefix = (*_DIE_WITH_PARENT, *prefix)
+        self._prefix = (*_DIE_WITH_PARENT, death_signal.name.removeprefix("SIG"), "--", *prefix)
         self._environment = {**os.environ, **(environment or {})}
         self._log_directory = log_directory
         self.children: list[Child] = []

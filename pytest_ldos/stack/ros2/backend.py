@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -49,7 +50,12 @@ class Ros2Backend:
         self._resources.callback(SharedMemory().remove_left_behind)
         tree = KeptTree("launch", command, log=self._logs / "launch.log", environment=recorded)
         self._resources.callback(tree.stop)
-        group = ProcessGroup(log_directory=self._logs, prefix=self._recorder.prefix, environment=recorded)
+        group = ProcessGroup(
+            log_directory=self._logs,
+            prefix=self._recorder.prefix,
+            environment=recorded,
+            death_signal=signal.SIGINT,
+        )
         self._resources.callback(group.stop)
         client = group.start("goal_client", goal_client_command(ros2, directory=self._logs), talk=True)
         stack = Ros2Stack(self._spec, domain=domain, tree=tree, client=client, log_directory=self._logs)

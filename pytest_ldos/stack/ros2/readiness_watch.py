@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import threading
 from collections.abc import Mapping
@@ -22,7 +23,7 @@ class ReadinessWatch:
     def __init__(
         self, spec: Ros2Spec, *, needs_clock: bool, environment: Mapping[str, str], log_directory: Path
     ) -> None:
-        self._group = ProcessGroup(log_directory=log_directory, environment=environment)
+        self._group = ProcessGroup(log_directory=log_directory, environment=environment, death_signal=signal.SIGINT)
         self._asked = {
             "controllers": spec.controllers,
             "controller_manager": spec.controller_manager,

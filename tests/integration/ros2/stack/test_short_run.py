@@ -18,7 +18,7 @@ from tests.integration.ros2.stack.conftest import running
 def test_a_short_run_measures_everything_but_a_simulator(project, rmw, leaves_nothing):
     code, output = project.run("-m", "baseline", f"--ldos-rmw={rmw}", "--ldos-trials=3", "--ldos-warmup=1")
     assert code == 0, output
-    assert "ldos: stack ros2 jazzy (Panda, sim mock, MoveIt 2." in output
+    assert "(Panda, sim mock, MoveIt 2." in output
     trials = project.saved()
     assert [trial.outcome for trial in trials.trials] == ["success"] * 3
     assert trials.stack_kind == "ros2-mock"
@@ -86,7 +86,7 @@ def ldos_stack_spec():
 def test_a_robot_of_ones_own_is_measured_by_a_table_or_a_fixture(tmp_path, by, leaves_nothing):
     folder = tmp_path / "own_robot"
     shutil.copytree(EXAMPLE, folder)
-    project = Project(folder, make_project(tmp_path).environment)
+    project = Project(folder, {**make_project(tmp_path).environment, "LDOS_STACK": "ros2"})
     if by == "fixture":
         project.write("pyproject.toml", "[tool.pytest.ini_options]\n")
         project.write("conftest.py", OVERRIDE)
