@@ -71,7 +71,7 @@ def _refuse(name: str, value: Any, wanted: str) -> ConfigurationError:
 def _number(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise _refuse(name, value, "a number")
-    return value
+    return float(value)
 
 
 def _text(name: str, value: Any) -> str:

@@ -12,6 +12,8 @@ from pytest_ldos.scenario.ros2 import Ros2Spec
 
 PACKAGE: Final = "ldos_goal_client"
 _PROGRAM: Final = "lib/ldos_goal_client/goal_client"
+_GRACE_S: Final = 10.0
+"""So that the stack's own readiness, which knows more, is the first to run out of time."""
 
 
 def goal_client_command(spec: Ros2Spec, *, directory: Path) -> list[str]:
@@ -29,7 +31,7 @@ def goal_client_command(spec: Ros2Spec, *, directory: Path) -> list[str]:
         "group": spec.group,
         "base_frame": spec.base_frame,
         "joint_states_topic": spec.joint_states,
-        "server_timeout": spec.ready_timeout_s,
+        "server_timeout": spec.ready_timeout_s + _GRACE_S,
     }
     file = directory / "goal_client.yaml"
     # JSON is YAML; unlike on a command line, a group called "on" stays a text.

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
+from xml.etree import ElementTree as ET
 
-_ACTIVE = "active"
+_ACTIVE: Final = "active"
+
+
+def group_names(semantics: str) -> list[str]:
+    """Names of the planning groups in a semantic robot description (SRDF); none where it is no XML."""
+    try:
+        return [group.get("name", "") for group in ET.fromstring(semantics).findall("group")]  # noqa: S314 - our own stack's
+    except ET.ParseError:
+        return []
 
 
 @dataclass
@@ -21,9 +31,11 @@ class Readiness:
     controller_manager: str
     action: str
     joint_states: str
+    group: str
     needs_clock: bool
     _states: Mapping[str, str] | None = None
     _actions: Sequence[str] = ()
+    _groups: Sequence[str] | None = None
     _has_answered: bool = False
     _has_joint_state: bool = False
     _clock_ns: list[int] = field(default_factory=list)
@@ -35,6 +47,10 @@ class Readiness:
     def saw_actions(self, names: Sequence[str]) -> None:
         """Actions that have a server in the ROS graph."""
         self._actions = sorted(names)
+
+    def saw_groups(self, names: Sequence[str]) -> None:
+        """Planning groups of the robot, as the planner knows them; none where it does not tell."""
+        self._groups = sorted(names)
 
     def saw_answer(self) -> None:
         """The action server has answered a request."""
@@ -52,6 +68,22 @@ class Readiness:
     def needs_controllers(self) -> bool:
         """Whether the controller manager is still to be asked."""
         return bool(self._missing_controllers())
+
+    @property
+    def needs_groups(self) -> bool:
+        """Whether the planner is still to be asked for its groups."""
+        return self._groups is None
+
+    @property
+    def only_needs_groups(self) -> bool:
+        """Whether all is there but the planner's answer about its groups."""
+        return self.needs_groups and self._has_answered and len(self.missing()) == 1
+
+    def wrong(self) -> str:
+        """Why no goal will ever be possible; empty while one may be."""
+        if not self._groups or self.group in self._groups:
+            return ""
+        return f"the robot has no planning group {self.group!r} (there is {', '.join(self._groups)})"
 
     def missing(self) -> list[str]:
         """What is not there yet, in words; empty when goals can be sent."""
@@ -77,7 +109,7 @@ class Readiness:
 
     def _missing_action(self) -> list[str]:
         if self._has_answered:
-            return []
+            return [f"no answer about planning groups from the node of {self.action}"] if self.needs_groups else []
         if self.action in self._actions:
             return [f"no answer from the action server of {self.action}"]
         others = f" (there is {', '.join(self._actions)})" if self._actions else ""

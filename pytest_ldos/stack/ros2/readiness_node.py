@@ -1,48 +1,72 @@
 """A process that asks a stack whether it is ready, and ends when it is.
 
-Prints a JSON list of what is missing each time that changes; an empty list is the last.
-Asked are the controller manager (its list of controllers), the action server (to cancel
-nothing: its answer proves that it serves), the joint states and the simulator's clock.
+Prints a JSON list of what is missing each time that changes; an empty list is the last, or
+a JSON string that says why the stack never will be. Asked are the controller manager (its list
+of controllers), the action server (to cancel nothing: its answer proves that it serves), its node
+(for the robot's planning groups), the joint states and the simulator's clock.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Collection
 from typing import Any, Final
 
 import rclpy
 from action_msgs.srv import CancelGoal
 from controller_manager_msgs.srv import ListControllers
+from rcl_interfaces.srv import GetParameters
+from rclpy.action import get_action_server_names_and_types_by_node
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.qos import qos_profile_sensor_data
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
-from pytest_ldos.stack.ros2.readiness import Readiness
+from pytest_ldos.stack.ros2.readiness import Readiness, group_names
 
 _PERIOD_S: Final = 0.05
+_PATIENCE_S: Final = 1.0
+_GROUPS_PATIENCE_S: Final = 5.0
 _ACTION_SERVICE: Final = "/_action/send_goal"
+_PARAMETERS: Final = "/get_parameters"
+_SEMANTICS: Final = "robot_description_semantic"
 
 
 class Question:
-    """A service that is asked again after each answer, and never twice at once."""
+    """A service that is asked again after each answer, or when none came for a while.
 
-    def __init__(self, node: Node, kind: Any, name: str, take: Callable[[Any], None]) -> None:
+    An answer can be lost for good: a server may send it before it knows who asked.
+    """
+
+    def __init__(self, node: Node, kind: Any, name: str, take: Callable[[Any], None], *, request: Any = None) -> None:
         self._client = node.create_client(kind, name)
-        self._kind = kind
+        self._request = kind.Request() if request is None else request
         self._take = take
         self._pending: Any = None
+        self._asked_s = 0.0
 
     def ask(self) -> None:
-        if self._pending is not None or not self._client.service_is_ready():
+        if not self._client.service_is_ready() or not self._may_ask():
             return
-        self._pending = self._client.call_async(self._kind.Request())
+        self._asked_s = time.monotonic()
+        self._pending = self._client.call_async(self._request)
         self._pending.add_done_callback(self._answered)
 
+    def _may_ask(self) -> bool:
+        if self._pending is None:
+            return True
+        if time.monotonic() < self._asked_s + _PATIENCE_S:
+            return False
+        self._client.remove_pending_request(self._pending)
+        return True
+
     def _answered(self, future: Any) -> None:
-        self._pending = None
+        if future is self._pending:
+            self._pending = None
         self._take(future.result())
 
 
@@ -52,7 +76,7 @@ class Watcher:
     def __init__(self, node: Node, readiness: Readiness) -> None:
         self._node = node
         self._readiness = readiness
-        self._said: list[str] | None = None
+        self._said: list[str] | str | None = None
         self._controllers = Question(
             node, ListControllers, f"{readiness.controller_manager}/list_controllers", self._listed
         )
@@ -60,7 +84,9 @@ class Watcher:
         self._action = Question(
             node, CancelGoal, f"{readiness.action}/_action/cancel_goal", lambda _: readiness.saw_answer()
         )
-        qos = qos_profile_sensor_data
+        self._groups: Question | None = None
+        self._whole_s = time.monotonic()
+        qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
         node.create_subscription(JointState, readiness.joint_states, lambda _: readiness.saw_joint_state(), qos)
         if readiness.needs_clock:
             node.create_subscription(Clock, "/clock", self._ticked, qos)
@@ -68,10 +94,41 @@ class Watcher:
 
     @property
     def is_done(self) -> bool:
-        return self._said == []
+        """Whether the last word is said."""
+        return self._said == [] or isinstance(self._said, str)
 
     def _listed(self, answer: Any) -> None:
         self._readiness.saw_controllers({each.name: each.state for each in answer.controller})
+
+    def _told_semantics(self, answer: Any) -> None:
+        text = answer.values[0].string_value if answer.values else ""
+        self._readiness.saw_groups(group_names(text))
+
+    def _ask_for_groups(self, services: Collection[str]) -> None:
+        """Of the node that serves the action, where it answers questions about parameters."""
+        if self._groups is None and (name := self._planner()) is not None and f"{name}{_PARAMETERS}" in services:
+            request = GetParameters.Request(names=[_SEMANTICS])
+            self._groups = Question(
+                self._node, GetParameters, f"{name}{_PARAMETERS}", self._told_semantics, request=request
+            )
+        if self._groups is not None:
+            self._groups.ask()
+
+    def _give_up_on_groups(self) -> None:
+        """A wrong group is told early where it can be; what else is ready does not wait for it for long."""
+        if not self._readiness.only_needs_groups:
+            self._whole_s = time.monotonic()
+        elif time.monotonic() > self._whole_s + _GROUPS_PATIENCE_S:
+            self._readiness.saw_groups(())
+
+    def _planner(self) -> str | None:
+        """Whole name of the node that serves the action, as far as it is known."""
+        for name, namespace in self._node.get_node_names_and_namespaces():
+            with contextlib.suppress(RuntimeError):  # it may have ended since
+                actions = get_action_server_names_and_types_by_node(self._node, name, namespace)
+                if self._readiness.action in dict(actions):
+                    return f"{namespace.rstrip('/')}/{name}"
+        return None
 
     def _ticked(self, message: Clock) -> None:
         self._readiness.saw_clock(message.clock.sec * 1_000_000_000 + message.clock.nanosec)
@@ -84,11 +141,18 @@ class Watcher:
             [name.removesuffix(_ACTION_SERVICE) for name in services if name.endswith(_ACTION_SERVICE)]
         )
         self._action.ask()
-        missing = self._readiness.missing()
-        if missing != self._said:
-            sys.stdout.write(json.dumps(missing) + "\n")
-            sys.stdout.flush()
-            self._said = missing
+        if self._readiness.needs_groups:
+            self._ask_for_groups(services)
+        self._give_up_on_groups()
+        word = self._readiness.wrong() or self._readiness.missing()
+        if word != self._said:
+            _say(word)
+            self._said = word
+
+
+def _say(word: list[str] | str) -> None:
+    sys.stdout.write(json.dumps(word) + "\n")
+    sys.stdout.flush()
 
 
 def main() -> None:
@@ -96,8 +160,11 @@ def main() -> None:
     rclpy.init(args=[])
     node = Node("ldos_readiness", enable_rosout=False, start_parameter_services=False)
     watcher = Watcher(node, Readiness(**json.loads(sys.argv[1])))
+    # One executor for good: `rclpy.spin_once` would begin with the subscriptions each time, and services starve.
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
     while not watcher.is_done:
-        rclpy.spin_once(node)
+        executor.spin_once()
     node.destroy_node()
     rclpy.shutdown()
 

@@ -29,9 +29,11 @@ class ReadinessWatch:
             "controller_manager": spec.controller_manager,
             "action": spec.action,
             "joint_states": spec.joint_states,
+            "group": spec.group,
             "needs_clock": needs_clock,
         }
         self._missing = ["no answer yet"]
+        self._wrong = ""
 
     def __enter__(self) -> Self:
         self._child = self._group.start("readiness", [sys.executable, "-m", _NODE, json.dumps(self._asked)], talk=True)
@@ -46,7 +48,11 @@ class ReadinessWatch:
     def _read(self) -> None:
         assert self._child.process.stdout is not None
         for line in self._child.process.stdout:
-            self._missing = json.loads(line)
+            word = json.loads(line)
+            if isinstance(word, str):
+                self._wrong = word
+            else:
+                self._missing = word
 
     @property
     def is_ready(self) -> bool:
@@ -60,4 +66,6 @@ class ReadinessWatch:
     def what_failed(self) -> str:
         """Why it will never know; empty while it may."""
         code = self._child.exit_code
+        if self._wrong:
+            return self._wrong
         return "" if code in {None, 0} else f"{self._child.describe_end()}\n{self._child.last_lines()}"

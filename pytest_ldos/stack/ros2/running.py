@@ -83,7 +83,7 @@ class Ros2Stack:
 
     def _bring_up_failed(self, reason: str) -> BringUpFailed:
         return BringUpFailed(
-            f"the ros2 stack did not start: {reason}\n{self._last_words()}",
+            f"the ros2 stack did not start: {reason}\n{self._last_words(reason)}",
             remedy=f"look at the logs above (whole in {self._logs}), or run `ldos doctor`",
         )
 
@@ -113,7 +113,11 @@ class Ros2Stack:
         return self._died(outcome.goal_id, outcome.message) if self.what_failed() else outcome
 
     def _died(self, goal_id: str, otherwise: str) -> MotionOutcome:
-        return died(goal_id, f"{self.what_failed() or otherwise}\n{self._last_words()}")
+        reason = self.what_failed() or otherwise
+        return died(goal_id, f"{reason}\n{self._last_words(reason)}")
 
-    def _last_words(self) -> str:
-        return last_words(sorted(self._logs.glob("*.log")))
+    def _last_words(self, reason: str) -> str:
+        """Of the process that the reason names, else of all; what the launch said of it comes last."""
+        logs = sorted(self._logs.glob("*.log"))
+        named = [log for log in logs if log.stem in reason]
+        return last_words(named or logs)

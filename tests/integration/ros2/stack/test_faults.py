@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from pytest_ldos import exit_codes
@@ -30,8 +32,8 @@ move = Ros2Stack.move
 
 def move_and_kill(self, goal, *, goal_id, seed, trial, start):
     if trial is not None and trial.index == 1:
-        (planner,) = [pid for pid in self.pids() if psutil.Process(pid).name() == "move_group"]
-        threading.Timer(1.0, psutil.Process(planner).kill).start()
+        (planner,) = [each for each in psutil.process_iter() if each.pid in self.pids() and each.name() == "move_group"]
+        threading.Timer(1.0, planner.kill).start()
     return move(self, goal, goal_id=goal_id, seed=seed, trial=trial, start=start)
 
 Ros2Stack.move = move_and_kill
@@ -103,18 +105,15 @@ def test_no_action_server(project, leaves_nothing):
     configure(project, "[tool.ldos.stack]\naction = '/move_acton'\nready_timeout_s = 15\n")
     code, output = project.run("-m", "baseline", *ONE)
     assert code == exit_codes.INVALID, output
-    assert "it was not ready within 15 s: no action server /move_acton (there is " in output
-    assert "/move_action" in output
+    words = r"it was not ready within 15 s: no action server /move_acton \(there is .*/move_action"
+    assert re.search(words, output), output
 
 
 def test_a_wrong_group(project, leaves_nothing):
     configure(project, "[tool.ldos.stack]\ngroup = 'panda_leg'\n")
     code, output = project.run("-m", "baseline", *ONE)
-    assert code == exit_codes.REGRESSED, output
-    (trial,) = project.saved().trials
-    assert trial.outcome == "planning_failed"
-    assert trial.error_code == -15
-    assert "panda_leg" in trial.message
+    assert code == exit_codes.INVALID, output
+    assert "the robot has no planning group 'panda_leg' (there is " in output
 
 
 def test_a_controller_that_is_never_active(project, leaves_nothing):
@@ -190,5 +189,5 @@ def test_two_stacks_at_once_do_not_meet(tmp_path, leaves_nothing):
     for project in projects:
         (trace,) = project.path.glob(".ldos/runs/*/baseline/trace")
         model = build_execution(read_trace(trace))
-        assert model.tables.nodes["name"].to_list().count("move_group") == 1
+        assert model.nodes["name"].to_list().count("move_group") == 1
         assert set(model.trials) == {trial.goal_id for trial in project.saved().trials}

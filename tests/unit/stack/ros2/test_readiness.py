@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ldos.stack.ros2.readiness import Readiness
+from pytest_ldos.stack.ros2.readiness import Readiness, group_names
 
 
 @pytest.fixture
@@ -14,6 +14,7 @@ def readiness():
         controller_manager="/controller_manager",
         action="/move_action",
         joint_states="/joint_states",
+        group="panda_arm",
         needs_clock=True,
     )
 
@@ -35,7 +36,12 @@ def test_a_stack_that_has_shown_everything_is_ready(readiness):
     readiness.saw_actions(["/move_action"])
     assert readiness.missing() == ["no answer from the action server of /move_action"]
     readiness.saw_answer()
+    assert readiness.missing() == ["no answer about planning groups from the node of /move_action"]
+    assert readiness.only_needs_groups
+    readiness.saw_groups(["panda_arm", "hand"])
+    assert not readiness.only_needs_groups
     assert readiness.missing() == []
+    assert readiness.wrong() == ""
 
 
 def test_controllers_are_named_with_their_states(readiness):
@@ -58,6 +64,25 @@ def test_another_action_server_is_named(readiness):
 
 
 def test_what_is_not_asked_for_is_not_missed():
-    readiness = Readiness(controllers=(), controller_manager="/c", action="/a", joint_states="/j", needs_clock=False)
+    readiness = Readiness(
+        controllers=(), controller_manager="/c", action="/a", joint_states="/j", group="g", needs_clock=False
+    )
     assert readiness.missing() == ["no message on /j", "no action server /a"]
     assert not readiness.needs_controllers
+
+
+def test_a_group_that_the_robot_does_not_have(readiness):
+    assert readiness.wrong() == ""
+    readiness.saw_groups(["panda_arm_2", "hand"])
+    assert readiness.wrong() == "the robot has no planning group 'panda_arm' (there is hand, panda_arm_2)"
+
+
+def test_a_planner_that_does_not_tell_its_groups(readiness):
+    readiness.saw_groups(group_names(""))
+    assert readiness.wrong() == ""
+    assert not readiness.needs_groups
+
+
+def test_groups_of_a_semantic_description():
+    text = "<robot name='r'><group name='arm'><chain/></group><group name='hand'/><group_state group='arm' name='x'/></robot>"
+    assert group_names(text) == ["arm", "hand"]
