@@ -137,9 +137,9 @@ class Watcher:
         if self._readiness.needs_controllers:
             self._controllers.ask()
         services = [name for name, _ in self._node.get_service_names_and_types()]
-        self._readiness.saw_actions(
-            [name.removesuffix(_ACTION_SERVICE) for name in services if name.endswith(_ACTION_SERVICE)]
-        )
+        # The list names services that have clients only as well, such as the goal client's.
+        served = [name for name in services if name.endswith(_ACTION_SERVICE) and self._node.count_services(name)]
+        self._readiness.saw_actions([name.removesuffix(_ACTION_SERVICE) for name in served])
         self._action.ask()
         if self._readiness.needs_groups:
             self._ask_for_groups(services)

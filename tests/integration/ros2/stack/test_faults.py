@@ -189,5 +189,5 @@ def test_two_stacks_at_once_do_not_meet(tmp_path, leaves_nothing):
     for project in projects:
         (trace,) = project.path.glob(".ldos/runs/*/baseline/trace")
         model = build_execution(read_trace(trace))
-        assert model.nodes["name"].to_list().count("move_group") == 1
+        assert model.nodes["name"].to_list().count("/move_group") == 1
         assert set(model.trials) == {trial.goal_id for trial in project.saved().trials}
