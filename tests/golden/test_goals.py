@@ -18,7 +18,7 @@ from pytest_ldos.ctf.read import read_trace
 from pytest_ldos.execution.build import NEEDED_EVENTS, build_execution
 from pytest_ldos.execution.model import ExecutionModel
 from pytest_ldos.metrics.extract import TrialMetrics, extract_metrics, extract_trial, find_trial
-from pytest_ldos.metrics.sources import CONTROL_PROBE, FEEDBACK, FEEDBACK_AND_STATUS, SIMULATOR_PROBE, STATUS
+from pytest_ldos.metrics.sources import CONTROL_PROBE, FEEDBACK, FEEDBACK_AND_STATUS, MARKERS, SIMULATOR_PROBE, STATUS
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.paths import BUILT_IN_PATHS
 from pytest_ldos.series import Invalid, Missing
@@ -40,6 +40,7 @@ BY_PUBLICATIONS = {
     "T4": STATUS.name,
 }
 BY_PROBES = {"T3": CONTROL_PROBE.name, "T5": SIMULATOR_PROBE.name}
+BY_MARKERS = {**dict.fromkeys(("T1", "T2", "T2x", "T4"), MARKERS.name), "T3": CONTROL_PROBE.name}
 PHASES = {"T1": ("planning", "executing"), "T2": ("executing", "result"), "T4": ("goal_sent", "result")}
 NEAR_MS = {"T1": (-1.0, 1.0), "T2": (-0.5, 0.5), "T4": (-4.0, -1.0)}
 """How far publications may be from what the client stamped: only T4 is of one sign, for it begins at the acceptance."""
@@ -65,6 +66,8 @@ RECORDED = [
     Recorded("panda_flood_sub_1"),
     Recorded("panda_unreachable_1"),
     Recorded("gz_panda_baseline", goals=3, sources={**BY_PUBLICATIONS, **BY_PROBES}),
+    Recorded("workspace_mock", goals=3, sources=BY_MARKERS),
+    Recorded("workspace_gz", goals=3, sources={**BY_MARKERS, **BY_PROBES}),
 ]
 
 
