@@ -80,9 +80,11 @@ def test_gazebo_loads(sim, step_probe, plugins):
     assert [plugin.get('filename') for plugin in found] == plugins
 
 
-def test_gazebo_is_given_the_controllers():
-    path = description('gz').findtext('gazebo/plugin/parameters')
-    assert Path(path) == SHARE / 'config' / 'ros2_controllers.yaml'
+def test_gazebo_is_given_the_controllers_and_simulated_time():
+    paths = [each.text for each in description('gz').findall('gazebo/plugin/parameters')]
+    names = ('ros2_controllers.yaml', 'gazebo.yaml')
+    assert [Path(path) for path in paths] == [SHARE / 'config' / name for name in names]
+    assert parameters('gazebo.yaml', 'controller_manager') == {'use_sim_time': True}
 
 
 def test_every_moving_link_has_inertia():
