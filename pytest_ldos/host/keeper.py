@@ -77,6 +77,7 @@ class _Keeper:
                     heard = os.read(key.fd, 64)
                     if not heard or (key.fd == self._wakeup and set(heard) - {signal.SIGCHLD}):
                         return
+                self._reap()
 
     def _stop_all(self) -> None:
         """A launcher passes SIGINT on; nodes that got it twice at once would die instead of tidying up."""
@@ -104,11 +105,13 @@ class _Keeper:
         return {*marked_pids(self._mark), *_descendants()} - {os.getpid()}
 
     def _reap(self) -> None:
-        """Takes in the exit statuses of the command and of orphans."""
-        self._command.poll()
+        """Takes in the exit statuses of the command, which is kept, and of orphans."""
         with contextlib.suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG)[0] > 0:
-                pass
+            while (ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) is not None:
+                if ended.si_pid == self._command.pid:
+                    self._command.poll()
+                else:
+                    os.waitpid(ended.si_pid, 0)
 
 
 def _noted(number: int, frame: object) -> None:

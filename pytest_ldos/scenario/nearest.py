@@ -12,7 +12,7 @@ def refuse_unknown(given: Iterable[str], known: Collection[str], where: str) -> 
     """Raises `ConfigurationError` for the first name that is not known."""
     for name in given:
         if name not in known:
-            raise ConfigurationError(f"unknown {where} '{name}'", remedy=suggest(name, known))
+            raise ConfigurationError(f"unknown {where} '{name}'", remedy=suggest(str(name), known))
 
 
 def suggest(name: str, known: Collection[str]) -> str:

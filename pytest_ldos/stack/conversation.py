@@ -21,6 +21,7 @@ ANSWER_GRACE_S: Final = 5.0
 
 _MOTION_LIMIT_S: Final = 30.0
 _POLL_S: Final = 0.05
+_QUOTED: Final = 200
 
 
 def to_command(
@@ -52,18 +53,25 @@ class Conversation:
     Args:
         client: started with pipes.
         what_ended: says which process of the stack is gone, or ``""``.
+
+    Attributes:
+        misunderstood: what the client said that is no event; the conversation is over then.
     """
 
     def __init__(self, client: Child, what_ended: Callable[[], str]) -> None:
         self._client = client
         self._what_ended = what_ended
         self._events: queue.Queue[ReadyEvent | MoveReport] = queue.Queue()
+        self.misunderstood = ""
         threading.Thread(target=self._read_events, name="goal client's events", daemon=True).start()
 
     def _read_events(self) -> None:
         assert self._client.process.stdout is not None
         for line in self._client.process.stdout:
-            self._events.put(parse_event(line))
+            try:
+                self._events.put(parse_event(line))
+            except (ValueError, TypeError):
+                self.misunderstood = f"the goal client said what is no event: {line.strip()[:_QUOTED]!r}"
 
     def await_ready(self, timeout_s: float) -> bool:
         """Whether the client said that goals can be sent, in time and before anything ended."""
@@ -98,6 +106,6 @@ class Conversation:
             try:
                 return self._events.get(timeout=_POLL_S)
             except queue.Empty:
-                if self._what_ended():
+                if self.misunderstood or self._what_ended():
                     return None
         return None

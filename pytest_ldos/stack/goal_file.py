@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -51,6 +52,8 @@ def _parse_book(document: Any, file: Path) -> GoalBook:
     if home.joints is None:
         raise ConfigurationError(f"{file}: home has no joints", remedy="give the position of every joint, in radians")
     sets = _mapping(table.get("goal_sets"), f"{file}: goal_sets")
+    if not sets:
+        raise ConfigurationError(f"{file} has no goal set", remedy="name one below goal_sets, as in `reach:`")
     return GoalBook(home, {str(name): _parse_set(goals, f"{file}: goal set {name!r}") for name, goals in sets.items()})
 
 
@@ -67,7 +70,7 @@ def _parse_goal(table: Mapping[str, Any], where: str) -> Goal:
         raise ConfigurationError(f"{where} has a goal without a name", remedy="name: reach")
     where = f"{where}, goal {name!r}"
     pose, joints = table.get("pose"), table.get("joints")
-    link = {"link": str(table["link"])} if "link" in table else {}
+    link = {"link": _text(table["link"], f"{where}, link")} if "link" in table else {}
     return Goal(
         name,
         pose=None if pose is None else _parse_pose(_mapping(pose, f"{where}, pose"), where),
@@ -89,6 +92,12 @@ def _parse_joints(table: Mapping[str, Any], where: str) -> dict[str, float]:
     return {str(name): _numbers([value], 1, f"{where}, joint {name}")[0] for name, value in table.items()}
 
 
+def _text(value: Any, where: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise ConfigurationError(f"{where} is {value!r}", remedy="it must be a name")
+    return value
+
+
 def _mapping(value: Any, where: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise ConfigurationError(f"{where} is {value!r}", remedy="it must be a table of keys and values")
@@ -97,7 +106,11 @@ def _mapping(value: Any, where: str) -> Mapping[str, Any]:
 
 def _numbers(values: Any, count: int, where: str) -> list[float]:
     is_list = isinstance(values, list) and len(values) == count
-    if not is_list or any(isinstance(each, bool) or not isinstance(each, int | float) for each in values):
-        wanted = "a number" if count == 1 else f"a list of {count} numbers"
+    if not is_list or not all(_is_finite_number(each) for each in values):
+        wanted = "a finite number" if count == 1 else f"a list of {count} finite numbers"
         raise ConfigurationError(f"{where} is {values[0] if count == 1 else values!r}", remedy=f"it must be {wanted}")
     return [float(each) for each in values]
+
+
+def _is_finite_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

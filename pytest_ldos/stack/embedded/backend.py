@@ -115,11 +115,14 @@ class EmbeddedStack:
         """Waits for the client to see a planner, a controller and a first joint state."""
         if self._conversation.await_ready(READY_TIMEOUT_S):
             return
-        reason = self._group.describe_ended() or f"it was not ready within {READY_TIMEOUT_S:.0f} s"
+        reason = self._why() or f"it was not ready within {READY_TIMEOUT_S:.0f} s"
         raise BringUpFailed(
             f"the embedded stack did not start: {reason}\n{self._group.last_words()}",
             remedy="look at the logs above, and at the load of this machine",
         )
+
+    def _why(self) -> str:
+        return self._group.describe_ended() or self._conversation.misunderstood
 
     def pids(self) -> list[int]:
         return [child.pid for child in self._group.children]
@@ -139,7 +142,7 @@ class EmbeddedStack:
         report = self._conversation.move(command, timeout_s=limit_s)
         if report is not None:
             return to_outcome(report)
-        reason = self._group.describe_ended() or f"the goal client gave no answer within {limit_s:.0f} s"
+        reason = self._why() or f"the goal client gave no answer within {limit_s:.0f} s"
         return died(goal_id, f"{reason}\n{self._group.last_words()}")
 
 

@@ -11,11 +11,14 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.dds.domain import claim_domain
+from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.host.kept import KeptTree
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.recording.protocol import Recorder
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.ros2 import Simulation
+from pytest_ldos.stack.goal_file import read_goals
+from pytest_ldos.stack.goals import PANDA_GOALS, GoalBook
 from pytest_ldos.stack.ros2.goal_client import goal_client_command
 from pytest_ldos.stack.ros2.installed import ros2_available
 from pytest_ldos.stack.ros2.isolation import isolated_environment
@@ -44,6 +47,7 @@ class Ros2Backend:
         ros2_available(self._spec).demand()
         ros2 = self._spec.ros2
         command = self._launch_command()
+        goal_book = goals_of(self._spec)
         domain = self._resources.enter_context(claim_domain())
         apart = isolated_environment(ros2, domain=domain, log_directory=self._logs)
         recorded = {**self._recorder.environment, **apart}
@@ -58,7 +62,7 @@ class Ros2Backend:
         )
         self._resources.callback(group.stop)
         client = group.start("goal_client", goal_client_command(ros2, directory=self._logs), talk=True)
-        stack = Ros2Stack(self._spec, domain=domain, tree=tree, client=client, log_directory=self._logs)
+        stack = Ros2Stack(self._spec, goal_book, domain=domain, tree=tree, client=client, log_directory=self._logs)
         needs_clock = resolve_simulation(ros2) is Simulation.GZ
         with ReadinessWatch(ros2, needs_clock=needs_clock, environment=apart, log_directory=self._logs) as watch:
             stack.await_ready(watch, on_waiting or _unheard)
@@ -75,6 +79,22 @@ class Ros2Backend:
 
     def stop(self) -> None:
         self._resources.close()
+
+
+def goals_of(spec: StackSpec) -> GoalBook:
+    """What the arm can be asked for by name.
+
+    Raises:
+        ConfigurationError: the file is wrong, or a robot of one's own has none.
+    """
+    if spec.goals:
+        return read_goals(Path(spec.goals))
+    if spec.ros2.is_panda:
+        return PANDA_GOALS
+    raise ConfigurationError(
+        f"no goals for the robot of {spec.ros2.launch_file}",
+        remedy='name a file with a home and goal sets in [tool.ldos.stack]: goals = "goals.yaml"',
+    )
 
 
 def _unheard(_: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
@@ -123,7 +124,8 @@ def ros2_info(spec: StackSpec) -> StackInfo:
 def _kind(spec: Ros2Spec, sim: Simulation) -> str:
     """Names the folder of baselines: another robot or another simulator has others."""
     robot = [] if spec.is_panda else [Path(spec.launch_file).name.split(".")[0], spec.group]
-    return "-".join(["ros2", *robot, *([] if sim is Simulation.AUTO else [sim.value])])
+    parts = ["ros2", *robot, *([] if sim is Simulation.AUTO else [sim.value])]
+    return "-".join(re.sub(r"[^A-Za-z0-9_]+", "_", part) for part in parts)
 
 
 def _version_of(package: str) -> str:

@@ -1,4 +1,8 @@
-"""An environment in which a stack meets nobody else's nodes, on this machine or another."""
+"""An environment in which a stack meets nobody else's nodes, on this machine or another.
+
+Peers that the user's own settings of the middleware name (``CYCLONEDDS_URI``, Fast DDS profiles)
+are the user's choice: they belong to what is measured, and are recorded with it.
+"""
 
 from __future__ import annotations
 
@@ -23,5 +27,10 @@ def isolated_environment(spec: Ros2Spec, *, domain: int, log_directory: Path) ->
         "RMW_IMPLEMENTATION": rmw_of(spec),
         "GZ_PARTITION": f"ldos-{secrets.token_hex(4)}",
         "GZ_IP": "127.0.0.1",
+        # A server of discovery would let in whoever asks it.
+        "ROS_DISCOVERY_SERVER": "",
+        "ROS_SUPER_CLIENT": "",
+        # Standard output belongs to what our own processes say to each other.
+        "RCUTILS_LOGGING_USE_STDOUT": "0",
         "PYTHONUNBUFFERED": "1",
     }

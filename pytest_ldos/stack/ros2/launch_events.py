@@ -80,7 +80,11 @@ class LaunchWatch:
     def follow(self, lines: Iterable[str]) -> None:
         """Takes in events until the launcher's output ends."""
         for line in lines:
-            self.take(parse_event(line))
+            try:
+                event = parse_event(line)
+            except (ValueError, TypeError):
+                event = LaunchFailed(f"the launcher said what is no event: {line.strip()[:200]!r}")
+            self.take(event)
         with self._lock:
             self._is_over = True
 

@@ -48,11 +48,17 @@ class ReadinessWatch:
     def _read(self) -> None:
         assert self._child.process.stdout is not None
         for line in self._child.process.stdout:
+            self._take(line)
+
+    def _take(self, line: str) -> None:
+        try:
             word = json.loads(line)
-            if isinstance(word, str):
-                self._wrong = word
-            else:
-                self._missing = word
+        except ValueError:
+            word = f"the readiness node said what is no word of it: {line.strip()[:200]!r}"
+        if isinstance(word, str):
+            self._wrong = word
+        else:
+            self._missing = word
 
     @property
     def is_ready(self) -> bool:

@@ -15,8 +15,7 @@ from pytest_ldos.host.processes import Child
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.stack.client_protocol import TrialTag
 from pytest_ldos.stack.conversation import ANSWER_GRACE_S, Conversation, to_command
-from pytest_ldos.stack.goal_file import read_goals
-from pytest_ldos.stack.goals import PANDA_GOALS, Goal, OutcomeClass
+from pytest_ldos.stack.goals import Goal, GoalBook, OutcomeClass
 from pytest_ldos.stack.outcomes import died, to_outcome
 from pytest_ldos.stack.protocol import MotionOutcome
 from pytest_ldos.stack.ros2.installed import ros2_info
@@ -32,26 +31,36 @@ class Ros2Stack:
 
     is_repeatable = False
 
-    def __init__(self, spec: StackSpec, *, domain: int, tree: KeptTree, client: Child, log_directory: Path) -> None:
+    def __init__(
+        self,
+        spec: StackSpec,
+        goal_book: GoalBook,
+        *,
+        domain: int,
+        tree: KeptTree,
+        client: Child,
+        log_directory: Path,
+    ) -> None:
         self.info = ros2_info(spec)
         self.domain = domain
-        self.goal_book = read_goals(Path(spec.goals)) if spec.goals else PANDA_GOALS
+        self.goal_book = goal_book
         self._spec = spec
         self._tree = tree
         self._client = client
         self._logs = log_directory
         self._seen_pids: set[int] = set()
         self._launch = LaunchWatch()
+        self._conversation = Conversation(client, self.what_failed)
         assert tree.child.process.stdout is not None
         arguments = (tree.child.process.stdout,)
         threading.Thread(target=self._launch.follow, args=arguments, name="launch events", daemon=True).start()
-        self._conversation = Conversation(client, self.what_failed)
 
     def what_failed(self) -> str:
         """Which process ended that should not have; empty while the stack is whole."""
         ended = [self._launch.what_failed()]
         if self._client.exit_code is not None:
             ended.append(self._client.describe_end())
+        ended.append(self._conversation.misunderstood)
         return "; ".join(reason for reason in ended if reason)
 
     def await_ready(self, watch: ReadinessWatch, on_waiting: Callable[[str], None]) -> None:

@@ -98,3 +98,5 @@ def test_the_stack_says_what_it_is_made_of(complete, monkeypatch):
 def test_baselines_of_another_robot_lie_elsewhere(complete):
     assert ros2_info(OWN).kind == "ros2-stack-arm"
     assert ros2_info(StackSpec(ros2=Ros2Spec(sim=Simulation.GZ))).kind == "ros2-gz"
+    climbing = StackSpec(ros2=Ros2Spec(launch_file="my_robot/stack.launch.py", group="../../left/arm*"))
+    assert ros2_info(climbing).kind == "ros2-stack-_left_arm_"

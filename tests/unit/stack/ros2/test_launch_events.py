@@ -53,6 +53,12 @@ def test_a_failed_launch_comes_first():
     assert watch.what_failed() == "no such package"
 
 
+def test_a_launcher_that_says_something_else_is_told():
+    watch = LaunchWatch()
+    watch.follow(["[INFO] hello\n"])
+    assert watch.what_failed() == "the launcher said what is no event: '[INFO] hello'"
+
+
 def test_a_launch_that_is_over_is_no_stack():
     watch = LaunchWatch()
     watch.follow([to_line(ProcessBegan("a-1", 1)), to_line(ProcessEnded("a-1", 1, 0))])
