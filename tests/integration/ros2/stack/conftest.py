@@ -5,6 +5,9 @@ They need the workspace `ros_ws`, built and sourced. Gazebo has tests of its own
 
 from __future__ import annotations
 
+import contextlib
+import os
+import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,7 +20,6 @@ from pytest_ldos.scenario.ros2 import Ros2Spec, Simulation
 from pytest_ldos.stack.ros2.installed import ros2_available
 from tests.integration.project import Project, make_project
 
-NAMES = ("move_group", "ros2_control_nod", "robot_state_pub", "goal_client", "spawner", "ruby", "lttng-sessiond")
 MOCK = StackSpec(ros2=Ros2Spec(sim=Simulation.MOCK))
 
 
@@ -28,13 +30,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="; ".join(reasons)))
 
 
-def running() -> set[int]:
-    """Pids of everything a run of ours may start, but zombies."""
-    return {
-        process.pid
-        for process in psutil.process_iter(["name", "status"])
-        if process.info["name"].startswith(NAMES) and process.info["status"] != psutil.STATUS_ZOMBIE
-    }
+@pytest.fixture
+def mark(monkeypatch) -> str:
+    """In the environment of everything that a test starts."""
+    mark = f"PYTEST_LDOS_TEST={secrets.token_hex(8)}"
+    monkeypatch.setenv(*mark.split("="))
+    return mark
+
+
+def survivors(mark: str) -> dict[int, str]:
+    """What a test started and still runs: names by pid."""
+    found = {}
+    for process in psutil.process_iter(["name", "status"]):
+        if process.pid == os.getpid() or process.info["status"] == psutil.STATUS_ZOMBIE:
+            continue
+        with contextlib.suppress(OSError):
+            if mark.encode() in Path(f"/proc/{process.pid}/environ").read_bytes().split(b"\0"):
+                found[process.pid] = process.info["name"]
+    return found
 
 
 def shared_memory() -> set[str]:
@@ -42,19 +55,19 @@ def shared_memory() -> set[str]:
 
 
 @pytest.fixture
-def project(tmp_path) -> Project:
+def project(tmp_path, mark) -> Project:
     made = make_project(tmp_path)
     made.environment |= {"LDOS_STACK": "ros2", "LDOS_SIM": "mock"}
     return made
 
 
 @pytest.fixture
-def leaves_nothing() -> Iterator[Callable[[], None]]:
+def leaves_nothing(mark) -> Iterator[Callable[[], None]]:
     """Fails a test that leaves a process or shared memory behind."""
-    before, memory = running(), shared_memory()
+    memory = shared_memory()
 
     def check() -> None:
-        assert running() <= before
+        assert survivors(mark) == {}
         assert shared_memory() <= memory
 
     yield check

@@ -12,7 +12,7 @@ import pytest
 
 from pytest_ldos.series import Missing
 from tests.integration.project import Project, make_project
-from tests.integration.ros2.stack.conftest import running
+from tests.integration.ros2.stack.conftest import survivors
 
 
 def test_a_short_run_measures_everything_but_a_simulator(project, rmw, leaves_nothing):
@@ -42,8 +42,7 @@ def test_a_short_run_measures_everything_but_a_simulator(project, rmw, leaves_no
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_a_run_that_is_ended_leaves_nothing(project, number, leaves_nothing):
-    before = running()
+def test_a_run_that_is_ended_leaves_nothing(project, number, mark, leaves_nothing):
     process = project.start("-m", "baseline", "--ldos-trials=50")
     assert process.stdout is not None
     for line in process.stdout:
@@ -53,7 +52,7 @@ def test_a_run_that_is_ended_leaves_nothing(project, number, leaves_nothing):
     process.stdout.close()
     process.wait(timeout=60)
     deadline = time.monotonic() + 30
-    while running() - before and time.monotonic() < deadline:
+    while survivors(mark) and time.monotonic() < deadline:
         time.sleep(0.05)
 
 
