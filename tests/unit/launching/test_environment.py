@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
+from functools import partialmethod
 from types import ModuleType
 
 import pytest
@@ -64,7 +65,7 @@ def test_what_others_have_wrapped_around_it_stays(monkeypatch):
     monkeypatch.setattr(Executable, "prepare", ORIGINAL)
     with processes_get({"A": "1"}, lambda context: True):
         ours = Executable.prepare
-        theirs = lambda self, context, action: ours(self, context, action)  # noqa: E731
+        theirs = partialmethod(ours)
         Executable.prepare = theirs
-    assert Executable.prepare is theirs
+    assert vars(Executable)["prepare"] is theirs
     assert environment_in("any") == {"OWN": "1"}

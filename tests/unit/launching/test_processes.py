@@ -37,7 +37,7 @@ def start(text: str, environment: dict[str, str]) -> subprocess.Popen:
 
 
 def those_with(environment: dict[str, str]) -> list[psutil.Process]:
-    return [each for each in psutil.process_iter() if processes._has(each, environment)]  # noqa: SLF001
+    return [each for each in psutil.process_iter() if processes._has(each, environment)]
 
 
 def test_what_a_survivor_starts_while_it_ends_is_ended_too(environment):
