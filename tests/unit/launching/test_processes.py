@@ -32,6 +32,7 @@ def environment():
 def start(text: str, environment: dict[str, str]) -> subprocess.Popen:
     command = [sys.executable, "-c", text]
     child = subprocess.Popen(command, env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
     assert child.stdout.readline() == "ready\n"
     return child
 
