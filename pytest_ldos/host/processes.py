@@ -20,6 +20,7 @@ from typing import IO, Final
 
 import psutil
 
+from pytest_ldos.host.ends import describe_end
 from pytest_ldos.host.logs import last_lines, last_words
 
 _DIE_WITH_PARENT: Final = ("setpriv", "--pdeathsig")
@@ -58,9 +59,7 @@ class Child:
         code = self.exit_code
         if code is None:
             return f"{self.name} is running"
-        if code < 0:
-            return f"{self.name} was killed by {signal.Signals(-code).name}"
-        return f"{self.name} ended with exit code {code}"
+        return describe_end(self.name, code)
 
 
 class ProcessGroup:

@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import psutil
 
+from pytest_ldos.host.ends import describe_end
+
 _LADDER: Final = ((signal.SIGINT, 2.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 2.0))
 
 
@@ -30,9 +32,7 @@ class LaunchedProcess:
         """``talker-1 ended with exit code 1``."""
         if self.exit_code is None:
             return f"{self.name} is running"
-        if self.exit_code < 0:
-            return f"{self.name} was killed by {signal.Signals(-self.exit_code).name}"
-        return f"{self.name} ended with exit code {self.exit_code}"
+        return describe_end(self.name, self.exit_code)
 
 
 class ProcessBook:
@@ -63,18 +63,34 @@ class ProcessBook:
 def end_survivors(environment: Mapping[str, str]) -> list[str]:
     """Ends all processes that were started with these variables; returns their names.
 
-    A launch that is killed, or whose process started others in the background, leaves them behind.
+    A launch that is killed, or whose process started others in the background, leaves them behind. What
+    they start while they end is ended too.
+
+    Raises:
+        RuntimeError: a process survived SIGKILL.
     """
-    survivors = [process for process in psutil.process_iter() if _has(process, environment)]
-    names = [_name_of(process) for process in survivors]
+    names: dict[psutil.Process, str] = {}
     for number, patience_s in _LADDER:
-        for process in survivors:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.send_signal(number)
-        _, survivors = psutil.wait_procs(survivors, timeout=patience_s)
+        survivors = _started_with(environment)
         if not survivors:
-            break
-    return names
+            return list(names.values())
+        names.update({process: _name_of(process) for process in survivors if process not in names})
+        _send(number, survivors)
+        psutil.wait_procs(survivors, timeout=patience_s)
+    left = _started_with(environment)
+    if left:
+        raise RuntimeError(f"processes of the launch survived SIGKILL: {', '.join(map(_name_of, left))}")
+    return list(names.values())
+
+
+def _started_with(environment: Mapping[str, str]) -> list[psutil.Process]:
+    return [process for process in psutil.process_iter() if _has(process, environment)]
+
+
+def _send(number: signal.Signals, processes: list[psutil.Process]) -> None:
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.send_signal(number)
 
 
 def _has(process: psutil.Process, environment: Mapping[str, str]) -> bool:

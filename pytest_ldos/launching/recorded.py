@@ -29,7 +29,7 @@ class RecordedLaunch:
     """Records the processes of launches from before their start, and no others; begins at once.
 
     What was recorded can be read at any time; recording goes on. Once the launch is over, it is read for the
-    last time.
+    last time; once this is closed, the trace is read as it was then.
 
     Attributes:
         folder: where trace and logs lie.
@@ -46,6 +46,7 @@ class RecordedLaunch:
         self.survivors: list[str] = []
         self._contexts: list[Any] = []
         self._whole: DecodedTrace | None = None
+        self._is_closed = False
         self._resources = ExitStack()
         self._recorder = choose_recorder(folder.trace, folder.logs)
         with ExitStack() as resources:
@@ -80,7 +81,7 @@ class RecordedLaunch:
         from launch.actions import OpaqueFunction, RegisterEventHandler  # noqa: PLC0415
         from launch.event_handlers import OnProcessExit, OnProcessStart  # noqa: PLC0415
 
-        if self._whole is not None:
+        if self._is_closed:
             raise ConfigurationError("this recording is over", remedy="make another one for another launch")
         ours = [
             OpaqueFunction(function=self._contexts.append),
@@ -113,9 +114,10 @@ class RecordedLaunch:
         if self._book.unrecorded:
             names = ", ".join(self._book.unrecorded)
             raise RecordingFailed(f"launch started {names} without what makes it recorded")
-        if not self.is_over:
-            return self._read(self._recorder.rotate())
-        self._recorder.pause()
+        if not self._is_closed:
+            if not self.is_over:
+                return self._read(self._recorder.rotate())
+            self._recorder.pause()
         self._whole = self._read(self.folder.trace)
         self.close()
         return self._whole
@@ -154,6 +156,7 @@ class RecordedLaunch:
     def close(self) -> None:
         """Ends the recording, and every process that launch left behind. May be called at any time, also twice."""
         atexit.unregister(self.close)
+        self._is_closed = True
         self._resources.close()
         self.survivors += end_survivors(self._environment)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 from pytest_ldos.errors import ConfigurationError, LdosError
+from pytest_ldos.plugin.faults import fail_with
 from pytest_ldos.plugin.session import MeasuringSession, ScenarioRun, session_of
 
 if TYPE_CHECKING:
@@ -163,11 +164,9 @@ def _named_faults(session: MeasuringSession, item: pytest.Item) -> Iterator[None
 
 
 def _end_as_infra(session: MeasuringSession, item: pytest.Item, error: LdosError) -> NoReturn:
-    from pytest_ldos.text import visible
-
     if isinstance(error, ConfigurationError):
-        raise pytest.fail.Exception(visible(str(error)), pytrace=False) from None
+        fail_with(str(error))
     run = item.stash.get(_RUN, None)
     scenario = run.spec.name if run else session.spec_of(item).name
     session.note_infra(item.nodeid, scenario, error)
-    raise pytest.fail.Exception(visible(f"scenario '{scenario}': infra\n{error}"), pytrace=False) from None
+    fail_with(f"scenario '{scenario}': infra\n{error}")

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_ldos.errors import LdosError
+from pytest_ldos.plugin.faults import named_faults
 from pytest_ldos.plugin.session import MeasuringSession, session_of
+from pytest_ldos.text import visible
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pytest_ldos.ctf.read import DecodedTrace
     from pytest_ldos.execution.model import ExecutionModel
     from pytest_ldos.flow.graph import FlowGraph
     from pytest_ldos.launching.processes import LaunchedProcess
     from pytest_ldos.launching.recorded import RecordedLaunch
     from pytest_ldos.trial.artifacts import ScenarioFolder
-
-_RUN_FOLDER: pytest.StashKey[Path] = pytest.StashKey()
 
 
 class Launch:
@@ -39,28 +35,28 @@ class Launch:
             arguments: for the launch file.
         """
         __tracebackhide__ = True
-        with _named_faults():
+        with named_faults():
             return self._recorded.describe(what, arguments)
 
     @property
     def trace(self) -> DecodedTrace:
         """What was recorded so far; while processes run, recording goes on."""
         __tracebackhide__ = True
-        with _named_faults():
+        with named_faults():
             return self._recorded.trace
 
     @property
     def model(self) -> ExecutionModel:
         """The execution model of the trace; while processes run, a new one each time."""
         __tracebackhide__ = True
-        with _named_faults():
+        with named_faults():
             return self._recorded.model
 
     @property
     def flow(self) -> FlowGraph:
         """The message flow of the model."""
         __tracebackhide__ = True
-        with _named_faults():
+        with named_faults():
             return self._recorded.flow
 
     @property
@@ -91,9 +87,9 @@ def _launch(request: pytest.FixtureRequest) -> Iterator[Launch]:
 
     available = launch_available()
     if not available.ok:
-        pytest.skip(f"{available.reason} → {available.remedy}")
+        pytest.skip(visible(f"{available.reason} → {available.remedy}"))
     session, node = session_of(request.config), request.node
-    with _named_faults():
+    with named_faults():
         folder = _new_folder(session, node)
         recorded = RecordedLaunch(folder)
     if isinstance(node, pytest.Item) and session.value("traces") is not KeepTraces.NONE:
@@ -102,21 +98,21 @@ def _launch(request: pytest.FixtureRequest) -> Iterator[Launch]:
     try:
         yield Launch(recorded)
     finally:
-        recorded.close()
-        _tidy(session, node.nodeid, folder)
+        try:
+            recorded.close()
+        finally:
+            _tidy(session, node.nodeid, folder)
     if recorded.survivors:
         left = f"launch left processes behind, which were ended: {', '.join(recorded.survivors)}"
-        warnings.warn(pytest.PytestWarning(left), stacklevel=1)
+        warnings.warn(pytest.PytestWarning(visible(left)), stacklevel=1)
 
 
 def _new_folder(session: MeasuringSession, node: Any) -> ScenarioFolder:
     from pytest_ldos.errors import RecordingFailed
-    from pytest_ldos.trial.artifacts import new_run_folder, new_scenario_folder
+    from pytest_ldos.trial.artifacts import new_scenario_folder
 
     try:
-        if _RUN_FOLDER not in session.config.stash:
-            session.config.stash[_RUN_FOLDER] = new_run_folder(session.output)
-        return new_scenario_folder(session.config.stash[_RUN_FOLDER], node.name)
+        return new_scenario_folder(session.run_folder(), node.name)
     except OSError as error:
         reason = f"{session.output} cannot be written: {error.strerror}"
         raise RecordingFailed(reason, remedy="name another place with --ldos-output") from None
@@ -132,15 +128,3 @@ def _tidy(session: MeasuringSession, nodeid: str, folder: ScenarioFolder) -> Non
         drop_folder(folder)
     run = folder.path.parent
     enforce_disk_limit(session.output, limit_bytes=session.value("traces_limit_mb") * 1_000_000, keep=run)
-
-
-@contextmanager
-def _named_faults() -> Iterator[None]:
-    """Faults that have a name end the test with their message, not with a traceback."""
-    __tracebackhide__ = True
-    from pytest_ldos.text import visible
-
-    try:
-        yield
-    except LdosError as error:
-        raise pytest.fail.Exception(visible(str(error)), pytrace=False) from None

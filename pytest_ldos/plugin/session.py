@@ -65,6 +65,7 @@ class MeasuringSession:
         self._failed_by_verdict: set[str] = set()
         self._resources = ExitStack()
         self._run_folder: Path | None = None
+        self._holds_machine = False
 
     # --- what was asked for -----------------------------------------------------------
 
@@ -147,15 +148,26 @@ class MeasuringSession:
             remedy=f"mark it with one of: {', '.join(self.scenario_names())}",
         )
 
-    def _claim_run_folder(self) -> Path:
-        """The folder of this run; with it comes the machine."""
-        from pytest_ldos.host.lock import measuring_lock
+    def run_folder(self) -> Path:
+        """The folder of this run, for all its tests; made when the first asks for it.
+
+        Raises:
+            OSError: it cannot be made.
+        """
         from pytest_ldos.trial.artifacts import new_run_folder
 
         if self._run_folder is None:
-            self._resources.enter_context(measuring_lock())
             self._run_folder = new_run_folder(self.output)
         return self._run_folder
+
+    def _claim_run_folder(self) -> Path:
+        """The folder of this run; with it comes the machine."""
+        from pytest_ldos.host.lock import measuring_lock
+
+        if not self._holds_machine:
+            self._resources.enter_context(measuring_lock())
+            self._holds_machine = True
+        return self.run_folder()
 
     def _tidy(self, run: ScenarioRun) -> None:
         """Keeps or drops the trace, by the rule that was asked for."""
@@ -260,7 +272,7 @@ class MeasuringSession:
                 reporter.write_line(f"{run.spec.name}: not finished; what was measured: ldos report {run.folder.path}")
             if run.unjudged:
                 reporter.write_line(f"{run.nodeid}: trials were made but never judged; call ldos_gate.check(trials)")
-        if self._run_folder is None:
+        if self._run_folder is None or not self._run_folder.exists():
             return
         reporter.write_line(f"results: {self._run_folder}")
         limit_bytes = self.value("traces_limit_mb") * 1_000_000

@@ -4,6 +4,25 @@ from __future__ import annotations
 
 from tests.plugin.conftest import ROOT
 
+FAKE_LAUNCH = """
+from pytest_ldos.host.availability import Availability
+from pytest_ldos.launching import available, recorded
+
+class Recorded:
+    def __init__(self, folder):
+        self.folder, self.survivors = folder, []
+        folder.trace.mkdir()
+        (folder.trace / "data").write_bytes(bytes(5_000_000))
+
+    def close(self):
+        self.survivors.append("\\x1b[31mred (42)")
+
+available.launch_available = lambda: Availability({ok}, "no \\x1b[31mred launch", "none")
+recorded.RecordedLaunch = Recorded
+from tests.fakes.rig import install, noisy
+install(noisy(1))
+"""
+
 
 def test_without_ros_the_reason_is_a_skip(project, monkeypatch):
     for name in ("AMENT_PREFIX_PATH", "ROS_DISTRO"):
@@ -13,3 +32,36 @@ def test_without_ros_the_reason_is_a_skip(project, monkeypatch):
     result = project.runpytest_subprocess("-rs", timeout=60)
     result.assert_outcomes(skipped=1)
     result.stdout.fnmatch_lines(["SKIPPED*ROS 2*"])
+
+
+def test_what_other_programs_say_is_made_visible(project):
+    project.makepyfile(test_scenario="def test_it(ldos_launch): pass")
+    project.makeconftest(FAKE_LAUNCH.format(ok=True))
+    warned = project.runpytest_subprocess(timeout=60)
+    warned.stdout.fnmatch_lines([r"*which were ended: \x1b[[]31mred (42)"])
+    project.makeconftest(FAKE_LAUNCH.format(ok=False))
+    skipped = project.runpytest_subprocess("-rs", timeout=60)
+    skipped.stdout.fnmatch_lines([r"SKIPPED*no \x1b[[]31mred launch*"])
+    assert "\x1b[31mred" not in warned.stdout.str() + skipped.stdout.str()
+
+
+def test_the_disk_limit_spares_the_launches_of_the_same_run(project):
+    launch = "def test_launch(ldos_launch): pass\n"
+    project.makepyfile(test_a=launch, test_z=launch)
+    project.makeconftest(FAKE_LAUNCH.format(ok=True))
+    options = ("--ldos-traces=all", "--ldos-traces-limit-mb=1", "--ldos-trials=4", "--ldos-warmup=0")
+    project.runpytest_subprocess(*options, "test_a.py", "test_scenario.py", "test_z.py", timeout=60)
+    names = {path.parent.name for path in project.path.glob(".ldos/runs/*/*/trace")}
+    assert names >= {"test_launch", "test_launch-2"}
+    assert len(list(project.path.glob(".ldos/runs/*"))) == 1
+
+
+def test_a_launch_does_not_take_the_machine(project):
+    project.makepyfile(
+        test_scenario="""
+        from pytest_ldos.host.lock import find_holder
+        def test_it(ldos_launch): assert find_holder() is None
+        """
+    )
+    project.makeconftest(FAKE_LAUNCH.format(ok=True))
+    project.runpytest_subprocess(timeout=60).assert_outcomes(passed=1)

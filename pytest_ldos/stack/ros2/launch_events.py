@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import signal
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
+
+from pytest_ldos.host.ends import describe_end
 
 
 @dataclass(frozen=True)
@@ -27,9 +28,7 @@ class ProcessEnded:
     code: int
 
     def describe(self) -> str:
-        if self.code >= 0:
-            return f"{self.name} ended with exit code {self.code}"
-        return f"{self.name} was killed by {_signal_name(-self.code)}"
+        return describe_end(self.name, self.code)
 
 
 @dataclass(frozen=True)
@@ -113,10 +112,3 @@ class LaunchWatch:
     def pids(self) -> set[int]:
         with self._lock:
             return {each.pid for each in self.started}
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"

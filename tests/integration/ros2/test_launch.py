@@ -174,6 +174,43 @@ def test_between(ldos_launch):
     ).assert_outcomes(passed=1)
 
 
+CLOSED = """
+from launch import LaunchService
+from pytest_ldos.errors import ConfigurationError
+
+def launch(description):
+    service = LaunchService(noninteractive=True)
+    service.include_launch_description(description)
+    assert service.run() == 0
+
+def test_a_trace_is_there_after_the_end():
+    with api.record_launch() as recorded:
+        launch(recorded.describe([emit(5)]))
+    assert steps(recorded.trace) == 5
+    assert recorded.model is recorded.model
+    with pytest.raises(ConfigurationError, match="recording is over"):
+        recorded.describe([emit(5)])
+
+def test_a_closed_one_takes_no_other_launch():
+    with api.record_launch() as recorded:
+        pass
+    with pytest.raises(ConfigurationError, match="recording is over"):
+        recorded.describe([emit(5)])
+
+def test_recordings_may_end_in_the_order_of_their_beginnings():
+    first, second = api.record_launch(), api.record_launch()
+    launch(first.describe([emit(3)]))
+    first.close()
+    launch(second.describe([emit(4)]))
+    second.close()
+    assert [steps(first.trace), steps(second.trace)] == [3, 4]
+"""
+
+
+def test_recordings_are_closed_and_read_in_any_order(run):
+    run(test_closed=CLOSED).assert_outcomes(passed=3)
+
+
 def test_launch_files_take_arguments(run, project):
     project.makefile(
         ".launch.py",

@@ -1,0 +1,68 @@
+"""Nothing of a launch outlives it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from pytest_ldos.launching import processes
+from pytest_ldos.launching.processes import LaunchedProcess, end_survivors
+
+HYDRA = """
+import signal, subprocess, sys, time
+def grow(*_):
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    sys.exit()
+signal.signal(signal.SIGINT, grow)
+print("ready", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def environment():
+    return {"LDOS_TEST_LAUNCH": secrets.token_hex(8)}
+
+
+def start(text: str, environment: dict[str, str]) -> subprocess.Popen:
+    command = [sys.executable, "-c", text]
+    child = subprocess.Popen(command, env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "ready\n"
+    return child
+
+
+def those_with(environment: dict[str, str]) -> list[psutil.Process]:
+    return [each for each in psutil.process_iter() if processes._has(each, environment)]
+
+
+def test_what_a_survivor_starts_while_it_ends_is_ended_too(environment):
+    with start(HYDRA, environment) as hydra:
+        names = end_survivors(environment)
+    assert those_with(environment) == []
+    assert len(names) == 2
+    assert f"({hydra.pid})" in names[0]
+
+
+def test_a_process_that_survives_everything_is_told(environment, monkeypatch):
+    monkeypatch.setattr(processes, "_LADDER", ((0, 0.01),))  # signal 0 ends nobody
+    with start("import time; print('ready', flush=True); time.sleep(600)", environment) as child:
+        try:
+            with pytest.raises(RuntimeError, match=rf"survived SIGKILL: .*\({child.pid}\)"):
+                end_survivors(environment)
+        finally:
+            child.kill()
+
+
+def test_where_nothing_is_left_nothing_is_ended(environment):
+    assert end_survivors(environment) == []
+
+
+def test_a_process_says_how_it_ended():
+    ends = [LaunchedProcess("arm-1", 1, code).describe() for code in (None, 1, -40)]
+    assert ends == ["arm-1 is running", "arm-1 ended with exit code 1", "arm-1 was killed by signal 40"]
