@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -61,7 +61,7 @@ class ChangeLog:
         """Changes a setting, so that `undo` can put it back.
 
         Raises:
-            MendFailed: it cannot be written, or the kernel did not take it.
+            MendFailed: it or the record cannot be written, or the kernel did not take it.
         """
         known, before = self._changes.get(place), machine.read(place)
         is_ours = known is not None and known.boot == machine.read(_BOOT_ID) and known.after == before
@@ -81,7 +81,7 @@ class ChangeLog:
         """Puts everything back, the last change first; says of each what was done.
 
         Raises:
-            MendFailed: a setting cannot be written; what is left stays in the record.
+            MendFailed: a setting or the record cannot be written; what is left stays in the record.
         """
         for change in reversed(self.changes):
             told = _put_back(change, machine)
@@ -89,24 +89,23 @@ class ChangeLog:
             yield told
 
     def _keep(self, change: Change) -> None:
-        self._changes[change.place] = change
-        self._save()
+        self._save({**self._changes, change.place: change})
 
     def _forget(self, place: str) -> None:
-        del self._changes[place]
-        self._save()
+        self._save({each: change for each, change in self._changes.items() if each != place})
 
-    def _save(self) -> None:
-        if not self._changes:
-            self._file.unlink(missing_ok=True)
-            return
-        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        document = {"schema": _SCHEMA, "changes": [asdict(change) for change in self._changes.values()]}
-        # Readable by its user only: `mkstemp` makes it so.
-        descriptor, name = tempfile.mkstemp(prefix=f".{self._file.name}-", dir=self._file.parent)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(document, file, indent=2)
-        Path(name).replace(self._file)
+    def _save(self, changes: dict[str, Change]) -> None:
+        """Takes changes as the record's; where the file cannot be written, all stays as it was."""
+        try:
+            if changes:
+                _write(self._file, changes.values())
+            else:
+                self._file.unlink(missing_ok=True)
+        except OSError as error:
+            raise MendFailed(
+                f"{self._file} cannot be written: {error.strerror}", remedy="set XDG_STATE_HOME to a folder of yours"
+            ) from None
+        self._changes = changes
 
 
 def _put_back(change: Change, machine: Machine) -> str:
@@ -125,6 +124,20 @@ def _demand(machine: Machine, place: str, value: str) -> None:
     """Raises `MendFailed` unless a setting has a value: the kernel may take one and ignore it."""
     if machine.read(place) != value:
         raise MendFailed(f"{machine.path(place)} still says {machine.read(place)!r}")
+
+
+def _write(file: Path, changes: Iterable[Change]) -> None:
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    document = {"schema": _SCHEMA, "changes": [asdict(change) for change in changes]}
+    # Readable by its user only: `mkstemp` makes it so.
+    descriptor, name = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as temporary:
+            json.dump(document, temporary, indent=2)
+        Path(name).replace(file)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise
 
 
 def _read(file: Path) -> list[Change]:

@@ -1,7 +1,7 @@
 """Who can join: other machines' processes on our domain.
 
-Reference: ROS 2 Jazzy, "Improved Dynamic Discovery" (the variables) and "The ROS_DOMAIN_ID"
-(0–101 are safe on every system; 232 is the last that has ports).
+Reference: ROS 2 Jazzy, "Improved Dynamic Discovery" (the variables), "Using Fast DDS Discovery Server"
+and "The ROS_DOMAIN_ID" (0–101 are safe on every system; 232 is the last that has ports).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ LAST_DOMAIN: Final = 232
 SAFE_DOMAIN: Final = 101
 _RANGE: Final = "ROS_AUTOMATIC_DISCOVERY_RANGE"
 _PEERS: Final = "ROS_STATIC_PEERS"
+_SERVER: Final = "ROS_DISCOVERY_SERVER"
 _LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -34,6 +35,8 @@ def check_discovery(machine: Machine) -> Finding:
     peers = [peer for peer in machine.environment.get(_PEERS, "").split(";") if peer]
     title, remedy = "discovery", f"export {_RANGE}=LOCALHOST"
     strangers = [peer for peer in peers if peer not in _LOCAL]
+    if server := machine.environment.get(_SERVER, ""):
+        return warning(title, f"{_SERVER}={server}: Fast DDS meets whom that server knows", f"unset {_SERVER}")
     if machine.environment.get("ROS_LOCALHOST_ONLY") == "1":
         return ok(title, f"this machine only (ROS_LOCALHOST_ONLY, deprecated: {remedy})")
     if reach == "OFF":

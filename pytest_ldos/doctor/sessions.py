@@ -52,11 +52,14 @@ def check_sessions(machine: Machine) -> Finding:
 
 
 def list_sessions(machine: Machine) -> Sequence[str]:
-    """Names of the sessions of the user's daemon; none is started."""
+    """Names of the sessions of the user's daemon; none is started. Without an answer that can be read, none."""
     done = machine.run([*_LTTNG, "--mi", "xml", "list"])
     if done is None or done.returncode != 0:
         return []
-    root = ET.fromstring(done.stdout)  # noqa: S314 - written by the user's own session daemon
+    try:
+        root = ET.fromstring(done.stdout)  # noqa: S314 - written by the user's own session daemon
+    except ET.ParseError:
+        return []
     return [element.text or "" for element in root.iterfind(".//mi:session/mi:name", _NAMESPACE)]
 
 

@@ -15,6 +15,7 @@ import pytest
 from pytest_ldos.errors import ConfigurationError, LdosError
 from pytest_ldos.plugin.guard import refuse_parallel_runs, refuse_reruns
 from pytest_ldos.scenario.settings import BUILT_IN_SCENARIOS, Sources
+from pytest_ldos.text import visible
 
 if TYPE_CHECKING:
     from pytest_ldos.gate.decide import GateResult
@@ -212,8 +213,9 @@ class MeasuringSession:
 
     def header(self) -> list[str]:
         """What will be measured with what; nothing where no test measures."""
-        if not self._items:
-            return []
+        return [visible(line) for line in self._header()] if self._items else []
+
+    def _header(self) -> list[str]:
         from pytest_ldos.host.fingerprint import take_fingerprint
         from pytest_ldos.recording.choose import recorder_name, recording_available
         from pytest_ldos.stack.choose import describe_stack, stack_available, why_not_ros2

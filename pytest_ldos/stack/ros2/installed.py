@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import subprocess
@@ -17,6 +18,7 @@ from pytest_ldos.host.ros import (
     find_distro,
     find_ros_package,
     find_ros_packages,
+    remedy_for_packages,
     rmw_installed,
     ros_python_available,
 )
@@ -46,6 +48,11 @@ _VERSIONED: Final = (
     "gz_ros2_control",
     "tracetools",
 )
+_STATUS: Final = "lib/tracetools/status"
+_STATUS_TIMEOUT_S: Final = 10
+_DISABLED: Final = 1
+"""How ``status`` ends where there are no tracepoints; otherwise it was not even loaded."""
+
 _DDS_SETTINGS: Final = ("CYCLONEDDS_URI", "FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")
 """A middleware's own settings are the user's; they belong to what was measured."""
 
@@ -71,31 +78,51 @@ def rmw_of(spec: Ros2Spec) -> str:
     return spec.rmw or chosen_rmw()
 
 
-_DISABLED: Final = 1
-"""How ``status`` ends where there are no tracepoints; otherwise it was not even loaded."""
-
-
 def tracing_available(environment: Mapping[str, str] | None = None) -> Availability:
-    """Whether ROS 2 was built with LTTng: tracetools' own ``status`` program says so."""
+    """Whether ROS 2 was built with LTTng: tracetools' own ``status`` program says so.
+
+    It is run once for a program and an environment.
+    """
     prefix = find_ros_package("tracetools", environment)
-    program = None if prefix is None else prefix / "lib/tracetools/status"
+    program = None if prefix is None else prefix / _STATUS
     if program is None or not program.is_file():
-        return Availability(False, "tracetools has no status program", "install the package ros-jazzy-tracetools again")
+        remedy = remedy_for_packages(["tracetools"], environment=environment)
+        return Availability(False, "tracetools has no status program", remedy)
+    given = os.environ if environment is None else environment
+    there = program.stat()
+    return _ask_status(program, (there.st_mtime_ns, there.st_size), frozenset(given.items()))
+
+
+@functools.lru_cache(maxsize=8)
+def _ask_status(program: Path, version: tuple[int, int], environment: frozenset[tuple[str, str]]) -> Availability:
+    """What ``status`` says; a program that was installed anew, which its time and size tell, is asked anew."""
     try:
-        done = subprocess.run([program], env=environment, capture_output=True, text=True, timeout=10, check=False)
+        done = subprocess.run(
+            [program],
+            env=dict(environment),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_STATUS_TIMEOUT_S,
+            check=False,
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         return Availability(False, f"{program} cannot be run: {error}", "source the ROS environment again")
     if done.returncode == 0:
         return Availability(True)
     if done.returncode != _DISABLED:
-        reason = f"{program} cannot be run: {done.stderr.strip()}"
+        reason = f"{program} cannot be run: {_last_line(done.stderr)}"
         return Availability(False, reason, "source the ROS environment again")
     return Availability(
         False,
-        "this ROS 2 was built without tracepoints (tracetools says: " + done.stdout.strip() + ")",
+        f"this ROS 2 was built without tracepoints (tracetools says: {_last_line(done.stdout)})",
         "install liblttng-ust-dev and build tracetools, rcl, rclcpp and the middleware again, "
         "or use the packages of the distribution, which have them",
     )
+
+
+def _last_line(text: str) -> str:
+    return (text.strip().splitlines() or ["no reason given"])[-1]
 
 
 def ros2_info(spec: StackSpec) -> StackInfo:

@@ -59,6 +59,34 @@ def test_ubuntu_gets_ros_from_its_repository(project, tmp_path):
     assert not (project / ".venv-ros2").exists()
 
 
+def test_a_plan_leaves_nothing_behind(project, tmp_path):
+    (tmp_path / "tmp").mkdir()
+    done = setup(project, NOBLE, "--ros-root", str(tmp_path / "none"), "v", TMPDIR=str(tmp_path / "tmp"))
+    assert done.returncode == 0, done.stderr
+    assert str(tmp_path / "tmp") not in done.stderr
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_a_download_that_fails_leaves_nothing_behind(project, tmp_path):
+    """Root of an Ubuntu without ROS's repository, whose downloads go through a proxy that is not there."""
+    (tmp_path / "tmp").mkdir()
+    nobody = 'Acquire::https::Proxy "http://127.0.0.1:9"; Acquire::Retries "0";'
+    (tmp_path / "apt.conf").write_text(f'{nobody} Dir::Etc::main "/dev/null"; Dir::Etc::parts "/dev/null";\n')
+    bin_ = add_program(tmp_path / "bin", "id", "echo 0")
+    add_program(bin_, "apt-get", "echo apt-get >&2")
+    add_program(bin_, "chmod", f"echo made $2 >&2; exec {shutil.which('chmod')} $@")
+    for name in ("grep", "dpkg-query"):
+        add_program(bin_, name, "exit 1")
+    for name in ("sh", "rm", "mktemp"):
+        (bin_ / name).symlink_to(shutil.which(name))
+    variables = {"PATH": str(bin_), "TMPDIR": str(tmp_path / "tmp"), "APT_CONFIG": str(tmp_path / "apt.conf")}
+    done = setup(project, NOBLE, "v", dry_run=False, **variables)
+    assert done.returncode != 0
+    assert f"made {tmp_path / 'tmp'}/" in done.stderr
+    assert "sourcing" not in done.stderr
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
 def test_a_container_that_names_a_distro_has_not_sourced_it(project, tmp_path):
     done = setup(project, NOBLE, "--ros-root", str(tmp_path / "none"), "v", ROS_DISTRO="jazzy")
     assert f"sourcing {tmp_path}/none/jazzy/setup.sh" in done.stderr

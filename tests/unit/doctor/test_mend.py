@@ -147,6 +147,30 @@ def test_a_change_that_fails_is_not_recorded_and_the_next_is_tried(machine, file
     assert [change.place for change in ChangeLog(file).changes] == [f"{CPU}/intel_pstate/no_turbo"]
 
 
+def test_where_the_record_cannot_be_kept_nothing_is_changed_and_the_next_is_tried(machine, file):
+    before, changes = settings(machine), ChangeLog(file)
+    file.parent.parent.touch()
+    told = list(mend([check_turbo(machine), check_receive_buffer(machine)], machine, changes, agrees=yes))
+    assert len(told) == 2
+    assert all(line.startswith("not done: ") and f"{file} cannot be written" in line for line in told)
+    assert "XDG_STATE_HOME" in told[0]
+    assert settings(machine) == before
+    assert changes.changes == []
+
+
+def test_a_record_that_cannot_be_replaced_leaves_no_other_file(machine, file):
+    change(machine, file)
+    changes = ChangeLog(file)
+    kept = changes.changes
+    file.unlink()
+    (file / "in the way").mkdir(parents=True)
+    with pytest.raises(MendFailed, match="cannot be written"):
+        changes.set_value(machine, RMEM, "1000")
+    assert [path.name for path in file.parent.iterdir()] == [file.name]
+    assert changes.changes == kept
+    assert machine.read(RMEM) == "999"
+
+
 def test_others_write_through_sudo(tmp_path, file):
     bin_ = add_program(tmp_path / "bin", "sudo", '[ "$1" = -n ] || exit 1\nshift\nexec "$@"')
     machine = build_machine(tmp_path / "m", UNSTEADY, uid=1000, environment={"PATH": f"{bin_}:/usr/bin:/bin"})

@@ -125,3 +125,11 @@ def test_a_link_and_another_users_folder_are_not_ours_to_remove(tmp_path):
 def test_without_lttng_there_are_no_sessions(tmp_path):
     machine = build_machine(tmp_path / "m", environment={"PATH": str(tmp_path)})
     assert check_sessions(machine).status is Status.OK
+
+
+@pytest.mark.parametrize("answer", ["", "<command", "Error: no such option"])
+def test_an_answer_that_is_no_xml_names_no_sessions(tmp_path, answer):
+    programs = add_program(tmp_path / "bin", "lttng", f"echo '{answer}'")
+    machine = build_machine(tmp_path / "m", environment={"PATH": f"{programs}:/usr/bin:/bin"})
+    assert list_sessions(machine) == []
+    assert check_sessions(machine).status is Status.OK

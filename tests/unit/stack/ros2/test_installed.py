@@ -68,6 +68,33 @@ def test_a_status_program_that_cannot_run(complete):
     assert "cannot be run" in ros2_available(StackSpec()).reason
 
 
+def test_a_status_program_that_is_missing(complete):
+    (complete.prefix / "lib/tracetools/status").unlink()
+    found = ros2_available(StackSpec())
+    assert (found.reason, found.remedy) == (
+        "tracetools has no status program",
+        "sudo apt-get install ros-jazzy-tracetools",
+    )
+
+
+def test_of_what_a_status_program_complains_the_last_line_is_told(complete):
+    status(complete, "#!/bin/sh\nprintf 'first\\nlibx.so: \\377 not found\\n' >&2\nexit 127\n")
+    assert ros2_available(StackSpec()).reason.endswith("status cannot be run: libx.so: \ufffd not found")
+
+
+def test_the_status_program_is_asked_once(complete, tmp_path, monkeypatch):
+    runs = tmp_path / "runs"
+    runs.touch()
+    status(complete, f"#!/bin/sh\necho run >> {runs}\n")
+    assert choose.stack_available(StackSpec()).ok
+    assert choose.describe_stack(StackSpec()).kind == "ros2-mock"
+    assert choose.why_not_ros2(StackSpec()) == ""
+    assert runs.read_text() == "run\n"
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/elsewhere")
+    assert ros2_available(StackSpec()).ok
+    assert runs.read_text() == "run\nrun\n", "another environment may have another answer"
+
+
 def test_nothing_is_sourced(monkeypatch):
     monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
     monkeypatch.delenv("ROS_DISTRO", raising=False)
