@@ -4,6 +4,6 @@ import pytest
 
 
 @pytest.mark.baseline
-def test_reach(panda_stack, ldos_trials, ldos_gate):
-    trials = ldos_trials(panda_stack, goals="reach")
+def test_reach(ldos_stack, ldos_trials, ldos_gate):
+    trials = ldos_trials(ldos_stack, goals="reach")
     ldos_gate.check(trials)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 _LAST_LINES: Final = 15
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def last_lines(log: Path) -> str:
     """The last lines of a log; empty where it cannot be read."""
     try:
-        return "\n".join(log.read_text("utf-8", errors="replace").splitlines()[-_LAST_LINES:])
+        lines = log.read_text("utf-8", errors="replace").splitlines()[-_LAST_LINES:]
     except OSError:
         return ""
+    return "\n".join(_COLOUR.sub("", line) for line in lines)
 
 
 def last_words(logs: Iterable[Path]) -> str:

@@ -172,7 +172,9 @@ def _not_sourced() -> Availability:
             False, "no ROS 2 environment is sourced", f"source /{_INSTALLED}/{installed[-1]}/setup.bash"
         )
     return Availability(
-        False, "ROS 2 is not installed", "make ros2-baseline (Ubuntu 24.04), or source the setup of your own build"
+        False,
+        f"ROS 2 is neither sourced nor installed in /{_INSTALLED}",
+        "source the setup of your own build, or make ros2-baseline (Ubuntu 24.04)",
     )
 
 

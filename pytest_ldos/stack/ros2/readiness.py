@@ -104,8 +104,11 @@ class Readiness:
             return []
         if self._states is None:
             return [f"no answer from {self.controller_manager}"]
-        states = {name: self._states.get(name, "not loaded") for name in self.controllers}
+        states = {name: self._states.get(name) or self._not_loaded() for name in self.controllers}
         return [f"controller {name} is {state}" for name, state in states.items() if state != _ACTIVE]
+
+    def _not_loaded(self) -> str:
+        return f"not loaded (there is {', '.join(sorted(self._states))})" if self._states else "not loaded"
 
     def _missing_action(self) -> list[str]:
         if self._has_answered:

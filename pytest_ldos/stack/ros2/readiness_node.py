@@ -20,7 +20,7 @@ from action_msgs.srv import CancelGoal
 from controller_manager_msgs.srv import ListControllers
 from rcl_interfaces.srv import GetParameters
 from rclpy.action import get_action_server_names_and_types_by_node
-from rclpy.executors import SingleThreadedExecutor
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
@@ -163,10 +163,12 @@ def main() -> None:
     # One executor for good: `rclpy.spin_once` would begin with the subscriptions each time, and services starve.
     executor = SingleThreadedExecutor()
     executor.add_node(node)
-    while not watcher.is_done:
-        executor.spin_once()
+    # Interrupted is how it ends when the stack is given up.
+    with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
+        while not watcher.is_done:
+            executor.spin_once()
     node.destroy_node()
-    rclpy.shutdown()
+    rclpy.try_shutdown()
 
 
 if __name__ == "__main__":

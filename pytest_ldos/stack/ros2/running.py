@@ -23,6 +23,9 @@ from pytest_ldos.stack.ros2.launch_events import LaunchWatch
 from pytest_ldos.stack.ros2.readiness_watch import ReadinessWatch
 
 _POLL_S: Final = 0.02
+_NOT_OF_THE_STACK: Final = frozenset({"launch", "lttng-sessiond", "readiness"})
+"""Logs beside those of the stack's processes; the launch's repeats what these print."""
+
 _WORD_EVERY_S: Final = 5.0
 
 
@@ -93,7 +96,8 @@ class Ros2Stack:
     def _bring_up_failed(self, reason: str) -> BringUpFailed:
         return BringUpFailed(
             f"the ros2 stack did not start: {reason}\n{self._last_words(reason)}",
-            remedy=f"look at the logs above (whole in {self._logs}), or run `ldos doctor`",
+            remedy=f"check the names in [tool.ldos.stack], look at the logs above (whole in {self._logs}), "
+            "or run `ldos doctor`",
         )
 
     def pids(self) -> list[int]:
@@ -126,7 +130,7 @@ class Ros2Stack:
         return died(goal_id, f"{reason}\n{self._last_words(reason)}")
 
     def _last_words(self, reason: str) -> str:
-        """Of the process that the reason names, else of all; what the launch said of it comes last."""
+        """Of the process that the reason names, else of all that the launch file started."""
         logs = sorted(self._logs.glob("*.log"))
         named = [log for log in logs if log.stem in reason]
-        return last_words(named or logs)
+        return last_words(named or [log for log in logs if log.stem not in _NOT_OF_THE_STACK])

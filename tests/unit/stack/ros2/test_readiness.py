@@ -46,7 +46,10 @@ def test_a_stack_that_has_shown_everything_is_ready(readiness):
 
 def test_controllers_are_named_with_their_states(readiness):
     readiness.saw_controllers({"arm": "inactive"})
-    assert readiness.missing()[1:3] == ["controller broadcaster is not loaded", "controller arm is inactive"]
+    assert readiness.missing()[1:3] == [
+        "controller broadcaster is not loaded (there is arm)",
+        "controller arm is inactive",
+    ]
     assert readiness.needs_controllers
     readiness.saw_controllers({"arm": "active", "broadcaster": "active"})
     assert not readiness.needs_controllers
