@@ -109,7 +109,7 @@ def action_to_dict(action: UndoAction) -> dict[str, Any]:
 
 
 def action_from_dict(values: dict[str, Any]) -> UndoAction:
-    arguments: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+    arguments: dict[str, Any] = {key: tuple(it) if isinstance(it, list) else it for key, it in values.items()}
     action: UndoAction = _ACTIONS[str(arguments.pop("action"))](**arguments)
     return action
 
