@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ldos.load.cpu_load import stress_ng_available
+from pytest_ldos.load.stress_ng import stress_ng_available
 from tests.integration.project import SCENARIO
 
 FLOOD = """
