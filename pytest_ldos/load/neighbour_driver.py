@@ -76,7 +76,10 @@ def drive(stack: RunningStack) -> str:
         outcome = stack.move(goal, goal_id=uuid.uuid4().hex, seed=None, trial=None)
         if outcome.outcome is OutcomeClass.STACK_DIED:
             return outcome.message
-        ended["completed" if outcome.outcome is OutcomeClass.SUCCESS else "failed"] += 1
+        succeeded = outcome.outcome is OutcomeClass.SUCCESS
+        ended["completed" if succeeded else "failed"] += 1
+        if not succeeded:
+            sys.stderr.write(f"goal {goal.name}: {outcome.outcome}, {outcome.message}\n")
         _say(domain=stack.domain, **ended)
         if time.monotonic() > ends_at:
             break

@@ -45,9 +45,11 @@ needs_quota = pytest.mark.skipif(isinstance(find_place(), Availability), reason=
 
 
 class SmallStack:
+    process: Any
+
     def __init__(self) -> None:
         command = [sys.executable, "-c", STACK]
-        self.process: Any = subprocess.Popen(
+        self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, process_group=0
         )
         assert self.process.stdout.readline() == "ready\n"
