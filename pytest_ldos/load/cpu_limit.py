@@ -191,7 +191,7 @@ def _confined(site: LoadSite, cpus: Cpus) -> Iterator[None]:
 def _quota(spec: CpuLimitSpec, site: LoadSite) -> Iterator[QuotaGroup]:
     place = find_place()
     assert not isinstance(place, Availability)
-    with undone_at_end(site.log_directory / f"{spec.KIND}.undo.log") as undo:
+    with undone_at_end(site.log_directory / "undo.log") as undo:
         group = QuotaGroup(place, spec.quota_percent, undo)
         for _ in range(_MOST_PASSES):
             outside = set(with_descendants(site.pids())) - set(group.members())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
+import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -214,12 +214,13 @@ def run_stressor(stressor: Stressor, site: LoadSite, is_working: Readiness) -> I
     """
     stress_ng_available().demand()
     with ExitStack() as resources:
-        undo = resources.enter_context(undone_at_end(site.log_directory / f"{stressor.kind}.undo.log"))
-        folder = Path(tempfile.mkdtemp(prefix=f"{stressor.kind}-", dir=site.log_directory))
+        undo = resources.enter_context(undone_at_end(site.log_directory / "undo.log"))
+        folder = site.log_directory / f"{stressor.kind}-{secrets.token_hex(8)}"
         undo.register(RemoveTree(str(folder)))
+        folder.mkdir(mode=0o700)
         group = ProcessGroup(log_directory=site.log_directory, own_session=stressor.group is SchedulerGroup.OWN)
         resources.callback(group.stop)
-        running = RunningStressor(stressor, group.start(_log_name(stressor), _command(stressor, folder)), site)
+        running = RunningStressor(stressor, group.start(f"stress-ng-{stressor.kind}", _command(stressor, folder)), site)
         running.await_work(is_working)
         with watched(running.look):
             yield running
@@ -230,10 +231,6 @@ def _command(stressor: Stressor, folder: Path) -> list[str]:
     confined = [] if stressor.cpus is None else ["taskset", "--cpu-list", describe_cpus(stressor.cpus)]
     bounds = ["--timeout", f"{LONGEST_S}s", "--temp-path", str(folder)]
     return [*confined, "stress-ng", *stressor.arguments, *bounds]
-
-
-def _log_name(stressor: Stressor) -> str:
-    return f"stress-ng {stressor.kind}"
 
 
 def _workers(pid: int) -> dict[int, Effort]:
@@ -251,13 +248,23 @@ def _workers(pid: int) -> dict[int, Effort]:
 def _effort(process: psutil.Process) -> Effort:
     if process.status() == psutil.STATUS_ZOMBIE:
         raise psutil.ZombieProcess(process.pid)
-    ran_ns, waited_ns, _ = Path(f"/proc/{process.pid}/schedstat").read_text("ascii").split()
+    cpu_s, waited_s = _run_and_waited(process)
     return Effort(
-        cpu_s=int(ran_ns) / _NS_PER_S,
-        waited_s=int(waited_ns) / _NS_PER_S,
+        cpu_s=cpu_s,
+        waited_s=waited_s,
         resident=process.memory_info().rss,
         written=process.io_counters().write_bytes,
     )
+
+
+def _run_and_waited(process: psutil.Process) -> tuple[float, float]:
+    """Of a process with one thread, s; a kernel that does not count waiting (CONFIG_SCHED_INFO) has none."""
+    try:
+        ran_ns, waited_ns, _ = Path(f"/proc/{process.pid}/schedstat").read_text("ascii").split()
+    except FileNotFoundError:
+        times = process.cpu_times()
+        return times.user + times.system, 0.0
+    return int(ran_ns) / _NS_PER_S, int(waited_ns) / _NS_PER_S
 
 
 def _since(effort: Effort, earlier: Effort) -> Effort:

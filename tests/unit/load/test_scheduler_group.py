@@ -11,7 +11,7 @@ from pytest_ldos.host.autogroup import SchedulingGroup, is_grouped_by_session
 from pytest_ldos.load.cpu_load import run_cpu_load
 from pytest_ldos.load.scheduler_group import NOBODY, OFF, judge_group, read_group
 from pytest_ldos.scenario.loads import CpuLoadSpec, SchedulerGroup
-from tests.builders.stressors import needs_stress_ng, running
+from tests.builders.stressors import needs_stress_ng, running, wait_until
 
 OWN, STACK = SchedulerGroup.OWN, SchedulerGroup.STACK
 needs_autogroup = pytest.mark.skipif(not is_grouped_by_session(), reason="sched_autogroup is off")
@@ -26,10 +26,10 @@ def at(autogroup: str, cgroup: str = "", *, by_session: bool = True) -> frozense
 @pytest.mark.parametrize("group", [OWN, STACK])
 def test_workers_are_where_the_kernel_says(site, group):
     with run_cpu_load(CpuLoadSpec(workers=1, percent=10, group=group), site) as load:
+        wait_until(lambda: load.proof.shortfall == "")
         proof = load.proof
         (worker,) = running("stress-ng-")
         assert (os.getsid(worker.pid) == os.getsid(0)) == (group is STACK)
-    assert proof.shortfall == ""
     assert proof.group == group
     assert ("as the stack" in proof.group_found) == (group is STACK)
     assert running() == []
