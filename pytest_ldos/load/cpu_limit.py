@@ -83,7 +83,10 @@ class RunningCpuLimit:
         return with_descendants(self._site.pids())
 
     def look(self) -> None:
-        """Reads back where every thread may run, and what is used; the first that is wrong is kept."""
+        """Reads back where every thread may run, and what is used; the first that is wrong is kept.
+
+        A stack that has died is no fault of the limit.
+        """
         with self._lock:
             if self._ended:
                 return
@@ -100,9 +103,7 @@ class RunningCpuLimit:
 
     def _escaped_thread(self, pids: list[int]) -> str:
         found = read_affinities(pids)
-        self._threads = len(found)
-        if not found:
-            return "no process of the stack runs"
+        self._threads = len(found) or self._threads
         for thread, allowed in found.items():
             if not allowed <= self._cpus:
                 return f"{thread.describe()} may run on CPUs {describe_cpus(allowed)}, not only {self._cpu_list}"
@@ -170,9 +171,9 @@ def run_cpu_limit(spec: CpuLimitSpec, site: LoadSite) -> Iterator[RunningCpuLimi
         except OSError as error:
             raise LoadFailed(f"the stack cannot be limited: {error}", remedy="run as the user it belongs to") from None
         limit = RunningCpuLimit(spec, site, cpus, quota)
-        limit.look()
-        if limit.proof.shortfall:
-            raise LoadFailed(f"the stack could not be limited: {limit.proof.shortfall}")
+        proof = limit.proof
+        if proof.shortfall or not proof.threads:
+            raise LoadFailed(f"the stack could not be limited: {proof.shortfall or 'none of its processes runs'}")
         resources.callback(limit.end)
         with watched(limit.look):
             yield limit
@@ -198,8 +199,10 @@ def _quota(spec: CpuLimitSpec, site: LoadSite) -> Iterator[QuotaGroup]:
             if not outside:
                 break
             group.take_in(outside)
-        yield group
-        group.send_home()
+        try:
+            yield group
+        finally:
+            group.send_home()
 
 
 def _runs(pid: int) -> bool:

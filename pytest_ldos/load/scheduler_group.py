@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from pytest_ldos.host.autogroup import SchedulingGroup, read_scheduling_group
 from pytest_ldos.load.protocol import LoadProof, LoadSite
 from pytest_ldos.scenario.loads import SchedulerGroup
 
-OFF = "sched_autogroup is off on this machine: sessions make no difference"
-NOBODY = "no process of the stack is there to compare with"
+OFF: Final = "sched_autogroup is off on this machine: sessions make no difference"
+NOBODY: Final = "no process of the stack is there to compare with"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,18 +40,13 @@ class GroupReading:
     shortfall: str = ""
 
 
-NOT_READ = GroupReading("not read yet")
+NOT_READ: Final = GroupReading(NOBODY)
 
 
 def read_group(asked: SchedulerGroup, pids: Iterable[int], site: LoadSite) -> GroupReading | None:
-    """Compares the load's processes with the stack's; ``None`` where none of the load's runs any more."""
-    load = _groups(pids)
-    if not load:
-        return None
-    stack = _groups(site.pids())
-    if not stack:
-        return GroupReading(f"{_names(load)}; {NOBODY}")
-    return judge_group(asked, load, stack)
+    """Compares the load's processes with the stack's; ``None`` where none of either runs any more."""
+    load, stack = _groups(pids), _groups(site.pids())
+    return judge_group(asked, load, stack) if load and stack else None
 
 
 def judge_group(

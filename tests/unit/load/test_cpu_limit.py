@@ -66,8 +66,9 @@ class SmallStack:
         return [self.process.pid]
 
     def end(self) -> None:
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.communicate()
+        if self.process.returncode is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.communicate()
 
 
 @pytest.fixture
@@ -179,10 +180,17 @@ def test_without_permission_for_a_quota_the_remedy_is_named(site, monkeypatch):
 
 
 def test_a_stack_that_does_not_run_cannot_be_limited(site, stack):
-    stack.process.kill()
-    stack.process.wait()
-    with pytest.raises(LoadFailed, match="no process of the stack runs"), run_cpu_limit(CpuLimitSpec(), site):
+    stack.end()
+    with pytest.raises(LoadFailed, match="none of its processes runs"), run_cpu_limit(CpuLimitSpec(), site):
         pass
+
+
+@needs_two_cpus
+def test_a_stack_that_dies_is_no_fault_of_its_limit(site, stack):
+    with run_cpu_limit(CpuLimitSpec(cpus=1), site) as limit:
+        stack.end()
+    assert limit.proof.shortfall == ""
+    assert limit.proof.threads == 3
 
 
 def test_using_more_than_the_quota_is_a_shortfall(site, stack):
