@@ -9,19 +9,29 @@ from typing import Any, Final
 
 from pytest_ldos.errors import Unavailable
 from pytest_ldos.host.availability import Availability
-from pytest_ldos.load.cpu_load import run_cpu_load, stress_ng_available
+from pytest_ldos.load.cache_load import cache_load_available, run_cache_load
+from pytest_ldos.load.cpu_limit import cpu_limit_available, run_cpu_limit
+from pytest_ldos.load.cpu_load import cpu_load_available, run_cpu_load
 from pytest_ldos.load.dds_flood import run_flood
+from pytest_ldos.load.io_load import io_load_available, run_io_load
+from pytest_ldos.load.memory_load import memory_load_available, run_memory_load
+from pytest_ldos.load.neighbour import neighbour_available, run_neighbour
 from pytest_ldos.load.protocol import LoadSite, RunningLoad
-from pytest_ldos.scenario.loads import CpuLoadSpec, DdsFloodSpec, LoadSpec
+from pytest_ldos.scenario.loads import (
+    CacheLoadSpec,
+    CpuLimitSpec,
+    CpuLoadSpec,
+    DdsFloodSpec,
+    IoLoadSpec,
+    LoadSpec,
+    MemoryLoadSpec,
+    NoisyNeighbourSpec,
+)
 from pytest_ldos.scenario.model import StackSpec
 
 
 def _always(spec: LoadSpec, stack: StackSpec) -> Availability:
     return Availability(True)
-
-
-def _with_stress_ng(spec: LoadSpec, stack: StackSpec) -> Availability:
-    return stress_ng_available()
 
 
 @dataclass(frozen=True)
@@ -38,7 +48,12 @@ class _Load:
 
 
 _LOADS: Final[Mapping[str, _Load]] = {
-    CpuLoadSpec.KIND: _Load(run_cpu_load, _with_stress_ng),
+    CacheLoadSpec.KIND: _Load(run_cache_load, cache_load_available),
+    CpuLimitSpec.KIND: _Load(run_cpu_limit, cpu_limit_available),
+    CpuLoadSpec.KIND: _Load(run_cpu_load, cpu_load_available),
+    IoLoadSpec.KIND: _Load(run_io_load, io_load_available),
+    MemoryLoadSpec.KIND: _Load(run_memory_load, memory_load_available),
+    NoisyNeighbourSpec.KIND: _Load(run_neighbour, neighbour_available),
     DdsFloodSpec.KIND: _Load(run_flood),
 }
 
