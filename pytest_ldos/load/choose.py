@@ -10,9 +10,10 @@ from typing import Any, Final
 from pytest_ldos.errors import Unavailable
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.load.cpu_load import run_cpu_load, stress_ng_available
-from pytest_ldos.load.dds_flood import run_flood
+from pytest_ldos.load.dds_flood import dds_flood_available, run_dds_flood
+from pytest_ldos.load.network_impairment import network_impairment_available, run_network_impairment
 from pytest_ldos.load.protocol import LoadSite, RunningLoad
-from pytest_ldos.scenario.loads import CpuLoadSpec, DdsFloodSpec, LoadSpec
+from pytest_ldos.scenario.loads import CpuLoadSpec, DdsFloodSpec, LoadSpec, NetworkImpairmentSpec
 from pytest_ldos.scenario.model import StackSpec
 
 
@@ -39,7 +40,8 @@ class _Load:
 
 _LOADS: Final[Mapping[str, _Load]] = {
     CpuLoadSpec.KIND: _Load(run_cpu_load, _with_stress_ng),
-    DdsFloodSpec.KIND: _Load(run_flood),
+    NetworkImpairmentSpec.KIND: _Load(run_network_impairment, network_impairment_available),
+    DdsFloodSpec.KIND: _Load(run_dds_flood, dds_flood_available),
 }
 
 

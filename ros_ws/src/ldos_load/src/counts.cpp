@@ -51,11 +51,19 @@ std::vector<std::string> topic_names(
   return names;
 }
 
-std::string published_line(
-  std::int64_t mono_ns, const CountsByTopic & published, std::uint64_t requested, bool is_final)
+std::string published_line(std::int64_t mono_ns, const Progress & progress, bool is_final)
 {
+  auto bins = ordered_json::object();
+  for (const auto & [bin, count] : progress.error_bins) {
+    bins[std::to_string(bin)] = count;
+  }
   const ordered_json line{
-    {"mono_ns", mono_ns}, {"published", published}, {"requested", requested}, {"final", is_final}};
+    {"mono_ns", mono_ns},
+    {"published", progress.published},
+    {"requested", progress.requested},
+    {"given_up", progress.given_up},
+    {"error_bins", bins},
+    {"final", is_final}};
   return line.dump() + "\n";
 }
 

@@ -59,7 +59,8 @@ FloodCounter::FloodCounter(const rclcpp::NodeOptions & options)
           counter.observe(read_sequence(message.data));
         }));
   }
-  timer_ = create_wall_timer(std::chrono::seconds(1), [this]() {report(false);});
+  timer_ = create_wall_timer(
+    std::chrono::duration<double>(params.report_period_s), [this]() {report(false);});
 }
 
 FloodCounter::~FloodCounter()
