@@ -26,6 +26,7 @@ import os
 import signal
 import subprocess
 import threading
+import time
 
 import pytest
 
@@ -96,6 +97,36 @@ def test_a_flood_arrives_and_is_counted(reliability):
         assert counted <= published['published'][topic]
     if reliability == 'reliable':
         assert not any(received['lost'].values())
+
+
+def test_a_flood_may_wait_for_its_readers():
+    settings = {'rate_hz': 500.0, 'awaits_readers': True, 'report_period_s': 0.1}
+    with running('FLOOD_PUBLISHER', **settings) as publisher:
+        publisher.await_report(lambda report: len(publisher.reports) > 10)
+        assert publisher.reports[-1]['published'] == {'/flood_topic_1': 0}
+        assert publisher.reports[-1]['requested'] == 0
+        with running('FLOOD_COUNTER', report_period_s=0.1) as counter:
+            counter.await_report(lambda report: report['received']['/flood_topic_1'] > 200)
+            assert counter.stop()['received']['/flood_topic_1'] <= publisher.stop()['requested']
+
+
+def test_what_cannot_be_sent_in_time_is_given_up():
+    with running('FLOOD_PUBLISHER', rate_hz=500.0, report_period_s=0.1) as publisher:
+        publisher.await_report(lambda report: report['published']['/flood_topic_1'] > 100)
+        publisher.process.send_signal(signal.SIGSTOP)
+        time.sleep(1.0)  # what is missed in this time is what is given up
+        publisher.process.send_signal(signal.SIGCONT)
+        publisher.await_report(lambda report: report['given_up'] >= 450)
+        published = publisher.stop()
+    sent = published['published']['/flood_topic_1']
+    assert abs(published['requested'] - sent - published['given_up']) <= 2
+    assert sum(published['error_bins'].values()) == sent - 1
+
+
+def test_a_flood_may_end_by_itself():
+    with running('FLOOD_PUBLISHER', rate_hz=100.0, seconds=1.0) as publisher:
+        assert publisher.process.wait(PATIENCE_S) == 0
+        publisher.await_report(lambda report: report['final'])
 
 
 def test_the_rate_is_kept_in_bursts():
