@@ -21,6 +21,7 @@
 #include "ldos_load/counts.hpp"
 
 #include <chrono>
+#include <csignal>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,11 @@ std::int64_t monotonic_ns()
 {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
+void survive_without_reader()
+{
+  std::signal(SIGPIPE, SIG_IGN);
 }
 
 std::vector<std::string> topic_names(

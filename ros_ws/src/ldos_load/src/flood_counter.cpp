@@ -47,6 +47,7 @@ rclcpp::QoS qos_of(const flood_counter::Params & params)
 FloodCounter::FloodCounter(const rclcpp::NodeOptions & options)
 : rclcpp::Node("flood_counter", options)
 {
+  survive_without_reader();
   flood_counter::ParamListener parameters(get_node_parameters_interface());
   const auto params = parameters.get_params();
   for (const auto & topic :

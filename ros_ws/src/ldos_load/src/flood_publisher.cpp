@@ -134,6 +134,7 @@ void Flood::publish(std_msgs::msg::String & message, std::int64_t now_ns, std::i
 FloodPublisher::FloodPublisher(const rclcpp::NodeOptions & options)
 : rclcpp::Node("flood_publisher", options)
 {
+  survive_without_reader();
   flood_publisher::ParamListener parameters(get_node_parameters_interface());
   const auto params = parameters.get_params();
   rate_hz_ = params.rate_hz;

@@ -123,6 +123,19 @@ def test_what_cannot_be_sent_in_time_is_given_up():
     assert sum(published['error_bins'].values()) == sent - 1
 
 
+@pytest.mark.parametrize('name', ['FLOOD_COUNTER', 'FLOOD_PUBLISHER'])
+def test_it_tidies_up_when_nobody_reads_its_reports(name):
+    with running(name, report_period_s=0.05) as program:
+        program.await_report(lambda report: len(program.reports) > 2)
+        nowhere = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nowhere, program.process.stdout.fileno())  # the pipe has no reader any more
+        os.close(nowhere)
+        time.sleep(0.3)  # some reports that nobody reads
+        assert program.process.poll() is None
+        program.process.send_signal(signal.SIGINT)
+        assert program.process.wait(PATIENCE_S) == 0
+
+
 def test_a_flood_may_end_by_itself():
     with running('FLOOD_PUBLISHER', rate_hz=100.0, seconds=1.0) as publisher:
         assert publisher.process.wait(PATIENCE_S) == 0

@@ -37,6 +37,9 @@ using CountsByTopic = std::map<std::string, std::uint64_t>;
 /// Time in nanoseconds of CLOCK_MONOTONIC.
 std::int64_t monotonic_ns();
 
+/// Lets this process live on when nobody reads its reports any more: it still has to tidy up.
+void survive_without_reader();
+
 /// Names of topics: a prefix and a number each.
 std::vector<std::string> topic_names(
   const std::string & prefix, std::int64_t first_number, std::int64_t count);
