@@ -179,23 +179,23 @@ def _describe(spec: NetworkImpairmentSpec) -> str:
     return ", ".join(parts) or "nothing"
 
 
-def network_impairment_available(
-    spec: NetworkImpairmentSpec, stack: StackSpec, environment: Mapping[str, str] | None = None
-) -> Availability:
-    """Whether a stack's messages can be impaired here: each reason has its remedy.
+def network_impairment_available(spec: NetworkImpairmentSpec, stack: StackSpec) -> Availability:
+    """Whether a stack's messages can be impaired here: each reason has its remedy."""
+    if resolve_kind(stack) is StackKind.ROS2:
+        environment = {**os.environ, "RMW_IMPLEMENTATION": stack.ros2.rmw or chosen_rmw()}
+        through_network = _goes_through_network(environment)
+        if not through_network.ok:
+            return through_network
+    return traffic_control_available()
+
+
+def _goes_through_network(environment: Mapping[str, str]) -> Availability:
+    """Fast DDS gives messages to processes of its machine through shared memory, unless it is told otherwise.
 
     Args:
-        environment: of a ROS 2 stack; ours by default.
+        environment: of a ROS 2 stack.
     """
-    through_network = _goes_through_network(stack, os.environ if environment is None else environment)
-    return through_network if not through_network.ok else traffic_control_available()
-
-
-def _goes_through_network(stack: StackSpec, environment: Mapping[str, str]) -> Availability:
-    """Fast DDS gives messages to processes of its machine through shared memory, unless it is told otherwise."""
-    if resolve_kind(stack) is not StackKind.ROS2:
-        return Availability(True)
-    rmw = stack.ros2.rmw or chosen_rmw(environment)
+    rmw = chosen_rmw(environment)
     is_told = environment.get("FASTDDS_BUILTIN_TRANSPORTS", "").split("?")[0] == "UDPv4"
     if not rmw.startswith(_FASTDDS) or is_told or any(environment.get(name) for name in _PROFILES):
         return Availability(True)
@@ -214,6 +214,8 @@ def run_network_impairment(spec: NetworkImpairmentSpec, site: LoadSite) -> Itera
         Unavailable: it cannot be done here.
         LoadFailed: the kernel refused.
     """
+    if site.stack_kind.startswith(StackKind.ROS2):
+        _goes_through_network({**os.environ, **site.environment}).demand()
     traffic_control_available().demand()
     ports = ports_of(site.domain)
     log = Path(site.log_directory) / "network_impairment.log"

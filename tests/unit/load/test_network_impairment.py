@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -169,12 +170,23 @@ ROS2 = StackSpec(kind=StackKind.ROS2, ros2=Ros2Spec(rmw="rmw_fastrtps_cpp"))
         (EMBEDDED, {}, False),
     ],
 )
-def test_shared_memory_does_not_cross_the_network(tc, stack, environment, refused):
-    answer = network_impairment_available(NetworkImpairmentSpec(delay_ms=5), stack, environment)
+def test_shared_memory_does_not_cross_the_network(tc, monkeypatch, stack, environment, refused):
+    for name in ("RMW_IMPLEMENTATION", "FASTDDS_BUILTIN_TRANSPORTS", "FASTRTPS_DEFAULT_PROFILES_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    answer = network_impairment_available(NetworkImpairmentSpec(delay_ms=5), stack)
     assert answer.ok != refused
     if refused:
         assert "shared memory" in answer.reason
         assert "rmw_cyclonedds_cpp" in answer.remedy
+
+
+def test_beside_fast_dds_nothing_is_changed(tc, site):
+    beside = dataclasses.replace(site, stack_kind="ros2-mock", environment={"RMW_IMPLEMENTATION": "rmw_fastrtps_cpp"})
+    with pytest.raises(Unavailable, match="shared memory"), run_network_impairment(NetworkImpairmentSpec(), beside):
+        pass
+    assert tc.calls == []
 
 
 # --- what was measured --------------------------------------------------------------------
