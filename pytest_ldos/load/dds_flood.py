@@ -18,12 +18,13 @@ from pytest_ldos.load.flood_programs import PACKAGE, embedded_programs, ros_prog
 from pytest_ldos.load.flood_proof import FloodProof, build_proof
 from pytest_ldos.load.flood_reports import Received, ReportStream, Sent
 from pytest_ldos.load.protocol import LoadSite
+from pytest_ldos.load.traffic_control import is_impaired
 from pytest_ldos.scenario.loads import DdsFloodSpec, FloodDomain, SchedulerGroup
 from pytest_ldos.scenario.model import StackKind, StackSpec
 from pytest_ldos.stack.choose import resolve_kind
 from pytest_ldos.units import NS_PER_S
 
-_READY_TIMEOUT_S: Final = 15.0
+_READY_TIMEOUT_S: Final = 30.0
 _LONGEST_SILENCE_S: Final = 5.0
 _POLL_S: Final = 0.1
 _EMBEDDED_PARTS: Final = ("cyclonedds", "rosbags")
@@ -47,7 +48,8 @@ class RunningFlood:
         self._group = group
         self._changed = changed
         self._failure = ""
-        self._is_over = False
+        self._is_impaired = False
+        self._final: FloodProof | None = None
 
     @property
     def _streams(self) -> Sequence[ReportStream[Received] | ReportStream[Sent]]:
@@ -55,14 +57,27 @@ class RunningFlood:
 
     @property
     def proof(self) -> FloodProof:
-        self.observe()
-        with self._changed:
-            return build_proof(self.spec, counter=self._counter, publishers=self._publishers, failure=self._failure)
+        return self._final or self._measured()
 
-    def observe(self) -> None:
-        """Remembers what went wrong while the flood should run."""
-        if not self._failure and not self._is_over:
-            self._failure = self._what_failed()
+    def close(self) -> None:
+        """Keeps the proof: what happens to the processes from now on is no fault."""
+        self._note_impairment()
+        self._final = self._measured()
+
+    def _measured(self) -> FloodProof:
+        with self._changed:
+            self._failure = self._failure or self._what_failed()
+            return build_proof(
+                self.spec,
+                counter=self._counter,
+                publishers=self._publishers,
+                failure=self._failure,
+                is_impaired=self._is_impaired,
+            )
+
+    def _note_impairment(self) -> None:
+        if self.spec.domain == FloodDomain.SAME:
+            self._is_impaired = self._is_impaired or is_impaired()
 
     def _what_failed(self) -> str:
         ended = self._group.ended()
@@ -74,17 +89,13 @@ class RunningFlood:
                 return stream.misunderstood or f"{stream.child.name} has said nothing for {silence_s:.0f} s"
         return ""
 
-    def close(self) -> None:
-        """What happens to its processes from now on is no fault."""
-        self.observe()
-        self._is_over = True
-
     def await_begin(self) -> None:
         """Returns when every publisher sends and every topic arrives; measuring begins then.
 
         Raises:
             LoadFailed: that did not happen.
         """
+        self._note_impairment()
         deadline = time.monotonic() + _READY_TIMEOUT_S
         with self._changed:
             while not all(stream.has_begun for stream in self._streams):

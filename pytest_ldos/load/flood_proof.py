@@ -81,12 +81,14 @@ def build_proof(
     counter: ReportStream[Received] | None,
     publishers: Sequence[ReportStream[Sent]],
     failure: str,
+    is_impaired: bool = False,
 ) -> FloodProof:
     """The proof of what was reported since the measuring began.
 
     Args:
         counter: of a flood with matched readers.
         failure: why the flood is not whole, if it is not.
+        is_impaired: its messages cross a network that loses some because it was asked to.
     """
     sent_parts = [_sent(stream) for stream in publishers]
     sent_hz = sum(part.rate_hz for part in sent_parts)
@@ -97,10 +99,12 @@ def build_proof(
     else:
         received = _received(counter)
         seconds, rate_hz, lost = received.seconds, received.rate_hz, _lost(counter)
+    arrived = Counted(round(rate_hz * seconds), seconds)
+    excused = lost if is_impaired else 0
     return FloodProof(
         kind=spec.KIND,
         seconds=seconds,
-        shortfall=failure or _shortfall(spec, seconds=seconds, rate_hz=rate_hz, sent_hz=sent_hz, lost=lost),
+        shortfall=failure or _shortfall(spec, arrived, lost, sent_hz, excused=excused),
         publishers=spec.publishers,
         size_bytes=spec.size_bytes,
         requested_hz=spec.total_hz,
@@ -128,15 +132,20 @@ def _describe(spec: DdsFloodSpec) -> str:
     return ", ".join(parts)
 
 
-def _shortfall(spec: DdsFloodSpec, *, seconds: float, rate_hz: float, sent_hz: float, lost: int) -> str:
-    """Why the achieved rate is too low; each publisher may have its last burst still before it."""
-    missing = (spec.total_hz - rate_hz) * seconds
-    if seconds > 0 and missing <= max((1 - REACHED_FRACTION) * spec.total_hz * seconds, spec.publishers * spec.burst):
+def _shortfall(spec: DdsFloodSpec, arrived: Counted, lost: int, sent_hz: float, *, excused: int) -> str:
+    """Why the achieved rate is too low; each publisher may have its last burst still before it.
+
+    Args:
+        excused: of the lost messages, those that nobody wonders about.
+    """
+    due = spec.total_hz * arrived.seconds
+    missing = due - arrived.messages - excused
+    if due and missing <= max((1 - REACHED_FRACTION) * due, spec.publishers * spec.burst):
         return ""
-    reached = f"the flood reached {rate_hz:.0f} of {spec.total_hz:.0f} msg/s"
-    if sent_hz < REACHED_FRACTION * spec.total_hz:
-        return f"{reached}: its publishers sent {sent_hz:.0f}"
-    return f"{reached}: {lost} messages were lost on their way" if lost else reached
+    reached = f"the flood reached {arrived.rate_hz:.0f} of {spec.total_hz:.0f} msg/s"
+    if lost > due - sent_hz * arrived.seconds:
+        return f"{reached}: {lost} messages were lost on their way"
+    return f"{reached}: its publishers sent {sent_hz:.0f}"
 
 
 def _received(stream: ReportStream[Received]) -> Counted:

@@ -132,6 +132,11 @@ def read_counters() -> NetemCounters | None:
     return None
 
 
+def is_impaired() -> bool:
+    """Whether loopback has our netem now."""
+    return _find_tc() is not None and read_counters() is not None
+
+
 def traffic_control_available() -> Availability:
     """Whether this process can impair loopback: program, permission, an untouched ``lo``, and the kernel's parts.
 

@@ -163,6 +163,18 @@ def test_what_arrived_is_not_what_was_lost(site):
     assert f"{proof.lost} messages were lost on their way" in proof.shortfall
 
 
+def test_what_an_impaired_network_loses_is_no_shortfall(site, monkeypatch):
+    """A network that loses messages as it was asked to; here, a counter that sleeps stands for it."""
+    monkeypatch.setattr(dds_flood, "is_impaired", lambda: True)
+    with run_dds_flood(DdsFloodSpec(publishers=1, rate_hz=8000, size_bytes=16), site) as flood:
+        counter = flooders("flood_counter")[0]
+        counter.send_signal(signal.SIGSTOP)
+        time.sleep(1.0)  # longer than its history and its socket's buffer last
+        counter.send_signal(signal.SIGCONT)
+        wait_until(lambda: flood.proof.lost > 0)
+        wait_until(lambda: not flood.proof.shortfall)
+
+
 def test_a_flood_that_never_arrives_says_so(site, monkeypatch):
     """Its publishers see no reader, as theirs is on another domain: they never begin."""
 
