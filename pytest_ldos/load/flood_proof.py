@@ -56,10 +56,15 @@ class FloodProof(LoadProof):
     def describe(self) -> str:
         counted = "received" if self.counted_by == "receiver" else "sent (counted by their publishers)"
         lost = f", {self.lost} lost" if self.lost else ""
-        return (
+        told = (
             f"DDS flood: {self.rate_hz:.0f} of {self.requested_hz:.0f} msg/s {counted}{lost} ({self.details}); "
-            f"{self.sent_mb_s:.1f} MB/s; inter-send error p50 {self.error_p50_us:.0f} µs, "
-            f"p99 {self.error_p99_us:.0f} µs, max {self.error_max_us:.0f} µs"
+            f"{self.sent_mb_s:.1f} MB/s"
+        )
+        if not self.error_max_us:
+            return told
+        return (
+            f"{told}; inter-send error p50 {self.error_p50_us:.0f} µs, p99 {self.error_p99_us:.0f} µs, "
+            f"max {self.error_max_us:.0f} µs"
         )
 
 

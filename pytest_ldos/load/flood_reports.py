@@ -54,8 +54,9 @@ class Sent:
 
     @classmethod
     def parse(cls, report: Mapping[str, Any]) -> Self:
-        bins = {int(number): count for number, count in report["error_bins"].items()}
-        return cls(report["mono_ns"], report["published"], report["given_up"], SendErrors(bins))
+        # An older version of the workspace, as a base may have it, counts messages alone.
+        bins = {int(number): count for number, count in report.get("error_bins", {}).items()}
+        return cls(report["mono_ns"], report["published"], report.get("given_up", 0), SendErrors(bins))
 
     @property
     def has_begun(self) -> bool:

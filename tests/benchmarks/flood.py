@@ -19,7 +19,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,11 +52,13 @@ class Measured:
 
     Attributes:
         share_sent: of the messages that were due, by the publishers' own count.
+        cpu_us: that a message cost its publisher, in the kernel too; others on the CPU hardly change it.
         others: CPUs that other processes used.
     """
 
     proof: FloodProof
     share_sent: float
+    cpu_us: float
     others: float
 
 
@@ -65,13 +67,10 @@ def busy_seconds() -> float:
     return float(times.user + times.nice + times.system + times.irq + times.softirq + times.steal)
 
 
-def used_by_children() -> float:
-    """Of all our children, by CPU time; they are asked while they run."""
-    total = 0.0
-    for child in psutil.Process().children(recursive=True):
-        times = child.cpu_times()
-        total += times.user + times.system
-    return total
+def used_by_children(name: str = "") -> float:
+    """CPU seconds of our children, or of those of a name; they are asked while they run."""
+    children = [child for child in psutil.Process().children(recursive=True) if name in child.name()]
+    return float(sum(times.user + times.system for times in (child.cpu_times() for child in children)))
 
 
 def await_quiet() -> float:
@@ -105,11 +104,13 @@ def measure(spec: DdsFloodSpec, seconds: float) -> Measured:
             pin(child, last if child.name() == "flood_counter" else first)
         time.sleep(0.5)  # what was late while they were moved is not measured
         flood.await_begin()
-        busy, ours = busy_seconds(), used_by_children()
+        busy, ours, sending = busy_seconds(), used_by_children(), used_by_children("flood_publisher")
         time.sleep(seconds)
+        sending = used_by_children("flood_publisher") - sending
         others = (busy_seconds() - busy - (used_by_children() - ours)) / seconds
         proof = flood.proof
-    return Measured(proof, min(1.0, proof.sent_hz / spec.total_hz), max(0.0, others))
+    cpu_us = 1e6 * sending / (proof.sent_hz * seconds)
+    return Measured(proof, min(1.0, proof.sent_hz / spec.total_hz), cpu_us, max(0.0, others))
 
 
 def show_accuracy(seconds: float, repeats: int) -> None:
@@ -137,10 +138,10 @@ def show_accuracy(seconds: float, repeats: int) -> None:
 
 @dataclass(frozen=True)
 class Peer:
-    """What a subscriber of `ddsperf` counted, messages a second."""
+    """What a subscriber of `ddsperf` counted: messages a second that were sent, and their publisher's CPU time."""
 
     sent_hz: float
-    received_hz: float
+    cpu_us: float
 
 
 def measure_ddsperf(size: int, reliability: Reliability, seconds: float) -> Peer:
@@ -162,46 +163,42 @@ def measure_ddsperf(size: int, reliability: Reliability, seconds: float) -> Peer
         )
         publisher = subprocess.Popen(pub, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         said, _ = subscriber.communicate()
-        publisher.wait()
-    lines = [tuple(map(int, match.groups())) for match in SUB_LINE.finditer(said)][1:-1]
-    received, lost = (sum(column) for column in zip(*lines, strict=True))
-    return Peer((received + lost) / len(lines), received / len(lines))
+        _, publisher.returncode, used = os.wait4(publisher.pid, 0)
+    seen = [sum(map(int, match.groups())) for match in SUB_LINE.finditer(said)]
+    steady = seen[1:-1]
+    return Peer(sum(steady) / len(steady), 1e6 * (used.ru_utime + used.ru_stime) / sum(seen))
 
 
 def show_ceiling(seconds: float) -> None:
     """What one publisher can send when 1 000 000 Hz are asked for."""
     has_peer = shutil.which("ddsperf") is not None and shutil.which("taskset") is not None
-    heads: Sequence[str] = (
-        "sent msg/s",
-        "sent MB/s",
-        "received",
-        "ddsperf sent msg/s",
-        "ours / ddsperf",
-        "CPUs others used",
-    )
-    table = Table(
-        "size", "reliability", *heads, title=f"Ceiling of one publisher, {seconds:g} s each", title_justify="left"
-    )
+    heads = ("msg/s", "MB/s", "CPU µs/msg", "received", "ddsperf msg/s", "its CPU µs/msg", "ours / its", "others' CPUs")
+    title = f"Ceiling of one publisher, {seconds:g} s each"
+    table = Table("size", "reliability", *heads, title=title, title_justify="left")
     for reliability in Reliability:
         for size in SIZES:
             await_quiet()
             spec = DdsFloodSpec(publishers=1, rate_hz=UNREACHABLE_HZ, size_bytes=size, reliability=reliability)
             found = measure(spec, seconds)
-            proof = found.proof
             peer = measure_ddsperf(size, reliability, seconds) if has_peer else None
-            table.add_row(
-                f"{size:,} B",
-                reliability.value,
-                f"{proof.sent_hz:,.0f}",
-                f"{proof.sent_mb_s:,.0f}",
-                f"{100 * proof.rate_hz / proof.sent_hz:.0f} %",
-                f"{peer.sent_hz:,.0f}" if peer else "–",
-                f"{proof.sent_hz / peer.sent_hz:.2f}" if peer else "–",
-                f"{found.others:.2f}",
-            )
+            table.add_row(f"{size:,} B", reliability.value, *ceiling_cells(found, peer), f"{found.others:.2f}")
     console.print(table)
     if not has_peer:
         console.print("The peer was not measured: ddsperf not found (sudo apt-get install cyclonedds-tools).")
+
+
+def ceiling_cells(found: Measured, peer: Peer | None) -> Iterator[str]:
+    proof = found.proof
+    yield f"{proof.sent_hz:,.0f}"
+    yield f"{proof.sent_mb_s:,.0f}"
+    yield f"{found.cpu_us:.1f}"
+    yield f"{100 * proof.rate_hz / proof.sent_hz:.0f} %"
+    if peer is None:
+        yield from ("–", "–", "–")
+    else:
+        yield f"{peer.sent_hz:,.0f}"
+        yield f"{peer.cpu_us:.1f}"
+        yield f"{proof.sent_hz / peer.sent_hz:.2f}"
 
 
 def arguments() -> argparse.Namespace:

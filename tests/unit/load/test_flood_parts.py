@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
+from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.load.flood_counter import Tally
 from pytest_ldos.load.flood_programs import shares
+from pytest_ldos.load.flood_reports import Received, ReportStream, Sent
 from pytest_ldos.load.flood_schedule import FloodSchedule
 from pytest_ldos.load.numbered_text import NumberedText, number_of
 from pytest_ldos.load.send_errors import SendErrors, all_errors, bin_of, top_of
@@ -81,3 +85,30 @@ def test_publishers_are_spread_evenly(participants, sizes):
     parts = list(shares(DdsFloodSpec(publishers=5, participants=participants)))
     assert [len(part) for part in parts] == sizes
     assert [number for part in parts for number in part] == [1, 2, 3, 4, 5]
+
+
+def report_of(published: int, **more: object) -> Sent:
+    return Sent.parse({"mono_ns": 5, "published": {"/flood_topic_1": published}, "final": False, **more})
+
+
+def test_a_report_says_how_far_its_publishers_got():
+    sent = report_of(7, given_up=2, error_bins={"270": 6})
+    assert (sent.given_up, sent.errors.count, sent.has_begun) == (2, 6, True)
+    older = report_of(0, requested=1)
+    assert (older.given_up, older.errors.count, older.has_begun) == (0, 0, False)
+
+
+def test_what_is_no_report_is_told(tmp_path):
+    """What another program says is shown without its control characters."""
+    group = ProcessGroup(log_directory=tmp_path)
+    try:
+        child = group.start("flood_counter", ["printf", "\\033[2Jgone\\n"], talk=True)
+        changed = threading.Condition()
+        stream = ReportStream(child, Received.parse, changed)
+        with changed:
+            assert changed.wait_for(lambda: stream.misunderstood, 10)
+    finally:
+        group.stop()
+    assert "flood_counter said" in stream.misunderstood
+    assert "\x1b" not in stream.misunderstood
+    assert "[2Jgone" in stream.misunderstood
