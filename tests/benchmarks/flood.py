@@ -84,9 +84,11 @@ def await_quiet() -> float:
             return used
 
 
-def pin(process: psutil.Process, cpu: int) -> None:
+def pin(process: psutil.Process, cpu: int, *, fifo: bool) -> None:
     for thread in process.threads():
         os.sched_setaffinity(thread.id, {cpu})
+        if fifo:
+            os.sched_setscheduler(thread.id, os.SCHED_FIFO, os.sched_param(1))
 
 
 @contextmanager
@@ -95,13 +97,17 @@ def site() -> Iterator[LoadSite]:
         yield LoadSite(domain=domain, recorder=FakeRecorder(Path(folder) / "trace"), log_directory=Path(folder))
 
 
-def measure(spec: DdsFloodSpec, seconds: float) -> Measured:
-    """A pinned flood of so many seconds."""
+def measure(spec: DdsFloodSpec, seconds: float, *, fifo: bool = False) -> Measured:
+    """A pinned flood of so many seconds.
+
+    Args:
+        fifo: its processes come before all others (SCHED_FIFO): an idle CPU where none is to be had.
+    """
     first, *_, last = sorted(os.sched_getaffinity(0))
     with ExitStack() as resources:
         flood = resources.enter_context(run_dds_flood(spec, resources.enter_context(site())))
         for child in psutil.Process().children(recursive=True):
-            pin(child, last if child.name() == "flood_counter" else first)
+            pin(child, first if child.name() == "flood_counter" else last, fifo=fifo)
         time.sleep(0.5)  # what was late while they were moved is not measured
         flood.await_begin()
         busy, ours, sending = busy_seconds(), used_by_children(), used_by_children("flood_publisher")
@@ -113,14 +119,16 @@ def measure(spec: DdsFloodSpec, seconds: float) -> Measured:
     return Measured(proof, min(1.0, proof.sent_hz / spec.total_hz), cpu_us, max(0.0, others))
 
 
-def show_accuracy(seconds: float, repeats: int) -> None:
+def show_accuracy(seconds: float, repeats: int, *, fifo: bool) -> None:
     heads = ("sent", "p50 µs", "p99 µs", "max µs", "given up", "lost", "CPUs others used", "on target")
     title = f"Requested 4000 msg/s of 1 KiB, {seconds:g} s each: share sent and inter-send error"
+    title += ", with SCHED_FIFO" if fifo else ""
     table = Table("", *heads, title=title, title_justify="left")
     for publishers, rate_hz in ((1, 4000), (4, 1000)):
         for _ in range(repeats):
-            await_quiet()
-            found = measure(DdsFloodSpec(publishers=publishers, rate_hz=rate_hz), seconds)
+            if not fifo:
+                await_quiet()
+            found = measure(DdsFloodSpec(publishers=publishers, rate_hz=rate_hz), seconds, fifo=fifo)
             proof = found.proof
             table.add_row(
                 f"{publishers} × {rate_hz} Hz",
@@ -156,8 +164,8 @@ def measure_ddsperf(size: int, reliability: Reliability, seconds: float) -> Peer
             f"{seconds + 2:.0f}",
             *(["-u"] if reliability == Reliability.BEST_EFFORT else []),
         ]
-        pub = ["taskset", "-c", str(first), "ddsperf", *words, "-k", "1", "pub", "size", str(size)]
-        sub = ["taskset", "-c", str(last), "ddsperf", *words, "-k", "4096", "-1", "sub"]
+        pub = ["taskset", "-c", str(last), "ddsperf", *words, "-k", "1", "pub", "size", str(size)]
+        sub = ["taskset", "-c", str(first), "ddsperf", *words, "-k", "4096", "-1", "sub"]
         subscriber = subprocess.Popen(
             sub, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
@@ -205,13 +213,16 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=5.0, help="of each measurement of the accuracy")
     parser.add_argument("--repeats", type=int, default=3, help="of each measurement of the accuracy")
+    parser.add_argument(
+        "--fifo", action="store_true", help="accuracy with SCHED_FIFO, for a machine that others use (needs permission)"
+    )
     parser.add_argument("--no-ceiling", action="store_true", help="measure the accuracy alone")
     return parser.parse_args()
 
 
 def main() -> None:
     options = arguments()
-    show_accuracy(options.seconds, options.repeats)
+    show_accuracy(options.seconds, options.repeats, fifo=options.fifo)
     if not options.no_ceiling:
         show_ceiling(options.seconds / 2)
 
