@@ -26,6 +26,7 @@ from pytest_ldos.host.logs import last_lines, last_words
 _DIE_WITH_PARENT: Final = ("setpriv", "--pdeathsig")
 _LADDER: Final = ((signal.SIGINT, 2.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 2.0))
 _POLL_S: Final = 0.005
+_NO_GROUP: Final = -1
 
 
 @dataclass
@@ -151,7 +152,7 @@ class ProcessGroup:
         return running + [pid for pid in _running_pids() if pid not in children and _group_of(pid) in children]
 
     def _send(self, number: signal.Signals) -> None:
-        for group in {_group_of(pid) for pid in self.survivors()}:
+        for group in {_group_of(pid) for pid in self.survivors()} - {_NO_GROUP}:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(group, number)
 
@@ -180,4 +181,4 @@ def _group_of(pid: int) -> int:
     try:
         return os.getpgid(pid)
     except ProcessLookupError:
-        return -1
+        return _NO_GROUP

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 
+import psutil
 import pytest
 
 from pytest_ldos.api import read_trace
 from pytest_ldos.host.autogroup import is_grouped_by_session
 from pytest_ldos.load.stress_ng import stress_ng_available
+from pytest_ldos.load.traffic_control import traffic_control_available
 from tests.integration.project import SCENARIO
 
 FLOOD = """
@@ -67,6 +69,68 @@ def test_a_flood_holds_its_rate_while_the_arm_moves(project, leaves_nothing):
     assert proof["seconds"] > 4
     assert "msg/s received (4 publishers, 1024 bytes)" in output
     assert project.saved("msg_load").discarded_events == 0
+
+
+TOO_FAST = """
+import pytest
+
+@pytest.mark.msg_load
+def test_reach_beside_too_much(panda_stack, dds_flood, ldos_trials, ldos_gate):
+    with dds_flood(publishers=1, rate_hz=1_000_000, size_bytes=16, readers=False):
+        trials = ldos_trials(panda_stack)
+    ldos_gate.check(trials)
+"""
+
+
+def test_a_flood_that_does_not_reach_its_rate_is_invalid(project, leaves_nothing):
+    project.write("test_scenario.py", TOO_FAST)
+    code, output = project.run("--ldos-trials=1", "--ldos-warmup=0", "--ldos-success-rate=0")
+    assert code == 11, output
+    (proof,) = project.saved("msg_load").loads
+    assert 1000 < proof["rate_hz"] < 900_000
+    assert f"the flood reached {proof['rate_hz']:.0f} of 1000000 msg/s: its publishers sent" in output
+
+
+def test_a_flood_ends_with_a_run_that_is_killed(project, leaves_nothing):
+    project.write("test_scenario.py", FLOOD)
+    process = project.start("--ldos-trials=50", "--ldos-warmup=0")
+    assert process.stdout is not None
+    for line in process.stdout:
+        if "trial 1 of 50" in line:
+            break
+    flooders = [child for child in psutil.Process(process.pid).children(recursive=True) if "flood" in child.name()]
+    process.kill()
+    process.stdout.close()
+    process.wait(timeout=60)
+    _, alive = psutil.wait_procs(flooders, timeout=20)
+    assert len(flooders) == 5
+    assert alive == []
+
+
+LOSSY = """
+[tool.pytest.ini_options]
+
+[tool.ldos.scenarios.lossy]
+unavailable = "WHEN"
+loads = { network_impairment = { loss_percent = 5 } }
+"""
+
+EVERY = """
+def test_scenario(ldos_scenario):
+    ldos_scenario()
+"""
+
+
+@pytest.mark.skipif(traffic_control_available().ok, reason="this machine can impair its network")
+@pytest.mark.parametrize(("when", "expected"), [("skip", 0), ("error", 11)])
+def test_an_impairment_that_is_not_possible_here_is_told_before_a_stack_starts(project, when, expected):
+    """Real: whatever this machine lacks."""
+    project.write("pyproject.toml", LOSSY.replace("WHEN", when))
+    project.write("test_scenario.py", EVERY)
+    code, output = project.run("-m", "lossy", "-rs")
+    assert code == expected, output
+    assert traffic_control_available().reason in " ".join(output.split())
+    assert "starting the stack" not in output
 
 
 needs_stress_ng = pytest.mark.skipif(not stress_ng_available().ok, reason=stress_ng_available().reason or "available")
