@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import psutil
 import pytest
@@ -34,3 +35,10 @@ def is_gone(pid: int) -> bool:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return True
+
+
+def is_in_memory(folder: Path) -> bool:
+    """Whether what is written there reaches no storage."""
+    mounts = {Path(each.mountpoint): each.fstype for each in psutil.disk_partitions(all=True)}
+    nearest = next(each for each in (folder, *folder.parents) if each in mounts)
+    return mounts[nearest] in ("tmpfs", "ramfs")

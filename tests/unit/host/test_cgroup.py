@@ -182,9 +182,9 @@ def test_a_real_quota_is_kept_and_nothing_is_left(tmp_path):
     try:
         home = find_home(busy.pid)
         with undone_at_end(tmp_path / "undo.log") as undo:
-            group = QuotaGroup(place, 20, undo)
+            group = QuotaGroup(place, 4, undo)
             group.take_in([busy.pid])
-            assert group.read_percent() == 20
+            assert group.read_percent() == 4
             assert group.members() == [busy.pid]
             before = group.read_throttling()
             while group.read_throttling().since(before).throttled < 3:

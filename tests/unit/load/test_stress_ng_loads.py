@@ -6,7 +6,6 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-import psutil
 import pytest
 
 from pytest_ldos.errors import ConfigurationError, LoadFailed
@@ -18,7 +17,7 @@ from pytest_ldos.load.io_load import run_io_load
 from pytest_ldos.load.memory_load import RunningMemoryLoad, run_memory_load
 from pytest_ldos.scenario.loads import CacheLoadSpec, IoLoadSpec, MemoryLoadSpec
 from pytest_ldos.scenario.model import StackSpec
-from tests.builders.stressors import needs_stress_ng, running, wait_until
+from tests.builders.stressors import is_in_memory, needs_stress_ng, running, wait_until
 
 
 @needs_stress_ng
@@ -93,6 +92,8 @@ def test_misses_are_told_in_millions():
 
 @needs_stress_ng
 def test_what_is_written_is_measured_for_each_worker(site, tmp_path):
+    if is_in_memory(tmp_path):
+        pytest.skip(f"{tmp_path} is in memory")
     with run_io_load(IoLoadSpec(workers=2, size_mb=4), site) as load:
         wait_until(lambda: load.proof.written_mb > 8 and not load.proof.shortfall)
     assert load.proof.applied == load.proof.rate_mbps > 0
@@ -103,9 +104,7 @@ def test_what_is_written_is_measured_for_each_worker(site, tmp_path):
 @needs_stress_ng
 def test_files_in_memory_are_no_storage(site):
     shared_memory = Path("/dev/shm")
-    if not shared_memory.is_dir() or "tmpfs" not in {
-        each.fstype for each in psutil.disk_partitions(all=True) if each.mountpoint == str(shared_memory)
-    }:
+    if not is_in_memory(shared_memory):
         pytest.skip("/dev/shm is no tmpfs here")
     with tempfile.TemporaryDirectory(dir=shared_memory) as folder:
         elsewhere = replace(site, log_directory=Path(folder))
