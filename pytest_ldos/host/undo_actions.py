@@ -91,13 +91,14 @@ class WriteSetting:
 
 @dataclass(frozen=True)
 class RemoveTree:
-    """Removes a folder of ours with everything in it."""
+    """Removes a folder of ours with everything in it, also while those who worked in it tidy up themselves."""
 
     path: str
 
     def undo(self) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            shutil.rmtree(self.path)
+        while Path(self.path).exists():
+            with contextlib.suppress(FileNotFoundError):
+                shutil.rmtree(self.path)
 
 
 UndoAction = RunCommand | RemoveCgroup | WriteSetting | RemoveTree

@@ -243,12 +243,21 @@ class CpuLimitSpec(LoadSpec):
         )
 
 
+class NeighbourStack(StrEnum):
+    """Which second stack runs."""
+
+    EMBEDDED = "embedded"
+    ROS2 = "ros2"
+    """The launch file of the stack under test once more."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class NoisyNeighbourSpec(LoadSpec):
     """A second stack on a DDS domain of its own, whose arm moves all the time."""
 
     KIND: ClassVar[str] = "noisy_neighbour"
 
+    stack: NeighbourStack = NeighbourStack.EMBEDDED
     group: SchedulerGroup = SchedulerGroup.STACK
 
 
