@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pytest_ldos.load.flood_reports import Received, ReportStream, Sent
-from pytest_ldos.load.protocol import LoadProof
+from pytest_ldos.load.scheduler_group import NOT_READ, GroupedProof, GroupReading
 from pytest_ldos.load.send_errors import SendErrors, all_errors
 from pytest_ldos.scenario.loads import DdsFloodSpec, FloodDomain, Reliability, SchedulerGroup
 from pytest_ldos.units import NS_PER_S
@@ -26,8 +26,8 @@ _NS_PER_US: Final = 1e3
 
 
 @dataclass(frozen=True, kw_only=True)
-class FloodProof(LoadProof):
-    """See `LoadProof`.
+class FloodProof(GroupedProof):
+    """See `GroupedProof`.
 
     Attributes:
         requested_hz: messages a second of all publishers together.
@@ -93,6 +93,7 @@ def build_proof(
     publishers: Sequence[ReportStream[Sent]],
     failure: str,
     is_impaired: bool = False,
+    group: GroupReading = NOT_READ,
 ) -> FloodProof:
     """The proof of what was reported since the measuring began.
 
@@ -115,7 +116,9 @@ def build_proof(
     return FloodProof(
         kind=spec.KIND,
         seconds=seconds,
-        shortfall=failure or _shortfall(spec, arrived, lost, sent_hz, excused=excused),
+        shortfall=failure or group.shortfall or _shortfall(spec, arrived, lost, sent_hz, excused=excused),
+        group=spec.group,
+        group_found=group.found,
         publishers=spec.publishers,
         size_bytes=spec.size_bytes,
         requested_hz=spec.total_hz,
