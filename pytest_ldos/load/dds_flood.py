@@ -25,7 +25,7 @@ from pytest_ldos.scenario.model import StackKind, StackSpec
 from pytest_ldos.stack.choose import resolve_kind
 from pytest_ldos.units import NS_PER_S
 
-_READY_TIMEOUT_S: Final = 30.0
+_READY_TIMEOUT_S: Final = 60.0
 _LONGEST_SILENCE_S: Final = 5.0
 _POLL_S: Final = 0.1
 _EMBEDDED_PARTS: Final = ("cyclonedds", "rosbags")
