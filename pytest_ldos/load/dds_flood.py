@@ -18,13 +18,14 @@ from pytest_ldos.load.flood_programs import PACKAGE, embedded_programs, ros_prog
 from pytest_ldos.load.flood_proof import FloodProof, build_proof
 from pytest_ldos.load.flood_reports import Received, ReportStream, Sent
 from pytest_ldos.load.protocol import LoadSite
+from pytest_ldos.load.scheduler_group import NOT_READ, read_group
 from pytest_ldos.load.traffic_control import is_impaired
 from pytest_ldos.scenario.loads import DdsFloodSpec, FloodDomain, SchedulerGroup
 from pytest_ldos.scenario.model import StackKind, StackSpec
 from pytest_ldos.stack.choose import resolve_kind
 from pytest_ldos.units import NS_PER_S
 
-_READY_TIMEOUT_S: Final = 30.0
+_READY_TIMEOUT_S: Final = 60.0
 _LONGEST_SILENCE_S: Final = 5.0
 _POLL_S: Final = 0.1
 _EMBEDDED_PARTS: Final = ("cyclonedds", "rosbags")
@@ -40,12 +41,15 @@ class RunningFlood:
         counter: ReportStream[Received] | None,
         publishers: Sequence[ReportStream[Sent]],
         group: ProcessGroup,
+        site: LoadSite,
         changed: threading.Condition,
     ) -> None:
         self.spec = spec
         self._counter = counter
         self._publishers = publishers
         self._group = group
+        self._site = site
+        self._group_found = NOT_READ
         self._changed = changed
         self._failure = ""
         self._is_impaired = False
@@ -73,6 +77,7 @@ class RunningFlood:
                 publishers=self._publishers,
                 failure=self._failure,
                 is_impaired=self._is_impaired,
+                group=self._group_found,
             )
 
     def _note_impairment(self) -> None:
@@ -110,6 +115,8 @@ class RunningFlood:
                 self._changed.wait(min(left_s, _POLL_S))
             for stream in self._streams:
                 stream.mark()
+        pids = [child.pid for child in self._group.children]
+        self._group_found = read_group(self.spec.group, pids, self._site) or NOT_READ
 
     @property
     def _aim(self) -> str:
@@ -154,7 +161,7 @@ def run_dds_flood(spec: DdsFloodSpec, site: LoadSite) -> Iterator[RunningFlood]:
             ReportStream(group.start(name, command, talk=True), Sent.parse, changed)
             for name, command in programs.publishers.items()
         ]
-        flood = RunningFlood(spec, counter=counter, publishers=publishers, group=group, changed=changed)
+        flood = RunningFlood(spec, counter=counter, publishers=publishers, group=group, site=site, changed=changed)
         resources.callback(flood.close)
         flood.await_begin()
         yield flood

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pytest_ldos.load.flood_reports import Received, ReportStream, Sent
-from pytest_ldos.load.protocol import LoadProof
+from pytest_ldos.load.scheduler_group import NOT_READ, GroupedProof, GroupReading
 from pytest_ldos.load.send_errors import SendErrors, all_errors
 from pytest_ldos.scenario.loads import DdsFloodSpec, FloodDomain, Reliability, SchedulerGroup
 from pytest_ldos.units import NS_PER_S
@@ -15,13 +15,19 @@ from pytest_ldos.units import NS_PER_S
 REACHED_FRACTION: Final = 0.99
 """Of the requested rate; a flood below it is not the load that was asked for."""
 
+_LATE_S: Final = 0.1
+"""A publisher that keeps its rate may be that late at the moment when it was measured last."""
+
+_LATE_SHARE: Final = 0.05
+"""Of the measured time; for short ones."""
+
 _BYTES_A_MB: Final = 1e6
 _NS_PER_US: Final = 1e3
 
 
 @dataclass(frozen=True, kw_only=True)
-class FloodProof(LoadProof):
-    """See `LoadProof`.
+class FloodProof(GroupedProof):
+    """See `GroupedProof`.
 
     Attributes:
         requested_hz: messages a second of all publishers together.
@@ -87,6 +93,7 @@ def build_proof(
     publishers: Sequence[ReportStream[Sent]],
     failure: str,
     is_impaired: bool = False,
+    group: GroupReading = NOT_READ,
 ) -> FloodProof:
     """The proof of what was reported since the measuring began.
 
@@ -109,7 +116,9 @@ def build_proof(
     return FloodProof(
         kind=spec.KIND,
         seconds=seconds,
-        shortfall=failure or _shortfall(spec, arrived, lost, sent_hz, excused=excused),
+        shortfall=failure or group.shortfall or _shortfall(spec, arrived, lost, sent_hz, excused=excused),
+        group=spec.group,
+        group_found=group.found,
         publishers=spec.publishers,
         size_bytes=spec.size_bytes,
         requested_hz=spec.total_hz,
@@ -138,14 +147,15 @@ def _describe(spec: DdsFloodSpec) -> str:
 
 
 def _shortfall(spec: DdsFloodSpec, arrived: Counted, lost: int, sent_hz: float, *, excused: int) -> str:
-    """Why the achieved rate is too low; each publisher may have its last burst still before it.
+    """Why the achieved rate is too low; each publisher may have its last burst still before it, or be a little late.
 
     Args:
         excused: of the lost messages, those that nobody wonders about.
     """
     due = spec.total_hz * arrived.seconds
     missing = due - arrived.messages - excused
-    if due and missing <= max((1 - REACHED_FRACTION) * due, spec.publishers * spec.burst):
+    late = max(spec.publishers * spec.burst, spec.total_hz * min(_LATE_S, _LATE_SHARE * arrived.seconds))
+    if due and missing <= max((1 - REACHED_FRACTION) * due, late):
         return ""
     reached = f"the flood reached {arrived.rate_hz:.0f} of {spec.total_hz:.0f} msg/s"
     if lost > due - sent_hz * arrived.seconds:

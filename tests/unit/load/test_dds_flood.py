@@ -23,6 +23,7 @@ from pytest_ldos.scenario.loads import DdsFloodSpec
 from pytest_ldos.scenario.model import StackKind, StackSpec
 from tests.fakes.rig import FakeRecorder
 
+SWITCH = "/proc/sys/kernel/sched_autogroup_enabled"
 WORKSPACE = Path(__file__).parents[3] / "ros_ws/src"
 
 
@@ -173,6 +174,21 @@ def test_what_an_impaired_network_loses_is_no_shortfall(site, monkeypatch):
         counter.send_signal(signal.SIGCONT)
         wait_until(lambda: flood.proof.lost > 0)
         wait_until(lambda: not flood.proof.shortfall)
+
+
+def test_its_processes_compete_where_it_was_asked(site):
+    """The stack is this process here."""
+    beside = dataclasses.replace(site, pids=lambda: [os.getpid()])
+    ours, found = os.getsid(0), {}
+    for group in ("stack", "own"):
+        with run_dds_flood(DdsFloodSpec(publishers=1, rate_hz=200, group=group), beside) as flood:
+            sessions = {os.getsid(process.pid) for process in flooders()}
+            found[group] = flood.proof.group_found
+        assert (sessions == {ours}) == (group == "stack")
+        assert flood.proof.group == group
+    if Path(SWITCH).is_file() and Path(SWITCH).read_text().strip() == "1":
+        assert "as the stack" in found["stack"] or "control group" in found["stack"]
+        assert "the stack in" in found["own"] or "control group" in found["own"]
 
 
 def test_a_flood_that_never_arrives_says_so(site, monkeypatch):

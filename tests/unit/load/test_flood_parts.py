@@ -9,6 +9,7 @@ import pytest
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.load.flood_counter import Tally
 from pytest_ldos.load.flood_programs import shares
+from pytest_ldos.load.flood_proof import Counted, _shortfall
 from pytest_ldos.load.flood_reports import Received, ReportStream, Sent
 from pytest_ldos.load.flood_schedule import FloodSchedule
 from pytest_ldos.load.numbered_text import NumberedText, number_of
@@ -96,6 +97,24 @@ def test_a_report_says_how_far_its_publishers_got():
     assert (sent.given_up, sent.errors.count, sent.has_begun) == (2, 6, True)
     older = report_of(0, requested=1)
     assert (older.given_up, older.errors.count, older.has_begun) == (0, 0, False)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "received", "lost", "excused", "words"),
+    [
+        (10.0, 39_600, 0, 0, ""),
+        (10.0, 39_400, 0, 0, "the flood reached 3940 of 4000 msg/s: its publishers sent 3940"),
+        (10.0, 39_000, 1000, 0, "the flood reached 3900 of 4000 msg/s: 1000 messages were lost on their way"),
+        (10.0, 39_000, 1000, 1000, ""),  # by a network that was asked to lose them
+        (4.0, 15_600, 0, 0, ""),  # 100 ms late at the last look
+        (4.0, 15_500, 0, 0, "the flood reached 3875 of 4000 msg/s: its publishers sent 3875"),
+        (0.0, 0, 0, 0, "the flood reached 0 of 4000 msg/s: its publishers sent 0"),
+    ],
+)
+def test_a_rate_that_is_too_low_is_told_with_its_cause(seconds, received, lost, excused, words):
+    arrived = Counted(received, seconds)
+    sent_hz = (received + lost) / seconds if seconds else 0.0
+    assert _shortfall(DdsFloodSpec(), arrived, lost, sent_hz, excused=excused) == words
 
 
 def test_what_is_no_report_is_told(tmp_path):
