@@ -21,6 +21,10 @@ from pytest_ldos.scenario.model import ScenarioSpec
 LARGEST_GRID: Final = 1000
 """Cells; what has more is a mistake: it would take days."""
 
+_START_S: Final = 12.0
+_MOTION_S: Final = 4.5
+"""What a stack start and a motion there and back take on a usual machine, roughly: for what is said beforehand."""
+
 _SHUFFLES: Final = 200
 _LONGEST_VALUE: Final = 40
 _LONGEST_NAME: Final = 150
@@ -126,8 +130,10 @@ class Grid:
                 raise ConfigurationError(f"{address} is swept twice", remedy="put all its values into one axis")
         if self.size > LARGEST_GRID:
             shape = " × ".join(str(len(axis.values)) for axis in self.axes)
+            hours = self.size * estimate_s(self.base) / 3600
             raise ConfigurationError(
-                f"a grid of {shape} = {self.size} cells; up to {LARGEST_GRID} can be swept",
+                f"a grid of {shape} = {self.size} cells would take about {hours:.0f} hours; up to {LARGEST_GRID} "
+                "cells can be swept",
                 remedy="give fewer values, or sweep one axis after another",
             )
 
@@ -187,6 +193,11 @@ def at_cell(base: ScenarioSpec, assignments: Mapping[str, Value]) -> ScenarioSpe
 def unlike(spec: ScenarioSpec, assignments: Mapping[str, Value]) -> list[str]:
     """Addresses at which a scenario does not have what a cell assigns."""
     return [address for address, value in assignments.items() if _plain(value_at(spec, address)) != value]
+
+
+def estimate_s(spec: ScenarioSpec) -> float:
+    """About how long a stack start with its trials takes."""
+    return _START_S + _MOTION_S * (spec.trials + min(1, spec.warmup))
 
 
 def running_order(grid: Grid, starts: int) -> list[tuple[str, int]]:

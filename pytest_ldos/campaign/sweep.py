@@ -7,10 +7,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Protocol
 
-from pytest_ldos.campaign.cells import Cell, Grid, running_order
-from pytest_ldos.campaign.measure_start import motions_of
+from pytest_ldos.campaign.cells import Cell, Grid, estimate_s, running_order
 from pytest_ldos.campaign.sweep_folder import Definition, SweepFolder, find_sweep, new_sweep
 from pytest_ldos.campaign.sweep_records import CellResult, CellState, StartRecord, collect
 from pytest_ldos.errors import ConfigurationError, LdosError, MachineBusy, TraceUnreadable
@@ -22,10 +21,6 @@ from pytest_ldos.load.choose import load_available
 from pytest_ldos.scenario.model import ScenarioSpec, WhenUnavailable
 from pytest_ldos.stack.choose import stack_available
 from pytest_ldos.trial.record import TrialSet
-
-_START_S: Final = 12.0
-_MOTION_S: Final = 4.5
-"""What a stack start and a motion there and back take on a usual machine, roughly: for what is said beforehand."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +43,7 @@ class SweepPlan:
     @property
     def estimate_s(self) -> float:
         """About how long it takes, all in all."""
-        each = (_START_S + _MOTION_S * motions_of(spec) for spec in self.grid.specs.values())
-        return self.starts * sum(each)
+        return self.starts * sum(map(estimate_s, self.grid.specs.values()))
 
     def left(self, records: Mapping[tuple[str, int], StartRecord]) -> list[tuple[str, int]]:
         """Cells and starts that are still to be measured, in order."""

@@ -98,21 +98,19 @@ def sweep(  # noqa: PLR0913 - one a command-line option
     base = asked.grid.base
     version = {**version_here(Path(), base.stack, baselines=Path(sources.value("baselines"))), **own}
     definition = Definition(name=name_or_default(name, asked.grid), grid=asked.grid, version=version)
-    with measuring(kept="the cells that were measured are kept: the same command goes on from there"):
-        recording_available().demand()
-        folder, was_there = open_sweep(output_here(), definition, fresh=fresh)
-        progress = _Progress(asked, folder, was_there=was_there)
-        site = Site(output=output_here(), paths=sources.toml.paths, catalogue=catalogue, observer=progress.bar)
-        sweeper = Sweeper(
-            plan=asked,
-            folder=folder,
-            measure=lambda spec, start: measure_start(spec, site, block=start),
-            available=can_be_measured,
-            observer=progress,
-        )
-        with progress.bar.shown():
-            results = sweeper.run()
-    _put_out(compose_sweep(definition.name, asked.grid.outline, results), folder, output, output_format)
+    folder, was_there = open_sweep(output_here(), definition, fresh=fresh)
+    progress = _Progress(asked, folder, was_there=was_there)
+    site = Site(output=output_here(), paths=sources.toml.paths, catalogue=catalogue, observer=progress.bar)
+    sweeper = Sweeper(
+        plan=asked,
+        folder=folder,
+        measure=lambda spec, start: measure_start(spec, site, block=start),
+        available=can_be_measured,
+        observer=progress,
+    )
+    results = _run(sweeper, progress)
+    notes = () if starts > 1 else ("--starts 3 would tell how much stack starts differ by themselves",)
+    _put_out(compose_sweep(definition.name, asked.grid.outline, results, notes), folder, output, output_format)
     raise typer.Exit(_exit_code(results))
 
 
@@ -131,6 +129,16 @@ def _ask(over: Sequence[str], scenario: str | None, *, trials: int | None, start
     plan = SweepPlan(grid=grid, starts=starts, retry=retry)
     _ = grid.specs  # a value out of range is refused before anything starts
     return plan
+
+
+def _run(sweeper: Sweeper, progress: _Progress) -> list[CellResult]:
+    """All results; the machine is held for what is still to be measured."""
+    if not progress.left:
+        return sweeper.run()
+    with measuring(kept="the cells that were measured are kept: the same command goes on from there"):
+        recording_available().demand()
+        with progress.bar.shown():
+            return sweeper.run()
 
 
 def name_or_default(name: str | None, grid: Grid) -> str:
@@ -154,19 +162,25 @@ def _default(value: object) -> str:
 
 @dataclass
 class _Progress:
-    """See `SweepObserver`; also says what the sweep goes on with."""
+    """See `SweepObserver`; also says what the sweep goes on with.
+
+    Attributes:
+        left: cells and starts that are to be measured.
+    """
 
     plan: SweepPlan
     folder: SweepFolder
     was_there: bool
     bar: MeasuringProgress = field(init=False)
+    left: list[tuple[str, int]] = field(init=False)
     _due: int = 0
 
     def __post_init__(self) -> None:
         records = self.folder.records()
-        left = self.plan.left(records)
+        self.left = left = self.plan.left(records)
         self.bar = MeasuringProgress(sum(motions_of(self.plan.grid.specs[name]) for name, _ in left), name="sweep")
-        size, done = self.plan.grid.size * self.plan.starts, self.plan.grid.size * self.plan.starts - len(left)
+        size = self.plan.grid.size * self.plan.starts
+        done = size - len(left)
         if not left:
             self.note(f"{self.folder.path} {_FINISHED}")
         elif done and self.was_there:

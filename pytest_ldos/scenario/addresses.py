@@ -116,6 +116,8 @@ def _addresses_of(spec: Any, prefix: str, *, but: frozenset[str] = frozenset()) 
             continue
         if dataclasses.is_dataclass(value):
             yield from _addresses_of(value, f"{prefix}{name}.")
+        elif isinstance(value, Mapping):
+            yield f"{prefix}{name}.NAME", None
         else:
             yield f"{prefix}{name}", value
 

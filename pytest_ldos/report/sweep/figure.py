@@ -126,9 +126,9 @@ def _series(points: Sequence[Point], number: int, of: int, across: AxisScale, sc
 def _ways(placed: Sequence[tuple[float, Point]], scale: Scale) -> Iterator[Node]:
     """From valid cell to valid cell; none leads over one that is not."""
     for is_valid, run in groupby(placed, key=lambda pair: pair[1].value is not None and pair[1].cell.is_valid):
-        if is_valid:
-            way = " ".join(f"{place(x)},{place(scale(each.value or 0.0))}" for x, each in run)
-            yield h.polyline(points=way, class_="way")
+        way = [f"{place(x)},{place(scale(each.value or 0.0))}" for x, each in run] if is_valid else []
+        if len(way) > 1:
+            yield h.polyline(points=" ".join(way), class_="way")
 
 
 def _interval(x: float, point: Point, scale: Scale) -> Node:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from pytest_ldos.report.markdown import escape
 from pytest_ldos.report.sweep.document import SweepReport
-from pytest_ldos.report.sweep.tables import PlainTable, metric_tables, overview
+from pytest_ldos.report.sweep.tables import PlainTable, all_tables
 
 
 def render(report: SweepReport) -> str:
@@ -16,7 +16,7 @@ def render(report: SweepReport) -> str:
 
 def _lines(report: SweepReport) -> Iterator[str]:
     yield f"## Sweep {escape(report.name)}"
-    for table in (overview(report), *metric_tables(report)):
+    for table in all_tables(report):
         yield from ("", f"### {escape(table.title)}", "", *_table(table))
     reasons = [f"- {escape(f'{cell.label}: {cell.state}: {each}')}" for cell in report.cells for each in cell.reasons]
     if reasons:

@@ -16,6 +16,7 @@ from pytest_ldos.report.sweep.figure import Point, Quantity, draw, legend
 from pytest_ldos.report.sweep.tables import (
     PlainTable,
     interval_of,
+    load_table,
     median_of,
     metric_tables,
     overview,
@@ -46,10 +47,12 @@ def _style() -> str:
 
 
 def _cells(report: SweepReport) -> Node:
+    loads = load_table(report)
     reasons = [f"{cell.label}: {cell.state}: {each}" for cell in report.cells for each in cell.reasons]
     return h.section(aria_labelledby="cells")[
         h.h2(id="cells")["Cells"],
         _table(overview(report)),
+        None if loads is None else _table(loads),
         [h.h3["Reasons"], bullet_list(reasons)] if reasons else None,
     ]
 

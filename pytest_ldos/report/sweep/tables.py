@@ -15,6 +15,7 @@ SHOWN: Final = ("T1", "T2x", "T3", "T3p99", "T4", "T5")
 
 _OURS: Final = frozenset({*SHOWN, "T2", "T5p99"})
 _NOTHING: Final = "–"
+_PROOF: Final = "as measured"
 
 
 @dataclass(frozen=True)
@@ -43,25 +44,45 @@ def _has(cell: CellReport, metric: MetricTitle) -> bool:
 
 
 def overview(report: SweepReport) -> PlainTable:
-    """Every cell: state, success, loads."""
-    names = [axis.name for axis in report.axes]
+    """Every cell: state and success, and the verdict where cells are tests."""
     has_verdicts = any(cell.verdict for cell in report.cells)
-    has_loads = any(cell.loads for cell in report.cells)
-    columns = [*names, "state", "succeeded", "95 %"]
-    columns += (["verdict"] if has_verdicts else []) + (["load, as measured"] if has_loads else [])
-    rows = []
-    for cell in report.cells:
-        row = [*values_of(cell), cell.state, succeeded(cell), success_interval(cell)]
-        row += ([cell.verdict or _NOTHING] if has_verdicts else []) + (["; ".join(cell.loads)] if has_loads else [])
-        rows.append(row)
-    left = frozenset({"state", "verdict", "load, as measured"})
-    return PlainTable(f"cells of {report.scenario}", columns, rows, left)
+    columns = [*_names(report), "state", "succeeded", "95 %", *(["verdict"] if has_verdicts else [])]
+    rows = [
+        [
+            *values_of(cell),
+            cell.state,
+            succeeded(cell),
+            success_interval(cell),
+            *([cell.verdict or _NOTHING] if has_verdicts else []),
+        ]
+        for cell in report.cells
+    ]
+    return PlainTable(f"cells of {report.scenario}", columns, rows, frozenset({"state", "verdict"}))
+
+
+def load_table(report: SweepReport) -> PlainTable | None:
+    """What was applied, by its proof; ``None`` where nothing was."""
+    rows = [[*values_of(cell), proof] for cell in report.cells for proof in cell.loads]
+    return PlainTable("loads", [*_names(report), _PROOF], rows, frozenset({_PROOF})) if rows else None
+
+
+def all_tables(report: SweepReport) -> Iterator[PlainTable]:
+    """Every table, in the order in which they are shown."""
+    yield overview(report)
+    loads = load_table(report)
+    if loads is not None:
+        yield loads
+    yield from metric_tables(report)
+
+
+def _names(report: SweepReport) -> list[str]:
+    return [axis.name for axis in report.axes]
 
 
 def metric_tables(report: SweepReport) -> Iterator[PlainTable]:
     """One a metric: median with interval, ratio to the reference with interval."""
     for metric in shown_metrics(report):
-        columns = [*(axis.name for axis in report.axes), "median", "95 %", "ratio", "95 % of ratio", ""]
+        columns = [*_names(report), "median", "95 %", "ratio", "95 % of ratio", ""]
         rows = [[*values_of(cell), *_numbers(cell, metric)] for cell in report.cells]
         yield PlainTable(f"{metric.name} {metric.title}", columns, rows, frozenset({""}))
 

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from pytest_ldos.report.console import print_to_text
 from pytest_ldos.report.sweep.document import SweepReport
-from pytest_ldos.report.sweep.tables import PlainTable, metric_tables, overview
+from pytest_ldos.report.sweep.tables import PlainTable, all_tables
 from pytest_ldos.report.tables import line, plain_table, wrapped
 from pytest_ldos.text import one_line
 
@@ -15,7 +15,7 @@ from pytest_ldos.text import one_line
 def render(report: SweepReport, *, width: int, color: bool) -> str:
     """All cells: states, success, each metric; then what there is to know."""
     parts: list[RenderableType] = [line(f"sweep {report.name}", "bold")]
-    for table in (overview(report), *metric_tables(report)):
+    for table in all_tables(report):
         parts += [Text(), *_table(table)]
     reasons = [(cell, reason) for cell in report.cells for reason in cell.reasons]
     if reasons:
@@ -29,5 +29,5 @@ def render(report: SweepReport, *, width: int, color: bool) -> str:
 
 
 def _table(table: PlainTable) -> list[RenderableType]:
-    rows = [[one_line(cell) for cell in row] for row in table.rows]
-    return [line(table.title, "bold"), plain_table(table.columns, rows, left=table.left)]
+    columns, *rows = [[one_line(cell) for cell in row] for row in (table.columns, *table.rows)]
+    return [line(table.title, "bold"), plain_table(columns, rows, left=table.left)]
