@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 
 from pytest_ldos.campaign import drift
+from pytest_ldos.gate.expectations import kept_in_trials
 from pytest_ldos.host.fingerprint import find_differences
 from pytest_ldos.report.document import (
     Additions,
+    Deadline,
     Difference,
     DifferenceKind,
     Drift,
@@ -18,6 +20,7 @@ from pytest_ldos.report.document import (
     LookReport,
     Version,
 )
+from pytest_ldos.scenario.deadlines import DeadlineSpec
 from pytest_ldos.trial.record import Look, TrialSet
 
 
@@ -38,6 +41,19 @@ def report_version(trials: TrialSet, *, label: str, file: str = "") -> Version:
         file=file,
         failures=_failures(trials),
         loads=tuple(Load(summary=str(load["summary"]), shortfall=str(load["shortfall"])) for load in trials.loads),
+        deadlines=tuple(_deadline(each, trials) for each in trials.spec.deadlines),
+    )
+
+
+def _deadline(deadline: DeadlineSpec, trials: TrialSet) -> Deadline:
+    kept = kept_in_trials(trials, deadline)
+    return Deadline(
+        path=deadline.path,
+        ms=deadline.ms,
+        share=deadline.share,
+        passages=sum(each.passages for each in kept),
+        in_time=sum(each.in_time for each in kept),
+        trials=sum(each.share >= deadline.share for each in kept),
     )
 
 
@@ -54,14 +70,18 @@ def _failures(trials: TrialSet) -> tuple[Failure, ...]:
 
 
 def report_differences(head: TrialSet, base: TrialSet) -> tuple[Difference, ...]:
-    """Versions of kernel and packages, and settings of the stack."""
+    """Versions of kernel and packages, and settings of the stack and of its loads."""
     versions = find_differences(head.fingerprint, base.fingerprint)
-    before, after = _flat(asdict(base.spec.stack)), _flat(asdict(head.spec.stack))
+    before, after = _settings(base), _settings(head)
     settings = [(name, before.get(name, "absent"), after.get(name, "absent")) for name in {**after, **before}]
     return (
         *(_difference(DifferenceKind.ENVIRONMENT, *each) for each in versions),
         *(_difference(DifferenceKind.SETTING, name, old, new) for name, old, new in settings if old != new),
     )
+
+
+def _settings(trials: TrialSet) -> dict[str, object]:
+    return _flat({**asdict(trials.spec.stack), **{load.KIND: vars(load) for load in trials.spec.loads}})
 
 
 def _difference(kind: DifferenceKind, name: str, base: object, head: object) -> Difference:
