@@ -46,6 +46,7 @@ def stamped(spec, folder, **rest):
 rig.open_rig = stamped
 """
 
+
 @pytest.fixture
 def sweep(project, run):
     """The project's test is a sweep of four cells."""
@@ -73,7 +74,9 @@ def test_each_combination_is_a_test_and_all_are_kept_and_shown(project, run):
     order = list(dict.fromkeys(re.findall(r"::test_reach\[(control_rate_hz=\d+-trials=\d)\]", shown)))
     assert sorted(order) == [f"control_rate_hz={rate}-trials={trials}" for rate, trials in grid]
     assert order != sorted(order), "a drift would look like an effect"
-    assert re.findall(r"^\[(\d)/6\] control_rate_hz=\d+, trials=\d: \d of \d succeeded", shown, re.MULTILINE) == list("123456")
+    assert re.findall(r"^\[(\d)/6\] control_rate_hz=\d+, trials=\d: \d of \d succeeded", shown, re.MULTILINE) == list(
+        "123456"
+    )
     result.stdout.fnmatch_lines(["*ldos sweep test_scenario.py_test_reach*", "*control_rate_hz  trials  state*"])
     (folder,) = all_sweeps(project.path / ".ldos")
     assert {"report.html", "report.json"} <= {file.name for file in folder.path.iterdir()}
@@ -173,7 +176,9 @@ def test_a_sweep_of_combined_scenarios(project, run):
             ldos_trials(ldos_stack)
         """
     )
-    result = run("-m", "cpu_load+msg_load or baseline or ldos_scenario or msg_load", "--ldos-trials=2", "--ldos-warmup=0")
+    result = run(
+        "-m", "cpu_load+msg_load or baseline or ldos_scenario or msg_load", "--ldos-trials=2", "--ldos-warmup=0"
+    )
     result.assert_outcomes(passed=7)
     found = {folder.path.parent.name: folder.records() for folder in all_sweeps(project.path / ".ldos")}
     assert {name: len(each) for name, each in found.items()} == {
