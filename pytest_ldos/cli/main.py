@@ -18,6 +18,7 @@ from pytest_ldos.cli.export import export
 from pytest_ldos.cli.history import history_app
 from pytest_ldos.cli.report import report
 from pytest_ldos.cli.selftest import selftest
+from pytest_ldos.cli.sweep import sweep
 from pytest_ldos.errors import LdosError
 from pytest_ldos.text import visible
 
@@ -38,6 +39,7 @@ app.command()(export)
 app.command()(doctor)
 app.command()(calibrate)
 app.command()(selftest)
+app.command()(sweep)
 
 
 def _print_version(asked: bool) -> None:

@@ -17,6 +17,7 @@ from pytest_ldos.report.document import Document, Section
 from pytest_ldos.report.html.elements import Column, badge, bullet_list, said, table
 from pytest_ldos.report.html.section import render_section
 from pytest_ldos.report.words import describe_setting, describe_success, summarize, verdict_word
+from pytest_ldos.text import one_line
 
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
@@ -33,18 +34,23 @@ def render(document: Document) -> str:
         h.main(id="results", tabindex="-1")[sections, _legend()],
         h.footer[h.p[said(f"{document.made_by} {document.made_at}".strip() or "pytest-ldos")]],
     ]
-    return f"{h.html(lang='en')[_head(title), body]}\n"
+    return f"{h.html(lang='en')[page_head(title), body]}\n"
 
 
-def _head(title: str) -> Node:
+def page_head(title: str, more_style: str = "") -> Node:
+    """The head of a page that loads and runs nothing.
+
+    Args:
+        more_style: a style sheet of a package of ours, beside the one of all pages.
+    """
     return h.head[
         h.meta(charset="utf-8"),
         h.meta({"http-equiv": "Content-Security-Policy"}, content=_POLICY),
         h.meta(name="viewport", content="width=device-width, initial-scale=1"),
         h.meta(name="color-scheme", content="light dark"),
         h.link(rel="icon", href="data:,"),
-        h.title[title],
-        h.style[Markup(_style())],  # noqa: S704 - a file of this package
+        h.title[one_line(title)],
+        h.style[Markup(_style() + more_style)],  # noqa: S704 - files of this package
     ]
 
 

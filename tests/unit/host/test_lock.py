@@ -5,7 +5,9 @@ from __future__ import annotations
 import secrets
 import subprocess
 import sys
+import time
 
+import psutil
 import pytest
 
 from pytest_ldos.errors import MachineBusy
@@ -44,3 +46,39 @@ def test_a_killed_holder_leaves_nothing_behind(own_lock):
     holder.communicate()
     with measuring_lock():
         pass
+
+
+WAITER = """
+import sys, time
+from pytest_ldos.host.lock import measuring_lock
+with measuring_lock(on_waiting=lambda holder: print("waiting for", holder, flush=True)):
+    print("held", flush=True)
+"""
+
+
+def switches_once_asleep(process):
+    """How often it gave up its CPU, when it does no more."""
+    deadline = time.monotonic() + 10
+    while process.status() != psutil.STATUS_SLEEPING:
+        assert time.monotonic() < deadline
+    return process.num_ctx_switches().voluntary
+
+
+@pytest.mark.parametrize("end", ["tells it to end", "kills it"])
+def test_who_waits_sleeps_until_the_holder_ends(own_lock, end):
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    holder.stdout.readline()
+    waiters = [subprocess.Popen([sys.executable, "-c", WAITER], stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    switches = []
+    for waiter in waiters:
+        assert waiter.stdout.readline().startswith(f"waiting for pid {holder.pid} ")
+        switches.append(switches_once_asleep(psutil.Process(waiter.pid)))
+    first = psutil.Process(waiters[0].pid)
+    assert first.num_ctx_switches().voluntary == switches[0], "while the others started, it did not look once"
+    if end == "kills it":
+        holder.kill()
+    holder.communicate("\n" if end != "kills it" else None)
+    for waiter in waiters:
+        rest, _ = waiter.communicate(timeout=20)
+        assert rest.splitlines()[-1] == "held"
+        assert waiter.returncode == 0

@@ -1,0 +1,303 @@
+"""Sweeps of made-up starts: what was measured is kept, whatever ends them; what cannot be measured is told."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from pytest_ldos.campaign.sweep import Sweeper, SweepPlan, can_be_measured, open_sweep
+from pytest_ldos.campaign.sweep_folder import Definition, SweepFolder, all_sweeps, name_for
+from pytest_ldos.campaign.sweep_records import CellState, decode_start, encode_start
+from pytest_ldos.errors import (
+    BringUpFailed,
+    ConfigurationError,
+    LoadFailed,
+    MachineBusy,
+    RecordUnreadable,
+    TraceUnreadable,
+)
+from pytest_ldos.host.availability import Availability
+from pytest_ldos.load import choose
+from pytest_ldos.scenario.model import WhenUnavailable
+from tests.builders.sweeps import failed, grid, measured, start_of
+
+ENDS = {
+    "stack": BringUpFailed("the stack was not ready after 60 s", remedy="look at its logs", details="long\nlogs"),
+    "load": LoadFailed("stress-ng did not begin to work"),
+    "cpus": ConfigurationError("CPU 9 does not exist"),
+    "trace": TraceUnreadable(Path("trace"), None, "no metadata"),
+}
+
+
+class Watching:
+    """See `SweepObserver`."""
+
+    def __init__(self):
+        self.began, self.done, self.notes = [], [], []
+
+    def cell(self, cell, start, *, number, of):
+        self.began.append((cell.label, start, number, of))
+
+    def cell_done(self, result):
+        self.done.append((result.cell.label, result.state))
+
+    def note(self, text):
+        self.notes.append(text)
+
+
+class Stacks:
+    """Measures starts; the n-th of them ends otherwise."""
+
+    def __init__(self, ends=None, **changes):
+        self.ends, self.changes, self.starts = ends or {}, changes, []
+
+    def __call__(self, spec, start):
+        self.starts.append((spec.name, start))
+        if len(self.starts) in self.ends:
+            raise self.ends[len(self.starts)]
+        return start_of(spec, len(self.starts), **self.changes)
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Runs a sweep of four cells, as the same command would do it again."""
+
+    def runner(stacks, *, swept=None, fresh=False, watching=None, version=None, available=None, **plan):
+        swept = swept or grid()
+        definition = Definition(name="mine", grid=swept, version=version or {"commit": "c1"})
+        folder, _ = open_sweep(tmp_path, definition, fresh=fresh)
+        sweeper = Sweeper(
+            plan=SweepPlan(grid=swept, **plan),
+            folder=folder,
+            measure=stacks,
+            observer=watching or Watching(),
+            available=available or (lambda spec: Availability(True)),
+        )
+        return sweeper.run()
+
+    return runner
+
+
+def states(results):
+    return [each.state for each in results]
+
+
+def test_each_cell_is_a_start_and_all_are_told_as_they_come(run, tmp_path):
+    stacks, watching = Stacks(), Watching()
+    results = run(stacks, watching=watching)
+    assert states(results) == [CellState.MEASURED] * 4
+    assert sorted(name for name, _ in stacks.starts) == sorted(grid().specs)
+    assert [each[2:] for each in watching.began] == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert [label for label, _ in watching.done] == [each[0] for each in watching.began]
+    assert results[0].trials.spec.name == "msg_load@dds_flood.rate_hz=500,cpu_limit.cpus=1"
+    assert (tmp_path / ".gitignore").read_text() == "*\n"
+
+
+def test_several_starts_are_spread_over_time(run):
+    stacks = Stacks()
+    results = run(stacks, starts=3)
+    assert [start for _, start in stacks.starts] == [0] * 4 + [1] * 4 + [2] * 4
+    assert [len(each.trials.trials) for each in results] == [12] * 4
+    assert [len(each.trials.loads) for each in results] == [3] * 4
+
+
+@pytest.mark.parametrize("reason", [KeyboardInterrupt(), SystemExit(1), MachineBusy("somebody measures")])
+def test_what_ends_it_early_loses_nothing_and_it_goes_on(run, reason):
+    first = Stacks({3: reason})
+    with pytest.raises(type(reason)):
+        run(first)
+    second = Stacks()
+    assert states(run(second)) == [CellState.MEASURED] * 4
+    assert first.starts[:2] + second.starts == [*first.starts[:3], second.starts[-1]]
+
+
+def test_a_finished_one_shows_its_results(run):
+    first, again = Stacks(), Stacks()
+    assert run(again) == run(again)
+    assert run(first) == run(again)
+    assert first.starts == []
+    assert len(again.starts) == 4
+
+
+def test_more_starts_are_added_to_a_finished_one(run):
+    run(Stacks())
+    more = Stacks()
+    assert [len(each.records) for each in run(more, starts=2)] == [2] * 4
+    assert [start for _, start in more.starts] == [1] * 4
+    assert [len(each.records) for each in run(Stacks())] == [1] * 4, "fewer are shown again"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"fresh": True},
+        {"version": {"commit": "c2"}},
+        {"swept": grid({"dds_flood.rate": [500, 1000], "cpu_limit.cpus": [1, 3]})},
+        {"swept": grid(trials=5)},
+        {"swept": grid(name="baseline")},
+    ],
+    ids=["fresh", "another commit", "another value", "more trials", "another scenario"],
+)
+def test_another_definition_begins_anew_and_is_never_mixed_with_the_old(run, tmp_path, changes):
+    run(Stacks({3: BringUpFailed("no")}))
+    anew = Stacks()
+    results = run(anew, **changes)
+    assert len(anew.starts) == 4
+    assert states(results) == [CellState.MEASURED] * 4
+    assert len(all_sweeps(tmp_path)) == 2
+    if "fresh" not in changes:
+        before = Stacks()
+        assert states(run(before)).count(CellState.INFRA) == 1
+        assert before.starts == [], "what was measured of the old one is still there"
+
+
+@pytest.mark.parametrize(
+    ("end", "state", "reason"),
+    [
+        ("stack", CellState.INFRA, "the stack was not ready after 60 s\n  → look at its logs"),
+        ("load", CellState.INFRA, "stress-ng did not begin to work"),
+        ("cpus", CellState.INFRA, "CPU 9 does not exist"),
+        ("trace", CellState.INVALID, "trace: no metadata"),
+    ],
+)
+def test_what_cannot_be_measured_is_recorded_and_the_sweep_goes_on(run, end, state, reason):
+    stacks = Stacks({2: ENDS[end]})
+    results = run(stacks)
+    bad = next(each for each in results if each.cell.name == stacks.starts[1][0])
+    assert (bad.state, bad.reasons, bad.trials) == (state, (reason,), None)
+    assert states(results).count(CellState.MEASURED) == 3
+
+
+def test_it_is_tried_again_only_if_asked(run):
+    first = Stacks({2: ENDS["stack"]})
+    run(first)
+    without, retrying = Stacks(), Stacks()
+    run(without)
+    results = run(retrying, retry=True)
+    assert without.starts == []
+    assert retrying.starts == [first.starts[1]]
+    assert states(results) == [CellState.MEASURED] * 4
+
+
+def test_a_load_that_was_not_reached_makes_a_cell_invalid_and_keeps_its_numbers(run):
+    short = {"kind": "dds_flood", "shortfall": "the flood reached 3000 of 4000 msg/s", "block": 0}
+    results = run(Stacks(loads=(short,)))
+    assert states(results) == [CellState.INVALID] * 4
+    assert "3000 of 4000" in results[0].reasons[0]
+    assert len(results[0].trials.trials) == 4
+
+
+def test_goals_that_fail_and_a_stack_that_dies_are_results(run):
+    results = run(Stacks(failures=3, incomplete="the stack died"))
+    assert states(results) == [CellState.MEASURED] * 4
+    assert results[0].trials.successes == 1
+    assert results[0].reasons == ("not finished: the stack died",)
+
+
+def test_a_cell_is_as_good_as_its_worst_start_and_has_the_trials_of_the_others(run):
+    stacks = Stacks({6: ENDS["stack"]})
+    results = run(stacks, starts=2)
+    bad = next(each for each in results if each.cell.name == stacks.starts[5][0])
+    assert bad.state is CellState.INFRA
+    assert len(bad.trials.trials) == 4
+
+
+@pytest.mark.parametrize(("unavailable", "state"), [("error", CellState.INFRA), ("skip", CellState.SKIPPED)])
+def test_what_is_not_permitted_here_is_not_started(run, unavailable, state):
+    swept = grid(unavailable=WhenUnavailable(unavailable))
+    stacks = Stacks()
+    results = run(stacks, swept=swept, available=lambda spec: Availability(False, "no permission", "be root"))
+    assert states(results) == [state] * 4
+    assert results[0].reasons == ("no permission → be root",)
+    assert stacks.starts == []
+
+
+def test_whether_a_cell_can_be_measured_is_asked_of_stack_and_loads(monkeypatch):
+    monkeypatch.setattr("pytest_ldos.campaign.sweep.stack_available", lambda stack: Availability(True))
+    refused = choose._Load(None, lambda spec, stack: Availability(False, "no permission for tc", "run as root"))
+    monkeypatch.setitem(choose._LOADS, "network_impairment", refused)
+    (spec,) = grid({"network_impairment.delay": [5]}).specs.values()
+    assert can_be_measured(spec) == Availability(
+        False, "network_impairment cannot be had here: no permission for tc", "run as root"
+    )
+    assert can_be_measured(grid().base).ok
+
+
+def test_a_sweep_that_would_take_days_is_refused_with_how_long():
+    plan = SweepPlan(grid=grid({"dds_flood.rate": range(1, 101)}, trials=100), starts=2)
+    with pytest.raises(ConfigurationError, match=r"100 cells × 2 starts would take about 2\d hours; up to 24"):
+        plan.refuse_endless(longest_s=24 * 3600)
+    plan.refuse_endless(longest_s=math.inf)
+    with pytest.raises(ConfigurationError, match="0 starts"):
+        SweepPlan(grid=grid(), starts=0)
+
+
+# --- on disk ---------------------------------------------------------------------------
+
+
+def test_records_come_back_as_they_were(tmp_path):
+    (name, spec), *_ = grid().specs.items()
+    whole = measured(name, start_of(spec), verdict="regressed", message="T1 +30 %", start=2)
+    bare = failed(name, CellState.INFRA, "why\nnot")
+    for record in (whole, bare):
+        assert decode_start(encode_start(record), tmp_path) == record
+        SweepFolder(tmp_path).keep(record)
+    assert SweepFolder(tmp_path).records() == {(name, 2): whole, (name, 0): bare}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: text[: len(text) // 2],
+        lambda text: "[]",
+        lambda text: "null",
+        lambda text: json.dumps({**json.loads(text), "schema": 2}),
+        lambda text: json.dumps({**json.loads(text), "state": "good"}),
+        lambda text: json.dumps({**json.loads(text), "began_ns": "now"}),
+        lambda text: json.dumps({**json.loads(text), "more": 1}),
+        lambda text: json.dumps({**json.loads(text), "trials": {}}),
+    ],
+)
+def test_a_damaged_record_is_refused_by_name(tmp_path, damage):
+    (name, spec), *_ = grid().specs.items()
+    SweepFolder(tmp_path).keep(measured(name, start_of(spec)))
+    (file,) = (tmp_path / "cells").glob("*.json")
+    file.write_text(damage(file.read_text()))
+    with pytest.raises(RecordUnreadable) as caught:
+        SweepFolder(tmp_path).records()
+    assert str(file) in str(caught.value)
+
+
+def test_a_folder_without_a_definition_is_nobodys(tmp_path):
+    definition = Definition(name="mine", grid=grid())
+    folder, _ = open_sweep(tmp_path, definition, fresh=False)
+    assert folder.outline() == grid().outline
+    (folder.path / "sweep.json").write_text("{")
+    assert open_sweep(tmp_path, definition, fresh=False)[1] is False
+    with pytest.raises(RecordUnreadable, match=r"sweep\.json is damaged"):
+        folder.outline()
+
+
+def test_paths_of_a_project_are_the_same_on_each_machine():
+    here = Definition(name="mine", grid=grid(goals="reach"), root="/home/a/project")
+    swept = grid()
+    stacks = [dataclasses.replace(swept.base.stack, goals=f"{root}/goals.yaml") for root in ("/home/a/p", "/home/b/p")]
+    keys = [
+        Definition(
+            name="mine", grid=dataclasses.replace(swept, base=dataclasses.replace(swept.base, stack=stack)), root=root
+        ).key
+        for stack, root in zip(stacks, ("/home/a/p", "/home/b/p"), strict=True)
+    ]
+    assert keys[0] == keys[1]
+    assert keys[0] != here.key
+
+
+@pytest.mark.parametrize("name", ["", "../x", ".hidden", "a/b", "a b", "x" * 200, "-x"])
+def test_names_that_no_folder_can_have(name):
+    with pytest.raises(ConfigurationError, match="a sweep cannot be called"):
+        Definition(name=name, grid=grid())
+    Definition(name=name_for(name), grid=grid())
