@@ -20,6 +20,9 @@ FACTOR: Final = 1.5
 ERROR: Final = 0.05
 STATE_FEEDBACK: Final = "state feedback"
 
+TELLING: Final = 0.75
+"""How often a broken trial must have more of a stage than a sound one for the stage to explain anything."""
+
 _FEWEST: Final = 3
 _MOST_MESSAGES: Final = 3
 
@@ -122,7 +125,7 @@ class Cause:
 
     Attributes:
         stages: those that left their calm range first come first, the farther the earlier.
-        blamed: the stage that explains most of it; ``None`` where none left its calm range.
+        blamed: the stage that explains most of it; ``None`` where none does.
         failures: at the calmest level that breaks, the most frequent first.
         failed, trials: at that level.
     """
@@ -175,8 +178,12 @@ def _rank(report: StageReport, places: Sequence[float]) -> tuple[int, float]:
 
 
 def _blamed(order: Sequence[StageReport]) -> StageReport | None:
-    """Of the stages that are out of range at the threshold, the one that tells broken trials from sound ones best."""
-    candidates = [each for each in order if each.at_threshold is not None and each.at_threshold.has_left]
+    """Of the stages that are out of range at the threshold, the one that tells broken trials from sound ones best.
+
+    One that is as long in sound trials explains nothing, however much longer than at the calm level it is.
+    """
+    out = [each for each in order if each.at_threshold is not None and each.at_threshold.has_left]
+    candidates = [each for each in out if each.separation is None or each.separation >= TELLING]
     others = [each for each in candidates if not each.is_criterion]
     return max(others or candidates, key=_weight, default=None)
 

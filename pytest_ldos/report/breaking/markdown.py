@@ -12,6 +12,7 @@ from pytest_ldos.report.breaking.words import (
     cause_of,
     legend,
     level_row,
+    mishaps,
     remarks,
     stage_row,
 )
@@ -22,7 +23,7 @@ def render(result: BreakingResult) -> str:
     """The answer first; what other programs said can do nothing."""
     parts = ["## ldos: breaking point", escape(answer(result)), _list(remarks(result))]
     parts.append(_table(LEVEL_TITLES, (level_row(result, each) for each in result.levels)))
-    parts.append(_list(text for level in result.levels for text in level.mishaps))
+    parts.append(_list(mishaps(result)))
     if result.cause is not None:
         parts += ["### What breaks", _list(cause_of(result))]
         parts.append(_table(STAGE_TITLES, (stage_row(result, each) for each in result.cause.stages)))

@@ -17,6 +17,7 @@ from pytest_ldos.report.breaking.words import (
     cause_of,
     legend,
     level_row,
+    mishaps,
     remarks,
     stage_row,
 )
@@ -48,7 +49,7 @@ def _levels(result: BreakingResult) -> Node:
     return [
         draw_levels(result) if any(each.trials for each in result.levels) else None,
         _table(f"Levels of {result.plan.address}", LEVEL_TITLES, rows),
-        bullet_list(text for level in result.levels for text in level.mishaps),
+        bullet_list(mishaps(result)),
     ]
 
 

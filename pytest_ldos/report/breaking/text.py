@@ -13,6 +13,7 @@ from pytest_ldos.report.breaking.words import (
     cause_of,
     legend,
     level_row,
+    mishaps,
     remarks,
     stage_row,
 )
@@ -31,7 +32,7 @@ def render(result: BreakingResult, *, width: int, color: bool) -> str:
     if result.levels:
         rows = [level_row(result, each) for each in result.levels]
         parts += [Text(), plain_table(LEVEL_TITLES, rows, left=("result",))]
-        parts += [each for level in result.levels for text in level.mishaps for each in wrapped(text, width, indent=2)]
+        parts += [each for text in mishaps(result) for each in wrapped(text, width, indent=2)]
     if result.cause is not None:
         parts += [Text()]
         for each in cause_of(result):

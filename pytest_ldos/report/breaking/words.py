@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from pytest_ldos.campaign.bisection import Finding
-from pytest_ldos.campaign.breaking_cause import ERROR, FACTOR, Cause, StageReport
+from pytest_ldos.campaign.breaking_cause import ERROR, FACTOR, TELLING, Cause, StageReport
 from pytest_ldos.campaign.breaking_result import LEVEL_CONFIDENCE, BreakingResult, LevelSummary
 from pytest_ldos.campaign.criterion import MetricBeyond
 from pytest_ldos.units import format_quantity
@@ -16,6 +16,11 @@ _UNITS: Final = {"hz": "Hz", "ms": "ms", "bytes": "B", "mb": "MB", "mbps": "Mbit
 
 LEVEL_TITLES: Final = ("level", "broken", "share", "interval", "starts", "result")
 STAGE_TITLES: Final = ("stage", "calm", "at the threshold", "times calm", "left its calm range at", "tells broken")
+
+_UNEXPLAINED: Final = (
+    f"no stage explains it: none that left its calm range is longer in {100 * TELLING:.0f} % of pairs of a broken and a "
+    "sound trial near the threshold"
+)
 
 
 def level_of(result: BreakingResult, level: float) -> str:
@@ -117,8 +122,8 @@ def cause_of(result: BreakingResult) -> Iterator[str]:
     stayed = [each.stage for each in cause.stages if each.first_left is None]
     if left and stayed:
         yield f"within their calm range at every level: {', '.join(stayed)}"
-    if cause.blamed is not None and result.breaks is not None:
-        yield _blame(result, cause.blamed)
+    if result.breaks is not None:
+        yield _UNEXPLAINED if cause.blamed is None else _blame(result, cause.blamed)
     yield from _failures(result, cause)
 
 
@@ -167,6 +172,12 @@ def level_row(result: BreakingResult, level: LevelSummary) -> tuple[str, ...]:
     return (level_of(result, level.level), counts, share, interval, str(level.starts), level.standing.value)
 
 
+def mishaps(result: BreakingResult) -> Iterator[str]:
+    """Why starts count as neither."""
+    for level in result.levels:
+        yield from (f"{level_of(result, level.level)}: {each}" for each in dict.fromkeys(level.mishaps))
+
+
 def stage_row(result: BreakingResult, stage: StageReport) -> tuple[str, ...]:
     """See `STAGE_TITLES`."""
     at = stage.at_threshold
@@ -184,8 +195,8 @@ def legend(result: BreakingResult) -> Iterator[str]:
     """How to read numbers."""
     broken = "failed, or beyond the limit" if result.plan.criterion.metric_name else "failed"
     yield (
-        f"broken: {broken}; interval: of the probability of a trial to break, {100 * LEVEL_CONFIDENCE:g} %, whenever one looks; "
-        f"a level is broken above {percent(result.plan.search.boundary)}"
+        f"broken: {broken}; interval: of the probability of a trial to break, {100 * LEVEL_CONFIDENCE:g} %, whenever "
+        f"one looks; a level is broken above {percent(result.plan.search.boundary)}"
     )
     yield (
         f"left its calm range: median {FACTOR:g} times the calm one or more, and a rank-sum test "
