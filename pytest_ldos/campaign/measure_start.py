@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytest_ldos.campaign.blocks import WARM_UPS, Bench, BlockObserver, run_block
-from pytest_ldos.campaign.condition import Condition, loads_of
 from pytest_ldos.campaign.order import Block, Role
 from pytest_ldos.campaign.versions import head_version
+from pytest_ldos.load.repeated import RepeatedLoad
 from pytest_ldos.metrics.catalogue import METRICS, Catalogue
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.paths import PathSpec
@@ -20,7 +20,7 @@ from pytest_ldos.trial.record import TrialSet
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """Where and beside what starts are measured.
+    """Where starts are measured.
 
     Attributes:
         catalogue: metrics that are taken.
@@ -28,10 +28,8 @@ class Site:
     """
 
     output: Path
-    condition: Condition
     paths: Sequence[PathSpec]
     observer: BlockObserver
-    goals: str = "reach"
     catalogue: Catalogue = field(default_factory=lambda: METRICS)
 
 
@@ -41,7 +39,7 @@ def motions_of(spec: ScenarioSpec) -> int:
 
 
 def measure_start(spec: ScenarioSpec, site: Site, *, block: int) -> TrialSet:
-    """The trials of one stack start: a block, as versions that take turns have it.
+    """The trials of one stack start beside the scenario's loads: a block, as versions that take turns have it.
 
     Raises:
         Unavailable, RecordingFailed, BringUpFailed, LoadFailed: see `run_block`; logs are kept.
@@ -50,8 +48,8 @@ def measure_start(spec: ScenarioSpec, site: Site, *, block: int) -> TrialSet:
     bench = Bench(
         spec=spec,
         folder=folder,
-        goals=site.goals,
-        loads=loads_of(site.condition),
+        goals=spec.goals,
+        loads=tuple(map(RepeatedLoad, spec.loads)),
         paths=site.paths,
         catalogue=site.catalogue,
         observer=site.observer,

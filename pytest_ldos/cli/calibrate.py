@@ -13,7 +13,6 @@ import typer
 from pytest_ldos.baseline.calibration_store import save_calibration
 from pytest_ldos.campaign.calibrate import CalibrationResult, Proof
 from pytest_ldos.campaign.calibrate import calibrate as learn_and_prove
-from pytest_ldos.campaign.condition import Condition, condition_of
 from pytest_ldos.campaign.evidence import Evidence
 from pytest_ldos.campaign.measure_start import Site, measure_start, motions_of
 from pytest_ldos.campaign.sequence import SequencePlan, Sequencer
@@ -47,7 +46,6 @@ class _Asked:
     pause_s: float
     time_limit_s: float | None
     add: bool
-    load: Condition | None
     to_repository: bool
     catalogue: Catalogue
     proof: Proof
@@ -70,9 +68,6 @@ def calibrate(  # noqa: PLR0913 - one a command-line option
         str | None, typer.Option(help="No start begins that would not end by then: 90s, 10min, 1h.")
     ] = None,
     draws: Annotated[int, typer.Option(min=1, max=10_000, help="Pairs judged for each number of trials.")] = 200,
-    load: Annotated[
-        Condition | None, typer.Option(help="What the arm is measured beside. [default: as the scenario has it]")
-    ] = None,
     to_repository: Annotated[
         bool, typer.Option("--to-repository", help="Store it with the repository's baselines, not the machine's.")
     ] = False,
@@ -98,7 +93,6 @@ def calibrate(  # noqa: PLR0913 - one a command-line option
         pause_s=parse_duration_s(pause, what="--pause"),
         time_limit_s=None if time_limit is None else parse_duration_s(time_limit, what="--time-limit"),
         add=add,
-        load=load,
         to_repository=to_repository,
         catalogue=catalogue,
         proof=Proof(
@@ -110,8 +104,6 @@ def calibrate(  # noqa: PLR0913 - one a command-line option
         ),
     )
     specs = [dataclasses.replace(sources.scenario(name, {}), trials=trials, max_trials=0) for name in names]
-    for spec in specs:
-        condition_of(spec.name, load)
     results = []
     with measuring(kept="complete starts are kept: the same command goes on from there"):
         for spec in specs:
@@ -136,7 +128,6 @@ def _calibrate(spec: ScenarioSpec, asked: _Asked) -> tuple[CalibrationResult, st
     progress = MeasuringProgress(plan.runs * plan.starts * motions_of(spec), name=spec.name)
     site = Site(
         output=output_here(),
-        condition=condition_of(spec.name, asked.load),
         paths=sources_here().toml.paths,
         catalogue=asked.catalogue,
         observer=progress,

@@ -17,9 +17,9 @@ from pytest_ldos.errors import ConfigurationError, LdosError, Unavailable
 from pytest_ldos.gate.policy import Policy
 from pytest_ldos.host.fingerprint import take_fingerprint
 from pytest_ldos.host.lock import measuring_lock
+from pytest_ldos.load.choose import load_available
 from pytest_ldos.recording.choose import recording_available
 from pytest_ldos.scenario.model import ScenarioSpec
-from pytest_ldos.scenario.nearest import refuse_unknown
 from pytest_ldos.scenario.settings import Sources
 from pytest_ldos.stack.choose import describe_stack, stack_available
 from pytest_ldos.text import visible
@@ -49,24 +49,22 @@ def measuring(*, kept: str) -> Iterator[None]:
 
 
 def chosen_scenarios(names: Sequence[str] | None, sources: Sources) -> list[str]:
-    """Scenarios that were asked for, each once.
+    """Scenarios that were asked for, each once; ``a+b`` is both at once.
 
     Raises:
         ConfigurationError: one is unknown; names the nearest.
     """
-    known = sources.scenario_names()
-    chosen = list(dict.fromkeys(names or known[:1]))
-    refuse_unknown(dict.fromkeys(chosen), known, "scenario")
-    return chosen
+    return list(dict.fromkeys(sources.scenario(name, {}).name for name in names or sources.scenario_names()[:1]))
 
 
 def refuse_unable(spec: ScenarioSpec) -> None:
     """Says what is missing before anything begins.
 
     Raises:
-        Unavailable: the stack or the tracer is not installed.
+        Unavailable: the stack, the tracer or a load is not installed or not permitted.
     """
-    for each in (stack_available(spec.stack), recording_available()):
+    loads = (load_available(load, spec.stack) for load in spec.loads)
+    for each in (stack_available(spec.stack), recording_available(), *loads):
         if not each.ok:
             raise Unavailable(f"cannot measure: {each.reason}", remedy=each.remedy)
 

@@ -20,7 +20,8 @@ _LOCAL_BASELINES = "baselines"
 
 def sources_here() -> Sources:
     """The settings of the project in the working directory."""
-    return Sources({}, read_environment(os.environ), read_toml(Path("pyproject.toml")))
+    variables = read_environment(os.environ)
+    return Sources({}, variables, read_toml(Path(), variables.get("config")))
 
 
 def stores_here() -> BaselineStores:

@@ -10,7 +10,6 @@ import typer
 
 from pytest_ldos import exit_codes
 from pytest_ldos.baseline.calibration_store import UnreadableCalibration, find_calibration
-from pytest_ldos.campaign.condition import Condition, condition_of
 from pytest_ldos.campaign.detection import DRAWS, Detection, is_trustworthy
 from pytest_ldos.campaign.measure_start import Site, measure_start, motions_of
 from pytest_ldos.campaign.selftest import plan_self_test, run_self_test
@@ -33,7 +32,7 @@ _TRIALS: Final = 8
 _QUICK_TRIALS: Final = 5
 
 
-def selftest(  # noqa: PLR0913 - one a command-line option
+def selftest(
     *,
     scenario: Annotated[str | None, typer.Option(help="In which to plant them. [default: baseline]")] = None,
     faults: Annotated[
@@ -47,9 +46,6 @@ def selftest(  # noqa: PLR0913 - one a command-line option
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="One size of faults of known effect, fewer trials.")] = False,
     draws: Annotated[int, typer.Option(min=1, max=10_000, help="Sessions drawn anew for each size.")] = DRAWS,
-    load: Annotated[
-        Condition | None, typer.Option(help="What the arm is measured beside. [default: as the scenario has it]")
-    ] = None,
     metrics: MetricsOption = None,
     output_format: Annotated[Format, typer.Option("--format", help="How the result is shown.")] = Format.TEXT,
 ) -> None:
@@ -66,16 +62,13 @@ def selftest(  # noqa: PLR0913 - one a command-line option
     (name,) = chosen_scenarios([scenario] if scenario else None, sources)
     count = trials or (_QUICK_TRIALS if quick else _TRIALS)
     spec = dataclasses.replace(sources.scenario(name, {}), trials=count, max_trials=0)
-    condition = condition_of(name, load)
     catalogue = catalogue_of(load_metrics(metrics))
     plan = plan_self_test(
         spec, resolve_kind(spec.stack), faults=_listed(faults), sizes=_parse_sizes(sizes), quick=quick
     )
     notes: list[str] = []
     progress = MeasuringProgress(plan.starts * motions_of(spec), name="self-test")
-    site = Site(
-        output=output_here(), condition=condition, paths=sources.toml.paths, observer=progress, catalogue=catalogue
-    )
+    site = Site(output=output_here(), paths=sources.toml.paths, observer=progress, catalogue=catalogue)
 
     def measure(spec: ScenarioSpec, block: int, what: str) -> TrialSet:
         progress.doing(f"start {block + 1} of {plan.starts}, {what}")

@@ -7,15 +7,16 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 import psutil
 
-from pytest_ldos.errors import ConfigurationError, LoadFailed
+from pytest_ldos.errors import LoadFailed
 from pytest_ldos.host.availability import Availability, find_programs
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.load.protocol import LoadProof, LoadSite
+from pytest_ldos.scenario.loads import CpuLoadSpec
 
 REACHED_FRACTION: Final = 0.8
 """Of what the CPUs can give; workers share them with the stack."""
@@ -32,28 +33,9 @@ def stress_ng_available() -> Availability:
     return find_programs(("stress-ng",), package="stress-ng")
 
 
-@dataclass(frozen=True, kw_only=True)
-class CpuLoadSpec:
-    """stress-ng's CPU stressor with matrix products.
-
-    Attributes:
-        workers: processes; one a CPU by default.
-        percent: of a CPU, for each worker.
-    """
-
-    workers: int = field(default_factory=lambda: os.cpu_count() or 1)
-    percent: int = 80
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.workers <= 1024:
-            raise ConfigurationError(f"a CPU load of {self.workers} workers; between 1 and 1024 are possible")
-        if not 1 <= self.percent <= 100:
-            raise ConfigurationError(f"a CPU load of {self.percent} %; between 1 and 100 are possible")
-
-    @property
-    def attainable_percent(self) -> float:
-        """Of a CPU, for all workers together: they cannot have more than there is."""
-        return min(self.workers * self.percent, (os.cpu_count() or 1) * _WHOLE_CPU)
+def attainable_percent(spec: CpuLoadSpec) -> float:
+    """Of a CPU, for all workers together: they cannot have more than there is."""
+    return min(spec.workers * spec.percent, (os.cpu_count() or 1) * _WHOLE_CPU)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +62,7 @@ class RunningCpuLoad:
     """See `RunningLoad`."""
 
     def __init__(self, spec: CpuLoadSpec, stressor: Child) -> None:
-        self._spec = spec
+        self.spec = spec
         self._stressor = stressor
         self._began: tuple[float, float] = (0.0, 0.0)
         self._last: tuple[float, float] = (0.0, 0.0)
@@ -95,15 +77,15 @@ class RunningCpuLoad:
             kind="cpu_load",
             seconds=seconds,
             shortfall=self._died or self._shortfall(used),
-            workers=self._spec.workers,
-            percent=self._spec.percent,
+            workers=self.spec.workers,
+            percent=self.spec.percent,
             used_percent=used,
         )
 
     def _shortfall(self, used_percent: float) -> str:
-        if used_percent >= REACHED_FRACTION * self._spec.attainable_percent:
+        if used_percent >= REACHED_FRACTION * attainable_percent(self.spec):
             return ""
-        return f"the workers used {used_percent:.0f} % of a CPU, {self._spec.attainable_percent:.0f} % were possible"
+        return f"the workers used {used_percent:.0f} % of a CPU, {attainable_percent(self.spec):.0f} % were possible"
 
     def observe(self) -> None:
         """Notes the CPU time used so far, or that the stressor has ended."""
@@ -119,7 +101,7 @@ class RunningCpuLoad:
         """Returns when every worker has used some CPU time; measuring begins then."""
         deadline = time.monotonic() + _READY_TIMEOUT_S
         while time.monotonic() < deadline and self._stressor.exit_code is None:
-            if len(_busy_workers(self._stressor.pid)) >= self._spec.workers:
+            if len(_busy_workers(self._stressor.pid)) >= self.spec.workers:
                 self._began = self._last = (time.monotonic(), _cpu_seconds(self._stressor.pid))
                 return
             time.sleep(_POLL_S)
@@ -139,7 +121,7 @@ def run_cpu_load(spec: CpuLoadSpec, site: LoadSite) -> Iterator[RunningCpuLoad]:
     stress_ng_available().demand()
     group = ProcessGroup(log_directory=site.log_directory)
     command = ["stress-ng", "--cpu", str(spec.workers), "--cpu-load", str(spec.percent)]
-    command += ["--cpu-method", "matrixprod", "--timeout", f"{LONGEST_S}s", "--temp-path", str(site.log_directory)]
+    command += ["--cpu-method", spec.method, "--timeout", f"{LONGEST_S}s", "--temp-path", str(site.log_directory)]
     try:
         load = RunningCpuLoad(spec, group.start("stress-ng", command))
         load.await_work()

@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from pytest_ldos.errors import ConfigurationError, LoadFailed
+from pytest_ldos.errors import LoadFailed
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.load.protocol import LoadProof, LoadSite
+from pytest_ldos.scenario.loads import DdsFloodSpec
 from pytest_ldos.units import NS_PER_S
 
 REACHED_FRACTION: Final = 0.99
@@ -24,27 +25,6 @@ LONGEST_S: Final = 1800.0
 
 _READY_TIMEOUT_S: Final = 15.0
 _ROOM: Final = "pytest_ldos.load"
-
-
-@dataclass(frozen=True, kw_only=True)
-class FloodSpec:
-    """What to flood with: best effort, volatile `std_msgs/String`."""
-
-    publishers: int = 4
-    rate_hz: float = 1000.0
-    size_bytes: int = 1024
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.publishers <= 32:
-            raise ConfigurationError(f"a flood of {self.publishers} publishers; between 1 and 32 are possible")
-        if not 0 < self.rate_hz <= 100_000:
-            raise ConfigurationError(f"a flood at {self.rate_hz} Hz a publisher; up to 100 000 Hz are possible")
-        if not 1 <= self.size_bytes <= 1 << 20:
-            raise ConfigurationError(f"flood messages of {self.size_bytes} bytes; between 1 and 1 MiB are possible")
-
-    @property
-    def total_hz(self) -> float:
-        return self.publishers * self.rate_hz
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,8 +55,8 @@ class FloodProof(LoadProof):
 class RunningFlood:
     """See `RunningLoad`."""
 
-    def __init__(self, spec: FloodSpec, counter: Child, group: ProcessGroup) -> None:
-        self._spec = spec
+    def __init__(self, spec: DdsFloodSpec, counter: Child, group: ProcessGroup) -> None:
+        self.spec = spec
         self._counter = counter
         self._group = group
         self._changed = threading.Condition()
@@ -97,16 +77,16 @@ class RunningFlood:
             kind="dds_flood",
             seconds=seconds,
             shortfall=self._died or self._shortfall(rate_hz),
-            publishers=self._spec.publishers,
-            size_bytes=self._spec.size_bytes,
-            requested_hz=self._spec.total_hz,
+            publishers=self.spec.publishers,
+            size_bytes=self.spec.size_bytes,
+            requested_hz=self.spec.total_hz,
             rate_hz=rate_hz,
         )
 
     def _shortfall(self, rate_hz: float) -> str:
-        if rate_hz >= REACHED_FRACTION * self._spec.total_hz:
+        if rate_hz >= REACHED_FRACTION * self.spec.total_hz:
             return ""
-        return f"the flood reached {rate_hz:.0f} of {self._spec.total_hz:.0f} msg/s"
+        return f"the flood reached {rate_hz:.0f} of {self.spec.total_hz:.0f} msg/s"
 
     def _read_counts(self) -> None:
         assert self._counter.process.stdout is not None
@@ -139,7 +119,7 @@ class RunningFlood:
 
 
 @contextmanager
-def run_flood(spec: FloodSpec, site: LoadSite) -> Iterator[RunningFlood]:
+def run_flood(spec: DdsFloodSpec, site: LoadSite) -> Iterator[RunningFlood]:
     """Floods for as long as the context lasts.
 
     Raises:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from pytest_ldos.recording.protocol import Recorder
+from pytest_ldos.scenario.loads import LoadSpec
+from pytest_ldos.scenario.model import StackSpec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,8 +40,16 @@ class RunningLoad(Protocol):
     """A load that is being applied."""
 
     @property
+    def spec(self) -> LoadSpec:
+        """What was asked for."""
+
+    @property
     def proof(self) -> LoadProof:
         """What was applied so far, or, after the end, all in all."""
+
+
+def _nobody() -> list[int]:
+    return []
 
 
 @dataclass(frozen=True)
@@ -49,11 +60,18 @@ class LoadSite:
         domain: DDS domain of the stack.
         recorder: what records the stack; loads that are ROS nodes are recorded too.
         log_directory: for the logs of the load's processes.
+        stack_kind: ``embedded`` or ``ros2…``, as `StackInfo` has it.
+        environment: variables of processes that are to be on the stack's domain, with its middleware.
+        pids: the stack's processes, as they are when it is called.
     """
 
     domain: int
     recorder: Recorder
     log_directory: Path
+    stack_kind: str = "embedded"
+    environment: Mapping[str, str] = field(default_factory=dict)
+    pids: Callable[[], list[int]] = _nobody
+    stack: StackSpec = field(default_factory=StackSpec)
 
 
 def proof_to_dict(proof: LoadProof) -> dict[str, Any]:

@@ -6,18 +6,25 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 from pytest_ldos.errors import LoadFailed
+from pytest_ldos.load.choose import run_load
 from pytest_ldos.load.protocol import LoadProof, LoadSite, RunningLoad
+from pytest_ldos.scenario.loads import LoadSpec
+
+RunLoad = Callable[[LoadSpec, LoadSite], AbstractContextManager[RunningLoad]]
+"""See `run_load`."""
 
 
 class RepeatedLoad:
     """See `RunningLoad`: it runs wherever it is applied.
 
     Args:
-        apply: applies it beside one stack.
+        spec: what is applied beside each stack.
+        run: applies it beside one.
     """
 
-    def __init__(self, apply: Callable[[LoadSite], AbstractContextManager[RunningLoad]]) -> None:
-        self._apply = apply
+    def __init__(self, spec: LoadSpec, run: RunLoad = run_load) -> None:
+        self.spec = spec
+        self._run = run
         self._proofs: list[LoadProof] = []
 
     @contextmanager
@@ -27,7 +34,7 @@ class RepeatedLoad:
         Raises:
             LoadFailed, Unavailable: it could not be applied.
         """
-        with self._apply(site) as running:
+        with self._run(self.spec, site) as running:
             yield running
         self._proofs.append(running.proof)
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from functools import partial
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
 from pytest_ldos.errors import ConfigurationError, LdosError
 from pytest_ldos.plugin.faults import fail_with
+from pytest_ldos.plugin.scenarios import require_loads
 from pytest_ldos.plugin.session import MeasuringSession, ScenarioRun, session_of
 
 if TYPE_CHECKING:
     from pytest_ldos.gate.decide import GateResult
-    from pytest_ldos.load.cpu_load import RunningCpuLoad
-    from pytest_ldos.load.dds_flood import RunningFlood
+    from pytest_ldos.load.protocol import RunningLoad
+    from pytest_ldos.scenario.loads import LoadSpec
     from pytest_ldos.scenario.model import StackSpec
     from pytest_ldos.trial.record import TrialSet
 
@@ -52,53 +52,81 @@ def ldos_stack(request: pytest.FixtureRequest, ldos_stack_spec: StackSpec) -> It
 
 
 @pytest.fixture
-def cpu_load(
-    request: pytest.FixtureRequest, ldos_stack: ScenarioRun
-) -> Callable[..., AbstractContextManager[RunningCpuLoad]]:
-    """Loads the CPUs with stress-ng: ``with cpu_load(workers=2, percent=80) as load:``."""
-    from pytest_ldos.load.cpu_load import CpuLoadSpec, run_cpu_load
-
-    return _load_fixture(request, ldos_stack, CpuLoadSpec, run_cpu_load)
-
-
-@pytest.fixture
-def dds_flood(
-    request: pytest.FixtureRequest, ldos_stack: ScenarioRun
-) -> Callable[..., AbstractContextManager[RunningFlood]]:
-    """Floods the stack's domain: ``with dds_flood(publishers=4, rate_hz=1000) as flood:``."""
-    from pytest_ldos.load.dds_flood import FloodSpec, run_flood
-
-    return _load_fixture(request, ldos_stack, FloodSpec, run_flood)
-
-
-def _load_fixture(request: pytest.FixtureRequest, run: ScenarioRun, make_spec: Any, apply: Any) -> Callable[..., Any]:
-    session = session_of(request.config)
+def ldos_loads(request: pytest.FixtureRequest, ldos_stack: ScenarioRun) -> Callable[..., AbstractContextManager[Any]]:
+    """All loads of the scenario: ``with ldos_loads() as loads:`` gives what runs, by kind."""
 
     @contextmanager
-    def load(**settings: Any) -> Iterator[Any]:
-        with _named_faults(session, request.node), run.applied(partial(apply, make_spec(**settings))) as running:
+    def apply() -> Iterator[dict[str, Any]]:
+        with ExitStack() as resources:
+            loads = ldos_stack.spec.loads
+            yield {spec.KIND: resources.enter_context(_applied(request, ldos_stack, spec)) for spec in loads}
+
+    return apply
+
+
+def _load_fixture(kind: str, example: str) -> Any:
+    """A fixture for one load: what a test does not say is as the scenario has it."""
+
+    def load(
+        request: pytest.FixtureRequest, ldos_stack: ScenarioRun
+    ) -> Callable[..., AbstractContextManager[RunningLoad]]:
+        from pytest_ldos.scenario.fields import revise_spec
+        from pytest_ldos.scenario.loads import LOAD_SPECS
+
+        def apply(**settings: Any) -> AbstractContextManager[RunningLoad]:
+            with _named_faults(session_of(request.config), request.node):
+                spec = revise_spec(ldos_stack.spec.load(kind) or LOAD_SPECS[kind](), settings, kind)
+            return _applied(request, ldos_stack, spec)
+
+        return apply
+
+    load.__doc__ = example
+    return pytest.fixture(name=kind)(load)
+
+
+cpu_load = _load_fixture(
+    "cpu_load", "stress-ng's CPU load beside the stack: ``with cpu_load(workers=2, percent=80) as load:``."
+)
+memory_load = _load_fixture("memory_load", "Memory written and read beside it: ``with memory_load(size_mb=512):``.")
+cache_load = _load_fixture("cache_load", "The CPU's caches filled with other data: ``with cache_load(workers=1):``.")
+io_load = _load_fixture("io_load", "Files written and synced: ``with io_load(workers=1):``.")
+dds_flood = _load_fixture(
+    "dds_flood", "A flood of messages on the stack's domain: ``with dds_flood(publishers=4, rate_hz=1000) as flood:``."
+)
+network_impairment = _load_fixture(
+    "network_impairment", "Delay and loss of the domain's messages: ``with network_impairment(delay_ms=5):``."
+)
+cpu_limit = _load_fixture("cpu_limit", "The stack on few CPUs: ``with cpu_limit(cpus=1):``.")
+noisy_neighbour = _load_fixture("noisy_neighbour", "A second stack on another domain: ``with noisy_neighbour():``.")
+
+
+@contextmanager
+def _applied(request: pytest.FixtureRequest, run: ScenarioRun, spec: LoadSpec) -> Iterator[Any]:
+    """A load, known to the run for as long as the context lasts."""
+    with _named_faults(session_of(request.config), request.node):
+        require_loads([spec], run.spec)
+        with run.applied(spec) as running:
             run.loads.append(running)
             try:
                 yield running
             finally:
                 run.loads.remove(running)
 
-    return load
-
 
 @pytest.fixture
 def ldos_trials(request: pytest.FixtureRequest) -> Callable[..., TrialSet]:
     """Makes trials: ``trials = ldos_trials(ldos_stack, goals="reach", n=10)``.
 
-    `goals` is the name of one of the stack's goal sets or a sequence of `Goal`; `n` defaults
-    to ``--ldos-trials``. With ``--ldos-base``, as many are made of the base in turns with these.
+    `goals` is the name of one of the stack's goal sets or a sequence of `Goal`, by default the scenario's;
+    `n` defaults to ``--ldos-trials``. With ``--ldos-base``, as many are made of the base in turns with these.
     """
     from pytest_ldos.metrics.catalogue import catalogue_of
     from pytest_ldos.plugin.measuring import measure
 
     session = session_of(request.config)
 
-    def make(run: ScenarioRun, goals: Any = "reach", n: int | None = None) -> TrialSet:
+    def make(run: ScenarioRun, goals: Any = None, n: int | None = None) -> TrialSet:
+        goals = run.spec.goals if goals is None else goals
         with _named_faults(session, request.node):
             catalogue = catalogue_of(session.own_metrics(request.node))
             trials = measure(session, run, goals if isinstance(goals, str) else tuple(goals), n, catalogue)
@@ -113,6 +141,27 @@ def ldos_trials(request: pytest.FixtureRequest) -> Callable[..., TrialSet]:
 def ldos_gate(request: pytest.FixtureRequest, ldos_stack: ScenarioRun) -> Gate:
     """Judges trials: ``ldos_gate.check(trials)`` fails the test by the verdict."""
     return Gate(session_of(request.config), request.node, ldos_stack)
+
+
+@pytest.fixture
+def ldos_scenario(
+    request: pytest.FixtureRequest,
+    ldos_stack: ScenarioRun,
+    ldos_loads: Callable[..., AbstractContextManager[Any]],
+    ldos_trials: Callable[..., TrialSet],
+    ldos_gate: Gate,
+) -> Callable[[], GateResult]:
+    """All that a scenario says: its loads, its trials, its verdict; ``ldos_scenario()`` runs it.
+
+    A test that asks for it becomes a test for each scenario, marked with its name.
+    """
+
+    def measure() -> GateResult:
+        with ldos_loads():
+            trials = ldos_trials(ldos_stack)
+        return ldos_gate.check(trials)
+
+    return measure
 
 
 class Gate:

@@ -9,12 +9,20 @@ import pytest
 
 from pytest_ldos.plugin import hookspecs
 from pytest_ldos.plugin.fixtures import (
+    cache_load,
+    cpu_limit,
     cpu_load,
     dds_flood,
+    io_load,
     ldos_gate,
+    ldos_loads,
+    ldos_scenario,
     ldos_stack,
     ldos_stack_spec,
     ldos_trials,
+    memory_load,
+    network_impairment,
+    noisy_neighbour,
     panda_stack,
 )
 from pytest_ldos.plugin.launching import ldos_launch, module_ldos_launch
@@ -25,6 +33,7 @@ from pytest_ldos.plugin.options import (
     refuse_unknown_flags,
 )
 from pytest_ldos.plugin.reporting import refuse_unavailable
+from pytest_ldos.plugin.scenarios import make_scenario_tests
 from pytest_ldos.plugin.session import MeasuringSession
 
 if TYPE_CHECKING:
@@ -32,14 +41,22 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "cache_load",
+    "cpu_limit",
     "cpu_load",
     "dds_flood",
+    "io_load",
     "ldos_gate",
     "ldos_launch",
+    "ldos_loads",
+    "ldos_scenario",
     "ldos_stack",
     "ldos_stack_spec",
     "ldos_trials",
+    "memory_load",
     "module_ldos_launch",
+    "network_impairment",
+    "noisy_neighbour",
     "panda_stack",
 ]
 
@@ -63,6 +80,10 @@ def pytest_configure(config: pytest.Config) -> None:
     refuse_unavailable(session.value("report"))
     for name, description in session.markers().items():
         config.addinivalue_line("markers", f"{name}: {description}")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    make_scenario_tests(metafunc.config.stash[MeasuringSession.KEY], metafunc)
 
 
 @pytest.hookimpl(trylast=True)

@@ -44,7 +44,9 @@ def measure(session: MeasuringSession, run: ScenarioRun, goals: Goals, n: int | 
         catalogue: metrics that are taken.
         n: how many the test asks for; the command line knows better.
     """
-    spec = run.spec
+    spec = dataclasses.replace(run.spec, loads=tuple(load.spec for load in run.loads))
+    if isinstance(goals, str):
+        spec = dataclasses.replace(spec, goals=goals)
     if n is not None and "trials" not in session.sources.command_line:
         spec = dataclasses.replace(spec, trials=n)
     if run.versions is not None:

@@ -57,13 +57,12 @@ def refuse_base_behind_a_space(arguments: list[str]) -> None:
 def read_sources(config: pytest.Config, environment: Mapping[str, str]) -> Sources:
     """All settings; what is wrong with them is a usage error."""
     try:
-        return Sources(_read_command_line(config), read_environment(environment), read_toml(_toml_file(config)))
+        given, variables = _read_command_line(config), read_environment(environment)
+        file = given.get("config", variables.get("config"))
+        root = config.rootpath if "config" not in given else config.invocation_params.dir
+        return Sources(given, variables, read_toml(root, file))
     except ConfigurationError as error:
         raise pytest.UsageError(str(error)) from None
-
-
-def _toml_file(config: pytest.Config) -> Any:
-    return config.rootpath / "pyproject.toml"
 
 
 def _read_command_line(config: pytest.Config) -> dict[str, Any]:

@@ -17,8 +17,16 @@ from pytest_ldos import exit_codes
 from pytest_ldos.errors import ConfigurationError, LdosError
 from pytest_ldos.plugin.guard import refuse_parallel_runs, refuse_reruns
 from pytest_ldos.plugin.outputs import Outputs
+from pytest_ldos.plugin.scenarios import (
+    CHOICE_MARK,
+    SCENARIO_MARK,
+    combinations_in,
+    require_loads,
+    scenario_mark,
+    scenario_name,
+)
 from pytest_ldos.plugin.turns import Turns
-from pytest_ldos.scenario.settings import BUILT_IN_SCENARIOS, Sources
+from pytest_ldos.scenario.settings import Sources
 from pytest_ldos.text import visible
 
 if TYPE_CHECKING:
@@ -29,15 +37,14 @@ if TYPE_CHECKING:
     from pytest_ldos.gate.family import Family
     from pytest_ldos.gate.policy import Policy
     from pytest_ldos.gate.verdict import Verdict
-    from pytest_ldos.load.protocol import LoadSite
     from pytest_ldos.metrics.own import OwnMetric
     from pytest_ldos.report.document import Section
+    from pytest_ldos.scenario.loads import LoadSpec
     from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
     from pytest_ldos.trial.artifacts import ScenarioFolder
     from pytest_ldos.trial.record import TrialSet
     from pytest_ldos.trial.rig import Rig
 
-SCENARIO_MARK: Final = "ldos_scenario"
 MEASURING_FIXTURE: Final = "ldos_stack"
 
 
@@ -65,11 +72,12 @@ class ScenarioRun:
     unjudged: list[TrialSet] = field(default_factory=list)
     judged: list[tuple[TrialSet, Verdict]] = field(default_factory=list)
 
-    def applied(self, apply: Callable[[LoadSite], AbstractContextManager[Any]]) -> AbstractContextManager[Any]:
+    def applied(self, load: LoadSpec) -> AbstractContextManager[Any]:
         """A load beside what runs; where versions take turns, one that each of their stacks will get."""
+        from pytest_ldos.load.choose import run_load
         from pytest_ldos.load.repeated import RepeatedLoad
 
-        return nullcontext(RepeatedLoad(apply)) if self.rig is None else apply(self.rig.site)
+        return nullcontext(RepeatedLoad(load)) if self.rig is None else run_load(load, self.rig.site)
 
     def beside(self, trials: TrialSet) -> Interleaved | None:
         """The session in which trials took turns with a base; ``None`` for others."""
@@ -107,10 +115,15 @@ class MeasuringSession:
 
     def markers(self) -> dict[str, str]:
         """Names and descriptions of the markers that this session knows."""
-        described = {name: BUILT_IN_SCENARIOS.get(name, "a scenario of this project") for name in self.scenario_names()}
+        described = {name: table.description for name, table in self.sources.toml.scenarios.items()}
+        described |= dict.fromkeys(combinations_in(self.config.getoption("markexpr"), described), "several at once")
         keywords = "(trials=…, max_trials=…, warmup=…, seeds=…, success_rate=…)"
         marks = {f"{name}{keywords}": f"scenario of pytest-ldos: {text}" for name, text in described.items()}
-        return {**marks, f"{SCENARIO_MARK}(name)": "the scenario of pytest-ldos that a test measures"}
+        return {
+            **marks,
+            f"{SCENARIO_MARK}(name)": "the scenario of pytest-ldos that a test measures; 'a+b' is both at once",
+            f"{CHOICE_MARK}(*names)": "for which scenarios a test with the fixture ldos_scenario is made",
+        }
 
     def scenario_names(self) -> list[str]:
         return self.sources.scenario_names()
@@ -178,6 +191,7 @@ class MeasuringSession:
         catalogue_of(self.own_metrics(item))  # what is wrong with them is said before anything is measured
         _ = self.policy  # likewise
         spec = dataclasses.replace(self.spec_of(item), stack=stack)
+        require_loads(spec.loads, spec)
         run = ScenarioRun(item.nodeid, spec, new_scenario_folder(self._claim_run_folder(), spec.name))
         self.runs.append(run)
         try:
@@ -198,13 +212,9 @@ class MeasuringSession:
         Raises:
             ConfigurationError: it has none, or one with unknown arguments.
         """
-        named = item.get_closest_marker(SCENARIO_MARK)
-        if named is not None:
-            return self.sources.scenario(str(named.args[0]), named.kwargs)
-        for name in self.scenario_names():
-            marker = item.get_closest_marker(name)
-            if marker is not None:
-                return self.sources.scenario(name, marker.kwargs)
+        marker = scenario_mark(item, self.scenario_names())
+        if marker is not None:
+            return self.sources.scenario(scenario_name(marker), marker.kwargs)
         raise ConfigurationError(
             f"{item.nodeid} measures a stack but has no scenario",
             remedy=f"mark it with one of: {', '.join(self.scenario_names())}",

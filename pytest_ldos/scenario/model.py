@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from pytest_ldos.scenario.deadlines import DeadlineSpec
+from pytest_ldos.scenario.loads import LoadSpec
 from pytest_ldos.scenario.requirements import require
 from pytest_ldos.scenario.ros2 import Ros2Spec
 
@@ -105,6 +107,13 @@ class SeedMode(StrEnum):
     RANDOM = "random"
 
 
+class WhenUnavailable(StrEnum):
+    """What becomes of a scenario whose loads cannot be applied here."""
+
+    ERROR = "error"
+    SKIP = "skip"
+
+
 FIRST_SEED: Final = 1
 
 
@@ -120,6 +129,10 @@ class ScenarioSpec:
         success_rate: the least that is expected; checked without any baseline.
         seeds: with `fixed`, trial ``i`` always plans with the same random numbers, so that
             equal versions plan equal paths.
+        goals: name of the goal set that trials move to.
+        loads: what disturbs the stack while they are made, each kind once.
+        deadlines: what is expected of causal paths; checked without any baseline.
+        unavailable: whether the scenario is skipped where a load cannot be applied on this machine.
     """
 
     name: str
@@ -128,6 +141,10 @@ class ScenarioSpec:
     warmup: int = 2
     success_rate: float = 1.0
     seeds: SeedMode = SeedMode.FIXED
+    goals: str = "reach"
+    loads: tuple[LoadSpec, ...] = ()
+    deadlines: tuple[DeadlineSpec, ...] = ()
+    unavailable: WhenUnavailable = WhenUnavailable.ERROR
     stack: StackSpec = field(default_factory=StackSpec)
 
     def __post_init__(self) -> None:
@@ -139,6 +156,12 @@ class ScenarioSpec:
         )
         require(self.warmup >= 0, f"there cannot be {self.warmup} warm-up trials")
         require(0 <= self.success_rate <= 1, "success_rate must lie between 0 and 1")
+        kinds = [load.KIND for load in self.loads]
+        require(len(set(kinds)) == len(kinds), f"scenario '{self.name}' has a load twice: {', '.join(kinds)}")
+
+    def load(self, kind: str) -> LoadSpec | None:
+        """The load of a kind, or ``None``."""
+        return next((load for load in self.loads if kind == load.KIND), None)
 
     def seed(self, index: int) -> int | None:
         """The planner's seed of trial `index`, or ``None`` for chance."""

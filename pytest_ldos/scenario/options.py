@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.scenario.model import SeedMode, StackKind
+from pytest_ldos.scenario.model import SeedMode, StackKind, WhenUnavailable
 from pytest_ldos.scenario.ros2 import Simulation
 
 
@@ -215,6 +215,30 @@ OPTIONS: Final[Mapping[str, Option]] = {
             metavar="RATE",
             per_scenario=True,
             help="share of trials that is expected to succeed, 0 to 1 (default: 1)",
+        ),
+        Option(
+            name="goals",
+            parse=_text,
+            default="reach",
+            metavar="SET",
+            per_scenario=True,
+            help="goal set that trials move to (default: reach)",
+        ),
+        Option(
+            name="unavailable",
+            parse=_one_of(WhenUnavailable),
+            default=WhenUnavailable.ERROR,
+            metavar="WHAT",
+            per_scenario=True,
+            help="what becomes of a scenario whose load is not installed or not permitted here: error or skip "
+            "(default: error)",
+        ),
+        Option(
+            name="config",
+            parse=_path,
+            default=None,
+            metavar="FILE",
+            help="read settings from this TOML file (default: ldos.toml, or [tool.ldos] in pyproject.toml)",
         ),
         Option(
             name="output",

@@ -11,17 +11,16 @@ from typing import Any, Final
 
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.scenario.base import BaseSpec, parse_base
+from pytest_ldos.scenario.loads import LOAD_SPECS
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
 from pytest_ldos.scenario.nearest import refuse_unknown
 from pytest_ldos.scenario.options import OPTIONS, parse_value
 from pytest_ldos.scenario.paths import BUILT_IN_PATHS, PathSpec, parse_paths
+from pytest_ldos.scenario.scenario_table import BUILT_IN_SCENARIOS, ScenarioTable, find_scenario, parse_scenarios
 from pytest_ldos.scenario.stack_table import parse_stack
 
-BUILT_IN_SCENARIOS: Final[Mapping[str, str]] = {
-    "baseline": "the arm alone",
-    "cpu_load": "the arm beside CPU-bound processes",
-    "msg_load": "the arm beside a flood of messages",
-}
+OWN_FILE: Final = "ldos.toml"
+"""Holds what ``[tool.ldos]`` would, for projects that do not want it in their pyproject.toml."""
 
 _OTHER_VARIABLES: Final = frozenset({"LDOS_THREADS", "LDOS_LOCK"})
 _TABLES: Final = frozenset({"stack", "scenarios", "gate", "paths", "base"})
@@ -34,7 +33,7 @@ class TomlSettings:
 
     Attributes:
         options: of all scenarios.
-        scenarios: options of single scenarios, by name.
+        scenarios: all that are known, by name.
         stack: the stack under test.
         gate: ``alpha`` and ``floors``.
         paths: declared ones, and those built in whose name none of them has.
@@ -42,7 +41,7 @@ class TomlSettings:
     """
 
     options: Mapping[str, Any] = field(default_factory=dict)
-    scenarios: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    scenarios: Mapping[str, ScenarioTable] = field(default_factory=lambda: BUILT_IN_SCENARIOS)
     stack: StackSpec = field(default_factory=StackSpec)
     gate: Mapping[str, Any] = field(default_factory=dict)
     paths: tuple[PathSpec, ...] = BUILT_IN_PATHS
@@ -62,9 +61,9 @@ class Sources:
     environment: Mapping[str, Any]
     toml: TomlSettings
 
-    def value(self, name: str, *, marker: Mapping[str, Any] | None = None, scenario: str | None = None) -> Any:
+    def value(self, name: str, *, marker: Mapping[str, Any] | None = None, table: ScenarioTable | None = None) -> Any:
         """The strongest value of an option."""
-        of_scenario = self.toml.scenarios.get(scenario, {}) if scenario else {}
+        of_scenario = table.options if table else {}
         for source in (self.command_line, self.environment, marker or {}, of_scenario, self.toml.options):
             if name in source:
                 return source[name]
@@ -72,15 +71,25 @@ class Sources:
 
     def scenario_names(self) -> list[str]:
         """Markers that name a scenario."""
-        return [*BUILT_IN_SCENARIOS, *(name for name in self.toml.scenarios if name not in BUILT_IN_SCENARIOS)]
+        return list(self.toml.scenarios)
 
     def scenario(self, name: str, marker: Mapping[str, Any]) -> ScenarioSpec:
-        """The scenario of a test; `marker` are the keyword arguments of its mark."""
+        """A scenario, or several with ``+`` between them.
+
+        Args:
+            marker: keyword arguments of the mark of its test.
+
+        Raises:
+            ConfigurationError: an unknown name or argument (the nearest known one is named), or scenarios that
+                contradict each other.
+        """
+        name, table = find_scenario(name, self.toml.scenarios)
         allowed = {option.name for option in OPTIONS.values() if option.per_scenario}
         refuse_unknown(marker, allowed, f"argument of marker {name}:")
         given = {key: parse_value(OPTIONS[key], value, f"{key} of marker {name}") for key, value in marker.items()}
-        values = {key: self.value(key, marker=given, scenario=name) for key in sorted(allowed)}
-        return ScenarioSpec(name=name, stack=self.stack_spec(), **values)
+        values = {key: self.value(key, marker=given, table=table) for key in sorted(allowed)}
+        loads = tuple(table.loads[kind] for kind in LOAD_SPECS if kind in table.loads)
+        return ScenarioSpec(name=name, loads=loads, deadlines=table.deadlines, stack=self.stack_spec(), **values)
 
     def stack_spec(self) -> StackSpec:
         """The stack under test; ``sim`` and ``rmw`` may also stand in its table."""
@@ -101,34 +110,59 @@ def read_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def read_toml(file: Path) -> TomlSettings:
-    """The ``[tool.ldos]`` table of a file, which need not exist.
+def read_toml(root: Path, file: Path | None = None) -> TomlSettings:
+    """The settings of a project: of ``ldos.toml`` or of ``[tool.ldos]`` in ``pyproject.toml``, which need not exist.
+
+    Args:
+        root: the project's folder.
+        file: to be read instead; holds the same tables as ``ldos.toml``, or is a ``pyproject.toml``.
 
     Raises:
-        ConfigurationError: no TOML, or an unknown key (the nearest known one is named).
+        ConfigurationError: no TOML, an unknown key (the nearest known one is named), or settings in both files.
     """
+    if file is not None:
+        return _read_one(root / file)
+    own, shared = root / OWN_FILE, root / "pyproject.toml"
+    if not own.is_file():
+        return _read_one(shared) if shared.is_file() else TomlSettings()
+    if shared.is_file() and "ldos" in _read_document(shared).get("tool", {}):
+        raise ConfigurationError(
+            f"both {own} and [tool.ldos] in {shared} hold settings", remedy="put all of them into one of the two"
+        )
+    return _read_one(own)
+
+
+def _read_one(file: Path) -> TomlSettings:
+    document = _read_document(file)
+    table = document.get("tool", {}).get("ldos", {}) if file.name == "pyproject.toml" else document
+    return parse_table(table, folder=file.parent)
+
+
+def _read_document(file: Path) -> dict[str, Any]:
     try:
-        document = tomllib.loads(file.read_text("utf-8"))
-    except FileNotFoundError:
-        return TomlSettings()
+        return tomllib.loads(file.read_text("utf-8"))
+    except OSError as error:
+        raise ConfigurationError(f"{file} cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{file} is no TOML: {error}") from None
-    table = document.get("tool", {}).get("ldos", {})
-    return parse_table(table, folder=file.parent)
 
 
 def parse_table(table: Mapping[str, Any], *, folder: Path = Path()) -> TomlSettings:
     """A ``[tool.ldos]`` table; paths in it start from `folder`."""
-    refuse_unknown(table, {*OPTIONS, *_TABLES}, "key [tool.ldos]")
+    refuse_unknown(table, {*OPTIONS, *_TABLES} - {"config"}, "key [tool.ldos]")
     options = {name: value for name, value in table.items() if name not in _TABLES}
-    return TomlSettings(
+    settings = TomlSettings(
         options=_parse_options(options, "[tool.ldos]"),
-        scenarios={name: _parse_scenario(name, values) for name, values in _table(table, "scenarios").items()},
+        scenarios=parse_scenarios(_table(table, "scenarios")),
         stack=parse_stack(_table(table, "stack"), folder=folder),
         gate=_parse_gate(_table(table, "gate")),
         paths=_with_built_in(parse_paths(table.get("paths", []))),
         base=parse_base(_table(table, "base")),
     )
+    for name, scenario in settings.scenarios.items():
+        paths = [path.name for path in settings.paths]
+        refuse_unknown([each.path for each in scenario.deadlines], paths, f"path in deadlines of scenario {name}:")
+    return settings
 
 
 def _with_built_in(paths: tuple[PathSpec, ...]) -> tuple[PathSpec, ...]:
@@ -145,14 +179,6 @@ def _table(table: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 def _parse_options(values: Mapping[str, Any], where: str) -> dict[str, Any]:
     return {name: parse_value(OPTIONS[name], value, f"{where} {name}") for name, value in values.items()}
-
-
-def _parse_scenario(name: str, values: Any) -> dict[str, Any]:
-    where = f"[tool.ldos.scenarios.{name}]"
-    if not isinstance(values, dict):
-        raise ConfigurationError(f"{where} is {values!r}", remedy="write it as a table")
-    refuse_unknown(values, {option.name for option in OPTIONS.values() if option.per_scenario}, f"key {where}")
-    return _parse_options(values, where)
 
 
 def _parse_gate(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -55,12 +55,14 @@ class RunningStack(Protocol):
 
     Attributes:
         domain: the DDS domain its processes are on.
+        environment: variables of other processes that are to be on its domain, with its middleware.
         goal_book: what its arm can be asked for by name.
         is_repeatable: whether its planner takes seeds, so that equal versions plan equal paths.
     """
 
     info: StackInfo
     domain: int
+    environment: Mapping[str, str]
     goal_book: GoalBook
     is_repeatable: bool
 

@@ -16,18 +16,21 @@ from pytest_ldos.errors import ConfigurationError, RecordUnreadable
 from pytest_ldos.host.fingerprint import Fingerprint
 from pytest_ldos.metrics.model import Measurement, Metric
 from pytest_ldos.metrics.sources import CONTROL_PROBE, MARKERS, SIMULATOR_PROBE, Source
-from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, SeedMode, StackKind, StackSpec
+from pytest_ldos.scenario.deadlines import DeadlineSpec
+from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, SeedMode, StackKind, StackSpec, WhenUnavailable
 from pytest_ldos.scenario.ros2 import Ros2Spec, Simulation
+from pytest_ldos.scenario.scenario_table import parse_loads
 from pytest_ldos.series import Invalid, Missing, Value
 from pytest_ldos.stack.goals import OutcomeClass
 from pytest_ldos.trial.damage import require_undamaged
 from pytest_ldos.trial.record import OURS, Look, Trial, TrialSet
 from pytest_ldos.trial.well_typed import require_well_typed
 
-SCHEMA_VERSION: Final = 4
+SCHEMA_VERSION: Final = 5
 _WITHOUT_SEGMENTS: Final = 1
 _WITHOUT_SOURCES: Final = 2
 _WITHOUT_LOOKS: Final = 3
+_WITHOUT_LOADS: Final = 4
 KIND: Final = "pytest-ldos trials"
 _DAMAGE: Final = (
     AttributeError,
@@ -79,7 +82,7 @@ _REMEDY: Final = "restore it, or record it anew with --ldos-update-baseline"
 def _upgrade(document: Mapping[str, Any]) -> Mapping[str, Any]:
     """A record of an earlier version as one of this; what is damaged in it stays so."""
     version, plain = document.get("schema"), document.get("trials")
-    if version not in {_WITHOUT_SEGMENTS, _WITHOUT_SOURCES, _WITHOUT_LOOKS}:
+    if version not in {_WITHOUT_SEGMENTS, _WITHOUT_SOURCES, _WITHOUT_LOOKS, _WITHOUT_LOADS}:
         return document
     if isinstance(plain, list) and all(isinstance(trial, dict) for trial in plain):
         plain = [_upgrade_trial(trial, version) for trial in plain]
@@ -91,9 +94,11 @@ def _upgrade_trial(trial: Mapping[str, Any], version: int) -> dict[str, Any]:
     measurements = trial.get("measurements")
     if not isinstance(measurements, dict) or not all(isinstance(each, dict) for each in measurements.values()):
         return {**trial, **of_no_path}
-    if version != _WITHOUT_LOOKS:
+    if version in {_WITHOUT_SEGMENTS, _WITHOUT_SOURCES}:
         measurements = _with_sources(measurements)
-    return {**trial, **of_no_path, "measurements": _with_tail(measurements)}
+    if version != _WITHOUT_LOADS:
+        measurements = _with_tail(measurements)
+    return {**trial, **of_no_path, "measurements": measurements}
 
 
 _THEN_ONLY_SOURCES: Final = {"T3": CONTROL_PROBE, "T5": SIMULATOR_PROBE}
@@ -121,11 +126,15 @@ def _to_plain(trials: TrialSet) -> dict[str, Any]:
         **plain,
         "looks": [asdict(look) for look in trials.looks],
         "last_look": None if trials.last_look is None else asdict(trials.last_look),
-        "spec": asdict(trials.spec),
+        "spec": _spec_to_plain(trials.spec),
         "fingerprint": asdict(trials.fingerprint),
         "metrics": [asdict(metric) for metric in trials.metrics],
         "trials": [_trial_to_plain(trial) for trial in trials.trials],
     }
+
+
+def _spec_to_plain(spec: ScenarioSpec) -> dict[str, Any]:
+    return {**asdict(spec), "loads": {load.KIND: asdict(load) for load in spec.loads}}
 
 
 def _trial_to_plain(trial: Trial) -> dict[str, Any]:
@@ -185,7 +194,12 @@ def _to_spec(values: Mapping[str, Any]) -> ScenarioSpec:
     stack["kind"] = StackKind(stack["kind"])
     stack["faults"] = FaultSpec(**stack["faults"])
     stack["ros2"] = _to_ros2_spec(stack.get("ros2", {}))
-    return ScenarioSpec(**{**values, "seeds": SeedMode(values["seeds"]), "stack": StackSpec(**stack)})
+    later = {
+        "loads": tuple(parse_loads(values.get("loads", {}), "loads").values()),
+        "deadlines": tuple(DeadlineSpec(**each) for each in values.get("deadlines", ())),
+        "unavailable": WhenUnavailable(values.get("unavailable", WhenUnavailable.ERROR)),
+    }
+    return ScenarioSpec(**{**values, **later, "seeds": SeedMode(values["seeds"]), "stack": StackSpec(**stack)})
 
 
 def _to_ros2_spec(values: Mapping[str, Any]) -> Ros2Spec:

@@ -31,7 +31,15 @@ class Rig:
 
     @property
     def site(self) -> LoadSite:
-        return LoadSite(self.stack.domain, self.recorder, self.folder.logs)
+        return LoadSite(
+            self.stack.domain,
+            self.recorder,
+            self.folder.logs,
+            stack_kind=self.stack.info.kind,
+            environment=self.stack.environment,
+            pids=self.stack.pids,
+            stack=self.spec,
+        )
 
 
 @contextmanager

@@ -129,6 +129,7 @@ class FakeStack:
     script: Script
     domain: int = 7
     now_ns: int = 1_000 * MS
+    environment: Mapping[str, str] = field(default_factory=dict)
     goals: list[str] = field(default_factory=list)
     goal_book: GoalBook = PANDA_GOALS
     is_repeatable: bool = True

@@ -69,7 +69,7 @@ def test_a_load_is_applied_in_every_block_and_its_proof_is_the_least(run, projec
         test_scenario="""
         import pytest
         from contextlib import contextmanager
-        from pytest_ldos.load import dds_flood as module
+        from pytest_ldos.load import choose, dds_flood as module
 
         RATES = [2000.0, 3990.0, 3991.0, 3995.0]  # base, head, head, base
         sites = []
@@ -86,7 +86,7 @@ def test_a_load_is_applied_in_every_block_and_its_proof_is_the_least(run, projec
 
         @pytest.fixture(autouse=True)
         def made_up(monkeypatch):
-            monkeypatch.setattr(module, "run_flood", flood)
+            monkeypatch.setitem(choose._LOADS, "dds_flood", choose._Load(flood))
 
         @pytest.mark.baseline
         def test_reach_survives_a_flood(panda_stack, dds_flood, ldos_trials, ldos_gate):

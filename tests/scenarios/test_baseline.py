@@ -5,5 +5,5 @@ import pytest
 
 @pytest.mark.baseline
 def test_reach(panda_stack, ldos_trials, ldos_gate):
-    trials = ldos_trials(panda_stack, goals="reach")
+    trials = ldos_trials(panda_stack)
     ldos_gate.check(trials)

@@ -133,6 +133,7 @@ class EmbeddedStack:
     def __init__(self, spec: StackSpec, domain: int, group: ProcessGroup, client: Child, *, info: StackInfo) -> None:
         self.info = info
         self.domain = domain
+        self.environment: Mapping[str, str] = {}
         self.goal_book = read_goals(Path(spec.goals)) if spec.goals else PANDA_GOALS
         self._spec = spec
         self._group = group

@@ -74,7 +74,7 @@ class Ros2Backend:
         stack = Ros2Stack(
             self._spec,
             goal_book,
-            domain=domain,
+            environment=apart,
             tree=tree,
             client=client,
             group=group,

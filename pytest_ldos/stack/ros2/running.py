@@ -40,7 +40,7 @@ class Ros2Stack:
         spec: StackSpec,
         goal_book: GoalBook,
         *,
-        domain: int,
+        environment: Mapping[str, str],
         tree: KeptTree,
         client: Child,
         group: ProcessGroup,
@@ -48,7 +48,8 @@ class Ros2Stack:
         info: StackInfo,
     ) -> None:
         self.info = info
-        self.domain = domain
+        self.domain = int(environment["ROS_DOMAIN_ID"])
+        self.environment = environment
         self.goal_book = goal_book
         self._spec = spec
         self._tree = tree

@@ -12,6 +12,7 @@ from pytest_ldos.campaign.order import Role
 from pytest_ldos.errors import BringUpFailed, LoadFailed
 from pytest_ldos.load.protocol import LoadProof
 from pytest_ldos.load.repeated import RepeatedLoad
+from pytest_ldos.scenario.loads import CpuLoadSpec
 from pytest_ldos.trial.artifacts import read_trials
 from pytest_ldos.trial.record import Look
 from tests.fakes.bench import CLEAR, VERSIONS, Undecided, Watching, make_bench
@@ -116,17 +117,18 @@ class Proof(LoadProof):
 
 @dataclass
 class Load:
+    spec: CpuLoadSpec
     proof: Proof
 
 
 def repeated(levels, sites):
     @contextmanager
-    def apply(site):
+    def apply(spec, site):
         sites.append(site)
         level = levels[len(sites) - 1]
-        yield Load(Proof(kind="load", seconds=1.0, shortfall="" if level > 1 else "too little", level=level))
+        yield Load(spec, Proof(kind="load", seconds=1.0, shortfall="" if level > 1 else "too little", level=level))
 
-    return RepeatedLoad(apply)
+    return RepeatedLoad(CpuLoadSpec(), apply)
 
 
 def test_every_block_of_both_versions_has_the_load_and_its_proof(tmp_path):

@@ -10,8 +10,9 @@ import pytest
 
 from pytest_ldos.errors import ConfigurationError, LoadFailed, Unavailable
 from pytest_ldos.load import cpu_load
-from pytest_ldos.load.cpu_load import CpuLoadSpec, run_cpu_load, stress_ng_available
+from pytest_ldos.load.cpu_load import attainable_percent, run_cpu_load, stress_ng_available
 from pytest_ldos.load.protocol import LoadSite
+from pytest_ldos.scenario.loads import CpuLoadSpec
 from tests.fakes.rig import FakeRecorder
 
 needs_stress_ng = pytest.mark.skipif(not stress_ng_available().ok, reason=stress_ng_available().reason or "available")
@@ -86,7 +87,7 @@ def test_a_load_that_was_not_reached_is_a_shortfall(site):
 
 
 def test_workers_cannot_have_more_cpus_than_there_are():
-    assert CpuLoadSpec(workers=1000, percent=100).attainable_percent == 100 * os.cpu_count()
+    assert attainable_percent(CpuLoadSpec(workers=1000, percent=100)) == 100 * os.cpu_count()
 
 
 @pytest.mark.parametrize("arguments", [{"workers": 0}, {"percent": 0}, {"percent": 101}])

@@ -10,8 +10,9 @@ import pytest
 from pytest_ldos.dds.domain import claim_domain
 from pytest_ldos.errors import ConfigurationError, LoadFailed
 from pytest_ldos.load import dds_flood
-from pytest_ldos.load.dds_flood import FloodSpec, run_flood
+from pytest_ldos.load.dds_flood import run_flood
 from pytest_ldos.load.protocol import LoadSite, proof_to_dict
+from pytest_ldos.scenario.loads import DdsFloodSpec
 from tests.fakes.rig import FakeRecorder
 
 
@@ -33,7 +34,7 @@ def wait_until(condition) -> None:
 
 
 def test_what_arrives_is_what_was_asked_for(site):
-    with run_flood(FloodSpec(publishers=2, rate_hz=200, size_bytes=64), site) as flood:
+    with run_flood(DdsFloodSpec(publishers=2, rate_hz=200, size_bytes=64), site) as flood:
         wait_until(lambda: flood.proof.seconds > 2.0)
         proof = flood.proof
     assert proof.requested_hz == 400
@@ -45,7 +46,7 @@ def test_what_arrives_is_what_was_asked_for(site):
 
 
 def test_a_publisher_that_dies_is_a_shortfall(site):
-    with run_flood(FloodSpec(publishers=2, rate_hz=200), site) as flood:
+    with run_flood(DdsFloodSpec(publishers=2, rate_hz=200), site) as flood:
         next(process for process in flooders() if process.name() == "flood_publisher").kill()
         wait_until(lambda: bool(flood.proof.shortfall))
         wait_until(lambda: "SIGKILL" in flood.proof.shortfall)
@@ -53,7 +54,7 @@ def test_a_publisher_that_dies_is_a_shortfall(site):
 
 def test_a_rate_that_is_not_reached_is_a_shortfall(site):
     flood = dds_flood.RunningFlood.__new__(dds_flood.RunningFlood)
-    flood._spec = FloodSpec()
+    flood.spec = DdsFloodSpec()
     assert flood._shortfall(3961) == ""
     assert flood._shortfall(2000) == "the flood reached 2000 of 4000 msg/s"
 
@@ -65,14 +66,14 @@ def test_a_flood_that_never_arrives_says_so(site, monkeypatch):
     command = dds_flood._command
     monkeypatch.setattr(dds_flood, "_command", elsewhere)
     monkeypatch.setattr(dds_flood, "_READY_TIMEOUT_S", 1.0)
-    with pytest.raises(LoadFailed, match="did not arrive within 1 s"), run_flood(FloodSpec(publishers=1), site):
+    with pytest.raises(LoadFailed, match="did not arrive within 1 s"), run_flood(DdsFloodSpec(publishers=1), site):
         pass
     assert flooders() == []
 
 
 def test_a_slow_flood_ends_at_once(site):
     """Its publisher is not asleep until its next message is due."""
-    with run_flood(FloodSpec(publishers=1, rate_hz=0.5), site) as flood:
+    with run_flood(DdsFloodSpec(publishers=1, rate_hz=0.5), site) as flood:
         arrived = flood.proof
         began = time.monotonic()
     assert time.monotonic() - began < 1.5
@@ -92,4 +93,4 @@ def test_a_slow_flood_ends_at_once(site):
 )
 def test_floods_that_make_no_sense(arguments):
     with pytest.raises(ConfigurationError):
-        FloodSpec(**arguments)
+        DdsFloodSpec(**arguments)

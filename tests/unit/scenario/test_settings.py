@@ -95,12 +95,34 @@ def test_a_file_that_is_no_toml(tmp_path):
     file = tmp_path / "pyproject.toml"
     file.write_text("[tool.ldos\n")
     with pytest.raises(ConfigurationError, match="is no TOML"):
-        read_toml(file)
+        read_toml(tmp_path)
 
 
 def test_no_file_is_no_settings(tmp_path):
-    assert read_toml(tmp_path / "pyproject.toml") == TomlSettings()
-    assert read_toml(Path(__file__).parents[3] / "pyproject.toml") == TomlSettings()
+    assert read_toml(tmp_path) == TomlSettings()
+    assert read_toml(Path(__file__).parents[3]) == TomlSettings()
+
+
+def test_settings_in_a_file_of_their_own(tmp_path):
+    (tmp_path / "ldos.toml").write_text("trials = 7\n[scenarios.shelf]\ntrials = 3\n")
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'cell'\n")
+    found = read_toml(tmp_path)
+    assert found.options == {"trials": 7}
+    assert found.scenarios["shelf"].options == {"trials": 3}
+    (tmp_path / "cell.toml").write_text("trials = 9\n")
+    assert read_toml(tmp_path, Path("cell.toml")).options == {"trials": 9}
+
+
+def test_settings_in_two_places_are_refused(tmp_path):
+    (tmp_path / "ldos.toml").write_text("trials = 7\n")
+    (tmp_path / "pyproject.toml").write_text("[tool.ldos]\ntrials = 8\n")
+    with pytest.raises(ConfigurationError, match=r"both .*ldos\.toml and .*hold settings"):
+        read_toml(tmp_path)
+
+
+def test_a_named_file_that_is_not_there(tmp_path):
+    with pytest.raises(ConfigurationError, match=r"nowhere\.toml cannot be read: No such file"):
+        read_toml(tmp_path, Path("nowhere.toml"))
 
 
 def test_own_scenarios_are_markers():

@@ -59,7 +59,7 @@ def test_details_survive(tmp_path):
     [
         (lambda text: text[: len(text) // 2], "is no JSON"),
         (lambda text: "[1, 2]", "holds no trials"),
-        (lambda text: text.replace('"schema": 4', '"schema": 99'), "schema version 99"),
+        (lambda text: text.replace('"schema": 5', '"schema": 99'), "schema version 99"),
         (lambda text: text.replace('"T1"', '"T1', 1), "is no JSON"),
         (lambda text: text.replace('"outcome": "success"', '"outcome": "splendid"'), "is damaged"),
         (lambda text: text.replace('"trials": 3', '"trials": 0'), "is damaged"),

@@ -1,0 +1,26 @@
+"""Several loads at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+
+from pytest_ldos.load.choose import run_load
+from pytest_ldos.load.protocol import LoadSite, RunningLoad
+from pytest_ldos.scenario.loads import LOAD_SPECS, LoadSpec
+
+
+def in_order(specs: Sequence[LoadSpec]) -> list[LoadSpec]:
+    """Limits first, floods last, so that each finds what those before it left."""
+    return sorted(specs, key=lambda spec: list(LOAD_SPECS).index(spec.KIND))
+
+
+@contextmanager
+def apply_loads(specs: Sequence[LoadSpec], site: LoadSite) -> Iterator[list[RunningLoad]]:
+    """Applies all for as long as the context lasts; they end in the opposite order.
+
+    Raises:
+        Unavailable, LoadFailed: see `run_load`; those that ran already have ended.
+    """
+    with ExitStack() as resources:
+        yield [resources.enter_context(run_load(spec, site)) for spec in in_order(specs)]

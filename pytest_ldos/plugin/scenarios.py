@@ -1,0 +1,97 @@
+"""Which scenarios a test measures, and which tests a scenario makes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from pytest_ldos.errors import ConfigurationError, Unavailable
+from pytest_ldos.scenario.scenario_table import PLUS
+
+if TYPE_CHECKING:
+    from pytest_ldos.plugin.session import MeasuringSession
+    from pytest_ldos.scenario.loads import LoadSpec
+    from pytest_ldos.scenario.model import ScenarioSpec
+
+SCENARIO_MARK: Final = "ldos_scenario"
+CHOICE_MARK: Final = "ldos_scenarios"
+SCENARIO_FIXTURE: Final = "ldos_scenario"
+
+_WORD: Final = re.compile(r"[\w.+-]+")
+
+
+def combinations_in(expression: str, known: Collection[str]) -> list[str]:
+    """Combinations of known scenarios that ``-m`` names, as they are written."""
+    words = dict.fromkeys(_WORD.findall(expression))
+    return [word for word in words if PLUS in word and set(word.split(PLUS)) <= set(known)]
+
+
+def scenario_mark(node: pytest.Item, names: Collection[str]) -> pytest.Mark | None:
+    """The closest mark that says which scenario a test measures: ``ldos_scenario`` itself before others."""
+    named = node.get_closest_marker(SCENARIO_MARK)
+    others = (mark for mark in node.iter_markers() if set(mark.name.split(PLUS)) <= set(names))
+    return named or next(others, None)
+
+
+def scenario_name(mark: pytest.Mark) -> str:
+    """The scenario that a mark stands for; ``ldos_scenario("a+b")`` names it.
+
+    Raises:
+        ConfigurationError: it does not.
+    """
+    if mark.name != SCENARIO_MARK:
+        return mark.name
+    if len(mark.args) != 1 or not isinstance(mark.args[0], str):
+        remedy = f'@pytest.mark.{SCENARIO_MARK}("cpu_load+msg_load")'
+        raise ConfigurationError(f"mark {SCENARIO_MARK} names no scenario", remedy=remedy)
+    return mark.args[0]
+
+
+def make_scenario_tests(session: MeasuringSession, metafunc: pytest.Metafunc) -> None:
+    """A test that asks for `ldos_scenario` becomes one for each scenario, marked with its name.
+
+    Which, its mark ``ldos_scenarios`` can say; ``+`` stands for the combinations that ``-m`` names.
+    """
+    if SCENARIO_FIXTURE not in metafunc.fixturenames:
+        return
+    known = session.scenario_names()
+    asked = combinations_in(str(metafunc.config.getoption("markexpr")), known)
+    mark = metafunc.definition.get_closest_marker(CHOICE_MARK)
+    chosen = _chosen(mark.args if mark else (*known, PLUS), asked)
+    parameters = [pytest.param(name, marks=_mark(name), id=name) for name in dict.fromkeys(chosen)]
+    if not parameters:
+        nothing = "no combination of scenarios was asked for: pytest -m cpu_load+msg_load"
+        parameters = [pytest.param("", marks=pytest.mark.skip(reason=nothing), id="none")]
+    metafunc.parametrize(SCENARIO_FIXTURE, parameters, indirect=True)
+
+
+def _chosen(names: Iterable[str], asked: Iterable[str]) -> Iterator[str]:
+    for name in names:
+        yield from asked if name == PLUS else (name,)
+
+
+def _mark(name: str) -> pytest.MarkDecorator:
+    decorator: pytest.MarkDecorator = getattr(pytest.mark, name)
+    return decorator
+
+
+def require_loads(loads: Iterable[LoadSpec], spec: ScenarioSpec) -> None:
+    """Skips the test, or ends it, where a load cannot be applied on this machine: as its scenario has it.
+
+    Raises:
+        Unavailable: with reason and remedy.
+    """
+    from pytest_ldos.load.choose import load_available
+    from pytest_ldos.scenario.model import WhenUnavailable
+    from pytest_ldos.text import visible
+
+    for load in loads:
+        available = load_available(load, spec.stack)
+        if available.ok:
+            continue
+        if spec.unavailable is WhenUnavailable.SKIP:
+            pytest.skip(visible(f"{load.KIND}: {available.reason} → {available.remedy}"))
+        raise Unavailable(f"{load.KIND} cannot be applied here: {available.reason}", remedy=available.remedy)

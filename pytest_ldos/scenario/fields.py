@@ -1,0 +1,104 @@
+"""Frozen specs from tables: what a field's type asks for is what a source must hold."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, TypeVar, get_type_hints
+
+from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.scenario.nearest import refuse_unknown
+
+Spec = TypeVar("Spec")
+
+_WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+
+
+def field_types(kind: type) -> Mapping[str, Any]:
+    """The types of a spec's fields, by name."""
+    hints = get_type_hints(kind)
+    return {each.name: hints[each.name] for each in dataclasses.fields(kind)}
+
+
+def build_spec(kind: type[Spec], values: Any, where: str) -> Spec:
+    """A spec of a table; numbers may also be given as text, as the command line has them.
+
+    Args:
+        where: the table is, in errors.
+
+    Raises:
+        ConfigurationError: no table, an unknown key (the nearest known one is named), a value of another type or one
+            that makes no sense.
+    """
+    if not isinstance(values, Mapping):
+        raise ConfigurationError(f"{where} is {values!r}", remedy="write it as a table")
+    types = field_types(kind)
+    refuse_unknown(values, types, f"key {where}")
+    return kind(**{name: parse_field(types[name], value, f"{where} {name}") for name, value in values.items()})
+
+
+def revise_spec(spec: Spec, changes: Mapping[str, Any], where: str) -> Spec:
+    """The same, with some fields changed; see `build_spec`."""
+    types = field_types(type(spec))
+    refuse_unknown(changes, types, f"argument of {where}:")
+    changed = {name: parse_field(types[name], value, f"{where} {name}") for name, value in changes.items()}
+    return type(spec)(**{**vars(spec), **changed})
+
+
+def parse_field(kind: Any, value: Any, where: str) -> Any:
+    """A value of a field's type: text, truth value, whole number, number, one of several words, or number or text.
+
+    Raises:
+        ConfigurationError: it is of another type; says which is wanted.
+    """
+    try:
+        return _parse(kind, value)
+    except ValueError as error:
+        raise ConfigurationError(f"{where} is {value!r}", remedy=f"it must be {error}") from None
+
+
+def _parse(kind: Any, value: Any) -> Any:
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return _word(kind, value)
+    if kind is bool:
+        return _truth(value)
+    if kind is int:
+        return _number(int, value, "a whole number")
+    if kind is float:
+        return _number(float, value, "a number")
+    if kind == int | str:
+        return _number_or_text(value)
+    if not isinstance(value, str):
+        raise ValueError("a text")
+    return value
+
+
+def _word(kind: type[StrEnum], value: Any) -> StrEnum:
+    try:
+        return kind(value)
+    except ValueError:
+        raise ValueError(f"one of {', '.join(kind)}") from None
+
+
+def _truth(value: Any) -> bool:
+    known = _WORDS.get(value.lower()) if isinstance(value, str) else value
+    if not isinstance(known, bool):
+        raise ValueError("true or false")
+    return known
+
+
+def _number(kind: type[int | float], value: Any, what: str) -> int | float:
+    exact = kind is not int or not isinstance(value, float) or value.is_integer()
+    if isinstance(value, bool) or not isinstance(value, int | float | str) or not exact:
+        raise ValueError(what)
+    try:
+        return kind(value)
+    except ValueError:
+        raise ValueError(what) from None
+
+
+def _number_or_text(value: Any) -> int | str:
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise ValueError("a whole number or a text")
+    return int(value) if isinstance(value, str) and value.isdecimal() else value

@@ -1,0 +1,269 @@
+"""What disturbs a stack: each load as data, checked when it is made.
+
+How they are applied is the room `load`'s.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import ClassVar, Final
+
+from pytest_ldos.scenario.requirements import require
+
+Cpus = int | str
+"""Which CPUs: a number stands for the first so many of those this process may use; a text like ``0,2-3`` names them."""
+
+_CPU_LIST: Final = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*")
+
+
+class SchedulerGroup(StrEnum):
+    """Whom a load's processes compete with.
+
+    Where the kernel groups processes by session (``sched_autogroup``), each session gets an equal share
+    of the CPUs, however many processes it has.
+    """
+
+    STACK = "stack"
+    """The stack's own session: process beside process."""
+
+    OWN = "own"
+    """A session of its own: all of the load together weighs as much as all of the stack."""
+
+
+class Reliability(StrEnum):
+    """ROS 2's word for whether lost messages are sent again."""
+
+    BEST_EFFORT = "best_effort"
+    RELIABLE = "reliable"
+
+
+class FloodDomain(StrEnum):
+    """On which DDS domain a flood runs."""
+
+    SAME = "same"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadSpec:
+    """A load; each has a `KIND`, which names it in settings, records and fixtures."""
+
+    KIND: ClassVar[str]
+
+
+def _one_a_cpu() -> int:
+    return os.cpu_count() or 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class CpuLoadSpec(LoadSpec):
+    """stress-ng's CPU stressor.
+
+    Attributes:
+        workers: processes; one a CPU by default.
+        percent: of a CPU, for each worker.
+        method: one of stress-ng's (``--cpu-method``).
+        reserved: CPUs that the workers leave to the stack; ``0`` for none.
+    """
+
+    KIND: ClassVar[str] = "cpu_load"
+
+    workers: int = field(default_factory=_one_a_cpu)
+    percent: int = 80
+    method: str = "matrixprod"
+    reserved: Cpus = 0
+    group: SchedulerGroup = SchedulerGroup.STACK
+
+    def __post_init__(self) -> None:
+        _require_workers(self.workers)
+        require(1 <= self.percent <= 100, f"a CPU load of {self.percent} %; between 1 and 100 are possible")
+        _require_cpus(self.reserved, "reserved", least=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryLoadSpec(LoadSpec):
+    """stress-ng's workers that write and read memory.
+
+    Attributes:
+        size_mb: of each worker, in units of 10^6 bytes.
+    """
+
+    KIND: ClassVar[str] = "memory_load"
+
+    workers: int = 1
+    size_mb: int = 256
+    group: SchedulerGroup = SchedulerGroup.STACK
+
+    def __post_init__(self) -> None:
+        _require_workers(self.workers)
+        _require_size(self.size_mb)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CacheLoadSpec(LoadSpec):
+    """stress-ng's workers that throw others' data out of the CPU's caches."""
+
+    KIND: ClassVar[str] = "cache_load"
+
+    workers: int = field(default_factory=_one_a_cpu)
+    group: SchedulerGroup = SchedulerGroup.STACK
+
+    def __post_init__(self) -> None:
+        _require_workers(self.workers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IoLoadSpec(LoadSpec):
+    """stress-ng's workers that write files and sync them.
+
+    Attributes:
+        size_mb: of each worker's file, in units of 10^6 bytes.
+    """
+
+    KIND: ClassVar[str] = "io_load"
+
+    workers: int = 1
+    size_mb: int = 64
+    group: SchedulerGroup = SchedulerGroup.STACK
+
+    def __post_init__(self) -> None:
+        _require_workers(self.workers)
+        _require_size(self.size_mb)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DdsFloodSpec(LoadSpec):
+    """Publishers of `std_msgs/String` that send at a fixed rate, volatile.
+
+    Attributes:
+        rate_hz: of each publisher.
+        burst: messages that are sent at once; the rate stays the same.
+        participants: over how many DDS participants the publishers are spread; ``0`` gives each its own.
+        domain: the stack's, or another.
+        readers: whether somebody takes what is sent, and counts it.
+    """
+
+    KIND: ClassVar[str] = "dds_flood"
+
+    publishers: int = 4
+    rate_hz: float = 1000.0
+    burst: int = 1
+    size_bytes: int = 1024
+    reliability: Reliability = Reliability.BEST_EFFORT
+    depth: int = 1
+    participants: int = 0
+    domain: FloodDomain = FloodDomain.SAME
+    readers: bool = True
+    group: SchedulerGroup = SchedulerGroup.STACK
+
+    def __post_init__(self) -> None:
+        require(1 <= self.publishers <= 32, f"a flood of {self.publishers} publishers; between 1 and 32 are possible")
+        require(0 < self.rate_hz <= 1e6, f"a flood at {self.rate_hz:g} Hz a publisher; up to 1 000 000 Hz can be asked")
+        require(1 <= self.burst <= 10_000, f"bursts of {self.burst} messages; between 1 and 10 000 are possible")
+        require(
+            1 <= self.size_bytes <= 1 << 20,
+            f"flood messages of {self.size_bytes} bytes; between 1 and 1 MiB are possible",
+        )
+        require(1 <= self.depth <= 100_000, f"a history of {self.depth} messages; between 1 and 100 000 are possible")
+        require(
+            0 <= self.participants <= self.publishers,
+            f"{self.participants} participants for {self.publishers} publishers",
+            remedy="at most one each; 0 gives each its own",
+        )
+
+    @property
+    def total_hz(self) -> float:
+        """Messages a second of all publishers together."""
+        return self.publishers * self.rate_hz
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkImpairmentSpec(LoadSpec):
+    """What the network does to the messages of the stack's DDS domain (``tc netem``).
+
+    Attributes:
+        delay_ms, jitter_ms: by which each datagram is later, and by how much that varies.
+        loss_percent: of the datagrams.
+        rate_mbps: to which they are throttled, in 10^6 bits a second; ``0`` for no limit.
+    """
+
+    KIND: ClassVar[str] = "network_impairment"
+
+    delay_ms: float = 0.0
+    jitter_ms: float = 0.0
+    loss_percent: float = 0.0
+    rate_mbps: float = 0.0
+
+    def __post_init__(self) -> None:
+        require(0 <= self.delay_ms <= 10_000, "delay_ms must lie between 0 and 10 000")
+        require(0 <= self.jitter_ms <= self.delay_ms, "jitter_ms must lie between 0 and delay_ms")
+        require(0 <= self.loss_percent <= 100, "loss_percent must lie between 0 and 100")
+        require(self.rate_mbps == 0 or 0.01 <= self.rate_mbps <= 100_000, "rate_mbps must lie between 0.01 and 100 000")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CpuLimitSpec(LoadSpec):
+    """What the stack may use of the CPUs.
+
+    Attributes:
+        cpus: on which all its threads run.
+        quota_percent: of one CPU, for all its processes together (cgroup); ``0`` for no quota.
+    """
+
+    KIND: ClassVar[str] = "cpu_limit"
+
+    cpus: Cpus = 1
+    quota_percent: float = 0.0
+
+    def __post_init__(self) -> None:
+        _require_cpus(self.cpus, "cpus", least=1)
+        require(
+            self.quota_percent == 0 or 1 <= self.quota_percent <= 102_400,
+            f"a quota of {self.quota_percent:g} % of a CPU; at least 1 is possible, and 0 for none",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyNeighbourSpec(LoadSpec):
+    """A second stack on a DDS domain of its own, whose arm moves all the time."""
+
+    KIND: ClassVar[str] = "noisy_neighbour"
+
+    group: SchedulerGroup = SchedulerGroup.STACK
+
+
+LOAD_SPECS: Final[Mapping[str, type[LoadSpec]]] = {
+    spec.KIND: spec
+    for spec in (
+        CpuLimitSpec,
+        NetworkImpairmentSpec,
+        NoisyNeighbourSpec,
+        MemoryLoadSpec,
+        CacheLoadSpec,
+        IoLoadSpec,
+        CpuLoadSpec,
+        DdsFloodSpec,
+    )
+}
+"""Every load by its kind, in the order in which several are applied: limits first, floods last."""
+
+
+def _require_workers(count: int) -> None:
+    require(1 <= count <= 1024, f"a load of {count} workers; between 1 and 1024 are possible")
+
+
+def _require_size(size_mb: int) -> None:
+    require(1 <= size_mb <= 1_000_000, f"a load of {size_mb} MB a worker; between 1 and 1 000 000 are possible")
+
+
+def _require_cpus(cpus: Cpus, name: str, *, least: int) -> None:
+    if isinstance(cpus, str):
+        remedy = f'{name} is a number of CPUs, or names them as "0,2-3"'
+        require(_CPU_LIST.fullmatch(cpus) is not None, f"{name} is {cpus!r}", remedy=remedy)
+    else:
+        require(least <= cpus < math.inf, f"{name} is {cpus}, at least {least} is possible")

@@ -1,0 +1,174 @@
+"""Scenarios as data: those that are built in, the ``[tool.ldos.scenarios.NAME]`` tables, and combinations of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.scenario.deadlines import DeadlineSpec, parse_deadlines
+from pytest_ldos.scenario.fields import build_spec
+from pytest_ldos.scenario.loads import LOAD_SPECS, CpuLimitSpec, CpuLoadSpec, DdsFloodSpec, LoadSpec
+from pytest_ldos.scenario.nearest import refuse_unknown
+from pytest_ldos.scenario.options import OPTIONS, parse_value
+from pytest_ldos.scenario.requirements import require
+
+PLUS: Final = "+"
+_NAME: Final = re.compile(r"[A-Za-z][\w.-]*(\+[A-Za-z][\w.-]*)*", re.ASCII)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScenarioTable:
+    """What is known of a scenario as data.
+
+    Attributes:
+        options: settings of it alone, by name.
+        loads: what it is measured beside, by kind.
+        deadlines: what it expects of causal paths.
+    """
+
+    description: str = "a scenario of this project"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    loads: Mapping[str, LoadSpec] = field(default_factory=dict)
+    deadlines: tuple[DeadlineSpec, ...] = ()
+
+
+def _with_loads(description: str, *loads: LoadSpec) -> ScenarioTable:
+    return ScenarioTable(description=description, loads={load.KIND: load for load in loads})
+
+
+BUILT_IN_SCENARIOS: Final[Mapping[str, ScenarioTable]] = {
+    "baseline": _with_loads("the arm alone"),
+    "cpu_load": _with_loads("the arm beside CPU-bound processes", CpuLoadSpec()),
+    "msg_load": _with_loads("the arm beside a flood of messages", DdsFloodSpec()),
+    "cpu_limit": _with_loads("the arm on one CPU", CpuLimitSpec()),
+}
+
+
+def parse_scenarios(tables: Mapping[str, Any]) -> Mapping[str, ScenarioTable]:
+    """All scenarios: those built in, with what `tables` say of them, and `tables`' own.
+
+    Raises:
+        ConfigurationError: an unknown key (the nearest known one is named), a wrong type or value, or a name that
+            cannot be a marker.
+    """
+    own = {name: _parse(name, values, BUILT_IN_SCENARIOS.get(name)) for name, values in tables.items()}
+    known = {**BUILT_IN_SCENARIOS, **own}
+    for name in own:
+        for part in name.split(PLUS) if PLUS in name else ():
+            refuse_unknown([part], [each for each in known if PLUS not in each], f"scenario in '{name}':")
+    return known
+
+
+def _parse(name: str, values: Any, before: ScenarioTable | None) -> ScenarioTable:
+    """One table; what it leaves unsaid of a scenario that is built in stays."""
+    where = f"[tool.ldos.scenarios.{name}]"
+    require(
+        _NAME.fullmatch(name) is not None,
+        f"{where}: {name!r} cannot be a marker",
+        remedy="use letters, digits, _, - and .; names of known scenarios with + between them combine these",
+    )
+    if not isinstance(values, dict):
+        raise ConfigurationError(f"{where} is {values!r}", remedy="write it as a table")
+    options = {option.name for option in OPTIONS.values() if option.per_scenario}
+    refuse_unknown(values, {*options, "description", "loads", "deadlines"}, f"key {where}")
+    start = before or ScenarioTable()
+    return ScenarioTable(
+        description=str(values.get("description", start.description)),
+        options={
+            key: parse_value(OPTIONS[key], value, f"{where} {key}") for key, value in values.items() if key in options
+        },
+        loads=parse_loads(values["loads"], f"{where[:-1]}.loads]") if "loads" in values else start.loads,
+        deadlines=parse_deadlines(values["deadlines"], where) if "deadlines" in values else start.deadlines,
+    )
+
+
+def parse_loads(tables: Any, where: str) -> Mapping[str, LoadSpec]:
+    """A table of loads, by kind; ``true`` stands for a load as it is by default.
+
+    Raises:
+        ConfigurationError: an unknown load or key (the nearest known one is named), a wrong type or value.
+    """
+    if not isinstance(tables, dict):
+        raise ConfigurationError(f"{where} is {tables!r}", remedy="write it as a table, with a key for each load")
+    refuse_unknown(tables, LOAD_SPECS, f"load {where}")
+    return {
+        kind: build_spec(LOAD_SPECS[kind], {} if values is True else values, f"{where} {kind}")
+        for kind, values in tables.items()
+    }
+
+
+def find_scenario(name: str, known: Mapping[str, ScenarioTable]) -> tuple[str, ScenarioTable]:
+    """A scenario or a combination of scenarios, by its name; with the name that all its spellings share.
+
+    Raises:
+        ConfigurationError: a part is unknown or named twice, or two parts contradict each other.
+    """
+    parts = name.split(PLUS)
+    single = [each for each in known if PLUS not in each]
+    refuse_unknown(parts, single, "scenario")
+    require(len(set(parts)) == len(parts), f"scenario '{name}' names a part twice")
+    usual = PLUS.join(sorted(parts, key=single.index))
+    own = next((table for each, table in known.items() if set(each.split(PLUS)) == set(parts)), None)
+    if len(parts) == 1 and own is not None:
+        return name, own
+    return usual, _combine(usual, [known[part] for part in usual.split(PLUS)], own)
+
+
+def _combine(name: str, parts: Sequence[ScenarioTable], own: ScenarioTable | None) -> ScenarioTable:
+    """All parts at once; what the combination's own table says, counts."""
+    said = own or ScenarioTable()
+    description = " and ".join(part.description for part in parts)
+    return ScenarioTable(
+        description=description if own is None else said.description,
+        options={**_combine_options(name, parts, but=said.options), **said.options},
+        loads=said.loads or _combine_loads(name, parts),
+        deadlines=said.deadlines or _laxest(deadline for part in parts for deadline in part.deadlines),
+    )
+
+
+_OF_SEVERAL: Final[Mapping[str, Callable[[Iterable[Any]], Any]]] = {
+    "trials": max,
+    "max_trials": max,
+    "warmup": max,
+    "success_rate": min,
+}
+"""What counts where parts ask for different values."""
+
+
+def _combine_options(name: str, parts: Sequence[ScenarioTable], *, but: Mapping[str, Any]) -> dict[str, Any]:
+    combined = {}
+    for option in dict.fromkeys(key for part in parts for key in part.options if key not in but):
+        values = [part.options[option] for part in parts if option in part.options]
+        require(
+            option in _OF_SEVERAL or all(value == values[0] for value in values),
+            f"the parts of scenario '{name}' contradict each other in {option}",
+            remedy=f'say what counts: {option} in [tool.ldos.scenarios."{name}"]',
+        )
+        combined[option] = _OF_SEVERAL[option](values) if option in _OF_SEVERAL else values[0]
+    return combined
+
+
+def _combine_loads(name: str, parts: Sequence[ScenarioTable]) -> Mapping[str, LoadSpec]:
+    combined: dict[str, LoadSpec] = {}
+    for kind, load in ((kind, load) for part in parts for kind, load in part.loads.items()):
+        require(
+            combined.get(kind, load) == load,
+            f"the parts of scenario '{name}' contradict each other in {kind}",
+            remedy=f'say what counts: loads in [tool.ldos.scenarios."{name}"]',
+        )
+        combined[kind] = load
+    return combined
+
+
+def _laxest(deadlines: Iterable[DeadlineSpec]) -> tuple[DeadlineSpec, ...]:
+    """One a path."""
+    laxest: dict[str, DeadlineSpec] = {}
+    for each in deadlines:
+        before = laxest.get(each.path, each)
+        laxest[each.path] = DeadlineSpec(
+            path=each.path, ms=max(before.ms, each.ms), share=min(before.share, each.share)
+        )
+    return tuple(laxest.values())

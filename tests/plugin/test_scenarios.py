@@ -1,0 +1,134 @@
+"""Scenarios as data: markers, combinations, tests made of them, loads that are not possible here."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+FAKES = """
+import pytest
+from contextlib import contextmanager
+from pytest_ldos.host.availability import Availability
+from pytest_ldos.load import choose
+from pytest_ldos.load.protocol import LoadProof
+
+ORDER = []
+
+class Made:
+    def __init__(self, spec):
+        self.spec = spec
+        self.proof = LoadProof(kind=spec.KIND, seconds=1.0, shortfall="")
+
+@contextmanager
+def apply(spec, site):
+    ORDER.append(spec.KIND)
+    yield Made(spec)
+
+@pytest.fixture(autouse=True)
+def made_up(monkeypatch):
+    for kind in ("cpu_load", "dds_flood", "cpu_limit"):
+        monkeypatch.setitem(choose._LOADS, kind, choose._Load(apply))
+    impossible = lambda spec, stack: Availability(False, "no permission for tc", "run as root")
+    monkeypatch.setitem(choose._LOADS, "network_impairment", choose._Load(apply, impossible))
+"""
+
+EVERY = f"""
+{FAKES}
+
+def test_scenario(ldos_scenario):
+    ldos_scenario()
+"""
+
+SETTINGS = """
+[tool.pytest.ini_options]
+addopts = '-p no:cacheprovider --strict-markers'
+
+[tool.ldos.scenarios.lossy]
+unavailable = "{unavailable}"
+loads = {{ network_impairment = {{ loss_percent = 5 }} }}
+"""
+
+
+def records(project) -> dict[str, dict]:
+    files = project.path.glob(".ldos/runs/*/*/trials.json")
+    return {document["spec"]["name"]: document for document in map(json.loads, (file.read_text() for file in files))}
+
+
+def test_one_test_becomes_one_for_each_scenario(project, run):
+    project.makepyfile(test_scenario=EVERY)
+    result = run("-m", "cpu_limit or msg_load", "--ldos-trials=3", "--ldos-warmup=0")
+    assert result.ret == 0
+    result.assert_outcomes(passed=2, deselected=2)
+    found = records(project)
+    assert {name: list(record["spec"]["loads"]) for name, record in found.items()} == {
+        "cpu_limit": ["cpu_limit"],
+        "msg_load": ["dds_flood"],
+    }
+
+
+def test_a_combination_is_asked_for_with_a_plus(project, run):
+    project.makepyfile(test_scenario=EVERY)
+    result = run("-m", "msg_load+cpu_load", "--ldos-trials=3", "--ldos-warmup=0", "--strict-markers", "-rA")
+    assert result.ret == 0
+    result.assert_outcomes(passed=1, deselected=4)
+    result.stdout.fnmatch_lines(["*test_scenario[[]msg_load+cpu_load]*"])
+    assert list(records(project)["cpu_load+msg_load"]["spec"]["loads"]) == ["cpu_load", "dds_flood"]
+
+
+def test_combinations_alone_are_skipped_with_their_reason(project, run):
+    chosen = EVERY.replace("def test_scenario", "@pytest.mark.ldos_scenarios('+')\ndef test_scenario")
+    project.makepyfile(test_scenario=chosen)
+    result = run("-rs")
+    result.assert_outcomes(skipped=1)
+    result.stdout.fnmatch_lines(["*pytest -m cpu_load+msg_load*"])
+
+
+def test_a_test_applies_what_its_scenario_says(project, run):
+    project.makepyfile(
+        test_scenario=FAKES
+        + """
+@pytest.mark.ldos_scenario("cpu_load+msg_load", trials=3)
+def test_own(ldos_stack, ldos_loads, ldos_trials):
+    with ldos_loads() as loads:
+        assert (loads["dds_flood"].spec.rate_hz, ORDER) == (1000, ["cpu_load", "dds_flood"])
+        trials = ldos_trials(ldos_stack)
+    assert [load.KIND for load in trials.spec.loads] == ["cpu_load", "dds_flood"]
+
+@pytest.mark.msg_load
+def test_says_otherwise(ldos_stack, dds_flood, ldos_trials):
+    with dds_flood(rate_hz=5) as flood:
+        trials = ldos_trials(ldos_stack, n=2)
+    assert (trials.spec.loads, flood.spec.publishers) == ((flood.spec,), 4)
+"""
+    )
+    result = run("--ldos-warmup=0")
+    result.assert_outcomes(passed=2)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("rate=5", "unknown argument of dds_flood: 'rate'"),
+        ("rate_hz='fast'", "dds_flood rate_hz is 'fast'"),
+        ("rate_hz=-1", "a flood at -1 Hz"),
+    ],
+)
+def test_a_load_that_is_asked_for_wrongly(project, run, text, message):
+    body = f"@pytest.mark.msg_load\ndef test_it(ldos_stack, dds_flood):\n    with dds_flood({text}):\n        pass\n"
+    project.makepyfile(test_scenario=FAKES + body)
+    result = run()
+    assert result.ret == 1
+    result.stdout.fnmatch_lines([f"*{message}*"])
+    result.stdout.no_fnmatch_line("*Traceback*")
+
+
+@pytest.mark.parametrize(("unavailable", "code"), [("error", 11), ("skip", 0)])
+def test_what_is_not_permitted_here_is_an_error_or_skipped(project, run, unavailable, code):
+    (project.path / "pyproject.toml").write_text(SETTINGS.format(unavailable=unavailable))
+    project.makepyfile(test_scenario=EVERY)
+    result = run("-m", "lossy", "-rs")
+    assert result.ret == code
+    result.stdout.fnmatch_lines(["*no permission for tc*"])
+    assert "run as root" in result.stdout.str()
+    assert records(project) == {}, "nothing was started"
