@@ -164,12 +164,14 @@ class SearchPlan:
         return BoundaryTest(self.boundary, (1 - self.confidence) / self.most_levels, exponent)
 
     @cached_property
+    def least_trials(self) -> int:
+        """That a clear level takes, in whole starts."""
+        return -(-self.test.fewest_trials // self.trials_per_start) * self.trials_per_start
+
+    @cached_property
     def patience(self) -> int:
         """Trials after which a level is given up."""
-        return round(_PATIENCE * self._in_starts(self.test.fewest_trials))
-
-    def _in_starts(self, trials: int) -> int:
-        return -(-trials // self.trials_per_start) * self.trials_per_start
+        return round(_PATIENCE * self.least_trials)
 
 
 class Bisection:

@@ -18,8 +18,8 @@ LEVEL_TITLES: Final = ("level", "broken", "share", "interval", "starts", "result
 STAGE_TITLES: Final = ("stage", "calm", "at the threshold", "times calm", "left its calm range at", "tells broken")
 
 _UNEXPLAINED: Final = (
-    f"no stage explains it: none that left its calm range is longer in {100 * TELLING:.0f} % of pairs of a broken and a "
-    "sound trial near the threshold"
+    f"no stage explains it: none that left its calm range is longer in {100 * TELLING:.0f} % of pairs of a broken "
+    "and a sound trial near the threshold"
 )
 
 
