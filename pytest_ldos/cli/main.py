@@ -19,6 +19,7 @@ from pytest_ldos.cli.find_breaking import find_breaking
 from pytest_ldos.cli.history import history_app
 from pytest_ldos.cli.report import report
 from pytest_ldos.cli.selftest import selftest
+from pytest_ldos.cli.sweep import sweep
 from pytest_ldos.errors import LdosError
 from pytest_ldos.text import visible
 
@@ -40,6 +41,7 @@ app.command()(doctor)
 app.command()(calibrate)
 app.command()(selftest)
 app.command("find-breaking")(find_breaking)
+app.command()(sweep)
 
 
 def _print_version(asked: bool) -> None:

@@ -46,6 +46,11 @@ class MeasuringProgress:
         )
         self._task = self._bar.add_task(self._name, total=self._steps)
 
+    @property
+    def made(self) -> int:
+        """Steps, so far."""
+        return self._made
+
     @contextmanager
     def shown(self) -> Iterator[None]:
         """While it is open, the bar is there."""

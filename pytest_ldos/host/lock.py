@@ -7,10 +7,11 @@ process holds it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -26,23 +27,42 @@ _CREDENTIALS: Final = struct.Struct("3i")
 
 
 @contextmanager
-def measuring_lock() -> Iterator[None]:
+def measuring_lock(*, on_waiting: Callable[[str], None] | None = None) -> Iterator[None]:
     """Holds the machine.
 
+    Args:
+        on_waiting: told who holds it; then its end is waited for, however long that takes.
+
     Raises:
-        MachineBusy: another process holds it; names that process.
+        MachineBusy: another process holds it, and nobody waits; names that process.
     """
     name = f"\0{os.environ.get(LOCK_VARIABLE, _DEFAULT_NAME)}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as holder:
-        try:
-            holder.bind(name)
-        except OSError:
-            raise MachineBusy(
-                f"another measuring session holds this machine: {_describe_holder(name)}",
-                remedy="wait until it ends; two at once would disturb each other",
-            ) from None
+        while not _bind(holder, name):
+            if on_waiting is None:
+                raise MachineBusy(
+                    f"another measuring session holds this machine: {_describe_holder(name)}",
+                    remedy="wait until it ends; two at once would disturb each other",
+                )
+            on_waiting(_describe_holder(name))
+            _await_end(name)
         holder.listen()
         yield
+
+
+def _bind(holder: socket.socket, name: str) -> bool:
+    try:
+        holder.bind(name)
+    except OSError:
+        return False
+    return True
+
+
+def _await_end(name: str) -> None:
+    """Returns when the holder has let go: nobody ever answers a connection, but it breaks when the socket is closed."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as waiting, contextlib.suppress(OSError):
+        waiting.connect(name)
+        waiting.recv(1)
 
 
 def find_holder() -> int | None:

@@ -35,6 +35,7 @@ from pytest_ldos.plugin.options import (
 from pytest_ldos.plugin.reporting import refuse_unavailable
 from pytest_ldos.plugin.scenarios import make_scenario_tests
 from pytest_ldos.plugin.session import MeasuringSession
+from pytest_ldos.plugin.sweep import SweepPlugin
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -77,6 +78,7 @@ def pytest_load_initial_conftests(args: list[str]) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     session = MeasuringSession(config, read_sources(config, os.environ))
     config.stash[MeasuringSession.KEY] = session
+    config.pluginmanager.register(SweepPlugin(config, session), "ldos-sweeps")
     refuse_unavailable(session.value("report"))
     for name, description in session.markers().items():
         config.addinivalue_line("markers", f"{name}: {description}")

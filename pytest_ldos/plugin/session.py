@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +16,7 @@ import pytest
 from pytest_ldos import exit_codes
 from pytest_ldos.errors import ConfigurationError, LdosError
 from pytest_ldos.plugin.guard import refuse_parallel_runs, refuse_reruns
+from pytest_ldos.plugin.machine import Machine
 from pytest_ldos.plugin.outputs import Outputs
 from pytest_ldos.plugin.scenarios import (
     CHOICE_MARK,
@@ -25,6 +26,7 @@ from pytest_ldos.plugin.scenarios import (
     scenario_mark,
     scenario_name,
 )
+from pytest_ldos.plugin.sweep_cells import SWEEP_MARK, cell_of, in_cell
 from pytest_ldos.plugin.turns import Turns
 from pytest_ldos.scenario.settings import Sources
 from pytest_ldos.text import visible
@@ -96,11 +98,11 @@ class MeasuringSession:
         self._sections: dict[str, list[Section]] = {}
         self._verdicts: list[Verdict] = []
         self._items: list[pytest.Item] = []
+        self._is_one_sweep = False
         self._failed: set[str] = set()
         self._failed_by_verdict: set[str] = set()
-        self._resources = ExitStack()
         self.made_folder: Path | None = None
-        self._holds_machine = False
+        self.machine = Machine(config)
         self._turns = Turns(config, sources)
         self.outputs = Outputs(self)
 
@@ -122,6 +124,7 @@ class MeasuringSession:
         return {
             **marks,
             f"{SCENARIO_MARK}(name)": "the scenario of pytest-ldos that a test measures; 'a+b' is both at once",
+            f"{SWEEP_MARK}(address, values)": "a test for each value of a setting of its scenario; several make a grid",
             f"{CHOICE_MARK}(*names)": "for which scenarios a test with the fixture ldos_scenario is made",
         }
 
@@ -131,6 +134,7 @@ class MeasuringSession:
     def take_items(self, items: list[pytest.Item]) -> None:
         """Remembers the tests that will measure."""
         self._items = [item for item in items if MEASURING_FIXTURE in getattr(item, "fixturenames", ())]
+        self._is_one_sweep = all(cell_of(item) is not None for item in items)
         if self._items:
             self.outputs.require_writable()
 
@@ -183,16 +187,23 @@ class MeasuringSession:
             announce: told what is being waited for.
         """
         from pytest_ldos.metrics.catalogue import catalogue_of
+
+        refuse_reruns(self.config, item)
+        refuse_parallel_runs(self.config, is_one_sweep=self._is_one_sweep)
+        catalogue_of(self.own_metrics(item))  # what is wrong with them is said before anything is measured
+        _ = self.policy  # likewise
+        spec = in_cell(item, dataclasses.replace(self.spec_of(item), stack=stack))
+        require_loads(spec.loads, spec)
+        with self.machine.held(announce), self._open(item.nodeid, spec, announce=announce) as run:
+            yield run
+
+    @contextmanager
+    def _open(self, nodeid: str, spec: ScenarioSpec, *, announce: Callable[[str], None]) -> Iterator[ScenarioRun]:
+        """Starts what a scenario asks for, with the machine held."""
         from pytest_ldos.trial.artifacts import new_scenario_folder
         from pytest_ldos.trial.rig import open_rig
 
-        refuse_reruns(self.config, item)
-        refuse_parallel_runs(self.config)
-        catalogue_of(self.own_metrics(item))  # what is wrong with them is said before anything is measured
-        _ = self.policy  # likewise
-        spec = dataclasses.replace(self.spec_of(item), stack=stack)
-        require_loads(spec.loads, spec)
-        run = ScenarioRun(item.nodeid, spec, new_scenario_folder(self._claim_run_folder(), spec.name))
+        run = ScenarioRun(nodeid, spec, new_scenario_folder(self.run_folder(), spec.name))
         self.runs.append(run)
         try:
             if self._turns.asked:
@@ -232,15 +243,6 @@ class MeasuringSession:
             self.made_folder = new_run_folder(self.output)
         return self.made_folder
 
-    def _claim_run_folder(self) -> Path:
-        """The folder of this run; with it comes the machine."""
-        from pytest_ldos.host.lock import measuring_lock
-
-        if not self._holds_machine:
-            self._resources.enter_context(measuring_lock())
-            self._holds_machine = True
-        return self.run_folder()
-
     def _tidy(self, run: ScenarioRun) -> None:
         """Keeps or drops the trace, by the rule that was asked for."""
         from pytest_ldos.gate.verdict import Verdict
@@ -262,6 +264,18 @@ class MeasuringSession:
         self._verdicts.append(verdict)
         if is_failure(verdict, strict=self.is_strict):
             self._failed_by_verdict.add(nodeid)
+
+    def note_verdict(self, nodeid: str, verdict: str) -> None:
+        """A verdict that was reached elsewhere, or before."""
+        from pytest_ldos.gate.verdict import Verdict, is_failure
+
+        self._verdicts.append(Verdict(verdict))
+        if is_failure(Verdict(verdict), strict=self.is_strict):
+            self._failed_by_verdict.add(nodeid)
+
+    def verdicts_of(self, nodeid: str) -> list[Verdict]:
+        """Of all that was judged in a test so far."""
+        return [section.verdict for section in self._sections.get(nodeid, ()) if section.verdict is not None]
 
     @property
     def sections(self) -> list[Section]:
@@ -337,7 +351,7 @@ class MeasuringSession:
         return exit_code(worst(self._verdicts), strict=self.is_strict)
 
     def close(self) -> None:
-        self._resources.close()
+        self.machine.close()
 
 
 def session_of(config: pytest.Config) -> MeasuringSession:

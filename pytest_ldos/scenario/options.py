@@ -269,6 +269,13 @@ OPTIONS: Final[Mapping[str, Option]] = {
             help="record this run as the new baseline of its scenarios",
         ),
         Option(
+            name="resume",
+            parse=_yes_or_no,
+            default=False,
+            is_flag=True,
+            help="cells of sweeps (ldos_sweep) that the same version measured before are not measured again",
+        ),
+        Option(
             name="strict",
             parse=_yes_or_no,
             default=None,

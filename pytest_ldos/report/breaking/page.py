@@ -22,7 +22,7 @@ from pytest_ldos.report.breaking.words import (
     stage_row,
 )
 from pytest_ldos.report.html.elements import Column, bullet_list, said, table
-from pytest_ldos.report.html.shell import head
+from pytest_ldos.report.html.page import page_head
 
 _WORDS: Final = frozenset({"level", "result", "stage"})
 
@@ -41,7 +41,7 @@ def render(result: BreakingResult) -> str:
             h.section[h.h2["How to read this"], bullet_list([*_drawn(result), *legend(result)])],
         ],
     ]
-    return f"{h.html(lang='en')[head('ldos: breaking point'), body]}\n"
+    return f"{h.html(lang='en')[page_head('ldos: breaking point'), body]}\n"
 
 
 def _levels(result: BreakingResult) -> Node:

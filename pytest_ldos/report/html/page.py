@@ -6,16 +6,20 @@ that nothing may be loaded or run.
 
 from __future__ import annotations
 
+from importlib.resources import files
 from typing import Final
 
 import htpy as h
 from htpy import Node
+from markupsafe import Markup
 
 from pytest_ldos.report.document import Document, Section
 from pytest_ldos.report.html.elements import Column, badge, bullet_list, said, table
 from pytest_ldos.report.html.section import render_section
-from pytest_ldos.report.html.shell import head
 from pytest_ldos.report.words import describe_setting, describe_success, summarize, verdict_word
+from pytest_ldos.text import one_line
+
+_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
 def render(document: Document) -> str:
@@ -30,7 +34,28 @@ def render(document: Document) -> str:
         h.main(id="results", tabindex="-1")[sections, _legend()],
         h.footer[h.p[said(f"{document.made_by} {document.made_at}".strip() or "pytest-ldos")]],
     ]
-    return f"{h.html(lang='en')[head(title), body]}\n"
+    return f"{h.html(lang='en')[page_head(title), body]}\n"
+
+
+def page_head(title: str, more_style: str = "") -> Node:
+    """The head of a page that loads and runs nothing.
+
+    Args:
+        more_style: a style sheet of a package of ours, beside the one of all pages.
+    """
+    return h.head[
+        h.meta(charset="utf-8"),
+        h.meta({"http-equiv": "Content-Security-Policy"}, content=_POLICY),
+        h.meta(name="viewport", content="width=device-width, initial-scale=1"),
+        h.meta(name="color-scheme", content="light dark"),
+        h.link(rel="icon", href="data:,"),
+        h.title[one_line(title)],
+        h.style[Markup(_style() + more_style)],  # noqa: S704 - files of this package
+    ]
+
+
+def _style() -> str:
+    return files("pytest_ldos.report.html").joinpath("style.css").read_text("utf-8")
 
 
 def _navigation(anchored: list[tuple[str, Section]]) -> Node:

@@ -1,0 +1,174 @@
+"""Measures the cells of a sweep; what was measured is on disk before the next begins."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Protocol
+
+from pytest_ldos.campaign.cells import Cell, Grid, running_order
+from pytest_ldos.campaign.measure_start import motions_of
+from pytest_ldos.campaign.sweep_folder import Definition, SweepFolder, find_sweep, new_sweep
+from pytest_ldos.campaign.sweep_records import CellResult, CellState, StartRecord, collect
+from pytest_ldos.errors import ConfigurationError, LdosError, MachineBusy, TraceUnreadable
+from pytest_ldos.gate.decide import judge_alone
+from pytest_ldos.gate.policy import Policy
+from pytest_ldos.gate.verdict import Verdict
+from pytest_ldos.host.availability import Availability
+from pytest_ldos.load.choose import load_available
+from pytest_ldos.scenario.model import ScenarioSpec, WhenUnavailable
+from pytest_ldos.stack.choose import stack_available
+from pytest_ldos.trial.record import TrialSet
+
+_START_S: Final = 12.0
+_MOTION_S: Final = 4.5
+"""What a stack start and a motion there and back take on a usual machine, roughly: for what is said beforehand."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepPlan:
+    """What is to be measured.
+
+    Attributes:
+        starts: stack starts of each cell.
+        retry: whether what was not measured, or cannot be trusted, is tried again.
+    """
+
+    grid: Grid
+    starts: int = 1
+    retry: bool = False
+
+    def __post_init__(self) -> None:
+        if self.starts < 1:
+            raise ConfigurationError(f"{self.starts} starts of a cell measure nothing", remedy="ask for at least one")
+
+    @property
+    def estimate_s(self) -> float:
+        """About how long it takes, all in all."""
+        each = (_START_S + _MOTION_S * motions_of(spec) for spec in self.grid.specs.values())
+        return self.starts * sum(each)
+
+    def left(self, records: Mapping[tuple[str, int], StartRecord]) -> list[tuple[str, int]]:
+        """Cells and starts that are still to be measured, in order."""
+        order = running_order(self.grid, self.starts)
+        return [each for each in order if (found := records.get(each)) is None or self._is_to_be_tried_again(found)]
+
+    def _is_to_be_tried_again(self, record: StartRecord) -> bool:
+        return self.retry and record.state is not CellState.MEASURED
+
+    def refuse_endless(self, *, longest_s: float) -> None:
+        """Raises `ConfigurationError` for a sweep that would take longer; says how long."""
+        if self.estimate_s > longest_s:
+            raise ConfigurationError(
+                f"{self.grid.size} cells × {self.starts} starts would take about {self.estimate_s / 3600:.0f} hours; "
+                f"up to {longest_s / 3600:.0f} are allowed",
+                remedy="give fewer values, trials or starts, or allow it: --max-hours",
+            )
+
+
+class SweepObserver(Protocol):
+    """Somebody who watches cells being measured."""
+
+    def cell(self, cell: Cell, start: int, *, number: int, of: int) -> None:
+        """A start of a cell begins: one (from 1) of so many that are left."""
+
+    def cell_done(self, result: CellResult) -> None:
+        """A start of a cell has ended, and is on disk."""
+
+    def note(self, text: str) -> None:
+        """Something that is worth saying."""
+
+
+@dataclass(frozen=True)
+class Sweeper:
+    """Measures by a plan.
+
+    Attributes:
+        measure: gives the trials of one stack start, by specification and number of the start.
+        available: whether a scenario can be measured here, asked before its stack is started.
+        now_ns: Unix time.
+    """
+
+    plan: SweepPlan
+    folder: SweepFolder
+    measure: Callable[[ScenarioSpec, int], TrialSet]
+    observer: SweepObserver
+    available: Callable[[ScenarioSpec], Availability] = lambda spec: Availability(True)
+    now_ns: Callable[[], int] = time.time_ns
+    _records: dict[tuple[str, int], StartRecord] = field(default_factory=dict)
+
+    def run(self) -> list[CellResult]:
+        """All cells; those that were measured before are not measured again.
+
+        Raises:
+            MachineBusy: somebody else measures; what was measured is kept.
+        """
+        self._records.update(self.folder.records())
+        cells = {cell.name: cell for cell in self.plan.grid.outline.cells}
+        left = self.plan.left(self._records)
+        for number, (name, start) in enumerate(left, start=1):
+            self.observer.cell(cells[name], start, number=number, of=len(left))
+            record = self._measure(self.plan.grid.specs[name], start)
+            self.folder.keep(record)
+            self._records[name, start] = record
+            (result,) = collect([cells[name]], self._records, self.plan.starts)
+            self.observer.cell_done(result)
+        return collect(cells.values(), self._records, self.plan.starts)
+
+    def _measure(self, spec: ScenarioSpec, start: int) -> StartRecord:
+        began_ns = self.now_ns()
+
+        def record(state: CellState, reason: str, trials: TrialSet | None = None) -> StartRecord:
+            return StartRecord(
+                cell=spec.name,
+                start=start,
+                state=state,
+                reason=reason,
+                trials=trials,
+                began_ns=began_ns,
+                ended_ns=self.now_ns(),
+                host=platform.node(),
+            )
+
+        able = self.available(spec)
+        if not able.ok:
+            state = CellState.SKIPPED if spec.unavailable is WhenUnavailable.SKIP else CellState.INFRA
+            return record(state, f"{able.reason} → {able.remedy}" if able.remedy else able.reason)
+        try:
+            trials = self.measure(spec, start)
+        except MachineBusy:
+            raise
+        except LdosError as error:
+            return record(state_of_fault(error), error.summary)
+        return record(*state_of(trials), trials)
+
+
+def can_be_measured(spec: ScenarioSpec) -> Availability:
+    """Whether stack and loads of a scenario are there and permitted on this machine."""
+    stack = stack_available(spec.stack)
+    loads = ((load.KIND, load_available(load, spec.stack)) for load in spec.loads)
+    absent = ((kind, each) for kind, each in (("the stack", stack), *loads) if not each.ok)
+    kind, found = next(absent, ("", stack))
+    return Availability(False, f"{kind} cannot be had here: {found.reason}", found.remedy) if kind else found
+
+
+def state_of_fault(error: LdosError) -> CellState:
+    """What a start is that ended with a fault."""
+    return CellState.INVALID if isinstance(error, TraceUnreadable) else CellState.INFRA
+
+
+def state_of(trials: TrialSet) -> tuple[CellState, str]:
+    """Whether trials can be trusted, and what there is to say of them. That goals fail is a result."""
+    own = judge_alone(trials, Policy(metrics=[metric.name for metric in trials.metrics]))
+    if own.verdict is Verdict.INVALID:
+        return CellState.INVALID, "; ".join(own.reasons)
+    return CellState.MEASURED, f"not finished: {trials.incomplete}" if trials.incomplete else ""
+
+
+def open_sweep(output: Path, definition: Definition, *, fresh: bool) -> tuple[SweepFolder, bool]:
+    """The folder to go on with, and whether there was one: of the same definition, unless all is to begin anew."""
+    found = None if fresh else find_sweep(output, definition.key)
+    return (found, True) if found is not None else (new_sweep(output, definition.key, definition.to_plain()), False)

@@ -1,0 +1,180 @@
+"""Where the results of a sweep lie: one file a stack start, written when it is measured.
+
+``.ldos/sweeps/<name>/<time>-<digest>/`` holds ``sweep.json``, what is swept, and ``cells/<cell>.<start>.json``. What
+is swept (the scenario, the values, the version and the machine) has a digest: only a folder with the same is gone on
+with, so that cells of different definitions never stand side by side.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from glob import escape
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_ldos.campaign.cells import Grid, Outline
+from pytest_ldos.campaign.sweep_records import StartRecord, decode_start, encode_start
+from pytest_ldos.errors import ConfigurationError, RecordUnreadable
+from pytest_ldos.trial.artifacts import write_atomically
+
+FOLDER: Final = "sweeps"
+DEFINITION_FILE: Final = "sweep.json"
+CELLS: Final = "cells"
+KIND: Final = "pytest-ldos sweep"
+SCHEMA: Final = 1
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,+@=-]{0,180}")
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9_.,+@=-]+")
+
+
+@dataclass(frozen=True)
+class SweepKey:
+    """By what a sweep is known again.
+
+    Attributes:
+        name: a folder is called so.
+        digest: of what is swept.
+        version: what is measured where; see `campaign.sweep_version`.
+    """
+
+    name: str
+    digest: str
+    version: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Definition:
+    """What is swept.
+
+    Attributes:
+        root: of the project; paths below it are the same on each machine.
+    """
+
+    name: str
+    grid: Grid
+    version: Mapping[str, str] = field(default_factory=dict)
+    root: str = ""
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise ConfigurationError(
+                f"a sweep cannot be called {self.name!r}", remedy="use letters, digits and _ . + @ = -, at most 180"
+            )
+
+    @cached_property
+    def key(self) -> SweepKey:
+        """The digest is of all that makes two sweeps the same; how often a cell is measured does not."""
+        text = json.dumps(self.to_plain(), sort_keys=True)
+        plain = text.replace(self.root, ".") if self.root else text
+        return SweepKey(self.name, hashlib.sha256(plain.encode()).hexdigest()[:12], self.version)
+
+    def to_plain(self) -> dict[str, Any]:
+        """The definition as JSON has it."""
+        cells = {cell.name: dict(cell.assignments) for cell in self.grid.outline.cells}
+        base = self.grid.base
+        spec = {**asdict(base), "loads": {load.KIND: asdict(load) for load in base.loads}}
+        return {"axes": list(self.grid.outline.addresses), "cells": cells, "scenario": spec}
+
+
+def name_for(text: str) -> str:
+    """A text, such as a test's, as the name of a sweep."""
+    return _UNSAFE.sub("_", text).lstrip(".,+@=-")[-180:].lstrip(".,+@=-") or "sweep"
+
+
+@dataclass(frozen=True)
+class SweepFolder:
+    """The results of one sweep."""
+
+    path: Path
+
+    def keep(self, record: StartRecord) -> None:
+        """Writes down what came of a start."""
+        write_atomically(self._file(record.cell, record.start), encode_start(record))
+
+    def records(self) -> dict[tuple[str, int], StartRecord]:
+        """What there is, by cell and start.
+
+        Raises:
+            RecordUnreadable: a file is damaged; names it.
+        """
+        found = [read_start(file) for file in sorted((self.path / CELLS).glob("[!.]*.json"))]
+        return {(record.cell, record.start): record for record in found}
+
+    def key(self) -> SweepKey | None:
+        """By what it is known again; ``None`` where that cannot be read."""
+        document = self._definition()
+        if document is None:
+            return None
+        return SweepKey(str(document.get("name")), str(document.get("digest")), document.get("version", {}))
+
+    def outline(self) -> Outline:
+        """Of its cells.
+
+        Raises:
+            RecordUnreadable: its definition is damaged.
+        """
+        document = self._definition() or {}
+        try:
+            return Outline.of(document["scenario"]["name"], document["axes"], document["cells"])
+        except (AttributeError, KeyError, TypeError, ValueError):
+            file = self.path / DEFINITION_FILE
+            raise RecordUnreadable(f"{file} is damaged", remedy="delete its folder") from None
+
+    def _definition(self) -> dict[str, Any] | None:
+        try:
+            document = json.loads((self.path / DEFINITION_FILE).read_text("utf-8"))
+        except (OSError, ValueError):
+            return None
+        known = isinstance(document, dict) and document.get("kind") == KIND and document.get("schema") == SCHEMA
+        return document if known else None
+
+    def _file(self, cell: str, start: int) -> Path:
+        return self.path / CELLS / f"{cell}.{start + 1}.json"
+
+
+def read_start(file: Path) -> StartRecord:
+    """What came of one start.
+
+    Raises:
+        RecordUnreadable: the file is damaged, or cannot be read.
+    """
+    try:
+        text = file.read_text("utf-8", errors="replace")
+    except OSError as error:
+        raise RecordUnreadable(f"{file} cannot be read: {error.strerror}") from None
+    return decode_start(text, file)
+
+
+def find_sweep(output: Path, key: SweepKey) -> SweepFolder | None:
+    """The newest folder of a sweep of the same definition and version."""
+    return next((each for each in all_sweeps(output, key.name) if each.key() == key), None)
+
+
+def all_sweeps(output: Path, name: str = "*") -> list[SweepFolder]:
+    """The folders of all sweeps, or of those with a name; the newest first."""
+    found = (output / FOLDER).glob(f"{name if name == '*' else escape(name)}/*/{DEFINITION_FILE}")
+    return [SweepFolder(file.parent) for file in sorted(found, key=lambda file: file.parent.name, reverse=True)]
+
+
+def new_sweep(output: Path, key: SweepKey, definition: Mapping[str, Any]) -> SweepFolder:
+    """A folder for a sweep that begins now.
+
+    Args:
+        definition: as `Definition.to_plain` has it.
+    """
+    now = datetime.now(UTC)
+    path = output / FOLDER / key.name / f"{now:%Y%m%d-%H%M%S-%f}-{key.digest}"
+    (path / CELLS).mkdir(parents=True)
+    ignore = output / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n", "utf-8")
+    made_at = now.isoformat(timespec="seconds")
+    document = {"kind": KIND, "schema": SCHEMA, **asdict(key), "made_at": made_at, **definition}
+    write_atomically(path / DEFINITION_FILE, json.dumps(document, indent=1, allow_nan=False) + "\n")
+    return SweepFolder(path)

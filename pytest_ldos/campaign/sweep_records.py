@@ -1,0 +1,136 @@
+"""What came of each stack start of a sweep: values, their text, and all starts of a cell together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_ldos.campaign.cells import Cell
+from pytest_ldos.campaign.evidence import append_start
+from pytest_ldos.errors import RecordUnreadable
+from pytest_ldos.trial.codec import decode_trials, encode_trials
+from pytest_ldos.trial.record import TrialSet
+from pytest_ldos.trial.well_typed import require_well_typed
+
+SCHEMA: Final = 1
+KIND: Final = "pytest-ldos sweep start"
+
+
+class CellState(StrEnum):
+    """Whether a start, or a cell, says what was asked; the later, the less."""
+
+    MEASURED = "measured"
+    SKIPPED = "skipped"
+    INVALID = "invalid"
+    INFRA = "infra"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StartRecord:
+    """One stack start of one cell.
+
+    Attributes:
+        cell: the name of its scenario.
+        start: which of the cell's, from 0.
+        reason: why it was not measured, or why its trials cannot be trusted or are fewer than planned; empty
+            where all is as planned.
+        trials: what was measured, if anything was.
+        began_ns, ended_ns: when the machine was held for it, Unix time.
+        host: which machine that was.
+        verdict: of the test that the cell is; empty where it is none.
+        message: what that test said when it failed.
+    """
+
+    cell: str
+    start: int
+    state: CellState
+    reason: str = ""
+    trials: TrialSet | None = None
+    began_ns: int = 0
+    ended_ns: int = 0
+    host: str = ""
+    verdict: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellResult:
+    """All starts of a cell.
+
+    Attributes:
+        planned: how many there are to be.
+    """
+
+    cell: Cell
+    records: tuple[StartRecord, ...]
+    planned: int
+
+    @property
+    def state(self) -> CellState | None:
+        """The worst of its starts'; ``None`` where there is none yet."""
+        return max((record.state for record in self.records), key=list(CellState).index, default=None)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why it is not what was asked for, each once."""
+        return tuple(dict.fromkeys(record.reason for record in self.records if record.reason))
+
+    @property
+    def trials(self) -> TrialSet | None:
+        """Those of all starts that can be trusted; where none can, of all that there are."""
+        trusted = [record for record in self.records if record.state is CellState.MEASURED]
+        joined: TrialSet | None = None
+        for record in trusted or self.records:
+            if record.trials is not None:
+                joined = append_start(joined, record.trials)
+        return joined
+
+    @property
+    def is_done(self) -> bool:
+        return len(self.records) >= self.planned
+
+
+def collect(cells: Iterable[Cell], records: Mapping[tuple[str, int], StartRecord], starts: int) -> list[CellResult]:
+    """The results of all cells, in the order of the grid; starts beyond those that are planned do not count."""
+    found = []
+    for cell in cells:
+        mine = (records.get((cell.name, start)) for start in range(starts))
+        found.append(CellResult(cell=cell, records=tuple(each for each in mine if each is not None), planned=starts))
+    return found
+
+
+def encode_start(record: StartRecord) -> str:
+    """JSON text of a record; its trials as their own codec has them."""
+    trials = None if record.trials is None else json.loads(encode_trials(record.trials))
+    plain = {**vars(record), "state": record.state.value, "trials": trials}
+    return json.dumps({"kind": KIND, "schema": SCHEMA, **plain}, indent=1, allow_nan=False) + "\n"
+
+
+def decode_start(text: str, path: Path) -> StartRecord:
+    """A record of JSON text; `path` is named in errors.
+
+    Raises:
+        RecordUnreadable: it is none, or damaged.
+    """
+    try:
+        return _to_record(json.loads(text), path)
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        reason = f"{path} is damaged ({type(error).__name__}: {error})"
+        raise RecordUnreadable(reason, remedy="delete it: the start is measured anew") from None
+
+
+def _to_record(document: Any, path: Path) -> StartRecord:
+    values = dict(document)
+    if (values.pop("kind", None), values.pop("schema", None)) != (KIND, SCHEMA):
+        raise ValueError("it holds no start of a sweep that this version reads")
+    trials = values.pop("trials")
+    record = StartRecord(
+        **{**values, "state": CellState(values["state"])},
+        trials=None if trials is None else decode_trials(json.dumps(trials), path),
+    )
+    require_well_typed(replace(record, trials=None), StartRecord, "the record")
+    return record

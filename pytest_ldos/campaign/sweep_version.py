@@ -1,0 +1,41 @@
+"""What a sweep measures, and where: all that must be the same for cells to stand side by side."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from pytest_ldos.host.checkout import CHANGED, ask_git, describe_commit
+from pytest_ldos.host.fingerprint import take_fingerprint
+from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.stack.choose import describe_stack, stack_available
+
+
+def version_here(root: Path, stack: StackSpec, *, baselines: Path) -> Mapping[str, str]:
+    """The project's commit, its changes that are not committed, this machine's class and packages.
+
+    Args:
+        root: of the project.
+        baselines: the repository's; what a run records there is no change of what is measured.
+    """
+    commit = describe_commit(root)
+    return {
+        "commit": commit,
+        "changes": _digest_of_changes(root, baselines) if commit.endswith(CHANGED) else "",
+        **_machine(stack),
+    }
+
+
+def _digest_of_changes(root: Path, baselines: Path) -> str:
+    changes = ask_git(root, "diff", "HEAD", "--", ".", f":(exclude){baselines}")
+    return hashlib.sha256(changes.encode("utf-8", "surrogateescape")).hexdigest()[:12] if changes else ""
+
+
+def _machine(stack: StackSpec) -> dict[str, str]:
+    """Empty where there is no stack that could be asked."""
+    if not stack_available(stack).ok:
+        return {}
+    info = describe_stack(stack)
+    host = take_fingerprint(rmw=info.rmw, versions=info.versions)
+    return {"host class": host.host_class, **{f"package {name}": each for name, each in sorted(host.versions.items())}}

@@ -1,0 +1,211 @@
+"""``ldos sweep``: a scenario at every combination of some settings."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from pytest_ldos import exit_codes
+from pytest_ldos.campaign.cells import Axis, Cell, Grid, show_value
+from pytest_ldos.campaign.measure_start import Site, measure_start, motions_of
+from pytest_ldos.campaign.sweep import Sweeper, SweepPlan, can_be_measured, open_sweep
+from pytest_ldos.campaign.sweep_folder import Definition, SweepFolder, name_for
+from pytest_ldos.campaign.sweep_records import CellResult, CellState
+from pytest_ldos.campaign.sweep_version import version_here
+from pytest_ldos.cli.calibrate import Format
+from pytest_ldos.cli.measuring import chosen_scenarios, measuring, output_here
+from pytest_ldos.cli.own_metrics import MetricsOption, load_metrics
+from pytest_ldos.cli.paths import sources_here, terminal
+from pytest_ldos.cli.progress import MeasuringProgress, describe_duration
+from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.metrics.catalogue import catalogue_of
+from pytest_ldos.recording.choose import recording_available
+from pytest_ldos.report.sweep import text
+from pytest_ldos.report.sweep.compose import compose_sweep
+from pytest_ldos.report.sweep.data import render_json
+from pytest_ldos.report.sweep.document import SweepReport
+from pytest_ldos.report.sweep.formats import render_for, require_suffix
+from pytest_ldos.report.sweep.tables import describe_cell, shown_metrics
+from pytest_ldos.scenario.addresses import known_addresses
+from pytest_ldos.text import visible
+from pytest_ldos.trial.artifacts import write_atomically
+
+_FINISHED: Final = "was finished before: these are its results; --fresh measures anew"
+
+
+def parse_axis(given: str) -> Axis:
+    """``dds_flood.rate=500,1000``; where values have commas of their own, with ``;`` between them.
+
+    Raises:
+        ConfigurationError: it is no such thing; says how to write it.
+    """
+    address, equals, values = given.partition("=")
+    remedy = "write it as ADDRESS=VALUE,VALUE, as in dds_flood.rate=500,1000"
+    if not equals or not address.strip():
+        raise ConfigurationError(f"--over is {given!r}", remedy=remedy)
+    parts = [part.strip() for part in values.split(";" if ";" in values else ",")]
+    if not all(parts):
+        missing = "no values" if not values.strip() else "a value that is empty"
+        raise ConfigurationError(f"--over {given} has {missing}", remedy=remedy)
+    return Axis.of(address.strip(), parts)
+
+
+def sweep(  # noqa: PLR0913 - one a command-line option
+    *,
+    over: Annotated[
+        list[str] | None,
+        typer.Option(help="What to change: ADDRESS=VALUE,VALUE,…; given several times, every combination is measured."),
+    ] = None,
+    scenario: Annotated[str | None, typer.Option(help="What is changed. [default: baseline]")] = None,
+    trials: Annotated[int | None, typer.Option(min=1, help="Trials of each start. [default: the scenario's]")] = None,
+    starts: Annotated[int, typer.Option(min=1, help="Stack starts of each cell, in rounds over all cells.")] = 1,
+    name: Annotated[
+        str | None, typer.Option(help="Of the sweep's folder in .ldos/sweeps. [default: scenario and addresses]")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Measure all anew, whatever was measured before.")] = False,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Measure again what was invalid, or could not be measured.")
+    ] = False,
+    max_hours: Annotated[float, typer.Option(min=0, help="A sweep that would take longer is refused.")] = 24.0,
+    output: Annotated[Path | None, typer.Option(help="File for the result: .html, .md, .json or .csv.")] = None,
+    metrics: MetricsOption = None,
+    output_format: Annotated[Format, typer.Option("--format", help="How the result is shown.")] = Format.TEXT,
+    addresses: Annotated[bool, typer.Option("--addresses", help="List what can be swept, and end.")] = False,
+) -> None:
+    """Measure a scenario at every combination of some settings.
+
+    Each combination, a cell, is a stack start of its own with the cell's loads; the order is shuffled so
+    that a drifting machine does not look like an effect. What a cell gave is on disk before the next one
+    begins: the same command goes on where it was interrupted. Cells that cannot be measured are shown as such.
+
+    Exit code: 0 all cells are valid (or skipped, as the scenario has it), 11 some are not, 130 interrupted.
+    """
+    if addresses:
+        typer.echo("\n".join(_known()))
+        return
+    asked = _ask(over or [], scenario, trials=trials, starts=starts, retry=retry)
+    asked.refuse_endless(longest_s=3600 * max_hours)
+    if output is not None:
+        require_suffix(output)
+    catalogue = catalogue_of(load_metrics(metrics))
+    own = {"metrics": ", ".join(catalogue)} if metrics else {}
+    sources = sources_here()
+    base = asked.grid.base
+    version = {**version_here(Path(), base.stack, baselines=Path(sources.value("baselines"))), **own}
+    definition = Definition(name=name_or_default(name, asked.grid), grid=asked.grid, version=version)
+    with measuring(kept="the cells that were measured are kept: the same command goes on from there"):
+        recording_available().demand()
+        folder, was_there = open_sweep(output_here(), definition, fresh=fresh)
+        progress = _Progress(asked, folder, was_there=was_there)
+        site = Site(output=output_here(), paths=sources.toml.paths, catalogue=catalogue, observer=progress.bar)
+        sweeper = Sweeper(
+            plan=asked,
+            folder=folder,
+            measure=lambda spec, start: measure_start(spec, site, block=start),
+            available=can_be_measured,
+            observer=progress,
+        )
+        with progress.bar.shown():
+            results = sweeper.run()
+    _put_out(compose_sweep(definition.name, asked.grid.outline, results), folder, output, output_format)
+    raise typer.Exit(_exit_code(results))
+
+
+def _ask(over: Sequence[str], scenario: str | None, *, trials: int | None, starts: int, retry: bool) -> SweepPlan:
+    """The plan that the command line asks for.
+
+    Raises:
+        ConfigurationError: an unknown scenario, address or value; no axes, or some that are given twice.
+    """
+    sources = sources_here()
+    (chosen,) = chosen_scenarios([scenario] if scenario else None, sources)
+    spec = dataclasses.replace(sources.scenario(chosen, {}), max_trials=0)
+    if trials is not None:
+        spec = dataclasses.replace(spec, trials=trials)
+    grid = Grid(base=spec, axes=tuple(parse_axis(each) for each in over))
+    plan = SweepPlan(grid=grid, starts=starts, retry=retry)
+    _ = grid.specs  # a value out of range is refused before anything starts
+    return plan
+
+
+def name_or_default(name: str | None, grid: Grid) -> str:
+    return name_for(f"{grid.base.name}@{','.join(axis.address for axis in grid.axes)}") if name is None else name
+
+
+def _known() -> list[str]:
+    """Every address, with its default where it has one."""
+    shown = [(address, default) for address, default in known_addresses().items()]
+    width = max(len(address) for address, _ in shown)
+    return [visible(f"{address:{width}}  {_default(default)}".rstrip()) for address, default in shown]
+
+
+def _default(value: object) -> str:
+    if value is None or value == "" or isinstance(value, dict):
+        return ""
+    if isinstance(value, tuple):
+        return "+".join(str(each) for each in value)
+    return show_value(value) if isinstance(value, bool | float) else str(value)
+
+
+@dataclass
+class _Progress:
+    """See `SweepObserver`; also says what the sweep goes on with."""
+
+    plan: SweepPlan
+    folder: SweepFolder
+    was_there: bool
+    bar: MeasuringProgress = field(init=False)
+    _due: int = 0
+
+    def __post_init__(self) -> None:
+        records = self.folder.records()
+        left = self.plan.left(records)
+        self.bar = MeasuringProgress(sum(motions_of(self.plan.grid.specs[name]) for name, _ in left), name="sweep")
+        size, done = self.plan.grid.size * self.plan.starts, self.plan.grid.size * self.plan.starts - len(left)
+        if not left:
+            self.note(f"{self.folder.path} {_FINISHED}")
+        elif done and self.was_there:
+            self.note(f"goes on in {self.folder.path}: {done} of {size} starts are there")
+        else:
+            self.note(f"{size} stack starts, about {describe_duration(self.plan.estimate_s)}: {self.folder.path}")
+
+    def cell(self, cell: Cell, start: int, *, number: int, of: int) -> None:
+        again = f", start {start + 1}" if self.plan.starts > 1 else ""
+        self._due = self.bar.made + motions_of(self.plan.grid.specs[cell.name])
+        self.bar.doing(f"{number} of {of}: {cell.label}{again}")
+
+    def cell_done(self, result: CellResult) -> None:
+        self.bar.step(max(0, self._due - self.bar.made))  # what was not made of it
+        report = compose_sweep("", self.plan.grid.outline, [result])
+        self.note(describe_cell(report.cells[0], shown_metrics(report)))
+
+    def note(self, text: str) -> None:
+        self.bar.note(text)
+
+
+def _put_out(report: SweepReport, folder: SweepFolder, output: Path | None, output_format: Format) -> None:
+    """Prints the result, and writes it where it was asked for."""
+    width, color = terminal()
+    if output_format is Format.JSON:
+        typer.echo(render_json(report), nl=False)
+    else:
+        typer.echo(text.render(report, width=width, color=color), nl=False, color=True)
+        typer.echo(visible(f"results: {folder.path}"))
+    if output is not None:
+        try:
+            write_atomically(output, render_for(report, output))
+        except OSError as error:
+            raise ConfigurationError(f"{output} cannot be written: {error.strerror}") from None
+        typer.echo(visible(f"report: {output}"), err=output_format is Format.JSON)
+
+
+def _exit_code(results: Sequence[CellResult]) -> int:
+    """A sweep that measured nothing is not green."""
+    states = {result.state for result in results}
+    is_whole = CellState.MEASURED in states and states <= {CellState.MEASURED, CellState.SKIPPED}
+    return 0 if is_whole else exit_codes.INVALID

@@ -1,0 +1,172 @@
+"""Sweeps in tests: cells become tests, and what comes of them is kept where the session runs.
+
+What a cell gave travels with the report of its teardown, so that workers of pytest-xdist, on this machine or another,
+give it to the one who writes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import pytest
+
+from pytest_ldos.errors import LdosError
+from pytest_ldos.plugin.faults import fail_with
+from pytest_ldos.plugin.machine import is_worker
+from pytest_ldos.plugin.scenarios import SCENARIO_FIXTURE
+from pytest_ldos.plugin.sweep_cells import (
+    CELL_FIXTURE,
+    SWEEP_MARK,
+    SweepCell,
+    cell_of,
+    cells_of,
+    in_cell,
+    in_running_order,
+)
+from pytest_ldos.text import visible
+
+if TYPE_CHECKING:
+    from pytest_ldos.campaign.cells import Value
+    from pytest_ldos.plugin.session import MeasuringSession
+    from pytest_ldos.plugin.sweep_results import SweepResults
+    from pytest_ldos.scenario.model import ScenarioSpec
+
+_ATTRIBUTE: Final = "ldos_cell"
+"""Of a report: what its test gave, as JSON."""
+
+_WORKER_INPUT: Final = "ldos_sweeps"
+"""What workers are told: cells that are done, as JSON."""
+
+_MEASURING: Final = "ldos_stack"
+
+
+class SweepPlugin:
+    """The hooks of sweeps."""
+
+    _TOLD: ClassVar[pytest.StashKey[list[pytest.TestReport]]] = pytest.StashKey()
+    _REPEATED: ClassVar[pytest.StashKey[bool]] = pytest.StashKey()
+
+    def __init__(self, config: pytest.Config, session: MeasuringSession) -> None:
+        self._config = config
+        self._session = session
+        self._results: SweepResults | None = None
+
+    @property
+    def results(self) -> SweepResults:
+        """What is kept; made when a cell first asks."""
+        if self._results is None:
+            from pytest_ldos.plugin.sweep_results import SweepResults
+
+            self._results = SweepResults(self._session)
+        return self._results
+
+    # --- cells become tests -----------------------------------------------------------
+
+    @pytest.fixture
+    def ldos_cell(self, request: pytest.FixtureRequest) -> Mapping[str, Value]:
+        """Values of the cell that a test of a sweep measures, by address."""
+        cell = cell_of(request.node)
+        return {} if cell is None else cell.assignments
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """One test a cell."""
+        marks = list(metafunc.definition.iter_markers(SWEEP_MARK))[::-1]
+        if not marks:
+            return
+        if _MEASURING not in metafunc.fixturenames:
+            raise pytest.Collector.CollectError(
+                f"{metafunc.definition.nodeid} is swept but measures no stack\n  → let it use panda_stack or ldos_stack"
+            )
+        if CELL_FIXTURE not in metafunc.fixturenames:
+            metafunc.fixturenames.append(CELL_FIXTURE)
+        try:
+            cells = cells_of(marks, self._scenario_of(metafunc))
+        except LdosError as error:
+            raise pytest.Collector.CollectError(visible(f"{metafunc.definition.nodeid}: {error}")) from None
+        metafunc.parametrize(CELL_FIXTURE, cells, ids=[cell.id for cell in cells], indirect=True)
+
+    def _scenario_of(self, metafunc: pytest.Metafunc) -> ScenarioSpec:
+        """What is swept; of a test that is made for several scenarios, what these have in common."""
+        if SCENARIO_FIXTURE not in metafunc.fixturenames:
+            return self._session.spec_of(metafunc.definition)
+        from pytest_ldos.scenario.loads import LOAD_SPECS
+        from pytest_ldos.scenario.model import ScenarioSpec
+
+        return ScenarioSpec(name="any", loads=tuple(each() for each in LOAD_SPECS.values()))
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """What a cell cannot have is refused before any is measured; then they are put in order."""
+        for item in (each for each in items if cell_of(each) is not None):
+            try:
+                in_cell(item, self._session.spec_of(item))
+            except LdosError as error:
+                raise pytest.UsageError(visible(f"{item.nodeid}: {error}")) from None
+        items[:] = in_running_order(items)
+
+    # --- what was measured before -----------------------------------------------------
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tells a worker of pytest-xdist which cells are done."""
+        if self._session.value("resume"):
+            node.workerinput[_WORKER_INPUT] = json.dumps(self.results.done())
+
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """A cell that is done is not measured again; that it failed is said again."""
+        cell = cell_of(item)
+        if cell is None or not self._session.value("resume"):
+            return
+        found = self.results.outcome(item, cell, self._told_by_controller())
+        if found is None:
+            return
+        item.stash[self._REPEATED] = True
+        if found.message:
+            if found.verdict:
+                self._session.note_verdict(item.nodeid, found.verdict)
+            fail_with(f"{found.message}\n(measured before: not measured again)")
+        pytest.skip(f"measured before: {found.verdict or 'it succeeded'}")
+
+    def _told_by_controller(self) -> Mapping[str, Any] | None:
+        if not is_worker(self._config):
+            return None
+        told: Mapping[str, Any] = json.loads(self._config.workerinput.get(_WORKER_INPUT, "{}"))  # type: ignore[attr-defined]
+        return told
+
+    # --- what comes of a cell ---------------------------------------------------------
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        cell = cell_of(item)
+        if cell is not None and not item.stash.get(self._REPEATED, False):
+            self._take(item, cell, report)
+        return report
+
+    def _take(self, item: pytest.Item, cell: SweepCell, report: pytest.TestReport) -> None:
+        """Gives the last report of a test what the test gave."""
+        told = item.stash.setdefault(self._TOLD, [])
+        told.append(report)
+        if report.when == "teardown":
+            setattr(report, _ATTRIBUTE, self.results.encode(item, cell, told))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keeps it, where the session runs: in workers nobody writes."""
+        if is_worker(self._config):
+            return
+        given = getattr(report, _ATTRIBUTE, None)
+        if given is not None:
+            self._say(self.results.keep(report.nodeid, given))
+        self._session.take_report(report)
+
+    def _say(self, line: str) -> None:
+        reporter = self._config.pluginmanager.getplugin("terminalreporter")
+        if reporter is not None and reporter.verbosity >= 0:
+            reporter.ensure_newline()
+            reporter.write_line(visible(line))
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self._results is not None and not is_worker(self._config):
+            self._results.summarize(terminalreporter)

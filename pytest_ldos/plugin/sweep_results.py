@@ -1,0 +1,203 @@
+"""Results of the sweeps of a session: encoded where they are measured, kept where the session runs."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from pytest_ldos.campaign.cells import Grid, unlike
+from pytest_ldos.campaign.sweep import state_of
+from pytest_ldos.campaign.sweep_folder import Definition, SweepFolder, SweepKey, all_sweeps, find_sweep, new_sweep
+from pytest_ldos.campaign.sweep_records import CellState, StartRecord, collect, decode_start, encode_start
+from pytest_ldos.campaign.sweep_version import version_here
+from pytest_ldos.errors import LdosError
+from pytest_ldos.gate.verdict import Verdict, worst
+from pytest_ldos.plugin.session import MeasuringSession
+from pytest_ldos.plugin.sweep_cells import SweepCell, in_cell, sweep_name
+from pytest_ldos.report.sweep import text
+from pytest_ldos.report.sweep.compose import compose_sweep
+from pytest_ldos.report.sweep.formats import render_for
+from pytest_ldos.report.sweep.tables import describe_cell, shown_metrics
+from pytest_ldos.text import visible
+from pytest_ldos.trial.artifacts import write_atomically
+from pytest_ldos.trial.record import TrialSet
+
+_LONGEST_MESSAGE: Final = 20_000
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How the test of a cell ended before.
+
+    Attributes:
+        message: why it failed; empty where it did not.
+    """
+
+    verdict: str
+    message: str
+
+
+class SweepResults:
+    """What the cells of a session gave."""
+
+    def __init__(self, session: MeasuringSession) -> None:
+        self._session = session
+        self._folders: dict[tuple[str, str], SweepFolder] = {}
+        self._definitions: dict[str, Definition] = {}
+
+    @cached_property
+    def _version(self) -> Mapping[str, str]:
+        session = self._session
+        root = session.config.rootpath
+        return version_here(root, session.sources.stack_spec(), baselines=root / session.value("baselines"))
+
+    # --- where a cell is measured -----------------------------------------------------
+
+    def encode(self, item: pytest.Item, cell: SweepCell, reports: Sequence[pytest.TestReport]) -> str:
+        """What a test gave, with what it takes to keep it elsewhere, as JSON."""
+        definition = self._define(item, cell)
+        record = self._record(item, cell, reports)
+        return json.dumps(
+            {
+                "name": definition.name,
+                "digest": definition.key.digest,
+                "definition": definition.to_plain(),
+                "start": encode_start(record),
+            }
+        )
+
+    def _define(self, item: pytest.Item, cell: SweepCell) -> Definition:
+        name = sweep_name(item, cell)
+        if name not in self._definitions:
+            grid = Grid(base=self._session.spec_of(item), axes=cell.axes)
+            self._definitions[name] = Definition(name=name, grid=grid, root=str(self._session.config.rootpath))
+        return self._definitions[name]
+
+    def _record(self, item: pytest.Item, cell: SweepCell, reports: Sequence[pytest.TestReport]) -> StartRecord:
+        session = self._session
+        runs = [run for run in session.runs if run.nodeid == item.nodeid]
+        sets = [trials for run in runs for trials in run.trial_sets]
+        trials = sets[-1] if sets else None
+        verdicts = session.verdicts_of(item.nodeid)
+        message = next((report.longreprtext for report in reports if report.failed), "")
+        if trials is not None:
+            state, reason = _as_cell(cell, trials)
+        else:
+            state, reason = _without_trials(reports, verdicts, message)
+        return StartRecord(
+            cell=in_cell(item, session.spec_of(item)).name,
+            start=0,
+            state=state,
+            reason=reason,
+            trials=trials,
+            began_ns=session.machine.began_ns if runs else 0,
+            ended_ns=session.machine.ended_ns if runs else 0,
+            host=platform.node(),
+            verdict=worst(verdicts).value if verdicts else "",
+            message=message[:_LONGEST_MESSAGE],
+        )
+
+    # --- what was measured before -----------------------------------------------------
+
+    def done(self) -> dict[str, dict[str, Any]]:
+        """Outcomes by cell, by sweep: of the newest of each in this version."""
+        found: dict[str, dict[str, Any]] = {}
+        for folder in all_sweeps(self._session.output):
+            key = folder.key()
+            if key is not None and key.version == self._version:
+                found.setdefault(f"{key.name} {key.digest}", _outcomes(folder))
+        return found
+
+    def outcome(self, item: pytest.Item, cell: SweepCell, told: Mapping[str, Any] | None) -> Outcome | None:
+        """How a cell ended before; ``None`` where it is still to be measured.
+
+        Args:
+            told: as `done` has it, by who runs the session; ``None`` where that is us.
+        """
+        definition = self._define(item, cell)
+        known = self.done() if told is None else told
+        name = in_cell(item, self._session.spec_of(item)).name
+        found = known.get(f"{definition.name} {definition.key.digest}", {}).get(name)
+        if told is None and known:
+            self._folder(definition.name, definition.key.digest, definition.to_plain())
+        return None if found is None else Outcome(found["verdict"], found["message"])
+
+    # --- where the session runs -------------------------------------------------------
+
+    def keep(self, nodeid: str, given: str) -> str:
+        """Writes down what a cell gave; returns what there is to say of it."""
+        document = json.loads(given)
+        folder = self._folder(document["name"], document["digest"], document["definition"])
+        record = decode_start(document["start"], Path(nodeid))
+        folder.keep(record)
+        if record.verdict and record.message:
+            self._session.note_verdict(nodeid, record.verdict)
+        outline = folder.outline()
+        cell = next(each for each in outline.cells if each.name == record.cell)
+        report = compose_sweep("", outline, collect([cell], {(record.cell, 0): record}, 1))
+        done, of = len(folder.records()), len(outline.cells)
+        return f"[{done}/{of}] {describe_cell(report.cells[0], shown_metrics(report))}"
+
+    def _folder(self, name: str, digest: str, definition: Mapping[str, Any]) -> SweepFolder:
+        """The folder of a sweep in this session; an earlier one's only where it is to go on."""
+        if (name, digest) not in self._folders:
+            key = SweepKey(name, digest, self._version)
+            earlier = find_sweep(self._session.output, key) if self._session.value("resume") else None
+            self._folders[name, digest] = earlier or new_sweep(self._session.output, key, definition)
+        return self._folders[name, digest]
+
+    def summarize(self, reporter: pytest.TerminalReporter) -> None:
+        """Prints the table of each sweep, and writes its reports."""
+        writer = reporter._tw  # noqa: SLF001 - how pytest's own summaries learn the width
+        for (name, _), folder in self._folders.items():
+            reporter.section(f"ldos sweep {name}")
+            for part in self._summary(name, folder, width=writer.fullwidth, color=writer.hasmarkup):
+                reporter.write_line(part)
+
+    def _summary(self, name: str, folder: SweepFolder, *, width: int, color: bool) -> Iterator[str]:
+        try:
+            outline = folder.outline()
+            report = compose_sweep(name, outline, collect(outline.cells, folder.records(), 1))
+            yield text.render(report, width=width, color=color).removesuffix("\n")
+            files = [folder.path / "report.json", *([folder.path / "report.html"] if find_spec("htpy") else [])]
+            for file in files:
+                write_atomically(file, render_for(report, file))
+            root = self._session.config.rootpath
+            place = folder.path.relative_to(root) if folder.path.is_relative_to(root) else folder.path
+            yield visible(f"results: {place} ({', '.join(file.name for file in files)})")
+        except (LdosError, OSError) as error:
+            yield visible(f"no report of the sweep: {error}")
+
+
+def _outcomes(folder: SweepFolder) -> dict[str, dict[str, str]]:
+    return {cell: {"verdict": each.verdict, "message": each.message} for (cell, _), each in folder.records().items()}
+
+
+def _as_cell(cell: SweepCell, trials: TrialSet) -> tuple[CellState, str]:
+    """What trials are worth to a cell: nothing where its settings are not what was measured."""
+    others = unlike(trials.spec, cell.assignments)
+    if others:
+        reason = f"the test measured with another {', '.join(others)} than its cell has: let it use ldos_loads()"
+        return CellState.INVALID, reason
+    return state_of(trials)
+
+
+def _without_trials(
+    reports: Sequence[pytest.TestReport], verdicts: Sequence[Verdict], message: str
+) -> tuple[CellState, str]:
+    """What a cell is whose test made no trials."""
+    skipped = next((report for report in reports if report.skipped), None)
+    if skipped is not None:
+        why = skipped.longrepr[2] if isinstance(skipped.longrepr, tuple) else skipped.longreprtext
+        return CellState.SKIPPED, str(why).removeprefix("Skipped: ")
+    if Verdict.INFRA in verdicts:
+        return CellState.INFRA, message
+    return CellState.INVALID, message or "the test made no trials"

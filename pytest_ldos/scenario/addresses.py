@@ -1,0 +1,239 @@
+"""Any setting of a scenario by an address, as sweeps and searches name what they change.
+
+``trials``, ``stack.control_rate_hz``, ``rmw``, ``dds_flood.rate_hz``; unit suffixes may be left out
+(``dds_flood.rate``), and what ``[tool.ldos.stack]`` takes may follow ``stack.`` as it does there. A load that the
+scenario lacks is added with its defaults; ``load.FIELD`` is a field of all loads that there are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, Final, get_args, get_origin
+
+from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.scenario.fields import field_types, parse_field
+from pytest_ldos.scenario.loads import LOAD_SPECS, LoadSpec
+from pytest_ldos.scenario.model import ScenarioSpec
+from pytest_ldos.scenario.nearest import suggest
+from pytest_ldos.scenario.quantity_text import UNIT_SUFFIXES, in_unit_of
+
+ALL_LOADS: Final = "load"
+"""Stands for every load of a scenario."""
+
+_STACK: Final = "stack"
+_ROS2: Final = "stack.ros2"
+_SHORT: Final[Mapping[str, str]] = {
+    "stack": "stack.kind",
+    "rmw": "stack.ros2.rmw",
+    "sim": "stack.ros2.sim",
+}
+"""As the command line calls them."""
+
+_NO_ADDRESS: Final = frozenset({"name", "loads"})
+"""Fields of a scenario that are no setting of it, or several."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Place:
+    """Where an address leads.
+
+    Attributes:
+        address: whole and unique: two texts that mean the same field have the same.
+        load: kind of the load it belongs to, `ALL_LOADS`, or empty for the scenario itself.
+        path: names of fields, from there on; the last may be a key of a mapping.
+    """
+
+    address: str
+    load: str
+    path: tuple[str, ...]
+
+
+def assign(spec: ScenarioSpec, address: str, value: object) -> ScenarioSpec:
+    """A scenario with one setting changed.
+
+    Args:
+        value: of the field's type, or the text that a command line has for it.
+
+    Raises:
+        ConfigurationError: an unknown address (the nearest known one is named), or a value that it cannot have.
+    """
+    place = _find(address)
+    try:
+        if place.load:
+            return dataclasses.replace(spec, loads=_assign_to_loads(spec, place, value))
+        changed = _changed(spec, place.path, value)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{place.address}={value}: {error.message}", remedy=error.remedy) from None
+    assert isinstance(changed, ScenarioSpec)
+    return changed
+
+
+def canonical(address: str) -> str:
+    """The one whole address that a text means.
+
+    Raises:
+        ConfigurationError: unknown; names the nearest known one.
+    """
+    return _find(address).address
+
+
+def value_at(spec: ScenarioSpec, address: str) -> object:
+    """What a scenario has at an address; of several loads the first, ``None`` where it has no such load.
+
+    Raises:
+        ConfigurationError: an unknown address.
+    """
+    place = _find(address)
+    owners: list[Any] = [each for each in spec.loads if _is_of(each, place)] if place.load else [spec]
+    found: Any = owners[0] if owners else None
+    for name in place.path:
+        found = found.get(name) if isinstance(found, Mapping) else getattr(found, name, None)
+    return found
+
+
+@cache
+def known_addresses() -> Mapping[str, object]:
+    """Every address with its default, for help texts."""
+    found = dict(_addresses_of(ScenarioSpec(name="any"), "", but=_NO_ADDRESS))
+    for kind, spec in LOAD_SPECS.items():
+        found.update(_addresses_of(spec(), f"{kind}."))
+    found.update({f"{ALL_LOADS}.{name}": None for name in sorted(_shared_fields())})
+    return found
+
+
+def _shared_fields() -> set[str]:
+    """Fields that several kinds of loads have."""
+    names = [name for spec in LOAD_SPECS.values() for name in field_types(spec)]
+    return {name for name in names if names.count(name) > 1}
+
+
+def _addresses_of(spec: Any, prefix: str, *, but: frozenset[str] = frozenset()) -> Iterator[tuple[str, object]]:
+    for name in field_types(type(spec)):
+        value = getattr(spec, name)
+        if name in but:
+            continue
+        if dataclasses.is_dataclass(value):
+            yield from _addresses_of(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def _find(address: str) -> _Place:
+    """The place that an address means; see the module."""
+    first, _, rest = _SHORT.get(address, address).partition(".")
+    if first in {ALL_LOADS, "loads"} and rest:
+        return _Place(f"{ALL_LOADS}.{_load_field(rest)}", ALL_LOADS, (_load_field(rest),))
+    if first in LOAD_SPECS:
+        path = _resolve(LOAD_SPECS[first], rest) if rest else None
+        load = first
+    else:
+        load, path = "", None if first in _NO_ADDRESS else _in_scenario(_SHORT.get(address, address))
+    if path is None:
+        raise _unknown(address)
+    return _Place(".".join((load, *path) if load else path), load, path)
+
+
+def _in_scenario(address: str) -> tuple[str, ...] | None:
+    """The way from a scenario; ``stack.group`` is ``stack.ros2.group``, as ``[tool.ldos.stack]`` has both."""
+    below = address.removeprefix(f"{_STACK}.")
+    others = f"{_ROS2}.{below}" if below != address else ""
+    return _resolve(ScenarioSpec, address) or _resolve(ScenarioSpec, others)
+
+
+def _load_field(name: str) -> str:
+    found = {field for spec in LOAD_SPECS.values() if (field := _match(field_types(spec), name))}
+    if len(found) != 1:
+        raise _unknown(f"{ALL_LOADS}.{name}")
+    return found.pop()
+
+
+def _resolve(owner: type, address: str) -> tuple[str, ...] | None:
+    """Names of fields that lead there from a class; ``None`` where there is no such way."""
+    name, _, rest = address.partition(".")
+    field = _match(field_types(owner), name)
+    if field is None:
+        return None
+    kind = field_types(owner)[field]
+    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+        below = _resolve(kind, rest)
+        return None if below is None else (field, *below)
+    if get_origin(kind) is Mapping:
+        return (field, rest) if rest else None
+    return None if rest else (field,)
+
+
+def _match(fields: Mapping[str, object], name: str) -> str | None:
+    """The field that a name means: itself, or the only one that it is with a unit behind it."""
+    if name in fields:
+        return name
+    found = [whole for suffix in UNIT_SUFFIXES if (whole := f"{name}_{suffix}") in fields]
+    return found[0] if len(found) == 1 else None
+
+
+def _unknown(address: str) -> ConfigurationError:
+    known = [*known_addresses(), *_SHORT]
+    return ConfigurationError(f"unknown address '{address}'", remedy=_suggest(address, known))
+
+
+def _suggest(address: str, known: list[str]) -> str:
+    """The nearest address; of a field alone (``rate``), those that end with it."""
+    owners = [each for each in known if _match({each.rpartition(".")[2]: None}, address) is not None]
+    if owners:
+        return f"did you mean {', '.join(repr(each) for each in owners[:4])}?"
+    plain = {**{each: each for each in known}, **{_without_unit(each): each for each in known}}
+    near = suggest(address, plain)
+    return near if near.startswith("did you mean") else "ldos sweep --addresses lists all that there are"
+
+
+def _without_unit(address: str) -> str:
+    before, _, last = address.rpartition("_")
+    return before if last in UNIT_SUFFIXES else address
+
+
+def _assign_to_loads(spec: ScenarioSpec, place: _Place, value: object) -> tuple[LoadSpec, ...]:
+    """The loads with a field of theirs changed; one that is not there comes to them."""
+    mine = [each for each in spec.loads if _is_of(each, place)]
+    if place.load == ALL_LOADS and not mine:
+        raise ConfigurationError(
+            f"scenario '{spec.name}' has no load with such a field",
+            remedy="name a load before it, as in dds_flood.group, or a scenario that has loads",
+        )
+    if not mine:
+        return _in_order([*spec.loads, _changed(LOAD_SPECS[place.load](), place.path, value)])
+    return tuple(_changed(each, place.path, value) if each in mine else each for each in spec.loads)
+
+
+def _in_order(loads: list[LoadSpec]) -> tuple[LoadSpec, ...]:
+    """As settings have them."""
+    return tuple(sorted(loads, key=lambda load: list(LOAD_SPECS).index(load.KIND)))
+
+
+def _is_of(load: Any, place: _Place) -> bool:
+    return place.load == load.KIND or (place.load == ALL_LOADS and place.path[0] in field_types(type(load)))
+
+
+def _changed(owner: Any, path: tuple[str, ...], value: object) -> Any:
+    """A frozen value with another value at the end of a path."""
+    name, rest = path[0], path[1:]
+    before = getattr(owner, name)
+    after: object
+    if rest and isinstance(before, Mapping):
+        after = {**before, rest[0]: str(value)}
+    elif rest:
+        after = _changed(before, rest, value)
+    else:
+        after = _parsed(name, field_types(type(owner))[name], value)
+    return dataclasses.replace(owner, **{name: after})
+
+
+def _parsed(name: str, kind: Any, value: object) -> object:
+    """A value of a field's type; of a tuple, its members or a text with + between them."""
+    if get_origin(kind) is not tuple:
+        return parse_field(kind, in_unit_of(name, value) if isinstance(value, str) else value, name)
+    members = [part for part in value.split("+") if part] if isinstance(value, str) else value
+    wanted = get_args(kind)[0]
+    if not isinstance(members, list | tuple) or not all(isinstance(each, wanted) for each in members):
+        raise ConfigurationError(f"{name} is {value!r}", remedy=f"it must be a list of {wanted.__name__}")
+    return tuple(members)

@@ -1,0 +1,25 @@
+"""Where the median of a population lies, by order statistics alone: exact for any continuous noise.
+
+Reference: H. A. David, H. N. Nagaraja, "Order Statistics", 3rd ed., section 7.1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from scipy.stats import binom
+
+
+def median_interval(values: Sequence[float], *, confidence: float = 0.95) -> tuple[float, float]:
+    """Bounds of the median; infinite where there are too few values for the confidence.
+
+    Args:
+        values: infinity stands for a value that was only seen to be large.
+    """
+    ordered = sorted(values)
+    size, tail = len(ordered), (1 - confidence) / 2
+    left_out = int(binom.ppf(tail, size, 0.5)) if size else 0
+    if size and binom.cdf(left_out, size, 0.5) <= tail:
+        left_out += 1
+    return (ordered[left_out - 1], ordered[size - left_out]) if left_out else (-math.inf, math.inf)
