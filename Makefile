@@ -7,7 +7,7 @@ SOURCES := $(shell find pytest_ldos -path '*/native/*' -type f 2>/dev/null)
 TESTS := tests/unit tests/plugin tests/golden tests/properties tests/native tests/integration
 
 .DEFAULT_GOAL := help
-.PHONY: help setup baseline cpu_load msg_load ros2-baseline test check bench scorecard fuzz acceptance format clean look_again
+.PHONY: help setup baseline cpu_load msg_load cpu_limit ros2-baseline test check bench scorecard fuzz acceptance format clean look_again
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9_-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-14s %s\n", $$1, $$2}'
@@ -27,6 +27,9 @@ cpu_load: $(STAMP) ## The same beside CPU-bound processes
 
 msg_load: $(STAMP) ## The same beside a flood of 4000 messages a second
 	@$(PYTHON) -m pytest -m msg_load $(ARGS)
+
+cpu_limit: $(STAMP) ## The same on one CPU
+	@$(PYTHON) -m pytest -m cpu_limit $(ARGS)
 
 ros2-baseline: ## The baseline on real ROS 2: installs what is missing (Ubuntu 24.04), builds ros_ws, measures
 	@sh .ci/ros2-setup .venv-ros2 -- python -m pytest -m baseline --ldos-stack=ros2 $(ARGS)

@@ -6,12 +6,15 @@ recording, the second for a repair, the third for a re-baseline on this class of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from pytest_ldos.baseline.key import BaselineKey
 from pytest_ldos.baseline.store import BaselineStores
 from pytest_ldos.errors import RecordUnreadable
+from pytest_ldos.scenario.loads import LoadSpec
 from pytest_ldos.trial.artifacts import read_trials
 from pytest_ldos.trial.record import TrialSet
 
@@ -31,9 +34,14 @@ class NoBaseline:
 
 @dataclass(frozen=True)
 class NotComparable:
-    """There is a baseline, but of another class of host."""
+    """There is a baseline, but of another class of host or beside other loads.
+
+    Attributes:
+        is_ours: whether it lies where this run's own would: it is replaced only where that is asked for.
+    """
 
     reason: str
+    is_ours: bool = False
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,8 @@ class Unreadable:
 
     reason: str
 
+
+_ANEW: Final = " (record it anew: --ldos-update-baseline)"
 
 Lookup = Found | NoBaseline | NotComparable | Unreadable
 
@@ -63,7 +73,36 @@ def find_baseline(stores: BaselineStores, trials: TrialSet) -> Lookup:
             f"{stored.file} was recorded for scenario '{found.scenario}' of the {found.stack} stack on host class "
             f"{found.host_class}, this run is scenario '{key.scenario}' of the {key.stack} stack on {key.host_class}"
         )
+    unlike = describe_other_loads(trials.spec.loads, base.spec.loads) if knows_loads(base) else ""
+    if unlike:
+        return NotComparable(f"{stored.file} was measured beside other loads: {unlike}{_ANEW}", is_ours=True)
     return Found(base, stored.file)
+
+
+def knows_loads(trials: TrialSet) -> bool:
+    """Whether a record says what was asked of its loads; those of earlier versions have proofs alone."""
+    return bool(trials.spec.loads) or not trials.loads
+
+
+def describe_other_loads(head: Sequence[LoadSpec], base: Sequence[LoadSpec]) -> str:
+    """``dds_flood.rate_hz is 2000 here, 1000 there``: in what loads differ; empty where they do not."""
+    ours, theirs = ({load.KIND: vars(load) for load in loads} for loads in (head, base))
+    found: list[str] = []
+    for kind in dict.fromkeys([*ours, *theirs]):
+        if kind not in ours or kind not in theirs:
+            found.append(f"{kind} only {'here' if kind in ours else 'there'}")
+            continue
+        changed = ((name, here, theirs[kind][name]) for name, here in ours[kind].items())
+        found += [
+            f"{kind}.{name} is {_shown(here)} here, {_shown(there)} there"
+            for name, here, there in changed
+            if here != there
+        ]
+    return ", ".join(found)
+
+
+def _shown(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _describe_foreign(host_class: str, others: list[str]) -> str:

@@ -16,8 +16,9 @@ from pytest_ldos.campaign.starts import assemble
 from pytest_ldos.errors import LdosError
 from pytest_ldos.explain.explain import explain
 from pytest_ldos.gate.decide import GateResult, decide
+from pytest_ldos.gate.expectations import missed_expectations
 from pytest_ldos.gate.policy import Policy
-from pytest_ldos.gate.success import find_rises, missed_expectation
+from pytest_ldos.gate.success import find_rises
 from pytest_ldos.gate.verdict import Verdict
 from pytest_ldos.stack.goals import OutcomeClass
 from pytest_ldos.trial.record import Look, Trial, TrialSet
@@ -172,7 +173,7 @@ class Detector:
 
     def _fails_more(self, head: TrialSet) -> bool:
         """Whether the success rate alone makes it red."""
-        return bool(missed_expectation(head, self.policy)) or find_rises([(head, self.base)], self.policy)[0]
+        return bool(missed_expectations(head, self.policy)) or find_rises([(head, self.base)], self.policy)[0]
 
     def _share(self, head: TrialSet) -> Share:
         """How often it is found where both versions' trials are drawn anew, with replacement, start by start."""

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from pytest_ldos.baseline.calibration import MetricNoise
 from pytest_ldos.gate.comparison import Comparison, judge
 from pytest_ldos.gate.contrast import Contrast, contrast
+from pytest_ldos.gate.expectations import missed_expectations
 from pytest_ldos.gate.levels import fractions_of, level
 from pytest_ldos.gate.policy import Policy
 from pytest_ldos.gate.sources import find_incomparable
-from pytest_ldos.gate.success import describe_failures, describe_rise, fails_more_often, find_rises, missed_expectation
+from pytest_ldos.gate.success import describe_failures, describe_rise, fails_more_often, find_rises
 from pytest_ldos.gate.verdict import Verdict, worst
 from pytest_ldos.metrics.model import Metric
 from pytest_ldos.series import Series
@@ -111,9 +112,9 @@ def judge_alone(head: TrialSet, policy: Policy) -> GateResult:
     invalid = _measurement_faults(head, policy)
     if invalid:
         return GateResult(head.scenario, Verdict.INVALID, tuple(invalid))
-    missed = missed_expectation(head, policy)
+    missed = missed_expectations(head, policy)
     if missed:
-        return GateResult(head.scenario, Verdict.REGRESSED, (missed, *describe_failures(head)))
+        return GateResult(head.scenario, Verdict.REGRESSED, (*missed, *describe_failures(head)))
     if head.incomplete:
         return GateResult(head.scenario, Verdict.INVALID, (f"the trials could not be finished: {head.incomplete}",))
     return GateResult(head.scenario, Verdict.PASSED, ())

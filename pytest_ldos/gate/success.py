@@ -1,35 +1,15 @@
-"""Success rates: the declared expectation, and whether failures became more frequent."""
+"""Success rates: how trials failed, and whether failures became more frequent."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pytest_ldos.gate.expectations import EXPECTATION_SHARE
 from pytest_ldos.gate.levels import fractions_of, looks_of
 from pytest_ldos.gate.policy import Policy
 from pytest_ldos.stats.failure_rise import Counts, failures_rose
-from pytest_ldos.stats.spending import spend
-from pytest_ldos.stats.success import failure_rise_p, shortfall_p
+from pytest_ldos.stats.success import failure_rise_p
 from pytest_ldos.trial.record import TrialSet
-
-_EXPECTATION_SHARE = 0.2
-"""Of the success rates' probability of error; the other tests are against the baseline."""
-
-
-def missed_expectation(head: TrialSet, policy: Policy) -> str:
-    """Why the declared success rate was missed; empty where it may hold."""
-    rate = head.spec.success_rate
-    alpha = _of_this_look(head, policy.family_alpha * _EXPECTATION_SHARE / policy.scenarios)
-    if shortfall_p(successes=head.successes, trials=len(head.trials), expected_rate=rate) >= alpha:
-        return ""
-    return f"{head.successes} of {len(head.trials)} trials succeeded, {100 * rate:.0f} % are expected"
-
-
-def _of_this_look(head: TrialSet, alpha: float) -> float:
-    """What the present look may spend of `alpha`, so that all together spend no more."""
-    now = len(head.trials)
-    most = max(now, head.last_look.head if head.last_look else now)
-    before = max((look.head for look in head.looks if look.head < now), default=0)
-    return spend(alpha, now / most) - spend(alpha, before / most)
 
 
 def describe_failures(head: TrialSet) -> list[str]:
@@ -49,7 +29,7 @@ def find_rises(pairs: Sequence[tuple[TrialSet, TrialSet]], policy: Policy) -> li
     rose, scenarios = [False] * len(pairs), max(policy.scenarios, len(pairs))
     while True:
         left = scenarios - sum(rose)
-        alpha = policy.family_alpha * (1 - _EXPECTATION_SHARE) / max(left, 1)
+        alpha = policy.family_alpha * (1 - EXPECTATION_SHARE) / max(left, 1)
         now = [before or _rose(head, base, alpha) for before, (head, base) in zip(rose, pairs, strict=True)]
         if now == rose:
             return rose

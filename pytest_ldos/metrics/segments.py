@@ -36,9 +36,7 @@ class PathSegments:
 
     def of(self, trial: TrialSpan) -> dict[str, dict[str, int]]:
         """Medians over the passages that ended while the goal was served; paths without any are left out."""
-        medians = {
-            instances.path.name: _medians(segments, _passages(instances, trial)) for instances, segments in self._paths
-        }
+        medians = {found.path.name: _medians(segments, passages_of(found, trial)) for found, segments in self._paths}
         return {name: found for name, found in medians.items() if found}
 
 
@@ -53,7 +51,8 @@ def _by_segment(instances: PathInstances, segments: pl.DataFrame) -> pl.DataFram
     return both.group_by("passage", "segment", maintain_order=True).agg(pl.col("duration_ns").sum())
 
 
-def _passages(instances: PathInstances, trial: TrialSpan) -> pl.Series:
+def passages_of(instances: PathInstances, trial: TrialSpan) -> pl.Series:
+    """Numbers of the passages that ended while the goal was served."""
     numbered = instances.table.with_columns(passage=pl.int_range(pl.len(), dtype=pl.Int32))
     if instances.path.of_phases:
         return numbered.filter(pl.col("goal_id") == trial.goal_id)["passage"]

@@ -96,7 +96,8 @@ def _record(
 ) -> list[str]:
     """Makes the run a baseline where it was asked to, or where it is the first; says so."""
     asked = session.value("update_baseline")
-    is_first = isinstance(lookup, NoBaseline | NotComparable) and not session.is_strict
+    stands = isinstance(lookup, NotComparable) and lookup.is_ours
+    is_first = isinstance(lookup, NoBaseline | NotComparable) and not stands and not session.is_strict
     if not (asked or is_first):
         return []
     if own.verdict is not Verdict.PASSED:

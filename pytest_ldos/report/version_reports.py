@@ -54,14 +54,18 @@ def _failures(trials: TrialSet) -> tuple[Failure, ...]:
 
 
 def report_differences(head: TrialSet, base: TrialSet) -> tuple[Difference, ...]:
-    """Versions of kernel and packages, and settings of the stack."""
+    """Versions of kernel and packages, and settings of the stack and of its loads."""
     versions = find_differences(head.fingerprint, base.fingerprint)
-    before, after = _flat(asdict(base.spec.stack)), _flat(asdict(head.spec.stack))
+    before, after = _settings(base), _settings(head)
     settings = [(name, before.get(name, "absent"), after.get(name, "absent")) for name in {**after, **before}]
     return (
         *(_difference(DifferenceKind.ENVIRONMENT, *each) for each in versions),
         *(_difference(DifferenceKind.SETTING, name, old, new) for name, old, new in settings if old != new),
     )
+
+
+def _settings(trials: TrialSet) -> dict[str, object]:
+    return _flat({**asdict(trials.spec.stack), **{load.KIND: vars(load) for load in trials.spec.loads}})
 
 
 def _difference(kind: DifferenceKind, name: str, base: object, head: object) -> Difference:

@@ -184,7 +184,7 @@ def _describe_score(score: Score | None) -> Iterator[str]:
 def _describe_differences(section: Section) -> Iterator[str]:
     words = {
         DifferenceKind.ENVIRONMENT: "environment differs",
-        DifferenceKind.SETTING: "the stack's settings differ from the baseline's",
+        DifferenceKind.SETTING: "settings differ from the baseline's",
     }
     for kind, beginning in words.items():
         found = [f"{each.name} {each.base} → {each.head}" for each in section.differences if each.kind is kind]

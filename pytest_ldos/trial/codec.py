@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from pytest_ldos.errors import ConfigurationError, RecordUnreadable
 from pytest_ldos.host.fingerprint import Fingerprint
+from pytest_ldos.metrics.deadlines import Kept
 from pytest_ldos.metrics.model import Measurement, Metric
 from pytest_ldos.metrics.sources import CONTROL_PROBE, MARKERS, SIMULATOR_PROBE, Source
 from pytest_ldos.scenario.deadlines import DeadlineSpec
@@ -139,7 +140,8 @@ def _spec_to_plain(spec: ScenarioSpec) -> dict[str, Any]:
 
 def _trial_to_plain(trial: Trial) -> dict[str, Any]:
     measurements = {name: _measurement_to_plain(found) for name, found in trial.measurements.items()}
-    return {**vars(trial), "measurements": measurements}
+    deadlines = {path: asdict(kept) for path, kept in trial.deadlines.items()}
+    return {**vars(trial), "measurements": measurements, "deadlines": deadlines}
 
 
 def _measurement_to_plain(measurement: Measurement) -> dict[str, Any]:
@@ -210,7 +212,9 @@ def _to_ros2_spec(values: Mapping[str, Any]) -> Ros2Spec:
 
 def _to_trial(values: Mapping[str, Any]) -> Trial:
     measurements = {name: _to_measurement(found) for name, found in values["measurements"].items()}
-    return Trial(**{**values, "outcome": OutcomeClass(values["outcome"]), "measurements": measurements})
+    deadlines = {path: Kept(**kept) for path, kept in values.get("deadlines", {}).items()}
+    outcome = OutcomeClass(values["outcome"])
+    return Trial(**{**values, "outcome": outcome, "measurements": measurements, "deadlines": deadlines})
 
 
 def _to_measurement(values: Mapping[str, Any]) -> Measurement:

@@ -243,7 +243,11 @@ def _measured_at_end(session: _Session) -> Iterator[None]:
         session.take_losses(session.rig.recorder.pause().discarded_events)
         if session.trials:
             session.trials[:] = measure_trials(
-                session.trials, session.rig, session.procedure.paths, catalogue=session.procedure.catalogue
+                session.trials,
+                session.rig,
+                session.procedure.paths,
+                catalogue=session.procedure.catalogue,
+                deadlines=session.spec.deadlines,
             )
         session.save(session.snapshot())
         session.rig.recorder.resume()

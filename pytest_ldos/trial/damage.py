@@ -59,6 +59,9 @@ def _require_ascending(looks: Sequence[Look]) -> None:
 def _require_possible(trial: Trial) -> None:
     for name in ("index", "block", "plan_points", "plan_duration_ns", "cpu_work_ns"):
         _require_counts(getattr(trial, name), f"{name} of a trial")
+    for path, kept in trial.deadlines.items():
+        if not 0 <= kept.in_time <= kept.passages:
+            raise ValueError(f"{kept.in_time} of {kept.passages} passages of path {path!r} kept their deadline")
 
 
 def _require_counts(value: int | None, what: str) -> None:

@@ -13,10 +13,12 @@ from pytest_ldos.execution.scheduling import SCHEDULING_EVENTS, build_thread_sta
 from pytest_ldos.flow.build import build_flow
 from pytest_ldos.metrics.catalogue import METRICS, Catalogue
 from pytest_ldos.metrics.context import TraceFlow
+from pytest_ldos.metrics.deadlines import Deadlines
 from pytest_ldos.metrics.extract import TrialMetrics, extract_trial, find_trial
 from pytest_ldos.metrics.model import Interfaces, Measurement
 from pytest_ldos.metrics.regularity import nominal_period_ns
 from pytest_ldos.metrics.segments import PathSegments, SegmentsNs
+from pytest_ldos.scenario.deadlines import DeadlineSpec
 from pytest_ldos.scenario.paths import PathSpec
 from pytest_ldos.series import Invalid
 from pytest_ldos.trial.record import Trial
@@ -27,7 +29,12 @@ RECEPTION: Final = "feedback reception"
 
 
 def measure_trials(
-    trials: Sequence[Trial], rig: Rig, paths: Sequence[PathSpec], *, catalogue: Catalogue = METRICS
+    trials: Sequence[Trial],
+    rig: Rig,
+    paths: Sequence[PathSpec],
+    *,
+    catalogue: Catalogue = METRICS,
+    deadlines: Sequence[DeadlineSpec] = (),
 ) -> list[Trial]:
     """The trials with what the trace says of them.
 
@@ -36,6 +43,7 @@ def measure_trials(
 
     Args:
         paths: whose segments are to be kept with each trial.
+        deadlines: of some of them, which are expected to be kept.
 
     Raises:
         ConfigurationError: a path declares a link that the stack does not have.
@@ -49,6 +57,7 @@ def measure_trials(
     states = build_thread_states(trace)
     flow = build_flow(model, paths)
     segments = PathSegments(flow, paths, thread_states=states if len(states) else None)
+    expected = Deadlines(flow, paths, deadlines)
     trace_flow = TraceFlow(lambda: flow)
     interfaces = Interfaces.of(rig.spec)
     offset_ns = trace.traces[0].clock_offset_ns if trace.traces else 0
@@ -66,15 +75,16 @@ def measure_trials(
             catalogue=catalogue,
             trace_flow=trace_flow,
         )
-        measured.append(_with_metrics(trial, found, segments))
+        measured.append(_with_metrics(trial, found, segments, expected))
     return measured
 
 
-def _with_metrics(trial: Trial, measured: TrialMetrics, segments: PathSegments) -> Trial:
+def _with_metrics(trial: Trial, measured: TrialMetrics, segments: PathSegments, expected: Deadlines) -> Trial:
     return replace(
         trial,
         measurements=measured.measurements,
         segments_ns=_segments(measured, segments),
+        deadlines={} if measured.trial is None else expected.of(measured.trial),
         cpu_work_ns=measured.cpu_work_ns,
     )
 

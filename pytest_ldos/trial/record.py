@@ -8,6 +8,7 @@ from typing import Final
 
 from pytest_ldos.host.fingerprint import Fingerprint
 from pytest_ldos.metrics.catalogue import METRICS
+from pytest_ldos.metrics.deadlines import Kept
 from pytest_ldos.metrics.model import Measurement, Metric
 from pytest_ldos.metrics.segments import SegmentsNs
 from pytest_ldos.scenario.model import ScenarioSpec
@@ -28,6 +29,7 @@ class Trial:
         stamps_ns: the goal client's, ``CLOCK_MONOTONIC``, by phase name.
         measurements: by metric name; empty until the trace has been read.
         segments_ns: what the causal paths spent their time on; see `metrics.segments`.
+        deadlines: how often its passages kept what the scenario expects, by path.
         cpu_work_ns: what a fixed computation took on the planner's CPU right before it
             planned; ``None`` where it was not timed.
     """
@@ -47,6 +49,7 @@ class Trial:
     rotation_error_rad: float | None
     measurements: Mapping[str, Measurement] = field(default_factory=dict)
     segments_ns: SegmentsNs = field(default_factory=dict)
+    deadlines: Mapping[str, Kept] = field(default_factory=dict)
     cpu_work_ns: int | None = None
 
     @property

@@ -132,3 +132,27 @@ def test_what_is_not_permitted_here_is_an_error_or_skipped(project, run, unavail
     result.stdout.fnmatch_lines(["*no permission for tc*"])
     assert "run as root" in result.stdout.str()
     assert records(project) == {}, "nothing was started"
+
+
+@pytest.mark.parametrize(("deadline_ms", "code"), [(200, 0), (5, 10)])
+def test_deadlines_of_a_scenario_are_checked_without_a_baseline(project, run, deadline_ms, code):
+    with (project.path / "pyproject.toml").open("a") as file:
+        file.write(f"\n[tool.ldos.scenarios.baseline]\ndeadlines = {{ planning = {deadline_ms} }}\n")
+    result = run()
+    assert result.ret == code
+    if code:
+        result.stdout.fnmatch_lines(
+            ["*path 'planning' is to take at most 5 ms in 99 % of its passages: it did in 0.0 %*"]
+        )
+
+
+def test_a_changed_load_is_not_compared_and_not_recorded_over(project, run):
+    project.makepyfile(test_scenario=EVERY)
+    first = run("-m", "msg_load", "--ldos-warmup=0")
+    assert first.ret == 0
+    with (project.path / "pyproject.toml").open("a") as file:
+        file.write("\n[tool.ldos.scenarios.msg_load.loads]\ndds_flood = { rate_hz = 500 }\n")
+    second = run("-m", "msg_load", "--ldos-warmup=0")
+    second.stdout.fnmatch_lines(["*msg_load: not_comparable*", "*dds_flood.rate_hz is 500 here, 1000 there*"])
+    assert "recorded as" not in second.stdout.str()
+    assert run("-m", "msg_load", "--ldos-warmup=0", "--ldos-strict").ret == 12

@@ -10,6 +10,7 @@ from pytest_ldos.baseline.key import BaselineKey
 from pytest_ldos.baseline.lookup import Found, NoBaseline, NotComparable, Unreadable, find_baseline
 from pytest_ldos.baseline.store import BaselineStores
 from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.scenario.loads import CpuLimitSpec, DdsFloodSpec
 from tests.builders.trials import FINGERPRINT, noisy_set
 
 
@@ -62,6 +63,30 @@ def test_a_file_copied_from_another_host_class_is_not_comparable(stores, elsewhe
     target.parent.mkdir(parents=True)
     target.write_bytes(BaselineKey.of(elsewhere).file(stores.repository).read_bytes())
     assert isinstance(find_baseline(stores, own), NotComparable)
+
+
+def beside(trials, *loads):
+    proofs = tuple({"kind": load.KIND, "shortfall": "", "summary": load.KIND} for load in loads)
+    return dataclasses.replace(trials, spec=dataclasses.replace(trials.spec, loads=loads), loads=proofs)
+
+
+def test_other_loads_are_not_comparable_and_say_in_what_they_differ(stores):
+    stores.save(beside(noisy_set(1), DdsFloodSpec(rate_hz=1000)), to_repository=False)
+    same = find_baseline(stores, beside(noisy_set(2), DdsFloodSpec(rate_hz=1000)))
+    assert isinstance(same, Found)
+    other = find_baseline(stores, beside(noisy_set(2), DdsFloodSpec(rate_hz=2000), CpuLimitSpec()))
+    assert isinstance(other, NotComparable)
+    assert "dds_flood.rate_hz is 2000 here, 1000 there" in other.reason
+    assert "cpu_limit only here" in other.reason
+    assert "--ldos-update-baseline" in other.reason
+    assert other.is_ours, "what was recorded stays until somebody wants it replaced"
+
+
+def test_records_that_do_not_say_what_was_asked_of_loads_are_compared(stores):
+    base = beside(noisy_set(1), DdsFloodSpec())
+    before = dataclasses.replace(base, spec=dataclasses.replace(base.spec, loads=()))
+    stores.save(before, to_repository=False)
+    assert isinstance(find_baseline(stores, beside(noisy_set(2), DdsFloodSpec(rate_hz=7))), Found)
 
 
 def test_a_damaged_file_is_unreadable_and_not_missing(stores):

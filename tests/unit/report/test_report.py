@@ -98,7 +98,7 @@ def test_settings_that_differ_are_named():
     head = noisy_set(1)
     delayed = dataclasses.replace(head.spec, stack=StackSpec(faults=FaultSpec(planning_delay_ms=6)))
     notes = list(describe_measurement(section_of(dataclasses.replace(head, spec=delayed), noisy_set(2))))
-    assert "the stack's settings differ from the baseline's: faults.planning_delay_ms 0.0 → 6" in notes
+    assert "settings differ from the baseline's: faults.planning_delay_ms 0.0 → 6" in notes
 
 
 def test_the_interval_stays_at_80_columns():

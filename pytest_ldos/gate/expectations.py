@@ -1,0 +1,68 @@
+"""What a scenario expects, whatever the baseline: its success rate, and deadlines of causal paths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from pytest_ldos.gate.policy import Policy
+from pytest_ldos.metrics.deadlines import Kept
+from pytest_ldos.scenario.deadlines import DeadlineSpec
+from pytest_ldos.stats.spending import spend
+from pytest_ldos.stats.success import mean_shortfall_p, shortfall_p
+from pytest_ldos.trial.record import TrialSet
+
+EXPECTATION_SHARE: Final = 0.2
+"""Of the success rates' probability of error; the other tests are against the baseline."""
+
+_NEVER: Final = Kept(0, 0)
+
+
+def missed_expectations(head: TrialSet, policy: Policy) -> list[str]:
+    """Why declared expectations were missed, the success rate first; empty where they may hold."""
+    whole = policy.family_alpha * EXPECTATION_SHARE / policy.scenarios
+    alpha = _of_this_look(head, whole / (1 + len(head.spec.deadlines)))
+    return [*_missed_rate(head, alpha), *_missed_deadlines(head, alpha)]
+
+
+def _of_this_look(head: TrialSet, alpha: float) -> float:
+    """What the present look may spend of `alpha`, so that all together spend no more."""
+    now = len(head.trials)
+    most = max(now, head.last_look.head if head.last_look else now)
+    before = max((look.head for look in head.looks if look.head < now), default=0)
+    return spend(alpha, now / most) - spend(alpha, before / most)
+
+
+def _missed_rate(head: TrialSet, alpha: float) -> Iterator[str]:
+    rate = head.spec.success_rate
+    if shortfall_p(successes=head.successes, trials=len(head.trials), expected_rate=rate) < alpha:
+        yield f"{head.successes} of {len(head.trials)} trials succeeded, {100 * rate:.0f} % are expected"
+
+
+def _missed_deadlines(head: TrialSet, alpha: float) -> Iterator[str]:
+    """A path that a trial passes once is tested as a rate over the trials; of one that is passed many times,
+    whose passages depend on each other, the trials' shares are tested.
+    """
+    for deadline in head.spec.deadlines:
+        kept = [trial.deadlines.get(deadline.path, _NEVER) for trial in head.trials]
+        keeping = sum(each.share >= deadline.share for each in kept)
+        if all(each.passages <= 1 for each in kept):
+            p_value = shortfall_p(successes=keeping, trials=len(kept), expected_rate=deadline.share)
+        else:
+            p_value = mean_shortfall_p([each.share for each in kept], deadline.share)
+        if p_value < alpha:
+            yield f"{describe_deadline(deadline)}: {describe_kept(kept, keeping)}"
+
+
+def describe_deadline(deadline: DeadlineSpec) -> str:
+    """``path 'planning' is to take at most 300 ms in 99 % of its passages``."""
+    share = f"{100 * deadline.share:g} % of its passages"
+    return f"path '{deadline.path}' is to take at most {deadline.ms:g} ms in {share}"
+
+
+def describe_kept(kept: list[Kept], keeping: int) -> str:
+    """``it did in 93.0 % of 200, and 4 of 10 trials kept to it``."""
+    passages, in_time = sum(each.passages for each in kept), sum(each.in_time for each in kept)
+    if not passages:
+        return "it was never passed"
+    return f"it did in {100 * in_time / passages:.1f} % of {passages}, and {keeping} of {len(kept)} trials kept to it"

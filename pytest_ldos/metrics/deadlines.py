@@ -1,0 +1,50 @@
+"""How often a trial's passages of a path kept a deadline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pytest_ldos.execution.model import TrialSpan
+from pytest_ldos.flow.graph import FlowGraph
+from pytest_ldos.flow.paths import PathInstances, find_path
+from pytest_ldos.metrics.segments import passages_of
+from pytest_ldos.scenario.deadlines import DeadlineSpec
+from pytest_ldos.scenario.paths import PathSpec
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Passages of a path that ended in a trial.
+
+    Attributes:
+        passages: all of them.
+        in_time: those that kept the deadline.
+    """
+
+    passages: int
+    in_time: int
+
+    @property
+    def share(self) -> float:
+        """Of all; none kept it where there was none."""
+        return self.in_time / self.passages if self.passages else 0.0
+
+
+class Deadlines:
+    """What a scenario expects of the paths of a trace, to be asked for single trials."""
+
+    def __init__(self, flow: FlowGraph, paths: Sequence[PathSpec], deadlines: Sequence[DeadlineSpec]) -> None:
+        by_name = {path.name: path for path in paths}
+        self._found: list[tuple[DeadlineSpec, PathInstances]] = [
+            (each, find_path(flow, by_name[each.path])) for each in deadlines
+        ]
+
+    def of(self, trial: TrialSpan) -> dict[str, Kept]:
+        """How each deadline was kept while the goal was served, by path."""
+        return {deadline.path: _kept(deadline, instances, trial) for deadline, instances in self._found}
+
+
+def _kept(deadline: DeadlineSpec, instances: PathInstances, trial: TrialSpan) -> Kept:
+    latencies_ns = instances.table["latency_ns"].gather(passages_of(instances, trial))
+    return Kept(len(latencies_ns), int((latencies_ns <= deadline.ns).sum()))
