@@ -109,7 +109,7 @@ def conclude(
         curve=curve,
         trials=bisection.trials,
         starts=bisection.starts,
-        limit=plan.criterion.describe_limit(calm),
+        limit=plan.criterion.describe_limit(plan.criterion.limit(calm)),
         stopped=stopped or _why_ended(bisection),
         notes=tuple(_notes(plan, bisection)),
         cause=_cause(plan, bisection, sets),
@@ -193,6 +193,7 @@ def _cause(plan: BreakingPlan, bisection: Bisection, sets: Mapping[float, TrialS
     calm = sets.get(plan.search.scale.calm)
     if calm is None or len(sets) < 2:
         return None
+    limit = plan.criterion.limit(calm)
     threshold = bisection.breaks.level if bisection.breaks else list(sets)[-1]
     bracket = [each.level for each in (bisection.holds, bisection.breaks) if each is not None and each.level in sets]
     return find_cause(
@@ -200,5 +201,5 @@ def _cause(plan: BreakingPlan, bisection: Bisection, sets: Mapping[float, TrialS
         threshold=threshold,
         bracket=bracket,
         criterion_metric=plan.criterion.metric_name,
-        is_broken=lambda trial: plan.criterion.is_broken(trial, calm),
+        is_broken=lambda trial: plan.criterion.is_broken(trial, limit),
     )

@@ -41,14 +41,17 @@ class SuccessBelow:
     def describe(self) -> str:
         return f"fewer than {100 * self.level:g} % of trials succeed"
 
-    def describe_limit(self, calm: TrialSet | None) -> str:
+    def describe_limit(self, limit: float | None) -> str:
         return ""
+
+    def limit(self, calm: TrialSet | None) -> None:
+        """A failure is one, whatever the calm end is like."""
 
     def median(self, trials: TrialSet) -> float | None:
         """Of what is asked about; a success rate has none."""
         return None
 
-    def is_broken(self, trial: Trial, calm: TrialSet | None) -> bool | None:
+    def is_broken(self, trial: Trial, limit: float | None) -> bool | None:
         """Whether it failed."""
         return not trial.succeeded
 
@@ -73,9 +76,8 @@ class MetricBeyond:
         side = "below" if self.metric.better is Better.HIGHER else "beyond"
         return f"the median of {self.metric.name} is {side} {self.factor:g} × its calm one"
 
-    def describe_limit(self, calm: TrialSet | None) -> str:
+    def describe_limit(self, limit: float | None) -> str:
         """What that is in numbers, once the calm end is measured."""
-        limit = self.limit(calm)
         if limit is None:
             return ""
         shown = format_quantity(limit, self.metric.unit)
@@ -91,11 +93,11 @@ class MetricBeyond:
         found = values_of(trials, self.metric.name)
         return float(np.median(found)) if found else None
 
-    def is_broken(self, trial: Trial, calm: TrialSet | None) -> bool | None:
+    def is_broken(self, trial: Trial, limit: float | None) -> bool | None:
         """Whether it failed or is beyond the limit; ``None`` where nobody can tell."""
         if not trial.succeeded:
             return True
-        measured, limit = trial.measurements.get(self.metric.name), self.limit(calm)
+        measured = trial.measurements.get(self.metric.name)
         value = None if measured is None else measured.number
         if value is None or limit is None:
             return None

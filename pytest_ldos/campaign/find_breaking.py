@@ -66,6 +66,10 @@ class BreakingSearch:
     now: Callable[[], float] = time.monotonic
     _starts: list[_Start] = field(default_factory=list)
     _bank: dict[float, list[TrialSet]] = field(default_factory=dict)
+    _limit: float | None = None
+
+    def __post_init__(self) -> None:
+        self._bisection = Bisection(self.plan.search)
 
     def run(self) -> BreakingResult:
         """Searches until it is found, or trials or time are spent; see `BreakingResult.finding`.
@@ -76,21 +80,20 @@ class BreakingSearch:
         """
         self._find_kept()
         began, measured, stopped = self.now(), 0, ""
-        while (level := self._bisection().next_level()) is not None:
-            kept = self._bank.get(level)
-            if kept:
-                self._starts.append(_Start(level, kept.pop(0)))
+        while (level := self._bisection.next_level()) is not None:
+            if kept := self._bank.get(level):
+                self._add(_Start(level, kept.pop(0)))
                 continue
             if not self._has_time(began, measured):
                 stopped = "the time limit ended it: the same command goes on from here"
                 break
-            self.observer.begin_start(level, self._bisection())
-            self._starts.append(self._measured(level))
+            self.observer.begin_start(level, self._bisection)
+            self._add(self._measured(level))
             measured += 1
             self._tell(level)
         if not stopped:
             self.evidence.drop()
-        return conclude(self.plan, self._bisection(), self._levels(), stopped=stopped)
+        return conclude(self.plan, self._bisection, self._levels(), stopped=stopped)
 
     def _find_kept(self) -> None:
         """Starts of an earlier call that are what would be measured now."""
@@ -130,17 +133,22 @@ class BreakingSearch:
 
     def _tell(self, level: float) -> None:
         """What is worth saying of the last start."""
-        record: LevelRecord = self._bisection().records[level]
+        record: LevelRecord = self._bisection.records[level]
         last = record.batches[-1]
         if last.mishap is not None:
             self.observer.note(f"at {level:g} {last.mishap}: {last.reason}")
 
-    def _bisection(self) -> Bisection:
-        """The search as it stands: what a trial is worth may depend on the calm level, which grows first."""
-        bisection, calm = Bisection(self.plan.search), self._levels().get(self.plan.search.scale.calm)
-        for start in self._starts:
-            bisection.add(self._batch(start, calm))
-        return bisection
+    def _add(self, start: _Start) -> None:
+        """Takes in a start: what a trial is worth may depend on the calm level, which is measured first."""
+        self._starts.append(start)
+        calm_level = self.plan.search.scale.calm
+        if start.level != calm_level:
+            self._bisection.add(self._batch(start))
+            return
+        self._limit = self.plan.criterion.limit(self._levels().get(calm_level))
+        self._bisection = Bisection(self.plan.search)
+        for each in self._starts:
+            self._bisection.add(self._batch(each))
 
     def _levels(self) -> dict[float, TrialSet]:
         """All trials that count of each level, from the calm end on."""
@@ -150,13 +158,13 @@ class BreakingSearch:
                 found[start.level] = append_start(found.get(start.level), start.trials)
         return dict(sorted(found.items(), key=lambda each: self.plan.search.scale.place(each[0])))
 
-    def _batch(self, start: _Start, calm: TrialSet | None) -> Batch:
+    def _batch(self, start: _Start) -> Batch:
         if start.trials is None:
             return Batch(start.level, mishap=start.mishap, reason=start.reason)
         if reason := shortfall_of(start.trials):
             reached = reached_level(start.trials, self.plan.address, start.level)
             return Batch(start.level, mishap=Mishap.UNREACHED, reason=reason, achieved=reached)
-        known = [self.plan.criterion.is_broken(trial, calm) for trial in start.trials.trials]
+        known = [self.plan.criterion.is_broken(trial, self._limit) for trial in start.trials.trials]
         counted = [each for each in known if each is not None]
         if not counted:
             reason = "no trial has a value of the metric that is asked about"

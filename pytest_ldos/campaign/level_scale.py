@@ -12,7 +12,9 @@ from pytest_ldos.scenario.requirements import require
 _DIGITS: Final = 3
 """Of a level: nobody needs more, and 4470 is easier to say than 4472.135955."""
 
-_STEPS: Final = 64
+_FINEST: Final = 0.01
+"""Of a linear range: nearer levels are near enough."""
+
 _TOUCH: Final = 1e-9
 
 
@@ -28,8 +30,8 @@ class LevelScale:
     """A range of levels; places on it go from 0, its calm end, to 1, its harsh end.
 
     Attributes:
-        precision: levels are near enough to each other where they differ by this share of the lower one,
-            or are neighbours.
+        precision: levels are near enough to each other where they differ by this share of the lower one (on a linear
+            scale, by a hundredth of the range), or are neighbours.
         is_whole: only whole numbers are levels.
         is_falling: less is harsher: the calm end is `high`.
     """
@@ -94,14 +96,20 @@ class LevelScale:
     def is_near(self, one: float, other: float) -> bool:
         """Whether nobody needs to look between two levels."""
         low, high = sorted((one, other))
-        return (self.is_whole and high - low <= 1) or high - low <= self.precision * abs(low) * (1 + _TOUCH)
+        return (self.is_whole and high - low <= 1) or high - low <= self._near_by(low) * (1 + _TOUCH)
+
+    def _near_by(self, level: float) -> float:
+        """Which distance is near enough; at the low end of a linear range, its logarithm says nothing."""
+        relative = self.precision * abs(level)
+        return max(relative, _FINEST * (self.high - self.low)) if self.spacing is Spacing.LINEAR else relative
 
     def halvings(self) -> int:
-        """How many levels bisection visits between the ends, at most: where precision is relative, at the low end."""
-        nearest, count = self.high, 0
-        while count < _STEPS and (middle := self.between(self.low, nearest)) is not None:
-            nearest, count = middle, count + 1
-        return count
+        """How many levels bisection visits between the ends, at most."""
+        return self._halvings(self.low, self.high)
+
+    def _halvings(self, low: float, high: float) -> int:
+        middle = self.between(low, high)
+        return 0 if middle is None else 1 + max(self._halvings(low, middle), self._halvings(middle, high))
 
     def _coordinate(self, level: float) -> float:
         return math.log(level) if self.spacing is Spacing.LOG else level

@@ -20,7 +20,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 from scipy.special import betainc, betaincc, betaln
@@ -57,7 +57,7 @@ class BoundaryTest:
 
     def decide(self, hits: int, trials: int) -> Side | None:
         """The side that is shown, if one is."""
-        return next((side for side in Side if self.log_evidence(hits, trials, side) >= -math.log(self.error)), None)
+        return _decide(self, hits, trials)
 
     def log_evidence(self, hits: int, trials: int, side: Side) -> float:
         """Logarithm of the evidence that the probability lies on a side; what speaks against it is negative."""
@@ -92,6 +92,11 @@ class BoundaryTest:
             if self.decide(trials if side is Side.ABOVE else 0, trials) is side:
                 return trials
         return _MOST_TRIALS
+
+
+@lru_cache(maxsize=4096)
+def _decide(test: BoundaryTest, hits: int, trials: int) -> Side | None:
+    return next((side for side in Side if test.log_evidence(hits, trials, side) >= -math.log(test.error)), None)
 
 
 def _log_part(hit: float, missed: float, boundary: float, side: Side) -> float:

@@ -15,8 +15,8 @@ from typing import Final
 
 import numpy as np
 
-_MIDDLES: Final = 1601
-_SLOPES: Final = 60
+_MIDDLES: Final = 801
+_SLOPES: Final = 40
 _SHALLOWEST: Final = 1.0
 _STEEPEST: Final = 400.0
 _SMALLEST: Final = 1e-300

@@ -23,7 +23,8 @@ from pytest_ldos.trial.record import Trial, TrialSet
 from tests.builders.trials import TYPICAL, trial, trial_set
 
 ADDRESS = "stack.faults.planning_delay_ms"
-SCALE = LevelScale(low=1, high=1000)
+COMMIT = "0123456789ab"
+SCALE = LevelScale(low=1, high=1000, precision=0.3)
 
 
 def at(level: float) -> ScenarioSpec:
@@ -65,6 +66,7 @@ class MadeUpStack:
             "kind": "stack",
             "rate_hz": reached,
             "requested_hz": level,
+            "summary": f"{reached:g} of {level:g}",
             "shortfall": "" if reached == level else f"the load reached {reached:g} of {level:g}",
         }
         return trial_set(trials, spec=spec, loads=(proof,))
@@ -117,6 +119,7 @@ def search(
     **changes: Any,
 ) -> BreakingResult:
     """Runs a search on a made-up stack."""
+    changes.setdefault("commit", COMMIT)
     return BreakingSearch(
         plan=chosen or plan(),
         at=at,

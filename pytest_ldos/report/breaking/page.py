@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from importlib.resources import files
 from typing import Final
 
 import htpy as h
@@ -41,7 +42,7 @@ def render(result: BreakingResult) -> str:
             h.section[h.h2["How to read this"], bullet_list([*_drawn(result), *legend(result)])],
         ],
     ]
-    return f"{h.html(lang='en')[page_head('ldos: breaking point'), body]}\n"
+    return f"{h.html(lang='en')[page_head('ldos: breaking point', _style()), body]}\n"
 
 
 def _levels(result: BreakingResult) -> Node:
@@ -75,3 +76,7 @@ def _drawn(result: BreakingResult) -> Iterable[str]:
     )
     if result.curve is not None:
         yield "the dashed line is the logistic curve through all trials; the shaded field holds the threshold"
+
+
+def _style() -> str:
+    return files("pytest_ldos.report.breaking").joinpath("style.css").read_text("utf-8")
