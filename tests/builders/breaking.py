@@ -53,6 +53,7 @@ class MadeUpStack:
     ends: dict[int, BaseException] = field(default_factory=dict)
     fails: Callable[[float, int], bool] | None = None
     message: str = "the controller gave up"
+    commit: str = COMMIT
     levels: list[float] = field(default_factory=list)
 
     def measure(self, spec: ScenarioSpec) -> TrialSet:
@@ -69,7 +70,7 @@ class MadeUpStack:
             "summary": f"{reached:g} of {level:g}",
             "shortfall": "" if reached == level else f"the load reached {reached:g} of {level:g}",
         }
-        return trial_set(trials, spec=spec, loads=(proof,))
+        return trial_set(trials, spec=spec, loads=(proof,), commit=self.commit)
 
     def _trial(self, level: float, index: int) -> Trial:
         rng = random.Random(f"{len(self.levels)}-{index}")
