@@ -53,11 +53,24 @@ from pytest_ldos.gate.policy import Policy
 from pytest_ldos.gate.verdict import Verdict
 from pytest_ldos.host.lock import measuring_lock
 from pytest_ldos.launching.recorded import RecordedLaunch, record_launch
+from pytest_ldos.load.compose import apply_loads
 from pytest_ldos.metrics.context import TrialContext
 from pytest_ldos.metrics.extract import TrialMetrics, extract_metrics
 from pytest_ldos.metrics.model import Interfaces, Measurement, Metric, Window
 from pytest_ldos.metrics.own import OwnMetric
 from pytest_ldos.metrics.sources import Source
+from pytest_ldos.scenario.deadlines import DeadlineSpec
+from pytest_ldos.scenario.loads import (
+    CacheLoadSpec,
+    CpuLimitSpec,
+    CpuLoadSpec,
+    DdsFloodSpec,
+    IoLoadSpec,
+    MemoryLoadSpec,
+    NetworkImpairmentSpec,
+    NoisyNeighbourSpec,
+    SchedulerGroup,
+)
 from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, StackKind, StackSpec
 from pytest_ldos.scenario.paths import LinkRule, LinkSpec, PathSpec
 from pytest_ldos.scenario.ros2 import Ros2Spec, Simulation
@@ -71,7 +84,12 @@ from pytest_ldos.trial.rig import open_rig
 
 __all__ = [
     "Better",
+    "CacheLoadSpec",
     "ClockOffset",
+    "CpuLimitSpec",
+    "CpuLoadSpec",
+    "DdsFloodSpec",
+    "DeadlineSpec",
     "DecodedTrace",
     "ExecutionModel",
     "Explanation",
@@ -81,14 +99,18 @@ __all__ = [
     "Goal",
     "Interfaces",
     "Invalid",
+    "IoLoadSpec",
     "Kind",
     "Lineage",
     "LineageIndex",
     "LinkRule",
     "LinkSpec",
     "Measurement",
+    "MemoryLoadSpec",
     "Metric",
     "Missing",
+    "NetworkImpairmentSpec",
+    "NoisyNeighbourSpec",
     "Observer",
     "OwnMetric",
     "PathInstances",
@@ -99,6 +121,7 @@ __all__ = [
     "RecordedLaunch",
     "Ros2Spec",
     "ScenarioSpec",
+    "SchedulerGroup",
     "Simulation",
     "Source",
     "StackKind",
@@ -151,23 +174,24 @@ def run_trials(
     scenario: ScenarioSpec,
     *,
     output: Path,
-    goals: Sequence[Goal] | str = "reach",
+    goals: Sequence[Goal] | str | None = None,
     own: Iterable[OwnMetric] = (),
     observer: Observer | None = None,
 ) -> TrialSet:
-    """Starts a recorded stack, makes the trials of a scenario without loads, ends everything.
+    """Starts a recorded stack, makes the trials of a scenario beside its loads, ends everything.
 
     Args:
         output: gets the run's folder, with the record, the logs and the trace.
-        goals: or the name of one of the stack's goal sets.
+        goals: or the name of one of the stack's goal sets; by default the scenario's.
         own: metrics of your own, taken beside ours.
 
     Raises:
         ConfigurationError: an own metric has a name that is taken.
-        MachineBusy, Unavailable, RecordingFailed, BringUpFailed: see `open_rig`.
+        MachineBusy, Unavailable, RecordingFailed, BringUpFailed, LoadFailed: see `open_rig` and `apply_loads`.
     """
     with measuring_lock():
         folder = new_scenario_folder(new_run_folder(output), scenario.name)
-        with open_rig(scenario.stack, folder) as rig:
-            chosen = rig.stack.goal_book.goals(goals) if isinstance(goals, str) else goals
-            return conduct(rig, scenario, chosen, own=own, observer=observer)
+        with open_rig(scenario.stack, folder) as rig, apply_loads(scenario.loads, rig.site) as loads:
+            wanted = scenario.goals if goals is None else goals
+            chosen = rig.stack.goal_book.goals(wanted) if isinstance(wanted, str) else wanted
+            return conduct(rig, scenario, chosen, loads=lambda: loads, own=own, observer=observer)

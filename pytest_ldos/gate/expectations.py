@@ -44,7 +44,7 @@ def _missed_deadlines(head: TrialSet, alpha: float) -> Iterator[str]:
     whose passages depend on each other, the trials' shares are tested.
     """
     for deadline in head.spec.deadlines:
-        kept = [trial.deadlines.get(deadline.path, _NEVER) for trial in head.trials]
+        kept = kept_in_trials(head, deadline)
         keeping = sum(each.share >= deadline.share for each in kept)
         if all(each.passages <= 1 for each in kept):
             p_value = shortfall_p(successes=keeping, trials=len(kept), expected_rate=deadline.share)
@@ -52,6 +52,11 @@ def _missed_deadlines(head: TrialSet, alpha: float) -> Iterator[str]:
             p_value = mean_shortfall_p([each.share for each in kept], deadline.share)
         if p_value < alpha:
             yield f"{describe_deadline(deadline)}: {describe_kept(kept, keeping)}"
+
+
+def kept_in_trials(trials: TrialSet, deadline: DeadlineSpec) -> list[Kept]:
+    """How each trial kept a deadline; one whose path nobody saw did not."""
+    return [trial.deadlines.get(deadline.path, _NEVER) for trial in trials.trials]
 
 
 def describe_deadline(deadline: DeadlineSpec) -> str:

@@ -178,6 +178,27 @@ class Load:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Deadline:
+    """What a scenario expects of a causal path, and what came of it.
+
+    Attributes:
+        path: its name.
+        ms: it may take at most so many milliseconds.
+        share: in so many of a trial's passages.
+        passages: in all trials.
+        in_time: those that kept it.
+        trials: that kept to the share.
+    """
+
+    path: str
+    ms: float
+    share: float
+    passages: int
+    in_time: int
+    trials: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Version:
     """One measured version: this one, or the base.
 
@@ -196,6 +217,7 @@ class Version:
         file: where its trials are stored; empty where that does not matter.
         failures: the ways in which trials failed.
         loads: what disturbed the stack.
+        deadlines: what was expected of causal paths.
     """
 
     label: str
@@ -212,6 +234,7 @@ class Version:
     file: str = ""
     failures: tuple[Failure, ...] = ()
     loads: tuple[Load, ...] = ()
+    deadlines: tuple[Deadline, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 
 from pytest_ldos.campaign import drift
+from pytest_ldos.gate.expectations import kept_in_trials
 from pytest_ldos.host.fingerprint import find_differences
 from pytest_ldos.report.document import (
     Additions,
+    Deadline,
     Difference,
     DifferenceKind,
     Drift,
@@ -18,6 +20,7 @@ from pytest_ldos.report.document import (
     LookReport,
     Version,
 )
+from pytest_ldos.scenario.deadlines import DeadlineSpec
 from pytest_ldos.trial.record import Look, TrialSet
 
 
@@ -38,6 +41,19 @@ def report_version(trials: TrialSet, *, label: str, file: str = "") -> Version:
         file=file,
         failures=_failures(trials),
         loads=tuple(Load(summary=str(load["summary"]), shortfall=str(load["shortfall"])) for load in trials.loads),
+        deadlines=tuple(_deadline(each, trials) for each in trials.spec.deadlines),
+    )
+
+
+def _deadline(deadline: DeadlineSpec, trials: TrialSet) -> Deadline:
+    kept = kept_in_trials(trials, deadline)
+    return Deadline(
+        path=deadline.path,
+        ms=deadline.ms,
+        share=deadline.share,
+        passages=sum(each.passages for each in kept),
+        in_time=sum(each.in_time for each in kept),
+        trials=sum(each.share >= deadline.share for each in kept),
     )
 
 

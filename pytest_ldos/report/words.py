@@ -11,6 +11,7 @@ from pytest_ldos.report.document import (
     Additions,
     CalibrationReport,
     Change,
+    Deadline,
     DifferenceKind,
     Document,
     Interleaving,
@@ -149,6 +150,7 @@ def describe_measurement(section: Section) -> Iterator[str]:
     """How the comparison came about: loads, base, turns, additions, calibration, what differs, score."""
     if section.head is not None:
         yield from (load.summary for load in section.head.loads)
+        yield from (_describe_deadline(each, section.head) for each in section.head.deadlines)
     yield from _describe_score(section.score)
     yield from _describe_differences(section)
     yield from _describe_incomplete(section.head)
@@ -157,6 +159,15 @@ def describe_measurement(section: Section) -> Iterator[str]:
     yield from describe_interleaving(section.interleaving)
     yield from describe_additions(section.additions)
     yield from describe_calibration(section.calibration)
+
+
+def _describe_deadline(deadline: Deadline, head: Version) -> str:
+    """``deadline of 'planning', 300 ms in 99 %: kept in 100.0 % of 10 passages; 10 of 10 trials kept to it``."""
+    asked = f"deadline of '{deadline.path}', {deadline.ms:g} ms in {100 * deadline.share:g} %"
+    if not deadline.passages:
+        return f"{asked}: never passed"
+    kept = f"kept in {percent(deadline.in_time / deadline.passages)} of {deadline.passages} passages"
+    return f"{asked}: {kept}; {deadline.trials} of {head.trials} trials kept to it"
 
 
 def _describe_incomplete(version: Version | None) -> Iterator[str]:

@@ -15,6 +15,7 @@ from pytest_ldos.cli import report as report_command
 from pytest_ldos.gate.decide import decide, judge_alone
 from pytest_ldos.gate.policy import Policy
 from pytest_ldos.gate.verdict import Verdict
+from pytest_ldos.metrics.deadlines import Kept
 from pytest_ldos.metrics.model import Measurement
 from pytest_ldos.metrics.sources import FEEDBACK, published_states
 from pytest_ldos.plugin import judging
@@ -31,6 +32,7 @@ from pytest_ldos.report.words import (
     median_of,
     percent,
 )
+from pytest_ldos.scenario.deadlines import DeadlineSpec
 from pytest_ldos.scenario.model import FaultSpec, StackSpec
 from pytest_ldos.series import Better, Missing
 from pytest_ldos.text import visible
@@ -351,3 +353,17 @@ def test_what_is_known_of_a_comparison_is_known_by_somebody():
     ]
     for field in dataclasses.fields(Background):
         assert any(f"{field.name}=" in text for text in callers), field.name
+
+
+def test_deadlines_are_told_with_how_they_were_kept():
+    trials = noisy_set(1)
+    spec = dataclasses.replace(trials.spec, deadlines=(DeadlineSpec(path="planning", ms=300),))
+    kept = [
+        dataclasses.replace(trial, deadlines={"planning": Kept(1, int(trial.index > 0))}) for trial in trials.trials
+    ]
+    head = dataclasses.replace(trials, spec=spec, trials=tuple(kept))
+    text = text_of(section_of(head, noisy_set(2)))
+    assert "deadline of 'planning', 300 ms in 99 %: kept in 90.0 % of 10 passages; 9 of 10 trials kept to it" in text
+    assert "deadline of 'planning', 300 ms in 99 %: never passed" in text_of(
+        section_of(dataclasses.replace(trials, spec=spec), noisy_set(2))
+    )
