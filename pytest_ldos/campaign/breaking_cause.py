@@ -23,6 +23,9 @@ STATE_FEEDBACK: Final = "state feedback"
 TELLING: Final = 0.75
 """How often a broken trial must have more of a stage than a sound one for the stage to explain anything."""
 
+BETWEEN_TRIALS: Final = "between trials"
+"""Outcome of a motion that is no trial, and failed."""
+
 _FEWEST: Final = 3
 _MOST_MESSAGES: Final = 3
 
@@ -144,6 +147,7 @@ def find_cause(
     bracket: Sequence[float],
     criterion_metric: str,
     is_broken: Callable[[Trial], bool | None],
+    ended_early: Sequence[str] = (),
 ) -> Cause:
     """What the records of a search say of why it breaks.
 
@@ -152,6 +156,7 @@ def find_cause(
         threshold: the level to explain.
         bracket: levels whose broken and sound trials are told apart.
         criterion_metric: that was asked about; empty for success.
+        ended_early: what was said at the threshold where the way home failed; each counts as a trial.
     """
     told = [
         each for stage in STAGES if (each := _report(stage, levels, threshold, bracket, criterion_metric, is_broken))
@@ -163,9 +168,9 @@ def find_cause(
     return Cause(
         stages=tuple(order),
         blamed=_blamed(order),
-        failures=_failures(failed),
-        failed=len(failed),
-        trials=len(at_threshold.trials),
+        failures=(*_failures(failed), *_failures_on_the_way(ended_early)),
+        failed=len(failed) + len(ended_early),
+        trials=len(at_threshold.trials) + len(ended_early),
     )
 
 
@@ -253,3 +258,10 @@ def _failures(failed: Sequence[Trial]) -> tuple[FailureCount, ...]:
 def _said_most(failed: Sequence[Trial], outcome: str) -> str:
     messages = Counter((trial.message.splitlines() or [""])[0] for trial in failed if trial.outcome.value == outcome)
     return messages.most_common(1)[0][0]
+
+
+def _failures_on_the_way(reasons: Sequence[str]) -> tuple[FailureCount, ...]:
+    if not reasons:
+        return ()
+    said = Counter((reason.splitlines() or [""])[0] for reason in reasons)
+    return (FailureCount(BETWEEN_TRIALS, said.most_common(1)[0][0], len(reasons)),)

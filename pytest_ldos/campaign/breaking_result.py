@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -86,9 +86,19 @@ class BreakingResult:
 
 
 def conclude(
-    plan: BreakingPlan, bisection: Bisection, sets: Mapping[float, TrialSet], *, stopped: str
+    plan: BreakingPlan,
+    bisection: Bisection,
+    sets: Mapping[float, TrialSet],
+    ended_early: Mapping[float, Sequence[str]],
+    *,
+    stopped: str,
 ) -> BreakingResult:
-    """What a search says when it ends."""
+    """What a search says when it ends.
+
+    Args:
+        sets: trials of each level, from the calm end on.
+        ended_early: of each level, what was said where a motion that is no trial failed.
+    """
     scale = plan.search.scale
     holds, breaks, ceiling = bisection.holds, bisection.breaks, bisection.ceiling
     curve = _fit(bisection)
@@ -112,7 +122,7 @@ def conclude(
         limit=plan.criterion.describe_limit(plan.criterion.limit(calm)),
         stopped=stopped or _why_ended(bisection),
         notes=tuple(_notes(plan, bisection)),
-        cause=_cause(plan, bisection, sets),
+        cause=_cause(plan, bisection, sets, ended_early),
         template=next(iter(sets.values()), None),
     )
 
@@ -188,7 +198,12 @@ def _notes(plan: BreakingPlan, bisection: Bisection) -> list[str]:
     return notes
 
 
-def _cause(plan: BreakingPlan, bisection: Bisection, sets: Mapping[float, TrialSet]) -> Cause | None:
+def _cause(
+    plan: BreakingPlan,
+    bisection: Bisection,
+    sets: Mapping[float, TrialSet],
+    ended_early: Mapping[float, Sequence[str]],
+) -> Cause | None:
     """Of the level that breaks; where none does, of the harshest that was measured."""
     calm = sets.get(plan.search.scale.calm)
     if calm is None or len(sets) < 2:
@@ -200,6 +215,7 @@ def _cause(plan: BreakingPlan, bisection: Bisection, sets: Mapping[float, TrialS
         sets,
         threshold=threshold,
         bracket=bracket,
+        ended_early=ended_early.get(threshold, ()),
         criterion_metric=plan.criterion.metric_name,
         is_broken=lambda trial: plan.criterion.is_broken(trial, limit),
     )

@@ -17,6 +17,7 @@ from pytest_ldos.campaign.breaking_result import BreakingResult, conclude
 from pytest_ldos.campaign.evidence import append_start
 from pytest_ldos.errors import BringUpFailed, LoadFailed
 from pytest_ldos.scenario.model import ScenarioSpec
+from pytest_ldos.stack.goals import OutcomeClass
 from pytest_ldos.trial.record import TrialSet
 
 _REACHED: Final[Mapping[str, tuple[str, str]]] = {
@@ -93,7 +94,7 @@ class BreakingSearch:
             self._tell(level)
         if not stopped:
             self.evidence.drop()
-        return conclude(self.plan, self._bisection, self._levels(), stopped=stopped)
+        return conclude(self.plan, self._bisection, self._levels(), self._ended_early(), stopped=stopped)
 
     def _find_kept(self) -> None:
         """Starts of an earlier call that are what would be measured now."""
@@ -126,15 +127,15 @@ class BreakingSearch:
             return _Start(level, None, Mishap.NOT_STARTED, error.message)
         except LoadFailed as error:
             return _Start(level, None, Mishap.UNREACHED, error.message)
-        if not trials.trials:
-            return _Start(level, None, Mishap.NOT_STARTED, trials.incomplete or "no trial was made")
         self.evidence.keep(level, spec, trials)
         return _Start(level, trials)
 
     def _tell(self, level: float) -> None:
         """What is worth saying of the last start."""
         record: LevelRecord = self._bisection.records[level]
-        last = record.batches[-1]
+        last, trials = record.batches[-1], self._starts[-1].trials
+        if trials is not None and trials.incomplete:
+            self.observer.note(f"at {level:g} a start ended early: {trials.incomplete}")
         if last.mishap is not None:
             self.observer.note(f"at {level:g} {last.mishap}: {last.reason}")
 
@@ -158,6 +159,14 @@ class BreakingSearch:
                 found[start.level] = append_start(found.get(start.level), start.trials)
         return dict(sorted(found.items(), key=lambda each: self.plan.search.scale.place(each[0])))
 
+    def _ended_early(self) -> dict[float, tuple[str, ...]]:
+        """Of each level, what ended starts of it."""
+        found: dict[float, tuple[str, ...]] = {}
+        for start in self._starts:
+            if start.trials is not None and not shortfall_of(start.trials) and has_lost_motion(start.trials):
+                found[start.level] = (*found.get(start.level, ()), start.trials.incomplete)
+        return found
+
     def _batch(self, start: _Start) -> Batch:
         if start.trials is None:
             return Batch(start.level, mishap=start.mishap, reason=start.reason)
@@ -165,7 +174,7 @@ class BreakingSearch:
             reached = reached_level(start.trials, self.plan.address, start.level)
             return Batch(start.level, mishap=Mishap.UNREACHED, reason=reason, achieved=reached)
         known = [self.plan.criterion.is_broken(trial, self._limit) for trial in start.trials.trials]
-        counted = [each for each in known if each is not None]
+        counted = [each for each in known if each is not None] + [True] * has_lost_motion(start.trials)
         if not counted:
             reason = "no trial has a value of the metric that is asked about"
             return Batch(start.level, mishap=Mishap.UNMEASURED, reason=reason)
@@ -175,6 +184,12 @@ class BreakingSearch:
 def shortfall_of(trials: TrialSet) -> str:
     """Why the loads are not what was asked for; empty where they are."""
     return next((str(proof["shortfall"]) for proof in trials.loads if proof.get("shortfall")), "")
+
+
+def has_lost_motion(trials: TrialSet) -> bool:
+    """Whether a motion that is no trial, such as the way home, failed and so ended a start: it counts as a trial."""
+    last = trials.trials[-1] if trials.trials else None
+    return bool(trials.incomplete) and (last is None or last.outcome is not OutcomeClass.STACK_DIED)
 
 
 def reached_level(trials: TrialSet, address: str, level: float) -> float | None:

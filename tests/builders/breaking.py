@@ -24,6 +24,7 @@ from tests.builders.trials import TYPICAL, trial, trial_set
 
 ADDRESS = "stack.faults.planning_delay_ms"
 COMMIT = "0123456789ab"
+STUCK = "the arm could not return home (timed_out: the controller took longer than 2.8 s)"
 SCALE = LevelScale(low=1, high=1000, precision=0.3)
 
 
@@ -43,6 +44,7 @@ class MadeUpStack:
     Attributes:
         breaks_at: from there on, trials fail.
         slow_from: from there on, planning takes ten times as long, and joint states wait five times as long.
+        stuck_from: from there on, the arm does not come home after the warm-up.
         reaches: the most of the load that is applied.
         ends: exceptions by the number of the start, from 1.
     """
@@ -51,6 +53,7 @@ class MadeUpStack:
     slow_from: float = float("inf")
     reaches: float = float("inf")
     ends: dict[int, BaseException] = field(default_factory=dict)
+    stuck_from: float = float("inf")
     fails: Callable[[float, int], bool] | None = None
     message: str = "the controller gave up"
     commit: str = COMMIT
@@ -61,7 +64,8 @@ class MadeUpStack:
         self.levels.append(level)
         if len(self.levels) in self.ends:
             raise self.ends[len(self.levels)]
-        trials = [self._trial(level, index) for index in range(spec.trials)]
+        is_stuck = level >= self.stuck_from
+        trials = [] if is_stuck else [self._trial(level, index) for index in range(spec.trials)]
         reached = min(level, self.reaches)
         proof = {
             "kind": "stack",
@@ -70,7 +74,7 @@ class MadeUpStack:
             "summary": f"{reached:g} of {level:g}",
             "shortfall": "" if reached == level else f"the load reached {reached:g} of {level:g}",
         }
-        return trial_set(trials, spec=spec, loads=(proof,), commit=self.commit)
+        return trial_set(trials, spec=spec, loads=(proof,), commit=self.commit, incomplete=STUCK if is_stuck else "")
 
     def _trial(self, level: float, index: int) -> Trial:
         rng = random.Random(f"{len(self.levels)}-{index}")

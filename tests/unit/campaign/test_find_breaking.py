@@ -11,7 +11,7 @@ from pytest_ldos.campaign.breaking_evidence import BreakingEvidence
 from pytest_ldos.campaign.breaking_result import EstimateBy
 from pytest_ldos.campaign.find_breaking import reached_level
 from pytest_ldos.errors import BringUpFailed, LoadFailed, RecordingFailed, RecordUnreadable
-from tests.builders.breaking import MadeUpStack, Watching, at, plan, search
+from tests.builders.breaking import STUCK, MadeUpStack, Watching, at, plan, search
 from tests.builders.trials import trial_set
 
 
@@ -135,6 +135,28 @@ def test_a_stack_that_does_not_start_is_tried_once_more(tmp_path):
     assert stack.levels[3:5] == [1000, 1000]
     assert "at 1000 the stack did not start: it was not ready" in watching.notes
     assert result.levels[-1].mishaps == ("the stack did not start: it was not ready",)
+
+
+def test_an_arm_that_does_not_come_home_is_broken(tmp_path):
+    """No trial could be made, but a motion failed beside the whole load."""
+    watching, stack = Watching(), MadeUpStack(stuck_from=37)
+    result = search(stack, tmp_path, watching=watching)
+    assert result.finding is Finding.BREAKS
+    assert result.holds < 37 <= result.breaks
+    harsh = result.levels[-1]
+    assert (harsh.trials, harsh.broken, harsh.starts) == (harsh.starts, harsh.starts, stack.levels.count(1000))
+    assert result.cause.failures[0].outcome == "between trials"
+    assert result.cause.failures[0].message.startswith("the arm could not return home")
+    assert f"at 1000 a start ended early: {STUCK}" in watching.notes
+
+
+def test_such_a_start_is_kept_too(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        search(MadeUpStack(stuck_from=37, ends={5: KeyboardInterrupt()}), tmp_path)
+    rest = MadeUpStack(stuck_from=37)
+    search(rest, tmp_path)
+    assert rest.levels[0] == 1000
+    assert rest.levels.count(1) == 0
 
 
 def test_a_calm_end_that_cannot_be_measured_says_why(tmp_path):
