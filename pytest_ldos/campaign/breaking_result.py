@@ -62,7 +62,8 @@ class BreakingResult:
         levels: from the calm end on.
         curve: probability to break over the place of a level (0 the calm end, 1 the harsh one).
         limit: what the criterion is in numbers.
-        stopped: why it ended early; empty where it did not.
+        stopped: why it ended early, or is wider than asked for; empty where it is not.
+        is_finished: whether nothing is left to be measured.
         notes: what is worth knowing of it.
     """
 
@@ -80,6 +81,7 @@ class BreakingResult:
     starts: int
     limit: str
     stopped: str
+    is_finished: bool
     notes: tuple[str, ...]
     cause: Cause | None
     template: TrialSet | None
@@ -121,6 +123,7 @@ def conclude(
         starts=bisection.starts,
         limit=plan.criterion.describe_limit(plan.criterion.limit(calm)),
         stopped=stopped or _why_ended(bisection),
+        is_finished=not stopped,
         notes=tuple(_notes(plan, bisection)),
         cause=_cause(plan, bisection, sets, ended_early),
         template=next(iter(sets.values()), None),

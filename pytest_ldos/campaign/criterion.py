@@ -32,6 +32,7 @@ class SuccessBelow:
 
     level: float
     metric_name: str = ""
+    unit: str = ""
 
     @property
     def boundary(self) -> float:
@@ -66,6 +67,10 @@ class MetricBeyond:
     @property
     def metric_name(self) -> str:
         return self.metric.name
+
+    @property
+    def unit(self) -> str:
+        return self.metric.unit
 
     @property
     def boundary(self) -> float:

@@ -102,7 +102,12 @@ def find_breaking(  # noqa: PLR0913 - one a command-line option
             refuse_unable(field.at(level))
         result = _search(plan, field, catalogue)
     _show(result, kind, output)
-    raise typer.Exit(exit_codes.INVALID if result.finding in _UNKNOWN else 0)
+    raise typer.Exit(0 if is_answer(result) else exit_codes.INVALID)
+
+
+def is_answer(result: BreakingResult) -> bool:
+    """Whether something was found; a search that its time limit ended has, once it has an interval."""
+    return result.finding is Finding.BREAKS or (result.is_finished and result.finding not in _UNKNOWN)
 
 
 def refuse_few_trials(plan: SearchPlan) -> None:

@@ -129,8 +129,8 @@ def main() -> None:
         "ours, 90 %, starts taken as equal": lambda stack, rng: search(
             stack, rng, SearchPlan(scale=SCALE, boundary=0.5, correlation=0)
         ),
-        "fixed: 5 trials": lambda stack, rng: search_naively(stack, rng, SearchPlan(scale=SCALE, boundary=0.5)),
-        "fixed: 15 trials": lambda stack, rng: search_naively(
+        "fixed: 4 trials": lambda stack, rng: search_naively(stack, rng, SearchPlan(scale=SCALE, boundary=0.5)),
+        "fixed: 12 trials": lambda stack, rng: search_naively(
             stack, rng, SearchPlan(scale=SCALE, boundary=0.5), starts=3
         ),
     }

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 
 from pytest_ldos.campaign.breaking_result import BreakingResult
 from pytest_ldos.report.breaking.words import (
-    LEVEL_TITLES,
     STAGE_TITLES,
     answer,
     cause_of,
     legend,
     level_row,
+    level_titles,
     mishaps,
     remarks,
     stage_row,
@@ -22,7 +22,7 @@ from pytest_ldos.report.markdown import escape
 def render(result: BreakingResult) -> str:
     """The answer first; what other programs said can do nothing."""
     parts = ["## ldos: breaking point", escape(answer(result)), _list(remarks(result))]
-    parts.append(_table(LEVEL_TITLES, (level_row(result, each) for each in result.levels)))
+    parts.append(_table(level_titles(result), (level_row(result, each) for each in result.levels)))
     parts.append(_list(mishaps(result)))
     if result.cause is not None:
         parts += ["### What breaks", _list(cause_of(result))]

@@ -12,12 +12,12 @@ from htpy import Node
 from pytest_ldos.campaign.breaking_result import BreakingResult
 from pytest_ldos.report.breaking.drawing import draw_levels
 from pytest_ldos.report.breaking.words import (
-    LEVEL_TITLES,
     STAGE_TITLES,
     answer,
     cause_of,
     legend,
     level_row,
+    level_titles,
     mishaps,
     remarks,
     stage_row,
@@ -49,7 +49,7 @@ def _levels(result: BreakingResult) -> Node:
     rows = [level_row(result, each) for each in result.levels]
     return [
         draw_levels(result) if any(each.trials for each in result.levels) else None,
-        _table(f"Levels of {result.plan.address}", LEVEL_TITLES, rows),
+        _table(f"Levels of {result.plan.address}", level_titles(result), rows),
         bullet_list(mishaps(result)),
     ]
 

@@ -26,6 +26,7 @@ def to_plain(result: BreakingResult) -> dict[str, Any]:
         "schema": SCHEMA,
         "answer": answer(result),
         "finding": result.finding.value,
+        "finished": result.is_finished,
         "address": result.plan.address,
         "criterion": result.plan.criterion.describe(),
         "limit": result.limit or None,

@@ -7,12 +7,12 @@ from rich.text import Text
 
 from pytest_ldos.campaign.breaking_result import BreakingResult
 from pytest_ldos.report.breaking.words import (
-    LEVEL_TITLES,
     STAGE_TITLES,
     answer,
     cause_of,
     legend,
     level_row,
+    level_titles,
     mishaps,
     remarks,
     stage_row,
@@ -31,7 +31,7 @@ def render(result: BreakingResult, *, width: int, color: bool) -> str:
         parts += wrapped(each, width, indent=2)
     if result.levels:
         rows = [level_row(result, each) for each in result.levels]
-        parts += [Text(), plain_table(LEVEL_TITLES, rows, left=("result",))]
+        parts += [Text(), plain_table(level_titles(result), rows, left=("result",))]
         parts += [each for text in mishaps(result) for each in wrapped(text, width, indent=2)]
     if result.cause is not None:
         parts += [Text()]

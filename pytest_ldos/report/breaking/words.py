@@ -14,7 +14,6 @@ from pytest_ldos.units import format_quantity
 _UNITS: Final = {"hz": "Hz", "ms": "ms", "bytes": "B", "mb": "MB", "mbps": "Mbit/s", "percent": "%", "s": "s"}
 """By the end of a field's name."""
 
-LEVEL_TITLES: Final = ("level", "broken", "share", "interval", "starts", "result")
 STAGE_TITLES: Final = ("stage", "calm", "at the threshold", "times calm", "left its calm range at", "tells broken")
 
 _UNEXPLAINED: Final = (
@@ -101,7 +100,7 @@ def _calm(result: BreakingResult) -> str:
 def remarks(result: BreakingResult) -> Iterator[str]:
     """What else is to be said of the answer."""
     if result.estimate_by is not None:
-        yield f"the estimate is the {result.estimate_by}"
+        yield f"where the estimate comes from: {result.estimate_by}"
     if result.stopped:
         yield result.stopped
     if result.finding is Finding.HOLDS:
@@ -164,12 +163,24 @@ def _failures(result: BreakingResult, cause: Cause) -> Iterator[str]:
         yield f"no trial at {level_of(result, where)} failed: it is slower or less regular, but arrives"
 
 
+def level_titles(result: BreakingResult) -> tuple[str, ...]:
+    """Of the columns of `level_row`."""
+    return ("level", "broken", "share", "interval", *_of_metric(result, "median"), "starts", "result")
+
+
+def _of_metric(result: BreakingResult, text: str) -> tuple[str, ...]:
+    """A column that only a search by a metric has."""
+    return (text,) if result.plan.criterion.metric_name else ()
+
+
 def level_row(result: BreakingResult, level: LevelSummary) -> tuple[str, ...]:
-    """See `LEVEL_TITLES`."""
+    """See `level_titles`."""
     share = percent(level.broken / level.trials) if level.trials else ""
     interval = f"{percent(level.low)} … {percent(level.high)}" if level.trials else ""
     counts = f"{level.broken} of {level.trials}" if level.trials else ""
-    return (level_of(result, level.level), counts, share, interval, str(level.starts), level.standing.value)
+    median = "" if level.median is None else format_quantity(level.median, result.plan.criterion.unit)
+    tested = (level_of(result, level.level), counts, share, interval, *_of_metric(result, median))
+    return (*tested, str(level.starts), level.standing.value)
 
 
 def mishaps(result: BreakingResult) -> Iterator[str]:

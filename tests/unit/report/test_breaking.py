@@ -36,7 +36,7 @@ def test_the_answer_is_one_sentence(broken):
 def test_a_terminal_shows_the_answer_then_the_levels_then_the_cause(broken):
     lines = lines_of(render_breaking_as(broken, Format.TERMINAL, width=110))
     assert lines[0].startswith("baseline breaks at stack.faults.planning_delay_ms = ")
-    assert "the estimate is the middle of the interval" in lines
+    assert "where the estimate comes from: middle of the interval" in lines
     assert "1 ms 0 of 12 0 % 0 % … 42 % 3 holds" in lines
     assert "1000 ms 12 of 12 100 % 58 % … 100 % 3 breaks" in lines
     assert any(line.startswith("what leaves its calm range first: planning at 39.2 ms (10.") for line in lines)
@@ -47,6 +47,9 @@ def test_a_terminal_shows_the_answer_then_the_levels_then_the_cause(broken):
 def test_a_metric_is_told_with_its_limit(tmp_path):
     found = search(MadeUpStack(slow_from=20), tmp_path, plan("T1>3x"))
     assert "the median of T1 is beyond 3 × its calm one (" in answer(found)
+    table = lines_of(render_breaking_as(found, Format.TERMINAL, width=110))
+    assert "level broken share interval median starts result" in table
+    assert any(line.startswith("1 ms 0 of 12 0 % 0 % … 42 % 1") and line.endswith(" ms 3 holds") for line in table)
     told = list(cause_of(found))
     assert any(each.startswith("what explains most of it beside T1 itself: executor queue") for each in told)
     assert told[-1].endswith("it is slower or less regular, but arrives")
