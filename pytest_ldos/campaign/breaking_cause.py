@@ -36,7 +36,7 @@ class Stage:
 
     Attributes:
         quantity: what is measured of it, for people.
-        metric: which it is or may be; empty for segments of a path.
+        metrics: that are of this stage.
         read: its number in a trial, milliseconds; ``None`` where there is none.
     """
 
@@ -63,9 +63,11 @@ def _segments(kind: str) -> Callable[[Trial], float | None]:
     return read
 
 
+# Waiting for a CPU is told apart only where the kernel's scheduler was recorded.
 STAGES: Final = (
     Stage("transport", "joint states on their way, median", (), _segments("transport")),
     Stage("executor queue", "joint states waiting for their callback, median", (), _segments("executor wait")),
+    Stage("CPU", "threads of the state feedback waiting for a CPU, median", (), _segments("CPU wait")),
     Stage("planning", "T1", ("T1",), _metric("T1")),
     Stage("control loop", "T3p99", ("T3", "T3p99"), _metric("T3p99")),
     Stage("simulation step", "T5p99", ("T5", "T5p99"), _metric("T5p99")),

@@ -106,9 +106,9 @@ class BreakingSearch:
                 left_out += 1
         found = sum(map(len, self._bank.values()))
         if found:
-            self.observer.note(f"continues what was interrupted: {found} starts are there")
+            self.observer.note(f"continues what was interrupted; starts that are there: {found}")
         if left_out:
-            self.observer.note(f"{left_out} starts that were kept belong to another version or setting: left out")
+            self.observer.note(f"starts of another version or setting, left out: {left_out}")
 
     def _asked(self, level: float) -> Any:
         return plain(self.at(level))

@@ -72,7 +72,7 @@ def test_it_goes_on_where_it_was_interrupted(tmp_path, interrupted_at, until):
     assert rest.levels == whole.levels
     assert len(watching.levels) == len(whole.levels) - interrupted_at + 1
     kept = interrupted_at - 1
-    assert (f"continues what was interrupted: {kept} starts are there" in watching.notes) == (kept > 0)
+    assert (f"continues what was interrupted; starts that are there: {kept}" in watching.notes) == (kept > 0)
 
 
 def test_what_another_criterion_needs_is_not_measured_again(tmp_path):
@@ -91,7 +91,7 @@ def test_starts_of_another_version_are_left_out(tmp_path):
     watching, stack = Watching(), MadeUpStack(breaks_at=37)
     search(stack, tmp_path, watching=watching, commit="another")
     assert stack.levels[:3] == [1, 1, 1]
-    assert "2 starts that were kept belong to another version or setting: left out" in watching.notes
+    assert "starts of another version or setting, left out: 2" in watching.notes
 
 
 def test_a_damaged_start_is_named(tmp_path):

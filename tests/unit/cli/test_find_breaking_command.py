@@ -126,7 +126,7 @@ def test_what_ends_it_early_is_kept_and_it_goes_on(ldos, stack):
     starts = stack(breaks_at=100)
     result = ldos(ADDRESS, *QUICK)
     assert result.exit_code == 0
-    assert "continues what was interrupted: 3 starts are there" in result.stderr
+    assert "continues what was interrupted; starts that are there: 3" in result.stderr
     assert "start 4 at " in result.stderr
     assert "start 3 at " not in result.stderr
 
@@ -138,7 +138,7 @@ def test_a_time_limit_leaves_the_rest_to_the_next_call(ldos, stack):
     assert "the time limit ended it: the same command goes on from here" in first.stdout
     second = ldos(ADDRESS, *QUICK)
     assert second.exit_code == 0
-    assert "1 starts are there" in second.stderr
+    assert "starts that are there: 1" in second.stderr
 
 
 def test_a_calm_end_that_does_not_start_could_not_be_measured(ldos, stack):
@@ -244,4 +244,4 @@ def test_killed_it_goes_on_where_it_was(tmp_path):
     assert ldos(2).returncode == -signal.SIGKILL
     done = ldos(-1)
     assert done.returncode == 0, done.stderr
-    assert "continues what was interrupted: 2 starts are there" in done.stderr
+    assert "continues what was interrupted; starts that are there: 2" in done.stderr
