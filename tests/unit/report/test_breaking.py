@@ -17,9 +17,9 @@ from tests.builders.reports import HOSTILE
 from tests.oracles import chromium
 
 
-@pytest.fixture
-def broken(tmp_path):
-    return search(MadeUpStack(breaks_at=37, slow_from=37), tmp_path)
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory):
+    return search(MadeUpStack(breaks_at=37, slow_from=37), tmp_path_factory.mktemp("broken"))
 
 
 def lines_of(text):

@@ -7,7 +7,7 @@ import pytest
 
 from pytest_ldos.stats.confidence_sequence import BoundaryTest, Side
 
-TRIALS = 300
+TRIALS = 150
 
 
 def wrong_calls(test: BoundaryTest, probability: float, side: Side) -> float:
@@ -71,7 +71,7 @@ def test_an_interval_holds_what_was_counted_and_narrows():
 def test_intervals_are_as_wide_as_their_test_is_patient():
     """An interval excludes a value at the moment at which the two-sided mixture does, at any time."""
     rng = np.random.default_rng(0)
-    test, missed, runs = BoundaryTest(0.5, 0.1), 0, 200
+    test, missed, runs = BoundaryTest(0.5, 0.1), 0, 100
     for _ in range(runs):
         hits = np.cumsum(rng.random(100) < 0.3)
         looks = (test.interval(int(hits[n - 1]), n) for n in range(5, 101, 5))

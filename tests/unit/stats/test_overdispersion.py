@@ -9,7 +9,7 @@ from scipy.stats import betabinom
 from pytest_ldos.stats.confidence_sequence import BoundaryTest, Side
 from pytest_ldos.stats.overdispersion import SUPPOSED_CORRELATION, estimate_correlation, tempering
 
-STARTS = 40
+STARTS = 25
 
 
 def wrong_calls(test: BoundaryTest, *, group: int, correlation: float, side: Side) -> float:
