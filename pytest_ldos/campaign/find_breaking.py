@@ -15,7 +15,7 @@ from pytest_ldos.campaign.breaking_evidence import BreakingEvidence, plain
 from pytest_ldos.campaign.breaking_plan import BreakingPlan
 from pytest_ldos.campaign.breaking_result import BreakingResult, conclude
 from pytest_ldos.campaign.evidence import append_start
-from pytest_ldos.errors import BringUpFailed, LoadFailed
+from pytest_ldos.errors import BringUpFailed, LoadFailed, RecordingFailed
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.stack.goals import OutcomeClass
 from pytest_ldos.trial.record import TrialSet
@@ -76,7 +76,7 @@ class BreakingSearch:
         """Searches until it is found, or trials or time are spent; see `BreakingResult.finding`.
 
         Raises:
-            Unavailable, RecordingFailed: see `measure`; complete starts are kept.
+            Unavailable: see `measure`; complete starts are kept.
             RecordUnreadable: a kept start is damaged.
         """
         self._find_kept()
@@ -127,6 +127,8 @@ class BreakingSearch:
             return _Start(level, None, Mishap.NOT_STARTED, error.message)
         except LoadFailed as error:
             return _Start(level, None, Mishap.UNREACHED, error.message)
+        except RecordingFailed as error:  # a load can starve the tracer, too
+            return _Start(level, None, Mishap.UNMEASURED, error.message)
         self.evidence.keep(level, spec, trials)
         return _Start(level, trials)
 

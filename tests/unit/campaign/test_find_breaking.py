@@ -10,7 +10,7 @@ from pytest_ldos.campaign.bisection import Finding, Standing
 from pytest_ldos.campaign.breaking_evidence import BreakingEvidence
 from pytest_ldos.campaign.breaking_result import EstimateBy
 from pytest_ldos.campaign.find_breaking import reached_level
-from pytest_ldos.errors import BringUpFailed, LoadFailed, RecordingFailed, RecordUnreadable
+from pytest_ldos.errors import BringUpFailed, LoadFailed, RecordingFailed, RecordUnreadable, Unavailable
 from tests.builders.breaking import STUCK, MadeUpStack, Watching, at, plan, search
 from tests.builders.trials import trial_set
 
@@ -167,9 +167,16 @@ def test_a_calm_end_that_cannot_be_measured_says_why(tmp_path):
     assert result.cause is None
 
 
-def test_a_fault_of_the_tracer_ends_it_and_keeps_what_there_is(tmp_path):
-    with pytest.raises(RecordingFailed):
-        search(MadeUpStack(ends={3: RecordingFailed("the tracer ended")}), tmp_path)
+def test_a_tracer_that_a_load_starves_counts_as_neither(tmp_path):
+    stack = MadeUpStack(breaks_at=37, ends={4: RecordingFailed("`lttng stop` did not return")})
+    result = search(stack, tmp_path)
+    assert result.finding is Finding.BREAKS
+    assert result.levels[-1].mishaps == ("nothing was measured: `lttng stop` did not return",)
+
+
+def test_what_is_missing_ends_it_and_keeps_what_there_is(tmp_path):
+    with pytest.raises(Unavailable):
+        search(MadeUpStack(ends={3: Unavailable("stress-ng is gone")}), tmp_path)
     assert len(list(tmp_path.iterdir())) == 2
 
 
