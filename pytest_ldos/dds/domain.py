@@ -40,6 +40,15 @@ def loopback_config(log_file: str | None = None) -> str:
     )
 
 
+def ports_of(domain: int) -> range:
+    """UDP ports that belong to a domain; its participants take the lower ones.
+
+    Reference: DDSI-RTPS 2.5, 9.6.2.3.
+    """
+    first = _PORT_BASE + _PORT_GAIN * domain
+    return range(first, first + _PORT_GAIN)
+
+
 @contextmanager
 def claim_domain() -> Iterator[int]:
     """A domain id that nobody on this machine uses, kept from other runs until the end.
@@ -76,7 +85,7 @@ def _has_participant(domain: int) -> bool:
     """Whether something listens on the port of the domain's first participant."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.bind(("127.0.0.1", _PORT_BASE + _PORT_GAIN * domain + _PARTICIPANT_PORT))
+            probe.bind(("127.0.0.1", ports_of(domain)[_PARTICIPANT_PORT]))
         except OSError:
             return True
     return False

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from cyclonedds._clayer import ddspy_take, ddspy_write_ts
-from cyclonedds.core import InstanceState, ReadCondition, SampleState, ViewState
+from cyclonedds.core import DDSException, InstanceState, ReadCondition, SampleState, ViewState
 from cyclonedds.domain import DomainParticipant
 from cyclonedds.internal import SampleInfo
 from cyclonedds.pub import DataWriter
@@ -24,6 +24,10 @@ _ANY: Final = SampleState.Any | ViewState.Any | InstanceState.Any
 
 class DdsFailed(LdosError):
     """Cyclone DDS refused an operation."""
+
+
+class WriteTimedOut(DdsFailed):
+    """A reliable writer waited too long for its readers."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,8 @@ class Writer:
 
     def write(self, data: bytes, timestamp_ns: int) -> None:
         status = ddspy_write_ts(self._entity, data, timestamp_ns)
+        if status == DDSException.DDS_RETCODE_TIMEOUT:
+            raise WriteTimedOut(f"readers of {self._topic.name} did not keep up")
         if status < 0:
             raise DdsFailed(f"Cyclone DDS could not write to {self._topic.name} (code {status})")
 
@@ -84,12 +90,12 @@ class Reader:
             if info.valid_data:
                 return Sample(data, info.source_timestamp)
 
-    def discard(self, most: int) -> int:
-        """Takes up to `most` samples at once and only counts them."""
+    def take_many(self, most: int) -> list[bytes]:
+        """The data of up to `most` samples, oldest first."""
         taken: list[tuple[bytes, SampleInfo]] | int = ddspy_take(self._entity, _ANY, most)
         if isinstance(taken, int):
             raise DdsFailed(f"Cyclone DDS could not take from {self._topic.name} (code {taken})")
-        return sum(info.valid_data for _, info in taken)
+        return [data for data, info in taken if info.valid_data]
 
     def matched(self) -> int:
         """How many writers write."""

@@ -19,5 +19,5 @@ def check_embedded(machine: Machine) -> Finding:
 def check_stress_ng(machine: Machine) -> Finding:
     done = machine.run(["stress-ng", "--version"])
     if done is None:
-        return warning("stress-ng", "not installed: no cpu_load", "sudo apt-get install stress-ng")
+        return warning("stress-ng", "not installed: no load that it makes", "sudo apt-get install stress-ng")
     return ok("stress-ng", (done.stdout.strip().splitlines() or ["installed"])[0].removeprefix("stress-ng, "))

@@ -1,9 +1,9 @@
 """Child processes that never outlive us: one process group, a ladder of signals, no survivors.
 
-All children of a group share the caller's session, hence its scheduler group
-(`sched_autogroup`): a stressor started this way competes with the stack as processes of
-one terminal do. They die with their parent (``setpriv --pdeathsig``), also when that is
-killed.
+Children share the caller's session, hence its scheduler group (see `autogroup`): a stressor
+started this way competes with the stack as processes of one terminal do. On demand each child has a
+session of its own; where several processes are to share one, let one child start the others. Children
+die with their parent (``setpriv --pdeathsig``), also when that is killed.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from pytest_ldos.host.logs import last_lines, last_words
 _DIE_WITH_PARENT: Final = ("setpriv", "--pdeathsig")
 _LADDER: Final = ((signal.SIGINT, 2.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 2.0))
 _POLL_S: Final = 0.005
+_NO_GROUP: Final = -1
 
 
 @dataclass
@@ -70,6 +71,7 @@ class ProcessGroup:
         environment: added to ours.
         death_signal: what children get when we die; those that would leave something behind tidy up on SIGINT.
         log_directory: gets one ``NAME.log`` a child.
+        own_session: gives each child a session, hence a scheduler group, of its own.
     """
 
     def __init__(
@@ -79,10 +81,12 @@ class ProcessGroup:
         prefix: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
         death_signal: signal.Signals = signal.SIGKILL,
+        own_session: bool = False,
     ) -> None:
         self._prefix = (*_DIE_WITH_PARENT, death_signal.name.removeprefix("SIG"), "--", *prefix)
         self._environment = {**os.environ, **(environment or {})}
         self._log_directory = log_directory
+        self._own_session = own_session
         self.children: list[Child] = []
 
     def start(self, name: str, command: Sequence[str], *, talk: bool = False) -> Child:
@@ -97,7 +101,8 @@ class ProcessGroup:
                 stderr=sink,
                 text=True,
                 env=self._environment,
-                process_group=leader,
+                process_group=None if self._own_session else leader,
+                start_new_session=self._own_session,
             )
         child = Child(name, process, log)
         self.children.append(child)
@@ -147,7 +152,7 @@ class ProcessGroup:
         return running + [pid for pid in _running_pids() if pid not in children and _group_of(pid) in children]
 
     def _send(self, number: signal.Signals) -> None:
-        for group in {_group_of(pid) for pid in self.survivors()}:
+        for group in {_group_of(pid) for pid in self.survivors()} - {_NO_GROUP}:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(group, number)
 
@@ -176,4 +181,4 @@ def _group_of(pid: int) -> int:
     try:
         return os.getpgid(pid)
     except ProcessLookupError:
-        return -1
+        return _NO_GROUP

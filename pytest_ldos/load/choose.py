@@ -7,21 +7,32 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pytest_ldos.errors import Unavailable
 from pytest_ldos.host.availability import Availability
-from pytest_ldos.load.cpu_load import run_cpu_load, stress_ng_available
-from pytest_ldos.load.dds_flood import run_flood
+from pytest_ldos.load.cache_load import cache_load_available, run_cache_load
+from pytest_ldos.load.cpu_limit import cpu_limit_available, run_cpu_limit
+from pytest_ldos.load.cpu_load import cpu_load_available, run_cpu_load
+from pytest_ldos.load.dds_flood import dds_flood_available, run_dds_flood
+from pytest_ldos.load.io_load import io_load_available, run_io_load
+from pytest_ldos.load.memory_load import memory_load_available, run_memory_load
+from pytest_ldos.load.neighbour import neighbour_available, run_neighbour
+from pytest_ldos.load.network_impairment import network_impairment_available, run_network_impairment
 from pytest_ldos.load.protocol import LoadSite, RunningLoad
-from pytest_ldos.scenario.loads import CpuLoadSpec, DdsFloodSpec, LoadSpec
+from pytest_ldos.scenario.loads import (
+    CacheLoadSpec,
+    CpuLimitSpec,
+    CpuLoadSpec,
+    DdsFloodSpec,
+    IoLoadSpec,
+    LoadSpec,
+    MemoryLoadSpec,
+    NetworkImpairmentSpec,
+    NoisyNeighbourSpec,
+)
 from pytest_ldos.scenario.model import StackSpec
 
 
 def _always(spec: LoadSpec, stack: StackSpec) -> Availability:
     return Availability(True)
-
-
-def _with_stress_ng(spec: LoadSpec, stack: StackSpec) -> Availability:
-    return stress_ng_available()
 
 
 @dataclass(frozen=True)
@@ -38,8 +49,14 @@ class _Load:
 
 
 _LOADS: Final[Mapping[str, _Load]] = {
-    CpuLoadSpec.KIND: _Load(run_cpu_load, _with_stress_ng),
-    DdsFloodSpec.KIND: _Load(run_flood),
+    CacheLoadSpec.KIND: _Load(run_cache_load, cache_load_available),
+    CpuLimitSpec.KIND: _Load(run_cpu_limit, cpu_limit_available),
+    CpuLoadSpec.KIND: _Load(run_cpu_load, cpu_load_available),
+    DdsFloodSpec.KIND: _Load(run_dds_flood, dds_flood_available),
+    IoLoadSpec.KIND: _Load(run_io_load, io_load_available),
+    MemoryLoadSpec.KIND: _Load(run_memory_load, memory_load_available),
+    NetworkImpairmentSpec.KIND: _Load(run_network_impairment, network_impairment_available),
+    NoisyNeighbourSpec.KIND: _Load(run_neighbour, neighbour_available),
 }
 
 
@@ -50,13 +67,9 @@ def run_load(spec: LoadSpec, site: LoadSite) -> AbstractContextManager[RunningLo
         Unavailable: it cannot be applied on this machine.
         LoadFailed: it was not reached.
     """
-    if spec.KIND not in _LOADS:
-        raise Unavailable(f"there is no load {spec.KIND} yet")
     return _LOADS[spec.KIND].run(spec, site)
 
 
 def load_available(spec: LoadSpec, stack: StackSpec) -> Availability:
     """Whether a load can be applied on this machine beside a stack, as far as can be known before it is."""
-    if spec.KIND not in _LOADS:
-        return Availability(False, f"there is no load {spec.KIND} yet")
     return _LOADS[spec.KIND].available(spec, stack)

@@ -1,113 +1,127 @@
-"""Load on the CPUs: stress-ng's workers beside the stack, in its scheduler group."""
+"""Load on the CPUs: stress-ng's workers beside the stack."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import time
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
-import psutil
-
-from pytest_ldos.errors import LoadFailed
-from pytest_ldos.host.availability import Availability, find_programs
-from pytest_ldos.host.processes import Child, ProcessGroup
-from pytest_ldos.load.protocol import LoadProof, LoadSite
+from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.host.affinity import Cpus, describe_cpus, our_cpus
+from pytest_ldos.host.availability import Availability
+from pytest_ldos.load.cpu_choice import choose_cpus
+from pytest_ldos.load.protocol import LoadSite
+from pytest_ldos.load.scheduler_group import GroupedProof
+from pytest_ldos.load.stress_ng import Effort, RunningStressor, Stress, Stressor, run_stressor, stress_ng_available
 from pytest_ldos.scenario.loads import CpuLoadSpec
+from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.scenario.nearest import suggest
 
 REACHED_FRACTION: Final = 0.8
-"""Of what the CPUs can give; workers share them with the stack."""
+"""Of what was asked for, that the workers must have run or been ready to run."""
 
-LONGEST_S: Final = 1800
-"""stress-ng ends by itself after this time, whatever happens to us."""
+_METHODS_FOLLOW: Final = "must be one of:"
+_ASK_LIMIT_S: Final = 10
 
-_READY_TIMEOUT_S: Final = 10.0
-_POLL_S: Final = 0.02
-_WHOLE_CPU: Final = 100.0
-
-
-def stress_ng_available() -> Availability:
-    return find_programs(("stress-ng",), package="stress-ng")
-
-
-def attainable_percent(spec: CpuLoadSpec) -> float:
-    """Of a CPU, for all workers together: they cannot have more than there is."""
-    return min(spec.workers * spec.percent, (os.cpu_count() or 1) * _WHOLE_CPU)
+_SLICE_MS: Final = "10"
+"""By default stress-ng takes whole iterations, and misses small percentages by half."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class CpuLoadProof(LoadProof):
+class CpuLoadProof(GroupedProof):
     """See `LoadProof`.
 
     Attributes:
         used_percent: of a CPU, by all workers together.
+        waited_percent: likewise: how long they were ready to run, and others ran.
+        cpus: that the workers may use, read back from each; the others are reserved.
     """
 
     workers: int
     percent: int
+    method: str
+    cpus: str
     used_percent: float
+    waited_percent: float
 
     @property
     def applied(self) -> float:
         return self.used_percent
 
     def describe(self) -> str:
-        return f"CPU load: {self.workers} workers × {self.percent} % asked, {self.used_percent:.0f} % of a CPU used"
+        return (
+            f"CPU load: {self.workers} workers × {self.percent} % asked, {self.used_percent:.0f} % of a CPU used "
+            f"({self.method} on CPUs {self.cpus}; {self.group_found})"
+        )
 
 
 class RunningCpuLoad:
     """See `RunningLoad`."""
 
-    def __init__(self, spec: CpuLoadSpec, stressor: Child) -> None:
+    def __init__(self, spec: CpuLoadSpec, stressor: RunningStressor, cpus: Cpus) -> None:
         self.spec = spec
         self._stressor = stressor
-        self._began: tuple[float, float] = (0.0, 0.0)
-        self._last: tuple[float, float] = (0.0, 0.0)
-        self._died = ""
+        self._cpus = cpus
 
     @property
     def proof(self) -> CpuLoadProof:
-        self.observe()
-        seconds = self._last[0] - self._began[0]
-        used = _WHOLE_CPU * (self._last[1] - self._began[1]) / seconds if seconds > 0 else 0.0
+        stress = self._stressor.measure()
+        asked = self.spec.workers * self.spec.percent
         return CpuLoadProof(
-            kind="cpu_load",
-            seconds=seconds,
-            shortfall=self._died or self._shortfall(used),
+            kind=self.spec.KIND,
+            seconds=stress.seconds,
+            shortfall=stress.shortfall or lacking_effort(stress, asked),
+            group=self.spec.group,
+            group_found=stress.group.found,
             workers=self.spec.workers,
             percent=self.spec.percent,
-            used_percent=used,
+            method=self.spec.method,
+            cpus=describe_cpus(self._cpus),
+            used_percent=stress.used_percent,
+            waited_percent=stress.waited_percent,
         )
 
-    def _shortfall(self, used_percent: float) -> str:
-        if used_percent >= REACHED_FRACTION * attainable_percent(self.spec):
-            return ""
-        return f"the workers used {used_percent:.0f} % of a CPU, {attainable_percent(self.spec):.0f} % were possible"
 
-    def observe(self) -> None:
-        """Notes the CPU time used so far, or that the stressor has ended."""
-        if self._died or self._stressor.process.returncode is not None:
-            return
-        if self._stressor.exit_code is not None:
-            self._died = self._stressor.describe_end()
-            return
-        # A worker that has died takes its CPU time with it: what was seen used stays used.
-        self._last = (time.monotonic(), max(self._last[1], _cpu_seconds(self._stressor.pid)))
+def lacking_effort(stress: Stress, asked_percent: float) -> str:
+    """Why workers did not load the CPUs as asked: what they waited for a CPU that others had is no lack of theirs."""
+    if stress.used_percent > 0 and stress.used_percent + stress.waited_percent >= REACHED_FRACTION * asked_percent:
+        return ""
+    return (
+        f"the workers used {stress.used_percent:.0f} % of a CPU and waited {stress.waited_percent:.0f} % for one; "
+        f"{asked_percent:.0f} % were asked for"
+    )
 
-    def await_work(self) -> None:
-        """Returns when every worker has used some CPU time; measuring begins then."""
-        deadline = time.monotonic() + _READY_TIMEOUT_S
-        while time.monotonic() < deadline and self._stressor.exit_code is None:
-            if len(_busy_workers(self._stressor.pid)) >= self.spec.workers:
-                self._began = self._last = (time.monotonic(), _cpu_seconds(self._stressor.pid))
-                return
-            time.sleep(_POLL_S)
-        raise LoadFailed(
-            f"stress-ng did not begin to work ({self._stressor.describe_end()})\n{self._stressor.last_lines()}"
+
+def cpu_load_available(spec: CpuLoadSpec, stack: StackSpec) -> Availability:
+    """Raises `ConfigurationError` for a method or CPUs that are not there."""
+    available = stress_ng_available()
+    if available.ok:
+        _refuse_unknown_method(spec.method)
+        cpus_of_workers(spec)
+    return available
+
+
+def cpus_of_workers(spec: CpuLoadSpec) -> Cpus:
+    """All of ours but the reserved ones.
+
+    Raises:
+        ConfigurationError: reserved CPUs do not exist, or nothing is left.
+    """
+    reserved = choose_cpus(spec.reserved, "cpu_load reserved")
+    left = our_cpus() - reserved
+    if not left:
+        raise ConfigurationError(
+            f"cpu_load reserves CPUs {describe_cpus(reserved)}, which leaves none for its workers",
+            remedy="reserve fewer",
         )
+    return left
+
+
+def is_at_work(effort: Effort) -> bool:
+    return effort.cpu_s > 0
 
 
 @contextmanager
@@ -116,41 +130,34 @@ def run_cpu_load(spec: CpuLoadSpec, site: LoadSite) -> Iterator[RunningCpuLoad]:
 
     Raises:
         Unavailable: stress-ng is not installed.
+        ConfigurationError: its method or CPUs are not there.
         LoadFailed: it did not begin to work.
     """
-    stress_ng_available().demand()
-    group = ProcessGroup(log_directory=site.log_directory)
-    command = ["stress-ng", "--cpu", str(spec.workers), "--cpu-load", str(spec.percent)]
-    command += ["--cpu-method", spec.method, "--timeout", f"{LONGEST_S}s", "--temp-path", str(site.log_directory)]
-    try:
-        load = RunningCpuLoad(spec, group.start("stress-ng", command))
-        load.await_work()
-        yield load
-        load.observe()
-    finally:
-        group.stop()
+    cpu_load_available(spec, site.stack).demand()
+    cpus = cpus_of_workers(spec)
+    what = ("--cpu", str(spec.workers), "--cpu-load", str(spec.percent), "--cpu-load-slice", _SLICE_MS)
+    arguments = (*what, "--cpu-method", spec.method)
+    stressor = Stressor(spec.KIND, arguments, spec.workers, spec.group, cpus)
+    with run_stressor(stressor, site, is_at_work) as running:
+        yield RunningCpuLoad(spec, running, cpus)
 
 
-def _descendants(pid: int) -> list[psutil.Process]:
-    try:
-        return psutil.Process(pid).children(recursive=True)
-    except psutil.NoSuchProcess:
-        return []
+@cache
+def cpu_methods() -> tuple[str, ...]:
+    """What the installed stress-ng has; empty where it does not say."""
+    answer = subprocess.run(
+        ["stress-ng", "--cpu", "1", "--cpu-method", "list"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=_ASK_LIMIT_S,
+        check=False,
+    )
+    _, _, methods = (answer.stderr + answer.stdout).partition(_METHODS_FOLLOW)
+    return tuple(methods.split())
 
 
-def _busy_workers(pid: int) -> list[psutil.Process]:
-    busy = []
-    for process in _descendants(pid):
-        with contextlib.suppress(psutil.NoSuchProcess):
-            if process.cpu_times().user > 0:
-                busy.append(process)
-    return busy
-
-
-def _cpu_seconds(pid: int) -> float:
-    total = 0.0
-    for process in _descendants(pid):
-        with contextlib.suppress(psutil.NoSuchProcess):
-            times = process.cpu_times()
-            total += times.user + times.system
-    return total
+def _refuse_unknown_method(method: str) -> None:
+    known = cpu_methods()
+    if known and method not in known:
+        raise ConfigurationError(f"stress-ng has no CPU method {method!r}", remedy=suggest(method, known))

@@ -2,152 +2,159 @@
 
 from __future__ import annotations
 
-import json
-import sys
+import signal
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Final
 
+from pytest_ldos.dds.domain import claim_domain
 from pytest_ldos.errors import LoadFailed
-from pytest_ldos.host.processes import Child, ProcessGroup
-from pytest_ldos.load.protocol import LoadProof, LoadSite
-from pytest_ldos.scenario.loads import DdsFloodSpec
+from pytest_ldos.host.availability import Availability, find_modules
+from pytest_ldos.host.processes import ProcessGroup
+from pytest_ldos.host.ros import find_ros_packages
+from pytest_ldos.load.flood_programs import PACKAGE, embedded_programs, ros_programs
+from pytest_ldos.load.flood_proof import FloodProof, build_proof
+from pytest_ldos.load.flood_reports import Received, ReportStream, Sent
+from pytest_ldos.load.protocol import LoadSite
+from pytest_ldos.load.traffic_control import is_impaired
+from pytest_ldos.scenario.loads import DdsFloodSpec, FloodDomain, SchedulerGroup
+from pytest_ldos.scenario.model import StackKind, StackSpec
+from pytest_ldos.stack.choose import resolve_kind
 from pytest_ldos.units import NS_PER_S
 
-REACHED_FRACTION: Final = 0.99
-"""Of the requested rate; a flood below it is not the load that was asked for."""
-
-LONGEST_S: Final = 1800.0
-"""A flood ends by itself after this time, whatever happens to us."""
-
-_READY_TIMEOUT_S: Final = 15.0
-_ROOM: Final = "pytest_ldos.load"
-
-
-@dataclass(frozen=True, kw_only=True)
-class FloodProof(LoadProof):
-    """See `LoadProof`.
-
-    Attributes:
-        requested_hz: messages a second of all publishers together.
-        rate_hz: messages a second that a receiver counted.
-    """
-
-    publishers: int
-    size_bytes: int
-    requested_hz: float
-    rate_hz: float
-
-    @property
-    def applied(self) -> float:
-        return self.rate_hz
-
-    def describe(self) -> str:
-        return (
-            f"DDS flood: {self.rate_hz:.0f} of {self.requested_hz:.0f} msg/s received "
-            f"({self.publishers} publishers, {self.size_bytes} bytes)"
-        )
+_READY_TIMEOUT_S: Final = 30.0
+_LONGEST_SILENCE_S: Final = 5.0
+_POLL_S: Final = 0.1
+_EMBEDDED_PARTS: Final = ("cyclonedds", "rosbags")
 
 
 class RunningFlood:
     """See `RunningLoad`."""
 
-    def __init__(self, spec: DdsFloodSpec, counter: Child, group: ProcessGroup) -> None:
+    def __init__(
+        self,
+        spec: DdsFloodSpec,
+        *,
+        counter: ReportStream[Received] | None,
+        publishers: Sequence[ReportStream[Sent]],
+        group: ProcessGroup,
+        changed: threading.Condition,
+    ) -> None:
         self.spec = spec
         self._counter = counter
+        self._publishers = publishers
         self._group = group
-        self._changed = threading.Condition()
-        self._first: tuple[int, int] | None = None
-        self._last: tuple[int, int] = (0, 0)
-        self._by_topic: dict[str, int] = {}
-        self._died = ""
-        threading.Thread(target=self._read_counts, name="flood counts", daemon=True).start()
+        self._changed = changed
+        self._failure = ""
+        self._is_impaired = False
+        self._final: FloodProof | None = None
+
+    @property
+    def _streams(self) -> Sequence[ReportStream[Received] | ReportStream[Sent]]:
+        return [*self._publishers, *([self._counter] if self._counter else [])]
 
     @property
     def proof(self) -> FloodProof:
+        return self._final or self._measured()
+
+    def close(self) -> None:
+        """Keeps the proof: what happens to the processes from now on is no fault."""
+        self._note_impairment()
+        self._final = self._measured()
+
+    def _measured(self) -> FloodProof:
         with self._changed:
-            first = self._first or self._last
-            seconds = (self._last[0] - first[0]) / NS_PER_S
-            received = self._last[1] - first[1]
-        rate_hz = received / seconds if seconds > 0 else 0.0
-        return FloodProof(
-            kind="dds_flood",
-            seconds=seconds,
-            shortfall=self._died or self._shortfall(rate_hz),
-            publishers=self.spec.publishers,
-            size_bytes=self.spec.size_bytes,
-            requested_hz=self.spec.total_hz,
-            rate_hz=rate_hz,
-        )
+            self._failure = self._failure or self._what_failed()
+            return build_proof(
+                self.spec,
+                counter=self._counter,
+                publishers=self._publishers,
+                failure=self._failure,
+                is_impaired=self._is_impaired,
+            )
 
-    def _shortfall(self, rate_hz: float) -> str:
-        if rate_hz >= REACHED_FRACTION * self.spec.total_hz:
-            return ""
-        return f"the flood reached {rate_hz:.0f} of {self.spec.total_hz:.0f} msg/s"
+    def _note_impairment(self) -> None:
+        if self.spec.domain == FloodDomain.SAME:
+            self._is_impaired = self._is_impaired or is_impaired()
 
-    def _read_counts(self) -> None:
-        assert self._counter.process.stdout is not None
-        for line in self._counter.process.stdout:
-            report = json.loads(line)
-            with self._changed:
-                self._by_topic = report["received"]
-                self._last = (report["mono_ns"], sum(self._by_topic.values()))
-                self._changed.notify_all()
-            self.note_deaths()
-
-    def note_deaths(self) -> None:
-        """Remembers a process that ended while the flood should run."""
+    def _what_failed(self) -> str:
         ended = self._group.ended()
-        if ended and not self._died:
-            self._died = ended[0].describe_end()
+        if ended:
+            return ended[0].describe_end()
+        for stream in self._streams:
+            silence_s = (time.monotonic_ns() - stream.heard_ns) / NS_PER_S
+            if stream.misunderstood or silence_s > _LONGEST_SILENCE_S:
+                return stream.misunderstood or f"{stream.child.name} has said nothing for {silence_s:.0f} s"
+        return ""
 
-    def await_arrival(self) -> None:
-        """Returns when every topic arrives; measuring begins then."""
+    def await_begin(self) -> None:
+        """Returns when every publisher sends and every topic arrives; measuring begins then.
+
+        Raises:
+            LoadFailed: that did not happen.
+        """
+        self._note_impairment()
         deadline = time.monotonic() + _READY_TIMEOUT_S
         with self._changed:
-            while not (self._by_topic and all(self._by_topic.values())):
+            while not all(stream.has_begun for stream in self._streams):
                 left_s = deadline - time.monotonic()
-                if left_s <= 0 or not self._changed.wait(left_s):
+                ended = self._group.describe_ended()
+                if left_s <= 0 or ended:
                     raise LoadFailed(
-                        f"the flood did not arrive within {_READY_TIMEOUT_S:.0f} s at its receiver",
+                        ended or f"the flood did not {self._aim} within {_READY_TIMEOUT_S:.0f} s",
                         remedy="look at the logs of the flood's processes",
+                        details=self._group.last_words(),
                     )
-            self._first = self._last
+                self._changed.wait(min(left_s, _POLL_S))
+            for stream in self._streams:
+                stream.mark()
+
+    @property
+    def _aim(self) -> str:
+        return "arrive at its receiver" if self._counter else "begin"
+
+
+def dds_flood_available(spec: DdsFloodSpec, stack: StackSpec) -> Availability:
+    """Whether the flood's programs are installed: those of the middleware that the stack has."""
+    if resolve_kind(stack) is StackKind.ROS2:
+        return find_ros_packages([PACKAGE])
+    return find_modules(_EMBEDDED_PARTS, extra="embedded")
 
 
 @contextmanager
-def run_flood(spec: DdsFloodSpec, site: LoadSite) -> Iterator[RunningFlood]:
+def run_dds_flood(spec: DdsFloodSpec, site: LoadSite) -> Iterator[RunningFlood]:
     """Floods for as long as the context lasts.
 
     Raises:
+        Unavailable: a program of the flood is not installed.
         LoadFailed: no message of some publisher arrived.
     """
-    recorder = site.recorder
-    group = ProcessGroup(log_directory=site.log_directory, prefix=recorder.prefix, environment=recorder.environment)
-    topics = [f"/flood_topic_{index + 1}" for index in range(spec.publishers)]
-    try:
-        counter = group.start("flood_counter", _command("flood_counter", domain=site.domain, topics=topics), talk=True)
-        for index, topic in enumerate(topics, start=1):
-            command = _command(
-                "flood_publisher",
-                domain=site.domain,
-                index=index,
-                topic=topic,
-                rate_hz=spec.rate_hz,
-                size_bytes=spec.size_bytes,
-                seconds=LONGEST_S,
-            )
-            group.start(f"flood_publisher_{index}", command)
-        flood = RunningFlood(spec, counter, group)
-        flood.await_arrival()
+    with ExitStack() as resources:
+        domain = resources.enter_context(claim_domain()) if spec.domain == FloodDomain.OTHER else site.domain
+        is_ros = site.stack_kind.startswith(StackKind.ROS2)
+        if is_ros:
+            programs = ros_programs(spec, domain=domain, environment=site.environment)
+        else:
+            programs = embedded_programs(spec, domain=domain)
+        group = ProcessGroup(
+            log_directory=site.log_directory,
+            prefix=site.recorder.prefix,
+            environment={**programs.environment, **site.recorder.environment},
+            death_signal=signal.SIGINT if is_ros else signal.SIGKILL,
+            own_session=spec.group == SchedulerGroup.OWN,
+        )
+        resources.callback(group.stop)
+        changed = threading.Condition()
+        counter = None
+        if spec.readers:
+            counter = ReportStream(group.start("flood_counter", programs.counter, talk=True), Received.parse, changed)
+        publishers = [
+            ReportStream(group.start(name, command, talk=True), Sent.parse, changed)
+            for name, command in programs.publishers.items()
+        ]
+        flood = RunningFlood(spec, counter=counter, publishers=publishers, group=group, changed=changed)
+        resources.callback(flood.close)
+        flood.await_begin()
         yield flood
-        flood.note_deaths()
-    finally:
-        group.stop()
-
-
-def _command(module: str, **parameters: object) -> list[str]:
-    return [sys.executable, "-m", f"{_ROOM}.{module}", json.dumps(parameters)]

@@ -1,8 +1,7 @@
-"""A process that counts what arrives on the flooded topics: the proof of a flood.
+"""A process that counts what arrives on the flooded topics, and what is missing in it.
 
-It is an instrument, not a part of the load: a plain DDS reader without tracepoints, read
-in batches. Ten times a second it prints a JSON line with the monotonic time and the
-number of messages received so far on each topic.
+It is an instrument, not a part of the load: plain DDS readers without tracepoints, read
+in batches. Ten times a second it prints a JSON line: ``mono_ns``, ``received`` and ``lost`` by topic.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from pytest_ldos.dds.endpoint import Reader
@@ -18,6 +17,7 @@ from pytest_ldos.dds.naming import dds_topic
 from pytest_ldos.dds.node import Context, Node
 from pytest_ldos.dds.process import run_node
 from pytest_ldos.dds.qos import QosProfile
+from pytest_ldos.load.numbered_text import number_of
 from pytest_ldos.units import NS_PER_MS
 
 _POLL_NS: Final = 10 * NS_PER_MS
@@ -25,29 +25,62 @@ _POLLS_A_REPORT: Final = 10
 _DEPTH: Final = 4096
 
 
-class Counter:
+class Tally:
+    """What came of one topic: messages of one publisher, in its order.
+
+    Attributes:
+        lost: numbers missing between the first and the last that arrived.
+    """
+
+    def __init__(self) -> None:
+        self.received = 0
+        self._first: int | None = None
+        self._last = 0
+
+    @property
+    def lost(self) -> int:
+        return 0 if self._first is None else self._last - self._first + 1 - self.received
+
+    def add(self, batch: Sequence[bytes]) -> None:
+        if not batch:
+            return
+        if self._first is None:
+            self._first = number_of(batch[0])
+        self._last = number_of(batch[-1])
+        self.received += len(batch)
+
+
+class FloodCounter:
     """Counts messages by topic."""
 
-    def __init__(self, context: Context, topics: list[str]) -> None:
-        qos = QosProfile(depth=_DEPTH, reliable=False)
+    def __init__(self, context: Context, topics: Sequence[str], *, reliable: bool) -> None:
+        qos = QosProfile(depth=_DEPTH, reliable=reliable)
         self._readers = {
             topic: Reader(context.participant, dds_topic(topic), "std_msgs/msg/String", qos) for topic in topics
         }
-        self._received = dict.fromkeys(topics, 0)
+        self._tallies = {topic: Tally() for topic in topics}
         self._polls = 0
 
     def poll(self) -> None:
         for topic, reader in self._readers.items():
-            self._received[topic] += reader.discard(_DEPTH)
+            self._tallies[topic].add(reader.take_many(_DEPTH))
         self._polls += 1
         if self._polls % _POLLS_A_REPORT == 0:
-            sys.stdout.write(json.dumps({"mono_ns": time.monotonic_ns(), "received": self._received}) + "\n")
-            sys.stdout.flush()
+            self._report()
+
+    def _report(self) -> None:
+        report = {
+            "mono_ns": time.monotonic_ns(),
+            "received": {topic: tally.received for topic, tally in self._tallies.items()},
+            "lost": {topic: tally.lost for topic, tally in self._tallies.items()},
+        }
+        sys.stdout.write(json.dumps(report) + "\n")
+        sys.stdout.flush()
 
 
 def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
-    """Node `flood_counter`; parameters: ``topics``."""
-    counter = Counter(context, parameters["topics"])
+    """Node `flood_counter`; parameters: ``topics``, ``reliable``."""
+    counter = FloodCounter(context, parameters["topics"], reliable=parameters["reliable"])
     Node(context, "flood_counter").create_timer(_POLL_NS, counter.poll)
     return lambda: None
 

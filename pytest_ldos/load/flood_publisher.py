@@ -1,61 +1,153 @@
-"""A process that floods one topic with `std_msgs/String` at a fixed rate.
+"""A process that floods topics with `std_msgs/String` at a fixed rate.
 
 Messages are sent by an absolute schedule: one that is late is sent at once, so that the
-mean rate holds. Runs until SIGINT or SIGTERM, or until `seconds` have passed.
+mean rate holds. What is later than `LONGEST_LAG_NS` is given up and counted: a publisher that
+cannot keep up, or was stopped for a while, has no debt that it would pay off in a burst without end.
+Runs until SIGINT or SIGTERM, or until `seconds` have passed.
+
+Ten times a second it prints a JSON line: ``mono_ns``, ``published`` by topic, ``given_up`` (messages that
+were due and will not be sent), ``error_bins`` (see `send_errors`; by bin), ``final``.
 """
 
 from __future__ import annotations
 
+import gc
+import json
+import os
+import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from pytest_ldos.dds.messages import default, encode
+from pytest_ldos.dds.endpoint import WriteTimedOut
 from pytest_ldos.dds.node import Context, Node, Publisher
 from pytest_ldos.dds.process import run_node
 from pytest_ldos.dds.qos import QosProfile
-from pytest_ldos.units import NS_PER_S
+from pytest_ldos.load.flood_schedule import FloodSchedule
+from pytest_ldos.load.numbered_text import NumberedText
+from pytest_ldos.load.send_errors import bin_of
+from pytest_ldos.units import NS_PER_MS, NS_PER_S
 
-_LONGEST_SLEEP_S: Final = 0.1
-"""Longer waits can be ended; a sleep keeps time better."""
+LONGEST_LAG_NS: Final = 250 * NS_PER_MS
+
+_LONGEST_SLEEP_NS: Final = 50 * NS_PER_MS
+"""A longer sleep would keep the end waiting."""
+
+_REPORT_EVERY_NS: Final = 100 * NS_PER_MS
+_REPORT_PATIENCE_NS: Final = 20 * NS_PER_MS
+_REPORT_TAKES_NS: Final = 150_000
+_HEAD_START_NS: Final = 20 * NS_PER_MS
+_MATCH_POLL_S: Final = 0.01
 
 
-def publish_at_rate(publisher: Publisher, data: bytes, period_ns: float, stopping: threading.Event) -> None:
-    """Sends `data` each period until `stopping` is set."""
-    began_ns = time.monotonic_ns()
-    count = 0
-    while not stopping.is_set():
-        left_s = (began_ns + count * period_ns - time.monotonic_ns()) / NS_PER_S
-        if left_s > _LONGEST_SLEEP_S:
-            stopping.wait(left_s - _LONGEST_SLEEP_S)
-            continue
-        if left_s > 0:
-            time.sleep(left_s)
-        publisher.publish_encoded(data)
-        count += 1
+class Flood:
+    """Sends on all topics of this process, on one thread.
+
+    Args:
+        awaits_readers: begin when each topic has a reader.
+    """
+
+    def __init__(
+        self, publishers: Sequence[Publisher], *, rate_hz: float, burst: int, size_bytes: int, awaits_readers: bool
+    ) -> None:
+        self._publishers = publishers
+        self._rate_hz = rate_hz
+        self._burst = burst
+        self._texts = NumberedText(size_bytes)
+        self._awaits_readers = awaits_readers
+        self._stopping = threading.Event()
+        self._published = [0] * len(publishers)
+        self._given_up = 0
+        self._error_bins: dict[int, int] = {}
+        self._previous: list[tuple[int, int] | None] = [None] * len(publishers)
+        self._report_due_ns = 0
+        self._thread = threading.Thread(target=self._run, name="flood")
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while self._awaits_readers and not all(publisher.matched() for publisher in self._publishers):
+            if self._stopping.wait(_MATCH_POLL_S):
+                return
+        gc.collect()
+        gc.disable()  # a collection would delay messages
+        self._send_all()
+        self._report(time.monotonic_ns(), is_final=True)
+
+    def _send_all(self) -> None:
+        begin_ns = time.monotonic_ns() + _HEAD_START_NS
+        schedule = FloodSchedule(
+            rate_hz=self._rate_hz, burst=self._burst, publishers=len(self._publishers), begin_ns=begin_ns
+        )
+        slot = 0
+        self._report_due_ns = begin_ns
+        while not self._stopping.is_set():
+            now_ns, due_ns = time.monotonic_ns(), schedule.due_ns(slot)
+            if self._has_time_to_report(now_ns, due_ns):
+                self._report(now_ns, is_final=False)
+            elif now_ns < due_ns:
+                time.sleep(min(due_ns - now_ns, _LONGEST_SLEEP_NS) / NS_PER_S)
+            elif now_ns - due_ns > LONGEST_LAG_NS:
+                next_slot = schedule.due_by(now_ns)
+                self._given_up += next_slot - slot
+                slot = next_slot
+            else:
+                self._send(schedule.publisher_of(slot), now_ns, due_ns)
+                slot += 1
+
+    def _has_time_to_report(self, now_ns: int, due_ns: int) -> bool:
+        """Reports come between messages that are far enough apart; where none are, a little later than else."""
+        late_ns = now_ns - self._report_due_ns
+        return late_ns > _REPORT_PATIENCE_NS or (late_ns >= 0 and due_ns - now_ns > _REPORT_TAKES_NS)
+
+    def _send(self, which: int, now_ns: int, due_ns: int) -> None:
+        try:
+            self._publishers[which].publish_encoded(self._texts.message(self._published[which]))
+        except WriteTimedOut:
+            self._given_up += 1
+            return
+        self._published[which] += 1
+        sent_ns, was_due_ns = self._previous[which] or (now_ns, due_ns)
+        number = bin_of((now_ns - sent_ns) - (due_ns - was_due_ns))
+        self._error_bins[number] = self._error_bins.get(number, 0) + 1
+        self._previous[which] = (now_ns, due_ns)
+
+    def _report(self, now_ns: int, *, is_final: bool) -> None:
+        published = {each.topic: count for each, count in zip(self._publishers, self._published, strict=True)}
+        report = {
+            "mono_ns": now_ns,
+            "published": published,
+            "given_up": self._given_up,
+            "error_bins": self._error_bins,
+            "final": is_final,
+        }
+        self._report_due_ns = now_ns + _REPORT_EVERY_NS
+        os.write(sys.stdout.fileno(), (json.dumps(report) + "\n").encode())
 
 
 def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
-    """Node `flood_publisher_N`; parameters: ``index``, ``topic``, ``rate_hz``, ``size_bytes``, ``seconds``."""
+    """Node `flood_publisher_N`.
+
+    Parameters: ``index`` (N), ``topics``, ``rate_hz`` of each, ``burst``, ``size_bytes``, ``reliable``, ``depth``,
+    ``awaits_readers``, ``seconds``.
+    """
     node = Node(context, f"flood_publisher_{parameters['index']}")
-    publisher = node.create_publisher(
-        "std_msgs/msg/String", parameters["topic"], qos=QosProfile(depth=1, reliable=False)
+    qos = QosProfile(depth=parameters["depth"], reliable=parameters["reliable"])
+    flood = Flood(
+        [node.create_publisher("std_msgs/msg/String", topic, qos=qos) for topic in parameters["topics"]],
+        rate_hz=parameters["rate_hz"],
+        burst=parameters["burst"],
+        size_bytes=parameters["size_bytes"],
+        awaits_readers=parameters["awaits_readers"],
     )
-    data = encode(default("std_msgs/msg/String", data="X" * parameters["size_bytes"]))
-    stopping = threading.Event()
-    arguments = (publisher, data, NS_PER_S / parameters["rate_hz"], stopping)
-    thread = threading.Thread(target=publish_at_rate, args=arguments, name="flood")
-    thread.start()
     limit = threading.Timer(parameters["seconds"], context.executor.stop)
     limit.daemon = True
     limit.start()
-
-    def close() -> None:
-        stopping.set()
-        thread.join()
-
-    return close
+    return flood.stop
 
 
 if __name__ == "__main__":

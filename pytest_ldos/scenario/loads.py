@@ -18,6 +18,9 @@ from pytest_ldos.scenario.requirements import require
 Cpus = int | str
 """Which CPUs: a number stands for the first so many of those this process may use; a text like ``0,2-3`` names them."""
 
+SEQUENCE_BYTES: Final = 16
+"""Of each message of a flood: its number in hexadecimal digits."""
+
 _CPU_LIST: Final = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*")
 
 
@@ -138,14 +141,17 @@ class IoLoadSpec(LoadSpec):
 
 @dataclass(frozen=True, kw_only=True)
 class DdsFloodSpec(LoadSpec):
-    """Publishers of `std_msgs/String` that send at a fixed rate, volatile.
+    """Publishers of `std_msgs/String` that send at a fixed rate, volatile, each on a topic of its own.
 
     Attributes:
         rate_hz: of each publisher.
         burst: messages that are sent at once; the rate stays the same.
-        participants: over how many DDS participants the publishers are spread; ``0`` gives each its own.
+        size_bytes: length of the text.
+        depth: of the publishers' history.
+        participants: over how many DDS participants (processes) the publishers are spread; ``0`` gives each its own.
         domain: the stack's, or another.
-        readers: whether somebody takes what is sent, and counts it.
+        readers: whether somebody takes what is sent, and counts it; without, little of it gets beyond its publisher.
+        group: with `OWN`, each participant has a session of its own.
     """
 
     KIND: ClassVar[str] = "dds_flood"
@@ -163,11 +169,15 @@ class DdsFloodSpec(LoadSpec):
 
     def __post_init__(self) -> None:
         require(1 <= self.publishers <= 32, f"a flood of {self.publishers} publishers; between 1 and 32 are possible")
-        require(0 < self.rate_hz <= 1e6, f"a flood at {self.rate_hz:g} Hz a publisher; up to 1 000 000 Hz can be asked")
+        require(
+            0.01 <= self.rate_hz <= 1e6,
+            f"a flood at {self.rate_hz:g} Hz a publisher; between 0.01 and 1 000 000 Hz can be asked",
+        )
         require(1 <= self.burst <= 10_000, f"bursts of {self.burst} messages; between 1 and 10 000 are possible")
         require(
-            1 <= self.size_bytes <= 1 << 20,
-            f"flood messages of {self.size_bytes} bytes; between 1 and 1 MiB are possible",
+            SEQUENCE_BYTES <= self.size_bytes <= 1 << 20,
+            f"flood messages of {self.size_bytes} bytes; between {SEQUENCE_BYTES} (a message's number) "
+            f"and 1048576 (1 MiB) are possible",
         )
         require(1 <= self.depth <= 100_000, f"a history of {self.depth} messages; between 1 and 100 000 are possible")
         require(
@@ -180,6 +190,11 @@ class DdsFloodSpec(LoadSpec):
     def total_hz(self) -> float:
         """Messages a second of all publishers together."""
         return self.publishers * self.rate_hz
+
+    @property
+    def processes(self) -> int:
+        """How many participants carry the publishers."""
+        return self.participants or self.publishers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,12 +243,21 @@ class CpuLimitSpec(LoadSpec):
         )
 
 
+class NeighbourStack(StrEnum):
+    """Which second stack runs."""
+
+    EMBEDDED = "embedded"
+    ROS2 = "ros2"
+    """The launch file of the stack under test once more."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class NoisyNeighbourSpec(LoadSpec):
     """A second stack on a DDS domain of its own, whose arm moves all the time."""
 
     KIND: ClassVar[str] = "noisy_neighbour"
 
+    stack: NeighbourStack = NeighbourStack.EMBEDDED
     group: SchedulerGroup = SchedulerGroup.STACK
 
 

@@ -132,14 +132,14 @@ def test_the_stack_is_ready_soon_and_leaves_nothing(tmp_path):
 
 @pytest.mark.parametrize("trials", [10])
 def test_a_flood_holds_its_rate_over_ten_trials(tmp_path, trials):
-    from pytest_ldos.load.dds_flood import run_flood
+    from pytest_ldos.load.dds_flood import run_dds_flood
     from pytest_ldos.scenario.loads import DdsFloodSpec
     from pytest_ldos.stack.goals import GOAL_SETS
     from pytest_ldos.trial.conduct import conduct
 
     folder = new_scenario_folder(new_run_folder(tmp_path), "msg_load")
     spec = api.ScenarioSpec(name="msg_load", trials=trials)
-    with open_rig(spec.stack, folder) as rig, run_flood(DdsFloodSpec(), rig.site) as flood:
+    with open_rig(spec.stack, folder) as rig, run_dds_flood(DdsFloodSpec(), rig.site) as flood:
         result = conduct(rig, spec, GOAL_SETS["reach"], loads=lambda: (flood,))
     print(f"\n{flood.proof.describe()} over {flood.proof.seconds:.0f} s; {result.discarded_events} events lost")
     assert flood.proof.rate_hz >= 0.99 * 4000

@@ -19,6 +19,7 @@ OURS = {
     "flood_publisher",
     "flood_counter",
     "cpu_thief",
+    "stress-ng",
     "lttng-sessiond",
 }
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
+import psutil
 import pytest
 
-from pytest_ldos.load.cpu_load import stress_ng_available
+from pytest_ldos.api import read_trace
+from pytest_ldos.host.autogroup import is_grouped_by_session
+from pytest_ldos.load.stress_ng import stress_ng_available
+from pytest_ldos.load.traffic_control import traffic_control_available
 from tests.integration.project import SCENARIO
 
 FLOOD = """
@@ -25,8 +31,30 @@ import pytest
 def test_reach_beside_cpu_load(panda_stack, cpu_load, ldos_trials, ldos_gate):
     with cpu_load(percent=80) as load:
         trials = ldos_trials(panda_stack)
-    assert load.proof.used_percent > 50
+    assert load.proof.used_percent + load.proof.waited_percent > 50
     ldos_gate.check(trials)
+"""
+
+TOGETHER = """
+import json
+import psutil
+import pytest
+
+@pytest.mark.baseline
+def test_reach_beside_four_loads(panda_stack, cpu_load, cpu_limit, memory_load, noisy_neighbour, ldos_trials, tmp_path):
+    with (
+        cpu_limit(cpus=1),
+        noisy_neighbour() as neighbour,
+        memory_load(workers=1, size_mb=50),
+        cpu_load(workers=1, percent=20, group="own"),
+    ):
+        tree = psutil.Process().children(recursive=True)
+        driver = next(each for each in tree if "pytest_ldos.load.neighbour_driver" in each.cmdline())
+        ldos_trials(panda_stack)
+        pids = [driver.pid, *(each.pid for each in driver.children(recursive=True))]
+        found = {"pids": pids, "domains": [panda_stack.rig.stack.domain, neighbour.proof.domain]}
+    with open("neighbour.json", "w") as file:
+        json.dump(found, file)
 """
 
 FEW = ("--ldos-trials=2", "--ldos-warmup=0")
@@ -43,13 +71,99 @@ def test_a_flood_holds_its_rate_while_the_arm_moves(project, leaves_nothing):
     assert project.saved("msg_load").discarded_events == 0
 
 
-@pytest.mark.skipif(not stress_ng_available().ok, reason=stress_ng_available().reason or "available")
+TOO_FAST = """
+import pytest
+
+@pytest.mark.msg_load
+def test_reach_beside_too_much(panda_stack, dds_flood, ldos_trials, ldos_gate):
+    with dds_flood(publishers=1, rate_hz=1_000_000, size_bytes=16, readers=False):
+        trials = ldos_trials(panda_stack)
+    ldos_gate.check(trials)
+"""
+
+
+def test_a_flood_that_does_not_reach_its_rate_is_invalid(project, leaves_nothing):
+    project.write("test_scenario.py", TOO_FAST)
+    code, output = project.run("--ldos-trials=1", "--ldos-warmup=0", "--ldos-success-rate=0")
+    assert code == 11, output
+    (proof,) = project.saved("msg_load").loads
+    assert 1000 < proof["rate_hz"] < 900_000
+    assert f"the flood reached {proof['rate_hz']:.0f} of 1000000 msg/s: its publishers sent" in output
+
+
+def test_a_flood_ends_with_a_run_that_is_killed(project, leaves_nothing):
+    project.write("test_scenario.py", FLOOD)
+    process = project.start("--ldos-trials=50", "--ldos-warmup=0")
+    assert process.stdout is not None
+    for line in process.stdout:
+        if "trial 1 of 50" in line:
+            break
+    flooders = [child for child in psutil.Process(process.pid).children(recursive=True) if "flood" in child.name()]
+    process.kill()
+    process.stdout.close()
+    process.wait(timeout=60)
+    _, alive = psutil.wait_procs(flooders, timeout=20)
+    assert len(flooders) == 5
+    assert alive == []
+
+
+LOSSY = """
+[tool.pytest.ini_options]
+
+[tool.ldos.scenarios.lossy]
+unavailable = "WHEN"
+loads = { network_impairment = { loss_percent = 5 } }
+"""
+
+EVERY = """
+def test_scenario(ldos_scenario):
+    ldos_scenario()
+"""
+
+
+@pytest.mark.skipif(traffic_control_available().ok, reason="this machine can impair its network")
+@pytest.mark.parametrize(("when", "expected"), [("skip", 0), ("error", 11)])
+def test_an_impairment_that_is_not_possible_here_is_told_before_a_stack_starts(project, when, expected):
+    """Real: whatever this machine lacks."""
+    project.write("pyproject.toml", LOSSY.replace("WHEN", when))
+    project.write("test_scenario.py", EVERY)
+    code, output = project.run("-m", "lossy", "-rs")
+    assert code == expected, output
+    assert traffic_control_available().reason in " ".join(output.split())
+    assert "starting the stack" not in output
+
+
+needs_stress_ng = pytest.mark.skipif(not stress_ng_available().ok, reason=stress_ng_available().reason or "available")
+
+
+@needs_stress_ng
 def test_cpu_load_is_measured_while_the_arm_moves(project, leaves_nothing):
     project.write("test_scenario.py", CPU)
     code, output = project.run(*FEW, "--ldos-success-rate=0")
     assert code == 0, output
     (proof,) = project.saved("cpu_load").loads
-    assert proof["used_percent"] > 50
+    assert proof["used_percent"] + proof["waited_percent"] > 50
+
+
+@needs_stress_ng
+def test_four_loads_at_once_are_proven_each_and_a_neighbour_stays_out_of_the_trace(project, leaves_nothing):
+    project.write("test_scenario.py", TOGETHER)
+    code, output = project.run("--ldos-trials=1", "--ldos-warmup=0", "--ldos-traces=all", "--ldos-success-rate=0")
+    assert code == 0, output
+    proofs = {proof["kind"]: proof for proof in project.saved().loads}
+    assert set(proofs) == {"cpu_limit", "noisy_neighbour", "memory_load", "cpu_load"}
+    assert {proof["shortfall"] for proof in proofs.values()} == {""}
+    assert proofs["cpu_limit"]["threads"] > 4
+    assert proofs["memory_load"]["resident_mb"] >= 47
+    assert proofs["noisy_neighbour"]["cpu_seconds"] > 0
+    assert "as the stack" in proofs["noisy_neighbour"]["group_found"] or not is_grouped_by_session()
+    found = json.loads((project.path / "neighbour.json").read_text())
+    ours, neighbours = found["domains"]
+    assert ours != neighbours
+    (trace,) = project.path.glob(".ldos/runs/*/baseline/trace")
+    recorded = {int(pid) for table in read_trace(trace).events.values() for pid in set(table["vpid"].tolist())}
+    assert recorded
+    assert not recorded & set(found["pids"])
 
 
 def test_without_stress_ng_the_scenario_is_infra_and_says_what_to_install(project, leaves_nothing):

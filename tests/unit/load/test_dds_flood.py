@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
+import os
+import signal
 import time
+from contextlib import contextmanager
+from pathlib import Path
 
 import psutil
 import pytest
+import yaml
 
 from pytest_ldos.dds.domain import claim_domain
-from pytest_ldos.errors import ConfigurationError, LoadFailed
-from pytest_ldos.load import dds_flood
-from pytest_ldos.load.dds_flood import run_flood
+from pytest_ldos.errors import ConfigurationError, LoadFailed, Unavailable
+from pytest_ldos.load import dds_flood, flood_programs
+from pytest_ldos.load.dds_flood import dds_flood_available, run_dds_flood
+from pytest_ldos.load.flood_programs import ros_programs
 from pytest_ldos.load.protocol import LoadSite, proof_to_dict
 from pytest_ldos.scenario.loads import DdsFloodSpec
+from pytest_ldos.scenario.model import StackKind, StackSpec
 from tests.fakes.rig import FakeRecorder
+
+WORKSPACE = Path(__file__).parents[3] / "ros_ws/src"
 
 
 @pytest.fixture
@@ -22,8 +32,16 @@ def site(tmp_path):
         yield LoadSite(domain=domain, recorder=FakeRecorder(tmp_path / "trace"), log_directory=tmp_path)
 
 
-def flooders() -> list[psutil.Process]:
-    return [process for process in psutil.process_iter() if process.name().startswith("flood_")]
+def flooders(name: str = "flood_") -> list[psutil.Process]:
+    ours = psutil.Process().children(recursive=True)
+    return [process for process in ours if process.name().startswith(name)]
+
+
+def is_running(process: psutil.Process) -> bool:
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def wait_until(condition) -> None:
@@ -33,64 +51,260 @@ def wait_until(condition) -> None:
         time.sleep(0.02)
 
 
+@contextmanager
+def flooding(site: LoadSite, *, seconds: float, **arguments):
+    """A flood that has lasted for some time."""
+    with run_dds_flood(DdsFloodSpec(**arguments), site) as flood:
+        wait_until(lambda: flood.proof.seconds > seconds)
+        yield flood
+
+
 def test_what_arrives_is_what_was_asked_for(site):
-    with run_flood(DdsFloodSpec(publishers=2, rate_hz=200, size_bytes=64), site) as flood:
-        wait_until(lambda: flood.proof.seconds > 2.0)
+    with flooding(site, seconds=1.0, publishers=2, rate_hz=200, size_bytes=64) as flood:
         proof = flood.proof
     assert proof.requested_hz == 400
     assert proof.rate_hz == pytest.approx(400, rel=0.05)
-    assert proof.shortfall == ""
-    assert "2 publishers, 64 bytes" in proof.describe()
+    assert proof.sent_hz == pytest.approx(400, rel=0.05)
+    assert proof.sent_mb_s == pytest.approx(400 * 64e-6, rel=0.05)
+    assert (proof.shortfall, proof.lost, proof.given_up) == ("", 0, 0)
+    assert proof.counted_by == "receiver"
+    assert 0 < proof.error_p50_us <= proof.error_p99_us <= proof.error_max_us < 1e6
+    assert "msg/s received (2 publishers, 64 bytes); " in proof.describe()
     assert proof_to_dict(proof)["rate_hz"] == proof.rate_hz
     assert flooders() == []
 
 
-def test_a_publisher_that_dies_is_a_shortfall(site):
-    with run_flood(DdsFloodSpec(publishers=2, rate_hz=200), site) as flood:
-        next(process for process in flooders() if process.name() == "flood_publisher").kill()
-        wait_until(lambda: bool(flood.proof.shortfall))
+def test_bursts_keep_the_rate_and_few_participants_carry_many_publishers(site):
+    arguments = {
+        "publishers": 3,
+        "rate_hz": 200,
+        "burst": 20,
+        "participants": 2,
+        "reliability": "reliable",
+        "depth": 50,
+    }
+    with flooding(site, seconds=1.0, **arguments) as flood:
+        assert len(flooders("flood_publisher")) == 2
+        proof = flood.proof
+    assert proof.rate_hz == pytest.approx(600, rel=0.1)
+    assert (proof.shortfall, proof.lost) == ("", 0)
+    assert proof.describe().count("in bursts of 20, from 2 participants, reliable") == 1
+
+
+def test_without_readers_the_publishers_count(site):
+    with flooding(site, seconds=1.0, publishers=2, rate_hz=200, readers=False) as flood:
+        assert flooders("flood_counter") == []
+        proof = flood.proof
+    assert proof.counted_by == "publishers"
+    assert proof.rate_hz == proof.sent_hz == pytest.approx(400, rel=0.05)
+    assert "sent (counted by their publishers)" in proof.describe()
+    assert "no readers" in proof.describe()
+
+
+def test_another_domain_is_none_of_the_stacks(site):
+    with flooding(site, seconds=0.3, publishers=1, rate_hz=200, domain="other") as flood:
+        commands = [" ".join(process.cmdline()) for process in flooders()]
+        assert "on another domain" in flood.proof.describe()
+    assert len(commands) == 2
+    assert not any(f'"domain": {site.domain},' in command for command in commands)
+
+
+def test_a_rate_that_is_not_reached_is_a_shortfall_with_its_number(site):
+    """Also, what a publisher could not send is given up: it does not owe it for ever."""
+    with flooding(site, seconds=1.0, publishers=1, rate_hz=1_000_000, size_bytes=16, readers=False) as flood:
+        proof = flood.proof
+    assert 1000 < proof.rate_hz < 900_000
+    assert (
+        proof.shortfall
+        == f"the flood reached {proof.rate_hz:.0f} of 1000000 msg/s: its publishers sent {proof.sent_hz:.0f}"
+    )
+    assert proof.given_up > 10_000
+
+
+def test_a_publisher_that_was_stopped_sends_no_endless_burst(site):
+    with run_dds_flood(DdsFloodSpec(publishers=1, rate_hz=1000), site) as flood:
+        publisher = flooders("flood_publisher")[0]
+        publisher.send_signal(signal.SIGSTOP)
+        time.sleep(0.6)  # what is missed in this time is what is measured
+        publisher.send_signal(signal.SIGCONT)
+        wait_until(lambda: flood.proof.given_up)
+        assert flood.proof.given_up >= 500
+        assert "the flood reached" in flood.proof.shortfall
+
+
+@pytest.mark.parametrize("name", ["flood_publisher", "flood_counter"])
+def test_a_process_that_dies_is_a_shortfall(site, name):
+    with run_dds_flood(DdsFloodSpec(publishers=2, rate_hz=200), site) as flood:
+        flooders(name)[0].kill()
         wait_until(lambda: "SIGKILL" in flood.proof.shortfall)
+    assert name in flood.proof.shortfall
 
 
-def test_a_rate_that_is_not_reached_is_a_shortfall(site):
-    flood = dds_flood.RunningFlood.__new__(dds_flood.RunningFlood)
-    flood.spec = DdsFloodSpec()
-    assert flood._shortfall(3961) == ""
-    assert flood._shortfall(2000) == "the flood reached 2000 of 4000 msg/s"
+def test_a_counter_that_hangs_is_a_shortfall(site, monkeypatch):
+    monkeypatch.setattr(dds_flood, "_LONGEST_SILENCE_S", 0.5)
+    with run_dds_flood(DdsFloodSpec(publishers=1, rate_hz=200), site) as flood:
+        counter = flooders("flood_counter")[0]
+        counter.send_signal(signal.SIGSTOP)
+        wait_until(lambda: "flood_counter has said nothing" in flood.proof.shortfall)
+        counter.send_signal(signal.SIGCONT)
+
+
+def test_what_arrived_is_not_what_was_lost(site):
+    """A counter that sleeps for a while misses messages, and knows how many."""
+    with run_dds_flood(DdsFloodSpec(publishers=1, rate_hz=8000, size_bytes=16), site) as flood:
+        counter = flooders("flood_counter")[0]
+        counter.send_signal(signal.SIGSTOP)
+        before = flood.proof
+        time.sleep(1.0)  # longer than its history and its socket's buffer last
+        counter.send_signal(signal.SIGCONT)
+        wait_until(lambda: flood.proof.seconds > before.seconds + 1.0)
+        proof = flood.proof
+    assert proof.lost > 0
+    assert f"{proof.lost} messages were lost on their way" in proof.shortfall
+
+
+def test_what_an_impaired_network_loses_is_no_shortfall(site, monkeypatch):
+    """A network that loses messages as it was asked to; here, a counter that sleeps stands for it."""
+    monkeypatch.setattr(dds_flood, "is_impaired", lambda: True)
+    with run_dds_flood(DdsFloodSpec(publishers=1, rate_hz=8000, size_bytes=16), site) as flood:
+        counter = flooders("flood_counter")[0]
+        counter.send_signal(signal.SIGSTOP)
+        time.sleep(1.0)  # longer than its history and its socket's buffer last
+        counter.send_signal(signal.SIGCONT)
+        wait_until(lambda: flood.proof.lost > 0)
+        wait_until(lambda: not flood.proof.shortfall)
 
 
 def test_a_flood_that_never_arrives_says_so(site, monkeypatch):
+    """Its publishers see no reader, as theirs is on another domain: they never begin."""
+
     def elsewhere(module: str, *, domain: int, **parameters: object) -> list[str]:
         return command(module, domain=domain + (module == "flood_publisher"), **parameters)
 
-    command = dds_flood._command
-    monkeypatch.setattr(dds_flood, "_command", elsewhere)
+    command = flood_programs._command
+    monkeypatch.setattr(flood_programs, "_command", elsewhere)
     monkeypatch.setattr(dds_flood, "_READY_TIMEOUT_S", 1.0)
-    with pytest.raises(LoadFailed, match="did not arrive within 1 s"), run_flood(DdsFloodSpec(publishers=1), site):
+    late = pytest.raises(LoadFailed, match="did not arrive at its receiver within 1 s")
+    with late, run_dds_flood(DdsFloodSpec(publishers=1), site):
         pass
     assert flooders() == []
 
 
+def test_a_flood_whose_processes_end_at_once_says_so(site, monkeypatch):
+    monkeypatch.setattr(flood_programs, "_ROOM", "pytest_ldos.no_such_room")
+    with pytest.raises(LoadFailed, match="ended with exit code 1") as caught, run_dds_flood(DdsFloodSpec(), site):
+        pass
+    assert "no_such_room" in str(caught.value)
+
+
 def test_a_slow_flood_ends_at_once(site):
     """Its publisher is not asleep until its next message is due."""
-    with run_flood(DdsFloodSpec(publishers=1, rate_hz=0.5), site) as flood:
+    with run_dds_flood(DdsFloodSpec(publishers=1, rate_hz=0.5), site) as flood:
         arrived = flood.proof
         began = time.monotonic()
     assert time.monotonic() - began < 1.5
     assert arrived.requested_hz == 0.5
 
 
+def test_nothing_outlives_whoever_asked_for_it(site):
+    """Not even where it is killed."""
+    reading, writing = os.pipe()
+    owner = os.fork()
+    if owner == 0:
+        with run_dds_flood(DdsFloodSpec(publishers=2, rate_hz=2000), site):
+            os.write(writing, b"flooding")
+            signal.pause()
+    assert os.read(reading, 8) == b"flooding"
+    children = psutil.Process(owner).children(recursive=True)
+    assert len(children) >= 3
+    os.kill(owner, signal.SIGKILL)
+    os.waitpid(owner, 0)
+    wait_until(lambda: not any(is_running(child) for child in children))
+
+
+# --- on ROS 2 ------------------------------------------------------------------------------
+
+ROS2 = StackSpec(kind=StackKind.ROS2)
+
+
+@pytest.fixture
+def workspace(tmp_path, monkeypatch) -> Path:
+    """A prefix with the package's entry in ament's index, sourced."""
+    entry = tmp_path / "install/share/ament_index/resource_index/packages/ldos_load"
+    entry.parent.mkdir(parents=True)
+    entry.touch()
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "install"))
+    return tmp_path / "install"
+
+
+def test_a_ros_stack_is_flooded_by_the_workspaces_programs(workspace):
+    spec = DdsFloodSpec(publishers=3, participants=2, rate_hz=2000, reliability="reliable", readers=False)
+    programs = ros_programs(spec, domain=7, environment={"RMW_IMPLEMENTATION": "rmw_cyclonedds_cpp"})
+    assert programs.environment == {"RMW_IMPLEMENTATION": "rmw_cyclonedds_cpp", "ROS_DOMAIN_ID": "7"}
+    assert list(programs.publishers) == ["flood_publisher_1", "flood_publisher_2"]
+    program, *words = programs.publishers["flood_publisher_2"]
+    assert program == str(workspace / "lib/ldos_load/flood_publisher")
+    assert words[:3] == ["--ros-args", "-r", "__node:=flood_publisher_2"]
+    settings = dict(word.split(":=") for word in words[4::2])
+    assert settings == {
+        "publishers": "1", "first_number": "3", "rate_hz": "2000.0", "burst": "1", "size_bytes": "1024", "depth": "1",
+        "awaits_readers": "false", "seconds": "1800.0", "reliability": '"reliable"', "report_period_s": "0.1",
+    }  # fmt: skip
+    assert "publishers:=3" in programs.counter
+
+
+def test_the_workspaces_parameters_are_those_it_is_given(workspace):
+    """The parameter files of `ldos_load` are read here, so that drift fails without ROS 2."""
+    programs = ros_programs(DdsFloodSpec(), domain=7, environment={})
+    commands = {"flood_counter": programs.counter, "flood_publisher": programs.publishers["flood_publisher_1"]}
+    for name, command in commands.items():
+        declared = yaml.safe_load((WORKSPACE / f"ldos_load/src/{name}_parameters.yaml").read_text())[name]
+        given = {word.split(":=")[0]: yaml.safe_load(word.split(":=")[1]) for word in command[5::2]}
+        types = {"int": int, "double": float, "bool": bool, "string": str}
+        assert {key: type(value) for key, value in given.items()} == {
+            key: types[declared[key]["type"]] for key in given
+        }
+
+
+def test_without_the_workspace_it_says_what_to_do(site, workspace, monkeypatch):
+    assert dds_flood_available(DdsFloodSpec(), ROS2).ok
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(workspace.parent))
+    answer = dds_flood_available(DdsFloodSpec(), ROS2)
+    assert answer.reason == "ROS package ldos_load not found"
+    assert "build and source ros_ws" in answer.remedy
+    beside_ros = dataclasses.replace(site, stack_kind="ros2-mock", environment={"AMENT_PREFIX_PATH": "/nowhere"})
+    with pytest.raises(Unavailable, match="ROS package ldos_load not found"), run_dds_flood(DdsFloodSpec(), beside_ros):
+        pass
+
+
+def test_the_embedded_flood_needs_the_embedded_parts(monkeypatch):
+    embedded = StackSpec(kind=StackKind.EMBEDDED)
+    assert dds_flood_available(DdsFloodSpec(), embedded).ok
+    monkeypatch.setattr(dds_flood, "_EMBEDDED_PARTS", ("no_such_dds",))
+    assert "pip install 'pytest-ldos[embedded]'" in dds_flood_available(DdsFloodSpec(), embedded).remedy
+
+
+# --- what can be asked for ------------------------------------------------------------------
+
+
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "range_"),
     [
-        {"publishers": 0},
-        {"publishers": 33},
-        {"rate_hz": 0},
-        {"rate_hz": 1e9},
-        {"size_bytes": 0},
-        {"size_bytes": 1 << 30},
+        ({"publishers": 0}, "between 1 and 32"),
+        ({"publishers": 33}, "between 1 and 32"),
+        ({"rate_hz": 0}, "between 0.01 and 1 000 000 Hz"),
+        ({"rate_hz": 1e9}, "between 0.01 and 1 000 000 Hz"),
+        ({"burst": 0}, "between 1 and 10 000"),
+        ({"size_bytes": 15}, "between 16"),
+        ({"size_bytes": 1 << 30}, r"and 1048576 \(1 MiB\)"),
+        ({"depth": 0}, "between 1 and 100 000"),
+        ({"participants": 5}, "5 participants for 4 publishers"),
     ],
 )
-def test_floods_that_make_no_sense(arguments):
-    with pytest.raises(ConfigurationError):
+def test_floods_that_make_no_sense(arguments, range_):
+    with pytest.raises(ConfigurationError, match=range_):
         DdsFloodSpec(**arguments)
+
+
+def test_find_breaking_may_ask_for_two_hundred_thousand():
+    assert DdsFloodSpec(publishers=1, rate_hz=200_000).total_hz == 200_000

@@ -21,6 +21,7 @@
 #include "ldos_load/counts.hpp"
 
 #include <chrono>
+#include <csignal>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,11 @@ std::int64_t monotonic_ns()
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
 }
 
+void survive_without_reader()
+{
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
 std::vector<std::string> topic_names(
   const std::string & prefix, std::int64_t first_number, std::int64_t count)
 {
@@ -51,11 +57,19 @@ std::vector<std::string> topic_names(
   return names;
 }
 
-std::string published_line(
-  std::int64_t mono_ns, const CountsByTopic & published, std::uint64_t requested, bool is_final)
+std::string published_line(std::int64_t mono_ns, const Progress & progress, bool is_final)
 {
+  auto bins = ordered_json::object();
+  for (const auto & [bin, count] : progress.error_bins) {
+    bins[std::to_string(bin)] = count;
+  }
   const ordered_json line{
-    {"mono_ns", mono_ns}, {"published", published}, {"requested", requested}, {"final", is_final}};
+    {"mono_ns", mono_ns},
+    {"published", progress.published},
+    {"requested", progress.requested},
+    {"given_up", progress.given_up},
+    {"error_bins", bins},
+    {"final", is_final}};
   return line.dump() + "\n";
 }
 

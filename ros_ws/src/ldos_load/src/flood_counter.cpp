@@ -47,6 +47,7 @@ rclcpp::QoS qos_of(const flood_counter::Params & params)
 FloodCounter::FloodCounter(const rclcpp::NodeOptions & options)
 : rclcpp::Node("flood_counter", options)
 {
+  survive_without_reader();
   flood_counter::ParamListener parameters(get_node_parameters_interface());
   const auto params = parameters.get_params();
   for (const auto & topic :
@@ -59,7 +60,8 @@ FloodCounter::FloodCounter(const rclcpp::NodeOptions & options)
           counter.observe(read_sequence(message.data));
         }));
   }
-  timer_ = create_wall_timer(std::chrono::seconds(1), [this]() {report(false);});
+  timer_ = create_wall_timer(
+    std::chrono::duration<double>(params.report_period_s), [this]() {report(false);});
 }
 
 FloodCounter::~FloodCounter()

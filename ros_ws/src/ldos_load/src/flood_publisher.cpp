@@ -45,6 +45,7 @@ constexpr std::int64_t ns_per_s = 1'000'000'000;
 /// Longer waits are cut, so that the thread can be ended.
 constexpr std::int64_t longest_sleep_ns = ns_per_s / 10;
 /// Time for the middleware to connect publishers and subscriptions.
+constexpr std::chrono::milliseconds match_period{10};
 constexpr std::int64_t head_start_ns = ns_per_s / 2;
 
 void sleep_until(std::int64_t mono_ns)
@@ -65,8 +66,7 @@ rclcpp::QoS qos_of(const flood_publisher::Params & params)
 }  // namespace
 
 Flood::Flood(
-  rclcpp::Publisher<std_msgs::msg::String>::SharedPtr publisher, const RateSchedule & schedule,
-  std::size_t size_bytes)
+  TextPublisher::SharedPtr publisher, const RateSchedule & schedule, std::size_t size_bytes)
 : publisher_(std::move(publisher)), schedule_(schedule),
   thread_([this, size_bytes](const std::stop_token & stopping) {
       publish_until(stopping, size_bytes);
@@ -81,41 +81,81 @@ void Flood::stop()
   }
 }
 
+void Flood::add_to(Progress & progress, std::int64_t now_ns) const
+{
+  progress.published[publisher_->get_topic_name()] = published_;
+  progress.requested += schedule_.due_by(now_ns);
+  progress.given_up += given_up_;
+  for (const auto & [bin, count] : errors_.counts()) {
+    progress.error_bins[bin] += count;
+  }
+}
+
 void Flood::publish_until(const std::stop_token & stopping, std::size_t size_bytes)
 {
   // Threads wake up to 50 µs late otherwise.
   prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
   std_msgs::msg::String message;
   message.data = make_payload(size_bytes);
-  for (std::uint64_t sequence = 0; !stopping.stop_requested(); ) {
+  for (std::uint64_t slot = 0; !stopping.stop_requested(); ) {
     const std::int64_t now_ns = monotonic_ns();
-    const std::int64_t due_ns = schedule_.due_ns(sequence);
+    const std::int64_t due_ns = schedule_.due_ns(slot);
     if (due_ns > now_ns) {
       sleep_until(std::min(due_ns, now_ns + longest_sleep_ns));
-      continue;
+    } else if (now_ns - due_ns > longest_lag_ns) {
+      const auto next_slot = schedule_.due_by(now_ns);
+      given_up_ += next_slot - slot;
+      slot = next_slot;
+    } else {
+      publish(message, now_ns, due_ns);
+      ++slot;
     }
-    write_sequence(message.data, sequence);
-    publisher_->publish(message);
-    published_ = ++sequence;
   }
 }
 
-FloodPublisher::FloodPublisher(const rclcpp::NodeOptions & options)
-: rclcpp::Node("flood_publisher", options), schedule_(1.0, 1, 0)
+void Flood::publish(std_msgs::msg::String & message, std::int64_t now_ns, std::int64_t due_ns)
 {
+  write_sequence(message.data, published_);
+  try {
+    publisher_->publish(message);
+  } catch (const rclcpp::exceptions::RCLError & error) {
+    // A reliable publisher waited too long for its readers.
+    RCLCPP_WARN_ONCE(rclcpp::get_logger("flood_publisher"), "not sent: %s", error.what());
+    ++given_up_;
+    return;
+  }
+  if (published_++ > 0) {
+    errors_.add((now_ns - last_sent_ns_) - (due_ns - last_due_ns_));
+  }
+  last_sent_ns_ = now_ns;
+  last_due_ns_ = due_ns;
+}
+
+FloodPublisher::FloodPublisher(const rclcpp::NodeOptions & options)
+: rclcpp::Node("flood_publisher", options)
+{
+  survive_without_reader();
   flood_publisher::ParamListener parameters(get_node_parameters_interface());
   const auto params = parameters.get_params();
-  const auto burst = static_cast<std::uint64_t>(params.burst);
-  schedule_ = RateSchedule(params.rate_hz, burst, monotonic_ns() + head_start_ns);
+  rate_hz_ = params.rate_hz;
+  burst_ = static_cast<std::uint64_t>(params.burst);
+  size_bytes_ = static_cast<std::size_t>(params.size_bytes);
   for (const auto & topic :
     topic_names(params.topic_prefix, params.first_number, params.publishers))
   {
-    floods_.push_back(
-      std::make_unique<Flood>(
-        create_publisher<std_msgs::msg::String>(topic, qos_of(params)), schedule_,
-        static_cast<std::size_t>(params.size_bytes)));
+    publishers_.push_back(create_publisher<std_msgs::msg::String>(topic, qos_of(params)));
   }
-  timer_ = create_wall_timer(std::chrono::seconds(1), [this]() {report(false);});
+  if (params.awaits_readers) {
+    match_timer_ = create_wall_timer(match_period, [this]() {begin_when_matched();});
+  } else {
+    begin(monotonic_ns() + head_start_ns);
+  }
+  report_timer_ = create_wall_timer(
+    std::chrono::duration<double>(params.report_period_s), [this]() {report(false);});
+  if (params.seconds > 0.0) {
+    end_timer_ = create_wall_timer(
+      std::chrono::duration<double>(params.seconds), []() {rclcpp::shutdown();});
+  }
 }
 
 FloodPublisher::~FloodPublisher()
@@ -126,15 +166,38 @@ FloodPublisher::~FloodPublisher()
   report(true);
 }
 
+void FloodPublisher::begin_when_matched()
+{
+  const auto is_matched = [](const auto & publisher) {
+      return publisher->get_subscription_count() > 0;
+    };
+  if (std::all_of(publishers_.begin(), publishers_.end(), is_matched)) {
+    match_timer_->cancel();
+    begin(monotonic_ns());
+  }
+}
+
+void FloodPublisher::begin(std::int64_t begin_ns)
+{
+  const RateSchedule schedule(rate_hz_, burst_, begin_ns);
+  for (std::size_t index = 0; index < publishers_.size(); ++index) {
+    const auto share = static_cast<double>(index) / static_cast<double>(publishers_.size());
+    floods_.push_back(
+      std::make_unique<Flood>(publishers_[index], schedule.delayed_by(share), size_bytes_));
+  }
+}
+
 void FloodPublisher::report(bool is_final) const
 {
   const auto now_ns = monotonic_ns();
-  CountsByTopic published;
-  for (const auto & flood : floods_) {
-    published[flood->topic()] = flood->published();
+  Progress progress;
+  for (const auto & publisher : publishers_) {
+    progress.published[publisher->get_topic_name()] = 0;
   }
-  const auto requested = schedule_.due_by(now_ns) * floods_.size();
-  std::cout << published_line(now_ns, published, requested, is_final) << std::flush;
+  for (const auto & flood : floods_) {
+    flood->add_to(progress, now_ns);
+  }
+  std::cout << published_line(now_ns, progress, is_final) << std::flush;
 }
 
 }  // namespace ldos_load

@@ -36,6 +36,13 @@ RateSchedule::RateSchedule(double rate_hz, std::uint64_t burst, std::int64_t beg
   begin_ns_(begin_ns)
 {}
 
+RateSchedule RateSchedule::delayed_by(double share) const
+{
+  auto later = *this;
+  later.begin_ns_ += static_cast<std::int64_t>(share * burst_period_ns_);
+  return later;
+}
+
 std::int64_t RateSchedule::due_ns(std::uint64_t message) const
 {
   const auto bursts = static_cast<double>(message / burst_);

@@ -26,6 +26,7 @@ import os
 import signal
 import subprocess
 import threading
+import time
 
 import pytest
 
@@ -66,6 +67,11 @@ class Program:
         return self.reports[-1]
 
 
+def accounted(report):
+    """Messages that were sent, or given up on a machine that is too busy."""
+    return sum(report['published'].values()) + report['given_up']
+
+
 @contextmanager
 def running(name, **parameters):
     program = Program(name, **parameters)
@@ -90,7 +96,7 @@ def test_a_flood_arrives_and_is_counted(reliability):
         received = counter.stop()
     assert published['final'] and received['final']
     assert sorted(published['published']) == sorted(received['received']) == topics
-    assert sum(published['published'].values()) >= 0.99 * published['requested']
+    assert accounted(published) >= 0.99 * published['requested']
     for topic in topics:
         counted = received['received'][topic] + received['lost'][topic]
         assert counted <= published['published'][topic]
@@ -98,12 +104,55 @@ def test_a_flood_arrives_and_is_counted(reliability):
         assert not any(received['lost'].values())
 
 
+def test_a_flood_may_wait_for_its_readers():
+    settings = {'rate_hz': 500.0, 'awaits_readers': True, 'report_period_s': 0.1}
+    with running('FLOOD_PUBLISHER', **settings) as publisher:
+        publisher.await_report(lambda report: len(publisher.reports) > 10)
+        assert publisher.reports[-1]['published'] == {'/flood_topic_1': 0}
+        assert publisher.reports[-1]['requested'] == 0
+        with running('FLOOD_COUNTER', report_period_s=0.1) as counter:
+            counter.await_report(lambda report: report['received']['/flood_topic_1'] > 200)
+            assert counter.stop()['received']['/flood_topic_1'] <= publisher.stop()['requested']
+
+
+def test_what_cannot_be_sent_in_time_is_given_up():
+    with running('FLOOD_PUBLISHER', rate_hz=500.0, report_period_s=0.1) as publisher:
+        publisher.await_report(lambda report: report['published']['/flood_topic_1'] > 100)
+        publisher.process.send_signal(signal.SIGSTOP)
+        time.sleep(1.0)  # what is missed in this time is what is given up
+        publisher.process.send_signal(signal.SIGCONT)
+        publisher.await_report(lambda report: report['given_up'] >= 450)
+        published = publisher.stop()
+    sent = published['published']['/flood_topic_1']
+    assert abs(published['requested'] - sent - published['given_up']) <= 2
+    assert sum(published['error_bins'].values()) == sent - 1
+
+
+@pytest.mark.parametrize('name', ['FLOOD_COUNTER', 'FLOOD_PUBLISHER'])
+def test_it_tidies_up_when_nobody_reads_its_reports(name):
+    with running(name, report_period_s=0.05) as program:
+        program.await_report(lambda report: len(program.reports) > 2)
+        nowhere = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nowhere, program.process.stdout.fileno())  # the pipe has no reader any more
+        os.close(nowhere)
+        time.sleep(0.3)  # some reports that nobody reads
+        assert program.process.poll() is None
+        program.process.send_signal(signal.SIGINT)
+        assert program.process.wait(PATIENCE_S) == 0
+
+
+def test_a_flood_may_end_by_itself():
+    with running('FLOOD_PUBLISHER', rate_hz=100.0, seconds=1.0) as publisher:
+        assert publisher.process.wait(PATIENCE_S) == 0
+        publisher.await_report(lambda report: report['final'])
+
+
 def test_the_rate_is_kept_in_bursts():
     with running('FLOOD_PUBLISHER', rate_hz=1000.0, burst=50, size_bytes=16) as publisher:
         publisher.await_report(lambda report: report['requested'] >= 1500)
         published = publisher.stop()
     assert sum(published['published'].values()) % 50 == 0
-    assert sum(published['published'].values()) >= 0.95 * published['requested']
+    assert accounted(published) >= 0.95 * published['requested']
 
 
 def test_a_size_without_room_for_the_sequence_is_refused():

@@ -52,6 +52,13 @@ TEST(RateSchedule, NothingIsDueBeforeItBegins)
   EXPECT_EQ(schedule.due_by(100), 1U);
 }
 
+TEST(RateSchedule, PublishersTakeTurns)
+{
+  const auto schedule = RateSchedule(1000.0, 10, 500).delayed_by(0.25);
+  EXPECT_EQ(schedule.due_ns(0), 2'500'500);
+  EXPECT_EQ(schedule.due_ns(10), 12'500'500);
+}
+
 TEST(RateSchedule, WhatIsDueAgreesWithWhenItIsDue)
 {
   for (const double rate_hz : {0.3, 7.0, 999.9, 1000.0, 30'000.0}) {

@@ -26,6 +26,8 @@
 #include <string>
 #include <vector>
 
+#include "ldos_load/error_bins.hpp"
+
 namespace ldos_load
 {
 
@@ -35,14 +37,27 @@ using CountsByTopic = std::map<std::string, std::uint64_t>;
 /// Time in nanoseconds of CLOCK_MONOTONIC.
 std::int64_t monotonic_ns();
 
+/// Lets this process live on when nobody reads its reports any more: it still has to tidy up.
+void survive_without_reader();
+
 /// Names of topics: a prefix and a number each.
 std::vector<std::string> topic_names(
   const std::string & prefix, std::int64_t first_number, std::int64_t count);
 
+/// How far a publisher got.
+struct Progress
+{
+  CountsByTopic published;
+  /// Messages that were due so far, of all topics together.
+  std::uint64_t requested{0};
+  /// Messages that were due and will not be sent.
+  std::uint64_t given_up{0};
+  /// By how much two sends on a topic were nearer or farther than due.
+  CountsByBin error_bins;
+};
+
 /// What a publisher says, as a line of JSON with a newline.
-/// @param requested messages that were due so far, of all topics together.
-std::string published_line(
-  std::int64_t mono_ns, const CountsByTopic & published, std::uint64_t requested, bool is_final);
+std::string published_line(std::int64_t mono_ns, const Progress & progress, bool is_final);
 
 /// What a counter says, as a line of JSON with a newline.
 std::string received_line(

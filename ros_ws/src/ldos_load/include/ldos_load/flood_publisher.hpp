@@ -33,35 +33,47 @@
 #include <rclcpp/rclcpp.hpp>
 #include <std_msgs/msg/string.hpp>
 
+#include "ldos_load/counts.hpp"
+#include "ldos_load/error_bins.hpp"
 #include "ldos_load/rate_schedule.hpp"
 
 namespace ldos_load
 {
 
+using TextPublisher = rclcpp::Publisher<std_msgs::msg::String>;
+
 /// A thread that floods one topic.
+///
+/// A message that is late is sent at once. What is later than `longest_lag_ns` is given up: a
+/// publisher that cannot keep up has no debt that it would pay off in a burst without end.
 class Flood
 {
 public:
-  Flood(
-    rclcpp::Publisher<std_msgs::msg::String>::SharedPtr publisher, const RateSchedule & schedule,
-    std::size_t size_bytes);
+  static constexpr std::int64_t longest_lag_ns = 250'000'000;
+
+  Flood(TextPublisher::SharedPtr publisher, const RateSchedule & schedule, std::size_t size_bytes);
 
   /// Returns when no message is sent any more.
   void stop();
 
-  std::uint64_t published() const {return published_;}
-  std::string topic() const {return publisher_->get_topic_name();}
+  /// Adds how far this topic got.
+  void add_to(Progress & progress, std::int64_t now_ns) const;
 
 private:
   void publish_until(const std::stop_token & stopping, std::size_t size_bytes);
+  void publish(std_msgs::msg::String & message, std::int64_t now_ns, std::int64_t due_ns);
 
-  rclcpp::Publisher<std_msgs::msg::String>::SharedPtr publisher_;
+  TextPublisher::SharedPtr publisher_;
   RateSchedule schedule_;
   std::atomic<std::uint64_t> published_{0};
+  std::atomic<std::uint64_t> given_up_{0};
+  ErrorBins errors_;
+  std::int64_t last_sent_ns_{0};
+  std::int64_t last_due_ns_{0};
   std::jthread thread_;
 };
 
-/// Floods topics at a fixed rate, and says once a second and at the end how far it got.
+/// Floods topics at a fixed rate, and says now and then and at the end how far it got.
 class FloodPublisher : public rclcpp::Node
 {
 public:
@@ -69,11 +81,18 @@ public:
   ~FloodPublisher() override;
 
 private:
+  void begin_when_matched();
+  void begin(std::int64_t begin_ns);
   void report(bool is_final) const;
 
-  RateSchedule schedule_;
+  double rate_hz_{};
+  std::uint64_t burst_{};
+  std::size_t size_bytes_{};
+  std::vector<TextPublisher::SharedPtr> publishers_;
   std::vector<std::unique_ptr<Flood>> floods_;
-  rclcpp::TimerBase::SharedPtr timer_;
+  rclcpp::TimerBase::SharedPtr match_timer_;
+  rclcpp::TimerBase::SharedPtr report_timer_;
+  rclcpp::TimerBase::SharedPtr end_timer_;
 };
 
 }  // namespace ldos_load

@@ -32,7 +32,11 @@ class RateSchedule
 {
 public:
   /// @param rate_hz messages a second, not bursts.
+  /// @param begin_ns moment of the first burst.
   RateSchedule(double rate_hz, std::uint64_t burst, std::int64_t begin_ns);
+
+  /// The same, a share of the time between two bursts later.
+  RateSchedule delayed_by(double share) const;
 
   /// When a message is due.
   std::int64_t due_ns(std::uint64_t message) const;

@@ -1,0 +1,124 @@
+"""Which CPUs threads may run on: set for all threads of processes, and read back from each.
+
+Affinity belongs to a thread. A new one inherits it from the thread that made it, also across ``fork`` and ``exec``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+Cpus = frozenset[int]
+
+_MOST_PASSES: Final = 20
+
+
+@dataclass(frozen=True)
+class Thread:
+    """One thread of a process.
+
+    Attributes:
+        name: as the kernel has it, ``move_group/dq.recv`` where it differs from the process's.
+    """
+
+    pid: int
+    tid: int
+    name: str
+
+    def describe(self) -> str:
+        return f"thread {self.tid} of {self.name} (pid {self.pid})"
+
+
+def our_cpus() -> Cpus:
+    """The CPUs that this process may use: of the machine, and of what we were given of it."""
+    return frozenset(os.sched_getaffinity(0))
+
+
+def describe_cpus(cpus: Collection[int]) -> str:
+    """``0-2,5``, as the kernel writes it."""
+    spans: list[list[int]] = []
+    for cpu in sorted(cpus):
+        if spans and cpu == spans[-1][1] + 1:
+            spans[-1][1] = cpu
+        else:
+            spans.append([cpu, cpu])
+    return ",".join(f"{first}" if first == last else f"{first}-{last}" for first, last in spans)
+
+
+def with_descendants(pids: Iterable[int]) -> list[int]:
+    """The processes that run, and all that they have started."""
+    found: dict[int, None] = {}
+    for pid in pids:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process = psutil.Process(pid)
+            found.update(dict.fromkeys([pid, *(child.pid for child in process.children(recursive=True))]))
+    return list(found)
+
+
+def read_affinities(pids: Iterable[int]) -> dict[Thread, Cpus]:
+    """CPUs of every thread of the processes; what has ended meanwhile is left out."""
+    found = {}
+    for pid in pids:
+        for thread in _threads(pid):
+            with contextlib.suppress(ProcessLookupError):
+                found[thread] = frozenset(os.sched_getaffinity(thread.tid))
+    return found
+
+
+def confine(pids: Callable[[], Iterable[int]], cpus: Cpus) -> dict[Thread, Cpus]:
+    """Confines all threads of the processes to `cpus`; returns what each had.
+
+    A thread that is confined to fewer of them already stays so. Threads that are made meanwhile are found
+    by passing again until nothing is left to do; one that resists is left to whoever reads back.
+
+    Raises:
+        PermissionError: the processes are another user's.
+        OSError: none of the CPUs exists.
+    """
+    before = read_affinities(pids())
+    for _ in range(_MOST_PASSES):
+        outside = {thread: had for thread, had in read_affinities(pids()).items() if not had <= cpus}
+        if not outside:
+            break
+        for thread, had in outside.items():
+            before.setdefault(thread, had)
+            with contextlib.suppress(ProcessLookupError):
+                os.sched_setaffinity(thread.tid, had & cpus or cpus)
+    return before
+
+
+def release(pids: Iterable[int], before: dict[Thread, Cpus]) -> None:
+    """Gives every thread what it had; one that was made since, what it would have had from its process."""
+    if not before:
+        return
+    of_process: dict[int, Cpus] = {}
+    for thread, had in before.items():
+        of_process[thread.pid] = of_process.get(thread.pid, frozenset()) | had
+    widest = frozenset().union(*before.values())
+    had_by_tid = {thread.tid: had for thread, had in before.items()}
+    for thread in read_affinities(pids):
+        had = had_by_tid.get(thread.tid, of_process.get(thread.pid, widest))
+        with contextlib.suppress(ProcessLookupError):
+            os.sched_setaffinity(thread.tid, had)
+
+
+def _threads(pid: int) -> Iterator[Thread]:
+    folder = Path(f"/proc/{pid}/task")
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        process = _name(folder / str(pid))
+        for entry in os.listdir(folder):  # noqa: PTH208 - hundreds of threads, now and then while a stack is measured
+            name = _name(folder / entry)
+            yield Thread(pid, int(entry), name if name == process else f"{process}/{name}")
+
+
+def _name(folder: Path) -> str:
+    try:
+        return (folder / "comm").read_text("utf-8", errors="replace").strip()
+    except OSError:
+        return "?"

@@ -1,0 +1,237 @@
+"""A control group that limits the CPU time of the processes in it, in version 2 or 1 of control groups.
+
+Reference: the kernel's ``Documentation/admin-guide/cgroup-v2.rst`` (CPU, delegation, "no internal
+processes") and ``Documentation/scheduler/sched-bwc.rst``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pytest_ldos.host.availability import Availability
+from pytest_ldos.host.undo import Undo
+from pytest_ldos.host.undo_actions import RemoveCgroup, WriteSetting
+
+PERIOD_US: Final = 100_000
+"""The kernel's own default; quotas are given anew in each."""
+
+NAME: Final = "pytest-ldos-"
+_ALL: Final = 100.0
+_US_PER_S: Final = 1e6
+_NS_PER_S: Final = 1e9
+
+
+@dataclass(frozen=True)
+class CgroupPlace:
+    """Where a group with a quota can be made.
+
+    Attributes:
+        folder: the group that gets a child.
+        version: 1 or 2.
+        switch_on: whether children of it have the CPU controller only after it was switched on for them.
+    """
+
+    folder: Path
+    version: int
+    switch_on: bool = False
+
+
+@dataclass(frozen=True)
+class Throttling:
+    """What the kernel says that a quota did.
+
+    Attributes:
+        periods: in which something in the group wanted to run.
+        throttled: of them, in which it was stopped.
+        throttled_s: how long it was, summed over CPUs, s.
+    """
+
+    periods: int
+    throttled: int
+    throttled_s: float
+
+    def since(self, earlier: Throttling) -> Throttling:
+        return Throttling(
+            self.periods - earlier.periods,
+            self.throttled - earlier.throttled,
+            self.throttled_s - earlier.throttled_s,
+        )
+
+
+def find_place(root: Path = Path("/")) -> CgroupPlace | Availability:
+    """The nearest group above us in which a child with a quota can be made, or why there is none.
+
+    Args:
+        root: below which ``proc`` and ``sys`` are, for tests.
+    """
+    home = find_home("self", root)
+    mount = _find_mount(root)
+    if home is None or mount is None:
+        return Availability(False, "control groups are not mounted here", "mount them, or use cpus instead")
+    return _place_in_v1(home) if mount.version == 1 else _place_in_v2(home, mount.folder)
+
+
+def find_home(pid: int | str, root: Path = Path("/")) -> Path | None:
+    """Folder of the group, in the hierarchy that has the CPU controller, that a process is in."""
+    mount = _find_mount(root)
+    for line in _text(root / f"proc/{pid}/cgroup").splitlines():
+        number, controllers, path = line.split(":", 2)
+        if mount is not None and (number == "0" if mount.version == 2 else "cpu" in controllers.split(",")):
+            inside = Path(path).is_relative_to(mount.shown)
+            return mount.folder / Path(path).relative_to(mount.shown) if inside else mount.folder
+    return None
+
+
+@dataclass(frozen=True)
+class _Mount:
+    """Where a hierarchy is mounted; `shown` is which of its groups the folder is."""
+
+    folder: Path
+    shown: str
+    version: int
+
+
+def _find_mount(root: Path) -> _Mount | None:
+    """That of version 1 which has the CPU controller, or else that of version 2."""
+    found = None
+    for line in _text(root / "proc/self/mountinfo").splitlines():
+        before, _, after = line.partition(" - ")
+        shown, point = before.split()[3:5]
+        kind, _, options = after.split(None, 2)
+        folder = root / point.lstrip("/")
+        if kind == "cgroup" and "cpu" in options.split(","):
+            return _Mount(folder, shown, 1)
+        if kind == "cgroup2" and found is None:
+            found = _Mount(folder, shown, 2)
+    return found
+
+
+def _place_in_v1(home: Path) -> CgroupPlace | Availability:
+    if not (home / "cpu.cfs_quota_us").is_file():
+        return Availability(False, "this kernel has no quotas of CPU time (CONFIG_CFS_BANDWIDTH)", "use cpus instead")
+    if _is_writable(home):
+        return CgroupPlace(home, 1)
+    return Availability(False, f"no control group may be made in {home}", "run it as root, or use cpus instead")
+
+
+def _place_in_v2(home: Path, mount: Path) -> CgroupPlace | Availability:
+    """Processes can only be moved below a group whose own list of processes may be written."""
+    folder = home
+    while folder.is_relative_to(mount):
+        if _is_writable(folder) and "cpu" in _words(folder / "cgroup.controllers"):
+            if "cpu" in _words(folder / "cgroup.subtree_control"):
+                return CgroupPlace(folder, 2)
+            # But for the machine's root, only a group without processes of its own can have children with controllers.
+            if _is_machine_root(folder) or not _words(folder / "cgroup.procs"):
+                return CgroupPlace(folder, 2, switch_on=True)
+        folder = folder.parent
+    if "cpu" not in _words(mount / "cgroup.controllers"):
+        return Availability(False, f"the CPU controller is not available below {mount}", "use cpus instead")
+    return Availability(
+        False,
+        f"no control group with the CPU controller may be made above {home}",
+        "start pytest in one that is yours: systemd-run --user --scope -p Delegate=yes pytest …, or as root",
+    )
+
+
+def _is_machine_root(folder: Path) -> bool:
+    """Only the root has no type."""
+    return not (folder / "cgroup.type").exists()
+
+
+def _is_writable(folder: Path) -> bool:
+    return os.access(folder, os.W_OK) and os.access(folder / "cgroup.procs", os.W_OK)
+
+
+class QuotaGroup:
+    """A control group of ours with a quota.
+
+    Args:
+        percent: of a CPU, for all processes in it together.
+        undo: removes it at the end, whatever becomes of us; what is in it goes to the group above.
+
+    Attributes:
+        folder: the group's.
+
+    Raises:
+        OSError: the kernel refuses.
+    """
+
+    def __init__(self, place: CgroupPlace, percent: float, undo: Undo, root: Path = Path("/")) -> None:
+        self._percent = percent
+        self._version = place.version
+        self._root = root
+        self._homes: dict[int, Path] = {}
+        self.folder = place.folder / f"{NAME}{os.getpid()}-{secrets.token_hex(4)}"
+        if place.switch_on:
+            control = place.folder / "cgroup.subtree_control"
+            undo.register(WriteSetting(str(control), "-cpu"))
+            control.write_text("+cpu", "ascii")
+        refuge = find_home("self", self._root) or place.folder
+        undo.register(RemoveCgroup(str(self.folder), refuge=str(refuge)))
+        self.folder.mkdir()
+        self._write_quota()
+
+    def _write_quota(self) -> None:
+        quota_us = round(PERIOD_US * self._percent / _ALL)
+        if self._version == 2:
+            (self.folder / "cpu.max").write_text(f"{quota_us} {PERIOD_US}", "ascii")
+        else:
+            (self.folder / "cpu.cfs_period_us").write_text(str(PERIOD_US), "ascii")
+            (self.folder / "cpu.cfs_quota_us").write_text(str(quota_us), "ascii")
+
+    def read_percent(self) -> float:
+        """The quota that is in force, percent of a CPU; infinite where there is none."""
+        if self._version == 2:
+            quota, period = _words(self.folder / "cpu.max") or ["max", str(PERIOD_US)]
+        else:
+            quota, period = (_text(self.folder / f"cpu.cfs_{each}_us") for each in ("quota", "period"))
+        return float("inf") if quota in ("max", "-1", "") else _ALL * int(quota) / int(period)
+
+    def take_in(self, pids: Iterable[int]) -> None:
+        """Moves processes into the group; their children follow by themselves.
+
+        Raises:
+            OSError: a process may not be moved.
+        """
+        inside = set(self.members())
+        for pid in pids:
+            if pid not in inside:
+                home = find_home(pid, self._root)
+                with contextlib.suppress(ProcessLookupError):
+                    (self.folder / "cgroup.procs").write_text(str(pid), "ascii")
+                    if home is not None:
+                        self._homes[pid] = home
+
+    def send_home(self) -> None:
+        """Moves processes back to where they were; those that they have started are left to `Undo`."""
+        for pid in self.members():
+            if pid in self._homes:
+                with contextlib.suppress(ProcessLookupError):
+                    (self._homes[pid] / "cgroup.procs").write_text(str(pid), "ascii")
+
+    def members(self) -> list[int]:
+        return [int(word) for word in _words(self.folder / "cgroup.procs")]
+
+    def read_throttling(self) -> Throttling:
+        pairs = (line.split() for line in _text(self.folder / "cpu.stat").splitlines())
+        values = {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2}
+        seconds = values.get("throttled_usec", 0) / _US_PER_S + values.get("throttled_time", 0) / _NS_PER_S
+        return Throttling(values.get("nr_periods", 0), values.get("nr_throttled", 0), seconds)
+
+
+def _words(file: Path) -> list[str]:
+    return _text(file).split()
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text("utf-8", errors="replace").strip()
+    except OSError:
+        return ""

@@ -1,0 +1,51 @@
+"""CPU time of processes that come and go."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterable
+
+import psutil
+
+
+class CpuTime:
+    """CPU time that processes used since it was made; what one had used when last seen counts after its end.
+
+    Args:
+        pids: that run already; of those that come later, all counts.
+    """
+
+    def __init__(self, pids: Iterable[int]) -> None:
+        self._at_begin = _read(pids)
+        self._last = dict(self._at_begin)
+        self._began_s = self._noted_s = time.monotonic()
+
+    def note(self, pids: Iterable[int]) -> None:
+        """Looks at what the processes used by now."""
+        self._last.update(_read(pids))
+        self._noted_s = time.monotonic()
+
+    @property
+    def elapsed_s(self) -> float:
+        """Until it was last noted, s."""
+        return self._noted_s - self._began_s
+
+    @property
+    def used_s(self) -> float:
+        """CPU time until then, s; the kernel counts it in hundredths."""
+        return sum(self._last.values()) - sum(self._at_begin.values())
+
+    @property
+    def used_percent(self) -> float:
+        """Of a CPU."""
+        return 100.0 * self.used_s / self.elapsed_s if self.elapsed_s > 0 else 0.0
+
+
+def _read(pids: Iterable[int]) -> dict[int, float]:
+    found = {}
+    for pid in pids:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            times = psutil.Process(pid).cpu_times()
+            found[pid] = times.user + times.system
+    return found

@@ -1,0 +1,112 @@
+"""Changes of this machine that are undone in any case, also when we are killed (see `undoer`).
+
+An action is registered before its change is made::
+
+    with undone_at_end(log) as undo:
+        undo.register(RunCommand(("tc", "qdisc", "del", "dev", "lo", "root")))
+        subprocess.run(["tc", "qdisc", "add", …])
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pytest_ldos.errors import MendFailed
+from pytest_ldos.host.undo_actions import UndoAction, action_to_dict, undo_all
+from pytest_ldos.host.undoer import REGISTERED, UNDO
+
+
+class Undo:
+    """What is to be undone, and the process that sees to it.
+
+    It has a session of its own, so that neither Ctrl-C nor the end of our process group ends it.
+
+    Args:
+        log: gets a line for everything that could not be undone.
+    """
+
+    def __init__(self, log: Path) -> None:
+        self._actions: list[UndoAction] = []
+        with log.open("ab") as sink:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "pytest_ldos.host.undoer", str(os.getpid())],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=sink,
+                text=True,
+                start_new_session=True,
+            )
+
+    @property
+    def pid(self) -> int:
+        """Of the process that undoes."""
+        return self._process.pid
+
+    def register(self, action: UndoAction) -> None:
+        """Returns when the action will be carried out, whatever becomes of us; only then make the change.
+
+        Raises:
+            MendFailed: the process that undoes has ended.
+        """
+        if self._ask(action_to_dict(action)) != REGISTERED:
+            raise MendFailed(
+                "the process that undoes what is changed on this machine has ended",
+                remedy="nothing was changed; run it again, and look at what ends processes here",
+            )
+        self._actions.append(action)
+
+    def undo(self) -> None:
+        """Undoes everything, the last first. Further calls do nothing.
+
+        Raises:
+            MendFailed: something could not be undone; everything else was.
+        """
+        actions, self._actions = self._actions, []
+        answer = self._ask(dict(UNDO))
+        self._close()
+        # Where the process was killed, the same actions are ours.
+        failures = json.loads(answer) if answer else undo_all(actions)
+        if failures:
+            raise MendFailed("could not be undone: " + "; ".join(failures), remedy="undo it by hand")
+
+    def _ask(self, request: dict[str, object]) -> str:
+        """The answer's line, empty where there is nobody to give it."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        if self._process.stdin.closed:
+            return "[]"
+        try:
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            return ""
+        return self._process.stdout.readline().strip()
+
+    def _close(self) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        self._process.stdout.close()
+        self._process.wait()
+
+
+@contextmanager
+def undone_at_end(log: Path) -> Iterator[Undo]:
+    """Undoes what was registered when the context ends.
+
+    Raises:
+        MendFailed: something could not be undone.
+    """
+    undo = Undo(log)
+    try:
+        yield undo
+    finally:
+        undo.undo()

@@ -1,0 +1,113 @@
+"""What the processes of a flood say while they run: one JSON object a line."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Self, TypeVar
+
+from pytest_ldos.host.processes import Child
+from pytest_ldos.load.send_errors import SendErrors
+from pytest_ldos.text import one_line
+
+_REAP_S = 5.0
+
+
+@dataclass(frozen=True)
+class Received:
+    """What a counter got so far.
+
+    Attributes:
+        received: messages by topic.
+        lost: messages missing between those that arrived, by topic.
+    """
+
+    mono_ns: int
+    received: Mapping[str, int]
+    lost: Mapping[str, int]
+
+    @classmethod
+    def parse(cls, report: Mapping[str, Any]) -> Self:
+        return cls(report["mono_ns"], report["received"], report["lost"])
+
+    @property
+    def has_begun(self) -> bool:
+        return all(self.received.values())
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What a process with publishers sent so far.
+
+    Attributes:
+        published: messages by topic.
+        given_up: messages that were due and were not sent, as the process was too far behind.
+    """
+
+    mono_ns: int
+    published: Mapping[str, int]
+    given_up: int
+    errors: SendErrors
+
+    @classmethod
+    def parse(cls, report: Mapping[str, Any]) -> Self:
+        # An older version of the workspace, as a base may have it, counts messages alone.
+        bins = {int(number): count for number, count in report.get("error_bins", {}).items()}
+        return cls(report["mono_ns"], report["published"], report.get("given_up", 0), SendErrors(bins))
+
+    @property
+    def has_begun(self) -> bool:
+        return all(self.published.values())
+
+
+Report = TypeVar("Report", Received, Sent)
+
+
+class ReportStream(Generic[Report]):
+    """The reports of one process, from the moment that `mark` was called on.
+
+    Attributes:
+        first, last: of the measured time; ``None`` until there is one.
+        heard_ns: when the last one came (``CLOCK_MONOTONIC``).
+        misunderstood: a line that is no report.
+    """
+
+    def __init__(
+        self, child: Child, parse: Callable[[Mapping[str, Any]], Report], changed: threading.Condition
+    ) -> None:
+        self.child = child
+        self.first: Report | None = None
+        self.last: Report | None = None
+        self.heard_ns = time.monotonic_ns()
+        self.misunderstood = ""
+        self._parse: Callable[[Mapping[str, Any]], Report] = parse
+        self._changed = changed
+        threading.Thread(target=self._follow, name=f"reports of {child.name}", daemon=True).start()
+
+    @property
+    def has_begun(self) -> bool:
+        return self.last is not None and self.last.has_begun
+
+    def mark(self) -> None:
+        """Measuring begins with the last report."""
+        self.first = self.last
+
+    def _follow(self) -> None:
+        assert self.child.process.stdout is not None
+        for line in self.child.process.stdout:
+            self._take(line)
+        self.child.process.wait(_REAP_S)
+        with self._changed:
+            self._changed.notify_all()
+
+    def _take(self, line: str) -> None:
+        with self._changed:
+            try:
+                self.last = self._parse(json.loads(line))
+            except (ValueError, KeyError, TypeError, AttributeError):
+                self.misunderstood = self.misunderstood or f"{self.child.name} said {one_line(line.strip())[:200]!r}"
+            self.heard_ns = time.monotonic_ns()
+            self._changed.notify_all()

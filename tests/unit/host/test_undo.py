@@ -1,0 +1,163 @@
+"""What was registered is undone, however its owner ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from pytest_ldos.errors import MendFailed
+from pytest_ldos.host.undo import Undo, undone_at_end
+from pytest_ldos.host.undo_actions import RemoveCgroup, RemoveTree, RunCommand, WriteSetting
+
+OWNER = """
+import os, sys, time
+from pathlib import Path
+from pytest_ldos.host.undo import Undo
+from pytest_ldos.host.undo_actions import RunCommand
+undo = Undo(Path(sys.argv[1], "undo.log"))
+undo.register(RunCommand(("touch", os.path.join(sys.argv[1], "undone"))))
+forked = os.fork() if "fork" in sys.argv else None
+if forked != 0:
+    print(undo.pid, forked, flush=True)
+time.sleep(60)
+"""
+
+CGROUPS = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")
+
+
+def wait_until(condition: Callable[[], bool], timeout_s: float = 10.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "the condition did not come true in time"
+        time.sleep(0.01)
+
+
+def is_gone(pid: int) -> bool:
+    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+
+@pytest.fixture
+def start_owner(tmp_path):
+    owners = []
+
+    def start(*arguments: str) -> tuple[subprocess.Popen[str], list[str]]:
+        command = [sys.executable, "-c", OWNER, str(tmp_path), *arguments]
+        owners.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True, process_group=0))
+        return owners[0], owners[0].stdout.readline().split()
+
+    yield start
+    for owner in owners:
+        owner.kill()
+        owner.wait()
+        owner.stdout.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_what_its_owner_changed_is_undone_when_the_owner_is_killed(start_owner, tmp_path, number):
+    owner, (undoer, _) = start_owner()
+    assert not (tmp_path / "undone").exists()
+    owner.send_signal(number)
+    wait_until((tmp_path / "undone").exists)
+    wait_until(lambda: is_gone(int(undoer)))
+
+
+def test_a_forked_child_that_holds_the_pipe_does_not_delay_it(start_owner, tmp_path):
+    owner, (_, child) = start_owner("fork")
+    try:
+        owner.kill()
+        wait_until((tmp_path / "undone").exists)
+        assert not is_gone(int(child))
+    finally:
+        os.kill(int(child), signal.SIGKILL)
+
+
+def test_signals_to_the_owners_group_leave_it_alone(start_owner, tmp_path):
+    owner, (undoer, _) = start_owner()
+    assert os.getsid(int(undoer)) == int(undoer)
+    os.kill(int(undoer), signal.SIGINT)
+    os.killpg(owner.pid, signal.SIGKILL)
+    wait_until((tmp_path / "undone").exists)
+
+
+def test_a_normal_end_undoes_the_last_change_first(tmp_path):
+    order = tmp_path / "order"
+    with undone_at_end(tmp_path / "undo.log") as undo:
+        for word in ("first", "second"):
+            undo.register(RunCommand(("sh", "-c", 'echo "$0" >> "$1"', word, str(order))))
+        assert not order.exists()
+        pid = undo.pid
+    assert order.read_text() == "second\nfirst\n"
+    assert is_gone(pid)
+
+
+def test_what_could_not_be_undone_is_told_and_the_rest_is_undone(tmp_path):
+    undo = Undo(tmp_path / "undo.log")
+    undo.register(RunCommand(("touch", str(tmp_path / "undone"))))
+    undo.register(RunCommand(("sh", "-c", "echo no such device >&2; exit 2")))
+    undo.register(RunCommand(("there-is-no-such-program",)))
+    with pytest.raises(MendFailed, match=r"there-is-no-such-program.*exit code 2: no such device"):
+        undo.undo()
+    assert (tmp_path / "undone").exists()
+    assert (tmp_path / "undo.log").read_text().count("could not be undone") == 2
+    undo.undo()
+
+
+def test_where_the_process_that_undoes_was_killed_we_undo(tmp_path):
+    undo = Undo(tmp_path / "undo.log")
+    undo.register(RunCommand(("touch", str(tmp_path / "undone"))))
+    os.kill(undo.pid, signal.SIGKILL)
+    wait_until(lambda: is_gone(undo.pid))
+    with pytest.raises(MendFailed, match=r"has ended\n.*nothing was changed"):
+        undo.register(RunCommand(("true",)))
+    undo.undo()
+    assert (tmp_path / "undone").exists()
+
+
+def test_folders_and_settings(tmp_path):
+    setting, folder = tmp_path / "setting", tmp_path / "folder"
+    setting.write_text("1")
+    folder.mkdir()
+    with undone_at_end(tmp_path / "undo.log") as undo:
+        undo.register(WriteSetting(str(setting), "0"))
+        undo.register(RemoveTree(str(folder)))
+        undo.register(RemoveTree(str(tmp_path / "never made")))
+        (folder / "file").touch()
+    assert setting.read_text() == "0"
+    assert not folder.exists()
+    with pytest.raises(FileNotFoundError):
+        WriteSetting(str(tmp_path / "none"), "0").undo()
+
+
+@pytest.fixture
+def cgroup():
+    """A real group of the kernel's, where we may make one."""
+    root = next((each for each in CGROUPS if (each / "cgroup.procs").is_file() and os.access(each, os.W_OK)), None)
+    if root is None:
+        pytest.skip("no control groups may be made here")
+    path = root / f"pytest-ldos-test-{os.getpid()}"
+    path.mkdir()
+    yield path
+    if path.exists():
+        path.rmdir()
+
+
+@pytest.mark.parametrize("refuge", [False, True])
+def test_a_control_group_is_removed_with_what_is_in_it(cgroup, refuge):
+    member = subprocess.Popen(["sleep", "60"])
+    try:
+        (cgroup / "cgroup.procs").write_text(str(member.pid))
+        RemoveCgroup(str(cgroup), str(cgroup.parent) if refuge else "").undo()
+        assert not cgroup.exists()
+        assert (member.poll() is None) == refuge
+        RemoveCgroup(str(cgroup)).undo()
+    finally:
+        member.kill()
+        member.wait()
