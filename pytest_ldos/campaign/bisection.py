@@ -39,7 +39,7 @@ _PATIENCE: Final = 2.0
 _FORGIVEN: Final = 1
 """Starts of a level that may come to nothing before it is given up."""
 
-_WITHIN_REACH: Final = 0.97
+_WITHIN_REACH: Final = 0.9
 """Of what a load reached when more was asked of it."""
 
 
@@ -314,7 +314,10 @@ class Bisection:
         ]
         between.sort(key=scale.place)
         if self.breaks is None:
-            yield self._within_reach(sound)
+            reach = self._within_reach()
+            if reach is not None and scale.place(reach) <= scale.place(sound.level):
+                return
+            yield reach
             yield from (scale.between(sound.level, each) for each in between[:1] or ([end.level] if end else []))
             return
         gaps = [(sound.level, self.breaks.level)]
@@ -323,14 +326,13 @@ class Bisection:
         gaps.sort(key=lambda gap: scale.place(gap[0]) - scale.place(gap[1]))
         yield from (scale.between(*gap) for gap in gaps)
 
-    def _within_reach(self, sound: LevelRecord) -> float | None:
-        """A level just below what the load reached when more was asked of it."""
+    def _within_reach(self) -> float | None:
+        """A level just below what the load reached when more was asked of it; ``None`` where that is not known."""
         scale, ceiling = self.plan.scale, self.ceiling
         reached = None if ceiling is None else next((each.achieved for each in ceiling.batches if each.achieved), None)
-        if ceiling is None or reached is None or not scale.low < reached < scale.high:
+        if reached is None or not scale.low < reached * _WITHIN_REACH < scale.high:
             return None
-        level = scale.level(scale.place(reached * _WITHIN_REACH))
-        return level if scale.place(sound.level) < scale.place(level) < scale.place(ceiling.level) else None
+        return scale.level(scale.place(reached * _WITHIN_REACH))
 
     def _monotony_probe(self) -> float | None:
         """One level in the widest gap above the calmest that breaks, or where nothing breaks, in the middle of all."""

@@ -129,12 +129,14 @@ class Cause:
     """What breaks.
 
     Attributes:
+        level: the one that is explained: the calmest that breaks, or the harshest that was measured.
         stages: those that left their calm range first come first, the farther the earlier.
         blamed: the stage that explains most of it; ``None`` where none does.
-        failures: at the calmest level that breaks, the most frequent first.
+        failures: at that level, the most frequent first.
         failed, trials: at that level.
     """
 
+    level: float
     stages: tuple[StageReport, ...]
     blamed: StageReport | None
     failures: tuple[FailureCount, ...]
@@ -168,6 +170,7 @@ def find_cause(
     at_threshold = levels[threshold]
     failed = [trial for trial in at_threshold.trials if not trial.succeeded]
     return Cause(
+        level=threshold,
         stages=tuple(order),
         blamed=_blamed(order),
         failures=(*_failures(failed), *_failures_on_the_way(ended_early)),

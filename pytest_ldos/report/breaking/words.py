@@ -154,13 +154,12 @@ def _blame(result: BreakingResult, stage: StageReport) -> str:
 
 
 def _failures(result: BreakingResult, cause: Cause) -> Iterator[str]:
-    where = result.breaks if result.breaks is not None else result.levels[-1].level
     if cause.failed:
-        yield f"{cause.failed} of {cause.trials} trials at {level_of(result, where)} failed: " + "; ".join(
+        yield f"{cause.failed} of {cause.trials} trials at {level_of(result, cause.level)} failed: " + "; ".join(
             f"{each.count} {each.outcome}" + (f" ({each.message})" if each.message else "") for each in cause.failures
         )
     elif result.breaks is not None:
-        yield f"no trial at {level_of(result, where)} failed: it is slower or less regular, but arrives"
+        yield f"no trial at {level_of(result, cause.level)} failed: it is slower or less regular, but arrives"
 
 
 def level_titles(result: BreakingResult) -> tuple[str, ...]:

@@ -78,6 +78,14 @@ def test_a_load_out_of_reach_is_no_threshold_either(tmp_path):
     assert "1000 ms: the load was not reached: the load reached 50 of 1000" in lines_of(text)
 
 
+def test_failures_are_told_of_the_harshest_level_that_was_measured(tmp_path):
+    """Beyond it, nothing counts."""
+    found = search(MadeUpStack(reaches=50, fails=lambda level, index: level > 20 and index == 0), tmp_path)
+    (told,) = [each for each in cause_of(found) if "failed" in each]
+    assert told.startswith(("3 of 12 trials at ", "6 of 24 trials at "))
+    assert "1000" not in told
+
+
 def test_what_is_broken_when_calm_is_said(tmp_path):
     found = search(MadeUpStack(breaks_at=0), tmp_path)
     assert "is broken already at stack.faults.planning_delay_ms = 1 ms" in answer(found)
