@@ -173,6 +173,10 @@ class SearchPlan:
         """Trials after which a level is given up."""
         return round(_PATIENCE * self.least_trials)
 
+    def patience_at(self, level: float) -> int:
+        """Likewise; an end gets twice as many, for without it there is no interval."""
+        return self.patience * (2 if level in {self.scale.calm, self.scale.harsh} else 1)
+
 
 class Bisection:
     """The state of a search: tells which level comes next, and is told what came of it.
@@ -216,7 +220,8 @@ class Bisection:
             return 0
         begun = sum(each.trials for each in self.records.values() if each.standing is Standing.OPEN)
         levels = self.plan.most_levels - self._tested + (begun > 0)
-        return min(self.plan.max_trials - self.trials, levels * self.plan.patience - begun)
+        settled = sum(1 for each in (self.plan.scale.calm, self.plan.scale.harsh) if self._is_settled(each))
+        return min(self.plan.max_trials - self.trials, (levels + _BOTH_ENDS - settled) * self.plan.patience - begun)
 
     @property
     def is_spent(self) -> bool:
@@ -267,6 +272,9 @@ class Bisection:
         calm = self.records.get(self.plan.scale.calm)
         return calm is not None and calm.standing not in {Standing.OPEN, Standing.HOLDS}
 
+    def _is_settled(self, level: float) -> bool:
+        return level in self.records and self.records[level].standing is not Standing.OPEN
+
     @property
     def _tested(self) -> int:
         return sum(1 for each in self.records.values() if each.trials)
@@ -284,7 +292,7 @@ class Bisection:
         side = self.plan.test.decide(record.broken, record.trials) if record.trials >= least else None
         if side is not None:
             return Standing.BREAKS if side is Side.ABOVE else Standing.HOLDS
-        if record.trials >= max(least, self.plan.patience):
+        if record.trials >= max(least, self.plan.patience_at(record.level)):
             return Standing.UNDECIDED
         mishaps = [each.mishap for each in record.batches if each.mishap is not None]
         is_beyond = Mishap.UNREACHED in mishaps and not record.trials

@@ -76,7 +76,7 @@ def test_what_is_broken_when_calm_is_searched_no_further():
 def test_a_calm_end_that_nobody_can_decide_ends_the_search():
     bisection = search(lambda level: broken(level, 0.5))
     assert bisection.finding is Finding.UNDECIDED
-    assert bisection.trials == PLAN.patience
+    assert bisection.trials == PLAN.patience_at(1) == 2 * PLAN.patience
 
 
 def test_levels_at_the_threshold_stay_undecided_and_the_interval_is_wider():
