@@ -15,6 +15,7 @@ from pytest_ldos.cli.calibrate import calibrate
 from pytest_ldos.cli.compare import compare
 from pytest_ldos.cli.doctor import doctor
 from pytest_ldos.cli.export import export
+from pytest_ldos.cli.find_breaking import find_breaking
 from pytest_ldos.cli.history import history_app
 from pytest_ldos.cli.report import report
 from pytest_ldos.cli.selftest import selftest
@@ -39,6 +40,7 @@ app.command()(export)
 app.command()(doctor)
 app.command()(calibrate)
 app.command()(selftest)
+app.command("find-breaking")(find_breaking)
 app.command()(sweep)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -41,10 +42,22 @@ def put_out(document: Document, kind: Format, output: Path | None) -> None:
     """
     width, color = terminal()
     if output is None:
-        typer.echo(render_as(document, kind, width=width, color=color), nl=False, color=True)
+        put_out_text(lambda: render_as(document, kind, width=width, color=color), None)
+    else:
+        put_out_text(lambda: render_as(document, kind), output)
+
+
+def put_out_text(render: Callable[[], str], output: Path | None) -> None:
+    """Prints or writes what is rendered.
+
+    Raises:
+        ConfigurationError: the file cannot be written.
+    """
+    if output is None:
+        typer.echo(render(), nl=False, color=True)
         return
     try:
-        write_atomically(output, render_as(document, kind))
+        write_atomically(output, render())
     except OSError as error:
         raise ConfigurationError(f"{output} cannot be written: {error.strerror}") from None
     typer.echo(visible(f"report: {output}"))

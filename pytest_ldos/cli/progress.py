@@ -100,6 +100,11 @@ class MeasuringProgress:
         self._made += count
         self._bar.update(self._task, completed=self._made)
 
+    def expect(self, steps: int) -> None:
+        """So many steps are still to come, at most."""
+        self._steps = max(1, self._made + steps)
+        self._bar.update(self._task, total=self._steps)
+
     def _left(self) -> str:
         if not self._made:
             return ""

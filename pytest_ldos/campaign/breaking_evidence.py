@@ -1,0 +1,87 @@
+"""The starts of a search that is not finished: each is on disk as soon as it is measured.
+
+``.ldos/breaking/<stack>/<host class>/<scenario>/<address>/`` holds ``start-0001.json`` …; a finished search's go.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_ldos.baseline.key import BaselineKey
+from pytest_ldos.errors import RecordUnreadable
+from pytest_ldos.scenario.model import ScenarioSpec
+from pytest_ldos.trial.artifacts import write_atomically
+from pytest_ldos.trial.codec import decode_trials, encode_trials
+from pytest_ldos.trial.record import TrialSet
+
+FOLDER: Final = "breaking"
+KIND: Final = "pytest-ldos start of a search"
+_START: Final = re.compile(r"start-([0-9]{1,9})\.json")
+
+
+@dataclass(frozen=True)
+class KeptStart:
+    """One start that was measured.
+
+    Attributes:
+        asked: the scenario that was asked for, as plain values.
+    """
+
+    level: float
+    asked: Any
+    trials: TrialSet
+
+
+@dataclass(frozen=True)
+class BreakingEvidence:
+    """The starts of one search."""
+
+    folder: Path
+
+    @classmethod
+    def of(cls, output: Path, key: BaselineKey, address: str) -> BreakingEvidence:
+        safe = re.sub(r"[^A-Za-z0-9_.-]", "_", address)
+        return cls(output / FOLDER / key.stack / key.host_class / key.scenario / safe)
+
+    def keep(self, level: float, spec: ScenarioSpec, trials: TrialSet) -> None:
+        """Writes down a start."""
+        number = 1 + max((number for number, _ in self._files()), default=0)
+        document = {"kind": KIND, "level": level, "asked": plain(spec), "trials": json.loads(encode_trials(trials))}
+        write_atomically(self.folder / f"start-{number:04d}.json", json.dumps(document, allow_nan=False) + "\n")
+
+    def starts(self) -> list[KeptStart]:
+        """Those that are there, in the order in which they were measured.
+
+        Raises:
+            RecordUnreadable: a file is damaged; names it.
+        """
+        return [_read(file) for _, file in self._files()]
+
+    def drop(self) -> None:
+        """The search is finished: its starts go."""
+        for _, file in self._files():
+            file.unlink(missing_ok=True)
+
+    def _files(self) -> list[tuple[int, Path]]:
+        found = ((_START.fullmatch(file.name), file) for file in self.folder.glob("start-*.json"))
+        return sorted((int(match[1]), file) for match, file in found if match)
+
+
+def plain(spec: ScenarioSpec) -> Any:
+    """A scenario as JSON has it, to be compared."""
+    return json.loads(json.dumps(dataclasses.asdict(spec), default=str))
+
+
+def _read(file: Path) -> KeptStart:
+    remedy = f"delete {file.name}: the search measures it again"
+    try:
+        document = json.loads(file.read_text("utf-8"))
+        level, asked, trials = float(document["level"]), document["asked"], json.dumps(document["trials"])
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+        raise RecordUnreadable(f"{file} is damaged ({type(error).__name__}: {error})", remedy=remedy) from None
+    return KeptStart(level, asked, decode_trials(trials, file))

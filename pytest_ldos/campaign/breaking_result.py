@@ -1,0 +1,224 @@
+"""What a search for a breaking point found, in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from pytest_ldos.campaign.bisection import Bisection, Finding, LevelRecord, Standing
+from pytest_ldos.campaign.breaking_cause import Cause, find_cause
+from pytest_ldos.campaign.breaking_plan import BreakingPlan
+from pytest_ldos.stats.confidence_sequence import BoundaryTest
+from pytest_ldos.stats.logistic_curve import LogisticCurve, fit_logistic
+from pytest_ldos.stats.overdispersion import estimate_correlation
+from pytest_ldos.trial.record import TrialSet
+
+LEVEL_CONFIDENCE: Final = 0.95
+"""Of the intervals that are shown of single levels; nothing is decided by them."""
+
+_MUCH_MORE: Final = 2.0
+_FEWEST_STARTS: Final = 6
+
+
+class EstimateBy(StrEnum):
+    """Where an estimate comes from."""
+
+    FIT = "logistic curve through all trials"
+    MIDDLE = "middle of the interval"
+
+
+@dataclass(frozen=True)
+class LevelSummary:
+    """A level that was visited.
+
+    Attributes:
+        low, high: where the probability of a trial to break lies, at any time (`LEVEL_CONFIDENCE`).
+        median: of the metric that was asked about; ``None`` for success rates, or without a value.
+        mishaps: why starts of it count as neither.
+    """
+
+    level: float
+    standing: Standing
+    trials: int
+    broken: int
+    starts: int
+    low: float
+    high: float
+    median: float | None
+    mishaps: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BreakingResult:
+    """What was found.
+
+    Attributes:
+        holds, breaks: levels between which the threshold lies; ``None`` where none was shown.
+        estimate: of the threshold; ``None`` without an interval.
+        ceiling: the calmest level that could not be measured, where nothing was shown to break.
+        reached: what the load reached there; ``None`` where that is not known.
+        levels: from the calm end on.
+        curve: probability to break over the place of a level (0 the calm end, 1 the harsh one).
+        limit: what the criterion is in numbers.
+        stopped: why it ended early, or is wider than asked for; empty where it is not.
+        is_finished: whether nothing is left to be measured.
+        notes: what is worth knowing of it.
+    """
+
+    plan: BreakingPlan
+    finding: Finding
+    holds: float | None
+    breaks: float | None
+    estimate: float | None
+    estimate_by: EstimateBy | None
+    ceiling: LevelSummary | None
+    reached: float | None
+    levels: tuple[LevelSummary, ...]
+    curve: LogisticCurve | None
+    trials: int
+    starts: int
+    limit: str
+    stopped: str
+    is_finished: bool
+    notes: tuple[str, ...]
+    cause: Cause | None
+    template: TrialSet | None
+
+
+def conclude(
+    plan: BreakingPlan,
+    bisection: Bisection,
+    sets: Mapping[float, TrialSet],
+    ended_early: Mapping[float, Sequence[str]],
+    *,
+    stopped: str,
+) -> BreakingResult:
+    """What a search says when it ends.
+
+    Args:
+        sets: trials of each level, from the calm end on.
+        ended_early: of each level, what was said where a motion that is no trial failed.
+    """
+    scale = plan.search.scale
+    holds, breaks, ceiling = bisection.holds, bisection.breaks, bisection.ceiling
+    curve = _fit(bisection)
+    estimate, estimate_by = _estimate(bisection, curve)
+    calm = sets.get(scale.calm)
+    ordered = sorted(bisection.records.values(), key=lambda each: scale.place(each.level))
+    reached = None if ceiling is None else next((each.achieved for each in ceiling.batches if each.achieved), None)
+    return BreakingResult(
+        plan=plan,
+        finding=bisection.finding,
+        holds=None if holds is None else holds.level,
+        breaks=None if breaks is None else breaks.level,
+        estimate=estimate,
+        estimate_by=estimate_by,
+        ceiling=None if ceiling is None else _summarize(plan, ceiling, sets),
+        reached=reached,
+        levels=tuple(_summarize(plan, each, sets) for each in ordered),
+        curve=curve,
+        trials=bisection.trials,
+        starts=bisection.starts,
+        limit=plan.criterion.describe_limit(plan.criterion.limit(calm)),
+        stopped=stopped or _why_ended(bisection),
+        is_finished=not stopped,
+        notes=tuple(_notes(plan, bisection)),
+        cause=_cause(plan, bisection, sets, ended_early),
+        template=next(iter(sets.values()), None),
+    )
+
+
+def _summarize(plan: BreakingPlan, record: LevelRecord, sets: Mapping[float, TrialSet]) -> LevelSummary:
+    test = BoundaryTest(plan.search.boundary, 1 - LEVEL_CONFIDENCE, plan.search.test.exponent)
+    low, high = test.interval(record.broken, record.trials)
+    trials = sets.get(record.level)
+    return LevelSummary(
+        level=record.level,
+        standing=record.standing,
+        trials=record.trials,
+        broken=record.broken,
+        starts=len(record.batches),
+        low=low,
+        high=high,
+        median=plan.criterion.median(trials) if trials is not None else None,
+        mishaps=tuple(f"{each.mishap}: {each.reason}" for each in record.mishaps),
+    )
+
+
+def _fit(bisection: Bisection) -> LogisticCurve | None:
+    """Where levels on both sides were tested."""
+    tested = [each for each in bisection.records.values() if each.trials]
+    if bisection.finding is not Finding.BREAKS:
+        return None
+    places = [bisection.plan.scale.place(each.level) for each in tested]
+    return fit_logistic(places, [each.broken for each in tested], [each.trials for each in tested])
+
+
+def _estimate(bisection: Bisection, curve: LogisticCurve | None) -> tuple[float | None, EstimateBy | None]:
+    """The fit, where some level has broken and sound trials, within the interval; else the interval's middle."""
+    holds, breaks, scale = bisection.holds, bisection.breaks, bisection.plan.scale
+    if holds is None or breaks is None or curve is None:
+        return None, None
+    low, high = scale.place(holds.level), scale.place(breaks.level)
+    is_mixed = any(0 < each.broken < each.trials for each in bisection.records.values())
+    if not is_mixed:
+        return scale.level((low + high) / 2), EstimateBy.MIDDLE
+    return scale.level(min(high, max(low, curve.place_of(bisection.plan.boundary)))), EstimateBy.FIT
+
+
+def _why_ended(bisection: Bisection) -> str:
+    """Why the interval is wider than asked for; empty where it is not."""
+    holds, breaks = bisection.holds, bisection.breaks
+    if holds is None or breaks is None or bisection.plan.scale.is_near(holds.level, breaks.level):
+        return ""
+    if bisection.is_spent:
+        return f"{bisection.plan.max_trials} trials were not enough to narrow it further: --max-trials"
+    blocked = [each for each in bisection.records.values() if each.is_blocked]
+    if any(each.standing is not Standing.UNDECIDED for each in blocked):
+        return "levels between could not be measured"
+    return f"levels between stayed undecided after {bisection.plan.patience} trials each: the change is gradual"
+
+
+def _notes(plan: BreakingPlan, bisection: Bisection) -> list[str]:
+    notes = []
+    if bisection.contradictions and bisection.breaks:
+        held = ", ".join(f"{each.level:g}" for each in bisection.contradictions)
+        notes.append(
+            f"harsher is not always worse here: {held} holds though {bisection.breaks.level:g} breaks; "
+            "the interval is of the first crossing that was found, and there are others"
+        )
+    groups = [each.groups for each in bisection.records.values() if 0 < each.broken < each.trials]
+    correlation = estimate_correlation(groups)
+    many = sum(map(len, groups)) >= _FEWEST_STARTS
+    if correlation is not None and many and correlation > _MUCH_MORE * plan.search.correlation:
+        notes.append(
+            f"starts of the stack differ more than supposed (correlation {correlation:.2f} between trials of one, "
+            f"supposed {plan.search.correlation:.2f}): the interval covers less often than stated; "
+            "--trials-per-start 1 supposes nothing"
+        )
+    return notes
+
+
+def _cause(
+    plan: BreakingPlan,
+    bisection: Bisection,
+    sets: Mapping[float, TrialSet],
+    ended_early: Mapping[float, Sequence[str]],
+) -> Cause | None:
+    """Of the level that breaks; where none does, of the harshest that was measured."""
+    calm = sets.get(plan.search.scale.calm)
+    if calm is None or len(sets) < 2:
+        return None
+    limit = plan.criterion.limit(calm)
+    threshold = bisection.breaks.level if bisection.breaks else list(sets)[-1]
+    bracket = [each.level for each in (bisection.holds, bisection.breaks) if each is not None and each.level in sets]
+    return find_cause(
+        sets,
+        threshold=threshold,
+        bracket=bracket,
+        ended_early=ended_early.get(threshold, ()),
+        criterion_metric=plan.criterion.metric_name,
+        is_broken=lambda trial: plan.criterion.is_broken(trial, limit),
+    )

@@ -1,0 +1,157 @@
+"""When a trial, and when a level, counts as broken.
+
+``success<0.5``: a trial that failed is broken; a level is, when fewer than half of its trials would succeed.
+``T3p99>3x``: a trial is broken when it failed, or when its metric is beyond three times the median of the calm end;
+a level is, when more than half of its trials would be: when its median is beyond it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.metrics.model import Metric
+from pytest_ldos.scenario.nearest import refuse_unknown
+from pytest_ldos.series import Better
+from pytest_ldos.trial.record import Trial, TrialSet
+from pytest_ldos.units import format_quantity
+
+SUCCESS: Final = "success"
+_HALF: Final = 0.5
+_FORM: Final = re.compile(r"\s*(?P<what>\w+)\s*(?P<side>[<>])\s*(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>%|x|×)?\s*")
+_REMEDY: Final = "write it as success<0.5, success<50% or T3p99>3x"
+
+
+@dataclass(frozen=True)
+class SuccessBelow:
+    """Broken where the probability of success is below a level."""
+
+    level: float
+    metric_name: str = ""
+    unit: str = ""
+
+    @property
+    def boundary(self) -> float:
+        """Share of broken trials beyond which a level is broken."""
+        return 1 - self.level
+
+    def describe(self) -> str:
+        return f"fewer than {100 * self.level:g} % of trials succeed"
+
+    def describe_limit(self, limit: float | None) -> str:
+        return ""
+
+    def limit(self, calm: TrialSet | None) -> None:
+        """A failure is one, whatever the calm end is like."""
+
+    def median(self, trials: TrialSet) -> float | None:
+        """Of what is asked about; a success rate has none."""
+        return None
+
+    def is_broken(self, trial: Trial, limit: float | None) -> bool | None:
+        """Whether it failed."""
+        return not trial.succeeded
+
+
+@dataclass(frozen=True)
+class MetricBeyond:
+    """Broken where a metric's median is beyond a multiple of what it is at the calm end."""
+
+    metric: Metric
+    factor: float
+
+    @property
+    def metric_name(self) -> str:
+        return self.metric.name
+
+    @property
+    def unit(self) -> str:
+        return self.metric.unit
+
+    @property
+    def boundary(self) -> float:
+        """See `SuccessBelow`: a median is beyond what more than half are beyond."""
+        return _HALF
+
+    def describe(self) -> str:
+        side = "below" if self.metric.better is Better.HIGHER else "beyond"
+        return f"the median of {self.metric.name} is {side} {self.factor:g} × its calm one"
+
+    def describe_limit(self, limit: float | None) -> str:
+        """What that is in numbers, once the calm end is measured."""
+        if limit is None:
+            return ""
+        shown = format_quantity(limit, self.metric.unit)
+        return f"{shown}, {self.factor:g} × the median of {format_quantity(limit / self.factor, self.metric.unit)}"
+
+    def limit(self, calm: TrialSet | None) -> float | None:
+        """Beyond which a trial is broken; ``None`` where the calm end has no value."""
+        calm_median = None if calm is None else self.median(calm)
+        return None if calm_median is None else calm_median * self.factor
+
+    def median(self, trials: TrialSet) -> float | None:
+        """Of the metric, over the trials that succeeded."""
+        found = values_of(trials, self.metric.name)
+        return float(np.median(found)) if found else None
+
+    def is_broken(self, trial: Trial, limit: float | None) -> bool | None:
+        """Whether it failed or is beyond the limit; ``None`` where nobody can tell."""
+        if not trial.succeeded:
+            return True
+        measured = trial.measurements.get(self.metric.name)
+        value = None if measured is None else measured.number
+        if value is None or limit is None:
+            return None
+        return value < limit if self.metric.better is Better.HIGHER else value > limit
+
+
+Criterion = SuccessBelow | MetricBeyond
+
+
+def values_of(trials: TrialSet, metric: str) -> list[float]:
+    """Of the trials that succeeded and were measured."""
+    found = (trial.measurements.get(metric) for trial in trials.trials if trial.succeeded)
+    return [each.number for each in found if each is not None and each.number is not None]
+
+
+def parse_criterion(text: str, metrics: dict[str, Metric]) -> Criterion:
+    """What ``--until`` says.
+
+    Args:
+        metrics: that are taken, by name.
+
+    Raises:
+        ConfigurationError: not of that form, an unknown metric (the nearest is named), or a number that makes no sense.
+    """
+    match = _FORM.fullmatch(text)
+    if match is None:
+        raise ConfigurationError(f"--until {text!r} says no criterion", remedy=_REMEDY)
+    what, side, number, unit = match["what"], match["side"], float(match["number"]), match["unit"] or ""
+    refuse_unknown([what], [SUCCESS, *metrics], "metric in --until:")
+    if what == SUCCESS:
+        return _success_below(text, side, number / 100 if unit == "%" else number, unit)
+    return _beyond(text, metrics[what], side, number, unit)
+
+
+def _success_below(text: str, side: str, level: float, unit: str) -> SuccessBelow:
+    if side != "<" or unit in {"x", "×"} or not 0 < level < 1:
+        raise ConfigurationError(
+            f"--until {text!r}: a success rate breaks below a level between 0 and 1", remedy="write it as success<0.5"
+        )
+    return SuccessBelow(level)
+
+
+def _beyond(text: str, metric: Metric, side: str, factor: float, unit: str) -> MetricBeyond:
+    worse = "<" if metric.better is Better.HIGHER else ">"
+    sense = factor < 1 if metric.better is Better.HIGHER else factor > 1
+    example = f"{metric.name}{worse}{0.5 if metric.better is Better.HIGHER else 3}x"
+    if side != worse or unit not in {"x", "×"} or not (sense and factor):
+        raise ConfigurationError(
+            f"--until {text!r}: {metric.name} breaks beyond a multiple of its calm median",
+            remedy=f"write it as {example}",
+        )
+    return MetricBeyond(metric, factor)

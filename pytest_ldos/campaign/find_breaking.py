@@ -1,0 +1,206 @@
+"""Finds the level of a load at which an arm breaks: measures, decides, measures where it says most.
+
+What was measured is on disk after each stack start; the same search goes on from there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+from pytest_ldos.campaign.bisection import Batch, Bisection, LevelRecord, Mishap
+from pytest_ldos.campaign.breaking_evidence import BreakingEvidence, plain
+from pytest_ldos.campaign.breaking_plan import BreakingPlan
+from pytest_ldos.campaign.breaking_result import BreakingResult, conclude
+from pytest_ldos.campaign.evidence import append_start
+from pytest_ldos.errors import BringUpFailed, LoadFailed, RecordingFailed
+from pytest_ldos.scenario.model import ScenarioSpec
+from pytest_ldos.stack.goals import OutcomeClass
+from pytest_ldos.trial.record import TrialSet
+
+_REACHED: Final[Mapping[str, tuple[str, str]]] = {
+    "rate": ("rate_hz", "requested_hz"),
+    "percent": ("used_percent", "requested_percent"),
+}
+"""Of a field, which numbers of a load's proof tell what of it was reached, and what was asked for."""
+
+
+class BreakingObserver(Protocol):
+    """Somebody who watches a search."""
+
+    def begin_start(self, level: float, bisection: Bisection) -> None:
+        """A stack is started for some trials at a level."""
+
+    def note(self, text: str) -> None:
+        """Something that is worth saying."""
+
+
+@dataclass(frozen=True)
+class _Start:
+    """What came of one: trials, or why there are none."""
+
+    level: float
+    trials: TrialSet | None
+    mishap: Mishap | None = None
+    reason: str = ""
+
+
+@dataclass
+class BreakingSearch:
+    """A search that measures.
+
+    Attributes:
+        at: the scenario at a level.
+        measure: the trials of one stack start.
+        commit: of the project under test; starts of another are left out.
+        now: of a clock, in seconds.
+    """
+
+    plan: BreakingPlan
+    at: Callable[[float], ScenarioSpec]
+    measure: Callable[[ScenarioSpec], TrialSet]
+    evidence: BreakingEvidence
+    observer: BreakingObserver
+    commit: str = ""
+    now: Callable[[], float] = time.monotonic
+    _starts: list[_Start] = field(default_factory=list)
+    _bank: dict[float, list[TrialSet]] = field(default_factory=dict)
+    _limit: float | None = None
+
+    def __post_init__(self) -> None:
+        self._bisection = Bisection(self.plan.search)
+
+    def run(self) -> BreakingResult:
+        """Searches until it is found, or trials or time are spent; see `BreakingResult.finding`.
+
+        Raises:
+            Unavailable: see `measure`; complete starts are kept.
+            RecordUnreadable: a kept start is damaged.
+        """
+        self._find_kept()
+        began, measured, stopped = self.now(), 0, ""
+        while (level := self._bisection.next_level()) is not None:
+            if kept := self._bank.get(level):
+                self._add(_Start(level, kept.pop(0)))
+                continue
+            if not self._has_time(began, measured):
+                stopped = "the time limit ended it: the same command goes on from here"
+                break
+            self.observer.begin_start(level, self._bisection)
+            self._add(self._measured(level))
+            measured += 1
+            self._tell(level)
+        if not stopped:
+            self.evidence.drop()
+        return conclude(self.plan, self._bisection, self._levels(), self._ended_early(), stopped=stopped)
+
+    def _find_kept(self) -> None:
+        """Starts of an earlier call that are what would be measured now."""
+        left_out = 0
+        for kept in self.evidence.starts():
+            if kept.trials.commit == self.commit and kept.asked == self._asked(kept.level):
+                self._bank.setdefault(kept.level, []).append(kept.trials)
+            else:
+                left_out += 1
+        found = sum(map(len, self._bank.values()))
+        if found:
+            self.observer.note(f"continues what was interrupted; starts that are there: {found}")
+        if left_out:
+            self.observer.note(f"starts of another version or setting, left out: {left_out}")
+
+    def _asked(self, level: float) -> Any:
+        return plain(self.at(level))
+
+    def _has_time(self, began: float, measured: int) -> bool:
+        if self.plan.time_limit_s is None or not measured:
+            return True
+        spent = self.now() - began
+        return spent + spent / measured <= self.plan.time_limit_s
+
+    def _measured(self, level: float) -> _Start:
+        spec = self.at(level)
+        try:
+            trials = self.measure(spec)
+        except BringUpFailed as error:
+            return _Start(level, None, Mishap.NOT_STARTED, error.message)
+        except LoadFailed as error:
+            return _Start(level, None, Mishap.UNREACHED, error.message)
+        except RecordingFailed as error:  # a load can starve the tracer, too
+            return _Start(level, None, Mishap.UNMEASURED, error.message)
+        self.evidence.keep(level, spec, trials)
+        return _Start(level, trials)
+
+    def _tell(self, level: float) -> None:
+        """What is worth saying of the last start."""
+        record: LevelRecord = self._bisection.records[level]
+        last, trials = record.batches[-1], self._starts[-1].trials
+        if trials is not None and trials.incomplete:
+            self.observer.note(f"at {level:g} a start ended early: {trials.incomplete}")
+        if last.mishap is not None:
+            self.observer.note(f"at {level:g} {last.mishap}: {last.reason}")
+
+    def _add(self, start: _Start) -> None:
+        """Takes in a start: what a trial is worth may depend on the calm level, which is measured first."""
+        self._starts.append(start)
+        calm_level = self.plan.search.scale.calm
+        if start.level != calm_level:
+            self._bisection.add(self._batch(start))
+            return
+        self._limit = self.plan.criterion.limit(self._levels().get(calm_level))
+        self._bisection = Bisection(self.plan.search)
+        for each in self._starts:
+            self._bisection.add(self._batch(each))
+
+    def _levels(self) -> dict[float, TrialSet]:
+        """All trials that count of each level, from the calm end on."""
+        found: dict[float, TrialSet] = {}
+        for start in self._starts:
+            if start.trials is not None and not shortfall_of(start.trials):
+                found[start.level] = append_start(found.get(start.level), start.trials)
+        return dict(sorted(found.items(), key=lambda each: self.plan.search.scale.place(each[0])))
+
+    def _ended_early(self) -> dict[float, tuple[str, ...]]:
+        """Of each level, what ended starts of it."""
+        found: dict[float, tuple[str, ...]] = {}
+        for start in self._starts:
+            if start.trials is not None and not shortfall_of(start.trials) and has_lost_motion(start.trials):
+                found[start.level] = (*found.get(start.level, ()), start.trials.incomplete)
+        return found
+
+    def _batch(self, start: _Start) -> Batch:
+        if start.trials is None:
+            return Batch(start.level, mishap=start.mishap, reason=start.reason)
+        if reason := shortfall_of(start.trials):
+            reached = reached_level(start.trials, self.plan.address, start.level)
+            return Batch(start.level, mishap=Mishap.UNREACHED, reason=reason, achieved=reached)
+        known = [self.plan.criterion.is_broken(trial, self._limit) for trial in start.trials.trials]
+        counted = [each for each in known if each is not None] + [True] * has_lost_motion(start.trials)
+        if not counted:
+            reason = "no trial has a value of the metric that is asked about"
+            return Batch(start.level, mishap=Mishap.UNMEASURED, reason=reason)
+        return Batch(start.level, len(counted), sum(counted))
+
+
+def shortfall_of(trials: TrialSet) -> str:
+    """Why the loads are not what was asked for; empty where they are."""
+    return next((str(proof["shortfall"]) for proof in trials.loads if proof.get("shortfall")), "")
+
+
+def has_lost_motion(trials: TrialSet) -> bool:
+    """Whether a motion that is no trial, such as the way home, failed and so ended a start: it counts as a trial."""
+    last = trials.trials[-1] if trials.trials else None
+    return bool(trials.incomplete) and (last is None or last.outcome is not OutcomeClass.STACK_DIED)
+
+
+def reached_level(trials: TrialSet, address: str, level: float) -> float | None:
+    """The level that a load reached instead of the one asked for; ``None`` where its proof does not tell."""
+    load, _, name = address.partition(".")
+    names = _REACHED.get(name.split("_")[0])
+    if names is None:
+        return None
+    proofs = [proof for proof in trials.loads if proof.get("kind") == load]
+    numbers = [tuple(proof.get(name) for name in names) for proof in proofs]
+    shares = [got / asked for got, asked in numbers if isinstance(got, int | float) and isinstance(asked, int | float)]
+    return level * min(shares) if shares else None

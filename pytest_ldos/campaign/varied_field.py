@@ -1,0 +1,96 @@
+"""The number of a scenario that a search varies: which it is, how its levels are spaced, and which way is harsher."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from pytest_ldos.campaign.level_scale import LevelScale, Spacing
+from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.scenario.addresses import assign, canonical, known_addresses
+from pytest_ldos.scenario.model import ScenarioSpec
+
+_LINEAR: Final = ("percent", "cpus", "workers", "reserved")
+"""Ends of the names of fields whose levels are counted; others are multiplied."""
+
+_LESS_IS_HARSHER: Final = frozenset(
+    {
+        "cpu_limit.cpus",
+        "cpu_limit.quota_percent",
+        "cpu_load.reserved",
+        "network_impairment.rate_mbps",
+        "stack.planning_time_s",
+    }
+)
+
+
+class Harsher(StrEnum):
+    """Values of ``--harsher``: where more breaks."""
+
+    HIGHER = "higher"
+    LOWER = "lower"
+
+
+@dataclass(frozen=True)
+class VariedField:
+    """A field that takes numbers.
+
+    Attributes:
+        address: whole.
+        spec: of which it is a field; its other settings stay.
+    """
+
+    address: str
+    spec: ScenarioSpec
+
+    @classmethod
+    def find(cls, address: str, spec: ScenarioSpec) -> VariedField:
+        """The field that an address means.
+
+        Raises:
+            ConfigurationError: an unknown address (the nearest is named), or one of no number.
+        """
+        whole = canonical(address)
+        default = known_addresses().get(whole)
+        if isinstance(default, bool) or not isinstance(default, int | float):
+            raise ConfigurationError(
+                f"{whole} is no number: there is no level of it at which something breaks",
+                remedy=f"try its values one by one: ldos sweep --over {whole}=…",
+            )
+        return cls(whole, spec)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether only whole numbers are possible."""
+        return isinstance(known_addresses()[self.address], int)
+
+    def at(self, level: float) -> ScenarioSpec:
+        """The scenario at a level.
+
+        Raises:
+            ConfigurationError: the field cannot have it.
+        """
+        return assign(self.spec, self.address, int(level) if self.is_whole else level)
+
+    def scale(
+        self, low: float, high: float, *, precision: float, spacing: Spacing | None, harsher: Harsher | None
+    ) -> LevelScale:
+        """The levels between two, both of which the field can have.
+
+        Raises:
+            ConfigurationError: see `LevelScale` and `at`.
+        """
+        counted = self.address.rpartition(".")[2].rpartition("_")[2] in _LINEAR or low <= 0
+        less = self.address in _LESS_IS_HARSHER if harsher is None else harsher is Harsher.LOWER
+        scale = LevelScale(
+            low=low,
+            high=high,
+            spacing=spacing or (Spacing.LINEAR if counted else Spacing.LOG),
+            precision=precision,
+            is_whole=self.is_whole,
+            is_falling=less,
+        )
+        for level in (low, high):
+            self.at(level)
+        return scale

@@ -1,0 +1,175 @@
+"""``ldos find-breaking``: the level of a load at which the arm breaks, and why."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from pytest_ldos import exit_codes
+from pytest_ldos.campaign.bisection import TRIALS_PER_START, Bisection, Finding, SearchPlan
+from pytest_ldos.campaign.breaking_evidence import BreakingEvidence
+from pytest_ldos.campaign.breaking_plan import BreakingPlan
+from pytest_ldos.campaign.breaking_result import BreakingResult
+from pytest_ldos.campaign.criterion import parse_criterion
+from pytest_ldos.campaign.find_breaking import BreakingSearch
+from pytest_ldos.campaign.level_scale import LevelScale, Spacing
+from pytest_ldos.campaign.measure_start import Site, measure_start, motions_of
+from pytest_ldos.campaign.varied_field import Harsher, VariedField
+from pytest_ldos.cli.measuring import chosen_scenarios, key_of, measuring, output_here, refuse_unable
+from pytest_ldos.cli.output import FormatOption, OutputOption, choose_format, put_out_text
+from pytest_ldos.cli.own_metrics import MetricsOption, load_metrics
+from pytest_ldos.cli.paths import sources_here, terminal
+from pytest_ldos.cli.progress import MeasuringProgress
+from pytest_ldos.cli.quantities import parse_duration_s, parse_share
+from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.host.checkout import describe_commit
+from pytest_ldos.metrics.catalogue import Catalogue, catalogue_of
+from pytest_ldos.report.breaking.formats import render_breaking_as
+from pytest_ldos.report.breaking.words import answer
+from pytest_ldos.report.formats import Format
+from pytest_ldos.scenario.model import ScenarioSpec
+from pytest_ldos.text import visible
+from pytest_ldos.trial.record import TrialSet
+
+_UNKNOWN: Final = frozenset({Finding.UNDECIDED, Finding.UNMEASURED})
+
+
+def find_breaking(  # noqa: PLR0913 - one a command-line option
+    address: Annotated[str, typer.Argument(help="What to vary: dds_flood.rate, cpu_load.workers, cpu_limit.quota, …")],
+    *,
+    lo: Annotated[float, typer.Option(help="Lowest level.")],
+    hi: Annotated[float, typer.Option(help="Highest level.")],
+    scenario: Annotated[
+        str | None, typer.Option(help="What else is as it is: baseline, msg_load+cpu_load, … [default: baseline]")
+    ] = None,
+    until: Annotated[
+        str,
+        typer.Option(help="When it is broken: success<0.5, or a metric beyond a multiple of its calm median: T1>3x."),
+    ] = "success<0.5",
+    confidence: Annotated[str, typer.Option(help="That the interval holds the threshold: 0.9 or 90%.")] = "0.9",
+    precision: Annotated[str, typer.Option(help="How narrow the interval is to be, if trials can tell.")] = "10%",
+    trials_per_start: Annotated[
+        int, typer.Option(min=1, max=100, help="Trials between two starts of the stack; 1 supposes nothing of starts.")
+    ] = TRIALS_PER_START,
+    max_trials: Annotated[int, typer.Option(min=1, help="Trials of all levels together.")] = 200,
+    time_limit: Annotated[
+        str | None, typer.Option(help="No start begins that would not end by then: 90s, 10min, 1h.")
+    ] = None,
+    scale: Annotated[
+        Spacing | None, typer.Option(help="How levels are spaced. [default: as the field is: percent and CPUs linear]")
+    ] = None,
+    harsher: Annotated[
+        Harsher | None, typer.Option(help="Which way is harsher. [default: higher, but for what limits the stack]")
+    ] = None,
+    metrics: MetricsOption = None,
+    output: OutputOption = None,
+    output_format: FormatOption = None,
+) -> None:
+    """Find the level of a load at which the arm breaks, with an interval, and what breaks first.
+
+    Starts the stack some times at each of some levels. A level counts as holding or breaking only when its trials
+    show it; one whose load is not reached, or whose stack does not start, counts as neither. What was measured
+    is kept after each start: the same command goes on where it was interrupted.
+
+    Exit code: 0 an answer was found (also: it does not break), 11 it could not be measured or decided, 130 interrupted.
+    """
+    kind = choose_format(output_format, output)
+    sources = sources_here()
+    (name,) = chosen_scenarios([scenario] if scenario else None, sources)
+    catalogue = catalogue_of(load_metrics(metrics))
+    plain = dataclasses.replace(sources.scenario(name, {}), trials=trials_per_start, max_trials=0)
+    field = VariedField.find(address, plain)
+    levels = field.scale(lo, hi, precision=parse_share(precision, what="--precision"), spacing=scale, harsher=harsher)
+    criterion = parse_criterion(until, {metric.name: metric.description for metric in catalogue.values()})
+    plan = BreakingPlan(
+        address=field.address,
+        criterion=criterion,
+        search=SearchPlan(
+            scale=levels,
+            boundary=criterion.boundary,
+            confidence=_parse_confidence(confidence),
+            trials_per_start=trials_per_start,
+            max_trials=max_trials,
+        ),
+        time_limit_s=None if time_limit is None else parse_duration_s(time_limit, what="--time-limit"),
+    )
+    refuse_few_trials(plan.search)
+    with measuring(kept="complete starts are kept: the same command goes on from there"):
+        for level in (levels.calm, levels.harsh):
+            refuse_unable(field.at(level))
+        result = _search(plan, field, catalogue)
+    _show(result, kind, output)
+    raise typer.Exit(0 if is_answer(result) else exit_codes.INVALID)
+
+
+def is_answer(result: BreakingResult) -> bool:
+    """Whether something was found; a search that its time limit ended has, once it has an interval."""
+    return result.finding is Finding.BREAKS or (result.is_finished and result.finding not in _UNKNOWN)
+
+
+def refuse_few_trials(plan: SearchPlan) -> None:
+    """Refuses a search that could not decide two levels.
+
+    Raises:
+        ConfigurationError: says how many trials it takes.
+    """
+    least = 2 * plan.least_trials
+    if plan.max_trials < least:
+        raise ConfigurationError(
+            f"--max-trials {plan.max_trials} cannot decide even two levels: one takes {plan.least_trials} at least",
+            remedy=f"allow {least} or more, better {plan.most_levels * plan.least_trials}; "
+            "less --confidence and fewer --trials-per-start take fewer",
+        )
+
+
+def _parse_confidence(text: str) -> float:
+    confidence = parse_share(text, what="--confidence")
+    if not 0.5 < confidence < 1:
+        raise ConfigurationError(f"--confidence is {text!r}", remedy="it must lie between 0.5 and 1, as 0.9 or 90%")
+    return confidence
+
+
+class _Progress(MeasuringProgress):
+    """See `BreakingObserver`."""
+
+    def __init__(self, spec: ScenarioSpec, scale: LevelScale, most_trials: int) -> None:
+        super().__init__(most_trials, name=f"{spec.name}: breaking point")
+        self._motions_a_trial = motions_of(spec) / spec.trials
+        self._scale = scale
+
+    def begin_start(self, level: float, bisection: Bisection) -> None:
+        left = bisection.most_left
+        self.expect(round(left * self._motions_a_trial))
+        known = [f"{each.level:g} {each.standing}" for each in (bisection.holds, bisection.breaks) if each is not None]
+        so_far = f"; {', '.join(known)}" if known else ""
+        self.doing(f"start {bisection.starts + 1} at {level:g}{so_far}; {bisection.trials} trials, at most {left} more")
+
+
+def _search(plan: BreakingPlan, field: VariedField, catalogue: Catalogue) -> BreakingResult:
+    """Measures until it is found."""
+    calm = field.at(plan.search.scale.calm)
+    progress = _Progress(calm, plan.search.scale, plan.search.max_trials)
+    site = Site(output=output_here(), paths=sources_here().toml.paths, catalogue=catalogue, observer=progress)
+    evidence = BreakingEvidence.of(output_here(), key_of(calm), field.address)
+    block = len(evidence.starts())
+
+    def measure(spec: ScenarioSpec) -> TrialSet:
+        nonlocal block
+        block += 1
+        return measure_start(spec, site, block=block - 1)
+
+    search = BreakingSearch(
+        plan=plan, at=field.at, measure=measure, evidence=evidence, observer=progress, commit=describe_commit(Path())
+    )
+    with progress.shown():
+        return search.run()
+
+
+def _show(result: BreakingResult, kind: Format, output: Path | None) -> None:
+    width, color = terminal()
+    if output is not None:
+        typer.echo(visible(answer(result)))
+    put_out_text(lambda: render_breaking_as(result, kind, width=width, color=color and output is None), output)

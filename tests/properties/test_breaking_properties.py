@@ -1,0 +1,102 @@
+"""The interval of a breaking point holds the threshold as often as it says, for steep and shallow changes."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist, fmean
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_ldos.campaign.bisection import Batch, Bisection, Finding, SearchPlan, Standing
+from pytest_ldos.campaign.level_scale import LevelScale, Spacing
+from tests.benchmarks.breaking_point import SCALE, STACKS, search, search_naively, simulate
+
+SEARCHES = 60
+CONFIDENCE = 0.8
+PLAN = SearchPlan(scale=SCALE, boundary=0.5, confidence=CONFIDENCE)
+
+
+def coverage(found) -> float:
+    return fmean(each.covers(stack.threshold) for stack, each in found)
+
+
+@pytest.mark.parametrize("kind", ["a step", "steep", "medium", "shallow", "medium, starts differ by half"])
+def test_the_interval_holds_the_threshold_as_often_as_stated(kind):
+    """Binomial: of 60 searches, fewer than 40 would cover in one of 200 such tests if 80 % did."""
+    assert coverage(simulate(lambda stack, rng: search(stack, rng, PLAN), kind, SEARCHES)) >= 40 / SEARCHES
+
+
+def test_so_it_does_where_a_fifth_may_fail():
+    """The threshold is then where a fifth of the trials break, below the middle of the change."""
+    plan, sd = SearchPlan(scale=SCALE, boundary=0.2, confidence=CONFIDENCE, max_trials=600), STACKS["medium"][0]
+    found = simulate(lambda stack, rng: search(stack, rng, plan), "medium", SEARCHES)
+    covered = [each.covers(stack.threshold * math.exp(sd * NormalDist().inv_cdf(0.2))) for stack, each in found]
+    assert fmean(covered) >= 40 / SEARCHES
+
+
+def test_fixed_numbers_of_trials_do_not():
+    naive = simulate(lambda stack, rng: search_naively(stack, rng, PLAN), "medium", SEARCHES)
+    assert coverage(naive) < 0.5
+
+
+def test_starts_that_are_trials_need_no_supposition():
+    """Even where starts differ twice as much as trials."""
+    single = SearchPlan(scale=SCALE, boundary=0.5, confidence=CONFIDENCE, trials_per_start=1)
+    kind = "shallow, starts differ twice as much"
+    assert coverage(simulate(lambda stack, rng: search(stack, rng, single), kind, SEARCHES)) >= 40 / SEARCHES
+
+
+def test_a_step_takes_the_fewest_trials_there_are():
+    found = simulate(lambda stack, rng: search(stack, rng, PLAN), "a step", SEARCHES)
+    assert all(each.width <= 0.101 for _, each in found)
+    assert all(
+        each.trials == PLAN.least_trials * each.starts / (PLAN.least_trials / PLAN.trials_per_start)
+        for _, each in found
+    )
+    assert set(STACKS) >= {"a step", "shallow"}
+
+
+SCALES = st.builds(
+    LevelScale,
+    low=st.integers(1, 50),
+    high=st.integers(51, 5000),
+    spacing=st.sampled_from(Spacing),
+    precision=st.sampled_from([0.05, 0.2, 1.0]),
+    is_whole=st.booleans(),
+    is_falling=st.booleans(),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(scale=SCALES, where=st.floats(0, 1), boundary=st.sampled_from([0.2, 0.5, 0.8]))
+def test_a_step_is_found_wherever_it_lies(scale, where, boundary):
+    plan = SearchPlan(scale=scale, boundary=boundary, max_trials=10_000)
+    bisection = Bisection(plan)
+    while (level := bisection.next_level()) is not None:
+        bisection.add(Batch(level, 4, 4 * (scale.place(level) > where)))
+    assert len(bisection.records) <= plan.most_levels
+    if where < 1:
+        assert bisection.finding is Finding.BREAKS
+        assert scale.place(bisection.holds.level) <= where < scale.place(bisection.breaks.level)
+        assert scale.between(bisection.holds.level, bisection.breaks.level) is None
+    else:
+        assert bisection.finding is Finding.HOLDS
+
+
+@settings(max_examples=60, deadline=None)
+@given(shares=st.lists(st.integers(0, 5), min_size=400, max_size=400), spent=st.integers(20, 300))
+def test_whatever_happens_it_ends_and_stays_within_its_means(shares, spent):
+    """5 stands for a start that comes to nothing."""
+    from pytest_ldos.campaign.bisection import Mishap
+
+    bisection, starts = Bisection(SearchPlan(scale=SCALE, boundary=0.5, max_trials=spent)), iter(shares)
+    while (level := bisection.next_level()) is not None:
+        share = next(starts)
+        bisection.add(Batch(level, mishap=Mishap.NOT_STARTED) if share == 5 else Batch(level, 4, share))
+    assert bisection.trials <= spent
+    sound, broken = bisection.holds, bisection.breaks
+    if sound is not None and broken is not None:
+        assert sound.level < broken.level
+    assert all(each.standing is not Standing.OPEN for each in bisection.records.values()) or bisection.is_spent
