@@ -40,7 +40,7 @@ class SweepKey:
     Attributes:
         name: a folder is called so.
         digest: of what is swept.
-        version: what is measured where; see `campaign.sweep_version`.
+        version: what is measured where; see `campaign.measured_version`.
     """
 
     name: str

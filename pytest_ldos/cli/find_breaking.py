@@ -17,6 +17,7 @@ from pytest_ldos.campaign.criterion import parse_criterion
 from pytest_ldos.campaign.find_breaking import BreakingSearch
 from pytest_ldos.campaign.level_scale import LevelScale, Spacing
 from pytest_ldos.campaign.measure_start import Site, measure_start, motions_of
+from pytest_ldos.campaign.measured_version import version_here
 from pytest_ldos.campaign.varied_field import Harsher, VariedField
 from pytest_ldos.cli.measuring import chosen_scenarios, key_of, measuring, output_here, refuse_unable
 from pytest_ldos.cli.output import FormatOption, OutputOption, choose_format, put_out_text
@@ -25,7 +26,6 @@ from pytest_ldos.cli.paths import sources_here, terminal
 from pytest_ldos.cli.progress import MeasuringProgress
 from pytest_ldos.cli.quantities import parse_duration_s, parse_share
 from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.host.checkout import describe_commit
 from pytest_ldos.metrics.catalogue import Catalogue, catalogue_of
 from pytest_ldos.report.breaking.formats import render_breaking_as
 from pytest_ldos.report.breaking.words import answer
@@ -152,7 +152,9 @@ def _search(plan: BreakingPlan, field: VariedField, catalogue: Catalogue) -> Bre
     """Measures until it is found."""
     calm = field.at(plan.search.scale.calm)
     progress = _Progress(calm, plan.search.scale, plan.search.max_trials)
-    site = Site(output=output_here(), paths=sources_here().toml.paths, catalogue=catalogue, observer=progress)
+    sources = sources_here()
+    site = Site(output=output_here(), paths=sources.toml.paths, catalogue=catalogue, observer=progress)
+    version = version_here(Path(), calm.stack, baselines=Path(sources.value("baselines")))
     evidence = BreakingEvidence.of(output_here(), key_of(calm), field.address)
     block = len(evidence.starts())
 
@@ -162,7 +164,12 @@ def _search(plan: BreakingPlan, field: VariedField, catalogue: Catalogue) -> Bre
         return measure_start(spec, site, block=block - 1)
 
     search = BreakingSearch(
-        plan=plan, at=field.at, measure=measure, evidence=evidence, observer=progress, commit=describe_commit(Path())
+        plan=plan,
+        at=field.at,
+        measure=measure,
+        evidence=evidence,
+        observer=progress,
+        version={**version, "metrics": ", ".join(catalogue)},
     )
     with progress.shown():
         return search.run()

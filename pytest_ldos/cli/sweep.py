@@ -13,10 +13,10 @@ import typer
 from pytest_ldos import exit_codes
 from pytest_ldos.campaign.cells import Axis, Cell, Grid, show_value
 from pytest_ldos.campaign.measure_start import Site, measure_start, motions_of
+from pytest_ldos.campaign.measured_version import version_here
 from pytest_ldos.campaign.sweep import Sweeper, SweepPlan, can_be_measured, open_sweep
 from pytest_ldos.campaign.sweep_folder import Definition, SweepFolder, name_for
 from pytest_ldos.campaign.sweep_records import CellResult, CellState
-from pytest_ldos.campaign.sweep_version import version_here
 from pytest_ldos.cli.calibrate import Format
 from pytest_ldos.cli.measuring import chosen_scenarios, measuring, output_here
 from pytest_ldos.cli.own_metrics import MetricsOption, load_metrics

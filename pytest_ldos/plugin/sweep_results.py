@@ -14,10 +14,10 @@ from typing import Any, Final
 import pytest
 
 from pytest_ldos.campaign.cells import Grid, unlike
+from pytest_ldos.campaign.measured_version import version_here
 from pytest_ldos.campaign.sweep import state_of
 from pytest_ldos.campaign.sweep_folder import Definition, SweepFolder, SweepKey, all_sweeps, find_sweep, new_sweep
 from pytest_ldos.campaign.sweep_records import CellState, StartRecord, collect, decode_start, encode_start
-from pytest_ldos.campaign.sweep_version import version_here
 from pytest_ldos.errors import LdosError
 from pytest_ldos.gate.verdict import Verdict, worst
 from pytest_ldos.plugin.session import MeasuringSession
