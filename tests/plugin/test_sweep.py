@@ -7,11 +7,14 @@ import re
 import signal
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
+from _pytest.compat import ascii_escaped
 
 from pytest_ldos.campaign.sweep_folder import all_sweeps
 from pytest_ldos.campaign.sweep_records import CellState
+from pytest_ldos.plugin.sweep_cells import SweepCell, sweep_name
 
 SWEEP = """
 import pytest
@@ -45,6 +48,14 @@ def stamped(spec, folder, **rest):
 
 rig.open_rig = stamped
 """
+
+
+def test_cells_of_any_language_are_of_one_sweep():
+    """pytest escapes what is not ASCII in the name of a test."""
+    cells = [SweepCell(axes=(), assignments={}, id=f"place={place}", moment=0) for place in ("Zürich", "大阪", "Bern")]
+    items = [SimpleNamespace(nodeid=f"test_x.py::test_reach[{ascii_escaped(cell.id)}-a]") for cell in cells]
+    names = {sweep_name(item, cell) for item, cell in zip(items, cells, strict=True)}
+    assert names == {"test_x.py_test_reach-a"}
 
 
 @pytest.fixture

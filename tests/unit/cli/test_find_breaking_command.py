@@ -175,6 +175,7 @@ def test_a_busy_machine_is_named(ldos, stack):
         (("dds_flod.rate", *RANGE), "did you mean 'dds_flood.rate'"),
         (("dds_flood.reliability", *RANGE), "is no number(.|\n)*ldos sweep --over dds_flood.reliability"),
         (("dds_flood.readers", *RANGE), "is no number"),
+        (("trials", *RANGE), "how much is measured(.|\n)*such as dds_flood.rate"),
         (("dds_flood.rate", "--lo", "100", "--hi", "2e7"), "dds_flood.rate_hz=20000000.0: a flood at"),
         (("dds_flood.rate", "--lo", "0", "--hi", "1000"), "0 Hz a publisher"),
         (("dds_flood.rate", "--lo", "200", "--hi", "100"), "--lo must be less than --hi"),
