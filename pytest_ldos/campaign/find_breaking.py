@@ -179,7 +179,7 @@ class BreakingSearch:
         known = [self.plan.criterion.is_broken(trial, self._limit) for trial in start.trials.trials]
         counted = [each for each in known if each is not None] + [True] * has_lost_motion(start.trials)
         if not counted:
-            reason = "no trial has a value of the metric that is asked about"
+            reason = start.trials.incomplete or "no trial has a value of the metric that is asked about"
             return Batch(start.level, mishap=Mishap.UNMEASURED, reason=reason)
         counted = counted[: self.plan.search.trials_per_start]  # the test is of no more of a start
         return Batch(start.level, len(counted), sum(counted))

@@ -19,6 +19,7 @@ from pytest_ldos.errors import (
     TraceUnreadable,
     Unavailable,
 )
+from pytest_ldos.scenario.loads import CpuLoadSpec
 from tests.builders.breaking import STUCK, VERSION, MadeUpStack, Watching, at, plan, search
 from tests.builders.trials import trial_set
 
@@ -180,6 +181,18 @@ def test_a_start_has_no_more_trials_than_the_test_knows_of(tmp_path):
     result = search(LateStuck(), tmp_path)
     assert result.finding is Finding.HOLDS
     assert result.trials == 4 * result.starts
+
+
+def test_an_arm_that_is_stuck_before_its_load_begins_says_nothing_of_the_load(tmp_path):
+    class StuckWithoutLoad(MadeUpStack):
+        def measure(self, spec):
+            trials = super().measure(spec)
+            loaded = dataclasses.replace(spec, loads=(CpuLoadSpec(),))
+            return dataclasses.replace(trials, spec=loaded, loads=() if trials.incomplete else trials.loads)
+
+    result = search(StuckWithoutLoad(stuck_from=37), tmp_path)
+    assert result.breaks is None
+    assert result.levels[-1].mishaps == (f"nothing was measured: {STUCK}",) * 2
 
 
 def test_such_a_start_is_kept_too(tmp_path):
