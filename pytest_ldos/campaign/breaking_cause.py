@@ -1,7 +1,8 @@
 """What breaks first, and what breaks most: the stages of a motion, level by level, from what trials recorded.
 
 A stage has left its calm range at a level where its median is beyond `FACTOR` times the calm one and a rank-sum
-test says that this is no chance (`ERROR` over all stages and levels together).
+test says that this is no chance (`ERROR` over all stages and levels together, if starts of the stack are alike: trials
+count as independent, so that `FACTOR` is what keeps starts that differ a little from being told).
 """
 
 from __future__ import annotations

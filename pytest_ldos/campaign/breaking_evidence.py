@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -30,10 +31,12 @@ class KeptStart:
 
     Attributes:
         asked: the scenario that was asked for, as plain values.
+        version: what was measured where; see `campaign.measured_version`.
     """
 
     level: float
     asked: Any
+    version: Mapping[str, str]
     trials: TrialSet
 
 
@@ -48,10 +51,16 @@ class BreakingEvidence:
         safe = re.sub(r"[^A-Za-z0-9_.-]", "_", address)
         return cls(output / FOLDER / key.stack / key.host_class / key.scenario / safe)
 
-    def keep(self, level: float, spec: ScenarioSpec, trials: TrialSet) -> None:
+    def keep(self, level: float, spec: ScenarioSpec, trials: TrialSet, version: Mapping[str, str]) -> None:
         """Writes down a start."""
         number = 1 + max((number for number, _ in self._files()), default=0)
-        document = {"kind": KIND, "level": level, "asked": plain(spec), "trials": json.loads(encode_trials(trials))}
+        document = {
+            "kind": KIND,
+            "level": level,
+            "asked": plain(spec),
+            "version": dict(version),
+            "trials": json.loads(encode_trials(trials)),
+        }
         write_atomically(self.folder / f"start-{number:04d}.json", json.dumps(document, allow_nan=False) + "\n")
 
     def starts(self) -> list[KeptStart]:
@@ -62,10 +71,11 @@ class BreakingEvidence:
         """
         return [_read(file) for _, file in self._files()]
 
-    def drop(self) -> None:
-        """The search is finished: its starts go."""
+    def drop(self, *, but: Callable[[KeptStart], bool]) -> None:
+        """A search is finished: its starts go, but not those that another may go on with."""
         for _, file in self._files():
-            file.unlink(missing_ok=True)
+            if not but(_read(file)):
+                file.unlink(missing_ok=True)
 
     def _files(self) -> list[tuple[int, Path]]:
         found = ((_START.fullmatch(file.name), file) for file in self.folder.glob("start-*.json"))
@@ -81,7 +91,8 @@ def _read(file: Path) -> KeptStart:
     remedy = f"delete {file.name}: the search measures it again"
     try:
         document = json.loads(file.read_text("utf-8"))
-        level, asked, trials = float(document["level"]), document["asked"], json.dumps(document["trials"])
+        level, asked, version = float(document["level"]), document["asked"], dict(document["version"])
+        trials = json.dumps(document["trials"])
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise RecordUnreadable(f"{file} is damaged ({type(error).__name__}: {error})", remedy=remedy) from None
-    return KeptStart(level, asked, decode_trials(trials, file))
+    return KeptStart(level, asked, version, decode_trials(trials, file))

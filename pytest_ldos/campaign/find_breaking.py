@@ -8,14 +8,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from pytest_ldos.campaign.bisection import Batch, Bisection, LevelRecord, Mishap
-from pytest_ldos.campaign.breaking_evidence import BreakingEvidence, plain
+from pytest_ldos.campaign.breaking_evidence import BreakingEvidence, KeptStart, plain
 from pytest_ldos.campaign.breaking_plan import BreakingPlan
 from pytest_ldos.campaign.breaking_result import BreakingResult, conclude
 from pytest_ldos.campaign.evidence import append_start
-from pytest_ldos.errors import BringUpFailed, LoadFailed, RecordingFailed
+from pytest_ldos.errors import BringUpFailed, LoadFailed, RecordingFailed, TraceUnreadable
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.stack.goals import OutcomeClass
 from pytest_ldos.trial.record import TrialSet
@@ -54,7 +54,7 @@ class BreakingSearch:
     Attributes:
         at: the scenario at a level.
         measure: the trials of one stack start.
-        commit: of the project under test; starts of another are left out.
+        version: what is measured where (`campaign.measured_version`); starts of another are left out.
         now: of a clock, in seconds.
     """
 
@@ -63,7 +63,7 @@ class BreakingSearch:
     measure: Callable[[ScenarioSpec], TrialSet]
     evidence: BreakingEvidence
     observer: BreakingObserver
-    commit: str = ""
+    version: Mapping[str, str] = field(default_factory=dict)
     now: Callable[[], float] = time.monotonic
     _starts: list[_Start] = field(default_factory=list)
     _bank: dict[float, list[TrialSet]] = field(default_factory=dict)
@@ -93,14 +93,14 @@ class BreakingSearch:
             measured += 1
             self._tell(level)
         if not stopped:
-            self.evidence.drop()
+            self.evidence.drop(but=self._is_of_another_setting)
         return conclude(self.plan, self._bisection, self._levels(), self._ended_early(), stopped=stopped)
 
     def _find_kept(self) -> None:
         """Starts of an earlier call that are what would be measured now."""
         left_out = 0
         for kept in self.evidence.starts():
-            if kept.trials.commit == self.commit and kept.asked == self._asked(kept.level):
+            if kept.version == self.version and not self._is_of_another_setting(kept):
                 self._bank.setdefault(kept.level, []).append(kept.trials)
             else:
                 left_out += 1
@@ -110,8 +110,9 @@ class BreakingSearch:
         if left_out:
             self.observer.note(f"starts of another version or setting, left out: {left_out}")
 
-    def _asked(self, level: float) -> Any:
-        return plain(self.at(level))
+    def _is_of_another_setting(self, kept: KeptStart) -> bool:
+        """Whether it is of this version, and still not what would be measured now."""
+        return kept.version == self.version and kept.asked != plain(self.at(kept.level))
 
     def _has_time(self, began: float, measured: int) -> bool:
         if self.plan.time_limit_s is None or not measured:
@@ -127,9 +128,9 @@ class BreakingSearch:
             return _Start(level, None, Mishap.NOT_STARTED, error.message)
         except LoadFailed as error:
             return _Start(level, None, Mishap.UNREACHED, error.message)
-        except RecordingFailed as error:  # a load can starve the tracer, too
+        except (RecordingFailed, TraceUnreadable) as error:  # a load can starve the tracer, too
             return _Start(level, None, Mishap.UNMEASURED, error.message)
-        self.evidence.keep(level, spec, trials)
+        self.evidence.keep(level, spec, trials, self.version)
         return _Start(level, trials)
 
     def _tell(self, level: float) -> None:
@@ -178,8 +179,9 @@ class BreakingSearch:
         known = [self.plan.criterion.is_broken(trial, self._limit) for trial in start.trials.trials]
         counted = [each for each in known if each is not None] + [True] * has_lost_motion(start.trials)
         if not counted:
-            reason = "no trial has a value of the metric that is asked about"
+            reason = start.trials.incomplete or "no trial has a value of the metric that is asked about"
             return Batch(start.level, mishap=Mishap.UNMEASURED, reason=reason)
+        counted = counted[: self.plan.search.trials_per_start]  # the test is of no more of a start
         return Batch(start.level, len(counted), sum(counted))
 
 

@@ -7,10 +7,11 @@ with, so that cells of different definitions never stand side by side.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -40,7 +41,7 @@ class SweepKey:
     Attributes:
         name: a folder is called so.
         digest: of what is swept.
-        version: what is measured where; see `campaign.sweep_version`.
+        version: what is measured where; see `campaign.measured_version`.
     """
 
     name: str
@@ -103,8 +104,15 @@ class SweepFolder:
         Raises:
             RecordUnreadable: a file is damaged; names it.
         """
-        found = [read_start(file) for file in sorted((self.path / CELLS).glob("[!.]*.json"))]
-        return {(record.cell, record.start): record for record in found}
+        return _by_start(map(read_start, self.files()))
+
+    def readable_records(self) -> dict[tuple[str, int], StartRecord]:
+        """Likewise, without those that are damaged: as if they had not been measured."""
+        return _by_start(_readable(self.files()))
+
+    def files(self) -> list[Path]:
+        """Of all starts that were measured."""
+        return sorted((self.path / CELLS).glob("[!.]*.json"))
 
     def key(self) -> SweepKey | None:
         """By what it is known again; ``None`` where that cannot be read."""
@@ -136,6 +144,16 @@ class SweepFolder:
 
     def _file(self, cell: str, start: int) -> Path:
         return self.path / CELLS / f"{cell}.{start + 1}.json"
+
+
+def _by_start(records: Iterable[StartRecord]) -> dict[tuple[str, int], StartRecord]:
+    return {(record.cell, record.start): record for record in records}
+
+
+def _readable(files: Iterable[Path]) -> Iterator[StartRecord]:
+    for file in files:
+        with contextlib.suppress(RecordUnreadable):
+            yield read_start(file)
 
 
 def read_start(file: Path) -> StartRecord:

@@ -25,6 +25,10 @@ _LESS_IS_HARSHER: Final = frozenset(
 )
 
 
+_HOW_MUCH_IS_MEASURED: Final = frozenset({"trials", "max_trials", "warmup", "success_rate"})
+"""A search has its own say in these."""
+
+
 class Harsher(StrEnum):
     """Values of ``--harsher``: where more breaks."""
 
@@ -49,9 +53,14 @@ class VariedField:
         """The field that an address means.
 
         Raises:
-            ConfigurationError: an unknown address (the nearest is named), or one of no number.
+            ConfigurationError: an unknown address (the nearest is named), or one of no number that can break the arm.
         """
         whole = canonical(address)
+        if whole in _HOW_MUCH_IS_MEASURED:
+            raise ConfigurationError(
+                f"{whole} says how much is measured: nothing breaks by it",
+                remedy="vary a load or a setting of the stack, such as dds_flood.rate",
+            )
         default = known_addresses().get(whole)
         if isinstance(default, bool) or not isinstance(default, int | float):
             raise ConfigurationError(

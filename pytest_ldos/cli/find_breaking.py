@@ -17,6 +17,7 @@ from pytest_ldos.campaign.criterion import parse_criterion
 from pytest_ldos.campaign.find_breaking import BreakingSearch
 from pytest_ldos.campaign.level_scale import LevelScale, Spacing
 from pytest_ldos.campaign.measure_start import Site, measure_start, motions_of
+from pytest_ldos.campaign.measured_version import version_here
 from pytest_ldos.campaign.varied_field import Harsher, VariedField
 from pytest_ldos.cli.measuring import chosen_scenarios, key_of, measuring, output_here, refuse_unable
 from pytest_ldos.cli.output import FormatOption, OutputOption, choose_format, put_out_text
@@ -25,7 +26,6 @@ from pytest_ldos.cli.paths import sources_here, terminal
 from pytest_ldos.cli.progress import MeasuringProgress
 from pytest_ldos.cli.quantities import parse_duration_s, parse_share
 from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.host.checkout import describe_commit
 from pytest_ldos.metrics.catalogue import Catalogue, catalogue_of
 from pytest_ldos.report.breaking.formats import render_breaking_as
 from pytest_ldos.report.breaking.words import answer
@@ -38,21 +38,26 @@ _UNKNOWN: Final = frozenset({Finding.UNDECIDED, Finding.UNMEASURED})
 
 
 def find_breaking(  # noqa: PLR0913 - one a command-line option
-    address: Annotated[str, typer.Argument(help="What to vary: dds_flood.rate, cpu_load.workers, cpu_limit.quota, …")],
+    address: Annotated[
+        str,
+        typer.Argument(help="Setting to vary: dds_flood.rate, cpu_load.workers, …; all are in ldos sweep --addresses."),
+    ],
     *,
-    lo: Annotated[float, typer.Option(help="Lowest level.")],
-    hi: Annotated[float, typer.Option(help="Highest level.")],
+    lo: Annotated[float, typer.Option(help="Lowest value of it to try.")],
+    hi: Annotated[float, typer.Option(help="Highest value of it to try.")],
     scenario: Annotated[
-        str | None, typer.Option(help="What else is as it is: baseline, msg_load+cpu_load, … [default: baseline]")
+        str | None, typer.Option(help="Scenario in which it is varied: cpu_load+msg_load, … [default: baseline]")
     ] = None,
     until: Annotated[
         str,
-        typer.Option(help="When it is broken: success<0.5, or a metric beyond a multiple of its calm median: T1>3x."),
+        typer.Option(help="When a level is broken: success<0.5, or T1>3x (median beyond thrice that of the calm end)."),
     ] = "success<0.5",
-    confidence: Annotated[str, typer.Option(help="That the interval holds the threshold: 0.9 or 90%.")] = "0.9",
-    precision: Annotated[str, typer.Option(help="How narrow the interval is to be, if trials can tell.")] = "10%",
+    confidence: Annotated[str, typer.Option(help="That the interval holds the true threshold: 0.9 or 90%.")] = "0.9",
+    precision: Annotated[
+        str, typer.Option(help="How far apart the interval's ends may be, as a share; more takes fewer trials.")
+    ] = "10%",
     trials_per_start: Annotated[
-        int, typer.Option(min=1, max=100, help="Trials between two starts of the stack; 1 supposes nothing of starts.")
+        int, typer.Option(min=1, max=100, help="Trials of each start of the stack; 1 assumes no likeness of them.")
     ] = TRIALS_PER_START,
     max_trials: Annotated[int, typer.Option(min=1, help="Trials of all levels together.")] = 200,
     time_limit: Annotated[
@@ -62,7 +67,7 @@ def find_breaking(  # noqa: PLR0913 - one a command-line option
         Spacing | None, typer.Option(help="How levels are spaced. [default: as the field is: percent and CPUs linear]")
     ] = None,
     harsher: Annotated[
-        Harsher | None, typer.Option(help="Which way is harsher. [default: higher, but for what limits the stack]")
+        Harsher | None, typer.Option(help="Which values are harder on the stack. [default: higher; of limits, lower]")
     ] = None,
     metrics: MetricsOption = None,
     output: OutputOption = None,
@@ -152,7 +157,9 @@ def _search(plan: BreakingPlan, field: VariedField, catalogue: Catalogue) -> Bre
     """Measures until it is found."""
     calm = field.at(plan.search.scale.calm)
     progress = _Progress(calm, plan.search.scale, plan.search.max_trials)
-    site = Site(output=output_here(), paths=sources_here().toml.paths, catalogue=catalogue, observer=progress)
+    sources = sources_here()
+    site = Site(output=output_here(), paths=sources.toml.paths, catalogue=catalogue, observer=progress)
+    version = version_here(Path(), calm.stack, baselines=Path(sources.value("baselines")))
     evidence = BreakingEvidence.of(output_here(), key_of(calm), field.address)
     block = len(evidence.starts())
 
@@ -162,7 +169,12 @@ def _search(plan: BreakingPlan, field: VariedField, catalogue: Catalogue) -> Bre
         return measure_start(spec, site, block=block - 1)
 
     search = BreakingSearch(
-        plan=plan, at=field.at, measure=measure, evidence=evidence, observer=progress, commit=describe_commit(Path())
+        plan=plan,
+        at=field.at,
+        measure=measure,
+        evidence=evidence,
+        observer=progress,
+        version={**version, "metrics": ", ".join(catalogue)},
     )
     with progress.shown():
         return search.run()

@@ -56,8 +56,17 @@ def put_out_text(render: Callable[[], str], output: Path | None) -> None:
     if output is None:
         typer.echo(render(), nl=False, color=True)
         return
+    write_text(render(), output)
+    typer.echo(visible(f"report: {output}"))
+
+
+def write_text(text: str, output: Path) -> None:
+    """Writes a report.
+
+    Raises:
+        ConfigurationError: the file cannot be written.
+    """
     try:
-        write_atomically(output, render())
+        write_atomically(output, text)
     except OSError as error:
         raise ConfigurationError(f"{output} cannot be written: {error.strerror}") from None
-    typer.echo(visible(f"report: {output}"))

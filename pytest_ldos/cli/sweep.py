@@ -13,12 +13,13 @@ import typer
 from pytest_ldos import exit_codes
 from pytest_ldos.campaign.cells import Axis, Cell, Grid, show_value
 from pytest_ldos.campaign.measure_start import Site, measure_start, motions_of
+from pytest_ldos.campaign.measured_version import version_here
 from pytest_ldos.campaign.sweep import Sweeper, SweepPlan, can_be_measured, open_sweep
 from pytest_ldos.campaign.sweep_folder import Definition, SweepFolder, name_for
 from pytest_ldos.campaign.sweep_records import CellResult, CellState
-from pytest_ldos.campaign.sweep_version import version_here
 from pytest_ldos.cli.calibrate import Format
 from pytest_ldos.cli.measuring import chosen_scenarios, measuring, output_here
+from pytest_ldos.cli.output import write_text
 from pytest_ldos.cli.own_metrics import MetricsOption, load_metrics
 from pytest_ldos.cli.paths import sources_here, terminal
 from pytest_ldos.cli.progress import MeasuringProgress, describe_duration
@@ -33,7 +34,6 @@ from pytest_ldos.report.sweep.formats import render_for, require_suffix
 from pytest_ldos.report.sweep.tables import describe_cell, shown_metrics
 from pytest_ldos.scenario.addresses import known_addresses
 from pytest_ldos.text import visible
-from pytest_ldos.trial.artifacts import write_atomically
 
 _FINISHED: Final = "was finished before: these are its results; --fresh measures anew"
 
@@ -59,13 +59,13 @@ def sweep(  # noqa: PLR0913 - one a command-line option
     *,
     over: Annotated[
         list[str] | None,
-        typer.Option(help="What to change: ADDRESS=VALUE,VALUE,…; given several times, every combination is measured."),
+        typer.Option(help="Setting and values: ADDRESS=VALUE,VALUE,…; of several, every combination is measured."),
     ] = None,
-    scenario: Annotated[str | None, typer.Option(help="What is changed. [default: baseline]")] = None,
+    scenario: Annotated[str | None, typer.Option(help="Whose settings are changed. [default: baseline]")] = None,
     trials: Annotated[int | None, typer.Option(min=1, help="Trials of each start. [default: the scenario's]")] = None,
     starts: Annotated[int, typer.Option(min=1, help="Stack starts of each cell, in rounds over all cells.")] = 1,
     name: Annotated[
-        str | None, typer.Option(help="Of the sweep's folder in .ldos/sweeps. [default: scenario and addresses]")
+        str | None, typer.Option(help="Name of the sweep's folder in .ldos/sweeps. [default: scenario and addresses]")
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Measure all anew, whatever was measured before.")] = False,
     retry: Annotated[
@@ -75,7 +75,7 @@ def sweep(  # noqa: PLR0913 - one a command-line option
     output: Annotated[Path | None, typer.Option(help="File for the result: .html, .md, .json or .csv.")] = None,
     metrics: MetricsOption = None,
     output_format: Annotated[Format, typer.Option("--format", help="How the result is shown.")] = Format.TEXT,
-    addresses: Annotated[bool, typer.Option("--addresses", help="List what can be swept, and end.")] = False,
+    addresses: Annotated[bool, typer.Option("--addresses", help="List settings that can be swept, and end.")] = False,
 ) -> None:
     """Measure a scenario at every combination of some settings.
 
@@ -211,10 +211,7 @@ def _put_out(report: SweepReport, folder: SweepFolder, output: Path | None, outp
         typer.echo(text.render(report, width=width, color=color), nl=False, color=True)
         typer.echo(visible(f"results: {folder.path}"))
     if output is not None:
-        try:
-            write_atomically(output, render_for(report, output))
-        except OSError as error:
-            raise ConfigurationError(f"{output} cannot be written: {error.strerror}") from None
+        write_text(render_for(report, output), output)
         typer.echo(visible(f"report: {output}"), err=output_format is Format.JSON)
 
 

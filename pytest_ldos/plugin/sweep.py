@@ -112,10 +112,10 @@ class SweepPlugin:
     def pytest_configure_node(self, node: Any) -> None:
         """Tells a worker of pytest-xdist which cells are done."""
         if self._session.value("resume"):
-            node.workerinput[_WORKER_INPUT] = json.dumps(self.results.done())
+            node.workerinput[_WORKER_INPUT] = json.dumps(self.results.done)
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """A cell that is done is not measured again; that it failed is said again."""
+        """A cell that is done is not measured again, unless it could not be; that it failed is said again."""
         cell = cell_of(item)
         if cell is None or not self._session.value("resume"):
             return
@@ -127,7 +127,7 @@ class SweepPlugin:
             if found.verdict:
                 self._session.note_verdict(item.nodeid, found.verdict)
             fail_with(f"{found.message}\n(measured before: not measured again)")
-        pytest.skip(f"measured before: {found.verdict or 'it succeeded'}")
+        pytest.skip(visible(f"measured before: {found.worth}"))
 
     def _told_by_controller(self) -> Mapping[str, Any] | None:
         if not is_worker(self._config):

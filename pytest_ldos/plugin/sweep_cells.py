@@ -88,8 +88,13 @@ def sweep_name(item: pytest.Item, cell: SweepCell) -> str:
     from pytest_ldos.campaign.sweep_folder import name_for
 
     before, _, ids = item.nodeid.partition("[")
-    others = ids.removesuffix("]").replace(cell.id, "").strip("-")
+    others = ids.removesuffix("]").replace(_as_pytest_shows(cell.id), "").strip("-")
     return name_for(f"{before}-{others}" if others else before)
+
+
+def _as_pytest_shows(name: str) -> str:
+    """The name of a test's parameters as it stands in the test's node."""
+    return name.encode("unicode_escape").decode("ascii")
 
 
 def in_running_order(items: Sequence[pytest.Item]) -> list[pytest.Item]:

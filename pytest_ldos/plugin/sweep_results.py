@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,10 +14,10 @@ from typing import Any, Final
 import pytest
 
 from pytest_ldos.campaign.cells import Grid, unlike
+from pytest_ldos.campaign.measured_version import version_here
 from pytest_ldos.campaign.sweep import state_of
 from pytest_ldos.campaign.sweep_folder import Definition, SweepFolder, SweepKey, all_sweeps, find_sweep, new_sweep
 from pytest_ldos.campaign.sweep_records import CellState, StartRecord, collect, decode_start, encode_start
-from pytest_ldos.campaign.sweep_version import version_here
 from pytest_ldos.errors import LdosError
 from pytest_ldos.gate.verdict import Verdict, worst
 from pytest_ldos.plugin.session import MeasuringSession
@@ -31,6 +31,7 @@ from pytest_ldos.trial.artifacts import write_atomically
 from pytest_ldos.trial.record import TrialSet
 
 _LONGEST_MESSAGE: Final = 20_000
+_TRIED_AGAIN: Final = frozenset({CellState.SKIPPED, CellState.INFRA})
 
 
 @dataclass(frozen=True)
@@ -39,10 +40,17 @@ class Outcome:
 
     Attributes:
         message: why it failed; empty where it did not.
+        worth: what came of it, in a word or two.
     """
 
     verdict: str
     message: str
+    worth: str
+
+    @classmethod
+    def of(cls, record: StartRecord) -> Outcome:
+        measured = "it succeeded" if record.state is CellState.MEASURED else f"{record.state}: {record.reason}"
+        return cls(record.verdict, record.message, record.verdict or measured)
 
 
 class SweepResults:
@@ -107,13 +115,14 @@ class SweepResults:
 
     # --- what was measured before -----------------------------------------------------
 
+    @cached_property
     def done(self) -> dict[str, dict[str, Any]]:
-        """Outcomes by cell, by sweep: of the newest of each in this version."""
+        """Outcomes by cell, by sweep: of the newest of each in this version, as they were when this was first asked."""
         found: dict[str, dict[str, Any]] = {}
         for folder in all_sweeps(self._session.output):
             key = folder.key()
-            if key is not None and key.version == self._version:
-                found.setdefault(f"{key.name} {key.digest}", _outcomes(folder))
+            if key is not None and key.version == self._version and _title(key) not in found:
+                found[_title(key)] = _outcomes(folder)
         return found
 
     def outcome(self, item: pytest.Item, cell: SweepCell, told: Mapping[str, Any] | None) -> Outcome | None:
@@ -123,12 +132,11 @@ class SweepResults:
             told: as `done` has it, by who runs the session; ``None`` where that is us.
         """
         definition = self._define(item, cell)
-        known = self.done() if told is None else told
-        name = in_cell(item, self._session.spec_of(item)).name
-        found = known.get(f"{definition.name} {definition.key.digest}", {}).get(name)
-        if told is None and known:
+        known = (self.done if told is None else told).get(_title(definition.key), {})
+        if told is None and known:  # it is shown at the end, even if nothing is left to be measured
             self._folder(definition.name, definition.key.digest, definition.to_plain())
-        return None if found is None else Outcome(found["verdict"], found["message"])
+        found = known.get(in_cell(item, self._session.spec_of(item)).name)
+        return None if found is None else Outcome(**found)
 
     # --- where the session runs -------------------------------------------------------
 
@@ -143,7 +151,7 @@ class SweepResults:
         outline = folder.outline()
         cell = next(each for each in outline.cells if each.name == record.cell)
         report = compose_sweep("", outline, collect([cell], {(record.cell, 0): record}, 1))
-        done, of = len(folder.records()), len(outline.cells)
+        done, of = len(folder.files()), len(outline.cells)
         return f"[{done}/{of}] {describe_cell(report.cells[0], shown_metrics(report))}"
 
     def _folder(self, name: str, digest: str, definition: Mapping[str, Any]) -> SweepFolder:
@@ -177,8 +185,14 @@ class SweepResults:
             yield visible(f"no report of the sweep: {error}")
 
 
+def _title(key: SweepKey) -> str:
+    return f"{key.name} {key.digest}"
+
+
 def _outcomes(folder: SweepFolder) -> dict[str, dict[str, str]]:
-    return {cell: {"verdict": each.verdict, "message": each.message} for (cell, _), each in folder.records().items()}
+    """Of cells that are done: what could not be measured, or cannot be read, is to be tried again."""
+    found = folder.readable_records().items()
+    return {cell: asdict(Outcome.of(each)) for (cell, _), each in found if each.state not in _TRIED_AGAIN}
 
 
 def _as_cell(cell: SweepCell, trials: TrialSet) -> tuple[CellState, str]:

@@ -23,7 +23,7 @@ from pytest_ldos.trial.record import Trial, TrialSet
 from tests.builders.trials import TYPICAL, trial, trial_set
 
 ADDRESS = "stack.faults.planning_delay_ms"
-COMMIT = "0123456789ab"
+VERSION = {"commit": "0123456789ab", "changes": ""}
 STUCK = "the arm could not return home (timed_out: the controller took longer than 2.8 s)"
 SCALE = LevelScale(low=1, high=1000, precision=0.3)
 
@@ -56,7 +56,6 @@ class MadeUpStack:
     stuck_from: float = float("inf")
     fails: Callable[[float, int], bool] | None = None
     message: str = "the controller gave up"
-    commit: str = COMMIT
     levels: list[float] = field(default_factory=list)
 
     def measure(self, spec: ScenarioSpec) -> TrialSet:
@@ -74,7 +73,7 @@ class MadeUpStack:
             "summary": f"{reached:g} of {level:g}",
             "shortfall": "" if reached == level else f"the load reached {reached:g} of {level:g}",
         }
-        return trial_set(trials, spec=spec, loads=(proof,), commit=self.commit, incomplete=STUCK if is_stuck else "")
+        return trial_set(trials, spec=spec, loads=(proof,), incomplete=STUCK if is_stuck else "")
 
     def _trial(self, level: float, index: int) -> Trial:
         rng = random.Random(f"{len(self.levels)}-{index}")
@@ -124,12 +123,11 @@ def search(
     **changes: Any,
 ) -> BreakingResult:
     """Runs a search on a made-up stack."""
-    changes.setdefault("commit", COMMIT)
+    changes.setdefault("version", VERSION)
     return BreakingSearch(
         plan=chosen or plan(),
-        at=at,
+        **{"at": at, **changes},
         measure=stack.measure,
         evidence=BreakingEvidence(folder),
         observer=watching or Watching(),
-        **changes,
     ).run()

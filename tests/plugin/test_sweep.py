@@ -7,11 +7,14 @@ import re
 import signal
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
+from _pytest.compat import ascii_escaped
 
 from pytest_ldos.campaign.sweep_folder import all_sweeps
 from pytest_ldos.campaign.sweep_records import CellState
+from pytest_ldos.plugin.sweep_cells import SweepCell, sweep_name
 
 SWEEP = """
 import pytest
@@ -45,6 +48,14 @@ def stamped(spec, folder, **rest):
 
 rig.open_rig = stamped
 """
+
+
+def test_cells_of_any_language_are_of_one_sweep():
+    """pytest escapes what is not ASCII in the name of a test."""
+    cells = [SweepCell(axes=(), assignments={}, id=f"place={place}", moment=0) for place in ("Zürich", "大阪", "Bern")]
+    items = [SimpleNamespace(nodeid=f"test_x.py::test_reach[{ascii_escaped(cell.id)}-a]") for cell in cells]
+    names = {sweep_name(item, cell) for item, cell in zip(items, cells, strict=True)}
+    assert names == {"test_x.py_test_reach-a"}
 
 
 @pytest.fixture
@@ -134,6 +145,38 @@ def test_killed_in_the_middle_it_goes_on(sweep, project):
     after = records(project)
     assert len(after) == 3
     assert all(after[key] == record for key, record in before.items())
+
+
+MIXED = """
+import pytest
+from pathlib import Path
+
+@pytest.mark.ldos_sweep("stack.control_rate", [100, 200, 250, 400])
+@pytest.mark.baseline(trials=1, warmup=0)
+def test_reach(panda_stack, ldos_trials, ldos_cell):
+    rate, is_first = ldos_cell["stack.control_rate_hz"], not Path("again").exists()
+    if rate == 100 and is_first:
+        pytest.skip("no permission for tc")
+    if rate != 250:
+        ldos_trials(panda_stack)
+"""
+
+
+def test_what_was_not_measured_is_tried_again_when_the_sweep_is_resumed(sweep, project):
+    """Of four cells, one was not permitted, one has a damaged record, one measured nothing, one is there."""
+    project.makepyfile(test_scenario=MIXED)
+    sweep().assert_outcomes(passed=3, skipped=1)
+    (folder,) = all_sweeps(project.path / ".ldos")
+    damaged = next(file for file in folder.files() if "=200." in file.name)
+    damaged.write_text(damaged.read_text()[:100])
+    (project.path / "again").touch()
+    again = sweep("--ldos-resume", "-rs")
+    again.assert_outcomes(passed=2, skipped=2)
+    again.stdout.fnmatch_lines_random(
+        ["*measured before: it succeeded*", "*measured before: invalid: the test made no trials*"]
+    )
+    found = {record.trials.spec.stack.control_rate_hz for record in records(project).values() if record.trials}
+    assert found == {100, 200, 400}
 
 
 def test_a_sweep_of_combined_scenarios(project, run):

@@ -210,6 +210,6 @@ def legend(result: BreakingResult) -> Iterator[str]:
     )
     yield (
         f"left its calm range: median {FACTOR:g} times the calm one or more, and a rank-sum test "
-        f"({100 * ERROR:g} % for all stages and levels together); tells broken: how often a broken trial near the "
-        "threshold has more of it than a sound one"
+        f"({100 * ERROR:g} % for all stages and levels together, if starts are alike); tells broken: how often a "
+        "broken trial near the threshold has more of it than a sound one"
     )

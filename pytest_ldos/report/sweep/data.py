@@ -35,7 +35,7 @@ def render_csv(report: SweepReport) -> str:
     for cell in report.cells:
         shared = [*(_safe(value) for value in cell.values), cell.state, _safe("; ".join(cell.reasons))]
         for name, unit, found in _metrics(report, cell):
-            writer.writerow([*shared, cell.trials, cell.successes, name, unit, *found])
+            writer.writerow([*shared, cell.trials, cell.successes, _safe(name), _safe(unit), *found])
     return sink.getvalue()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 
@@ -10,8 +11,16 @@ from pytest_ldos.campaign.bisection import Finding, Standing
 from pytest_ldos.campaign.breaking_evidence import BreakingEvidence
 from pytest_ldos.campaign.breaking_result import EstimateBy
 from pytest_ldos.campaign.find_breaking import reached_level
-from pytest_ldos.errors import BringUpFailed, LoadFailed, RecordingFailed, RecordUnreadable, Unavailable
-from tests.builders.breaking import STUCK, MadeUpStack, Watching, at, plan, search
+from pytest_ldos.errors import (
+    BringUpFailed,
+    LoadFailed,
+    RecordingFailed,
+    RecordUnreadable,
+    TraceUnreadable,
+    Unavailable,
+)
+from pytest_ldos.scenario.loads import CpuLoadSpec
+from tests.builders.breaking import STUCK, VERSION, MadeUpStack, Watching, at, plan, search
 from tests.builders.trials import trial_set
 
 
@@ -85,18 +94,30 @@ def test_what_another_criterion_needs_is_not_measured_again(tmp_path):
     assert second.levels[0] == 1000
 
 
-def test_starts_of_another_version_are_left_out(tmp_path):
+@pytest.mark.parametrize("name", ["commit", "changes", "package numpy", "metrics"])
+def test_starts_of_another_version_are_left_out_and_go_with_the_search(tmp_path, name):
     with pytest.raises(KeyboardInterrupt):
         search(MadeUpStack(ends={3: KeyboardInterrupt()}), tmp_path)
     watching, stack = Watching(), MadeUpStack(breaks_at=37)
-    search(stack, tmp_path, watching=watching, commit="another")
+    search(stack, tmp_path, watching=watching, version={**VERSION, name: "another"})
     assert stack.levels[:3] == [1, 1, 1]
     assert "starts of another version or setting, left out: 2" in watching.notes
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_finished_search_leaves_what_another_may_go_on_with(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        search(MadeUpStack(ends={3: KeyboardInterrupt()}), tmp_path)
+    fewer = lambda level: dataclasses.replace(at(level), trials=2)  # noqa: E731
+    search(MadeUpStack(breaks_at=37), tmp_path, plan(trials_per_start=2), at=fewer)
+    rest = MadeUpStack(breaks_at=37)
+    search(rest, tmp_path)
+    assert rest.levels[:2] == [1, 1000]
 
 
 def test_a_damaged_start_is_named(tmp_path):
     evidence = BreakingEvidence(tmp_path)
-    evidence.keep(1, at(1), trial_set([]))
+    evidence.keep(1, at(1), trial_set([]), VERSION)
     (file,) = tmp_path.iterdir()
     file.write_text(file.read_text()[:100])
     with pytest.raises(RecordUnreadable, match=r"delete start-0001\.json"):
@@ -150,6 +171,30 @@ def test_an_arm_that_does_not_come_home_is_broken(tmp_path):
     assert f"at 1000 a start ended early: {STUCK}" in watching.notes
 
 
+def test_a_start_has_no_more_trials_than_the_test_knows_of(tmp_path):
+    """The arm does not come home after the last trial of each start."""
+
+    class LateStuck(MadeUpStack):
+        def measure(self, spec):
+            return dataclasses.replace(super().measure(spec), incomplete=STUCK)
+
+    result = search(LateStuck(), tmp_path)
+    assert result.finding is Finding.HOLDS
+    assert result.trials == 4 * result.starts
+
+
+def test_an_arm_that_is_stuck_before_its_load_begins_says_nothing_of_the_load(tmp_path):
+    class StuckWithoutLoad(MadeUpStack):
+        def measure(self, spec):
+            trials = super().measure(spec)
+            loaded = dataclasses.replace(spec, loads=(CpuLoadSpec(),))
+            return dataclasses.replace(trials, spec=loaded, loads=() if trials.incomplete else trials.loads)
+
+    result = search(StuckWithoutLoad(stuck_from=37), tmp_path)
+    assert result.breaks is None
+    assert result.levels[-1].mishaps == (f"nothing was measured: {STUCK}",) * 2
+
+
 def test_such_a_start_is_kept_too(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         search(MadeUpStack(stuck_from=37, ends={5: KeyboardInterrupt()}), tmp_path)
@@ -167,11 +212,15 @@ def test_a_calm_end_that_cannot_be_measured_says_why(tmp_path):
     assert result.cause is None
 
 
-def test_a_tracer_that_a_load_starves_counts_as_neither(tmp_path):
-    stack = MadeUpStack(breaks_at=37, ends={4: RecordingFailed("`lttng stop` did not return")})
-    result = search(stack, tmp_path)
+@pytest.mark.parametrize(
+    "end",
+    [RecordingFailed("`lttng stop` did not return"), TraceUnreadable(Path("trace"), 96, "the packet is cut off")],
+    ids=["recording", "trace"],
+)
+def test_a_tracer_that_a_load_starves_counts_as_neither(tmp_path, end):
+    result = search(MadeUpStack(breaks_at=37, ends={4: end}), tmp_path)
     assert result.finding is Finding.BREAKS
-    assert result.levels[-1].mishaps == ("nothing was measured: `lttng stop` did not return",)
+    assert result.levels[-1].mishaps == (f"nothing was measured: {end.message}",)
 
 
 def test_what_is_missing_ends_it_and_keeps_what_there_is(tmp_path):

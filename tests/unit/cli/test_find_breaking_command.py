@@ -22,6 +22,7 @@ from pytest_ldos.host.lock import measuring_lock
 from pytest_ldos.trial import rig
 from tests.builders.breaking import MadeUpStack
 from tests.fakes.rig import noisy, open_fake_rig
+from tests.unit.campaign.repository import Repository
 
 ADDRESS = "stack.faults.planning_delay_ms"
 RANGE = ("--lo", "1", "--hi", "1000")
@@ -49,7 +50,7 @@ def stack(monkeypatch):
     """Makes the command measure a made-up stack; its levels are what was started."""
 
     def use(**how):
-        made = MadeUpStack(commit="", **how)
+        made = MadeUpStack(**how)
         monkeypatch.setattr(find_breaking, "measure_start", lambda spec, site, block: made.measure(spec))
         return made.levels
 
@@ -131,6 +132,17 @@ def test_what_ends_it_early_is_kept_and_it_goes_on(ldos, stack):
     assert "start 3 at " not in result.stderr
 
 
+def test_what_was_measured_before_an_edit_is_left_out(ldos, stack, tmp_path):
+    repository = Repository.create(tmp_path)
+    repository.commit(code_py="one")
+    for text in ("two", "three"):
+        (tmp_path / "code.py").write_text(text)
+        stack(breaks_at=100, ends={3: KeyboardInterrupt()})
+        result = ldos(ADDRESS, *QUICK)
+    assert "starts of another version or setting, left out: 2" in result.stderr
+    assert "continues" not in result.stderr
+
+
 def test_a_time_limit_leaves_the_rest_to_the_next_call(ldos, stack):
     stack(breaks_at=100)
     first = ldos(ADDRESS, *QUICK, "--time-limit", "0.001s")
@@ -163,6 +175,7 @@ def test_a_busy_machine_is_named(ldos, stack):
         (("dds_flod.rate", *RANGE), "did you mean 'dds_flood.rate'"),
         (("dds_flood.reliability", *RANGE), "is no number(.|\n)*ldos sweep --over dds_flood.reliability"),
         (("dds_flood.readers", *RANGE), "is no number"),
+        (("trials", *RANGE), "how much is measured(.|\n)*such as dds_flood.rate"),
         (("dds_flood.rate", "--lo", "100", "--hi", "2e7"), "dds_flood.rate_hz=20000000.0: a flood at"),
         (("dds_flood.rate", "--lo", "0", "--hi", "1000"), "0 Hz a publisher"),
         (("dds_flood.rate", "--lo", "200", "--hi", "100"), "--lo must be less than --hi"),
@@ -214,7 +227,7 @@ KILLED = """
     from pytest_ldos.cli.main import run
     from tests.builders.breaking import MadeUpStack
 
-    made = MadeUpStack(commit="", breaks_at=100)
+    made = MadeUpStack(breaks_at=100)
 
     def measured(spec, site, block):
         if len(made.levels) == {kill_after}:

@@ -159,6 +159,9 @@ def test_text_in_csv_is_no_formula(full):
     report = saying(full, "=cmd|' /C calc'!A0")
     rows = list(csv.DictReader(io.StringIO(data.render_csv(report))))
     assert {row["reason"] for row in rows} == {"'=cmd|' /C calc'!A0"}
+    own = dataclasses.replace(report.metrics[0], unit="@SUM(A1)")
+    rows = list(csv.DictReader(io.StringIO(data.render_csv(dataclasses.replace(report, metrics=(own,))))))
+    assert {row["unit"] for row in rows if row["metric"]} == {"'@SUM(A1)"}
 
 
 def saying(report, words):

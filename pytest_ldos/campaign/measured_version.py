@@ -1,4 +1,4 @@
-"""What a sweep measures, and where: all that must be the same for cells to stand side by side."""
+"""What is measured, and where: all that must be the same for results of several calls to stand side by side."""
 
 from __future__ import annotations
 
@@ -21,14 +21,18 @@ def version_here(root: Path, stack: StackSpec, *, baselines: Path) -> Mapping[st
     """
     commit = describe_commit(root)
     return {
-        "commit": commit,
+        "commit": commit.removesuffix(CHANGED),
         "changes": _digest_of_changes(root, baselines) if commit.endswith(CHANGED) else "",
         **_machine(stack),
     }
 
 
 def _digest_of_changes(root: Path, baselines: Path) -> str:
-    changes = ask_git(root, "diff", "HEAD", "--", ".", f":(exclude){baselines}")
+    """Of the whole checkout: what is measured need not lie below `root`."""
+    asked = ("diff", "HEAD", "--", ":/")
+    changes = ask_git(root, *asked, f":(exclude,literal){baselines}")
+    if changes is None:  # git refuses a path outside of its checkout
+        changes = ask_git(root, *asked)
     return hashlib.sha256(changes.encode("utf-8", "surrogateescape")).hexdigest()[:12] if changes else ""
 
 
