@@ -153,7 +153,7 @@ def neighbour_available(spec: NoisyNeighbourSpec, stack: StackSpec) -> Availabil
 
 def stack_of_neighbour(spec: NoisyNeighbourSpec, stack: StackSpec) -> StackSpec:
     """The embedded stack, or the one under test once more; without planted faults."""
-    if spec.stack is NeighbourStack.EMBEDDED:
+    if spec.stack == NeighbourStack.EMBEDDED:
         return StackSpec(kind=StackKind.EMBEDDED)
     return replace(stack, kind=StackKind.ROS2, faults=FaultSpec())
 
@@ -169,7 +169,7 @@ def run_neighbour(spec: NoisyNeighbourSpec, site: LoadSite) -> Iterator[RunningN
     neighbour_available(spec, site.stack).demand()
     logs = site.log_directory / "neighbour"
     logs.mkdir(exist_ok=True)
-    group = ProcessGroup(log_directory=site.log_directory, own_session=spec.group is SchedulerGroup.OWN)
+    group = ProcessGroup(log_directory=site.log_directory, own_session=spec.group == SchedulerGroup.OWN)
     try:
         driver = group.start("neighbour", _command(stack_of_neighbour(spec, site.stack), logs), talk=True)
         neighbour = RunningNeighbour(spec, driver, site)
