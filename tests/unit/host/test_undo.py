@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from pytest_ldos.errors import MendFailed
+from pytest_ldos.host import undo_actions
 from pytest_ldos.host.undo import Undo, undone_at_end
 from pytest_ldos.host.undo_actions import RemoveCgroup, RemoveTree, RunCommand, WriteSetting
 
@@ -28,6 +29,15 @@ forked = os.fork() if "fork" in sys.argv else None
 if forked != 0:
     print(undo.pid, forked, flush=True)
 time.sleep(60)
+"""
+
+WORKER = """
+import sys
+for number in range(10_000):
+    try:
+        open(f"{sys.argv[1]}/{number}", "w").close()
+    except FileNotFoundError:
+        break
 """
 
 CGROUPS = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")
@@ -134,6 +144,37 @@ def test_folders_and_settings(tmp_path):
     assert not folder.exists()
     with pytest.raises(FileNotFoundError):
         WriteSetting(str(tmp_path / "none"), "0").undo()
+
+
+def test_a_folder_in_which_somebody_still_works_is_removed(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    worker = subprocess.Popen([sys.executable, "-c", WORKER, str(folder)])
+    wait_until((folder / "100").exists)
+    RemoveTree(str(folder)).undo()
+    assert not folder.exists()
+    assert worker.wait() == 0
+
+
+def test_a_folder_that_cannot_be_removed_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(undo_actions, "TREE_LIMIT_S", 0.0)
+    (tmp_path / "no folder").touch()
+    with pytest.raises(NotADirectoryError):
+        RemoveTree(str(tmp_path / "no folder")).undo()
+
+
+def test_a_registration_that_was_interrupted_counts(tmp_path, monkeypatch):
+    undo = Undo(tmp_path / "undo.log")
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(undo, "_hear", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            undo.register(RunCommand(("touch", str(tmp_path / "undone"))))
+    undo.undo()
+    assert (tmp_path / "undone").exists()
+
+
+def interrupt() -> str:
+    raise KeyboardInterrupt
 
 
 @pytest.fixture
