@@ -24,6 +24,7 @@ from pytest_ldos.scenario.model import StackKind, StackSpec
 from tests.fakes.rig import FakeRecorder
 
 SWITCH = "/proc/sys/kernel/sched_autogroup_enabled"
+MS = 1_000_000
 WORKSPACE = Path(__file__).parents[3] / "ros_ws/src"
 
 
@@ -148,6 +149,14 @@ def test_a_counter_that_hangs_is_a_shortfall(site, monkeypatch):
         counter.send_signal(signal.SIGSTOP)
         wait_until(lambda: "flood_counter has said nothing" in flood.proof.shortfall)
         counter.send_signal(signal.SIGCONT)
+
+
+def test_while_this_process_stands_still_nobody_is_silent(site, monkeypatch):
+    """What was said meanwhile is read before it is judged; a lock that is held stands for all that stops a process."""
+    monkeypatch.setattr(dds_flood, "_LONGEST_SILENCE_S", 0.5)
+    with run_dds_flood(DdsFloodSpec(publishers=1, rate_hz=200), site) as flood, flood._changed:
+        wait_until(lambda: all(stream.silence_ns() > 600 * MS for stream in flood._streams))
+        assert "said nothing" not in flood.proof.shortfall
 
 
 def test_what_arrived_is_not_what_was_lost(site):
