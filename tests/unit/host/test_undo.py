@@ -6,17 +6,15 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
-import psutil
 import pytest
 
 from pytest_ldos.errors import MendFailed
 from pytest_ldos.host import undo_actions
 from pytest_ldos.host.undo import Undo, undone_at_end
 from pytest_ldos.host.undo_actions import RemoveCgroup, RemoveTree, RunCommand, WriteSetting
+from tests.builders.stressors import is_gone, wait_until
 
 OWNER = """
 import os, sys, time
@@ -32,17 +30,6 @@ time.sleep(60)
 """
 
 CGROUPS = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")
-
-
-def wait_until(condition: Callable[[], bool], timeout_s: float = 10.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true in time"
-        time.sleep(0.01)
-
-
-def is_gone(pid: int) -> bool:
-    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 
 @pytest.fixture
