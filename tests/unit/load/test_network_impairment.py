@@ -123,6 +123,17 @@ def test_without_permission_it_says_so():
     assert "--cap-add NET_ADMIN" in said
 
 
+def test_without_a_tc_that_works_nothing_is_impaired(tc, monkeypatch):
+    """A flood beside no impairment at all asks for this, too."""
+    assert not traffic_control.is_impaired()
+    tc.change(qdiscs=[{"kind": "netem", "handle": NETEM}])
+    assert traffic_control.is_impaired()
+    (tc.folder / "tc").write_text("#!/bin/sh\necho 'Cannot open netlink socket' >&2\nexit 1\n")
+    assert not traffic_control.is_impaired()
+    monkeypatch.setattr(traffic_control, "_find_tc", lambda: None)
+    assert not traffic_control.is_impaired()
+
+
 def test_without_tc_it_says_so(monkeypatch):
     monkeypatch.setattr(traffic_control, "_find_tc", lambda: None)
     answer = traffic_control_available()
