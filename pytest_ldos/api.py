@@ -22,6 +22,7 @@ result = api.decide(head, base, api.Policy())
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 from pytest_ldos.assertions.callbacks import callback_began, callback_ended
@@ -191,7 +192,8 @@ def run_trials(
     """
     with measuring_lock():
         folder = new_scenario_folder(new_run_folder(output), scenario.name)
-        with open_rig(scenario.stack, folder) as rig, apply_loads(scenario.loads, rig.site) as loads:
+        with open_rig(scenario.stack, folder) as rig:
             wanted = scenario.goals if goals is None else goals
             chosen = rig.stack.goal_book.goals(wanted) if isinstance(wanted, str) else wanted
-            return conduct(rig, scenario, chosen, loads=lambda: loads, own=own, observer=observer)
+            disturb = partial(apply_loads, scenario.loads, rig.site)
+            return conduct(rig, scenario, chosen, disturb=disturb, own=own, observer=observer)

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 from pytest_ldos.campaign.order import Block
 from pytest_ldos.campaign.versions import Version
 from pytest_ldos.errors import BringUpFailed
+from pytest_ldos.load.protocol import LoadSite, RunningLoad
 from pytest_ldos.load.repeated import RepeatedLoad
 from pytest_ldos.metrics.catalogue import METRICS, Catalogue
 from pytest_ldos.scenario.model import ScenarioSpec
@@ -52,7 +53,7 @@ class Bench:
     Attributes:
         folder: of the session.
         goals: the name of a goal set, or goals.
-        loads: applied anew in each block.
+        loads: applied anew in each block, once its stack is warm.
         catalogue: metrics that are taken.
         open_rig: starts a stack and what records it.
     """
@@ -86,12 +87,11 @@ def run_block(bench: Bench, block: Block, version: Version, record: TrialSet | N
     bench.observer.block(block, version)
     with ExitStack() as resources:
         rig = resources.enter_context(_started(bench, block, version))
-        loads = [resources.enter_context(load.beside(rig.site)) for load in bench.loads]
         goals = rig.stack.goal_book.goals(bench.goals) if isinstance(bench.goals, str) else bench.goals
         procedure = Procedure(
             goals=goals,
             catalogue=bench.catalogue,
-            loads=lambda: loads,
+            disturb=lambda: _beside(bench.loads, rig.site),
             paths=bench.paths,
             observer=bench.observer,
         )
@@ -104,6 +104,12 @@ def run_block(bench: Bench, block: Block, version: Version, record: TrialSet | N
             save=save,
             block=block.number,
         )
+
+
+@contextmanager
+def _beside(loads: Sequence[RepeatedLoad], site: LoadSite) -> Iterator[list[RunningLoad]]:
+    with ExitStack() as resources:
+        yield [resources.enter_context(load.beside(site)) for load in loads]
 
 
 @contextmanager

@@ -189,7 +189,11 @@ def shortfall_of(trials: TrialSet) -> str:
 
 
 def has_lost_motion(trials: TrialSet) -> bool:
-    """Whether a motion that is no trial, such as the way home, failed and so ended a start: it counts as a trial."""
+    """Whether a motion beside the loads that is no trial, such as the way home, failed and so ended a start: it
+    counts as a trial.
+    """
+    if len(trials.loads) < len(trials.spec.loads):
+        return False
     last = trials.trials[-1] if trials.trials else None
     return bool(trials.incomplete) and (last is None or last.outcome is not OutcomeClass.STACK_DIED)
 

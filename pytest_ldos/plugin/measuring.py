@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 
@@ -61,7 +62,7 @@ def _measure_alone(session: MeasuringSession, run: ScenarioRun, spec: ScenarioSp
     procedure = Procedure(
         goals=rig.stack.goal_book.goals(wish.goals) if isinstance(wish.goals, str) else wish.goals,
         catalogue=wish.catalogue,
-        loads=lambda: loads,
+        disturb=lambda: nullcontext(loads),
         paths=session.sources.toml.paths,
         observer=Progress(session.config),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -26,6 +26,15 @@ from pytest_ldos.trial.artifacts import write_trials
 from pytest_ldos.trial.measure import measure_trials
 from pytest_ldos.trial.record import Trial, TrialSet
 from pytest_ldos.trial.rig import Rig
+
+Disturb = Callable[[], AbstractContextManager[Sequence[RunningLoad]]]
+"""Applies loads for as long as the context lasts; gives those that run."""
+
+
+def undisturbed() -> AbstractContextManager[Sequence[RunningLoad]]:
+    """See `Disturb`: nothing."""
+    return nullcontext(())
+
 
 Save = Callable[[TrialSet], None]
 """Writes down the record of trials in the making."""
@@ -69,14 +78,14 @@ class Procedure:
 
     Attributes:
         goals: they take turns.
-        loads: those that are being applied when it is called: at the end of the trials.
+        disturb: applies the loads, after the warm-up trials: these warm the stack up, not the load.
         paths: causal paths whose segments are kept with each trial.
         catalogue: metrics that are taken: ours, and a user's own beside them.
     """
 
     goals: Sequence[Goal]
     catalogue: Catalogue = field(default_factory=lambda: METRICS)
-    loads: Callable[[], Sequence[RunningLoad]] = tuple
+    disturb: Disturb = undisturbed
     paths: Sequence[PathSpec] = BUILT_IN_PATHS
     observer: Observer = field(default_factory=Unwatched)
 
@@ -86,7 +95,7 @@ def conduct(
     spec: ScenarioSpec,
     goals: Sequence[Goal],
     *,
-    loads: Callable[[], Sequence[RunningLoad]] = tuple,
+    disturb: Disturb = undisturbed,
     paths: Sequence[PathSpec] = BUILT_IN_PATHS,
     own: Iterable[OwnMetric] = (),
     observer: Observer | None = None,
@@ -100,7 +109,7 @@ def conduct(
         ConfigurationError: an own metric has a name that is taken.
     """
     procedure = Procedure(
-        goals=goals, catalogue=catalogue_of(own), loads=loads, paths=paths, observer=observer or Unwatched()
+        goals=goals, catalogue=catalogue_of(own), disturb=disturb, paths=paths, observer=observer or Unwatched()
     )
     save = partial(write_trials, rig.folder)
     record = new_record(rig, spec, procedure.catalogue)
@@ -125,7 +134,8 @@ def add_trials(
     try:
         with _measured_at_end(session):
             session.warm_up(warmup)
-            session.run(until)
+            with procedure.disturb() as session.loads:
+                session.run(until)
     except _StackIsGone as gone:
         session.leave_incomplete(str(gone))
     except BaseException as reason:
@@ -152,6 +162,7 @@ class _Session:
     Attributes:
         record: what there was before, without `trials`.
         trials: those that are added.
+        loads: that are applied beside them.
     """
 
     rig: Rig
@@ -160,6 +171,7 @@ class _Session:
     block: int
     save: Save
     trials: list[Trial] = field(default_factory=list)
+    loads: Sequence[RunningLoad] = ()
 
     @property
     def spec(self) -> ScenarioSpec:
@@ -214,7 +226,7 @@ class _Session:
 
     def take_proofs(self) -> None:
         """Notes what the loads did in this block, in place of what was noted of it before."""
-        proofs = [{**proof_to_dict(load.proof), "block": self.block} for load in self.procedure.loads()]
+        proofs = [{**proof_to_dict(load.proof), "block": self.block} for load in self.loads]
         others = [proof for proof in self.record.loads if proof["block"] != self.block]
         self.record = replace(self.record, loads=(*others, *proofs))
 

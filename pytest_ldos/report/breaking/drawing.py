@@ -45,7 +45,7 @@ def draw_levels(result: BreakingResult) -> Node:
 def _band(result: BreakingResult, across: Scale) -> Node:
     if result.holds is None or result.breaks is None:
         return None
-    left, right = (across(_place(result, level)) for level in (result.holds, result.breaks))
+    left, right = sorted(across(_place(result, level)) for level in (result.holds, result.breaks))
     return [
         box(left, _TOP, right - left, _BOTTOM - _TOP, "floor"),
         words((left + right) / 2, _TOP - 8, "threshold", "head", anchor="middle"),

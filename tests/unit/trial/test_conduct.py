@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import pytest
 
 from pytest_ldos.errors import RecordingFailed
@@ -9,7 +11,7 @@ from pytest_ldos.scenario.model import ScenarioSpec, SeedMode, StackSpec
 from pytest_ldos.series import Invalid
 from pytest_ldos.stack.goals import GOAL_SETS, ErrorCode, Goal, OutcomeClass, Pose
 from pytest_ldos.trial.artifacts import ScenarioFolder, read_trials
-from pytest_ldos.trial.conduct import Unwatched, conduct
+from pytest_ldos.trial.conduct import Unwatched, conduct, undisturbed
 from tests.fakes.rig import TYPICAL, Motion, open_fake_rig
 
 REACH = GOAL_SETS["reach"]
@@ -22,10 +24,10 @@ def folder(tmp_path):
     return folder
 
 
-def run(folder, script=TYPICAL, goals=REACH, observer=None, loads=tuple, **spec):
+def run(folder, script=TYPICAL, goals=REACH, observer=None, disturb=undisturbed, **spec):
     scenario = ScenarioSpec(name="baseline", **{"trials": 3, "warmup": 1, **spec})
     with open_fake_rig(StackSpec(), folder, script=script) as rig:
-        trials = conduct(rig, scenario, goals, observer=observer, loads=loads)
+        trials = conduct(rig, scenario, goals, observer=observer, disturb=disturb)
         return trials, rig
 
 
@@ -153,3 +155,23 @@ def test_two_calls_on_one_stack_measure_their_own_trials(folder):
         first, second = conduct(rig, spec, REACH), conduct(rig, spec, REACH)
     assert {trial.goal_id for trial in first.trials}.isdisjoint({trial.goal_id for trial in second.trials})
     assert all(trial.measurements["T4"].number for trial in (*first.trials, *second.trials))
+
+
+def test_loads_begin_when_the_stack_is_warm(folder):
+    order = []
+
+    class Watching(Unwatched):
+        def warm_up(self, number):
+            order.append(f"warm-up {number}")
+
+        def trial(self, trial):
+            order.append(f"trial {trial.index}")
+
+    @contextmanager
+    def disturb():
+        order.append("loads begin")
+        yield ()
+        order.append("loads end")
+
+    run(folder, observer=Watching(), disturb=disturb, trials=2, warmup=1)
+    assert order == ["warm-up 1", "loads begin", "trial 0", "trial 1", "loads end"]
