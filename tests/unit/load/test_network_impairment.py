@@ -222,6 +222,13 @@ def test_what_the_kernel_refuses_is_undone(tc, site):
     assert tc.qdiscs == DEFAULT
 
 
+def test_a_stack_that_dies_is_not_somebody_who_removed_it(tc, site):
+    with pytest.raises(KeyError), run_network_impairment(NetworkImpairmentSpec(loss_percent=1), site) as impairment:
+        raise KeyError("the stack is gone")
+    assert tc.qdiscs == DEFAULT
+    assert impairment.proof.shortfall == ""
+
+
 def test_an_impairment_that_somebody_removes_is_a_shortfall(tc, site):
     with run_network_impairment(NetworkImpairmentSpec(delay_ms=5), site) as impairment:
         tc.change(qdiscs=DEFAULT)
