@@ -35,7 +35,7 @@ ros2-baseline: ## The baseline on real ROS 2: installs what is missing (Ubuntu 2
 	@sh .ci/ros2-setup .venv-ros2 -- python -m pytest -m baseline --ldos-stack=ros2 $(ARGS)
 
 test: $(STAMP) ## Run the tests of this project (with one short run of the embedded stack)
-	@$(PYTHON) -m pytest $(TESTS) $(ARGS)
+	@sh .ci/test $(PYTHON) $(TESTS) -- $(ARGS)
 
 check: $(STAMP) ## Lint, types, and the floors of the architecture
 	@$(VENV)/bin/ruff check .

@@ -17,8 +17,22 @@ pytest_plugins = ["pytester"]
 settings.register_profile("repeatable", derandomize=True)
 settings.load_profile("repeatable")
 
-GOLDEN = Path(__file__).parent / "golden"
-SCENARIOS = Path(__file__).parent / "scenarios"
+HERE = Path(__file__).parent
+GOLDEN = HERE / "golden"
+SCENARIOS = HERE / "scenarios"
+
+ALONE = ("integration", "acceptance", "unit/host", "unit/load", "unit/dds", "unit/recording", "plugin/test_sweep.py")
+"""Tests that measure time, watch all processes of the machine or take all its CPUs."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "alone: a test that needs the machine for itself")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if any(item.path.is_relative_to(HERE / place) for place in ALONE):
+            item.add_marker(pytest.mark.alone)
 
 
 @pytest.fixture(scope="session", autouse=True)
