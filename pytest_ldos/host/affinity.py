@@ -78,23 +78,29 @@ def confine(pids: Callable[[], Iterable[int]], cpus: Cpus) -> dict[Thread, Cpus]
     by passing again until nothing is left to do; one that resists is left to whoever reads back.
 
     Raises:
-        PermissionError: the processes are another user's.
+        PermissionError: the processes are another user's; those that were confined have what they had.
         OSError: none of the CPUs exists.
     """
     before = read_affinities(pids())
-    for _ in range(_MOST_PASSES):
-        outside = {thread: had for thread, had in read_affinities(pids()).items() if not had <= cpus}
-        if not outside:
-            break
-        for thread, had in outside.items():
-            before.setdefault(thread, had)
-            with contextlib.suppress(ProcessLookupError):
-                os.sched_setaffinity(thread.tid, had & cpus or cpus)
+    try:
+        for _ in range(_MOST_PASSES):
+            outside = {thread: had for thread, had in read_affinities(pids()).items() if not had <= cpus}
+            if not outside:
+                break
+            for thread, had in outside.items():
+                before.setdefault(thread, had)
+                _set(thread, had & cpus or cpus)
+    except OSError:
+        release(pids, before)
+        raise
     return before
 
 
-def release(pids: Iterable[int], before: dict[Thread, Cpus]) -> None:
-    """Gives every thread what it had; one that was made since, what it would have had from its process."""
+def release(pids: Callable[[], Iterable[int]], before: dict[Thread, Cpus]) -> None:
+    """Gives every thread what it had; one that was made since, what it would have had from its process.
+
+    Threads that are made meanwhile are found as by `confine`.
+    """
     if not before:
         return
     of_process: dict[int, Cpus] = {}
@@ -102,10 +108,21 @@ def release(pids: Iterable[int], before: dict[Thread, Cpus]) -> None:
         of_process[thread.pid] = of_process.get(thread.pid, frozenset()) | had
     widest = frozenset().union(*before.values())
     had_by_tid = {thread.tid: had for thread, had in before.items()}
-    for thread in read_affinities(pids):
-        had = had_by_tid.get(thread.tid, of_process.get(thread.pid, widest))
-        with contextlib.suppress(ProcessLookupError):
-            os.sched_setaffinity(thread.tid, had)
+    released: set[Thread] = set()
+    for _ in range(_MOST_PASSES):
+        left = read_affinities(pids()).keys() - released
+        for thread in left:
+            with contextlib.suppress(PermissionError):  # one that may not be touched was never confined
+                _set(thread, had_by_tid.get(thread.tid, of_process.get(thread.pid, widest)))
+        released |= left
+        if not left:
+            break
+
+
+def _set(thread: Thread, cpus: Cpus) -> None:
+    """Nothing happens to one that has ended."""
+    with contextlib.suppress(ProcessLookupError):
+        os.sched_setaffinity(thread.tid, cpus)
 
 
 def _threads(pid: int) -> Iterator[Thread]:

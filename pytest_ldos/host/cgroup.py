@@ -210,10 +210,12 @@ class QuotaGroup:
                         self._homes[pid] = home
 
     def send_home(self) -> None:
-        """Moves processes back to where they were; those that they have started are left to `Undo`."""
+        """Moves processes back to where they were; those that they have started are left to `Undo`, and so are
+        those whose group is gone.
+        """
         for pid in self.members():
             if pid in self._homes:
-                with contextlib.suppress(ProcessLookupError):
+                with contextlib.suppress(OSError):
                     (self._homes[pid] / "cgroup.procs").write_text(str(pid), "ascii")
 
     def members(self) -> list[int]:

@@ -8,6 +8,7 @@ process holds it.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import socket
 import struct
@@ -17,7 +18,7 @@ from typing import Final
 
 import psutil
 
-from pytest_ldos.errors import MachineBusy
+from pytest_ldos.errors import ConfigurationError, MachineBusy
 
 LOCK_VARIABLE: Final = "LDOS_LOCK"
 """Environment variable that names another lock; for tests of this project."""
@@ -35,6 +36,7 @@ def measuring_lock(*, on_waiting: Callable[[str], None] | None = None) -> Iterat
 
     Raises:
         MachineBusy: another process holds it, and nobody waits; names that process.
+        ConfigurationError: `LOCK_VARIABLE` has a name that none can have.
     """
     name = f"\0{os.environ.get(LOCK_VARIABLE, _DEFAULT_NAME)}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as holder:
@@ -53,8 +55,12 @@ def measuring_lock(*, on_waiting: Callable[[str], None] | None = None) -> Iterat
 def _bind(holder: socket.socket, name: str) -> bool:
     try:
         holder.bind(name)
-    except OSError:
-        return False
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            return False
+        raise ConfigurationError(
+            f"{LOCK_VARIABLE} cannot name a lock: {error}", remedy="choose a name of fewer than a hundred letters"
+        ) from None
     return True
 
 

@@ -70,6 +70,8 @@ class Undo:
         """
         actions, self._actions = self._actions, []
         answer = self._ask(dict(UNDO))
+        while answer == REGISTERED:  # of a `register` that was interrupted
+            answer = self._hear()
         self._close()
         # Where the process was killed, the same actions are ours.
         failures = json.loads(answer) if answer else undo_all(actions)
@@ -79,7 +81,6 @@ class Undo:
     def _ask(self, request: dict[str, object]) -> str:
         """The answer's line, empty where there is nobody to give it."""
         assert self._process.stdin is not None
-        assert self._process.stdout is not None
         if self._process.stdin.closed:
             return "[]"
         try:
@@ -87,6 +88,10 @@ class Undo:
             self._process.stdin.flush()
         except BrokenPipeError:
             return ""
+        return self._hear()
+
+    def _hear(self) -> str:
+        assert self._process.stdout is not None
         return self._process.stdout.readline().strip()
 
     def _close(self) -> None:

@@ -16,8 +16,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from pytest_ldos.text import one_line
+
 COMMAND_LIMIT_S: Final = 10.0
 CGROUP_LIMIT_S: Final = 5.0
+TREE_LIMIT_S: Final = 5.0
 _POLL_S: Final = 0.01
 
 
@@ -35,7 +38,7 @@ class RunCommand:
         except subprocess.TimeoutExpired:
             raise OSError(f"{self.argv[0]} did not end within {COMMAND_LIMIT_S:.0f} s") from None
         if result.returncode:
-            words = result.stderr.decode("utf-8", errors="replace").strip()
+            words = one_line(result.stderr.decode("utf-8", errors="replace").strip())
             raise OSError(f"{' '.join(self.argv)} ended with exit code {result.returncode}: {words}")
 
 
@@ -91,14 +94,19 @@ class WriteSetting:
 
 @dataclass(frozen=True)
 class RemoveTree:
-    """Removes a folder of ours with everything in it, also while those who worked in it tidy up themselves."""
+    """Removes a folder of ours with everything in it, also while those who worked in it still do, or tidy up."""
 
     path: str
 
     def undo(self) -> None:
+        deadline = time.monotonic() + TREE_LIMIT_S
         while Path(self.path).exists():
-            with contextlib.suppress(FileNotFoundError):
+            try:
                 shutil.rmtree(self.path)
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_POLL_S)
 
 
 UndoAction = RunCommand | RemoveCgroup | WriteSetting | RemoveTree

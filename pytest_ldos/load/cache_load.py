@@ -104,5 +104,7 @@ def run_cache_load(spec: CacheLoadSpec, site: LoadSite) -> Iterator[RunningCache
         closing(Counters(COUNTED, running.worker_pids())) as counters,
     ):
         load = RunningCacheLoad(spec, running, counters)
-        yield load
-        load.count()
+        try:
+            yield load
+        finally:
+            load.count()

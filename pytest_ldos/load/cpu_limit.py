@@ -181,11 +181,14 @@ def run_cpu_limit(spec: CpuLimitSpec, site: LoadSite) -> Iterator[RunningCpuLimi
 
 @contextmanager
 def _confined(site: LoadSite, cpus: Cpus) -> Iterator[None]:
-    before = confine(lambda: with_descendants(site.pids()), cpus)
+    def pids() -> list[int]:
+        return with_descendants(site.pids())
+
+    before = confine(pids, cpus)
     try:
         yield
     finally:
-        release(with_descendants(site.pids()), before)
+        release(pids, before)
 
 
 @contextmanager

@@ -144,15 +144,18 @@ def run_cpu_load(spec: CpuLoadSpec, site: LoadSite) -> Iterator[RunningCpuLoad]:
 
 @cache
 def cpu_methods() -> tuple[str, ...]:
-    """What the installed stress-ng has; empty where it does not say."""
-    answer = subprocess.run(
-        ["stress-ng", "--cpu", "1", "--cpu-method", "list"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=_ASK_LIMIT_S,
-        check=False,
-    )
+    """What the installed stress-ng has; empty where it does not say, or not in time."""
+    try:
+        answer = subprocess.run(
+            ["stress-ng", "--cpu", "1", "--cpu-method", "list"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_ASK_LIMIT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return ()
     _, _, methods = (answer.stderr + answer.stdout).partition(_METHODS_FOLLOW)
     return tuple(methods.split())
 

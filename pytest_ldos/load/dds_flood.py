@@ -27,6 +27,7 @@ from pytest_ldos.units import NS_PER_S
 
 _READY_TIMEOUT_S: Final = 60.0
 _LONGEST_SILENCE_S: Final = 5.0
+_READING_S: Final = 1.0
 _POLL_S: Final = 0.1
 _EMBEDDED_PARTS: Final = ("cyclonedds", "rosbags")
 
@@ -89,10 +90,17 @@ class RunningFlood:
         if ended:
             return ended[0].describe_end()
         for stream in self._streams:
-            silence_s = (time.monotonic_ns() - stream.heard_ns) / NS_PER_S
-            if stream.misunderstood or silence_s > _LONGEST_SILENCE_S:
+            if stream.misunderstood or self._is_silent(stream):
+                silence_s = stream.silence_ns() / NS_PER_S
                 return stream.misunderstood or f"{stream.child.name} has said nothing for {silence_s:.0f} s"
         return ""
+
+    def _is_silent(self, stream: ReportStream[Received] | ReportStream[Sent]) -> bool:
+        """Whether it said nothing for too long; what it said while this process itself stood still is read first."""
+        longest_ns = _LONGEST_SILENCE_S * NS_PER_S
+        if stream.silence_ns() <= longest_ns:
+            return False
+        return not self._changed.wait_for(lambda: stream.silence_ns() <= longest_ns, _READING_S)
 
     def await_begin(self) -> None:
         """Returns when every publisher sends and every topic arrives; measuring begins then.

@@ -102,14 +102,14 @@ def build_proof(
         failure: why the flood is not whole, if it is not.
         is_impaired: its messages cross a network that loses some because it was asked to.
     """
-    sent_parts = [_sent(stream) for stream in publishers]
+    sent_parts = [_counted(stream) for stream in publishers]
     sent_hz = sum(part.rate_hz for part in sent_parts)
     errors = all_errors(_errors(stream) for stream in publishers)
     if counter is None:
         seconds = min((part.seconds for part in sent_parts), default=0.0)
         rate_hz, lost = sent_hz, 0
     else:
-        received = _received(counter)
+        received = _counted(counter)
         seconds, rate_hz, lost = received.seconds, received.rate_hz, _lost(counter)
     arrived = Counted(round(rate_hz * seconds), seconds)
     excused = lost if is_impaired else 0
@@ -163,26 +163,17 @@ def _shortfall(spec: DdsFloodSpec, arrived: Counted, lost: int, sent_hz: float, 
     return f"{reached}: its publishers sent {sent_hz:.0f}"
 
 
-def _received(stream: ReportStream[Received]) -> Counted:
+def _counted(stream: ReportStream[Received] | ReportStream[Sent]) -> Counted:
     first, last = stream.first, stream.last
     if first is None or last is None:
         return Counted()
-    messages = sum(last.received.values()) - sum(first.received.values())
-    return Counted(messages, (last.mono_ns - first.mono_ns) / NS_PER_S)
+    return Counted(last.messages - first.messages, (last.mono_ns - first.mono_ns) / NS_PER_S)
 
 
 def _lost(stream: ReportStream[Received]) -> int:
     if stream.first is None or stream.last is None:
         return 0
     return sum(stream.last.lost.values()) - sum(stream.first.lost.values())
-
-
-def _sent(stream: ReportStream[Sent]) -> Counted:
-    first, last = stream.first, stream.last
-    if first is None or last is None:
-        return Counted()
-    messages = sum(last.published.values()) - sum(first.published.values())
-    return Counted(messages, (last.mono_ns - first.mono_ns) / NS_PER_S)
 
 
 def _given_up(stream: ReportStream[Sent]) -> int:

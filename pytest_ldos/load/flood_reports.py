@@ -37,6 +37,11 @@ class Received:
     def has_begun(self) -> bool:
         return all(self.received.values())
 
+    @property
+    def messages(self) -> int:
+        """Of all topics."""
+        return sum(self.received.values())
+
 
 @dataclass(frozen=True)
 class Sent:
@@ -62,6 +67,11 @@ class Sent:
     def has_begun(self) -> bool:
         return all(self.published.values())
 
+    @property
+    def messages(self) -> int:
+        """Of all topics."""
+        return sum(self.published.values())
+
 
 Report = TypeVar("Report", Received, Sent)
 
@@ -71,7 +81,6 @@ class ReportStream(Generic[Report]):
 
     Attributes:
         first, last: of the measured time; ``None`` until there is one.
-        heard_ns: when the last one came (``CLOCK_MONOTONIC``).
         misunderstood: a line that is no report.
     """
 
@@ -81,7 +90,7 @@ class ReportStream(Generic[Report]):
         self.child = child
         self.first: Report | None = None
         self.last: Report | None = None
-        self.heard_ns = time.monotonic_ns()
+        self._heard_ns = time.monotonic_ns()
         self.misunderstood = ""
         self._parse: Callable[[Mapping[str, Any]], Report] = parse
         self._changed = changed
@@ -90,6 +99,10 @@ class ReportStream(Generic[Report]):
     @property
     def has_begun(self) -> bool:
         return self.last is not None and self.last.has_begun
+
+    def silence_ns(self) -> int:
+        """How long ago the last report came."""
+        return time.monotonic_ns() - self._heard_ns
 
     def mark(self) -> None:
         """Measuring begins with the last report."""
@@ -109,5 +122,5 @@ class ReportStream(Generic[Report]):
                 self.last = self._parse(json.loads(line))
             except (ValueError, KeyError, TypeError, AttributeError):
                 self.misunderstood = self.misunderstood or f"{self.child.name} said {one_line(line.strip())[:200]!r}"
-            self.heard_ns = time.monotonic_ns()
+            self._heard_ns = time.monotonic_ns()
             self._changed.notify_all()

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
@@ -24,9 +25,10 @@ from pytest_ldos.load.watch import watched
 from pytest_ldos.scenario.loads import NeighbourStack, NoisyNeighbourSpec, SchedulerGroup
 from pytest_ldos.scenario.model import FaultSpec, StackKind, StackSpec
 from pytest_ldos.stack.choose import stack_available
+from pytest_ldos.text import one_line
 
 IDLE_S: Final = 30.0
-"""A neighbour that reached no goal for so long does not move."""
+"""A neighbour of whose goals none ended for so long does not move."""
 
 _READY_TIMEOUT_S: Final = 120.0
 _END_TIMEOUT_S: Final = 20.0
@@ -71,19 +73,29 @@ class RunningNeighbour:
         self._report: dict[str, Any] = {"domain": -1, "completed": 0, "failed": 0}
         self._at_begin = dict(self._report)
         self._has_ended = False
+        self._heard_s = time.monotonic()
+        self._idle_s = 0.0
         self._time = CpuTime(())
         self._group = NOT_READ
-        self._died = ""
+        self._trouble = ""
         threading.Thread(target=self._read_reports, name="neighbour", daemon=True).start()
 
     def _read_reports(self) -> None:
         assert self._driver.process.stdout is not None
         for line in self._driver.process.stdout:
-            with self._changed:
-                self._report = json.loads(line)
-                self._changed.notify_all()
+            self._take(line)
         with self._changed:
             self._has_ended = True
+            self._changed.notify_all()
+
+    def _take(self, line: str) -> None:
+        with self._changed:
+            try:
+                report = json.loads(line)
+                self._report = {name: int(report[name]) for name in self._report}
+                self._heard_s = time.monotonic()
+            except (ValueError, KeyError, TypeError):
+                self._trouble = self._trouble or f"the neighbour said {one_line(line.strip())[:200]!r}"
             self._changed.notify_all()
 
     def await_motion(self) -> None:
@@ -110,11 +122,12 @@ class RunningNeighbour:
     def look(self) -> None:
         """Notes what it did so far, or that it has died."""
         with self._changed:
-            if self._died or self._driver.process.returncode is not None:
+            if self._trouble or self._driver.process.returncode is not None:
                 return
             if self._has_ended or self._driver.exit_code is not None:
-                self._died = f"the neighbour died: {self._driver.last_lines() or self._driver.describe_end()}"
+                self._trouble = f"the neighbour died: {self._driver.last_lines() or self._driver.describe_end()}"
                 return
+            self._idle_s = time.monotonic() - self._heard_s
             pids = self._pids()
             self._time.note(pids)
             self._group = read_group(self.spec.group, pids, self._site) or self._group
@@ -130,7 +143,7 @@ class RunningNeighbour:
             return NeighbourProof(
                 kind=self.spec.KIND,
                 seconds=self._time.elapsed_s,
-                shortfall=self._died or self._group.shortfall or self._idleness(completed, failed),
+                shortfall=self._trouble or self._group.shortfall or self._idleness(completed, failed),
                 group=self.spec.group,
                 group_found=self._group.found,
                 stack=self.spec.stack,
@@ -143,8 +156,9 @@ class RunningNeighbour:
     def _idleness(self, completed: int, failed: int) -> str:
         if failed > completed:
             return f"the neighbour failed in {failed} of {completed + failed} goals"
-        idle = not completed and self._time.elapsed_s > IDLE_S
-        return f"the neighbour reached no goal in {self._time.elapsed_s:.0f} s" if idle else ""
+        if self._idle_s > IDLE_S:
+            return f"none of the neighbour's goals ended in {self._idle_s:.0f} s"
+        return ""
 
 
 def neighbour_available(spec: NoisyNeighbourSpec, stack: StackSpec) -> Availability:
@@ -153,7 +167,7 @@ def neighbour_available(spec: NoisyNeighbourSpec, stack: StackSpec) -> Availabil
 
 def stack_of_neighbour(spec: NoisyNeighbourSpec, stack: StackSpec) -> StackSpec:
     """The embedded stack, or the one under test once more; without planted faults."""
-    if spec.stack is NeighbourStack.EMBEDDED:
+    if spec.stack == NeighbourStack.EMBEDDED:
         return StackSpec(kind=StackKind.EMBEDDED)
     return replace(stack, kind=StackKind.ROS2, faults=FaultSpec())
 
@@ -169,7 +183,7 @@ def run_neighbour(spec: NoisyNeighbourSpec, site: LoadSite) -> Iterator[RunningN
     neighbour_available(spec, site.stack).demand()
     logs = site.log_directory / "neighbour"
     logs.mkdir(exist_ok=True)
-    group = ProcessGroup(log_directory=site.log_directory, own_session=spec.group is SchedulerGroup.OWN)
+    group = ProcessGroup(log_directory=site.log_directory, own_session=spec.group == SchedulerGroup.OWN)
     try:
         driver = group.start("neighbour", _command(stack_of_neighbour(spec, site.stack), logs), talk=True)
         neighbour = RunningNeighbour(spec, driver, site)

@@ -225,8 +225,10 @@ def run_network_impairment(spec: NetworkImpairmentSpec, site: LoadSite) -> Itera
         apply_commands(impairing_commands(spec, ports))
         with probing(ports, interval_s=_probe_interval_s(spec), patience_s=patience_s) as probe:
             impairment = RunningNetworkImpairment(spec, probe)
-            yield impairment
-            impairment.close()
+            try:
+                yield impairment
+            finally:
+                impairment.close()
 
 
 def _probe_interval_s(spec: NetworkImpairmentSpec) -> float:

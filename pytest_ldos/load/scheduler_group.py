@@ -57,7 +57,7 @@ def judge_group(
     shared = {each.effective for each in load} <= {each.effective for each in stack}
     if any(each.cgroup for each in load | stack):
         return GroupReading(_describe_control_groups(asked, load, stack, shared=shared))
-    if asked is SchedulerGroup.STACK:
+    if asked == SchedulerGroup.STACK:
         found = f"{_names(load)}, {'as the stack' if shared else f'the stack in {_names(stack)}'}"
         return GroupReading(found, "" if shared else f"the load is not in the stack's scheduler group: {found}")
     apart = not {each.effective for each in load} & {each.effective for each in stack}
@@ -70,7 +70,7 @@ def _describe_control_groups(
 ) -> str:
     if shared:
         return f"{_names(load)}, as the stack" + (
-            "; sessions make no difference in it" if asked is SchedulerGroup.OWN else ""
+            "; sessions make no difference in it" if asked == SchedulerGroup.OWN else ""
         )
     return f"{_names(load)}, the stack in {_names(stack)}; these groups, not sessions, share the CPUs"
 

@@ -67,7 +67,7 @@ class Effort:
     Attributes:
         cpu_s: CPU time used, s.
         waited_s: time that it could have run but others did, s.
-        resident: memory, bytes.
+        resident: memory that a worker has beyond what it was born with, bytes.
         written: towards storage, bytes.
     """
 
@@ -218,7 +218,7 @@ def run_stressor(stressor: Stressor, site: LoadSite, is_working: Readiness) -> I
         folder = site.log_directory / f"{stressor.kind}-{secrets.token_hex(8)}"
         undo.register(RemoveTree(str(folder)))
         folder.mkdir(mode=0o700)
-        group = ProcessGroup(log_directory=site.log_directory, own_session=stressor.group is SchedulerGroup.OWN)
+        group = ProcessGroup(log_directory=site.log_directory, own_session=stressor.group == SchedulerGroup.OWN)
         resources.callback(group.stop)
         running = RunningStressor(stressor, group.start(f"stress-ng-{stressor.kind}", _command(stressor, folder)), site)
         running.await_work(is_working)
@@ -252,9 +252,15 @@ def _effort(process: psutil.Process) -> Effort:
     return Effort(
         cpu_s=cpu_s,
         waited_s=waited_s,
-        resident=process.memory_info().rss,
+        resident=_private_memory(process) - _private_memory(psutil.Process(process.ppid())),
         written=process.io_counters().write_bytes,
     )
+
+
+def _private_memory(process: psutil.Process) -> int:
+    """Bytes, without the program and what is shared with others."""
+    memory = process.memory_info()
+    return int(memory.rss - memory.shared)
 
 
 def _run_and_waited(process: psutil.Process) -> tuple[float, float]:

@@ -94,7 +94,7 @@ def _number(kind: type[int | float], value: Any, what: str) -> int | float:
         raise ValueError(what)
     try:
         return kind(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise ValueError(what) from None
 
 

@@ -21,7 +21,7 @@ Cpus = int | str
 SEQUENCE_BYTES: Final = 16
 """Of each message of a flood: its number in hexadecimal digits."""
 
-_CPU_LIST: Final = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*")
+_CPU_LIST: Final = re.compile(r"\d{1,9}(-\d{1,9})?(,\d{1,9}(-\d{1,9})?)*", re.ASCII)
 
 
 class SchedulerGroup(StrEnum):
@@ -239,7 +239,7 @@ class CpuLimitSpec(LoadSpec):
         _require_cpus(self.cpus, "cpus", least=1)
         require(
             self.quota_percent == 0 or 1 <= self.quota_percent <= 102_400,
-            f"a quota of {self.quota_percent:g} % of a CPU; at least 1 is possible, and 0 for none",
+            f"a quota of {self.quota_percent:g} % of a CPU; between 1 and 102400 are possible, and 0 for none",
         )
 
 

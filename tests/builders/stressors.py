@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import psutil
@@ -28,6 +31,28 @@ def wait_until(condition: Callable[[], object], timeout_s: float = 15.0) -> None
     while not condition():
         assert time.monotonic() < deadline, "the condition did not come true in time"
         time.sleep(0.02)
+
+
+@contextmanager
+def owner_of(load: AbstractContextManager[object]) -> Iterator[int]:
+    """Pid of a forked process that applies a load; it is there to be killed, and is killed in the end."""
+    reading, writing = os.pipe()
+    owner = os.fork()
+    if owner == 0:
+        try:
+            with load:
+                os.write(writing, b"applied")
+                signal.pause()
+        finally:
+            os._exit(1)
+    os.close(writing)
+    try:
+        assert os.read(reading, 7) == b"applied", "its load could not be applied"
+        yield owner
+    finally:
+        os.close(reading)
+        os.kill(owner, signal.SIGKILL)
+        os.waitpid(owner, 0)
 
 
 def is_gone(pid: int) -> bool:

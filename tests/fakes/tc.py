@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 _PROGRAM = """#!{python}
-import json, sys
+import json, os, sys
 from pathlib import Path
 state = Path({state!r})
 kept = json.loads(state.read_text())
@@ -35,7 +35,9 @@ elif words[:2] == ["filter", "add"]:
 elif words[:2] == ["qdisc", "del"]:
     kept["qdiscs"] = {default!r}
     kept["filters"] = []
-state.write_text(json.dumps(kept))
+whole = state.with_suffix(f".{{os.getpid()}}")  # others read meanwhile
+whole.write_text(json.dumps(kept))
+whole.replace(state)
 sys.exit(answer)
 """
 

@@ -61,7 +61,7 @@ def test_every_thread_is_confined_and_what_comes_later_too(threaded):
     assert len(found) == 7
     assert late in {thread.pid for thread in found}
     assert set(found.values()) == {one}
-    release(pids(), before)
+    release(pids, before)
     assert set(read_affinities(pids()).values()) == {our_cpus()}
 
 
@@ -73,7 +73,7 @@ def test_a_thread_that_had_fewer_cpus_keeps_and_gets_back_its_own(threaded):
     before = confine(lambda: [threaded.pid, child], others)
     assert os.sched_getaffinity(child) == narrow
     os.sched_setaffinity(child, others)
-    release([threaded.pid, child], before)
+    release(lambda: [threaded.pid, child], before)
     assert os.sched_getaffinity(child) == narrow
 
 
@@ -83,4 +83,40 @@ def test_what_has_ended_is_left_out(threaded):
     assert with_descendants([ended.pid]) == []
     assert read_affinities([ended.pid]) == {}
     assert confine(lambda: [ended.pid], our_cpus()) == {}
-    release([threaded.pid], {})
+    release(lambda: [threaded.pid], {})
+
+
+@needs_two_cpus
+def test_what_cannot_be_confined_as_a_whole_stays_as_it_was(threaded, monkeypatch):
+    """Some threads may not be touched; here the kernel is said to refuse the last of them."""
+    child, set_affinity = int(threaded.stdout.readline()), os.sched_setaffinity
+
+    def refuse(tid: int, cpus: frozenset[int]) -> None:
+        if tid == child and len(cpus) == 1:
+            raise PermissionError
+        set_affinity(tid, cpus)
+
+    monkeypatch.setattr(os, "sched_setaffinity", refuse)
+    with pytest.raises(PermissionError):
+        confine(lambda: [threaded.pid, child], frozenset([min(our_cpus())]))
+    assert set(read_affinities([threaded.pid, child]).values()) == {our_cpus()}
+
+
+@needs_two_cpus
+def test_a_thread_that_is_made_while_others_are_released_is_released_too(threaded, monkeypatch):
+    threaded.stdout.readline()
+    pids = partial(with_descendants, [threaded.pid])
+    before = confine(pids, frozenset([min(our_cpus())]))
+    set_affinity, made = os.sched_setaffinity, []
+
+    def make_another_first(tid: int, cpus: frozenset[int]) -> None:
+        if not made:
+            threaded.stdin.write("\n")
+            threaded.stdin.flush()
+            made.append(int(threaded.stdout.readline()))
+        set_affinity(tid, cpus)
+
+    monkeypatch.setattr(os, "sched_setaffinity", make_another_first)
+    release(pids, before)
+    assert made[0] in pids()
+    assert set(read_affinities(pids()).values()) == {our_cpus()}

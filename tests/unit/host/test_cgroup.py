@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -13,6 +14,7 @@ from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.cgroup import NAME, CgroupPlace, QuotaGroup, Throttling, find_home, find_place
 from pytest_ldos.host.undo import Undo, undone_at_end
 from pytest_ldos.host.undo_actions import RemoveCgroup, UndoAction
+from tests.builders.stressors import wait_until
 
 V2 = "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate"
 HYBRID = "31 1 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n32 1 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw"
@@ -158,6 +160,9 @@ def test_what_is_written_in_version_2(machine, monkeypatch):
     (folder / "run.scope/cgroup.procs").write_text("")
     group.send_home()
     assert (folder / "run.scope/cgroup.procs").read_text() == "42"
+    shutil.rmtree(folder / "run.scope")
+    group.send_home()
+    assert group.members() == [42]
 
 
 def test_what_the_kernel_says_in_version_2(machine):
@@ -187,8 +192,8 @@ def test_a_real_quota_is_kept_and_nothing_is_left(tmp_path):
             assert group.read_percent() == 4
             assert group.members() == [busy.pid]
             before = group.read_throttling()
-            while group.read_throttling().since(before).throttled < 3:
-                assert busy.poll() is None
+            wait_until(lambda: group.read_throttling().since(before).throttled >= 3)
+            assert busy.poll() is None
             group.send_home()
             assert find_home(busy.pid) == home
         assert not group.folder.exists()

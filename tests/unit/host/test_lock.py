@@ -10,7 +10,7 @@ import time
 import psutil
 import pytest
 
-from pytest_ldos.errors import MachineBusy
+from pytest_ldos.errors import ConfigurationError, MachineBusy
 from pytest_ldos.host.lock import LOCK_VARIABLE, measuring_lock
 
 HOLDER = """
@@ -25,6 +25,17 @@ with measuring_lock():
 @pytest.fixture
 def own_lock(monkeypatch):
     monkeypatch.setenv(LOCK_VARIABLE, f"ldos-test-{secrets.token_hex(8)}")
+
+
+def test_a_name_that_no_lock_can_have_is_not_waited_for(monkeypatch):
+    monkeypatch.setenv(LOCK_VARIABLE, "x" * 200)
+    waits = []
+    with (
+        pytest.raises(ConfigurationError, match="fewer than a hundred letters"),
+        measuring_lock(on_waiting=waits.append),
+    ):
+        pass
+    assert waits == []
 
 
 def test_the_second_is_refused_and_told_of_the_first(own_lock):

@@ -6,16 +6,15 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
-import psutil
 import pytest
 
 from pytest_ldos.errors import MendFailed
+from pytest_ldos.host import undo_actions
 from pytest_ldos.host.undo import Undo, undone_at_end
 from pytest_ldos.host.undo_actions import RemoveCgroup, RemoveTree, RunCommand, WriteSetting
+from tests.builders.stressors import is_gone, wait_until
 
 OWNER = """
 import os, sys, time
@@ -31,17 +30,6 @@ time.sleep(60)
 """
 
 CGROUPS = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")
-
-
-def wait_until(condition: Callable[[], bool], timeout_s: float = 10.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true in time"
-        time.sleep(0.01)
-
-
-def is_gone(pid: int) -> bool:
-    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 
 @pytest.fixture
@@ -134,6 +122,45 @@ def test_folders_and_settings(tmp_path):
     assert not folder.exists()
     with pytest.raises(FileNotFoundError):
         WriteSetting(str(tmp_path / "none"), "0").undo()
+
+
+def test_a_folder_in_which_somebody_still_works_is_removed(tmp_path, monkeypatch):
+    """Somebody whose file comes right before the folder would have gone."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    rmdir, late = os.rmdir, iter(["first", "second"])
+
+    def rmdir_too_late(path: object, **place: object) -> None:
+        for name in late:
+            (folder / name).touch()
+            break
+        rmdir(path, **place)
+
+    monkeypatch.setattr(os, "rmdir", rmdir_too_late)
+    RemoveTree(str(folder)).undo()
+    assert not folder.exists()
+    assert list(late) == []
+
+
+def test_a_folder_that_cannot_be_removed_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(undo_actions, "TREE_LIMIT_S", 0.0)
+    (tmp_path / "no folder").touch()
+    with pytest.raises(NotADirectoryError):
+        RemoveTree(str(tmp_path / "no folder")).undo()
+
+
+def test_a_registration_that_was_interrupted_counts(tmp_path, monkeypatch):
+    undo = Undo(tmp_path / "undo.log")
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(undo, "_hear", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            undo.register(RunCommand(("touch", str(tmp_path / "undone"))))
+    undo.undo()
+    assert (tmp_path / "undone").exists()
+
+
+def interrupt() -> str:
+    raise KeyboardInterrupt
 
 
 @pytest.fixture

@@ -142,6 +142,15 @@ def test_a_load_longer_than_it_may_last_is_a_shortfall(site, monkeypatch):
         wait_until(lambda: "ended with exit code 0 while it was measured" in load.proof.shortfall)
 
 
+def test_a_stress_ng_that_takes_too_long_to_answer_is_believed(tmp_path, monkeypatch):
+    program = tmp_path / "stress-ng"
+    program.write_text("#!/bin/sh\nexec sleep 60\n")
+    program.chmod(0o700)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(cpu_load, "_ASK_LIMIT_S", 0.1)
+    assert cpu_methods.__wrapped__() == ()
+
+
 def test_a_stress_ng_that_does_not_list_its_methods_is_believed(monkeypatch):
     monkeypatch.setattr(cpu_load, "cpu_methods", lambda: ())
     cpu_load._refuse_unknown_method("a new one")

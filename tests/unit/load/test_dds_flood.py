@@ -21,9 +21,11 @@ from pytest_ldos.load.flood_programs import ros_programs
 from pytest_ldos.load.protocol import LoadSite, proof_to_dict
 from pytest_ldos.scenario.loads import DdsFloodSpec
 from pytest_ldos.scenario.model import StackKind, StackSpec
+from tests.builders.stressors import is_gone, owner_of, wait_until
 from tests.fakes.rig import FakeRecorder
 
 SWITCH = "/proc/sys/kernel/sched_autogroup_enabled"
+MS = 1_000_000
 WORKSPACE = Path(__file__).parents[3] / "ros_ws/src"
 
 
@@ -36,20 +38,6 @@ def site(tmp_path):
 def flooders(name: str = "flood_") -> list[psutil.Process]:
     ours = psutil.Process().children(recursive=True)
     return [process for process in ours if process.name().startswith(name)]
-
-
-def is_running(process: psutil.Process) -> bool:
-    try:
-        return process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
-def wait_until(condition) -> None:
-    deadline = time.monotonic() + 15
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true in time"
-        time.sleep(0.02)
 
 
 @contextmanager
@@ -150,6 +138,14 @@ def test_a_counter_that_hangs_is_a_shortfall(site, monkeypatch):
         counter.send_signal(signal.SIGCONT)
 
 
+def test_while_this_process_stands_still_nobody_is_silent(site, monkeypatch):
+    """What was said meanwhile is read before it is judged; a lock that is held stands for all that stops a process."""
+    monkeypatch.setattr(dds_flood, "_LONGEST_SILENCE_S", 0.5)
+    with run_dds_flood(DdsFloodSpec(publishers=1, rate_hz=200), site) as flood, flood._changed:
+        wait_until(lambda: all(stream.silence_ns() > 600 * MS for stream in flood._streams))
+        assert "said nothing" not in flood.proof.shortfall
+
+
 def test_what_arrived_is_not_what_was_lost(site):
     """A counter that sleeps for a while misses messages, and knows how many."""
     with run_dds_flood(DdsFloodSpec(publishers=1, rate_hz=8000, size_bytes=16), site) as flood:
@@ -224,18 +220,11 @@ def test_a_slow_flood_ends_at_once(site):
 
 def test_nothing_outlives_whoever_asked_for_it(site):
     """Not even where it is killed."""
-    reading, writing = os.pipe()
-    owner = os.fork()
-    if owner == 0:
-        with run_dds_flood(DdsFloodSpec(publishers=2, rate_hz=2000), site):
-            os.write(writing, b"flooding")
-            signal.pause()
-    assert os.read(reading, 8) == b"flooding"
-    children = psutil.Process(owner).children(recursive=True)
-    assert len(children) >= 3
-    os.kill(owner, signal.SIGKILL)
-    os.waitpid(owner, 0)
-    wait_until(lambda: not any(is_running(child) for child in children))
+    with owner_of(run_dds_flood(DdsFloodSpec(publishers=2, rate_hz=2000), site)) as owner:
+        children = psutil.Process(owner).children(recursive=True)
+        assert len(children) >= 3
+        os.kill(owner, signal.SIGKILL)
+        wait_until(lambda: all(is_gone(child.pid) for child in children))
 
 
 # --- on ROS 2 ------------------------------------------------------------------------------

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 from dataclasses import replace
 
 import psutil
@@ -10,6 +12,7 @@ import pytest
 
 from pytest_ldos.errors import LoadFailed, Unavailable
 from pytest_ldos.host.autogroup import is_grouped_by_session
+from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.load import neighbour
 from pytest_ldos.load.choose import load_available
 from pytest_ldos.load.neighbour import RunningNeighbour, run_neighbour, stack_of_neighbour
@@ -80,9 +83,40 @@ def test_the_same_stack_once_more_is_without_faults_and_reaches_the_driver_whole
     assert parse_stack(neighbour.json.loads(command[-1])["stack"]) == found
 
 
-def test_one_that_hardly_moves_is_a_shortfall(monkeypatch):
-    load = RunningNeighbour.__new__(RunningNeighbour)
-    load._time = type("Time", (), {"elapsed_s": 40.0})()
-    assert load._idleness(3, 1) == ""
-    assert load._idleness(1, 2) == "the neighbour failed in 2 of 3 goals"
-    assert load._idleness(0, 0) == "the neighbour reached no goal in 40 s"
+@pytest.fixture
+def say(site, tmp_path):
+    """A driver that says some lines and then nothing any more; when the last of them has been read."""
+    group = ProcessGroup(log_directory=tmp_path)
+
+    def start(*lines: str) -> RunningNeighbour:
+        code = "import sys, time; print(*sys.argv[1:], sep='\\n', flush=True); time.sleep(60)"
+        driver = group.start("neighbour", [sys.executable, "-c", code, *lines], talk=True)
+        return RunningNeighbour(NoisyNeighbourSpec(), driver, site)
+
+    yield start
+    group.stop()
+
+
+def ended(completed: int, failed: int) -> str:
+    return json.dumps({"domain": 3, "completed": completed, "failed": failed})
+
+
+def test_one_that_fails_more_often_than_not_is_a_shortfall(say):
+    assert say(ended(1, 0))._idleness(3, 1) == ""
+    load = say(ended(1, 2))
+    wait_until(lambda: load.proof.failed)
+    assert load.proof.shortfall == "the neighbour failed in 2 of 3 goals"
+
+
+def test_one_that_moved_and_then_stands_still_is_a_shortfall(say, monkeypatch):
+    monkeypatch.setattr(neighbour, "IDLE_S", 0.2)
+    load = say(ended(5, 0))
+    wait_until(lambda: load.proof.completed)
+    wait_until(lambda: load.proof.shortfall)
+    assert "none of the neighbour's goals ended in 0 s" in load.proof.shortfall
+
+
+def test_one_that_says_something_else_is_heard_further_and_a_shortfall(say):
+    load = say(ended(1, 0), "\x1b[2Jmoving", '{"domain": "?"}', ended(2, 0))
+    wait_until(lambda: load.proof.completed == 2)
+    assert load.proof.shortfall == r"the neighbour said '\\x1b[2Jmoving'"

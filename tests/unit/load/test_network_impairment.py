@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -33,6 +33,7 @@ from pytest_ldos.load.traffic_control import (
 from pytest_ldos.scenario.loads import NetworkImpairmentSpec
 from pytest_ldos.scenario.model import StackKind, StackSpec
 from pytest_ldos.scenario.ros2 import Ros2Spec
+from tests.builders.stressors import owner_of, wait_until
 from tests.fakes.rig import FakeRecorder
 from tests.fakes.tc import DEFAULT, FakeTc
 
@@ -55,13 +56,6 @@ def tc(tmp_path, monkeypatch) -> FakeTc:
     monkeypatch.setattr(traffic_control, "_kernel_parts", lambda: [Availability(True)])
     monkeypatch.setattr(traffic_control, "_has_capability", lambda number: True)
     return fake
-
-
-def wait_until(condition) -> None:
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true in time"
-        time.sleep(0.02)
 
 
 # --- which traffic ------------------------------------------------------------------------
@@ -89,7 +83,8 @@ def test_only_datagrams_to_the_domain_take_the_second_band():
 # --- whether it can be done ---------------------------------------------------------------
 
 
-def test_this_kernel_is_asked_and_says_what_it_lacks(monkeypatch):
+@pytest.mark.skipif(shutil.which("tc") is None, reason="tc is not installed")
+def test_this_kernel_is_asked_and_says_what_it_lacks():
     """Real: the answer is what tc itself says in a network namespace, and lo stays as it was."""
     before = subprocess.run(["tc", "qdisc", "show", "dev", "lo"], capture_output=True, text=True, check=True).stdout
     tried = subprocess.run(
@@ -126,6 +121,17 @@ def test_without_permission_it_says_so():
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "no permission to change the network (CAP_NET_ADMIN)" in said
     assert "--cap-add NET_ADMIN" in said
+
+
+def test_without_a_tc_that_works_nothing_is_impaired(tc, monkeypatch):
+    """A flood beside no impairment at all asks for this, too."""
+    assert not traffic_control.is_impaired()
+    tc.change(qdiscs=[{"kind": "netem", "handle": NETEM}])
+    assert traffic_control.is_impaired()
+    (tc.folder / "tc").write_text("#!/bin/sh\necho 'Cannot open netlink socket' >&2\nexit 1\n")
+    assert not traffic_control.is_impaired()
+    monkeypatch.setattr(traffic_control, "_find_tc", lambda: None)
+    assert not traffic_control.is_impaired()
 
 
 def test_without_tc_it_says_so(monkeypatch):
@@ -216,6 +222,13 @@ def test_what_the_kernel_refuses_is_undone(tc, site):
     assert tc.qdiscs == DEFAULT
 
 
+def test_a_stack_that_dies_is_not_somebody_who_removed_it(tc, site):
+    with pytest.raises(KeyError), run_network_impairment(NetworkImpairmentSpec(loss_percent=1), site) as impairment:
+        raise KeyError("the stack is gone")
+    assert tc.qdiscs == DEFAULT
+    assert impairment.proof.shortfall == ""
+
+
 def test_an_impairment_that_somebody_removes_is_a_shortfall(tc, site):
     with run_network_impairment(NetworkImpairmentSpec(delay_ms=5), site) as impairment:
         tc.change(qdiscs=DEFAULT)
@@ -223,17 +236,10 @@ def test_an_impairment_that_somebody_removes_is_a_shortfall(tc, site):
 
 
 def test_it_is_undone_when_its_owner_is_killed(tc, site):
-    reading, writing = os.pipe()
-    owner = os.fork()
-    if owner == 0:
-        with run_network_impairment(NetworkImpairmentSpec(delay_ms=5), site):
-            os.write(writing, b"impaired")
-            signal.pause()
-    assert os.read(reading, 8) == b"impaired"
-    assert tc.qdiscs != DEFAULT
-    os.kill(owner, signal.SIGKILL)
-    os.waitpid(owner, 0)
-    wait_until(lambda: tc.qdiscs == DEFAULT)
+    with owner_of(run_network_impairment(NetworkImpairmentSpec(delay_ms=5), site)) as owner:
+        assert tc.qdiscs != DEFAULT
+        os.kill(owner, signal.SIGKILL)
+        wait_until(lambda: tc.qdiscs == DEFAULT)
 
 
 def test_removing_what_is_not_ours_does_nothing(tc):

@@ -44,8 +44,9 @@ namespace
 constexpr std::int64_t ns_per_s = 1'000'000'000;
 /// Longer waits are cut, so that the thread can be ended.
 constexpr std::int64_t longest_sleep_ns = ns_per_s / 10;
-/// Time for the middleware to connect publishers and subscriptions.
+/// Time between two looks for subscriptions.
 constexpr std::chrono::milliseconds match_period{10};
+/// Time for the middleware to connect publishers and subscriptions.
 constexpr std::int64_t head_start_ns = ns_per_s / 2;
 
 void sleep_until(std::int64_t mono_ns)
