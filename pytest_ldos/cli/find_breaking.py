@@ -30,7 +30,7 @@ from pytest_ldos.metrics.catalogue import Catalogue, catalogue_of
 from pytest_ldos.report.breaking.formats import render_breaking_as
 from pytest_ldos.report.breaking.words import answer
 from pytest_ldos.report.formats import Format
-from pytest_ldos.scenario.model import ScenarioSpec
+from pytest_ldos.scenario.model import ScenarioSpec, SeedMode
 from pytest_ldos.text import visible
 from pytest_ldos.trial.record import TrialSet
 
@@ -77,7 +77,8 @@ def find_breaking(  # noqa: PLR0913 - one a command-line option
 
     Starts the stack some times at each of some levels. A level counts as holding or breaking only when its trials
     show it; one whose load is not reached, or whose stack does not start, counts as neither. What was measured
-    is kept after each start: the same command goes on where it was interrupted.
+    is kept after each start: the same command goes on where it was interrupted. Each trial is planned with other
+    random numbers: what breaks is the arm, not one plan.
 
     Exit code: 0 an answer was found (also: it does not break), 11 it could not be measured or decided, 130 interrupted.
     """
@@ -85,7 +86,9 @@ def find_breaking(  # noqa: PLR0913 - one a command-line option
     sources = sources_here()
     (name,) = chosen_scenarios([scenario] if scenario else None, sources)
     catalogue = catalogue_of(load_metrics(metrics))
-    plain = dataclasses.replace(sources.scenario(name, {}), trials=trials_per_start, max_trials=0)
+    plain = dataclasses.replace(
+        sources.scenario(name, {}), trials=trials_per_start, max_trials=0, seeds=SeedMode.RANDOM
+    )
     field = VariedField.find(address, plain)
     levels = field.scale(lo, hi, precision=parse_share(precision, what="--precision"), spacing=scale, harsher=harsher)
     criterion = parse_criterion(until, {metric.name: metric.description for metric in catalogue.values()})
