@@ -53,11 +53,12 @@ def scenario_name(mark: pytest.Mark) -> str:
 def make_scenario_tests(session: MeasuringSession, metafunc: pytest.Metafunc) -> None:
     """A test that asks for `ldos_scenario` becomes one for each scenario, marked with its name.
 
-    Which, its mark ``ldos_scenarios`` can say; ``+`` stands for the combinations that ``-m`` names.
+    Which, its mark ``ldos_scenarios`` can say; ``+`` stands for the combinations that ``-m`` names. A test whose own
+    mark says its scenario is one as it is.
     """
-    if SCENARIO_FIXTURE not in metafunc.fixturenames:
-        return
     known = session.scenario_names()
+    if SCENARIO_FIXTURE not in metafunc.fixturenames or scenario_mark(metafunc.definition, known) is not None:
+        return
     asked = combinations_in(str(metafunc.config.getoption("markexpr")), known)
     mark = metafunc.definition.get_closest_marker(CHOICE_MARK)
     chosen = _chosen(mark.args if mark else (*known, PLUS), asked)

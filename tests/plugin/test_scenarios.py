@@ -156,3 +156,11 @@ def test_a_changed_load_is_not_compared_and_not_recorded_over(project, run):
     second.stdout.fnmatch_lines(["*msg_load: not_comparable*", "*dds_flood.rate_hz is 500 here, 1000 there*"])
     assert "recorded as" not in second.stdout.str()
     assert run("-m", "msg_load", "--ldos-warmup=0", "--ldos-strict").ret == 12
+
+
+def test_a_test_whose_mark_says_its_scenario_is_one(project, run):
+    project.makepyfile(
+        test_scenario=f"{FAKES}\n@pytest.mark.msg_load(trials=3)\ndef test_own(ldos_scenario):\n    ldos_scenario()\n"
+    )
+    run("--ldos-warmup=0").assert_outcomes(passed=1)
+    assert list(records(project)["msg_load"]["spec"]["loads"]) == ["dds_flood"]
