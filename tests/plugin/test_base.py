@@ -68,25 +68,18 @@ def test_a_load_is_applied_in_every_block_and_its_proof_is_the_least(run, projec
     project.makepyfile(
         test_scenario="""
         import pytest
-        from contextlib import contextmanager
-        from pytest_ldos.load import choose, dds_flood as module
+        from tests.fakes.loads import install_flood
 
         RATES = [2000.0, 3990.0, 3991.0, 3995.0]  # base, head, head, base
         sites = []
 
-        @contextmanager
-        def flood(spec, site):
+        def rate_at(site):
             sites.append(site)
-            rate_hz = RATES[len(sites) - 1]
-            class Flood:
-                proof = module.FloodProof(
-                    kind="dds_flood", seconds=5.0, shortfall="" if rate_hz > 3960 else "the flood reached too little",
-                    publishers=4, size_bytes=1024, requested_hz=4000.0, rate_hz=rate_hz)
-            yield Flood()
+            return RATES[len(sites) - 1]
 
         @pytest.fixture(autouse=True)
         def made_up(monkeypatch):
-            monkeypatch.setitem(choose._LOADS, "dds_flood", choose._Load(flood))
+            install_flood(monkeypatch, rate_at)
 
         @pytest.mark.baseline
         def test_reach_survives_a_flood(panda_stack, dds_flood, ldos_trials, ldos_gate):

@@ -170,20 +170,11 @@ def test_the_example_of_a_flood(run, project):
     project.makepyfile(
         test_scenario="""
         import pytest
-        from contextlib import contextmanager
-        from pytest_ldos.load import choose, dds_flood as module
-
-        class Flood:
-            def __init__(self, spec, rate_hz):
-                self.spec = spec
-                self.proof = module.FloodProof(
-                    kind="dds_flood", seconds=5.0, shortfall="" if rate_hz > 3960 else "the flood reached too little",
-                    publishers=4, size_bytes=1024, requested_hz=4000.0, rate_hz=rate_hz)
+        from tests.fakes.loads import install_flood
 
         @pytest.fixture(autouse=True)
         def made_up(monkeypatch):
-            flood = choose._Load(contextmanager(lambda spec, site: (yield Flood(spec, RATE))))
-            monkeypatch.setitem(choose._LOADS, "dds_flood", flood)
+            install_flood(monkeypatch, lambda site: RATE)
 
         RATE = 3999.0
 
