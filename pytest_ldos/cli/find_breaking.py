@@ -28,7 +28,7 @@ from pytest_ldos.cli.quantities import parse_duration_s, parse_share
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.metrics.catalogue import Catalogue, catalogue_of
 from pytest_ldos.report.breaking.formats import render_breaking_as
-from pytest_ldos.report.breaking.words import answer
+from pytest_ldos.report.breaking.words import answer, remarks
 from pytest_ldos.report.formats import Format
 from pytest_ldos.scenario.model import ScenarioSpec, SeedMode
 from pytest_ldos.text import visible
@@ -186,5 +186,6 @@ def _search(plan: BreakingPlan, field: VariedField, catalogue: Catalogue) -> Bre
 def _show(result: BreakingResult, kind: Format, output: Path | None) -> None:
     width, color = terminal()
     if output is not None:
-        typer.echo(visible(answer(result)))
+        for sentence in (answer(result), *remarks(result)):
+            typer.echo(visible(sentence))
     put_out_text(lambda: render_breaking_as(result, kind, width=width, color=color and output is None), output)

@@ -52,8 +52,10 @@ class CpuLoadProof(GroupedProof):
         return self.used_percent
 
     def describe(self) -> str:
+        waited = f", {self.waited_percent:.0f} % waited for one" if self.waited_percent >= 1 else ""
+        used = f"{self.used_percent:.0f} % of a CPU used{waited}"
         return (
-            f"CPU load: {self.workers} workers × {self.percent} % asked, {self.used_percent:.0f} % of a CPU used "
+            f"CPU load: {self.workers} workers × {self.percent} % asked, {used} "
             f"({self.method} on CPUs {self.cpus}; {self.group_found})"
         )
 

@@ -22,6 +22,7 @@ _LEFT: Final = 52
 _RIGHT: Final = 24
 _TOP: Final = 26
 _BOTTOM: Final = 276
+_FEWEST_LEVELS: Final = 3
 _STEPS: Final = 120
 _RADIUS: Final = 5
 _KINDS: Final = {Standing.HOLDS: "holds", Standing.BREAKS: "breaks"}
@@ -78,8 +79,13 @@ def _ticks(result: BreakingResult) -> list[float]:
     return [each for each in found if scale.low <= each <= scale.high]
 
 
+def has_shape(result: BreakingResult) -> bool:
+    """Whether enough levels were visited for a curve through them to say something."""
+    return len(result.levels) >= _FEWEST_LEVELS
+
+
 def _curve(result: BreakingResult, across: Scale, up: Scale) -> Node:
-    if result.curve is None:
+    if result.curve is None or not has_shape(result):
         return None
     is_falling = result.plan.search.scale.is_falling
     steps = [number / _STEPS for number in range(_STEPS + 1)]

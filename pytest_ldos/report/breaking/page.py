@@ -10,7 +10,7 @@ import htpy as h
 from htpy import Node
 
 from pytest_ldos.campaign.breaking_result import BreakingResult
-from pytest_ldos.report.breaking.drawing import draw_levels
+from pytest_ldos.report.breaking.drawing import draw_levels, has_shape
 from pytest_ldos.report.breaking.words import (
     STAGE_TITLES,
     answer,
@@ -74,7 +74,7 @@ def _drawn(result: BreakingResult) -> Iterable[str]:
         "the drawing: a point is the share of broken trials of a level, its line the interval; green holds, red "
         "breaks, grey is undecided"
     )
-    if result.curve is not None:
+    if result.curve is not None and has_shape(result):
         yield "the dashed line is the logistic curve through all trials; the shaded field holds the threshold"
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from pytest_ldos.campaign.bisection import Finding
 from pytest_ldos.campaign.breaking_cause import ERROR, FACTOR, TELLING, Cause, StageReport
-from pytest_ldos.campaign.breaking_result import LEVEL_CONFIDENCE, BreakingResult, LevelSummary
+from pytest_ldos.campaign.breaking_result import LEVEL_CONFIDENCE, BreakingResult, EstimateBy, LevelSummary
 from pytest_ldos.campaign.criterion import MetricBeyond
 from pytest_ldos.units import format_quantity
 
@@ -59,6 +59,10 @@ def _threshold(result: BreakingResult, what: str) -> str:
     assert result.holds is not None
     assert result.breaks is not None
     ends = sorted((result.holds, result.breaks))
+    is_wide = not result.plan.search.scale.is_near(result.holds, result.breaks)
+    if result.estimate_by is EstimateBy.MIDDLE and is_wide:
+        between = f"between {level_of(result, ends[0])} and {level_of(result, ends[1])}"
+        return f"breaks at {result.plan.address} somewhere {between} ({_sure(result)}): from there on {what}"
     return (
         f"breaks at {result.plan.address} = {level_of(result, result.estimate)} "
         f"(between {level_of(result, ends[0])} and {level_of(result, ends[1])}, {_sure(result)}): from there on {what}"

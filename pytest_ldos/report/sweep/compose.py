@@ -152,6 +152,7 @@ def _finite(value: float) -> float | None:
 def _notes(results: Sequence[CellResult], reference: CellResult | None) -> Iterator[str]:
     if reference is not None:
         yield f"ratios are to the first valid cell: {reference.cell.label}"
+        yield "a ratio is of locations of logarithms (Hodges–Lehmann), not the quotient of the medians"
         yield f"intervals: {100 * CONFIDENCE:.0f} %; of medians by their trials alone"
     if results and results[0].planned == 1:
         yield "one stack start a cell: how much starts differ by themselves is in no interval"

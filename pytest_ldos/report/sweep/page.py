@@ -126,7 +126,10 @@ def _legend() -> Node:
 
 _MEANINGS: Final = (
     ("●", "the median of a cell's trials, with its interval; an interval that ends at the edge has no such end"),
-    ("✕", "a cell that is not valid: its load was not reached, or it could not be measured; below the axis: no number"),
+    (
+        "✕",
+        "a cell that is not valid: its load or all its trials were not reached; below the axis: no number",
+    ),
     ("failed", "more than half of the trials failed, and a failed one counts as slower than any"),
     ("ratio", "to the first valid cell, as measured; its interval knows how starts differ where there were several"),
     ("log", "values that span a decade or more are drawn to a logarithmic scale"),

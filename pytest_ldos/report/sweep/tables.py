@@ -31,6 +31,11 @@ class PlainTable:
     rows: Sequence[Sequence[str]]
     left: frozenset[str] = frozenset()
 
+    @property
+    def is_prose(self) -> bool:
+        """Whether its last column holds sentences."""
+        return self.columns[-1] == _PROOF
+
 
 def shown_metrics(report: SweepReport) -> list[MetricTitle]:
     """The metrics that are told: ours, in short, and all of a user's own; none that no cell has."""

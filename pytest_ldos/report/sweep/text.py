@@ -16,7 +16,7 @@ def render(report: SweepReport, *, width: int, color: bool) -> str:
     """All cells: states, success, each metric; then what there is to know."""
     parts: list[RenderableType] = [line(f"sweep {report.name}", "bold")]
     for table in all_tables(report):
-        parts += [Text(), *_table(table)]
+        parts += [Text(), *(_sentences(table, width) if table.is_prose else _table(table))]
     reasons = [(cell, reason) for cell in report.cells for reason in cell.reasons]
     if reasons:
         parts.append(Text())
@@ -26,6 +26,15 @@ def render(report: SweepReport, *, width: int, color: bool) -> str:
     for note in report.notes:
         parts += wrapped(note, width, style="dim")
     return print_to_text(Group(*parts), width=max(width, 80), color=color)
+
+
+def _sentences(table: PlainTable, width: int) -> list[RenderableType]:
+    """A row a sentence: one too long for a table would leave no room for what it is about."""
+    parts: list[RenderableType] = [line(table.title, "bold")]
+    for row in table.rows:
+        *names, words = (one_line(cell) for cell in row)
+        parts += wrapped(f"{', '.join(names)}: {words}", width, indent=2)
+    return parts
 
 
 def _table(table: PlainTable) -> list[RenderableType]:
