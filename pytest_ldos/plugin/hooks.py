@@ -33,7 +33,7 @@ from pytest_ldos.plugin.options import (
     refuse_unknown_flags,
 )
 from pytest_ldos.plugin.reporting import refuse_unavailable
-from pytest_ldos.plugin.scenarios import make_scenario_tests
+from pytest_ldos.plugin.scenarios import make_scenario_tests, refuse_unknown_parts
 from pytest_ldos.plugin.session import MeasuringSession
 from pytest_ldos.plugin.sweep import SweepPlugin
 
@@ -80,6 +80,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[MeasuringSession.KEY] = session
     config.pluginmanager.register(SweepPlugin(config, session), "ldos-sweeps")
     refuse_unavailable(session.value("report"))
+    refuse_unknown_parts(config.getoption("markexpr"), session.scenario_names())
     for name, description in session.markers().items():
         config.addinivalue_line("markers", f"{name}: {description}")
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from pytest_ldos.errors import ConfigurationError, Unavailable
+from pytest_ldos.scenario.nearest import refuse_unknown
 from pytest_ldos.scenario.scenario_table import PLUS
 
 if TYPE_CHECKING:
@@ -27,6 +28,21 @@ def combinations_in(expression: str, known: Collection[str]) -> list[str]:
     """Combinations of known scenarios that ``-m`` names, as they are written."""
     words = dict.fromkeys(_WORD.findall(expression))
     return [word for word in words if PLUS in word and set(word.split(PLUS)) <= set(known)]
+
+
+def refuse_unknown_parts(expression: str, known: Collection[str]) -> None:
+    """A combination in ``-m`` that has a known part is meant to have known parts only.
+
+    Raises:
+        UsageError: one is unknown; names the nearest.
+    """
+    for word in _WORD.findall(expression):
+        parts = word.split(PLUS)
+        if PLUS in word and set(parts) & set(known):
+            try:
+                refuse_unknown(parts, known, "scenario in -m:")
+            except ConfigurationError as error:
+                raise pytest.UsageError(str(error)) from None
 
 
 def scenario_mark(node: pytest.Item, names: Collection[str]) -> pytest.Mark | None:

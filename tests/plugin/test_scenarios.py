@@ -164,3 +164,9 @@ def test_a_test_whose_mark_says_its_scenario_is_one(project, run):
     )
     run("--ldos-warmup=0").assert_outcomes(passed=1)
     assert list(records(project)["msg_load"]["spec"]["loads"]) == ["dds_flood"]
+
+
+def test_a_combination_with_an_unknown_part_names_the_nearest(run):
+    result = run("-m", "cpu_load+msg_lod")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*unknown scenario in -m: 'msg_lod'*", "*did you mean 'msg_load'*"])
