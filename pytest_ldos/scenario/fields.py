@@ -60,13 +60,13 @@ def parse_field(kind: Any, value: Any, where: str) -> Any:
 
 def _parse(kind: Any, value: Any) -> Any:
     if isinstance(kind, type) and issubclass(kind, StrEnum):
-        return _word(kind, value)
+        return parse_word(kind, value)
     if kind is bool:
         return _truth(value)
     if kind is int:
-        return _number(int, value, "a whole number")
+        return parse_number(int, value, "a whole number")
     if kind is float:
-        return _number(float, value, "a number")
+        return parse_number(float, value, "a number")
     if kind == int | str:
         return _number_or_text(value)
     if not isinstance(value, str):
@@ -74,7 +74,12 @@ def _parse(kind: Any, value: Any) -> Any:
     return value
 
 
-def _word(kind: type[StrEnum], value: Any) -> StrEnum:
+def parse_word(kind: type[StrEnum], value: Any) -> StrEnum:
+    """One of several words.
+
+    Raises:
+        ValueError: it is none of them; lists them.
+    """
     try:
         return kind(value)
     except ValueError:
@@ -88,7 +93,12 @@ def _truth(value: Any) -> bool:
     return known
 
 
-def _number(kind: type[int | float], value: Any, what: str) -> int | float:
+def parse_number(kind: type[int | float], value: Any, what: str) -> int | float:
+    """A number, also of text.
+
+    Raises:
+        ValueError: `what` it should have been.
+    """
     exact = kind is not int or not isinstance(value, float) or value.is_integer()
     if isinstance(value, bool) or not isinstance(value, int | float | str) or not exact:
         raise ValueError(what)

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.scenario.fields import parse_number, parse_word
 from pytest_ldos.scenario.model import SeedMode, StackKind, WhenUnavailable
 from pytest_ldos.scenario.ros2 import Simulation
 
@@ -69,15 +71,6 @@ def _whole_number(value: Any) -> int:
         raise ValueError("a whole number") from None
 
 
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError("a number")
-    try:
-        return float(value)
-    except ValueError:
-        raise ValueError("a number") from None
-
-
 def _at_least(least: int) -> Callable[[Any], int]:
     def parse(value: Any) -> int:
         number = _whole_number(value)
@@ -95,7 +88,7 @@ def _text(value: Any) -> str:
 
 
 def _share(value: Any) -> float:
-    number = _number(value)
+    number = parse_number(float, value, "a number")
     if not 0 <= number <= 1:
         raise ValueError("a number between 0 and 1")
     return number
@@ -127,13 +120,7 @@ def _report_files(value: Any) -> tuple[Path, ...]:
 
 
 def _one_of(kind: type[StrEnum]) -> Callable[[Any], StrEnum]:
-    def parse(value: Any) -> StrEnum:
-        try:
-            return kind(value)
-        except ValueError:
-            raise ValueError(f"one of {', '.join(kind)}") from None
-
-    return parse
+    return partial(parse_word, kind)
 
 
 OPTIONS: Final[Mapping[str, Option]] = {
