@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from pytest_ldos.errors import LoadFailed, Unavailable
-from pytest_ldos.host.autogroup import is_grouped_by_session
+from pytest_ldos.host.autogroup import is_grouped_by_session, read_scheduling_group
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.load import neighbour
 from pytest_ldos.load.choose import load_available
@@ -39,7 +39,8 @@ def test_a_second_stack_moves_apart_from_the_first_and_its_death_is_a_shortfall(
         assert proof.cpu_seconds > 0
         if is_grouped_by_session():
             assert {os.getsid(each.pid) for each in processes} == {load._driver.pid}
-            assert "the stack in /autogroup" in proof.group_found
+            assert proof.group_found.startswith("/autogroup-")
+            assert proof.group_found.endswith(f"the stack in {read_scheduling_group(os.getpid()).describe()}")
         next(each for each in processes if each.name() == "simulator").kill()
         wait_until(lambda: load.proof.shortfall, timeout_s=60)
         assert "the neighbour died" in load.proof.shortfall
