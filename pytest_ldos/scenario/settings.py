@@ -92,10 +92,11 @@ class Sources:
         return ScenarioSpec(name=name, loads=loads, deadlines=table.deadlines, stack=self.stack_spec(), **values)
 
     def stack_spec(self) -> StackSpec:
-        """The stack under test; ``sim`` and ``rmw`` may also stand in its table."""
+        """The stack under test; what is not said of its kind, ``sim`` and ``rmw`` is as its table has it."""
         given = {name: value for name in ("sim", "rmw") if (value := self.value(name)) is not None}
         stack = self.toml.stack
-        return dataclasses.replace(stack, kind=self.value("stack"), ros2=dataclasses.replace(stack.ros2, **given))
+        kind = self.value("stack") or stack.kind
+        return dataclasses.replace(stack, kind=kind, ros2=dataclasses.replace(stack.ros2, **given))
 
 
 def read_environment(environment: Mapping[str, str]) -> dict[str, Any]:
@@ -154,7 +155,7 @@ def parse_table(table: Mapping[str, Any], *, folder: Path = Path()) -> TomlSetti
     settings = TomlSettings(
         options=_parse_options(options, "[tool.ldos]"),
         scenarios=parse_scenarios(_table(table, "scenarios")),
-        stack=parse_stack(_table(table, "stack"), folder=folder),
+        stack=parse_stack(table.get("stack", {}), folder=folder),
         gate=_parse_gate(_table(table, "gate")),
         paths=_with_built_in(parse_paths(table.get("paths", []))),
         base=parse_base(_table(table, "base")),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, SeedMode, StackSpec
+from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, SeedMode, StackKind, StackSpec
 from pytest_ldos.scenario.options import OPTIONS
 from pytest_ldos.scenario.settings import Sources, TomlSettings, parse_table, read_environment, read_toml
 
@@ -71,12 +71,31 @@ def test_a_wrong_environment_is_refused(environment, message):
         ({"stack": {"faults": {"control_rate_drop": 0.1, "control_rate_hz": 400}}}, "contradict each other"),
         ({"gate": {"alhpa": 0.1}}, "did you mean 'alpha'"),
         ({"gate": {"floors": {"T1": "low"}}}, "must be a number"),
-        ({"stack": 5}, "write it as a table"),
+        ({"stack": 5}, "stack is 5\n.*one of auto, embedded, ros2"),
+        ({"stack": "gazebo"}, "stack is 'gazebo'\n.*one of auto, embedded, ros2"),
+        ({"stack": {"kind": "gazebo"}}, r"\[tool.ldos.stack\] kind is 'gazebo'\n.*one of auto, embedded, ros2"),
     ],
 )
 def test_a_wrong_table_is_refused(table, message):
     with pytest.raises(ConfigurationError, match=message):
         parse_table(table)
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("pyproject.toml", '[tool.ldos]\nstack = "embedded"\n'),
+        ("pyproject.toml", '[tool.ldos.stack]\nkind = "embedded"\n'),
+        ("ldos.toml", 'stack = "embedded"\n'),
+        ("ldos.toml", '[stack]\nkind = "embedded"\n'),
+    ],
+)
+def test_a_file_can_say_the_kind_of_the_stack_and_stronger_sources_win(tmp_path, file, text):
+    (tmp_path / file).write_text(text)
+    read = read_toml(tmp_path)
+    assert Sources({}, {}, read).stack_spec().kind is StackKind.EMBEDDED
+    assert Sources({"stack": StackKind.ROS2}, {}, read).stack_spec().kind is StackKind.ROS2
+    assert Sources({}, {"stack": StackKind.AUTO}, read).stack_spec().kind is StackKind.AUTO
 
 
 def test_the_stack_comes_from_toml_its_kind_from_anywhere():
