@@ -89,7 +89,10 @@ class Sources:
         given = {key: parse_value(OPTIONS[key], value, f"{key} of marker {name}") for key, value in marker.items()}
         values = {key: self.value(key, marker=given, table=table) for key in sorted(allowed)}
         loads = tuple(table.loads[kind] for kind in LOAD_SPECS if kind in table.loads)
-        return ScenarioSpec(name=name, loads=loads, deadlines=table.deadlines, stack=self.stack_spec(), **values)
+        try:
+            return ScenarioSpec(name=name, loads=loads, deadlines=table.deadlines, stack=self.stack_spec(), **values)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"scenario '{name}': {error.message}", remedy=error.remedy) from None
 
     def stack_spec(self) -> StackSpec:
         """The stack under test; what is not said of its kind, ``sim`` and ``rmw`` is as its table has it."""
@@ -136,7 +139,10 @@ def read_toml(root: Path, file: Path | None = None) -> TomlSettings:
 def _read_one(file: Path) -> TomlSettings:
     document = _read_document(file)
     table = document.get("tool", {}).get("ldos", {}) if file.name == "pyproject.toml" else document
-    return parse_table(table, folder=file.parent)
+    try:
+        return parse_table(table, folder=file.parent)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{file}: {error.message}", remedy=error.remedy) from None
 
 
 def _read_document(file: Path) -> dict[str, Any]:

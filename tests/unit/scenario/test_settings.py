@@ -98,6 +98,39 @@ def test_a_file_can_say_the_kind_of_the_stack_and_stronger_sources_win(tmp_path,
     assert Sources({}, {"stack": StackKind.AUTO}, read).stack_spec().kind is StackKind.AUTO
 
 
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        ("loads = { cpu_load = { percent = 140 } }", "loads] cpu_load percent", "a CPU load of 140 %"),
+        ("loads = { cpu_load = { workers = 0, percent = 140 } }", "loads] cpu_load workers", "0 workers"),
+        ("loads = { cpu_load = { percent = 140, workers = 0 } }", "loads] cpu_load workers", "0 workers"),
+        ("loads = { dds_flood = { publishers = 5, burst = 0 } }", "loads] dds_flood burst", "bursts of 0 messages"),
+        ("loads = { dds_flood = { publishers = 5, participants = 6 } }", "loads] dds_flood", "6 participants for 5"),
+        ("loads = { network_impairment = { jitter_ms = 5, delay_ms = 9, loss_percent = 200 } }", "loss_percent", "100"),
+        ("loads = { cpu_limit = { cpus = 'x-2' } }", "loads] cpu_limit cpus", "cpus is 'x-2'"),
+        ("deadlines = { planning = -1 }", "deadlines 'planning' ms", "must be above 0"),
+        ("deadlines = { planning = { share = 0.9 } }", "deadlines 'planning'", "lacks ms"),
+        ("success_rate = 2", "success_rate", "is 2"),
+    ],
+)
+@pytest.mark.parametrize(("file", "prefix"), [("pyproject.toml", "tool.ldos."), ("ldos.toml", "")])
+def test_a_value_that_a_scenario_cannot_have_is_named_with_file_scenario_and_key(
+    tmp_path, file, prefix, text, place, message
+):
+    (tmp_path / file).write_text(f"[{prefix}scenarios.busy]\n{text}\n")
+    with pytest.raises(ConfigurationError) as raised:
+        read_toml(tmp_path)
+    told = raised.value.message
+    assert told.startswith(f"{tmp_path / file}: [tool.ldos.scenarios.busy")
+    assert place in told
+    assert message in told
+
+
+def test_settings_that_contradict_each_other_are_named_with_their_scenario():
+    with pytest.raises(ConfigurationError, match="scenario 'busy': max_trials is 5, less than the 10 trials"):
+        sources(toml={"scenarios": {"busy": {"max_trials": 5}}}).scenario("busy", {})
+
+
 def test_the_stack_comes_from_toml_its_kind_from_anywhere():
     table = {"stack": {"planning_time_s": 2, "faults": {"control_rate_hz": 400}}}
     spec = sources({"stack": "embedded"}, toml=table).stack_spec()
