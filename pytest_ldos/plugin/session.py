@@ -118,7 +118,8 @@ class MeasuringSession:
     def markers(self) -> dict[str, str]:
         """Names and descriptions of the markers that this session knows."""
         described = {name: table.description for name, table in self.sources.toml.scenarios.items()}
-        described |= dict.fromkeys(combinations_in(self.config.getoption("markexpr"), described), "several at once")
+        for name, spellings in combinations_in(self.config.getoption("markexpr"), described).items():
+            described |= {each: "several at once" for each in (name, *spellings) if each not in described}
         keywords = "(trials=…, max_trials=…, warmup=…, seeds=…, success_rate=…)"
         marks = {f"{name}{keywords}": f"scenario of pytest-ldos: {text}" for name, text in described.items()}
         return {
