@@ -99,7 +99,7 @@ class Outputs:
             shown = render(document, width=writer.fullwidth, color=writer.hasmarkup, setting=False)
             reporter.write(shown.lstrip("\n"))
         if session.refusals:
-            reporter.write_line(f"refused before anything was measured: {len(session.refusals)} tests; see above")
+            reporter.write_line(f"tests refused before anything was measured: {len(session.refusals)}; see above")
         unfinished = (line for run in session.runs for line in _unfinished(run))
         for line in (*self._lines, *unfinished, *self._places()):
             reporter.write_line(visible(line))

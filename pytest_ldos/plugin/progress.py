@@ -66,7 +66,8 @@ class Progress:
         self._made = 0
         self._began_s = time.monotonic()
         if self._is_brief:
-            self._write_line(f"{self._label}{len(trials)} trials after {warmup} to warm up")
+            beforehand = f", {warmup} before them to warm up" if warmup else ""
+            self._write_line(f"{self._label}trials to make: {len(trials)}{beforehand}")
 
     def warm_up(self, number: int) -> None:
         self._made += 1

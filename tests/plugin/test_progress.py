@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.plugin.conftest import SCENARIO
 
 TWO = ("--ldos-trials=2", "--ldos-warmup=1")
-START = "baseline: 2 trials after 1 to warm up"
+START = "baseline: trials to make: 2, 1 before them to warm up"
 
 
 def test_a_quiet_run_tells_each_start_in_a_line_of_its_own(run, project):

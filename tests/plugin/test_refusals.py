@@ -26,7 +26,7 @@ def test_a_busy_machine_is_told_once_and_no_folder_is_left(run, project):
     shown = result.stdout.str()
     assert shown.count(f"another measuring session holds this machine: pid {os.getpid()}") == 1
     assert shown.count("refused for the same reason as test_scenario.py::test_reach") == 3
-    result.stdout.fnmatch_lines(["refused before anything was measured: 4 tests; see above"])
+    result.stdout.fnmatch_lines(["tests refused before anything was measured: 4; see above"])
     assert not (project.path / ".ldos" / "sweeps").exists()
     assert not (project.path / ".ldos" / "runs").exists()
     assert (project.path / "report.json").read_text().count("another measuring session holds this machine") == 1
