@@ -141,7 +141,8 @@ class SweepPlugin:
     def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         report = yield
         cell = cell_of(item)
-        if cell is not None and not item.stash.get(self._REPEATED, False):
+        is_news = not item.stash.get(self._REPEATED, False) and item.nodeid not in self._session.refusals
+        if cell is not None and is_news:
             self._take(item, cell, report)
         return report
 

@@ -129,7 +129,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
         Option(
             name="stack",
             parse=_one_of(StackKind),
-            default=StackKind.AUTO,
+            default=None,
             metavar="KIND",
             help="stack under test: ros2, embedded, or auto: ros2 where it is installed and sourced (default: auto)",
         ),

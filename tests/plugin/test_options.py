@@ -302,10 +302,6 @@ def test_header_and_progress(run):
     )
 
 
-def test_quiet_runs_show_no_progress(run):
-    assert "trial 1 of" not in run(*TWO, "-q").stdout.str()
-
-
 # --- what would spoil a measurement -------------------------------------------------------
 
 
