@@ -49,11 +49,10 @@ class ForkedPytest:
         )
         began_s = time.monotonic()
         code = self._ask(request)
-        lines = [file.read_text("utf-8", "replace").splitlines() for file in (stdout, stderr)]
-        for line in lines[0] + lines[1]:
-            print(line)
+        said, warned = (file.read_text("utf-8", "replace").splitlines() for file in (stdout, stderr))
+        print(*said, *warned, sep="\n")
         assert code != -signal.SIGALRM, f"pytest took longer than {timeout_s} s"
-        return pytest.RunResult(code, *lines, time.monotonic() - began_s)
+        return pytest.RunResult(code, said, warned, time.monotonic() - began_s)
 
     def _ask(self, request: Request) -> int:
         assert self._server.stdin is not None
