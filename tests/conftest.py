@@ -48,6 +48,8 @@ def _isolated(request: pytest.FixtureRequest) -> Iterator[None]:
     for name in [name for name in os.environ if name.startswith("LDOS_")]:
         del os.environ[name]
     os.environ.pop("CI", None)
+    # What many processes import is compiled once, not in each of them.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["LDOS_LOCK"] = f"ldos-test-{secrets.token_hex(8)}"
     yield
     os.environ.clear()
