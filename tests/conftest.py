@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 GOLDEN = HERE / "golden"
 SCENARIOS = HERE / "scenarios"
 
-ALONE = ("integration", "acceptance", "unit/host", "unit/load", "unit/dds", "unit/recording", "plugin/test_sweep.py")
+ALONE = ("integration/embedded", "integration/ros2", "acceptance", "unit/host", "unit/load", "unit/dds")
 """Tests that measure time, watch all processes of the machine or take all its CPUs."""
 
 
