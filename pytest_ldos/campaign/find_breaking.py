@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from pytest_ldos.campaign.arm_failure import has_lost_motion, with_lost_motion
 from pytest_ldos.campaign.bisection import Batch, Bisection, LevelRecord, Mishap
 from pytest_ldos.campaign.breaking_evidence import BreakingEvidence, KeptStart, plain
 from pytest_ldos.campaign.breaking_plan import BreakingPlan
@@ -17,7 +18,6 @@ from pytest_ldos.campaign.breaking_result import BreakingResult, conclude
 from pytest_ldos.campaign.evidence import append_start
 from pytest_ldos.errors import BringUpFailed, LoadFailed, RecordingFailed, TraceUnreadable
 from pytest_ldos.scenario.model import ScenarioSpec
-from pytest_ldos.stack.goals import OutcomeClass
 from pytest_ldos.trial.record import TrialSet
 
 _REACHED: Final[Mapping[str, tuple[str, str]]] = {
@@ -177,7 +177,7 @@ class BreakingSearch:
             reached = reached_level(start.trials, self.plan.address, start.level)
             return Batch(start.level, mishap=Mishap.UNREACHED, reason=reason, achieved=reached)
         known = [self.plan.criterion.is_broken(trial, self._limit) for trial in start.trials.trials]
-        counted = [each for each in known if each is not None] + [True] * has_lost_motion(start.trials)
+        counted = [each for each in with_lost_motion(known, start.trials) if each is not None]
         if not counted:
             reason = start.trials.incomplete or "no trial has a value of the metric that is asked about"
             return Batch(start.level, mishap=Mishap.UNMEASURED, reason=reason)
@@ -188,16 +188,6 @@ class BreakingSearch:
 def shortfall_of(trials: TrialSet) -> str:
     """Why the loads are not what was asked for; empty where they are."""
     return next((str(proof["shortfall"]) for proof in trials.loads if proof.get("shortfall")), "")
-
-
-def has_lost_motion(trials: TrialSet) -> bool:
-    """Whether a motion beside the loads that is no trial, such as the way home, failed and so ended a start: it
-    counts as a trial.
-    """
-    if len(trials.loads) < len(trials.spec.loads):
-        return False
-    last = trials.trials[-1] if trials.trials else None
-    return bool(trials.incomplete) and (last is None or last.outcome is not OutcomeClass.STACK_DIED)
 
 
 def reached_level(trials: TrialSet, address: str, level: float) -> float | None:

@@ -179,8 +179,9 @@ def test_a_start_has_no_more_trials_than_the_test_knows_of(tmp_path):
             return dataclasses.replace(super().measure(spec), incomplete=STUCK)
 
     result = search(LateStuck(), tmp_path)
-    assert result.finding is Finding.HOLDS
+    assert result.finding is Finding.UNDECIDED
     assert result.trials == 4 * result.starts
+    assert [each.broken for each in result.levels] == [each.starts for each in result.levels], "a trial ends at home"
 
 
 def test_an_arm_that_is_stuck_before_its_load_begins_says_nothing_of_the_load(tmp_path):
