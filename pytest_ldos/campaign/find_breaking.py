@@ -139,6 +139,9 @@ class BreakingSearch:
         last, trials = record.batches[-1], self._starts[-1].trials
         if trials is not None and trials.incomplete:
             self.observer.note(f"at {level:g} a start ended early: {trials.incomplete}")
+        if last.unvalued and trials is not None:
+            few = f"{last.unvalued} of {last.succeeded} trials that succeeded have no {self.plan.criterion.metric_name}"
+            self.observer.note(f"at {level:g} {few}: {self._unvalued(trials)[0]}")
         if last.mishap is not None:
             self.observer.note(f"at {level:g} {last.mishap}: {last.reason}")
 
@@ -177,12 +180,18 @@ class BreakingSearch:
             reached = reached_level(start.trials, self.plan.address, start.level)
             return Batch(start.level, mishap=Mishap.UNREACHED, reason=reason, achieved=reached)
         known = [self.plan.criterion.is_broken(trial, self._limit) for trial in start.trials.trials]
+        succeeded, unvalued = start.trials.successes, len(self._unvalued(start.trials))
         counted = [each for each in with_lost_motion(known, start.trials) if each is not None]
         if not counted:
             reason = start.trials.incomplete or "no trial has a value of the metric that is asked about"
-            return Batch(start.level, mishap=Mishap.UNMEASURED, reason=reason)
+            mishap = Mishap.UNMEASURED
+            return Batch(start.level, mishap=mishap, reason=reason, succeeded=succeeded, unvalued=unvalued)
         counted = counted[: self.plan.search.trials_per_start]  # the test is of no more of a start
-        return Batch(start.level, len(counted), sum(counted))
+        return Batch(start.level, len(counted), sum(counted), succeeded=succeeded, unvalued=unvalued)
+
+    def _unvalued(self, trials: TrialSet) -> list[str]:
+        """Why trials that succeeded have no value of the metric that is asked about: one for each such trial."""
+        return [why for trial in trials.trials if (why := self.plan.criterion.why_unvalued(trial))]
 
 
 def shortfall_of(trials: TrialSet) -> str:

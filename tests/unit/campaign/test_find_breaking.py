@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,11 @@ from pytest_ldos.errors import (
     TraceUnreadable,
     Unavailable,
 )
+from pytest_ldos.metrics.model import Measurement
+from pytest_ldos.report.breaking import plain, text
+from pytest_ldos.report.breaking.words import answer
 from pytest_ldos.scenario.loads import CpuLoadSpec
+from pytest_ldos.series import Missing
 from tests.builders.breaking import STUCK, VERSION, MadeUpStack, Watching, at, plan, search
 from tests.builders.trials import trial_set
 
@@ -240,6 +245,72 @@ def test_a_metric_that_nobody_measured_is_no_answer(tmp_path):
     result = search(Unmeasured(), tmp_path, plan("T1>3x"))
     assert result.finding is Finding.UNMEASURED
     assert "no trial has a value" in result.levels[0].mishaps[0]
+
+
+class Unsure(MadeUpStack):
+    """Some trials have no T1.
+
+    Attributes:
+        lacking: how many of each start, by level.
+    """
+
+    lacking = staticmethod(lambda level: 0)
+
+    def measure(self, spec):
+        trials = super().measure(spec)
+        few = self.lacking(self.levels[-1])
+        nothing = {"T1": Measurement(Missing("PLANNING was never answered"))}
+        made = [
+            dataclasses.replace(each, measurements={**each.measurements, **(nothing if number < few else {})})
+            for number, each in enumerate(trials.trials)
+        ]
+        return dataclasses.replace(trials, trials=tuple(made))
+
+
+def test_trials_without_the_value_are_counted_and_told(tmp_path):
+    stack, watching = Unsure(slow_from=20), Watching()
+    stack.lacking = lambda level: 1 if level == 1 else 0
+    result = search(stack, tmp_path, plan("T1>3x"), watching)
+    calm = result.levels[0]
+    assert result.finding is Finding.BREAKS
+    assert (calm.unvalued, calm.trials, calm.standing) == (calm.starts, 3 * calm.starts, Standing.HOLDS)
+    left_out = f"trials that succeeded but have no T1, left out: {calm.unvalued} ({calm.unvalued} at 1)"
+    assert left_out in result.notes
+    assert left_out in " ".join(text.render(result, width=120, color=False).split())
+    assert json.loads(plain.render(result))["levels"][0]["unvalued"] == calm.unvalued
+    assert "at 1 1 of 4 trials that succeeded have no T1: PLANNING was never answered" in watching.notes
+
+
+def test_a_calm_end_whose_trials_mostly_lack_the_value_ends_the_search(tmp_path):
+    stack = Unsure()
+    stack.lacking = lambda level: 3
+    result = search(stack, tmp_path, plan("T1>3x"))
+    assert (result.finding, result.levels[0].standing) == (Finding.UNMEASURED, Standing.UNVALUED)
+    assert stack.levels == [1, 1]
+    told = "it is not judged: 6 of 8 trials that succeeded have no T1 (PLANNING was never answered)"
+    assert told in " ".join(text.render(result, width=120, color=False).split())
+
+
+def test_a_level_whose_trials_mostly_lack_the_value_is_not_judged(tmp_path):
+    stack = Unsure(slow_from=20)
+    stack.lacking = lambda level: 3 if level >= 20 else 0
+    result = search(stack, tmp_path, plan("T1>3x"))
+    assert result.finding is Finding.OUT_OF_REACH
+    assert (result.holds < 20, result.breaks) == (True, None)
+    assert {each.standing for each in result.levels if each.level >= 20} == {Standing.UNVALUED}
+    assert "could not be measured: it is not judged: 6 of 8 trials that succeeded have no T1" in answer(result)
+
+
+def test_a_level_that_breaks_whatever_those_trials_would_say_is_broken(tmp_path):
+    """One trial of every third start at the harsh levels succeeds, and has no value."""
+    stack = Unsure()
+    stack.fails = lambda level, index: level >= 20 and (index > 0 or len(stack.levels) % 3 > 0)
+    stack.lacking = lambda level: 1 if level >= 20 else 0
+    result = search(stack, tmp_path, plan("T1>3x", max_trials=400))
+    harsh = result.levels[-1]
+    assert (result.finding, harsh.standing) == (Finding.BREAKS, Standing.BREAKS)
+    assert harsh.broken == harsh.trials > 12, "more than it takes where each trial says something"
+    assert harsh.unvalued > 0
 
 
 def test_harsher_that_holds_is_said(tmp_path):
