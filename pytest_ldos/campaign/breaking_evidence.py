@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.baseline.key import BaselineKey
+from pytest_ldos.campaign.damaged_files import set_damaged_aside
 from pytest_ldos.errors import RecordUnreadable
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.trial.artifacts import write_atomically
@@ -70,6 +71,14 @@ class BreakingEvidence:
             RecordUnreadable: a file is damaged; names it.
         """
         return [_read(file) for _, file in self._files()]
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._files())
+
+    def set_damaged_aside(self) -> list[Path]:
+        """See `set_damaged_aside`."""
+        return set_damaged_aside([file for _, file in self._files()], _read)
 
     def drop(self, *, but: Callable[[KeptStart], bool]) -> None:
         """A search is finished: its starts go, but not those that another may go on with."""

@@ -77,7 +77,7 @@ class BreakingSearch:
 
         Raises:
             Unavailable: see `measure`; complete starts are kept.
-            RecordUnreadable: a kept start is damaged.
+            RecordUnreadable: a kept start cannot be read, though it may be whole.
         """
         self._find_kept()
         began, measured, stopped = self.now(), 0, ""
@@ -97,7 +97,9 @@ class BreakingSearch:
         return conclude(self.plan, self._bisection, self._levels(), self._ended_early(), stopped=stopped)
 
     def _find_kept(self) -> None:
-        """Starts of an earlier call that are what would be measured now."""
+        """Starts of an earlier call that are what would be measured now; what is damaged is set aside."""
+        for damaged in self.evidence.set_damaged_aside():
+            self.observer.note(f"damaged, set aside and measured again: {damaged}")
         left_out = 0
         for kept in self.evidence.starts():
             if kept.version == self.version and not self._is_of_another_setting(kept):

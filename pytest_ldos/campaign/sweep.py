@@ -96,11 +96,14 @@ class Sweeper:
     _records: dict[tuple[str, int], StartRecord] = field(default_factory=dict)
 
     def run(self) -> list[CellResult]:
-        """All cells; those that were measured before are not measured again.
+        """All cells; those that were measured before are not measured again, unless what is on disk is damaged.
 
         Raises:
+            RecordUnreadable: what was measured before cannot be read, though it may be whole.
             MachineBusy: somebody else measures; what was measured is kept.
         """
+        for damaged in self.folder.set_damaged_aside():
+            self.observer.note(f"damaged, set aside and measured again: {damaged}")
         self._records.update(self.folder.records())
         cells = {cell.name: cell for cell in self.plan.grid.outline.cells}
         left = self.plan.left(self._records)

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.campaign.cells import Grid, Outline
+from pytest_ldos.campaign.damaged_files import set_damaged_aside
 from pytest_ldos.campaign.sweep_records import StartRecord, decode_start, encode_start
 from pytest_ldos.errors import ConfigurationError, RecordUnreadable
 from pytest_ldos.trial.artifacts import write_atomically
@@ -109,6 +110,10 @@ class SweepFolder:
     def readable_records(self) -> dict[tuple[str, int], StartRecord]:
         """Likewise, without those that are damaged: as if they had not been measured."""
         return _by_start(_readable(self.files()))
+
+    def set_damaged_aside(self) -> list[Path]:
+        """See `set_damaged_aside`."""
+        return set_damaged_aside(self.files(), read_start)
 
     def files(self) -> list[Path]:
         """Of all starts that were measured."""

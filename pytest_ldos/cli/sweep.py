@@ -176,7 +176,7 @@ class _Progress:
     _due: int = 0
 
     def __post_init__(self) -> None:
-        records = self.folder.records()
+        records = self.folder.readable_records()
         self.left = left = self.plan.left(records)
         self.bar = MeasuringProgress(sum(motions_of(self.plan.grid.specs[name]) for name, _ in left), name="sweep")
         size = self.plan.grid.size * self.plan.starts

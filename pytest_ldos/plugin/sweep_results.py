@@ -60,6 +60,7 @@ class SweepResults:
         self._session = session
         self._folders: dict[tuple[str, str], SweepFolder] = {}
         self._definitions: dict[str, Definition] = {}
+        self._damaged: list[Path] = []
 
     @cached_property
     def _version(self) -> Mapping[str, str]:
@@ -159,11 +160,14 @@ class SweepResults:
         if (name, digest) not in self._folders:
             key = SweepKey(name, digest, self._version)
             earlier = find_sweep(self._session.output, key) if self._session.value("resume") else None
+            self._damaged += earlier.set_damaged_aside() if earlier is not None else []
             self._folders[name, digest] = earlier or new_sweep(self._session.output, key, definition)
         return self._folders[name, digest]
 
     def summarize(self, reporter: pytest.TerminalReporter) -> None:
         """Prints the table of each sweep, and writes its reports."""
+        for damaged in self._damaged:
+            reporter.write_line(visible(f"damaged, set aside: {damaged}"), yellow=True)
         writer = reporter._tw  # noqa: SLF001 - how pytest's own summaries learn the width
         for (name, _), folder in self._folders.items():
             reporter.section(f"ldos sweep {name}")

@@ -177,6 +177,8 @@ def test_what_was_not_measured_is_tried_again_when_the_sweep_is_resumed(sweep, p
     )
     found = {record.trials.spec.stack.control_rate_hz for record in records(project).values() if record.trials}
     assert found == {100, 200, 400}
+    again.stdout.fnmatch_lines([f"damaged, set aside: *{damaged.name}.damaged"])
+    assert len(damaged.with_name(f"{damaged.name}.damaged").read_text()) == 100
 
 
 def test_a_sweep_of_combined_scenarios(project, run):

@@ -120,13 +120,30 @@ def test_a_finished_search_leaves_what_another_may_go_on_with(tmp_path):
     assert rest.levels[:2] == [1, 1000]
 
 
-def test_a_damaged_start_is_named(tmp_path):
-    evidence = BreakingEvidence(tmp_path)
-    evidence.keep(1, at(1), trial_set([]), VERSION)
-    (file,) = tmp_path.iterdir()
-    file.write_text(file.read_text()[:100])
-    with pytest.raises(RecordUnreadable, match=r"delete start-0001\.json"):
+def test_a_damaged_start_is_set_aside_and_measured_again(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        search(MadeUpStack(breaks_at=37, ends={4: KeyboardInterrupt()}), tmp_path)
+    second = tmp_path / "start-0002.json"
+    cut = second.read_bytes()[:1000]
+    for _ in range(2):
+        second.write_bytes(cut)
+        watching = Watching()
+        with pytest.raises(KeyboardInterrupt):
+            search(MadeUpStack(ends={1: KeyboardInterrupt()}), tmp_path, watching=watching)
+    assert f"damaged, set aside and measured again: {tmp_path}/start-0002.json2.damaged" in watching.notes
+    rest = MadeUpStack(breaks_at=37)
+    result = search(rest, tmp_path)
+    assert (result.finding, result.starts) == (Finding.BREAKS, 24)
+    assert rest.levels[0] == 1
+    assert [file.read_bytes() for file in tmp_path.iterdir()] == [cut, cut], "nothing is deleted"
+
+
+def test_a_start_that_cannot_be_read_is_not_damaged(tmp_path):
+    BreakingEvidence(tmp_path).keep(1, at(1), trial_set([]), VERSION)
+    (tmp_path / "start-0002.json").mkdir()
+    with pytest.raises(RecordUnreadable, match=r"start-0002\.json cannot be read: Is a directory"):
         search(MadeUpStack(), tmp_path)
+    assert (tmp_path / "start-0002.json").is_dir()
 
 
 def test_the_time_limit_ends_it_with_what_there_is(tmp_path):

@@ -353,6 +353,18 @@ def test_a_damaged_record_is_refused_by_name(tmp_path, damage):
     assert str(file) in str(caught.value)
 
 
+def test_a_damaged_start_is_set_aside_and_measured_again(run, tmp_path):
+    run(Stacks())
+    (file, *_) = sorted(tmp_path.glob("sweeps/mine/*/cells/*.json"))
+    file.write_bytes(cut := file.read_bytes()[:500])
+    again, watching = Stacks(), Watching()
+    assert states(run(again, watching=watching)) == [CellState.MEASURED] * 4
+    assert [f"{name}.{start + 1}.json" for name, start in again.starts] == [file.name]
+    aside = file.with_name(f"{file.name}.damaged")
+    assert watching.notes == [f"damaged, set aside and measured again: {aside}"]
+    assert aside.read_bytes() == cut
+
+
 def test_a_folder_without_a_definition_is_nobodys(tmp_path):
     definition = Definition(name="mine", grid=grid())
     folder, _ = open_sweep(tmp_path, definition, fresh=False)

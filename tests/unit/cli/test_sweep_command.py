@@ -91,6 +91,18 @@ def test_interrupted_it_goes_on_with_the_same_command(ldos, stack):
     assert "1 of 2: " in second.stderr
 
 
+def test_a_damaged_start_is_set_aside_and_measured_again(ldos, stack, tmp_path):
+    stack()
+    ldos(*FOUR)
+    damaged = next(tmp_path.glob(".ldos/sweeps/*/*/cells/*.json"))
+    damaged.write_bytes(damaged.read_bytes()[:700])
+    starts = stack()
+    second = ldos(*FOUR)
+    assert (second.exit_code, len(starts)) == (0, 1)
+    assert "damaged, set aside and measured again: " in " ".join(second.stderr.split())
+    assert f"{damaged.name}.damaged" in second.stderr
+
+
 def test_a_finished_one_is_shown_even_while_somebody_measures(ldos, stack):
     stack()
     first = ldos(*FOUR)
