@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import pytest
 
-from pytest_ldos.errors import LdosError
+from pytest_ldos.errors import LdosError, ResultsNotKept
 from pytest_ldos.plugin.faults import fail_with
 from pytest_ldos.plugin.machine import is_worker
 from pytest_ldos.plugin.scenarios import SCENARIO_FIXTURE
@@ -153,12 +153,18 @@ class SweepPlugin:
             setattr(report, _ATTRIBUTE, self.results.encode(item, cell, told))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keeps it, where the session runs: in workers nobody writes."""
+        """Keeps it, where the session runs: in workers nobody writes. Where it cannot be kept, the session ends: all
+        that would be measured from then on would be lost, too.
+        """
         if is_worker(self._config):
             return
         given = getattr(report, _ATTRIBUTE, None)
         if given is not None:
-            self._say(self.results.keep(report.nodeid, given))
+            try:
+                self._say(self.results.keep(report.nodeid, given))
+            except ResultsNotKept as error:
+                self._session.is_kept = False
+                pytest.exit(visible(f"ldos: {error}: --ldos-resume"))
         self._session.take_report(report)
 
     def _say(self, line: str) -> None:

@@ -181,6 +181,44 @@ def test_what_was_not_measured_is_tried_again_when_the_sweep_is_resumed(sweep, p
     assert len(damaged.with_name(f"{damaged.name}.damaged").read_text()) == 100
 
 
+FULL_DISK = """
+import resource
+import pytest
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_logreport(report):
+    if report.when != "teardown" or "rate_hz=500" not in report.nodeid:
+        return (yield)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (12_000, limits[1]))  # no file may be longer
+    try:
+        return (yield)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+"""
+
+
+def test_on_a_full_disk_the_session_ends_with_what_was_kept(sweep, project):
+    """The kernel refuses the record of the second cell of three."""
+    sweep("--collect-only")
+    conftest = project.path / "conftest.py"
+    conftest.write_text(f"{conftest.read_text()}\n{FULL_DISK}")
+    result = project.runpytest_subprocess("--ldos-trials=10", "-p", "no:cacheprovider", timeout=120)
+    assert result.ret == 11
+    shown = result.stdout.str() + result.stderr.str()
+    assert "INTERNALERROR" not in shown
+    assert re.search(r"what was measured could not be kept in \S+: File too large", shown)
+    assert "make room there; what was kept before is whole" in shown
+    assert "the same command goes on from it: --ldos-resume" in shown
+    kept = len(records(project))
+    assert kept < 3
+    assert not list(project.path.glob(".ldos/sweeps/*/*/cells/.*")), "no half of it"
+    result.stdout.fnmatch_lines(["*ldos sweep test_scenario.py_test_reach*"])
+    conftest.write_text(conftest.read_text().replace("12_000", "limits[0]"))
+    rest = project.runpytest_subprocess("--ldos-trials=10", "--ldos-resume", timeout=120)
+    rest.assert_outcomes(passed=3 - kept, skipped=kept)
+
+
 def test_a_sweep_of_combined_scenarios(project, run):
     project.makepyfile(
         test_scenario="""
