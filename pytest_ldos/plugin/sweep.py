@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 _ATTRIBUTE: Final = "ldos_cell"
 """Of a report: what its test gave, as JSON."""
 
+_PART_OF: Final = "ldos_sweep"
+"""Of the report of a cell that was measured before: of which sweep, as JSON."""
+
 _WORKER_INPUT: Final = "ldos_sweeps"
 """What workers are told: cells that are done, as JSON."""
 
@@ -141,8 +144,12 @@ class SweepPlugin:
     def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         report = yield
         cell = cell_of(item)
-        if cell is not None and not item.stash.get(self._REPEATED, False):
+        if cell is None:
+            return report
+        if not item.stash.get(self._REPEATED, False):
             self._take(item, cell, report)
+        elif report.when == "teardown":
+            setattr(report, _PART_OF, self.results.identify(item, cell))
         return report
 
     def _take(self, item: pytest.Item, cell: SweepCell, report: pytest.TestReport) -> None:
@@ -158,6 +165,9 @@ class SweepPlugin:
         """
         if is_worker(self._config):
             return
+        part_of = getattr(report, _PART_OF, None)
+        if part_of is not None:
+            self.results.recall(part_of)
         given = getattr(report, _ATTRIBUTE, None)
         if given is not None:
             try:

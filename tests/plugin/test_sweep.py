@@ -361,6 +361,14 @@ def test_workers_are_told_what_is_done(stamps, project):
     assert len(records(project)) == 3
 
 
+def test_workers_with_nothing_left_to_measure_show_the_table(sweep, project):
+    sweep().assert_outcomes(passed=3)
+    again = sweep("-n", "1", "--ldos-resume")
+    again.assert_outcomes(skipped=3)
+    again.stdout.fnmatch_lines(["*ldos sweep test_scenario.py_test_reach*", "*250 *valid*", "results: *"])
+    assert len(all_sweeps(project.path / ".ldos")) == 1
+
+
 def test_a_verdict_of_a_worker_is_that_of_the_session(sweep):
     sweep("--ldos-trials=10")
     result = sweep("--ldos-trials=10", "-n", "2", stack="noisy(2, planning=1.5)")
