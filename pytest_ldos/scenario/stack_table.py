@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.scenario.fields import parse_number, parse_word
 from pytest_ldos.scenario.model import FaultSpec, StackSpec
 from pytest_ldos.scenario.nearest import refuse_unknown
 from pytest_ldos.scenario.ros2 import Ros2Spec, Simulation
@@ -69,9 +70,10 @@ def _refuse(name: str, value: Any, wanted: str) -> ConfigurationError:
 
 
 def _number(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _refuse(name, value, "a number")
-    return float(value)
+    try:
+        return float(parse_number(float, value, "a number"))
+    except ValueError as error:
+        raise _refuse(name, value, str(error)) from None
 
 
 def _text(name: str, value: Any) -> str:
@@ -88,9 +90,9 @@ def _path(value: str, folder: Path) -> str:
 
 def _simulation(name: str, value: Any) -> Simulation:
     try:
-        return Simulation(value)
-    except ValueError:
-        raise _refuse(name, value, f"one of {', '.join(Simulation)}") from None
+        return Simulation(parse_word(Simulation, value))
+    except ValueError as error:
+        raise _refuse(name, value, str(error)) from None
 
 
 def _texts(name: str, value: Any) -> tuple[str, ...]:
