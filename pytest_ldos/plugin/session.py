@@ -107,6 +107,7 @@ class MeasuringSession:
         self.refusals = Refusals()
         self._turns = Turns(config, sources)
         self.outputs = Outputs(self)
+        self.is_kept = True
 
     @cached_property
     def family(self) -> Family:
@@ -353,6 +354,8 @@ class MeasuringSession:
         a verdict, the run ends with 1. What could not be written makes a green run invalid.
         """
         self.outputs.write()
+        if not self.is_kept:
+            return exit_codes.INVALID
         is_ours = bool(self._failed) and self._failed <= self._failed_by_verdict
         if exit_status == pytest.ExitCode.OK and not self.outputs.is_whole:
             return exit_codes.INVALID

@@ -13,7 +13,8 @@ from pytest_ldos.scenario.nearest import refuse_unknown
 
 Spec = TypeVar("Spec")
 
-_WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+_TRUE = frozenset({"true", "yes", "on", "1"})
+_FALSE = frozenset({"false", "no", "off", "0"})
 
 
 def field_types(kind: type) -> Mapping[str, Any]:
@@ -94,7 +95,7 @@ def _parse(kind: Any, value: Any) -> Any:
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return parse_word(kind, value)
     if kind is bool:
-        return _truth(value)
+        return parse_truth(value)
     if kind is int:
         return parse_number(int, value, "a whole number")
     if kind is float:
@@ -118,11 +119,18 @@ def parse_word(kind: type[StrEnum], value: Any) -> StrEnum:
         raise ValueError(f"one of {', '.join(kind)}") from None
 
 
-def _truth(value: Any) -> bool:
-    known = _WORDS.get(value.lower()) if isinstance(value, str) else value
-    if not isinstance(known, bool):
+def parse_truth(value: Any) -> bool:
+    """A truth value, also of text.
+
+    Raises:
+        ValueError: it is none; says what it should have been.
+    """
+    word = value.lower() if isinstance(value, str) else value
+    if isinstance(word, bool):
+        return word
+    if not isinstance(word, str) or word not in _TRUE | _FALSE:
         raise ValueError("true or false")
-    return known
+    return word in _TRUE
 
 
 def parse_number(kind: type[int | float], value: Any, what: str) -> int | float:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.scenario.fields import parse_field
+from pytest_ldos.scenario.fields import parse_field, parse_number
 from pytest_ldos.scenario.model import FaultSpec, StackKind, StackSpec
 from pytest_ldos.scenario.nearest import refuse_unknown
 from pytest_ldos.scenario.ros2 import Ros2Spec
@@ -72,9 +72,10 @@ def _refuse(name: str, value: Any, wanted: str) -> ConfigurationError:
 
 
 def _number(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _refuse(name, value, "a number")
-    return float(value)
+    try:
+        return float(parse_number(float, value, "a number"))
+    except ValueError as error:
+        raise _refuse(name, value, str(error)) from None
 
 
 def _text(name: str, value: Any) -> str:

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.scenario.fields import parse_field
 from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, SeedMode, StackKind, StackSpec
-from pytest_ldos.scenario.options import OPTIONS
+from pytest_ldos.scenario.options import OPTIONS, parse_value
 from pytest_ldos.scenario.settings import Sources, TomlSettings, parse_table, read_environment, read_toml
 
 
@@ -203,3 +204,25 @@ def test_seeds_are_fixed_for_each_trial_or_left_to_chance():
     fixed = ScenarioSpec(name="x")
     assert [fixed.seed(index) for index in range(3)] == [1, 2, 3]
     assert ScenarioSpec(name="x", seeds=SeedMode.RANDOM).seed(0) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "truth"), [("1", True), ("On", True), ("YES", True), (True, True), ("0", False), ("off", False)]
+)
+def test_options_and_fields_know_the_same_truth_values(value, truth):
+    assert parse_field(bool, value, "readers") is truth
+    assert parse_value(OPTIONS["strict"], value, "strict") is truth
+
+
+@pytest.mark.parametrize("value", [5, 5.0, "5", " 5 "])
+def test_options_and_fields_know_the_same_whole_numbers(value):
+    assert parse_field(int, value, "depth") == 5
+    assert parse_value(OPTIONS["trials"], value, "trials") == 5
+
+
+@pytest.mark.parametrize("value", [5.5, "5.0", True, None, [5], "inf", float("inf")])
+def test_what_is_no_whole_number_is_refused_by_both(value):
+    with pytest.raises(ConfigurationError, match="a whole number"):
+        parse_field(int, value, "depth")
+    with pytest.raises(ConfigurationError, match="a whole number"):
+        parse_value(OPTIONS["trials"], value, "trials")
