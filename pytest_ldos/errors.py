@@ -91,6 +91,10 @@ class RecordUnreadable(LdosError):
     """A stored run, baseline, calibration or execution model is corrupt or of an unknown schema."""
 
 
+class ResultsNotKept(LdosError):
+    """What was measured could not be written down, such as on a full disk."""
+
+
 class CalibrationFailed(LdosError):
     """What was measured says nothing about this host's noise."""
 

@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 GOLDEN = HERE / "golden"
 SCENARIOS = HERE / "scenarios"
 
-ALONE = ("integration", "acceptance", "unit/host", "unit/load", "unit/dds", "unit/recording", "plugin/test_sweep.py")
+ALONE = ("integration/embedded", "integration/ros2", "acceptance", "unit/host", "unit/load", "unit/dds")
 """Tests that measure time, watch all processes of the machine or take all its CPUs."""
 
 
@@ -48,6 +48,8 @@ def _isolated(request: pytest.FixtureRequest) -> Iterator[None]:
     for name in [name for name in os.environ if name.startswith("LDOS_")]:
         del os.environ[name]
     os.environ.pop("CI", None)
+    # What many processes import is compiled once, not in each of them.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["LDOS_LOCK"] = f"ldos-test-{secrets.token_hex(8)}"
     yield
     os.environ.clear()

@@ -53,6 +53,7 @@ class Standing(StrEnum):
     UNREACHED = "load not reached"
     NOT_STARTED = "stack did not start"
     UNMEASURED = "not measured"
+    UNVALUED = "without values"
 
 
 class Mishap(StrEnum):
@@ -88,6 +89,8 @@ class Batch:
     Attributes:
         trials: that count; none where there was a mishap.
         achieved: the level that the load reached, where it was less than asked for and is known.
+        succeeded: trials that did, whether they count or not.
+        unvalued: of these, those without a value of the metric that is asked about: they do not count.
     """
 
     level: float
@@ -96,6 +99,8 @@ class Batch:
     mishap: Mishap | None = None
     reason: str = ""
     achieved: float | None = None
+    succeeded: int = 0
+    unvalued: int = 0
 
 
 @dataclass
@@ -126,6 +131,19 @@ class LevelRecord:
     @property
     def mishaps(self) -> list[Batch]:
         return [each for each in self.batches if each.mishap is not None]
+
+    @property
+    def succeeded(self) -> int:
+        return sum(each.succeeded for each in self.batches)
+
+    @property
+    def unvalued(self) -> int:
+        return sum(each.unvalued for each in self.batches)
+
+    @property
+    def lacks_values(self) -> bool:
+        """Whether most of the trials that succeeded say nothing of the metric: the others need not be like them."""
+        return 2 * self.unvalued > self.succeeded
 
     @property
     def is_blocked(self) -> bool:
@@ -242,7 +260,7 @@ class Bisection:
     @property
     def ceiling(self) -> LevelRecord | None:
         """The calmest level that could not be measured, where no level was shown to break."""
-        cut_off = (Standing.UNREACHED, Standing.NOT_STARTED, Standing.UNMEASURED)
+        cut_off = (Standing.UNREACHED, Standing.NOT_STARTED, Standing.UNMEASURED, Standing.UNVALUED)
         above = [each for each in self._of(*cut_off) if self.holds is None or self._is_calmer(self.holds, each)]
         return above[0] if above and self.breaks is None else None
 
@@ -290,6 +308,8 @@ class Bisection:
     def _standing(self, record: LevelRecord) -> Standing:
         least = self.plan.calm_trials if record.level == self.plan.scale.calm else 0
         side = self.plan.test.decide(record.broken, record.trials) if record.trials >= least else None
+        if record.lacks_values and record.trials:
+            return self._standing_without_values(record)
         if side is not None:
             return Standing.BREAKS if side is Side.ABOVE else Standing.HOLDS
         if record.trials >= max(least, self.plan.patience_at(record.level)):
@@ -299,6 +319,14 @@ class Bisection:
         if is_beyond or len(mishaps) > _FORGIVEN:
             return _GIVEN_UP_AS[mishaps[-1]]
         return Standing.OPEN
+
+    def _standing_without_values(self, record: LevelRecord) -> Standing:
+        """Of a level that breaks only if enough trials are broken even where those without a value are not."""
+        made = record.trials + record.unvalued
+        if self.plan.test.decide(record.broken, made) is Side.ABOVE:
+            return Standing.BREAKS
+        is_hopeless = record.unvalued >= max(TRIALS_PER_START, record.broken)
+        return Standing.UNVALUED if is_hopeless or made >= self.plan.patience_at(record.level) else Standing.OPEN
 
     def _wanted(self) -> Iterator[float | None]:
         """Levels to visit, the most wanted first; those visited already among them."""

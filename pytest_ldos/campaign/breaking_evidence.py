@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.baseline.key import BaselineKey
+from pytest_ldos.campaign.damaged_files import set_damaged_aside
 from pytest_ldos.errors import RecordUnreadable
 from pytest_ldos.scenario.model import ScenarioSpec
-from pytest_ldos.trial.artifacts import write_atomically
+from pytest_ldos.trial.artifacts import keeping, write_atomically
 from pytest_ldos.trial.codec import decode_trials, encode_trials
 from pytest_ldos.trial.record import TrialSet
 
@@ -52,7 +53,11 @@ class BreakingEvidence:
         return cls(output / FOLDER / key.stack / key.host_class / key.scenario / safe)
 
     def keep(self, level: float, spec: ScenarioSpec, trials: TrialSet, version: Mapping[str, str]) -> None:
-        """Writes down a start."""
+        """Writes down a start.
+
+        Raises:
+            ResultsNotKept: it could not be written.
+        """
         number = 1 + max((number for number, _ in self._files()), default=0)
         document = {
             "kind": KIND,
@@ -61,7 +66,8 @@ class BreakingEvidence:
             "version": dict(version),
             "trials": json.loads(encode_trials(trials)),
         }
-        write_atomically(self.folder / f"start-{number:04d}.json", json.dumps(document, allow_nan=False) + "\n")
+        with keeping(self.folder):
+            write_atomically(self.folder / f"start-{number:04d}.json", json.dumps(document, allow_nan=False) + "\n")
 
     def starts(self) -> list[KeptStart]:
         """Those that are there, in the order in which they were measured.
@@ -70,6 +76,14 @@ class BreakingEvidence:
             RecordUnreadable: a file is damaged; names it.
         """
         return [_read(file) for _, file in self._files()]
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._files())
+
+    def set_damaged_aside(self) -> list[Path]:
+        """See `set_damaged_aside`."""
+        return set_damaged_aside([file for _, file in self._files()], _read)
 
     def drop(self, *, but: Callable[[KeptStart], bool]) -> None:
         """A search is finished: its starts go, but not those that another may go on with."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -35,6 +35,7 @@ class LevelSummary:
 
     Attributes:
         low, high: where the probability of a trial to break lies, at any time (`LEVEL_CONFIDENCE`).
+        unvalued: trials that succeeded, but have no value of the metric that was asked about: they do not count.
         median: of the metric that was asked about; ``None`` for success rates, or without a value.
         mishaps: why starts of it count as neither.
     """
@@ -43,6 +44,7 @@ class LevelSummary:
     standing: Standing
     trials: int
     broken: int
+    unvalued: int
     starts: int
     low: float
     high: float
@@ -139,11 +141,24 @@ def _summarize(plan: BreakingPlan, record: LevelRecord, sets: Mapping[float, Tri
         standing=record.standing,
         trials=record.trials,
         broken=record.broken,
+        unvalued=record.unvalued,
         starts=len(record.batches),
         low=low,
         high=high,
         median=plan.criterion.median(trials) if trials is not None else None,
-        mishaps=tuple(f"{each.mishap}: {each.reason}" for each in record.mishaps),
+        mishaps=(*(f"{each.mishap}: {each.reason}" for each in record.mishaps), *_without_values(plan, record, trials)),
+    )
+
+
+def _without_values(plan: BreakingPlan, record: LevelRecord, trials: TrialSet | None) -> Iterator[str]:
+    """Why a level is not judged most of whose successful trials have no value of the metric."""
+    if record.standing is not Standing.UNVALUED:
+        return
+    reasons = (plan.criterion.why_unvalued(each) for each in (trials.trials if trials is not None else ()))
+    why = next((each for each in reasons if each), "it was not taken")
+    yield (
+        f"it is not judged: {record.unvalued} of {record.succeeded} trials that succeeded have no "
+        f"{plan.criterion.metric_name} ({why})"
     )
 
 
@@ -183,6 +198,11 @@ def _why_ended(bisection: Bisection) -> str:
 
 def _notes(plan: BreakingPlan, bisection: Bisection) -> list[str]:
     notes = []
+    left_out = {each.level: each.unvalued for each in bisection.records.values() if each.unvalued}
+    if left_out:
+        few = ", ".join(f"{count} at {level:g}" for level, count in sorted(left_out.items()))
+        what = f"trials that succeeded but have no {plan.criterion.metric_name}"
+        notes.append(f"{what}, left out: {sum(left_out.values())} ({few})")
     if bisection.contradictions and bisection.breaks:
         held = ", ".join(f"{each.level:g}" for each in bisection.contradictions)
         notes.append(

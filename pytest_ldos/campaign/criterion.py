@@ -16,7 +16,7 @@ import numpy as np
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.metrics.model import Metric
 from pytest_ldos.scenario.nearest import refuse_unknown
-from pytest_ldos.series import Better
+from pytest_ldos.series import Better, Invalid, Missing
 from pytest_ldos.trial.record import Trial, TrialSet
 from pytest_ldos.units import format_quantity
 
@@ -55,6 +55,10 @@ class SuccessBelow:
     def is_broken(self, trial: Trial, limit: float | None) -> bool | None:
         """Whether it failed."""
         return not trial.succeeded
+
+    def why_unvalued(self, trial: Trial) -> str:
+        """Every trial tells whether it succeeded."""
+        return ""
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,14 @@ class MetricBeyond:
         if value is None or limit is None:
             return None
         return value < limit if self.metric.better is Better.HIGHER else value > limit
+
+    def why_unvalued(self, trial: Trial) -> str:
+        """Why a trial that succeeded has no value of the metric; empty where it has one, or failed."""
+        measured = trial.measurements.get(self.metric.name)
+        if not trial.succeeded or (measured is not None and measured.number is not None):
+            return ""
+        value = None if measured is None else measured.value
+        return value.reason if isinstance(value, Missing | Invalid) else "it was not taken"
 
 
 Criterion = SuccessBelow | MetricBeyond

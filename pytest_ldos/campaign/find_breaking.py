@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from pytest_ldos.campaign.arm_failure import has_lost_motion, with_lost_motion
 from pytest_ldos.campaign.bisection import Batch, Bisection, LevelRecord, Mishap
 from pytest_ldos.campaign.breaking_evidence import BreakingEvidence, KeptStart, plain
 from pytest_ldos.campaign.breaking_plan import BreakingPlan
@@ -17,7 +18,6 @@ from pytest_ldos.campaign.breaking_result import BreakingResult, conclude
 from pytest_ldos.campaign.evidence import append_start
 from pytest_ldos.errors import BringUpFailed, LoadFailed, RecordingFailed, TraceUnreadable
 from pytest_ldos.scenario.model import ScenarioSpec
-from pytest_ldos.stack.goals import OutcomeClass
 from pytest_ldos.trial.record import TrialSet
 
 _REACHED: Final[Mapping[str, tuple[str, str]]] = {
@@ -77,7 +77,7 @@ class BreakingSearch:
 
         Raises:
             Unavailable: see `measure`; complete starts are kept.
-            RecordUnreadable: a kept start is damaged.
+            RecordUnreadable: a kept start cannot be read, though it may be whole.
         """
         self._find_kept()
         began, measured, stopped = self.now(), 0, ""
@@ -97,7 +97,9 @@ class BreakingSearch:
         return conclude(self.plan, self._bisection, self._levels(), self._ended_early(), stopped=stopped)
 
     def _find_kept(self) -> None:
-        """Starts of an earlier call that are what would be measured now."""
+        """Starts of an earlier call that are what would be measured now; what is damaged is set aside."""
+        for damaged in self.evidence.set_damaged_aside():
+            self.observer.note(f"damaged, set aside and measured again: {damaged}")
         left_out = 0
         for kept in self.evidence.starts():
             if kept.version == self.version and not self._is_of_another_setting(kept):
@@ -139,6 +141,9 @@ class BreakingSearch:
         last, trials = record.batches[-1], self._starts[-1].trials
         if trials is not None and trials.incomplete:
             self.observer.note(f"at {level:g} a start ended early: {trials.incomplete}")
+        if last.unvalued and trials is not None:
+            few = f"{last.unvalued} of {last.succeeded} trials that succeeded have no {self.plan.criterion.metric_name}"
+            self.observer.note(f"at {level:g} {few}: {self._unvalued(trials)[0]}")
         if last.mishap is not None:
             self.observer.note(f"at {level:g} {last.mishap}: {last.reason}")
 
@@ -177,27 +182,23 @@ class BreakingSearch:
             reached = reached_level(start.trials, self.plan.address, start.level)
             return Batch(start.level, mishap=Mishap.UNREACHED, reason=reason, achieved=reached)
         known = [self.plan.criterion.is_broken(trial, self._limit) for trial in start.trials.trials]
-        counted = [each for each in known if each is not None] + [True] * has_lost_motion(start.trials)
+        succeeded, unvalued = start.trials.successes, len(self._unvalued(start.trials))
+        counted = [each for each in with_lost_motion(known, start.trials) if each is not None]
         if not counted:
             reason = start.trials.incomplete or "no trial has a value of the metric that is asked about"
-            return Batch(start.level, mishap=Mishap.UNMEASURED, reason=reason)
+            mishap = Mishap.UNMEASURED
+            return Batch(start.level, mishap=mishap, reason=reason, succeeded=succeeded, unvalued=unvalued)
         counted = counted[: self.plan.search.trials_per_start]  # the test is of no more of a start
-        return Batch(start.level, len(counted), sum(counted))
+        return Batch(start.level, len(counted), sum(counted), succeeded=succeeded, unvalued=unvalued)
+
+    def _unvalued(self, trials: TrialSet) -> list[str]:
+        """Why trials that succeeded have no value of the metric that is asked about: one for each such trial."""
+        return [why for trial in trials.trials if (why := self.plan.criterion.why_unvalued(trial))]
 
 
 def shortfall_of(trials: TrialSet) -> str:
     """Why the loads are not what was asked for; empty where they are."""
     return next((str(proof["shortfall"]) for proof in trials.loads if proof.get("shortfall")), "")
-
-
-def has_lost_motion(trials: TrialSet) -> bool:
-    """Whether a motion beside the loads that is no trial, such as the way home, failed and so ended a start: it
-    counts as a trial.
-    """
-    if len(trials.loads) < len(trials.spec.loads):
-        return False
-    last = trials.trials[-1] if trials.trials else None
-    return bool(trials.incomplete) and (last is None or last.outcome is not OutcomeClass.STACK_DIED)
 
 
 def reached_level(trials: TrialSet, address: str, level: float) -> float | None:

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from pytest_ldos.campaign.arm_failure import arm_ended
 from pytest_ldos.campaign.cells import Cell, Grid, estimate_s, running_order
 from pytest_ldos.campaign.sweep_folder import Definition, SweepFolder, find_sweep, new_sweep
-from pytest_ldos.campaign.sweep_records import CellResult, CellState, StartRecord, collect
+from pytest_ldos.campaign.sweep_records import TRUSTED, CellResult, CellState, StartRecord, collect
 from pytest_ldos.errors import ConfigurationError, LdosError, MachineBusy, TraceUnreadable
-from pytest_ldos.gate.decide import judge_alone
+from pytest_ldos.gate.decide import judge_alone, load_faults, measurement_faults
 from pytest_ldos.gate.policy import Policy
 from pytest_ldos.gate.verdict import Verdict
 from pytest_ldos.host.availability import Availability
@@ -51,7 +52,7 @@ class SweepPlan:
         return [each for each in order if (found := records.get(each)) is None or self._is_to_be_tried_again(found)]
 
     def _is_to_be_tried_again(self, record: StartRecord) -> bool:
-        return self.retry and record.state is not CellState.MEASURED
+        return self.retry and record.state not in TRUSTED
 
     def refuse_endless(self, *, longest_s: float) -> None:
         """Raises `ConfigurationError` for a sweep that would take longer; says how long."""
@@ -95,11 +96,14 @@ class Sweeper:
     _records: dict[tuple[str, int], StartRecord] = field(default_factory=dict)
 
     def run(self) -> list[CellResult]:
-        """All cells; those that were measured before are not measured again.
+        """All cells; those that were measured before are not measured again, unless what is on disk is damaged.
 
         Raises:
+            RecordUnreadable: what was measured before cannot be read, though it may be whole.
             MachineBusy: somebody else measures; what was measured is kept.
         """
+        for damaged in self.folder.set_damaged_aside():
+            self.observer.note(f"damaged, set aside and measured again: {damaged}")
         self._records.update(self.folder.records())
         cells = {cell.name: cell for cell in self.plan.grid.outline.cells}
         left = self.plan.left(self._records)
@@ -155,8 +159,16 @@ def state_of_fault(error: LdosError) -> CellState:
 
 
 def state_of(trials: TrialSet) -> tuple[CellState, str]:
-    """Whether trials can be trusted, and what there is to say of them. That goals fail is a result."""
-    own = judge_alone(trials, Policy(metrics=[metric.name for metric in trials.metrics]))
+    """Whether trials can be trusted, and what there is to say of them.
+
+    That goals fail is a result, and so is an arm that cannot go on beside its loads.
+    """
+    policy = Policy(metrics=[metric.name for metric in trials.metrics])
+    if arm_ended(trials):
+        faults = measurement_faults(trials, policy) if trials.trials else load_faults(trials)
+        words = f"the arm could not go on: {trials.incomplete}"
+        return (CellState.INVALID, "; ".join(faults)) if faults else (CellState.BROKEN, words)
+    own = judge_alone(trials, policy)
     if own.verdict is Verdict.INVALID:
         return CellState.INVALID, "; ".join(own.reasons)
     return CellState.MEASURED, f"not finished: {trials.incomplete}" if trials.incomplete else ""

@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.campaign.cells import Grid, Outline
+from pytest_ldos.campaign.damaged_files import set_damaged_aside
 from pytest_ldos.campaign.sweep_records import StartRecord, decode_start, encode_start
 from pytest_ldos.errors import ConfigurationError, RecordUnreadable
-from pytest_ldos.trial.artifacts import write_atomically
+from pytest_ldos.trial.artifacts import keeping, write_atomically
 
 FOLDER: Final = "sweeps"
 DEFINITION_FILE: Final = "sweep.json"
@@ -95,8 +96,13 @@ class SweepFolder:
     path: Path
 
     def keep(self, record: StartRecord) -> None:
-        """Writes down what came of a start."""
-        write_atomically(self._file(record.cell, record.start), encode_start(record))
+        """Writes down what came of a start.
+
+        Raises:
+            ResultsNotKept: it could not be written.
+        """
+        with keeping(self.path):
+            write_atomically(self._file(record.cell, record.start), encode_start(record))
 
     def records(self) -> dict[tuple[str, int], StartRecord]:
         """What there is, by cell and start.
@@ -109,6 +115,10 @@ class SweepFolder:
     def readable_records(self) -> dict[tuple[str, int], StartRecord]:
         """Likewise, without those that are damaged: as if they had not been measured."""
         return _by_start(_readable(self.files()))
+
+    def set_damaged_aside(self) -> list[Path]:
+        """See `set_damaged_aside`."""
+        return set_damaged_aside(self.files(), read_start)
 
     def files(self) -> list[Path]:
         """Of all starts that were measured."""
@@ -185,14 +195,18 @@ def new_sweep(output: Path, key: SweepKey, definition: Mapping[str, Any]) -> Swe
 
     Args:
         definition: as `Definition.to_plain` has it.
+
+    Raises:
+        ResultsNotKept: it could not be made.
     """
     now = datetime.now(UTC)
     path = output / FOLDER / key.name / f"{now:%Y%m%d-%H%M%S-%f}-{key.digest}"
-    (path / CELLS).mkdir(parents=True)
-    ignore = output / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n", "utf-8")
     made_at = now.isoformat(timespec="seconds")
     document = {"kind": KIND, "schema": SCHEMA, **asdict(key), "made_at": made_at, **definition}
-    write_atomically(path / DEFINITION_FILE, json.dumps(document, indent=1, allow_nan=False) + "\n")
+    with keeping(path):
+        (path / CELLS).mkdir(parents=True)
+        ignore = output / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n", "utf-8")
+        write_atomically(path / DEFINITION_FILE, json.dumps(document, indent=1, allow_nan=False) + "\n")
     return SweepFolder(path)

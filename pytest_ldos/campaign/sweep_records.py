@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -9,6 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
+from pytest_ldos.campaign.arm_failure import with_lost_motion
 from pytest_ldos.campaign.cells import Cell
 from pytest_ldos.campaign.evidence import append_start
 from pytest_ldos.errors import RecordUnreadable
@@ -21,12 +23,20 @@ KIND: Final = "pytest-ldos sweep start"
 
 
 class CellState(StrEnum):
-    """Whether a start, or a cell, says what was asked; the later, the less."""
+    """Whether a start, or a cell, says what was asked; the later, the less.
+
+    Broken is one whose arm could not go on beside its loads (`campaign.arm_failure`): a result, though of fewer trials.
+    """
 
     MEASURED = "measured"
+    BROKEN = "broken"
     SKIPPED = "skipped"
     INVALID = "invalid"
     INFRA = "infra"
+
+
+TRUSTED: Final = frozenset({CellState.MEASURED, CellState.BROKEN})
+"""States of what can be relied on."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,12 +92,21 @@ class CellResult:
     @property
     def trials(self) -> TrialSet | None:
         """Those of all starts that can be trusted; where none can, of all that there are."""
-        trusted = [record for record in self.records if record.state is CellState.MEASURED]
         joined: TrialSet | None = None
-        for record in trusted or self.records:
-            if record.trials is not None:
-                joined = append_start(joined, record.trials)
+        for trials in self._sets:
+            joined = append_start(joined, trials)
         return joined
+
+    @property
+    def failures(self) -> tuple[bool, ...]:
+        """Whether each of these trials failed, when the way home belongs to it; see `with_lost_motion`."""
+        found = (with_lost_motion([not each.succeeded for each in trials.trials], trials) for trials in self._sets)
+        return tuple(itertools.chain.from_iterable(found))
+
+    @property
+    def _sets(self) -> list[TrialSet]:
+        trusted = [record for record in self.records if record.state in TRUSTED]
+        return [record.trials for record in trusted or self.records if record.trials is not None]
 
     @property
     def is_done(self) -> bool:

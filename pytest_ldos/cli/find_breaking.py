@@ -164,7 +164,7 @@ def _search(plan: BreakingPlan, field: VariedField, catalogue: Catalogue) -> Bre
     site = Site(output=output_here(), paths=sources.toml.paths, catalogue=catalogue, observer=progress)
     version = version_here(Path(), calm.stack, baselines=Path(sources.value("baselines")))
     evidence = BreakingEvidence.of(output_here(), key_of(calm), field.address)
-    block = len(evidence.starts())
+    block = len(evidence)
 
     def measure(spec: ScenarioSpec) -> TrialSet:
         nonlocal block

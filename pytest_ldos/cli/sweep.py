@@ -16,7 +16,7 @@ from pytest_ldos.campaign.measure_start import Site, measure_start, motions_of
 from pytest_ldos.campaign.measured_version import version_here
 from pytest_ldos.campaign.sweep import Sweeper, SweepPlan, can_be_measured, open_sweep
 from pytest_ldos.campaign.sweep_folder import Definition, SweepFolder, name_for
-from pytest_ldos.campaign.sweep_records import CellResult, CellState
+from pytest_ldos.campaign.sweep_records import TRUSTED, CellResult, CellState
 from pytest_ldos.cli.calibrate import Format
 from pytest_ldos.cli.measuring import chosen_scenarios, measuring, output_here
 from pytest_ldos.cli.output import write_text
@@ -176,7 +176,7 @@ class _Progress:
     _due: int = 0
 
     def __post_init__(self) -> None:
-        records = self.folder.records()
+        records = self.folder.readable_records()
         self.left = left = self.plan.left(records)
         self.bar = MeasuringProgress(sum(motions_of(self.plan.grid.specs[name]) for name, _ in left), name="sweep")
         size = self.plan.grid.size * self.plan.starts
@@ -218,5 +218,5 @@ def _put_out(report: SweepReport, folder: SweepFolder, output: Path | None, outp
 def _exit_code(results: Sequence[CellResult]) -> int:
     """A sweep that measured nothing is not green."""
     states = {result.state for result in results}
-    is_whole = CellState.MEASURED in states and states <= {CellState.MEASURED, CellState.SKIPPED}
+    is_whole = bool(states & TRUSTED) and states <= {*TRUSTED, CellState.SKIPPED}
     return 0 if is_whole else exit_codes.INVALID

@@ -109,7 +109,7 @@ def _why_undecided(head: TrialSet, base: TrialSet, comparisons: Sequence[Compari
 
 def judge_alone(head: TrialSet, policy: Policy) -> GateResult:
     """What can be said of a run without a baseline: its measurement, and its success rate."""
-    invalid = _measurement_faults(head, policy)
+    invalid = measurement_faults(head, policy)
     if invalid:
         return GateResult(head.scenario, Verdict.INVALID, tuple(invalid))
     missed = missed_expectations(head, policy)
@@ -120,10 +120,11 @@ def judge_alone(head: TrialSet, policy: Policy) -> GateResult:
     return GateResult(head.scenario, Verdict.PASSED, ())
 
 
-def _measurement_faults(head: TrialSet, policy: Policy) -> list[str]:
+def measurement_faults(head: TrialSet, policy: Policy) -> list[str]:
+    """Why the measurement of a run cannot be trusted, whatever the arm did; empty where it can."""
     if not head.trials:
         return [f"no trial was made: {head.incomplete or 'none was asked for'}"]
-    faults = [f"the load was not what was asked for: {load['shortfall']}" for load in head.loads if load["shortfall"]]
+    faults = load_faults(head)
     allowed = policy.largest_invalid_share * len(head.trials)
     for metric in head.metrics:
         invalid = invalid_trials(head, metric)
@@ -131,6 +132,11 @@ def _measurement_faults(head: TrialSet, policy: Policy) -> list[str]:
             reason = next(iter(invalid.values()))
             faults.append(f"{metric.name} of {len(invalid)} of {len(head.trials)} trials cannot be trusted: {reason}")
     return faults
+
+
+def load_faults(head: TrialSet) -> list[str]:
+    """Why its loads were not what was asked for; empty where they were."""
+    return [f"the load was not what was asked for: {load['shortfall']}" for load in head.loads if load["shortfall"]]
 
 
 @dataclass(frozen=True)

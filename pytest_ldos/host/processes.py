@@ -158,8 +158,12 @@ class ProcessGroup:
 
     def _await_end(self, patience_s: float) -> None:
         deadline = time.monotonic() + patience_s
-        while self.survivors() and time.monotonic() < deadline:
+        # All processes of the machine are looked through only when no child is left to wait for.
+        while (self._has_running_child() or self.survivors()) and time.monotonic() < deadline:
             time.sleep(_POLL_S)
+
+    def _has_running_child(self) -> bool:
+        return any(child.exit_code is None for child in self.children)
 
 
 def _close_pipes(process: subprocess.Popen[str]) -> None:

@@ -1,4 +1,9 @@
-"""What a flood really was."""
+"""What a flood really was.
+
+What was sent in time decides whether the load was reached: what is lost on its way to the readers is what the load
+did to the machine, so it is told, and is no reason to distrust the trials beside it; only readers that got nothing
+at all show that there was no flood of anybody.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,7 @@ from pytest_ldos.load.flood_reports import Received, ReportStream, Sent
 from pytest_ldos.load.scheduler_group import NOT_READ, GroupedProof, GroupReading
 from pytest_ldos.load.send_errors import SendErrors, all_errors
 from pytest_ldos.scenario.loads import DdsFloodSpec, FloodDomain, Reliability, SchedulerGroup
-from pytest_ldos.units import NS_PER_S
+from pytest_ldos.units import NS_PER_MS, NS_PER_S
 
 REACHED_FRACTION: Final = 0.99
 """Of the requested rate; a flood below it is not the load that was asked for."""
@@ -20,6 +25,9 @@ _LATE_S: Final = 0.1
 
 _LATE_SHARE: Final = 0.05
 """Of the measured time; for short ones."""
+
+_UNREPORTED_NS: Final = 500 * NS_PER_MS
+"""A publisher that keeps its rate says so more often; from then on it is known to have sent nothing."""
 
 _BYTES_A_MB: Final = 1e6
 _NS_PER_US: Final = 1e3
@@ -31,10 +39,10 @@ class FloodProof(GroupedProof):
 
     Attributes:
         requested_hz: messages a second of all publishers together.
-        rate_hz: messages a second that were achieved, as `counted_by` has it.
-        counted_by: ``receiver``; without matched readers ``publishers``, by their own count.
-        sent_hz: messages a second that the publishers sent, by their own count.
+        rate_hz: messages a second that the publishers sent, by their own count; it decides about `shortfall`.
         sent_mb_s: likewise, million bytes of text a second.
+        received_hz: messages a second that the matched readers got; ``None`` without such.
+        received_share: of what was sent meanwhile, 0 to 1; ``None`` without matched readers.
         lost: messages that were missing at the receiver, by their numbers.
         given_up: messages that publishers did not send because they were too far behind.
         error_p50_us, error_p99_us, error_max_us: by how much two sends of one publisher were nearer or
@@ -45,9 +53,9 @@ class FloodProof(GroupedProof):
     size_bytes: int
     requested_hz: float
     rate_hz: float
-    counted_by: str
-    sent_hz: float
     sent_mb_s: float
+    received_hz: float | None
+    received_share: float | None
     lost: int
     given_up: int
     error_p50_us: float
@@ -60,11 +68,9 @@ class FloodProof(GroupedProof):
         return self.rate_hz
 
     def describe(self) -> str:
-        counted = "received" if self.counted_by == "receiver" else "sent (counted by their publishers)"
-        lost = f", {self.lost} lost" if self.lost else ""
         told = (
-            f"DDS flood: {self.rate_hz:.0f} of {self.requested_hz:.0f} msg/s {counted}{lost} ({self.details}); "
-            f"{self.sent_mb_s:.1f} MB/s"
+            f"DDS flood: {self.rate_hz:.0f} of {self.requested_hz:.0f} msg/s sent{self._received_words} "
+            f"({self.details}); {self.sent_mb_s:.1f} MB/s"
         )
         if not self.error_max_us:
             return told
@@ -73,12 +79,20 @@ class FloodProof(GroupedProof):
             f"max {self.error_max_us:.0f} µs"
         )
 
+    @property
+    def _received_words(self) -> str:
+        if self.received_share is None:
+            return ""
+        if self.received_share == 1:
+            return ", all received"
+        return f", {100 * self.received_share:.1f} % of them received{f', {self.lost} lost' if self.lost else ''}"
+
 
 @dataclass(frozen=True)
 class Counted:
     """Messages in a stretch of time."""
 
-    messages: int = 0
+    messages: float = 0.0
     seconds: float = 0.0
 
     @property
@@ -100,32 +114,27 @@ def build_proof(
     Args:
         counter: of a flood with matched readers.
         failure: why the flood is not whole, if it is not.
-        is_impaired: its messages cross a network that loses some because it was asked to.
+        is_impaired: its messages cross a network that loses some, or all, because it was asked to.
     """
-    sent_parts = [_counted(stream) for stream in publishers]
-    sent_hz = sum(part.rate_hz for part in sent_parts)
+    sent = _sent(publishers, until_ns=_newest_ns([*publishers, *([counter] if counter else [])]))
+    received = None if counter is None else _counted(counter)
+    lost = 0 if counter is None else _lost(counter)
+    share = None if received is None else _received_share(spec, sent, received, lost)
     errors = all_errors(_errors(stream) for stream in publishers)
-    if counter is None:
-        seconds = min((part.seconds for part in sent_parts), default=0.0)
-        rate_hz, lost = sent_hz, 0
-    else:
-        received = _counted(counter)
-        seconds, rate_hz, lost = received.seconds, received.rate_hz, _lost(counter)
-    arrived = Counted(round(rate_hz * seconds), seconds)
-    excused = lost if is_impaired else 0
+    nothing_came = "" if received is None or is_impaired else _silence(spec, sent, received)
     return FloodProof(
         kind=spec.KIND,
-        seconds=seconds,
-        shortfall=failure or group.shortfall or _shortfall(spec, arrived, lost, sent_hz, excused=excused),
+        seconds=sent.seconds if received is None else min(sent.seconds, received.seconds),
+        shortfall=failure or group.shortfall or _shortfall(spec, sent) or nothing_came,
         group=spec.group,
         group_found=group.found,
         publishers=spec.publishers,
         size_bytes=spec.size_bytes,
         requested_hz=spec.total_hz,
-        rate_hz=rate_hz,
-        counted_by="publishers" if counter is None else "receiver",
-        sent_hz=sent_hz,
-        sent_mb_s=sent_hz * spec.size_bytes / _BYTES_A_MB,
+        rate_hz=sent.rate_hz,
+        sent_mb_s=sent.rate_hz * spec.size_bytes / _BYTES_A_MB,
+        received_hz=None if received is None else received.rate_hz,
+        received_share=share,
         lost=lost,
         given_up=sum(_given_up(stream) for stream in publishers),
         error_p50_us=errors.percentile_ns(50) / _NS_PER_US,
@@ -146,28 +155,51 @@ def _describe(spec: DdsFloodSpec) -> str:
     return ", ".join(parts)
 
 
-def _shortfall(spec: DdsFloodSpec, arrived: Counted, lost: int, sent_hz: float, *, excused: int) -> str:
-    """Why the achieved rate is too low; each publisher may have its last burst still before it, or be a little late.
-
-    Args:
-        excused: of the lost messages, those that nobody wonders about.
-    """
-    due = spec.total_hz * arrived.seconds
-    missing = due - arrived.messages - excused
-    late = max(spec.publishers * spec.burst, spec.total_hz * min(_LATE_S, _LATE_SHARE * arrived.seconds))
-    if due and missing <= max((1 - REACHED_FRACTION) * due, late):
+def _shortfall(spec: DdsFloodSpec, sent: Counted) -> str:
+    """Why too little was sent; empty where it was enough."""
+    due = spec.total_hz * sent.seconds
+    if due and due - sent.messages <= max((1 - REACHED_FRACTION) * due, _slack(spec, sent.seconds)):
         return ""
-    reached = f"the flood reached {arrived.rate_hz:.0f} of {spec.total_hz:.0f} msg/s"
-    if lost > due - sent_hz * arrived.seconds:
-        return f"{reached}: {lost} messages were lost on their way"
-    return f"{reached}: its publishers sent {sent_hz:.0f}"
+    return f"the flood reached {sent.rate_hz:.0f} of {spec.total_hz:.0f} msg/s: its publishers sent no more in time"
 
 
-def _counted(stream: ReportStream[Received] | ReportStream[Sent]) -> Counted:
+def _slack(spec: DdsFloodSpec, seconds: float) -> float:
+    """Messages: each publisher may have its last burst still before it, or be a little late."""
+    return max(spec.publishers * spec.burst, spec.total_hz * min(_LATE_S, _LATE_SHARE * seconds))
+
+
+def _silence(spec: DdsFloodSpec, sent: Counted, received: Counted) -> str:
+    """What to say of readers that got nothing, though more was sent than may be on its way."""
+    if received.messages or sent.messages <= _slack(spec, sent.seconds):
+        return ""
+    return f"the flood's matched readers received none of {sent.messages:.0f} messages"
+
+
+def _received_share(spec: DdsFloodSpec, sent: Counted, received: Counted, lost: int) -> float:
+    """What has neither arrived nor is just on its way is missing, also where no later message shows the gap."""
+    on_its_way = _slack(spec, received.seconds)
+    missing = max(lost, sent.rate_hz * received.seconds - received.messages - on_its_way)
+    return received.messages / (received.messages + missing) if received.messages else 0.0
+
+
+def _newest_ns(streams: Sequence[ReportStream[Received] | ReportStream[Sent]]) -> int:
+    return max((stream.last.mono_ns for stream in streams if stream.last is not None), default=0)
+
+
+def _sent(publishers: Sequence[ReportStream[Sent]], *, until_ns: int) -> Counted:
+    """Of all publishers, in the time for which each of them is known to have sent or not."""
+    parts = [_counted(stream, until_ns=until_ns - _UNREPORTED_NS) for stream in publishers]
+    seconds = min((part.seconds for part in parts), default=0.0)
+    return Counted(sum(part.rate_hz for part in parts) * seconds, seconds)
+
+
+def _counted(stream: ReportStream[Received] | ReportStream[Sent], *, until_ns: int = 0) -> Counted:
+    """What was reported; nothing came between the last report and a later `until_ns`."""
     first, last = stream.first, stream.last
     if first is None or last is None:
         return Counted()
-    return Counted(last.messages - first.messages, (last.mono_ns - first.mono_ns) / NS_PER_S)
+    end_ns = max(last.mono_ns, until_ns)
+    return Counted(last.messages - first.messages, (end_ns - first.mono_ns) / NS_PER_S)
 
 
 def _lost(stream: ReportStream[Received]) -> int:

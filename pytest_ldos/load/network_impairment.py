@@ -161,7 +161,11 @@ def _loss_shortfall(spec: NetworkImpairmentSpec, crossing: Crossing) -> str:
 
 def _rate_shortfall(spec: NetworkImpairmentSpec, crossing: Crossing) -> str:
     """What is sent at once arrives one after the other; where jitter does not hide that, and it is long enough."""
-    if not spec.rate_mbps or spec.jitter_ms or not crossing.gaps_ns:
+    if not spec.rate_mbps or spec.loss_percent == 100:
+        return ""
+    if not crossing.gaps_ns:
+        return "no pair of probes arrived that would show the rate"
+    if spec.jitter_ms:
         return ""
     due_ns = WIRE_BITS / (spec.rate_mbps * _BITS_A_MBIT) * NS_PER_S
     gap_ns = statistics.median(crossing.gaps_ns)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 
@@ -58,11 +57,10 @@ def measure(session: MeasuringSession, run: ScenarioRun, goals: Goals, n: int | 
 
 def _measure_alone(session: MeasuringSession, run: ScenarioRun, spec: ScenarioSpec, wish: _Wish, rig: Rig) -> TrialSet:
     """Trials on the running stack; more of them while the comparison with the stored baseline is undecided."""
-    loads = tuple(run.loads)
     procedure = Procedure(
         goals=rig.stack.goal_book.goals(wish.goals) if isinstance(wish.goals, str) else wish.goals,
         catalogue=wish.catalogue,
-        disturb=lambda: nullcontext(loads),
+        beside=tuple(run.loads),
         paths=session.sources.toml.paths,
         observer=Progress(session.config),
     )

@@ -87,15 +87,19 @@ class Outputs:
     def summarize(self, reporter: pytest.TerminalReporter) -> None:
         """Prints the table of each scenario, and where things lie."""
         session = self._session
-        if not session.runs and not session.sections:
+        if not session.runs and not session.sections and not session.refusals:
             return
         from pytest_ldos.report.compose import compose
         from pytest_ldos.report.terminal import render
 
         writer = reporter._tw  # noqa: SLF001 - how pytest's own summaries learn the width
         reporter.section("ldos")
-        shown = render(compose(session.sections), width=writer.fullwidth, color=writer.hasmarkup, setting=False)
-        reporter.write(shown.lstrip("\n"))
+        if session.begun_sections:
+            document = compose(session.begun_sections)
+            shown = render(document, width=writer.fullwidth, color=writer.hasmarkup, setting=False)
+            reporter.write(shown.lstrip("\n"))
+        if session.refusals:
+            reporter.write_line(f"tests refused before anything was measured: {len(session.refusals)}; see above")
         unfinished = (line for run in session.runs for line in _unfinished(run))
         for line in (*self._lines, *unfinished, *self._places()):
             reporter.write_line(visible(line))

@@ -1,4 +1,7 @@
-"""Progress while trials are made: one line that is rewritten on a terminal, a line each elsewhere."""
+"""Progress while trials are made: one line that is rewritten on a terminal, a line each elsewhere.
+
+With ``-q`` it is one for all trials that are made in a row, with ``-qq`` none.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +31,10 @@ class Progress:
     def __init__(self, config: pytest.Config) -> None:
         self._capture = config.pluginmanager.getplugin("capturemanager")
         reporter = config.pluginmanager.getplugin("terminalreporter")
+        self._reporter: pytest.TerminalReporter | None = reporter
         self._is_terminal = reporter is not None and sys.__stdout__ is not None and sys.__stdout__.isatty()
         self._is_shown = reporter is not None and reporter.verbosity >= 0
+        self._is_brief = reporter is not None and reporter.verbosity == -1
         self._label = ""
         self._version = ""
         self._began_s = 0.0
@@ -60,6 +65,9 @@ class Progress:
         self._trials = max(spec.trials, trials.stop)
         self._made = 0
         self._began_s = time.monotonic()
+        if self._is_brief:
+            beforehand = f", {warmup} before them to warm up" if warmup else ""
+            self._write_line(f"{self._label}trials to make: {len(trials)}{beforehand}")
 
     def warm_up(self, number: int) -> None:
         self._made += 1
@@ -92,6 +100,14 @@ class Progress:
             self._write(f"{_CLEAR}{line}" + ("\n" if is_kept else ""))
         elif is_kept or not self._label or "warm-up" not in text:
             self._write(f"{line}\n")
+
+    def _write_line(self, text: str) -> None:
+        """Below the letters that pytest writes for tests, if there are any."""
+        assert self._reporter is not None
+        with self._uncaptured():
+            if self._reporter._tw.width_of_current_line:  # noqa: SLF001 - without file names, pytest knows it alone
+                self._reporter.write_line("")
+            self._reporter.write_line(visible(text))
 
     def _write(self, text: str) -> None:
         with self._uncaptured():

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_ldos.errors import ConfigurationError, Unavailable
 from pytest_ldos.scenario.nearest import refuse_unknown
-from pytest_ldos.scenario.scenario_table import PLUS
+from pytest_ldos.scenario.scenario_table import PLUS, usual_name
 
 if TYPE_CHECKING:
     from pytest_ldos.plugin.session import MeasuringSession
@@ -24,10 +24,13 @@ SCENARIO_FIXTURE: Final = "ldos_scenario"
 _WORD: Final = re.compile(r"[\w.+-]+")
 
 
-def combinations_in(expression: str, known: Collection[str]) -> list[str]:
-    """Combinations of known scenarios that ``-m`` names, as they are written."""
-    words = dict.fromkeys(_WORD.findall(expression))
-    return [word for word in words if PLUS in word and set(word.split(PLUS)) <= set(known)]
+def combinations_in(expression: str, known: Collection[str]) -> dict[str, list[str]]:
+    """Combinations of known scenarios that ``-m`` names: by their usual name, how each is written."""
+    found: dict[str, list[str]] = {}
+    for word in dict.fromkeys(_WORD.findall(expression)):
+        if PLUS in word and set(word.split(PLUS)) <= set(known):
+            found.setdefault(usual_name(word, known), []).append(word)
+    return found
 
 
 def refuse_unknown_parts(expression: str, known: Collection[str]) -> None:
@@ -77,8 +80,11 @@ def make_scenario_tests(session: MeasuringSession, metafunc: pytest.Metafunc) ->
         return
     asked = combinations_in(str(metafunc.config.getoption("markexpr")), known)
     mark = metafunc.definition.get_closest_marker(CHOICE_MARK)
-    chosen = _chosen(mark.args if mark else (*known, PLUS), asked)
-    parameters = [pytest.param(name, marks=_mark(name), id=name) for name in dict.fromkeys(chosen)]
+    chosen = (usual_name(name, known) for name in _chosen(mark.args if mark else (*known, PLUS), asked))
+    parameters = [
+        pytest.param(name, marks=[_mark(each) for each in dict.fromkeys([name, *asked.get(name, ())])], id=name)
+        for name in dict.fromkeys(chosen)
+    ]
     if not parameters:
         nothing = "no combination of scenarios was asked for: pytest -m cpu_load+msg_load"
         parameters = [pytest.param("", marks=pytest.mark.skip(reason=nothing), id="none")]

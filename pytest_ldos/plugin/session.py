@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ from pytest_ldos.errors import ConfigurationError, LdosError
 from pytest_ldos.plugin.guard import refuse_parallel_runs, refuse_reruns
 from pytest_ldos.plugin.machine import Machine
 from pytest_ldos.plugin.outputs import Outputs
+from pytest_ldos.plugin.refusals import Refusals
 from pytest_ldos.plugin.scenarios import (
     CHOICE_MARK,
     SCENARIO_MARK,
@@ -103,8 +104,10 @@ class MeasuringSession:
         self._failed_by_verdict: set[str] = set()
         self.made_folder: Path | None = None
         self.machine = Machine(config)
+        self.refusals = Refusals()
         self._turns = Turns(config, sources)
         self.outputs = Outputs(self)
+        self.is_kept = True
 
     @cached_property
     def family(self) -> Family:
@@ -118,7 +121,8 @@ class MeasuringSession:
     def markers(self) -> dict[str, str]:
         """Names and descriptions of the markers that this session knows."""
         described = {name: table.description for name, table in self.sources.toml.scenarios.items()}
-        described |= dict.fromkeys(combinations_in(self.config.getoption("markexpr"), described), "several at once")
+        for name, spellings in combinations_in(self.config.getoption("markexpr"), described).items():
+            described |= {each: "several at once" for each in (name, *spellings) if each not in described}
         keywords = "(trials=…, max_trials=…, warmup=…, seeds=…, success_rate=…)"
         marks = {f"{name}{keywords}": f"scenario of pytest-ldos: {text}" for name, text in described.items()}
         return {
@@ -188,14 +192,17 @@ class MeasuringSession:
         """
         from pytest_ldos.metrics.catalogue import catalogue_of
 
-        refuse_reruns(self.config, item)
-        refuse_parallel_runs(self.config, is_one_sweep=self._is_one_sweep)
-        catalogue_of(self.own_metrics(item))  # what is wrong with them is said before anything is measured
-        _ = self.policy  # likewise
+        with self.refusals.noted(item.nodeid):
+            refuse_reruns(self.config, item)
+            refuse_parallel_runs(self.config, is_one_sweep=self._is_one_sweep)
+            catalogue_of(self.own_metrics(item))  # what is wrong with them is said before anything is measured
+            _ = self.policy  # likewise
         spec = in_cell(item, dataclasses.replace(self.spec_of(item), stack=stack))
         require_loads(spec.loads, spec)
-        with self.machine.held(announce), self._open(item.nodeid, spec, announce=announce) as run:
-            yield run
+        with ExitStack() as resources:
+            with self.refusals.noted(item.nodeid):
+                resources.enter_context(self.machine.held(announce))
+            yield resources.enter_context(self._open(item.nodeid, spec, announce=announce))
 
     @contextmanager
     def _open(self, nodeid: str, spec: ScenarioSpec, *, announce: Callable[[str], None]) -> Iterator[ScenarioRun]:
@@ -282,6 +289,12 @@ class MeasuringSession:
         """Of all tests."""
         return [section for of_test in self._sections.values() for section in of_test]
 
+    @property
+    def begun_sections(self) -> list[Section]:
+        """Of all tests that were not refused."""
+        of_tests = (found for nodeid, found in self._sections.items() if nodeid not in self.refusals)
+        return [section for of_test in of_tests for section in of_test]
+
     def describe(self, item: pytest.Item) -> None:
         """Gives a test the properties of all that was judged in it so far, each once."""
         sections = self._sections.get(item.nodeid)
@@ -341,6 +354,8 @@ class MeasuringSession:
         a verdict, the run ends with 1. What could not be written makes a green run invalid.
         """
         self.outputs.write()
+        if not self.is_kept:
+            return exit_codes.INVALID
         is_ours = bool(self._failed) and self._failed <= self._failed_by_verdict
         if exit_status == pytest.ExitCode.OK and not self.outputs.is_whole:
             return exit_codes.INVALID

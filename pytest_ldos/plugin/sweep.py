@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import pytest
 
-from pytest_ldos.errors import LdosError
+from pytest_ldos.errors import LdosError, ResultsNotKept
 from pytest_ldos.plugin.faults import fail_with
 from pytest_ldos.plugin.machine import is_worker
 from pytest_ldos.plugin.scenarios import SCENARIO_FIXTURE
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 _ATTRIBUTE: Final = "ldos_cell"
 """Of a report: what its test gave, as JSON."""
+
+_PART_OF: Final = "ldos_sweep"
+"""Of the report of a cell that was measured before: of which sweep, as JSON."""
 
 _WORKER_INPUT: Final = "ldos_sweeps"
 """What workers are told: cells that are done, as JSON."""
@@ -141,8 +144,12 @@ class SweepPlugin:
     def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         report = yield
         cell = cell_of(item)
-        if cell is not None and not item.stash.get(self._REPEATED, False):
+        if cell is None or item.nodeid in self._session.refusals:
+            return report
+        if not item.stash.get(self._REPEATED, False):
             self._take(item, cell, report)
+        elif report.when == "teardown":
+            setattr(report, _PART_OF, self.results.identify(item, cell))
         return report
 
     def _take(self, item: pytest.Item, cell: SweepCell, report: pytest.TestReport) -> None:
@@ -153,12 +160,21 @@ class SweepPlugin:
             setattr(report, _ATTRIBUTE, self.results.encode(item, cell, told))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keeps it, where the session runs: in workers nobody writes."""
+        """Keeps it, where the session runs: in workers nobody writes. Where it cannot be kept, the session ends: all
+        that would be measured from then on would be lost, too.
+        """
         if is_worker(self._config):
             return
+        part_of = getattr(report, _PART_OF, None)
+        if part_of is not None:
+            self.results.recall(part_of)
         given = getattr(report, _ATTRIBUTE, None)
         if given is not None:
-            self._say(self.results.keep(report.nodeid, given))
+            try:
+                self._say(self.results.keep(report.nodeid, given))
+            except ResultsNotKept as error:
+                self._session.is_kept = False
+                pytest.exit(visible(f"ldos: {error}: --ldos-resume"))
         self._session.take_report(report)
 
     def _say(self, line: str) -> None:

@@ -60,6 +60,7 @@ class SweepResults:
         self._session = session
         self._folders: dict[tuple[str, str], SweepFolder] = {}
         self._definitions: dict[str, Definition] = {}
+        self._damaged: list[Path] = []
 
     @cached_property
     def _version(self) -> Mapping[str, str]:
@@ -71,16 +72,16 @@ class SweepResults:
 
     def encode(self, item: pytest.Item, cell: SweepCell, reports: Sequence[pytest.TestReport]) -> str:
         """What a test gave, with what it takes to keep it elsewhere, as JSON."""
-        definition = self._define(item, cell)
         record = self._record(item, cell, reports)
-        return json.dumps(
-            {
-                "name": definition.name,
-                "digest": definition.key.digest,
-                "definition": definition.to_plain(),
-                "start": encode_start(record),
-            }
-        )
+        return json.dumps({**self._identity(item, cell), "start": encode_start(record)})
+
+    def identify(self, item: pytest.Item, cell: SweepCell) -> str:
+        """Of which sweep a cell is that was measured before, as JSON."""
+        return json.dumps(self._identity(item, cell))
+
+    def _identity(self, item: pytest.Item, cell: SweepCell) -> dict[str, Any]:
+        definition = self._define(item, cell)
+        return {"name": definition.name, "digest": definition.key.digest, "definition": definition.to_plain()}
 
     def _define(self, item: pytest.Item, cell: SweepCell) -> Definition:
         name = sweep_name(item, cell)
@@ -133,8 +134,6 @@ class SweepResults:
         """
         definition = self._define(item, cell)
         known = (self.done if told is None else told).get(_title(definition.key), {})
-        if told is None and known:  # it is shown at the end, even if nothing is left to be measured
-            self._folder(definition.name, definition.key.digest, definition.to_plain())
         found = known.get(in_cell(item, self._session.spec_of(item)).name)
         return None if found is None else Outcome(**found)
 
@@ -154,16 +153,24 @@ class SweepResults:
         done, of = len(folder.files()), len(outline.cells)
         return f"[{done}/{of}] {describe_cell(report.cells[0], shown_metrics(report))}"
 
+    def recall(self, part_of: str) -> None:
+        """Takes a sweep that was measured before, so that it is shown at the end, even if nothing is left of it."""
+        document = json.loads(part_of)
+        self._folder(document["name"], document["digest"], document["definition"])
+
     def _folder(self, name: str, digest: str, definition: Mapping[str, Any]) -> SweepFolder:
         """The folder of a sweep in this session; an earlier one's only where it is to go on."""
         if (name, digest) not in self._folders:
             key = SweepKey(name, digest, self._version)
             earlier = find_sweep(self._session.output, key) if self._session.value("resume") else None
+            self._damaged += earlier.set_damaged_aside() if earlier is not None else []
             self._folders[name, digest] = earlier or new_sweep(self._session.output, key, definition)
         return self._folders[name, digest]
 
     def summarize(self, reporter: pytest.TerminalReporter) -> None:
         """Prints the table of each sweep, and writes its reports."""
+        for damaged in self._damaged:
+            reporter.write_line(visible(f"damaged, set aside: {damaged}"), yellow=True)
         writer = reporter._tw  # noqa: SLF001 - how pytest's own summaries learn the width
         for (name, _), folder in self._folders.items():
             reporter.section(f"ldos sweep {name}")

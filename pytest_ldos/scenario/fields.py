@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, TypeVar, get_type_hints
@@ -12,7 +13,8 @@ from pytest_ldos.scenario.nearest import refuse_unknown
 
 Spec = TypeVar("Spec")
 
-_WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+_TRUE = frozenset({"true", "yes", "on", "1"})
+_FALSE = frozenset({"false", "no", "off", "0"})
 
 
 def field_types(kind: type) -> Mapping[str, Any]:
@@ -35,7 +37,11 @@ def build_spec(kind: type[Spec], values: Any, where: str) -> Spec:
         raise ConfigurationError(f"{where} is {values!r}", remedy="write it as a table")
     types = field_types(kind)
     refuse_unknown(values, types, f"key {where}")
-    return kind(**{name: parse_field(types[name], value, f"{where} {name}") for name, value in values.items()})
+    needed = {each.name for each in dataclasses.fields(kind) if _has_no_default(each)}  # type: ignore[arg-type]
+    for name in sorted(needed - set(values)):
+        raise ConfigurationError(f"{where} lacks {name}", remedy="add that key")
+    given = {name: parse_field(types[name], value, f"{where} {name}") for name, value in values.items()}
+    return _made(kind, {name: given[name] for name in needed}, given, where)
 
 
 def revise_spec(spec: Spec, changes: Mapping[str, Any], where: str) -> Spec:
@@ -43,7 +49,34 @@ def revise_spec(spec: Spec, changes: Mapping[str, Any], where: str) -> Spec:
     types = field_types(type(spec))
     refuse_unknown(changes, types, f"argument of {where}:")
     changed = {name: parse_field(types[name], value, f"{where} {name}") for name, value in changes.items()}
-    return type(spec)(**{**vars(spec), **changed})
+    return _made(type(spec), vars(spec), changed, where)
+
+
+def _has_no_default(field: dataclasses.Field[Any]) -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+
+
+def _made(kind: type[Spec], before: Mapping[str, Any], given: Mapping[str, Any], where: str) -> Spec:
+    """A spec with the fields that are given; what it refuses is said with the place, and with the key that is wrong.
+
+    That key is the first that is refused likewise when it alone is given; where only several together are wrong, the
+    message has their names.
+    """
+    try:
+        return kind(**{**before, **given})
+    except ConfigurationError as error:
+        alone = (name for name, value in given.items() if _refusal(kind, {**before, name: value}) == error.message)
+        place = " ".join([where, *itertools.islice(alone, 1)])
+        raise ConfigurationError(f"{place}: {error.message}", remedy=error.remedy) from None
+
+
+def _refusal(kind: type, fields: Mapping[str, Any]) -> str:
+    """Why a spec cannot have these fields; empty where it can."""
+    try:
+        kind(**fields)
+    except ConfigurationError as error:
+        return error.message
+    return ""
 
 
 def parse_field(kind: Any, value: Any, where: str) -> Any:
@@ -62,7 +95,7 @@ def _parse(kind: Any, value: Any) -> Any:
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return parse_word(kind, value)
     if kind is bool:
-        return _truth(value)
+        return parse_truth(value)
     if kind is int:
         return parse_number(int, value, "a whole number")
     if kind is float:
@@ -86,11 +119,18 @@ def parse_word(kind: type[StrEnum], value: Any) -> StrEnum:
         raise ValueError(f"one of {', '.join(kind)}") from None
 
 
-def _truth(value: Any) -> bool:
-    known = _WORDS.get(value.lower()) if isinstance(value, str) else value
-    if not isinstance(known, bool):
+def parse_truth(value: Any) -> bool:
+    """A truth value, also of text.
+
+    Raises:
+        ValueError: it is none; says what it should have been.
+    """
+    word = value.lower() if isinstance(value, str) else value
+    if isinstance(word, bool):
+        return word
+    if not isinstance(word, str) or word not in _TRUE | _FALSE:
         raise ValueError("true or false")
-    return known
+    return word in _TRUE
 
 
 def parse_number(kind: type[int | float], value: Any, what: str) -> int | float:

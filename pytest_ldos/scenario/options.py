@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.scenario.fields import parse_number, parse_word
+from pytest_ldos.scenario.fields import parse_number, parse_truth, parse_word
 from pytest_ldos.scenario.model import SeedMode, StackKind, WhenUnavailable
 from pytest_ldos.scenario.ros2 import Simulation
 
@@ -62,18 +62,9 @@ class Option:
         return f"LDOS_{self.name.upper()}"
 
 
-def _whole_number(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | str):
-        raise ValueError("a whole number")
-    try:
-        return int(value)
-    except ValueError:
-        raise ValueError("a whole number") from None
-
-
 def _at_least(least: int) -> Callable[[Any], int]:
     def parse(value: Any) -> int:
-        number = _whole_number(value)
+        number = int(parse_number(int, value, "a whole number"))
         if number < least:
             raise ValueError(f"a whole number, at least {least}")
         return number
@@ -92,15 +83,6 @@ def _share(value: Any) -> float:
     if not 0 <= number <= 1:
         raise ValueError("a number between 0 and 1")
     return number
-
-
-def _yes_or_no(value: Any) -> bool:
-    if isinstance(value, bool):
-        return value
-    known = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
-    if isinstance(value, str) and value.lower() in known:
-        return known[value.lower()]
-    raise ValueError("true or false")
 
 
 def _path(value: Any) -> Path:
@@ -129,7 +111,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
         Option(
             name="stack",
             parse=_one_of(StackKind),
-            default=StackKind.AUTO,
+            default=None,
             metavar="KIND",
             help="stack under test: ros2, embedded, or auto: ros2 where it is installed and sourced (default: auto)",
         ),
@@ -250,21 +232,21 @@ OPTIONS: Final[Mapping[str, Option]] = {
         ),
         Option(
             name="update_baseline",
-            parse=_yes_or_no,
+            parse=parse_truth,
             default=False,
             is_flag=True,
             help="record this run as the new baseline of its scenarios",
         ),
         Option(
             name="resume",
-            parse=_yes_or_no,
+            parse=parse_truth,
             default=False,
             is_flag=True,
             help="cells of sweeps (ldos_sweep) that the same version measured before are not measured again",
         ),
         Option(
             name="strict",
-            parse=_yes_or_no,
+            parse=parse_truth,
             default=None,
             is_flag=True,
             help="fail where no verdict is possible: no baseline, not comparable, inconclusive "
@@ -294,7 +276,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
         ),
         Option(
             name="summary",
-            parse=_yes_or_no,
+            parse=parse_truth,
             default=False,
             is_flag=True,
             help="append the report to the job summary of the GitHub workflow that runs this",

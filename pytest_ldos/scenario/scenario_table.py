@@ -55,11 +55,20 @@ def parse_scenarios(tables: Mapping[str, Any]) -> Mapping[str, ScenarioTable]:
             cannot be a marker.
     """
     own = {name: _parse(name, values, BUILT_IN_SCENARIOS.get(name)) for name, values in tables.items()}
-    known = {**BUILT_IN_SCENARIOS, **own}
-    for name in own:
-        for part in name.split(PLUS) if PLUS in name else ():
-            refuse_unknown([part], [each for each in known if PLUS not in each], f"scenario in '{name}':")
+    known = {name: table for name, table in {**BUILT_IN_SCENARIOS, **own}.items() if PLUS not in name}
+    for name in (each for each in own if PLUS in each):
+        refuse_unknown(name.split(PLUS), known, f"scenario in '{name}':")
+        usual = usual_name(name, known)
+        require(usual not in known, f"there are two tables for scenario '{usual}'", remedy="join them into one")
+        known[usual] = own[name]
     return known
+
+
+def usual_name(name: str, known: Iterable[str]) -> str:
+    """The name that all spellings of a combination share: its parts in the order of `known`; others as they are."""
+    order = list(known)
+    parts = name.split(PLUS)
+    return PLUS.join(sorted(parts, key=order.index)) if set(parts) <= set(order) else name
 
 
 def _parse(name: str, values: Any, before: ScenarioTable | None) -> ScenarioTable:
@@ -110,11 +119,10 @@ def find_scenario(name: str, known: Mapping[str, ScenarioTable]) -> tuple[str, S
     single = [each for each in known if PLUS not in each]
     refuse_unknown(parts, single, "scenario")
     require(len(set(parts)) == len(parts), f"scenario '{name}' names a part twice")
-    usual = PLUS.join(sorted(parts, key=single.index))
-    own = next((table for each, table in known.items() if set(each.split(PLUS)) == set(parts)), None)
-    if len(parts) == 1 and own is not None:
-        return name, own
-    return usual, _combine(usual, [known[part] for part in usual.split(PLUS)], own)
+    usual = usual_name(name, single)
+    if len(parts) == 1:
+        return name, known[name]
+    return usual, _combine(usual, [known[part] for part in usual.split(PLUS)], known.get(usual))
 
 
 def _combine(name: str, parts: Sequence[ScenarioTable], own: ScenarioTable | None) -> ScenarioTable:

@@ -89,13 +89,17 @@ class Sources:
         given = {key: parse_value(OPTIONS[key], value, f"{key} of marker {name}") for key, value in marker.items()}
         values = {key: self.value(key, marker=given, table=table) for key in sorted(allowed)}
         loads = tuple(table.loads[kind] for kind in LOAD_SPECS if kind in table.loads)
-        return ScenarioSpec(name=name, loads=loads, deadlines=table.deadlines, stack=self.stack_spec(), **values)
+        try:
+            return ScenarioSpec(name=name, loads=loads, deadlines=table.deadlines, stack=self.stack_spec(), **values)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"scenario '{name}': {error.message}", remedy=error.remedy) from None
 
     def stack_spec(self) -> StackSpec:
-        """The stack under test; ``sim`` and ``rmw`` may also stand in its table."""
+        """The stack under test; what is not said of its kind, ``sim`` and ``rmw`` is as its table has it."""
         given = {name: value for name in ("sim", "rmw") if (value := self.value(name)) is not None}
         stack = self.toml.stack
-        return dataclasses.replace(stack, kind=self.value("stack"), ros2=dataclasses.replace(stack.ros2, **given))
+        kind = self.value("stack") or stack.kind
+        return dataclasses.replace(stack, kind=kind, ros2=dataclasses.replace(stack.ros2, **given))
 
 
 def read_environment(environment: Mapping[str, str]) -> dict[str, Any]:
@@ -135,7 +139,10 @@ def read_toml(root: Path, file: Path | None = None) -> TomlSettings:
 def _read_one(file: Path) -> TomlSettings:
     document = _read_document(file)
     table = document.get("tool", {}).get("ldos", {}) if file.name == "pyproject.toml" else document
-    return parse_table(table, folder=file.parent)
+    try:
+        return parse_table(table, folder=file.parent)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{file}: {error.message}", remedy=error.remedy) from None
 
 
 def _read_document(file: Path) -> dict[str, Any]:
@@ -154,7 +161,7 @@ def parse_table(table: Mapping[str, Any], *, folder: Path = Path()) -> TomlSetti
     settings = TomlSettings(
         options=_parse_options(options, "[tool.ldos]"),
         scenarios=parse_scenarios(_table(table, "scenarios")),
-        stack=parse_stack(_table(table, "stack"), folder=folder),
+        stack=parse_stack(table.get("stack", {}), folder=folder),
         gate=_parse_gate(_table(table, "gate")),
         paths=_with_built_in(parse_paths(table.get("paths", []))),
         base=parse_base(_table(table, "base")),

@@ -1,4 +1,4 @@
-"""The ``[tool.ldos.stack]`` table: what is common to all stacks, and what only ROS 2's has."""
+"""The ``[tool.ldos.stack]`` table: what is common to all stacks, and what only ROS 2's has; or ``stack = "KIND"``."""
 
 from __future__ import annotations
 
@@ -9,23 +9,26 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.scenario.model import FaultSpec, StackSpec
+from pytest_ldos.scenario.fields import parse_field, parse_number
+from pytest_ldos.scenario.model import FaultSpec, StackKind, StackSpec
 from pytest_ldos.scenario.nearest import refuse_unknown
-from pytest_ldos.scenario.ros2 import Ros2Spec, Simulation
+from pytest_ldos.scenario.ros2 import Ros2Spec
 
 _WHERE: Final = "[tool.ldos.stack]"
 _PATHS: Final = frozenset({"goals", "launch_file"})
 
 
-def parse_stack(values: Mapping[str, Any], *, folder: Path) -> StackSpec:
-    """The stack under test; files in it lie below `folder`.
+def parse_stack(values: Any, *, folder: Path) -> StackSpec:
+    """The stack under test: a table, or its kind alone; files in it lie below `folder`.
 
     Raises:
         ConfigurationError: an unknown key (the nearest known one is named), a wrong type or value.
     """
+    if not isinstance(values, dict):
+        return StackSpec(kind=parse_field(StackKind, values, "[tool.ldos] stack"))
     common = _defaults(StackSpec())
     of_ros2 = _defaults(Ros2Spec())
-    for name in ("kind", "faults", "ros2"):
+    for name in ("faults", "ros2"):
         del common[name]
     refuse_unknown(values, {*common, *of_ros2, "faults"}, f"key {_WHERE}")
     return StackSpec(
@@ -54,7 +57,7 @@ def _parse(name: str, value: Any, default: Any, folder: Path) -> Any:
     """A value of the type that the default has."""
     match default:
         case StrEnum():
-            return _simulation(name, value)
+            return parse_field(type(default), value, f"{_WHERE} {name}")
         case str():
             return _path(_text(name, value), folder) if name in _PATHS else _text(name, value)
         case tuple():
@@ -69,9 +72,10 @@ def _refuse(name: str, value: Any, wanted: str) -> ConfigurationError:
 
 
 def _number(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _refuse(name, value, "a number")
-    return float(value)
+    try:
+        return float(parse_number(float, value, "a number"))
+    except ValueError as error:
+        raise _refuse(name, value, str(error)) from None
 
 
 def _text(name: str, value: Any) -> str:
@@ -84,13 +88,6 @@ def _path(value: str, folder: Path) -> str:
     """A file of the project by its whole path; anything else, like ``PACKAGE/FILE``, as it is."""
     file = folder / value
     return str(file.resolve()) if value and file.is_file() else value
-
-
-def _simulation(name: str, value: Any) -> Simulation:
-    try:
-        return Simulation(value)
-    except ValueError:
-        raise _refuse(name, value, f"one of {', '.join(Simulation)}") from None
 
 
 def _texts(name: str, value: Any) -> tuple[str, ...]:

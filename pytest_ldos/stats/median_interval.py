@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from scipy.stats import binom
+import numpy as np
+from scipy.special import bdtr
 
 
 def median_interval(values: Sequence[float], *, confidence: float = 0.95) -> tuple[float, float]:
@@ -19,7 +20,5 @@ def median_interval(values: Sequence[float], *, confidence: float = 0.95) -> tup
     """
     ordered = sorted(values)
     size, tail = len(ordered), (1 - confidence) / 2
-    left_out = int(binom.ppf(tail, size, 0.5)) if size else 0
-    if size and binom.cdf(left_out, size, 0.5) <= tail:
-        left_out += 1
+    left_out = int(np.count_nonzero(bdtr(np.arange(size), size, 0.5) <= tail))
     return (ordered[left_out - 1], ordered[size - left_out]) if left_out else (-math.inf, math.inf)

@@ -13,12 +13,13 @@ import re
 import secrets
 import shutil
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from pytest_ldos.errors import RecordUnreadable
+from pytest_ldos.errors import RecordUnreadable, ResultsNotKept
 from pytest_ldos.scenario.options import KeepTraces
 from pytest_ldos.trial.codec import decode_trials, encode_trials
 from pytest_ldos.trial.record import TrialSet
@@ -99,6 +100,22 @@ def write_atomically(path: Path, text: str) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+@contextlib.contextmanager
+def keeping(place: Path) -> Iterator[None]:
+    """Names the fault where results cannot be written down.
+
+    Raises:
+        ResultsNotKept: the disk is full, or it may not be written to.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise ResultsNotKept(
+            f"what was measured could not be kept in {place}: {error.strerror}",
+            remedy="make room there; what was kept before is whole, and the same command goes on from it",
+        ) from None
 
 
 def write_trials(folder: ScenarioFolder, trials: TrialSet) -> None:

@@ -79,6 +79,7 @@ class Procedure:
     Attributes:
         goals: they take turns.
         disturb: applies the loads, after the warm-up trials: these warm the stack up, not the load.
+        beside: loads that are there before, and so beside the warm-up trials, too.
         paths: causal paths whose segments are kept with each trial.
         catalogue: metrics that are taken: ours, and a user's own beside them.
     """
@@ -86,6 +87,7 @@ class Procedure:
     goals: Sequence[Goal]
     catalogue: Catalogue = field(default_factory=lambda: METRICS)
     disturb: Disturb = undisturbed
+    beside: Sequence[RunningLoad] = ()
     paths: Sequence[PathSpec] = BUILT_IN_PATHS
     observer: Observer = field(default_factory=Unwatched)
 
@@ -129,12 +131,13 @@ def add_trials(
         until: how many trials the record has at the end.
         block: the stack start that `rig` is; see `Trial`.
     """
-    session = _Session(rig, procedure, record, block, save)
+    session = _Session(rig, procedure, record, block, save, loads=procedure.beside)
     procedure.observer.begin(record.spec, trials=range(len(record.trials), until), warmup=warmup)
     try:
         with _measured_at_end(session):
             session.warm_up(warmup)
-            with procedure.disturb() as session.loads:
+            with procedure.disturb() as applied:
+                session.loads = (*procedure.beside, *applied)
                 session.run(until)
     except _StackIsGone as gone:
         session.leave_incomplete(str(gone))

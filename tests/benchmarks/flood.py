@@ -115,8 +115,8 @@ def measure(spec: DdsFloodSpec, seconds: float, *, fifo: bool = False) -> Measur
         sending = used_by_children("flood_publisher") - sending
         others = (busy_seconds() - busy - (used_by_children() - ours)) / seconds
         proof = flood.proof
-    cpu_us = 1e6 * sending / (proof.sent_hz * seconds)
-    return Measured(proof, min(1.0, proof.sent_hz / spec.total_hz), cpu_us, max(0.0, others))
+    cpu_us = 1e6 * sending / (proof.rate_hz * seconds)
+    return Measured(proof, min(1.0, proof.rate_hz / spec.total_hz), cpu_us, max(0.0, others))
 
 
 def show_accuracy(seconds: float, repeats: int, *, fifo: bool) -> None:
@@ -197,16 +197,16 @@ def show_ceiling(seconds: float) -> None:
 
 def ceiling_cells(found: Measured, peer: Peer | None) -> Iterator[str]:
     proof = found.proof
-    yield f"{proof.sent_hz:,.0f}"
+    yield f"{proof.rate_hz:,.0f}"
     yield f"{proof.sent_mb_s:,.0f}"
     yield f"{found.cpu_us:.1f}"
-    yield f"{100 * proof.rate_hz / proof.sent_hz:.0f} %"
+    yield f"{100 * (proof.received_share or 0):.0f} %"
     if peer is None:
         yield from ("–", "–", "–")
     else:
         yield f"{peer.sent_hz:,.0f}"
         yield f"{peer.cpu_us:.1f}"
-        yield f"{proof.sent_hz / peer.sent_hz:.2f}"
+        yield f"{proof.rate_hz / peer.sent_hz:.2f}"
 
 
 def arguments() -> argparse.Namespace:

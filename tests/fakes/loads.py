@@ -26,7 +26,7 @@ class FakeFloodProof(LoadProof):
         return self.rate_hz
 
     def describe(self) -> str:
-        return f"DDS flood: {self.rate_hz:.0f} of 4000 msg/s received"
+        return f"DDS flood: {self.rate_hz:.0f} of 4000 msg/s sent"
 
 
 @dataclass(frozen=True)

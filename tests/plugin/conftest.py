@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.plugin.forked_pytest import ForkedPytest
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,17 +32,26 @@ def project(pytester: pytest.Pytester, monkeypatch) -> pytest.Pytester:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("LDOS_LOCK", f"ldos-test-{secrets.token_hex(8)}")
     monkeypatch.setenv("COLUMNS", "110")
+    # Loading Hypothesis takes longer than most of these runs do.
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest -p no:benchmark")
     pytester.makepyprojecttoml("[tool.pytest.ini_options]\naddopts = '-p no:cacheprovider --strict-markers'\n")
     pytester.makepyfile(test_scenario=SCENARIO)
     return pytester
 
 
+@pytest.fixture(scope="session")
+def forked() -> Iterator[ForkedPytest]:
+    made = ForkedPytest()
+    yield made
+    made.close()
+
+
 @pytest.fixture
-def run(project: pytest.Pytester) -> Callable[..., pytest.RunResult]:
+def run(project: pytest.Pytester, forked: ForkedPytest) -> Callable[..., pytest.RunResult]:
     """Runs the project's tests; `stack` is what `install` gets."""
 
     def runner(*arguments: str, stack: str = "noisy(1)") -> pytest.RunResult:
         project.makeconftest(CONFTEST.format(arguments=stack))
-        return project.runpytest_subprocess(*arguments, timeout=60)
+        return forked.run(project.path, *arguments)
 
     return runner

@@ -72,8 +72,18 @@ def test_a_combination_is_asked_for_with_a_plus(project, run):
     result = run("-m", "msg_load+cpu_load", "--ldos-trials=3", "--ldos-warmup=0", "--strict-markers", "-rA")
     assert result.ret == 0
     result.assert_outcomes(passed=1, deselected=4)
-    result.stdout.fnmatch_lines(["*test_scenario[[]msg_load+cpu_load]*"])
+    result.stdout.fnmatch_lines(["*test_scenario[[]cpu_load+msg_load]*"])
     assert list(records(project)["cpu_load+msg_load"]["spec"]["loads"]) == ["cpu_load", "dds_flood"]
+
+
+def test_all_spellings_of_a_combination_mean_one_test(project, run):
+    with (project.path / "pyproject.toml").open("a") as file:
+        file.write('\n[tool.ldos.scenarios."msg_load+cpu_load"]\ntrials = 7\n')
+    project.makepyfile(test_scenario=EVERY)
+    for expression in ("msg_load+cpu_load", "cpu_load+msg_load", "msg_load+cpu_load or cpu_load+msg_load"):
+        result = run("-m", expression, "--strict-markers", "--collect-only", "-q")
+        found = [line for line in result.stdout.lines if "::" in line]
+        assert found == ["test_scenario.py::test_scenario[cpu_load+msg_load]"]
 
 
 def test_combinations_alone_are_skipped_with_their_reason(project, run):

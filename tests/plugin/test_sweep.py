@@ -177,6 +177,46 @@ def test_what_was_not_measured_is_tried_again_when_the_sweep_is_resumed(sweep, p
     )
     found = {record.trials.spec.stack.control_rate_hz for record in records(project).values() if record.trials}
     assert found == {100, 200, 400}
+    again.stdout.fnmatch_lines([f"damaged, set aside: *{damaged.name}.damaged"])
+    assert len(damaged.with_name(f"{damaged.name}.damaged").read_text()) == 100
+
+
+FULL_DISK = """
+import resource
+import pytest
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_logreport(report):
+    if report.when != "teardown" or "rate_hz=500" not in report.nodeid:
+        return (yield)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (12_000, limits[1]))  # no file may be longer
+    try:
+        return (yield)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+"""
+
+
+def test_on_a_full_disk_the_session_ends_with_what_was_kept(sweep, project):
+    """The kernel refuses the record of the second cell of three."""
+    sweep("--collect-only")
+    conftest = project.path / "conftest.py"
+    conftest.write_text(f"{conftest.read_text()}\n{FULL_DISK}")
+    result = project.runpytest_subprocess("--ldos-trials=10", "-p", "no:cacheprovider", timeout=120)
+    assert result.ret == 11
+    shown = result.stdout.str() + result.stderr.str()
+    assert "INTERNALERROR" not in shown
+    assert re.search(r"what was measured could not be kept in \S+: File too large", shown)
+    assert "make room there; what was kept before is whole" in shown
+    assert "the same command goes on from it: --ldos-resume" in shown
+    kept = len(records(project))
+    assert kept < 3
+    assert not list(project.path.glob(".ldos/sweeps/*/*/cells/.*")), "no half of it"
+    result.stdout.fnmatch_lines(["*ldos sweep test_scenario.py_test_reach*"])
+    conftest.write_text(conftest.read_text().replace("12_000", "limits[0]"))
+    rest = project.runpytest_subprocess("--ldos-trials=10", "--ldos-resume", timeout=120)
+    rest.assert_outcomes(passed=3 - kept, skipped=kept)
 
 
 def test_a_sweep_of_combined_scenarios(project, run):
@@ -319,6 +359,14 @@ def test_workers_are_told_what_is_done(stamps, project):
     second.assert_outcomes(passed=1, skipped=2)
     assert [what for *_, what in stamped] == ["begin", "end"] * 3
     assert len(records(project)) == 3
+
+
+def test_workers_with_nothing_left_to_measure_show_the_table(sweep, project):
+    sweep().assert_outcomes(passed=3)
+    again = sweep("-n", "1", "--ldos-resume")
+    again.assert_outcomes(skipped=3)
+    again.stdout.fnmatch_lines(["*ldos sweep test_scenario.py_test_reach*", "*250 *valid*", "results: *"])
+    assert len(all_sweeps(project.path / ".ldos")) == 1
 
 
 def test_a_verdict_of_a_worker_is_that_of_the_session(sweep):

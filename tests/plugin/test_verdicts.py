@@ -188,7 +188,7 @@ def test_the_example_of_a_flood(run, project):
     )
     result = run("--ldos-warmup=0")
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["*msg_load: no_baseline; 3 of 3*", "*DDS flood: 3999 of 4000 msg/s received*"])
+    result.stdout.fnmatch_lines(["*msg_load: no_baseline; 3 of 3*", "*DDS flood: 3999 of 4000 msg/s sent*"])
     scenario = project.path / "test_scenario.py"
     text = scenario.read_text().replace("RATE = 3999.0", "RATE = 2000.0")
     scenario.write_text(text.replace("assert flood.proof.rate_hz >= 3960", "pass"))

@@ -66,8 +66,7 @@ def _title(metric: Metric) -> MetricTitle:
 
 def _cell(result: CellResult, reference: CellResult | None, metrics: Iterable[Metric]) -> CellReport:
     trials = result.trials
-    made = 0 if trials is None else len(trials.trials)
-    successes = 0 if trials is None else trials.successes
+    made, successes = len(result.failures), result.failures.count(False)
     low, high = share_interval(successes, made, confidence=CONFIDENCE)
     base = None if reference is None or reference is result else reference.trials
     return CellReport(

@@ -64,8 +64,10 @@ class CellReport:
 
     Attributes:
         values: of the axes, in their order.
-        state: ``valid``, ``invalid``, ``infra``, ``skipped`` or ``not measured``.
+        state: ``valid``, ``broken`` (the arm could not go on beside its loads), ``invalid``,
+            ``infra``, ``skipped`` or ``not measured``.
         reasons: why it is not valid, or what there is to know of it.
+        trials, successes: a trial whose way home failed failed; an arm that was lost before its first failed in one.
         success_low, success_high: interval of the success rate.
         loads: proofs, in words.
         starts, planned: stack starts that were made, and that were to be.

@@ -24,7 +24,7 @@ from pytest_ldos.report.sweep.tables import (
     succeeded,
 )
 
-_SIGNS: Final = {"valid": "✓", "invalid": "✕", "infra": "✕"}
+_SIGNS: Final = {"valid": "✓", "broken": "✕", "invalid": "✕", "infra": "✕"}
 _CLASSES: Final = {NOT_MEASURED: "unmeasured"}
 _STATE: Final = "state"
 
@@ -130,6 +130,7 @@ _MEANINGS: Final = (
         "✕",
         "a cell that is not valid: its load or all its trials were not reached; below the axis: no number",
     ),
+    ("broken", "the arm could not go on beside the load; its last trial, whose way home failed, counts as failed"),
     ("failed", "more than half of the trials failed, and a failed one counts as slower than any"),
     ("ratio", "to the first valid cell, as measured; its interval knows how starts differ where there were several"),
     ("log", "values that span a decade or more are drawn to a logarithmic scale"),

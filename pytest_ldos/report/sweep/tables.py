@@ -146,4 +146,4 @@ def describe_cell(cell: CellReport, metrics: Sequence[MetricTitle]) -> str:
         if (found := cell.metrics.get(metric.name)) is not None and found.values
     ]
     state = "" if cell.is_valid else f"{cell.state}: {'; '.join(cell.reasons)}; "
-    return f"{cell.label}: {state}{succeeded(cell)} succeeded, {', '.join(medians)}"
+    return f"{cell.label}: {state}{', '.join([f'{succeeded(cell)} succeeded', *medians])}"

@@ -33,6 +33,9 @@ READY_TIMEOUT_S: Final = 30.0
 _ONE_THREAD: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 """Seven joints are no work for a thread pool, which would only disturb the timing."""
 
+_NO_WINDOW: Final = {"MUJOCO_GL": "disable"}
+"""Nothing is drawn: looking for graphics would only delay the start."""
+
 _NODES: Final = "pytest_ldos.stack.embedded"
 
 
@@ -89,7 +92,7 @@ class EmbeddedBackend:
         self._group = ProcessGroup(
             log_directory=log_directory,
             prefix=recorder.prefix,
-            environment={**recorder.environment, **_ONE_THREAD},
+            environment={**recorder.environment, **_ONE_THREAD, **_NO_WINDOW},
         )
 
     def start(self, *, on_waiting: Callable[[str], None] | None = None) -> EmbeddedStack:

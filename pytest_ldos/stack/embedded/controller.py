@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from pytest_ldos.stack.embedded.model import Joints
-from pytest_ldos.stack.embedded.timing import TimedPath
+from pytest_ldos.stack.embedded.timed_path import TimedPath
 from pytest_ldos.stack.embedded.trajectory import Trajectory
 from pytest_ldos.units import NS_PER_S
 

@@ -26,9 +26,9 @@ from pytest_ldos.dds.process import run_node
 from pytest_ldos.dds.qos import QosProfile
 from pytest_ldos.stack.client_protocol import MoveCommand, MoveReport, ReadyEvent, parse_command
 from pytest_ldos.stack.embedded.goal_constraints import to_constraints, to_robot_state
+from pytest_ldos.stack.embedded.interfaces import FAILURE_PARAMETER, MOVE_ACTION, MOVE_ACTION_TYPE, SEED_PARAMETER
 from pytest_ldos.stack.embedded.kinematics import Kinematics
 from pytest_ldos.stack.embedded.model import GROUP, load_panda
-from pytest_ldos.stack.embedded.move_group import FAILURE_PARAMETER, MOVE_ACTION, MOVE_ACTION_TYPE, SEED_PARAMETER
 from pytest_ldos.stack.embedded.trajectory_message import duration_ns
 from pytest_ldos.stack.faulty_goals import PlantedFailure
 from pytest_ldos.stack.goals import ErrorCode, Goal, Pose, PoseError

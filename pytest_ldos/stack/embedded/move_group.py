@@ -26,20 +26,22 @@ from pytest_ldos.dds.parameters import IntegerParameters
 from pytest_ldos.dds.process import run_node
 from pytest_ldos.host.speed import time_fixed_work
 from pytest_ldos.stack.embedded.goal_constraints import RefusedGoal, to_goal, to_start
+from pytest_ldos.stack.embedded.interfaces import (
+    CONTROLLER_ACTION,
+    CONTROLLER_ACTION_TYPE,
+    FAILURE_PARAMETER,
+    MOVE_ACTION,
+    MOVE_ACTION_TYPE,
+    SEED_PARAMETER,
+)
 from pytest_ldos.stack.embedded.kinematics import Kinematics
 from pytest_ldos.stack.embedded.model import GROUP, Joints, Panda, load_panda
 from pytest_ldos.stack.embedded.planning import plan_path
-from pytest_ldos.stack.embedded.simulator import CONTROLLER_ACTION, CONTROLLER_ACTION_TYPE
-from pytest_ldos.stack.embedded.timing import TimedPath, time_path
+from pytest_ldos.stack.embedded.timed_path import TimedPath
+from pytest_ldos.stack.embedded.timing import time_path
 from pytest_ldos.stack.embedded.trajectory_message import to_message
 from pytest_ldos.stack.goals import ErrorCode, Goal
 from pytest_ldos.units import NS_PER_MS
-
-MOVE_ACTION: Final = "/move_action"
-MOVE_ACTION_TYPE: Final = "moveit_msgs/action/MoveGroup"
-SEED_PARAMETER: Final = "planner_seed"
-FAILURE_PARAMETER: Final = "planted_failure"
-"""A fault to plant: the error code that the next goal is to end with; unset for none."""
 
 ALLOWED_START_TOLERANCE_RAD: Final = 0.01
 DURATION_SCALING: Final = 1.2

@@ -24,13 +24,12 @@ from pytest_ldos.dds.node import Context, Node
 from pytest_ldos.dds.process import run_node
 from pytest_ldos.dds.qos import CLOCK
 from pytest_ldos.stack.embedded.controller import TrajectoryController, TrajectoryResult
+from pytest_ldos.stack.embedded.interfaces import CONTROLLER_ACTION, CONTROLLER_ACTION_TYPE
 from pytest_ldos.stack.embedded.model import Joints, Panda, load_panda
-from pytest_ldos.stack.embedded.timing import TimedPath
+from pytest_ldos.stack.embedded.timed_path import TimedPath
 from pytest_ldos.stack.embedded.trajectory_message import from_message
 from pytest_ldos.units import NS_PER_MS, NS_PER_S
 
-CONTROLLER_ACTION: Final = "/panda_arm_controller/follow_joint_trajectory"
-CONTROLLER_ACTION_TYPE: Final = "control_msgs/action/FollowJointTrajectory"
 STEP_NS: Final = NS_PER_MS
 MONITOR_PERIOD_NS: Final = 50 * NS_PER_MS
 """Of the trajectory action: `action_monitor_rate` of the joint trajectory controller is 20 Hz."""

@@ -2,40 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import toppra
 from toppra import algorithm, constraint
 
 from pytest_ldos.stack.embedded.model import Panda
 from pytest_ldos.stack.embedded.planning import Waypoints
+from pytest_ldos.stack.embedded.timed_path import TimedPath
 
 _SAMPLE_S: Final = 0.1
 """Time between trajectory points: MoveIt's `resample_dt`."""
 
 _GRID_POINTS: Final = 101
-
-
-@dataclass(frozen=True)
-class TimedPath:
-    """A trajectory as `trajectory_msgs/JointTrajectory` holds it.
-
-    Attributes:
-        times_s: from the start; shape ``(n,)``, the first is 0.
-        positions, velocities, accelerations: rad, rad/s, rad/s²; shape ``(n, 7)``.
-    """
-
-    times_s: npt.NDArray[np.float64]
-    positions: npt.NDArray[np.float64]
-    velocities: npt.NDArray[np.float64]
-    accelerations: npt.NDArray[np.float64]
-
-    @property
-    def duration_s(self) -> float:
-        return float(self.times_s[-1])
 
 
 def time_path(

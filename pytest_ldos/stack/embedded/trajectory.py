@@ -6,7 +6,7 @@ import numpy as np
 from scipy.interpolate import BPoly
 
 from pytest_ldos.stack.embedded.model import Joints
-from pytest_ldos.stack.embedded.timing import TimedPath
+from pytest_ldos.stack.embedded.timed_path import TimedPath
 
 
 class Trajectory:

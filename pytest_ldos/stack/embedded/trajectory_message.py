@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pytest_ldos.dds.messages import Message, default
-from pytest_ldos.stack.embedded.timing import TimedPath
+from pytest_ldos.stack.embedded.timed_path import TimedPath
 from pytest_ldos.units import NS_PER_S, seconds_to_ns
 
 

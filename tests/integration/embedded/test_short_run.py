@@ -19,7 +19,7 @@ from pytest_ldos.trial.measure import RECEPTION
 from tests.integration.embedded.conftest import running
 from tests.integration.project import Project, make_project, shared_memory
 
-TRIALS = 3
+TRIALS = 2
 
 
 class Run:

@@ -45,6 +45,6 @@ def test_killed_after_a_cell_it_goes_on(project, leaves_nothing):
     assert [record.state for record in found] == [CellState.MEASURED] * 2
     calm, flooded = json.loads(output)["cells"]
     assert (calm["trials"], flooded["trials"]) == (3, 3)
-    assert "of 400 msg/s received" in calm["loads"][0]
-    assert "of 4000 msg/s received" in flooded["loads"][0]
+    assert "of 400 msg/s sent" in calm["loads"][0]
+    assert "of 4000 msg/s sent" in flooded["loads"][0]
     assert flooded["metrics"]["T1"]["ratio"] > 0

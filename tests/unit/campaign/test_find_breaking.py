@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,11 @@ from pytest_ldos.errors import (
     TraceUnreadable,
     Unavailable,
 )
+from pytest_ldos.metrics.model import Measurement
+from pytest_ldos.report.breaking import plain, text
+from pytest_ldos.report.breaking.words import answer
 from pytest_ldos.scenario.loads import CpuLoadSpec
+from pytest_ldos.series import Missing
 from tests.builders.breaking import STUCK, VERSION, MadeUpStack, Watching, at, plan, search
 from tests.builders.trials import trial_set
 
@@ -115,13 +120,30 @@ def test_a_finished_search_leaves_what_another_may_go_on_with(tmp_path):
     assert rest.levels[:2] == [1, 1000]
 
 
-def test_a_damaged_start_is_named(tmp_path):
-    evidence = BreakingEvidence(tmp_path)
-    evidence.keep(1, at(1), trial_set([]), VERSION)
-    (file,) = tmp_path.iterdir()
-    file.write_text(file.read_text()[:100])
-    with pytest.raises(RecordUnreadable, match=r"delete start-0001\.json"):
+def test_a_damaged_start_is_set_aside_and_measured_again(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        search(MadeUpStack(breaks_at=37, ends={4: KeyboardInterrupt()}), tmp_path)
+    second = tmp_path / "start-0002.json"
+    cut = second.read_bytes()[:1000]
+    for _ in range(2):
+        second.write_bytes(cut)
+        watching = Watching()
+        with pytest.raises(KeyboardInterrupt):
+            search(MadeUpStack(ends={1: KeyboardInterrupt()}), tmp_path, watching=watching)
+    assert f"damaged, set aside and measured again: {tmp_path}/start-0002.json2.damaged" in watching.notes
+    rest = MadeUpStack(breaks_at=37)
+    result = search(rest, tmp_path)
+    assert (result.finding, result.starts) == (Finding.BREAKS, 24)
+    assert rest.levels[0] == 1
+    assert [file.read_bytes() for file in tmp_path.iterdir()] == [cut, cut], "nothing is deleted"
+
+
+def test_a_start_that_cannot_be_read_is_not_damaged(tmp_path):
+    BreakingEvidence(tmp_path).keep(1, at(1), trial_set([]), VERSION)
+    (tmp_path / "start-0002.json").mkdir()
+    with pytest.raises(RecordUnreadable, match=r"start-0002\.json cannot be read: Is a directory"):
         search(MadeUpStack(), tmp_path)
+    assert (tmp_path / "start-0002.json").is_dir()
 
 
 def test_the_time_limit_ends_it_with_what_there_is(tmp_path):
@@ -179,8 +201,9 @@ def test_a_start_has_no_more_trials_than_the_test_knows_of(tmp_path):
             return dataclasses.replace(super().measure(spec), incomplete=STUCK)
 
     result = search(LateStuck(), tmp_path)
-    assert result.finding is Finding.HOLDS
+    assert result.finding is Finding.UNDECIDED
     assert result.trials == 4 * result.starts
+    assert [each.broken for each in result.levels] == [each.starts for each in result.levels], "a trial ends at home"
 
 
 def test_an_arm_that_is_stuck_before_its_load_begins_says_nothing_of_the_load(tmp_path):
@@ -239,6 +262,72 @@ def test_a_metric_that_nobody_measured_is_no_answer(tmp_path):
     result = search(Unmeasured(), tmp_path, plan("T1>3x"))
     assert result.finding is Finding.UNMEASURED
     assert "no trial has a value" in result.levels[0].mishaps[0]
+
+
+class Unsure(MadeUpStack):
+    """Some trials have no T1.
+
+    Attributes:
+        lacking: how many of each start, by level.
+    """
+
+    lacking = staticmethod(lambda level: 0)
+
+    def measure(self, spec):
+        trials = super().measure(spec)
+        few = self.lacking(self.levels[-1])
+        nothing = {"T1": Measurement(Missing("PLANNING was never answered"))}
+        made = [
+            dataclasses.replace(each, measurements={**each.measurements, **(nothing if number < few else {})})
+            for number, each in enumerate(trials.trials)
+        ]
+        return dataclasses.replace(trials, trials=tuple(made))
+
+
+def test_trials_without_the_value_are_counted_and_told(tmp_path):
+    stack, watching = Unsure(slow_from=20), Watching()
+    stack.lacking = lambda level: 1 if level == 1 else 0
+    result = search(stack, tmp_path, plan("T1>3x"), watching)
+    calm = result.levels[0]
+    assert result.finding is Finding.BREAKS
+    assert (calm.unvalued, calm.trials, calm.standing) == (calm.starts, 3 * calm.starts, Standing.HOLDS)
+    left_out = f"trials that succeeded but have no T1, left out: {calm.unvalued} ({calm.unvalued} at 1)"
+    assert left_out in result.notes
+    assert left_out in " ".join(text.render(result, width=120, color=False).split())
+    assert json.loads(plain.render(result))["levels"][0]["unvalued"] == calm.unvalued
+    assert "at 1 1 of 4 trials that succeeded have no T1: PLANNING was never answered" in watching.notes
+
+
+def test_a_calm_end_whose_trials_mostly_lack_the_value_ends_the_search(tmp_path):
+    stack = Unsure()
+    stack.lacking = lambda level: 3
+    result = search(stack, tmp_path, plan("T1>3x"))
+    assert (result.finding, result.levels[0].standing) == (Finding.UNMEASURED, Standing.UNVALUED)
+    assert stack.levels == [1, 1]
+    told = "it is not judged: 6 of 8 trials that succeeded have no T1 (PLANNING was never answered)"
+    assert told in " ".join(text.render(result, width=120, color=False).split())
+
+
+def test_a_level_whose_trials_mostly_lack_the_value_is_not_judged(tmp_path):
+    stack = Unsure(slow_from=20)
+    stack.lacking = lambda level: 3 if level >= 20 else 0
+    result = search(stack, tmp_path, plan("T1>3x"))
+    assert result.finding is Finding.OUT_OF_REACH
+    assert (result.holds < 20, result.breaks) == (True, None)
+    assert {each.standing for each in result.levels if each.level >= 20} == {Standing.UNVALUED}
+    assert "could not be measured: it is not judged: 6 of 8 trials that succeeded have no T1" in answer(result)
+
+
+def test_a_level_that_breaks_whatever_those_trials_would_say_is_broken(tmp_path):
+    """One trial of every third start at the harsh levels succeeds, and has no value."""
+    stack = Unsure()
+    stack.fails = lambda level, index: level >= 20 and (index > 0 or len(stack.levels) % 3 > 0)
+    stack.lacking = lambda level: 1 if level >= 20 else 0
+    result = search(stack, tmp_path, plan("T1>3x", max_trials=400))
+    harsh = result.levels[-1]
+    assert (result.finding, harsh.standing) == (Finding.BREAKS, Standing.BREAKS)
+    assert harsh.broken == harsh.trials > 12, "more than it takes where each trial says something"
+    assert harsh.unvalued > 0
 
 
 def test_harsher_that_holds_is_said(tmp_path):

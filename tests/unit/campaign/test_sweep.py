@@ -6,10 +6,11 @@ import dataclasses
 import json
 import math
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from pytest_ldos.campaign.sweep import Sweeper, SweepPlan, can_be_measured, open_sweep
+from pytest_ldos.campaign.sweep import Sweeper, SweepPlan, can_be_measured, open_sweep, state_of
 from pytest_ldos.campaign.sweep_folder import Definition, SweepFolder, all_sweeps, name_for
 from pytest_ldos.campaign.sweep_records import CellState, decode_start, encode_start
 from pytest_ldos.errors import (
@@ -23,7 +24,9 @@ from pytest_ldos.errors import (
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.load import choose
 from pytest_ldos.scenario.model import WhenUnavailable
-from tests.builders.sweeps import failed, grid, measured, start_of
+from pytest_ldos.stack.goals import OutcomeClass
+from tests.builders.breaking import STUCK, at, plan, search
+from tests.builders.sweeps import FLOOD, failed, grid, measured, start_of
 
 ENDS = {
     "stack": BringUpFailed("the stack was not ready after 60 s", remedy="look at its logs", details="long\nlogs"),
@@ -191,11 +194,89 @@ def test_a_load_that_was_not_reached_makes_a_cell_invalid_and_keeps_its_numbers(
     assert len(results[0].trials.trials) == 4
 
 
-def test_goals_that_fail_and_a_stack_that_dies_are_results(run):
-    results = run(Stacks(failures=3, incomplete="the stack died"))
+def test_goals_that_fail_are_results(run):
+    results = run(Stacks(failures=3))
     assert states(results) == [CellState.MEASURED] * 4
-    assert results[0].trials.successes == 1
-    assert results[0].reasons == ("not finished: the stack died",)
+    assert (results[0].failures, results[0].reasons) == ((True, True, True, False), ())
+
+
+WHOLE = (FLOOD, {"kind": "cpu_limit", "shortfall": "", "summary": "2 CPUs", "block": 0})
+
+
+@pytest.mark.parametrize("made", [0, 1, 4])
+def test_an_arm_that_does_not_come_home_beside_its_load_is_broken(run, made):
+    """However many of its goals succeeded before."""
+
+    class Stuck(Stacks):
+        def __call__(self, spec, start):
+            whole = super().__call__(spec, start)
+            return dataclasses.replace(whole, trials=whole.trials[:made], loads=WHOLE, incomplete=STUCK)
+
+    stacks = Stuck()
+    results = run(stacks)
+    assert states(results) == [CellState.BROKEN] * 4
+    assert results[0].reasons == (f"the arm could not go on: {STUCK}",)
+    assert (len(results[0].trials.trials), results[0].failures) == (made, (*(False,) * (made - 1), True))
+    again = Stacks()
+    assert states(run(again, retry=True)) == [CellState.BROKEN] * 4
+    assert again.starts == [], "it is a result, and not tried until it holds"
+
+
+def test_a_stack_that_dies_in_a_trial_is_broken_and_that_trial_is_the_failure(run):
+    class Dying(Stacks):
+        def __call__(self, spec, start):
+            whole = super().__call__(spec, start)
+            dead = dataclasses.replace(whole.trials[2], outcome=OutcomeClass.STACK_DIED, message="move_group ended")
+            trials = (*whole.trials[:2], dead)
+            return dataclasses.replace(whole, trials=trials, loads=WHOLE, incomplete="move_group ended")
+
+    results = run(Dying())
+    assert states(results) == [CellState.BROKEN] * 4
+    assert results[0].failures == (False, False, True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"loads": ()}, f"the trials could not be finished: {STUCK}"),
+        ({"loads": (), "trials": ()}, f"no trial was made: {STUCK}"),
+        (
+            {"loads": (FLOOD, {**FLOOD, "shortfall": "stress-ng died"})},
+            "the load was not what was asked for: stress-ng",
+        ),
+        (
+            {"loads": (FLOOD, {**FLOOD, "shortfall": "it died"}), "trials": ()},
+            "the load was not what was asked for: it",
+        ),
+        ({"session": "in turns", "loads": WHOLE}, f"the trials could not be finished: {STUCK}"),
+    ],
+    ids=["before the load", "before the load, at once", "without its load", "without its load, at once", "in turns"],
+)
+def test_an_arm_that_does_not_come_home_says_nothing_where_it_need_not_be_the_load(changes, reason):
+    (spec, *_) = grid().specs.values()
+    trials = dataclasses.replace(start_of(spec), incomplete=STUCK, **changes)
+    state, told = state_of(trials)
+    assert state is CellState.INVALID
+    assert told.startswith(reason)
+
+
+@pytest.mark.parametrize("made", [0, 1, 4])
+@pytest.mark.parametrize("proof", [FLOOD, {**FLOOD, "shortfall": "too little"}], ids=["reached", "not reached"])
+def test_a_sweep_and_a_search_agree_on_what_is_broken(made, proof, tmp_path):
+    """The same start, taken in by both."""
+
+    def stuck(spec):
+        return dataclasses.replace(
+            start_of(spec), trials=start_of(spec).trials[:made], loads=(proof,), incomplete=STUCK
+        )
+
+    found = search(SimpleNamespace(measure=stuck), tmp_path, plan())
+    level = found.levels[0]
+    state, _ = state_of(stuck(at(1)))
+    assert (state is CellState.BROKEN) == (level.broken > 0) == (not level.mishaps)
+    if not level.mishaps:
+        assert level.broken == level.starts
+        assert level.trials == level.starts * max(made, 1)
 
 
 def test_a_cell_is_as_good_as_its_worst_start_and_has_the_trials_of_the_others(run):
@@ -270,6 +351,18 @@ def test_a_damaged_record_is_refused_by_name(tmp_path, damage):
     with pytest.raises(RecordUnreadable) as caught:
         SweepFolder(tmp_path).records()
     assert str(file) in str(caught.value)
+
+
+def test_a_damaged_start_is_set_aside_and_measured_again(run, tmp_path):
+    run(Stacks())
+    (file, *_) = sorted(tmp_path.glob("sweeps/mine/*/cells/*.json"))
+    file.write_bytes(cut := file.read_bytes()[:500])
+    again, watching = Stacks(), Watching()
+    assert states(run(again, watching=watching)) == [CellState.MEASURED] * 4
+    assert [f"{name}.{start + 1}.json" for name, start in again.starts] == [file.name]
+    aside = file.with_name(f"{file.name}.damaged")
+    assert watching.notes == [f"damaged, set aside and measured again: {aside}"]
+    assert aside.read_bytes() == cut
 
 
 def test_a_folder_without_a_definition_is_nobodys(tmp_path):

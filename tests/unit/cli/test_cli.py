@@ -14,6 +14,7 @@ from pytest_ldos.baseline.calibration import Calibration, MetricNoise
 from pytest_ldos.baseline.calibration_store import save_calibration
 from pytest_ldos.baseline.store import BaselineStores
 from pytest_ldos.trial.artifacts import ScenarioFolder, write_trials
+from tests.builders.command_line import run_ldos as ldos
 from tests.builders.own_metric import with_own
 from tests.builders.trials import FINGERPRINT, noisy_set
 
@@ -36,13 +37,13 @@ def stores(project) -> BaselineStores:
     return BaselineStores(repository=project / "baselines", local=project / ".ldos/baselines")
 
 
-def ldos(*arguments) -> subprocess.CompletedProcess:
+def ldos_process(*arguments) -> subprocess.CompletedProcess:
     return subprocess.run([str(LDOS), *arguments], capture_output=True, text=True, check=False)
 
 
 def test_comparing_equal_runs(project):
     base, head = save(project, "1", noisy_set(1)), save(project, "2", noisy_set(2))
-    done = ldos("compare", base, head)
+    done = ldos_process("compare", base, head)
     assert done.returncode == 0, done.stderr
     assert "baseline: passed" in done.stdout
 
@@ -209,9 +210,9 @@ def test_a_damaged_run(project):
 
 
 def test_an_unknown_command_and_a_mistyped_setting(project):
-    assert ldos("compair", "a", "b").returncode == 2
+    assert ldos_process("compair", "a", "b").returncode == 2
     (project / "pyproject.toml").write_text("[tool.ldos]\ntrails = 3\n")
-    done = ldos("report")
+    done = ldos_process("report")
     assert done.returncode == 2
     assert "did you mean 'trials'?" in done.stderr
 
@@ -248,8 +249,8 @@ def test_an_unreadable_baseline_is_listed_as_such(project):
 
 
 def test_help_and_version():
-    assert "compare" in ldos("--help").stdout
-    assert ldos("--version").stdout.startswith("pytest-ldos ")
+    assert "compare" in ldos_process("--help").stdout
+    assert ldos_process("--version").stdout.startswith("pytest-ldos ")
 
 
 def calibrated(project, trials, run_sd=0.3):

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from pytest_ldos.ctf.read import read_trace
 from pytest_ldos.execution.build import build_execution
 from pytest_ldos.execution.store import read_model
+from tests.builders.command_line import run_ldos
 from tests.builders.ctf import Event, Packet, TraceBuilder
 from tests.oracles.perfetto import parse
-
-LDOS = Path(sys.executable).with_name("ldos")
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +21,7 @@ def here(tmp_path, monkeypatch):
 
 
 def ldos_export(*arguments) -> subprocess.CompletedProcess:
-    return subprocess.run([str(LDOS), "export", *map(str, arguments)], capture_output=True, text=True, check=False)
+    return run_ldos("export", *arguments)
 
 
 def test_a_perfetto_file_named_after_the_trace(golden, here):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import resource
 
 import pytest
 from typer.testing import CliRunner
 
 from pytest_ldos import exit_codes
+from pytest_ldos.campaign.sweep_folder import SweepFolder
 from pytest_ldos.cli import sweep
 from pytest_ldos.cli.main import app
 from pytest_ldos.errors import BringUpFailed, ConfigurationError
@@ -89,6 +91,43 @@ def test_interrupted_it_goes_on_with_the_same_command(ldos, stack):
     assert len(starts) == 2
     assert "2 of 4 starts are there" in second.stderr
     assert "1 of 2: " in second.stderr
+
+
+def test_on_a_full_disk_it_ends_with_what_was_kept(ldos, stack, tmp_path, monkeypatch):
+    """The kernel refuses files of more than a few bytes while the second cell is kept."""
+    stack()
+    keep, limits = SweepFolder.keep, resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def keep_on_full_disk(folder, record):
+        is_full = len(folder.files()) == 1
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000 if is_full else limits[0], limits[1]))
+        try:
+            keep(folder, record)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    monkeypatch.setattr(SweepFolder, "keep", keep_on_full_disk)
+    result = ldos(*FOUR)
+    assert result.exit_code == exit_codes.INVALID
+    told = " ".join(result.stderr.split())
+    assert "could not be kept in .ldos/sweeps/" in told
+    assert "File too large → make room there; what was kept before is whole" in told
+    assert len(list(tmp_path.glob(".ldos/sweeps/*/*/cells/*"))) == 1
+    monkeypatch.setattr(SweepFolder, "keep", keep)
+    starts = stack()
+    assert (ldos(*FOUR).exit_code, len(starts)) == (0, 3)
+
+
+def test_a_damaged_start_is_set_aside_and_measured_again(ldos, stack, tmp_path):
+    stack()
+    ldos(*FOUR)
+    damaged = next(tmp_path.glob(".ldos/sweeps/*/*/cells/*.json"))
+    damaged.write_bytes(damaged.read_bytes()[:700])
+    starts = stack()
+    second = ldos(*FOUR)
+    assert (second.exit_code, len(starts)) == (0, 1)
+    assert "damaged, set aside and measured again: " in " ".join(second.stderr.split())
+    assert f"{damaged.name}.damaged" in second.stderr
 
 
 def test_a_finished_one_is_shown_even_while_somebody_measures(ldos, stack):

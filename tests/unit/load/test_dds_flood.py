@@ -53,12 +53,12 @@ def test_what_arrives_is_what_was_asked_for(site):
         proof = flood.proof
     assert proof.requested_hz == 400
     assert proof.rate_hz == pytest.approx(400, rel=0.05)
-    assert proof.sent_hz == pytest.approx(400, rel=0.05)
+    assert proof.received_hz == pytest.approx(400, rel=0.05)
     assert proof.sent_mb_s == pytest.approx(400 * 64e-6, rel=0.05)
     assert (proof.shortfall, proof.lost, proof.given_up) == ("", 0, 0)
-    assert proof.counted_by == "receiver"
+    assert proof.received_share == 1
     assert 0 < proof.error_p50_us <= proof.error_p99_us <= proof.error_max_us < 1e6
-    assert "msg/s received (2 publishers, 64 bytes); " in proof.describe()
+    assert "msg/s sent, all received (2 publishers, 64 bytes); " in proof.describe()
     assert proof_to_dict(proof)["rate_hz"] == proof.rate_hz
     assert flooders() == []
 
@@ -84,10 +84,9 @@ def test_without_readers_the_publishers_count(site):
     with flooding(site, seconds=1.0, publishers=2, rate_hz=200, readers=False) as flood:
         assert flooders("flood_counter") == []
         proof = flood.proof
-    assert proof.counted_by == "publishers"
-    assert proof.rate_hz == proof.sent_hz == pytest.approx(400, rel=0.05)
-    assert "sent (counted by their publishers)" in proof.describe()
-    assert "no readers" in proof.describe()
+    assert (proof.received_hz, proof.received_share) == (None, None)
+    assert proof.rate_hz == pytest.approx(400, rel=0.05)
+    assert "msg/s sent (2 publishers, 1024 bytes, no readers)" in proof.describe()
 
 
 def test_another_domain_is_none_of_the_stacks(site):
@@ -103,10 +102,8 @@ def test_a_rate_that_is_not_reached_is_a_shortfall_with_its_number(site):
     with flooding(site, seconds=1.0, publishers=1, rate_hz=1_000_000, size_bytes=16, readers=False) as flood:
         proof = flood.proof
     assert 1000 < proof.rate_hz < 900_000
-    assert (
-        proof.shortfall
-        == f"the flood reached {proof.rate_hz:.0f} of 1000000 msg/s: its publishers sent {proof.sent_hz:.0f}"
-    )
+    found = f"the flood reached {proof.rate_hz:.0f} of 1000000 msg/s"
+    assert proof.shortfall == f"{found}: its publishers sent no more in time"
     assert proof.given_up > 10_000
 
 
@@ -146,8 +143,8 @@ def test_while_this_process_stands_still_nobody_is_silent(site, monkeypatch):
         assert "said nothing" not in flood.proof.shortfall
 
 
-def test_what_arrived_is_not_what_was_lost(site):
-    """A counter that sleeps for a while misses messages, and knows how many."""
+def test_what_is_lost_on_its_way_is_told_and_is_no_shortfall(site):
+    """A counter that sleeps for a while misses messages, and knows how many: the flood was there all the same."""
     with run_dds_flood(DdsFloodSpec(publishers=1, rate_hz=8000, size_bytes=16), site) as flood:
         counter = flooders("flood_counter")[0]
         counter.send_signal(signal.SIGSTOP)
@@ -157,19 +154,10 @@ def test_what_arrived_is_not_what_was_lost(site):
         wait_until(lambda: flood.proof.seconds > before.seconds + 1.0)
         proof = flood.proof
     assert proof.lost > 0
-    assert f"{proof.lost} messages were lost on their way" in proof.shortfall
-
-
-def test_what_an_impaired_network_loses_is_no_shortfall(site, monkeypatch):
-    """A network that loses messages as it was asked to; here, a counter that sleeps stands for it."""
-    monkeypatch.setattr(dds_flood, "is_impaired", lambda: True)
-    with run_dds_flood(DdsFloodSpec(publishers=1, rate_hz=8000, size_bytes=16), site) as flood:
-        counter = flooders("flood_counter")[0]
-        counter.send_signal(signal.SIGSTOP)
-        time.sleep(1.0)  # longer than its history and its socket's buffer last
-        counter.send_signal(signal.SIGCONT)
-        wait_until(lambda: flood.proof.lost > 0)
-        wait_until(lambda: not flood.proof.shortfall)
+    assert (proof.shortfall, proof.rate_hz) == ("", pytest.approx(8000, rel=0.01))
+    assert proof.received_share is not None
+    assert 0 < proof.received_share < 1
+    assert f"{100 * proof.received_share:.1f} % of them received, {proof.lost} lost (" in proof.describe()
 
 
 def test_its_processes_compete_where_it_was_asked(site):
@@ -211,11 +199,11 @@ def test_a_flood_whose_processes_end_at_once_says_so(site, monkeypatch):
 
 def test_a_slow_flood_ends_at_once(site):
     """Its publisher is not asleep until its next message is due."""
-    with run_dds_flood(DdsFloodSpec(publishers=1, rate_hz=0.5), site) as flood:
+    with run_dds_flood(DdsFloodSpec(publishers=1, rate_hz=0.05), site) as flood:
         arrived = flood.proof
         began = time.monotonic()
-    assert time.monotonic() - began < 1.5
-    assert arrived.requested_hz == 0.5
+    assert time.monotonic() - began < 10
+    assert arrived.requested_hz == 0.05
 
 
 def test_nothing_outlives_whoever_asked_for_it(site):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.load.flood_counter import Tally
 from pytest_ldos.load.flood_programs import shares
-from pytest_ldos.load.flood_proof import Counted, _shortfall
+from pytest_ldos.load.flood_proof import FloodProof, build_proof
 from pytest_ldos.load.flood_reports import Received, ReportStream, Sent
 from pytest_ldos.load.flood_schedule import FloodSchedule
 from pytest_ldos.load.numbered_text import NumberedText, number_of
@@ -99,22 +101,80 @@ def test_a_report_says_how_far_its_publishers_got():
     assert (older.given_up, older.errors.count, older.has_begun) == (0, 0, False)
 
 
+@dataclass(frozen=True)
+class Reports:
+    """What a process said when the measuring began, and last."""
+
+    first: Sent | Received | None
+    last: Sent | Received | None
+
+
+def sender(messages: int, *, seconds: float = 10.0, given_up: int = 0) -> Reports:
+    first, last = (
+        Sent(0, {"/a": 0}, 0, SendErrors({})),
+        Sent(int(seconds * SECOND), {"/a": messages}, given_up, SendErrors({})),
+    )
+    return Reports(first, last)
+
+
+def reader(messages: int, *, lost: int = 0, seconds: float = 10.0) -> Reports:
+    return Reports(
+        Received(0, {"/a": 5}, {"/a": 0}), Received(int(seconds * SECOND), {"/a": 5 + messages}, {"/a": lost})
+    )
+
+
+def proof_of(*publishers: Any, counter: Any, **more: Any) -> FloodProof:
+    return build_proof(DdsFloodSpec(), publishers=publishers, counter=counter, failure="", **more)
+
+
 @pytest.mark.parametrize(
-    ("seconds", "received", "lost", "excused", "words"),
+    ("seconds", "sent", "reached"),
     [
-        (10.0, 39_600, 0, 0, ""),
-        (10.0, 39_400, 0, 0, "the flood reached 3940 of 4000 msg/s: its publishers sent 3940"),
-        (10.0, 39_000, 1000, 0, "the flood reached 3900 of 4000 msg/s: 1000 messages were lost on their way"),
-        (10.0, 39_000, 1000, 1000, ""),  # by a network that was asked to lose them
-        (4.0, 15_600, 0, 0, ""),  # 100 ms late at the last look
-        (4.0, 15_500, 0, 0, "the flood reached 3875 of 4000 msg/s: its publishers sent 3875"),
-        (0.0, 0, 0, 0, "the flood reached 0 of 4000 msg/s: its publishers sent 0"),
+        (10.0, 39_600, ""),
+        (10.0, 39_400, "3940"),
+        (4.0, 15_600, ""),  # 100 ms late at the last look
+        (4.0, 15_500, "3875"),
+        (0.0, 0, "0"),
     ],
 )
-def test_a_rate_that_is_too_low_is_told_with_its_cause(seconds, received, lost, excused, words):
-    arrived = Counted(received, seconds)
-    sent_hz = (received + lost) / seconds if seconds else 0.0
-    assert _shortfall(DdsFloodSpec(), arrived, lost, sent_hz, excused=excused) == words
+@pytest.mark.parametrize("readers", [True, False])
+def test_what_was_sent_in_time_decides_whether_the_load_was_reached(seconds, sent, reached, readers):
+    counter = reader(sent, seconds=seconds) if readers else None
+    proof = proof_of(sender(sent, seconds=seconds), counter=counter)
+    told = f"the flood reached {reached} of 4000 msg/s: its publishers sent no more in time" if reached else ""
+    assert (proof.shortfall, proof.seconds) == (told, seconds)
+
+
+def test_what_was_lost_on_its_way_is_told_and_no_shortfall():
+    proof = proof_of(sender(40_000), counter=reader(10_000, lost=30_000))
+    assert (proof.shortfall, proof.rate_hz, proof.received_hz, proof.received_share) == ("", 4000, 1000, 0.25)
+    assert "4000 of 4000 msg/s sent, 25.0 % of them received, 30000 lost (4 publishers" in proof.describe()
+
+
+def test_a_gap_that_no_later_message_shows_is_missing_too():
+    proof = proof_of(sender(40_000), counter=reader(19_600))
+    assert (proof.shortfall, proof.lost, proof.received_share) == ("", 0, pytest.approx(0.495, abs=0.001))
+    assert "49.5 % of them received (" in proof.describe()
+
+
+def test_what_is_just_on_its_way_is_not_missing():
+    proof = proof_of(sender(40_000), counter=reader(39_700))
+    assert proof.received_share == 1
+    assert "4000 of 4000 msg/s sent, all received (" in proof.describe()
+
+
+def test_readers_that_got_nothing_are_a_shortfall():
+    proof = proof_of(sender(40_000), counter=reader(0))
+    assert proof.shortfall == "the flood's matched readers received none of 40000 messages"
+    assert "0.0 % of them received" in proof.describe()
+    assert proof_of(sender(40_000), counter=reader(0), is_impaired=True).shortfall == ""
+    assert proof_of(sender(40_000), counter=reader(1)).shortfall == ""
+
+
+def test_a_publisher_that_says_nothing_any_more_has_sent_nothing_any_more():
+    proof = proof_of(sender(10_000), sender(5_000, seconds=5.0), counter=reader(15_000))
+    assert proof.rate_hz == pytest.approx(1000 + 5000 / 9.5)
+    assert "the flood reached 1526 of 4000 msg/s" in proof.shortfall
 
 
 def test_what_is_no_report_is_told(tmp_path):

@@ -282,6 +282,15 @@ def crossing(*, delay_ms: float = 0.1, lost: int = 0, sent: int = 1000, gap_us: 
             f"datagrams followed each other in 12 µs, 1 Mbit/s make that {WIRE_BITS} µs",
         ),
         ({"rate_mbps": 1000}, {"gap_us": 1}, ""),  # too short to be measured
+        ({"rate_mbps": 1}, {"lost": 1000}, "no pair of probes arrived that would show the rate"),
+        ({"rate_mbps": 1}, {"sent": 1}, "no pair of probes arrived that would show the rate"),
+        (
+            {"rate_mbps": 1, "jitter_ms": 5, "delay_ms": 9},
+            {"delay_ms": 9, "sent": 1},
+            "no pair of probes arrived that would show the rate",
+        ),
+        ({"rate_mbps": 1000, "loss_percent": 50}, {"lost": 1000}, "no pair of probes arrived that would show the rate"),
+        ({"rate_mbps": 1, "loss_percent": 100}, {"lost": 1000}, ""),
     ],
 )
 def test_what_was_not_reached_is_a_shortfall(asked, found, shortfall):

@@ -11,6 +11,7 @@ import re
 
 import pytest
 
+from pytest_ldos.campaign.sweep import state_of
 from pytest_ldos.campaign.sweep_records import CellState
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.report.html.scale import Scale
@@ -21,7 +22,7 @@ from pytest_ldos.report.sweep.formats import render_for, require_suffix
 from pytest_ldos.report.sweep.scales import AxisScale, LogScale, scale_of
 from pytest_ldos.report.sweep.tables import describe_cell, metric_tables, overview, shown_metrics
 from tests.builders.reports import HOSTILE
-from tests.builders.sweeps import failed, full_report, grid, measured, results_of, start_of
+from tests.builders.sweeps import FLOOD, failed, full_report, grid, measured, results_of, start_of
 from tests.oracles import chromium
 
 
@@ -122,6 +123,28 @@ def test_the_terminal_shows_each_cell_whole(full):
     assert "…  " not in shown.replace(" … ", ""), "no column is cut"
     assert max(len(line) for line in shown.splitlines()) <= 100
     assert "rate_hz=500, rmw=rmw_two: infra: the simulator ended with exit code 1" in shown
+
+
+def test_in_a_broken_cell_the_trial_whose_way_home_failed_failed():
+    swept = grid()
+    stuck = "the arm could not return home (timed_out)"
+    proofs = (FLOOD, {**FLOOD, "kind": "cpu_limit"})
+    records = []
+    for made, (name, spec) in zip((4, 2, 0), swept.specs.items(), strict=False):
+        trials = start_of(spec, loads=proofs)
+        if made < 4:
+            trials = dataclasses.replace(trials, trials=trials.trials[:made], incomplete=stuck)
+        state, reason = state_of(trials)
+        records.append(measured(name, trials, state=state, reason=reason))
+    report = compose_sweep("x", swept.outline, results_of(swept, *records))
+    rows = [row[2:5] for row in overview(report).rows]
+    assert [row[:2] for row in rows] == [
+        ["valid", "4 of 4"], ["broken", "1 of 2"], ["broken", "0 of 1"], ["not measured", "–"],
+    ]  # fmt: skip
+    told = describe_cell(report.cells[2], shown_metrics(report))
+    assert told == f"rate_hz=1000, cpus=1: broken: the arm could not go on: {stuck}; 0 of 1 succeeded"
+    assert stuck in text.render(report, width=200, color=False)
+    assert "✕</span> broken" in page.render(report)
 
 
 def test_the_line_of_a_cell(full):

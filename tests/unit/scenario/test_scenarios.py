@@ -100,6 +100,11 @@ def test_what_a_combination_says_itself_counts():
         ("x", {"x": {"deadlines": 5}}, "MILLISECONDS"),
         ("x", {"x": {"trails": 3}}, "did you mean 'trials'"),
         ("x", {"x y": {}}, "'x y' cannot be a marker"),
+        (
+            "cpu_load",
+            {"cpu_load+msg_load": {}, "msg_load+cpu_load": {}},
+            "two tables for scenario 'cpu_load[+]msg_load'",
+        ),
         ("x", {"cpu_load+other": {}}, "unknown scenario in 'cpu_load[+]other': 'other'"),
     ],
 )

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, SeedMode, StackSpec
-from pytest_ldos.scenario.options import OPTIONS
+from pytest_ldos.scenario.fields import parse_field
+from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, SeedMode, StackKind, StackSpec
+from pytest_ldos.scenario.options import OPTIONS, parse_value
 from pytest_ldos.scenario.settings import Sources, TomlSettings, parse_table, read_environment, read_toml
 
 
@@ -71,12 +72,64 @@ def test_a_wrong_environment_is_refused(environment, message):
         ({"stack": {"faults": {"control_rate_drop": 0.1, "control_rate_hz": 400}}}, "contradict each other"),
         ({"gate": {"alhpa": 0.1}}, "did you mean 'alpha'"),
         ({"gate": {"floors": {"T1": "low"}}}, "must be a number"),
-        ({"stack": 5}, "write it as a table"),
+        ({"stack": 5}, "stack is 5\n.*one of auto, embedded, ros2"),
+        ({"stack": "gazebo"}, "stack is 'gazebo'\n.*one of auto, embedded, ros2"),
+        ({"stack": {"kind": "gazebo"}}, r"\[tool.ldos.stack\] kind is 'gazebo'\n.*one of auto, embedded, ros2"),
     ],
 )
 def test_a_wrong_table_is_refused(table, message):
     with pytest.raises(ConfigurationError, match=message):
         parse_table(table)
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("pyproject.toml", '[tool.ldos]\nstack = "embedded"\n'),
+        ("pyproject.toml", '[tool.ldos.stack]\nkind = "embedded"\n'),
+        ("ldos.toml", 'stack = "embedded"\n'),
+        ("ldos.toml", '[stack]\nkind = "embedded"\n'),
+    ],
+)
+def test_a_file_can_say_the_kind_of_the_stack_and_stronger_sources_win(tmp_path, file, text):
+    (tmp_path / file).write_text(text)
+    read = read_toml(tmp_path)
+    assert Sources({}, {}, read).stack_spec().kind is StackKind.EMBEDDED
+    assert Sources({"stack": StackKind.ROS2}, {}, read).stack_spec().kind is StackKind.ROS2
+    assert Sources({}, {"stack": StackKind.AUTO}, read).stack_spec().kind is StackKind.AUTO
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        ("loads = { cpu_load = { percent = 140 } }", "loads] cpu_load percent", "a CPU load of 140 %"),
+        ("loads = { cpu_load = { workers = 0, percent = 140 } }", "loads] cpu_load workers", "0 workers"),
+        ("loads = { cpu_load = { percent = 140, workers = 0 } }", "loads] cpu_load workers", "0 workers"),
+        ("loads = { dds_flood = { publishers = 5, burst = 0 } }", "loads] dds_flood burst", "bursts of 0 messages"),
+        ("loads = { dds_flood = { publishers = 5, participants = 6 } }", "loads] dds_flood", "6 participants for 5"),
+        ("loads = { network_impairment = { jitter_ms = 5, delay_ms = 9, loss_percent = 200 } }", "loss_percent", "100"),
+        ("loads = { cpu_limit = { cpus = 'x-2' } }", "loads] cpu_limit cpus", "cpus is 'x-2'"),
+        ("deadlines = { planning = -1 }", "deadlines 'planning' ms", "must be above 0"),
+        ("deadlines = { planning = { share = 0.9 } }", "deadlines 'planning'", "lacks ms"),
+        ("success_rate = 2", "success_rate", "is 2"),
+    ],
+)
+@pytest.mark.parametrize(("file", "prefix"), [("pyproject.toml", "tool.ldos."), ("ldos.toml", "")])
+def test_a_value_that_a_scenario_cannot_have_is_named_with_file_scenario_and_key(
+    tmp_path, file, prefix, text, place, message
+):
+    (tmp_path / file).write_text(f"[{prefix}scenarios.busy]\n{text}\n")
+    with pytest.raises(ConfigurationError) as raised:
+        read_toml(tmp_path)
+    told = raised.value.message
+    assert told.startswith(f"{tmp_path / file}: [tool.ldos.scenarios.busy")
+    assert place in told
+    assert message in told
+
+
+def test_settings_that_contradict_each_other_are_named_with_their_scenario():
+    with pytest.raises(ConfigurationError, match="scenario 'busy': max_trials is 5, less than the 10 trials"):
+        sources(toml={"scenarios": {"busy": {"max_trials": 5}}}).scenario("busy", {})
 
 
 def test_the_stack_comes_from_toml_its_kind_from_anywhere():
@@ -151,3 +204,25 @@ def test_seeds_are_fixed_for_each_trial_or_left_to_chance():
     fixed = ScenarioSpec(name="x")
     assert [fixed.seed(index) for index in range(3)] == [1, 2, 3]
     assert ScenarioSpec(name="x", seeds=SeedMode.RANDOM).seed(0) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "truth"), [("1", True), ("On", True), ("YES", True), (True, True), ("0", False), ("off", False)]
+)
+def test_options_and_fields_know_the_same_truth_values(value, truth):
+    assert parse_field(bool, value, "readers") is truth
+    assert parse_value(OPTIONS["strict"], value, "strict") is truth
+
+
+@pytest.mark.parametrize("value", [5, 5.0, "5", " 5 "])
+def test_options_and_fields_know_the_same_whole_numbers(value):
+    assert parse_field(int, value, "depth") == 5
+    assert parse_value(OPTIONS["trials"], value, "trials") == 5
+
+
+@pytest.mark.parametrize("value", [5.5, "5.0", True, None, [5], "inf", float("inf")])
+def test_what_is_no_whole_number_is_refused_by_both(value):
+    with pytest.raises(ConfigurationError, match="a whole number"):
+        parse_field(int, value, "depth")
+    with pytest.raises(ConfigurationError, match="a whole number"):
+        parse_value(OPTIONS["trials"], value, "trials")

@@ -14,7 +14,8 @@ from pytest_ldos.stack.embedded.kinematics import Kinematics
 from pytest_ldos.stack.embedded.model import load_panda
 from pytest_ldos.stack.embedded.planning import plan_path
 from pytest_ldos.stack.embedded.simulator import Arm
-from pytest_ldos.stack.embedded.timing import TimedPath, time_path
+from pytest_ldos.stack.embedded.timed_path import TimedPath
+from pytest_ldos.stack.embedded.timing import time_path
 from pytest_ldos.stack.embedded.trajectory import Trajectory
 from pytest_ldos.stack.embedded.trajectory_message import from_message, to_message
 from pytest_ldos.stack.goals import HOME, REACH, Pose, PoseError

@@ -29,7 +29,7 @@ def test_the_workspace_floods_the_stack(project, rmw, leaves_nothing, settings):
     (proof,) = project.saved("msg_load").loads
     assert proof["shortfall"] == ""
     assert proof["rate_hz"] >= 0.99 * proof["requested_hz"]
-    assert proof["counted_by"] == "receiver"
+    assert proof["received_share"] > 0.9
     assert proof["seconds"] > 4
 
 

@@ -1,0 +1,37 @@
+"""The command ``ldos``, run in this process: what it printed, and how it ended."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+
+import pytest
+
+from pytest_ldos.cli.main import run
+
+
+def run_ldos(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """Anything but an exit, as an error without a name of its own, is raised here."""
+    command = ["ldos", *map(str, arguments)]
+    with pytest.MonkeyPatch.context() as patched, _captured() as (stdout, stderr):
+        patched.setattr(sys, "argv", command)
+        with pytest.raises(SystemExit) as ended:
+            run()
+    code = ended.value.code
+    assert code is None or isinstance(code, int), code
+    return subprocess.CompletedProcess(command, code or 0, _text(stdout), _text(stderr))
+
+
+@contextmanager
+def _captured() -> Iterator[tuple[io.TextIOWrapper, io.TextIOWrapper]]:
+    stdout, stderr = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
+    with redirect_stdout(stdout), redirect_stderr(stderr):
+        yield stdout, stderr
+
+
+def _text(stream: io.TextIOWrapper) -> str:
+    stream.seek(0)
+    return stream.read()

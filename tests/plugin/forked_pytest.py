@@ -1,0 +1,114 @@
+"""Runs of pytest, each in a process of its own, forked from one that has loaded other projects' libraries.
+
+Nothing of pytest-ldos and no plugin of pytest is loaded before the fork, nor what starts threads that a fork would lose
+(polars). A run sees its own environment, folder and arguments, as ``python -m pytest`` does; only ``sitecustomize`` and
+Python's own switches (``PYTHON…``) are those of the server.
+
+Requests are JSON lines on standard input, answers (exit statuses) JSON lines on standard output.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pytest
+
+
+@dataclass(frozen=True)
+class Request:
+    arguments: list[str]
+    folder: str
+    environment: dict[str, str]
+    stdout: str
+    stderr: str
+    timeout_s: int
+
+
+class ForkedPytest:
+    """The client: runs one pytest at a time."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, __file__]
+        self._server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def run(self, folder: Path, *arguments: str, timeout_s: int = 60) -> pytest.RunResult:
+        stdout, stderr = folder / "stdout", folder / "stderr"
+        temporary = tempfile.mkdtemp(prefix="runpytest-", dir=folder)
+        request = Request(
+            [f"--basetemp={temporary}", *arguments], str(folder), dict(os.environ), str(stdout), str(stderr), timeout_s
+        )
+        began_s = time.monotonic()
+        code = self._ask(request)
+        said, warned = (file.read_text("utf-8", "replace").splitlines() for file in (stdout, stderr))
+        print(*said, *warned, sep="\n")
+        assert code != -signal.SIGALRM, f"pytest took longer than {timeout_s} s"
+        return pytest.RunResult(code, said, warned, time.monotonic() - began_s)
+
+    def _ask(self, request: Request) -> int:
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        self._server.stdin.write(json.dumps(asdict(request)) + "\n")
+        self._server.stdin.flush()
+        return int(json.loads(self._server.stdout.readline()))
+
+    def close(self) -> None:
+        self._server.communicate()
+
+
+def serve() -> None:
+    """Forks for each request; returns in the forked process alone, or at the end of input."""
+    for line in iter(sys.stdin.readline, ""):
+        request = Request(**json.loads(line))
+        pid = os.fork()
+        if not pid:
+            become(request)
+            runpy.run_module("pytest", run_name="__main__", alter_sys=True)
+            return
+        _, status = os.waitpid(pid, 0)
+        print(os.waitstatus_to_exitcode(status), flush=True)
+
+
+def become(request: Request) -> None:
+    """This process is from now on the one that was asked for; SIGALRM ends it when its time is over."""
+    signal.setitimer(signal.ITIMER_REAL, request.timeout_s)
+    os.chdir(request.folder)
+    os.environ.clear()
+    os.environ.update(request.environment)
+    path = request.environment.get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[:1] = [request.folder, *filter(None, path)]
+    sys.argv = ["pytest", *request.arguments]
+    redirect(os.devnull, os.O_RDONLY, 0)
+    for target, descriptor in ((request.stdout, 1), (request.stderr, 2)):
+        redirect(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, descriptor)
+
+
+def redirect(target: str, flags: int, descriptor: int) -> None:
+    opened = os.open(target, flags, 0o600)
+    os.dup2(opened, descriptor)
+    os.close(opened)
+
+
+def load_libraries() -> None:
+    import numpy as np  # noqa: F401
+    import rich.console  # noqa: F401
+    import scipy.optimize
+    import scipy.special  # noqa: F401
+    import yaml  # noqa: F401
+
+    gc.collect()
+    gc.freeze()
+
+
+if __name__ == "__main__":
+    load_libraries()
+    serve()

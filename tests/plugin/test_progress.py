@@ -1,0 +1,27 @@
+"""What is told while trials are made."""
+
+from __future__ import annotations
+
+from tests.plugin.conftest import SCENARIO
+
+TWO = ("--ldos-trials=2", "--ldos-warmup=1")
+START = "baseline: trials to make: 2, 1 before them to warm up"
+
+
+def test_a_quiet_run_tells_each_start_in_a_line_of_its_own(run, project):
+    project.makepyfile(test_scenario=SCENARIO + SCENARIO.replace("reach", "again"))
+    result = run("-q", *TWO)
+    shown = [line.rstrip() for line in result.stdout.lines if not line.startswith("ldos: ")]
+    assert shown[:3] == [START, ".", START]
+    assert shown[3].startswith(".")
+    assert "trial 1 of 2" not in result.stdout.str()
+
+
+def test_a_run_that_is_quieter_still_tells_none(run):
+    assert START not in run("-qq", *TWO).stdout.str()
+
+
+def test_a_usual_run_tells_each_trial(run):
+    result = run(*TWO)
+    result.stdout.fnmatch_lines(["starting the stack", "baseline: trial 1 of 2 success*", "baseline: trial 2 of 2 *"])
+    assert START not in result.stdout.str()
