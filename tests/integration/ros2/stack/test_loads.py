@@ -1,4 +1,4 @@
-"""Loads beside the real stack: the workspace's flood on each middleware, and nothing left of it."""
+"""Loads beside the real stack: floods on each middleware, a CPU limit, a second stack; and nothing left of them."""
 
 from __future__ import annotations
 
