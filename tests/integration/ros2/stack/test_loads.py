@@ -1,11 +1,14 @@
-"""Loads beside the real stack: the workspace's flood on each middleware, and nothing left of it."""
+"""Loads beside the real stack: floods on each middleware, a CPU limit, a second stack; and nothing left of them."""
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
 
+from pytest_ldos.api import read_trace
+from pytest_ldos.host.affinity import our_cpus
 from tests.integration.ros2.stack.conftest import survivors
 
 FLOOD = """
@@ -44,3 +47,78 @@ def test_a_flood_ends_with_a_run_that_is_killed(project, rmw, mark, leaves_nothi
     deadline = time.monotonic() + 30
     while survivors(mark) and time.monotonic() < deadline:
         time.sleep(0.05)
+
+
+LIMITED = """
+import json
+import pytest
+from pytest_ldos.host.affinity import read_affinities, with_descendants
+
+def every_thread(stack):
+    found = read_affinities(with_descendants(stack.rig.stack.pids()))
+    return {thread.describe(): sorted(cpus) for thread, cpus in found.items()}
+
+@pytest.mark.cpu_limit
+def test_reach_on_one_cpu(panda_stack, cpu_limit, ldos_trials, ldos_gate):
+    found = [every_thread(panda_stack)]
+    with cpu_limit(cpus=1):
+        trials = ldos_trials(panda_stack)
+        found.append(every_thread(panda_stack))
+    found.append(every_thread(panda_stack))
+    with open("cpus.json", "w") as file:
+        json.dump(found, file)
+    ldos_gate.check(trials)
+"""
+
+
+@pytest.mark.skipif(len(our_cpus()) < 2, reason="there is one CPU here, so nothing to take away")
+def test_every_thread_of_the_stack_runs_on_one_cpu_and_gets_back_what_it_had(project, rmw, leaves_nothing):
+    project.write("test_scenario.py", LIMITED)
+    code, output = project.run(f"--ldos-rmw={rmw}", "--ldos-trials=2", "--ldos-warmup=0", "--ldos-success-rate=0")
+    assert code == 0, output
+    (proof,) = project.saved("cpu_limit").loads
+    before, limited, after = json.loads((project.path / "cpus.json").read_text())
+    assert proof["shortfall"] == ""
+    assert set(map(tuple, before.values())) == set(map(tuple, after.values())) == {tuple(sorted(our_cpus()))}
+    assert set(map(tuple, limited.values())) == {(min(our_cpus()),)}
+    assert any("move_group" in thread for thread in limited)
+    assert any("ros2_control" in thread for thread in limited)
+    assert abs(proof["threads"] - len(limited)) <= 5
+    assert 0 < proof["used_percent"] <= 105
+
+
+NEIGHBOUR = """
+import json
+import psutil
+import pytest
+
+@pytest.mark.baseline
+def test_reach_beside_a_neighbour(panda_stack, noisy_neighbour, ldos_trials, ldos_gate):
+    with noisy_neighbour(stack="ros2") as neighbour:
+        tree = psutil.Process().children(recursive=True)
+        driver = next(each for each in tree if "pytest_ldos.load.neighbour_driver" in each.cmdline())
+        trials = ldos_trials(panda_stack)
+        processes = [driver, *driver.children(recursive=True)]
+        found = {each.pid: each.name() for each in processes}
+        domains = [panda_stack.rig.stack.domain, neighbour.proof.domain]
+    with open("neighbour.json", "w") as file:
+        json.dump([found, domains], file)
+    ldos_gate.check(trials)
+"""
+
+
+def test_a_second_stack_of_ros_moves_beside_ours_on_another_domain(project, rmw, leaves_nothing):
+    project.write("test_scenario.py", NEIGHBOUR)
+    few = ("--ldos-trials=1", "--ldos-warmup=0", "--ldos-success-rate=0", "--ldos-traces=all")
+    code, output = project.run(f"--ldos-rmw={rmw}", *few)
+    assert code == 0, output
+    (proof,) = project.saved().loads
+    processes, (ours, neighbours) = json.loads((project.path / "neighbour.json").read_text())
+    assert proof["shortfall"] == ""
+    assert proof["cpu_seconds"] > 0
+    assert proof["domain"] == neighbours != ours
+    assert "move_group" in processes.values()
+    (trace,) = project.path.glob(".ldos/runs/*/baseline/trace")
+    recorded = {int(pid) for table in read_trace(trace).events.values() for pid in set(table["vpid"].tolist())}
+    assert recorded
+    assert not recorded & set(map(int, processes))
