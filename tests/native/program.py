@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 from collections.abc import Sequence
@@ -17,9 +18,16 @@ FLAGS = ("-std=c++20", "-O1", "-g1", "-Wall", "-Wextra", "-Werror", "-pthread", 
 def build(program: Path, *own: str, sanitizers: str, compiler: str = "g++") -> Path:
     """Builds the decoder with sources of this folder; returns `program`.
 
-    Objects lie beside it, so a folder is for one compiler and one choice of sanitizers.
+    Objects lie beside it, so a folder is for one compiler and one choice of sanitizers; who else builds in it waits.
     """
     program.parent.mkdir(parents=True, exist_ok=True)
+    with (program.parent / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _build(program, own, sanitizers=sanitizers, compiler=compiler)
+    return program
+
+
+def _build(program: Path, own: Sequence[str], *, sanitizers: str, compiler: str) -> None:
     sources = [file for file in NATIVE.glob("*.cpp") if file.name != "bindings.cpp"]
     sources += [HERE / name for name in own]
     flags = [*FLAGS, f"-fsanitize={sanitizers}"]
@@ -33,7 +41,6 @@ def build(program: Path, *own: str, sanitizers: str, compiler: str = "g++") -> P
         list(pool.map(_run, commands))
     if commands or not program.exists():
         _run([compiler, *flags, *map(str, objects), "-o", str(program)])
-    return program
 
 
 def _run(command: Sequence[str]) -> None:
