@@ -56,6 +56,12 @@ _LARGEST_SEED: Final = 2**31 - 1
 _WATCH_PERIOD_NS: Final = 100 * NS_PER_MS
 
 
+_LONGEST_STOP_S: Final = 1.0
+_STILL_STATES: Final = 3
+_STILL_RAD: Final = 1e-3
+"""Between two joint states of an arm that stands still."""
+
+
 class Failed(Exception):
     """A goal that ends with another code than success."""
 
@@ -241,7 +247,24 @@ class MoveGroup:
         self._node.executor.post(lambda: execution.begin(goal.goal_id, message))
         if self._parameters[FAILURE_PARAMETER] == ErrorCode.CONTROL_FAILED:
             execution.abort_after(path.duration_s * _PLANTED_ABORT)
-        execution.wait(path.duration_s * DURATION_SCALING + DURATION_MARGIN_S)
+        try:
+            execution.wait(path.duration_s * DURATION_SCALING + DURATION_MARGIN_S)
+        except Failed:
+            self._await_standstill()
+            raise
+
+    def _await_standstill(self) -> None:
+        """As MoveIt waits for the robot to stop: the next path is planned from where the arm stays."""
+        deadline = time.monotonic() + _LONGEST_STOP_S
+        still = 0
+        try:
+            before = self._present_state()
+            while still < _STILL_STATES and time.monotonic() < deadline:
+                state = self._present_state()
+                still = still + 1 if float(np.abs(state - before).max()) < _STILL_RAD else 0
+                before = state
+        except Failed:
+            return  # no state comes any more: the failure that is known says more
 
 
 class Execution:
