@@ -306,10 +306,10 @@ class Bisection:
         return self.plan.scale.place(one.level) < self.plan.scale.place(other.level)
 
     def _standing(self, record: LevelRecord) -> Standing:
-        least = self.plan.calm_trials if record.level == self.plan.scale.calm else 0
-        side = self.plan.test.decide(record.broken, record.trials) if record.trials >= least else None
         if record.lacks_values and record.trials:
             return self._standing_without_values(record)
+        least = self.plan.calm_trials if record.level == self.plan.scale.calm else 0
+        side = self.plan.test.decide(record.broken, record.trials) if record.trials >= least else None
         if side is not None:
             return Standing.BREAKS if side is Side.ABOVE else Standing.HOLDS
         if record.trials >= max(least, self.plan.patience_at(record.level)):

@@ -3,7 +3,8 @@
 Children share the caller's session, hence its scheduler group (see `autogroup`): a stressor
 started this way competes with the stack as processes of one terminal do. On demand each child has a
 session of its own; where several processes are to share one, let one child start the others. Children
-die with their parent (``setpriv --pdeathsig``), also when that is killed.
+die with their parent (``setpriv --pdeathsig``), also when that is killed, and even before they asked for it:
+then they find themselves with another parent, and do not begin.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from pytest_ldos.host.ends import describe_end
 from pytest_ldos.host.logs import last_lines, last_words
 
 _DIE_WITH_PARENT: Final = ("setpriv", "--pdeathsig")
+_UNLESS_ORPHANED: Final = ("sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"')
+"""Followed by the parent's pid: who dies before ``setpriv`` has asked for it sends no signal."""
 _LADDER: Final = ((signal.SIGINT, 2.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 2.0))
 _POLL_S: Final = 0.005
 _NO_GROUP: Final = -1
@@ -83,7 +86,8 @@ class ProcessGroup:
         death_signal: signal.Signals = signal.SIGKILL,
         own_session: bool = False,
     ) -> None:
-        self._prefix = (*_DIE_WITH_PARENT, death_signal.name.removeprefix("SIG"), "--", *prefix)
+        self._death_signal = death_signal.name.removeprefix("SIG")
+        self._prefix = tuple(prefix)
         self._environment = {**os.environ, **(environment or {})}
         self._log_directory = log_directory
         self._own_session = own_session
@@ -95,7 +99,7 @@ class ProcessGroup:
         leader = self.children[0].pid if self._is_led() else 0
         with log.open("ab") as sink:
             process = subprocess.Popen(
-                [*self._prefix, *command],
+                [*self._bound_to_us(), *self._prefix, *command],
                 stdin=subprocess.PIPE if talk else subprocess.DEVNULL,
                 stdout=subprocess.PIPE if talk else sink,
                 stderr=sink,
@@ -107,6 +111,9 @@ class ProcessGroup:
         child = Child(name, process, log)
         self.children.append(child)
         return child
+
+    def _bound_to_us(self) -> tuple[str, ...]:
+        return (*_DIE_WITH_PARENT, self._death_signal, "--", *_UNLESS_ORPHANED, str(os.getpid()))
 
     def _is_led(self) -> bool:
         """Whether the first child, whose pid names the group, still is."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.scenario.fields import parse_field, parse_number
+from pytest_ldos.scenario.fields import parse_field
 from pytest_ldos.scenario.model import FaultSpec, StackKind, StackSpec
 from pytest_ldos.scenario.nearest import refuse_unknown
 from pytest_ldos.scenario.ros2 import Ros2Spec
@@ -50,7 +50,7 @@ def _parse_faults(table: Any) -> FaultSpec:
     if not isinstance(table, dict):
         raise _refuse("faults", table, "a table, [tool.ldos.stack.faults]")
     refuse_unknown(table, {each.name for each in dataclasses.fields(FaultSpec)}, "key [tool.ldos.stack.faults]")
-    return FaultSpec(**{name: _number(name, value) for name, value in table.items()})
+    return FaultSpec(**{name: parse_field(float, value, f"{_WHERE} {name}") for name, value in table.items()})
 
 
 def _parse(name: str, value: Any, default: Any, folder: Path) -> Any:
@@ -59,29 +59,17 @@ def _parse(name: str, value: Any, default: Any, folder: Path) -> Any:
         case StrEnum():
             return parse_field(type(default), value, f"{_WHERE} {name}")
         case str():
-            return _path(_text(name, value), folder) if name in _PATHS else _text(name, value)
+            text: str = parse_field(str, value, f"{_WHERE} {name}")
+            return _path(text, folder) if name in _PATHS else text
         case tuple():
             return _texts(name, value)
         case dict():
             return _arguments(name, value)
-    return _number(name, value)
+    return parse_field(float, value, f"{_WHERE} {name}")
 
 
 def _refuse(name: str, value: Any, wanted: str) -> ConfigurationError:
     return ConfigurationError(f"{_WHERE} {name} is {value!r}", remedy=f"it must be {wanted}")
-
-
-def _number(name: str, value: Any) -> float:
-    try:
-        return float(parse_number(float, value, "a number"))
-    except ValueError as error:
-        raise _refuse(name, value, str(error)) from None
-
-
-def _text(name: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise _refuse(name, value, "a text")
-    return value
 
 
 def _path(value: str, folder: Path) -> str:

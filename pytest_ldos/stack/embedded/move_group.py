@@ -55,7 +55,6 @@ _IK_ATTEMPTS: Final = 30
 _LARGEST_SEED: Final = 2**31 - 1
 _WATCH_PERIOD_NS: Final = 100 * NS_PER_MS
 
-
 _LONGEST_STOP_S: Final = 1.0
 _STILL_STATES: Final = 3
 _STILL_RAD: Final = 1e-3

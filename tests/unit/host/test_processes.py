@@ -42,6 +42,24 @@ time.sleep(600)
 """
 
 
+PARENT_OF_SLOW = """
+import sys, time
+from pathlib import Path
+from pytest_ldos.host.processes import ProcessGroup
+group = ProcessGroup(log_directory=Path(sys.argv[1]), environment={"PATH": sys.argv[1] + ":/usr/bin:/bin"})
+group.start("slow", ["touch", sys.argv[1] + "/began"])
+time.sleep(600)
+"""
+
+KILLS_ITS_PARENT = """#!/bin/sh
+parent=$PPID
+echo $$ > "${0%/*}/pid"
+kill -KILL "$parent"
+while kill -0 "$parent" 2>/dev/null; do :; done
+exec /usr/bin/setpriv "$@"
+"""
+
+
 def wait_until(condition: Callable[[], bool], timeout_s: float = 10.0) -> None:
     deadline = time.monotonic() + timeout_s
     while not condition():
@@ -102,6 +120,17 @@ def test_children_die_with_us(tmp_path):
     parent.wait()
     parent.stdout.close()
     wait_until(lambda: is_gone(child))
+
+
+def test_a_child_does_not_begin_when_we_died_before_it_was_bound_to_us(tmp_path):
+    setpriv = tmp_path / "setpriv"
+    setpriv.write_text(KILLS_ITS_PARENT, "utf-8")
+    setpriv.chmod(0o755)
+    parent = subprocess.run([sys.executable, "-c", PARENT_OF_SLOW, str(tmp_path)], timeout=60, check=False)
+    assert parent.returncode == -signal.SIGKILL
+    child = int((tmp_path / "pid").read_text("ascii"))
+    wait_until(lambda: is_gone(child))
+    assert not (tmp_path / "began").exists()
 
 
 def test_a_child_that_ends_is_noticed_with_its_last_words(group):
