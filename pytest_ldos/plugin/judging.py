@@ -54,7 +54,8 @@ def judge(session: MeasuringSession, run: ScenarioRun, trials: TrialSet) -> tupl
     else:
         result = judge_without_baseline(own, lookup)
     notes += _record(session, stores, trials, own, lookup)
-    if is_worth_keeping(trials, regressed=result.verdict is Verdict.REGRESSED, policy=session.value("traces")):
+    is_regressed = result.verdict is Verdict.REGRESSED
+    if trials.trace and is_worth_keeping(trials, regressed=is_regressed, policy=session.value("traces")):
         notes.append(f"trace: {run.folder.trace}")
     return result, compose_section(trials, result, base=base, background=background, notes=notes)
 

@@ -16,6 +16,7 @@ import pytest
 from pytest_ldos import exit_codes
 from pytest_ldos.errors import ConfigurationError, LdosError
 from pytest_ldos.plugin.guard import refuse_parallel_runs, refuse_reruns
+from pytest_ldos.plugin.instrument_marks import STUDY_FIXTURE, instrument_mark, instrument_marks
 from pytest_ldos.plugin.machine import Machine
 from pytest_ldos.plugin.outputs import Outputs
 from pytest_ldos.plugin.refusals import Refusals
@@ -99,6 +100,7 @@ class MeasuringSession:
         self._sections: dict[str, list[Section]] = {}
         self._verdicts: list[Verdict] = []
         self._items: list[pytest.Item] = []
+        self._studies: list[pytest.Item] = []
         self._is_one_sweep = False
         self._failed: set[str] = set()
         self._failed_by_verdict: set[str] = set()
@@ -127,6 +129,7 @@ class MeasuringSession:
         marks = {f"{name}{keywords}": f"scenario of pytest-ldos: {text}" for name, text in described.items()}
         return {
             **marks,
+            **instrument_marks(),
             f"{SCENARIO_MARK}(name)": "the scenario of pytest-ldos that a test measures; 'a+b' is both at once",
             f"{SWEEP_MARK}(address, values)": "a test for each value of a setting of its scenario; several make a grid",
             f"{CHOICE_MARK}(*names)": "for which scenarios a test with the fixture ldos_scenario is made",
@@ -138,8 +141,9 @@ class MeasuringSession:
     def take_items(self, items: list[pytest.Item]) -> None:
         """Remembers the tests that will measure."""
         self._items = [item for item in items if MEASURING_FIXTURE in getattr(item, "fixturenames", ())]
+        self._studies = [item for item in items if STUDY_FIXTURE in getattr(item, "fixturenames", ())]
         self._is_one_sweep = all(cell_of(item) is not None for item in items)
-        if self._items:
+        if self._items or self._studies:
             self.outputs.require_writable()
 
     def value(self, name: str) -> Any:
@@ -160,7 +164,15 @@ class MeasuringSession:
         from pytest_ldos.gate.policy import Policy
 
         own = {metric.name for item in self._items for metric in self.own_metrics(item)}
-        return Policy.configured(self.sources.toml.gate, scenarios=len(self._items), own=own)
+        judged = len(self._items) + len(self._studies)
+        return Policy.configured(self.sources.toml.gate, scenarios=judged, own=own | self._studied())
+
+    def _studied(self) -> set[str]:
+        """Names of all that instruments of this session may gate."""
+        from pytest_ldos.campaign.instruments import find_instrument
+
+        found = (instrument_mark(item) for item in self._studies)
+        return {each.name for mark in found if mark is not None for each in find_instrument(mark[0]).quantities}
 
     def own_metrics(self, item: pytest.Item) -> tuple[OwnMetric, ...]:
         """What the plugins and the conftest.py files of a test register, those of outer folders first.
@@ -203,6 +215,15 @@ class MeasuringSession:
             with self.refusals.noted(item.nodeid):
                 resources.enter_context(self.machine.held(announce))
             yield resources.enter_context(self._open(item.nodeid, spec, announce=announce))
+
+    @contextmanager
+    def holding_machine(self, item: pytest.Item, announce: Callable[[str], None]) -> Iterator[None]:
+        """The machine for a test that measures without a stack."""
+        refuse_reruns(self.config, item)
+        refuse_parallel_runs(self.config, is_one_sweep=False)
+        _ = self.policy  # what is wrong with it is said before anything is measured
+        with self.machine.held(announce):
+            yield
 
     @contextmanager
     def _open(self, nodeid: str, spec: ScenarioSpec, *, announce: Callable[[str], None]) -> Iterator[ScenarioRun]:
