@@ -64,18 +64,14 @@ def _over_settings(cases: Sequence[CaseFindings], transport: Transport) -> Itera
 def _setting_curves(cases: Sequence[CaseFindings], name: str) -> Iterator[Curve]:
     """One for each program, size, reliability and value of the other setting."""
     other = "max_message_size" if name == "fragment_size" else "fragment_size"
-    groups: dict[tuple[object, ...], list[Point]] = {}
+    groups: dict[str, list[Point]] = {}
     for each in cases:
         if each.round_trip is not None:
-            key: tuple[object, ...] = (
-                each.case.program,
-                show_size(each.case.size),
-                each.case.reliability,
-                getattr(each.case, other),
-            )
-            groups.setdefault(key, []).append(Point(getattr(each.case, name), each.round_trip.p50))
-    for key, points in groups.items():
-        yield Curve(", ".join(str(part) for part in key if part), tuple(sorted(points, key=lambda point: point.x)))
+            key = (each.case.program, show_size(each.case.size), each.case.reliability, getattr(each.case, other))
+            label = ", ".join(str(part) for part in key if part)
+            groups.setdefault(label, []).append(Point(getattr(each.case, name), each.round_trip.p50))
+    for label, points in groups.items():
+        yield Curve(label, tuple(sorted(points, key=lambda point: point.x)))
 
 
 def _distribution(cases: Sequence[CaseFindings], transport: Transport) -> Figure:
