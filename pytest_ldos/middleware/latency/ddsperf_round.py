@@ -77,7 +77,7 @@ def _read(ping: Child) -> DdsperfOutput:
     except DdsperfUnreadable as error:
         raise RoundFailed(str(error)) from None
     if ping.exit_code != 0:
-        raise RoundFailed(f"{ping.describe_end()}: {ping.last_lines()}")
+        raise RoundFailed(": ".join([ping.describe_end(), *ping.last_lines().splitlines()[-1:]]))
     if not found.seconds:
         met = "no message was answered" if found.has_met else "its ping and pong did not find each other"
         raise RoundFailed(met)

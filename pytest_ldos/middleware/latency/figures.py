@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from pytest_ldos.middleware.latency.case import show_size
+from pytest_ldos.middleware.latency.case import Program, show_size
 from pytest_ldos.middleware.latency.findings import CaseFindings
 from pytest_ldos.middleware.latency.spec import Transport
 from pytest_ldos.middleware.study import Axis, Curve, Figure, Point
@@ -75,14 +75,15 @@ def _setting_curves(cases: Sequence[CaseFindings], name: str) -> Iterator[Curve]
 
 
 def _distribution(cases: Sequence[CaseFindings], transport: Transport) -> Figure:
-    """The complementary distribution, down to the share of one message."""
+    """The complementary distribution, down to the share of one message; the twin's where there is no other of ours."""
+    known = [each for each in cases if each.distribution.count]
+    shown = [each for each in known if each.case.program is not Program.TWIN] or known
     curves = [
         Curve(
             f"{each.case.program}, {show_size(each.case.size)}",
             tuple(Point(step.value_ns / 1000, 1 - step.share) for step in each.distribution.steps() if step.share < 1),
         )
-        for each in cases
-        if each.distribution.count
+        for each in shown
     ]
     return Figure(
         name=f"distribution_{transport}",

@@ -120,7 +120,9 @@ def _values(found: Exchange) -> dict[str, Value]:
 
 
 def _settings(spec: LatencySpec) -> dict[str, Any]:
-    return {name: str(value) if isinstance(value, str) else value for name, value in dataclasses.asdict(spec).items()}
+    """As they were given; what is empty is as it is by itself."""
+    given = dataclasses.asdict(spec)
+    return {name: str(value) if isinstance(value, str) else value for name, value in given.items() if value != ""}
 
 
 def _remarks(exchanges: Sequence[Exchange]) -> list[str]:

@@ -60,8 +60,10 @@ class Programs:
         if transport is not Transport.SHARED_MEMORY or program is Program.RCLCPP_FASTDDS:
             return Availability(True)
         if program is Program.RCLCPP_CYCLONE:
-            return Availability(False, "it is not measured with iceoryx")
-        library = self.libraries.get(Program.TWIN if program is Program.DDSPERF else program)
+            return Availability(False, "rmw_cyclonedds_cpp has iceoryx for types of fixed size only")
+        if program is Program.DDSPERF:
+            return Availability(False, "its pings go by UDP there, too")
+        library = self.libraries.get(program)
         if library is None:
             return Availability(False, "its library was not found")
         built = library.shares_memory
