@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -55,10 +56,11 @@ def _say(**words: Any) -> None:
 
 
 def _answer(participant: Participant, given: PeerParameters) -> None:
-    """Answers until nobody holds our standard input any more."""
+    """Answers until nobody holds our standard input any more, or SIGINT."""
     ponger = Ponger(participant, listener=given.listener, cpu=-1)
     _say(ready=True)
-    sys.stdin.read()
+    with suppress(KeyboardInterrupt):  # who shares memory says goodbye
+        sys.stdin.read()
     _say(answered=ponger.stop())
 
 
@@ -89,8 +91,9 @@ def _ask(participant: Participant, given: PeerParameters, *, listener: bool, cpu
 
 
 def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's own waits for the native loop
     given = PeerParameters(**json.loads(sys.argv[1]))
+    if given.role != PONG:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's own waits for the native loop
     participant = Participant(given.library, given.domain, reliable=given.reliable)
     if given.role == PONG:
         _answer(participant, given)

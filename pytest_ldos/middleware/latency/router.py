@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import time
 from collections.abc import Iterator
@@ -15,6 +16,10 @@ from pytest_ldos.middleware.latency.cyclone import ROUTER
 
 _READY: Final = "RouDi is ready for clients"
 _THERE_ALREADY: Final = "still running"
+_SEGMENT: Final = re.compile(
+    r"Reserving \d+ bytes in the shared memory \[([\w.-]+)\]\s+\[ Reserving shared memory successful \]"
+)
+_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - where the kernel has it
 _TIMEOUT_S: Final = 10.0
 _LOOK_S: Final = 0.05
 
@@ -28,10 +33,20 @@ def running_router(folder: Path) -> Iterator[None]:
     """
     group = ProcessGroup(log_directory=folder)
     try:
-        _await_ready(group.start(ROUTER, [ROUTER]))
+        router = group.start(ROUTER, [ROUTER])
+        _await_ready(router)
         yield
     finally:
         group.stop()
+        _remove_segments(router)
+
+
+def _remove_segments(router: Child) -> None:
+    """What it leaves when it does not end well, as it does after a process that was killed while it shared memory."""
+    if router.exit_code == 0:
+        return
+    for name in _SEGMENT.findall(router.log.read_text("utf-8", errors="replace")):
+        (_MEMORY / name).unlink(missing_ok=True)
 
 
 def _await_ready(router: Child) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import grp
 import os
 import shutil
 import signal
@@ -17,6 +18,7 @@ import psutil
 import pytest
 
 from pytest_ldos.dds.domain import claim_domain
+from pytest_ldos.errors import Unavailable
 from pytest_ldos.host.affinity import our_cpus
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.middleware.latency import programs as programs_room
@@ -246,18 +248,55 @@ def test_shared_memory_that_is_not_there_is_said(tmp_path):
     assert programs.for_setup(setups_of(spec)[-1]) == []
 
 
+needs_router = pytest.mark.skipif(shutil.which(ROUTER) is None, reason=f"{ROUTER} (iceoryx) is not installed")
+
+
+def segments() -> set[str]:
+    """What iceoryx has in shared memory: what all share, and what belongs to our group."""
+    names = {"iceoryx_mgmt", grp.getgrgid(os.getegid()).gr_name}
+    return {each.name for each in Path("/dev/shm").iterdir()} & names
+
+
 @needs_ddsperf
-@pytest.mark.skipif(shutil.which(ROUTER) is None, reason=f"{ROUTER} (iceoryx) is not installed")
+@needs_router
 def test_shared_memory_is_used_where_it_is_there(tmp_path):
     site = site_of(tmp_path, transports=Transport.SHARED_MEMORY, ddsperf=True, sizes="64KiB")
     assert site.programs.has_transport(Program.TWIN, Transport.SHARED_MEMORY).ok
+    assert not site.programs.has_transport(Program.DDSPERF, Transport.SHARED_MEMORY).ok
     with running_router(tmp_path):
-        shared = measure_round(case_of(site, Program.TWIN), site, block=0)
         before = udp_datagrams_sent()
-        again = measure_round(case_of(site, Program.TWIN), site, block=1)
+        found = measure_round(case_of(site, Program.TWIN), site, block=1)
         datagrams = udp_datagrams_sent() - before
-    assert shared.failure == again.failure == ""
-    assert datagrams < again.sent
+    assert found.failure == ""
+    assert datagrams < found.sent
+    assert not segments()
+
+
+@needs_ddsperf
+@needs_router
+def test_a_process_that_dies_while_it_shares_memory_leaves_none_of_it(tmp_path):
+    site = site_of(tmp_path, transports=Transport.SHARED_MEMORY, ddsperf=True, seconds=30)
+    case = case_of(site, Program.TWIN)
+    with running_router(tmp_path), claim_domain() as domain:
+        commands = commands_of(case, site, domain=domain, folder=tmp_path)
+        group = ProcessGroup(log_directory=tmp_path, environment=commands.environment)
+        try:
+            pair = Pair(commands, group)
+            pair.start_pong()
+            assert "iceoryx_mgmt" in segments()
+            threading.Timer(0.8, os.kill, (pair.pong.pid, signal.SIGKILL)).start()
+            with pytest.raises(RoundFailed, match="pong was killed by SIGKILL"):
+                pair.ask()
+        finally:
+            group.stop()
+    assert not segments()
+
+
+def test_without_its_router_shared_memory_is_said_to_be_missing(tmp_path, monkeypatch):
+    add_program(tmp_path / "bin", ROUTER, "echo no luck; exit 4")
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    with pytest.raises(Unavailable, match="exit code 4: no luck"), running_router(tmp_path):
+        pass
 
 
 @needs_ddsperf
