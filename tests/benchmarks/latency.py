@@ -17,6 +17,7 @@ import shutil
 from rich.console import Console
 from rich.table import Table
 
+from pytest_ldos.host.lock import measuring_lock
 from pytest_ldos.middleware.instrument import Silence
 from pytest_ldos.middleware.latency.case import Program
 from pytest_ldos.middleware.latency.instrument import measure
@@ -107,8 +108,9 @@ def main() -> None:
         console.print("Latency was not compared: ddsperf not found (sudo apt-get install cyclonedds-tools).")
         return
     both = f"{Transport.ONE_PROCESS.value},{Transport.LOOPBACK.value}"
-    for trigger, transports in ((Trigger.LISTENER, both), (Trigger.WAITSET, Transport.LOOPBACK.value)):
-        show(measure_trigger(trigger, transports, options.seconds, options.rounds), trigger)
+    with measuring_lock():
+        for trigger, transports in ((Trigger.LISTENER, both), (Trigger.WAITSET, Transport.LOOPBACK.value)):
+            show(measure_trigger(trigger, transports, options.seconds, options.rounds), trigger)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,8 @@ _PERCENTILES: Final = (
 _SETUP: Final = (
     Column(name="size", unit="B"),
     Column(name="reliability"),
-    Column(name="settings"),
+    Column(name="fragment_size", unit="B", title="fragment"),
+    Column(name="max_message_size", unit="B", title="max"),
 )
 _PROGRAM: Final = Column(name="program")
 _TRANSPORT: Final = Column(name="transport")
@@ -48,7 +49,9 @@ def tables_of(cases: Sequence[CaseFindings], agreements: Sequence[Agreement]) ->
 
 
 def _setup_cells(setup: Setup) -> tuple[Cell, ...]:
-    return (setup.size, setup.reliability.value.replace("_", " "), setup.changes or "default")
+    """Of Cyclone DDS's settings, ``None`` is its default."""
+    reliability = setup.reliability.value.replace("_", " ")
+    return (setup.size, reliability, setup.fragment_size or None, setup.max_message_size or None)
 
 
 def _percentile_cells(found: Percentiles | None) -> tuple[Cell, ...]:
@@ -80,13 +83,14 @@ def _round_trips(cases: Sequence[CaseFindings], transport: Transport) -> Table:
 
 
 def _slim(table: Table) -> Table:
-    """Without reliability and settings where they are the same in all rows, which then are in the title."""
-    same = [
-        place
+    """Without those settings that are the same in all rows, which then are in the title."""
+    setups = {column.name: column for column in _SETUP[1:]}
+    same = {
+        place: table.rows[0][place]
         for place, column in enumerate(table.columns)
-        if column.name in {"reliability", "settings"} and len({row[place] for row in table.rows}) == 1
-    ]
-    said = ", ".join(str(table.rows[0][place]) for place in same if table.rows[0][place] != "default")
+        if column.name in setups and len({row[place] for row in table.rows}) == 1
+    }
+    said = ", ".join(_said(table.columns[place], cell) for place, cell in same.items() if cell is not None)
     kept = [place for place in range(len(table.columns)) if place not in same]
     return Table(
         name=table.name,
@@ -95,6 +99,10 @@ def _slim(table: Table) -> Table:
         rows=tuple(tuple(row[place] for place in kept) for row in table.rows),
         is_detail=table.is_detail,
     )
+
+
+def _said(column: Column, cell: Cell) -> str:
+    return f"{column.name.replace('_', ' ')} {cell} {column.unit}" if column.unit else str(cell)
 
 
 def _agreement(agreements: Sequence[Agreement]) -> Table:

@@ -60,7 +60,7 @@ def test_tables_hold_every_program_beside_the_others(tmp_path):
     assert len(tables["round_trips_loopback"].rows) == len(tables["round_trips_one_process"].rows) == 6
     names = [column.name for column in tables["round_trips_loopback"].columns]
     assert names[:2] == ["size", "program"]
-    assert "settings" not in names
+    assert "fragment_size" not in names
     assert "reliable" in tables["round_trips_loopback"].title
     beside = tables["beside_ddsperf"]
     ratios = [row[[column.name for column in beside.columns].index("ratio")] for row in beside.rows]
@@ -71,13 +71,16 @@ def test_tables_hold_every_program_beside_the_others(tmp_path):
 
 
 def test_swept_settings_are_columns_and_figures(tmp_path):
-    spec = LatencySpec(sizes="64KiB", transports="loopback", fragment_sizes="1344,8000,60000")
+    spec = LatencySpec(
+        sizes="64KiB", transports="loopback", fragment_sizes="1344,8000,60000", max_message_sizes="65500"
+    )
     findings, agreements = measured(tmp_path, spec)
     tables = {table.name: table for table in tables_of(findings, agreements)}
-    place = [column.name for column in tables["round_trips_loopback"].columns].index("settings")
-    assert {row[place] for row in tables["round_trips_loopback"].rows} == {
-        "FragmentSize 1344", "FragmentSize 8000", "FragmentSize 60000",
-    }  # fmt: skip
+    table = tables["round_trips_loopback"]
+    names = [column.name for column in table.columns]
+    assert {row[names.index("fragment_size")] for row in table.rows} == {1344, 8000, 60000}
+    assert "max message size 65500 B" in table.title
+    assert "max_message_size" not in names
     figures = {figure.name: figure for figure in figures_of(findings)}
     assert [point.x for point in figures["fragment_size_loopback"].curves[0].points] == [1344, 8000, 60000]
 
