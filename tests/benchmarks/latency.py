@@ -4,7 +4,7 @@
     python -m tests.benchmarks.latency --seconds 2 --rounds 9
 
 The peer is `ddsperf` (Debian: cyclonedds-tools), Cyclone DDS's own benchmark in C. Ours runs over the very library
-that it is linked with, in turns with it, both sides pinned alike: what is left of a difference is the programs' own.
+that it is linked with, in turns with it, both pinned alike where they are two processes: what is left of a difference is the programs' own.
 Times are only worth something on a quiet machine.
 """
 
@@ -21,7 +21,7 @@ from pytest_ldos.host.lock import measuring_lock
 from pytest_ldos.middleware.instrument import Silence
 from pytest_ldos.middleware.latency.case import Program
 from pytest_ldos.middleware.latency.instrument import measure
-from pytest_ldos.middleware.latency.spec import LatencySpec, Transport, Trigger
+from pytest_ldos.middleware.latency.spec import NO_CPU, LatencySpec, Transport, Trigger
 from pytest_ldos.middleware.study import Study
 
 SIZES = "1,64KiB"
@@ -30,16 +30,19 @@ ADDED_TARGET = 0.10
 console = Console(width=130)
 
 
-def measure_trigger(trigger: Trigger, transports: str, seconds: float, rounds: int) -> Study:
+def measure_beside(transport: Transport, trigger: Trigger, options: argparse.Namespace) -> Study:
+    """In one process nothing is pinned: ddsperf's threads cannot be told apart."""
     first, *_, last = sorted(os.sched_getaffinity(0))
+    is_pinned = transport is not Transport.ONE_PROCESS
     spec = LatencySpec(
         sizes=SIZES,
-        transports=transports,
+        transports=transport.value,
         trigger=trigger,
-        seconds=seconds,
-        rounds=rounds,
-        ping_cpu=last,
-        pong_cpu=first,
+        seconds=options.seconds,
+        rounds=options.rounds,
+        ping_cpu=last if is_pinned else NO_CPU,
+        pong_cpu=first if is_pinned else NO_CPU,
+        priority=1 if options.fifo else 0,
         ros=False,
     )
     return measure(spec, Silence())
@@ -64,11 +67,11 @@ def rates_of(study: Study) -> dict[tuple[object, object, object], float]:
     }
 
 
-def show(study: Study, trigger: Trigger) -> None:
+def show(study: Study, title: str) -> None:
     table = Table(
-        "transport", "size", "our library", "our p50 µs", "ddsperf's", "added", "95 % interval", "our round trips/s",
+        "size", "our library", "our p50 µs", "ddsperf's", "added", "95 % interval", "our round trips/s",
         "ddsperf's", "on target",
-        title=f"Added to ddsperf's latency, {trigger}", title_justify="left",
+        title=f"Added to ddsperf's latency, {title}", title_justify="left",
     )  # fmt: skip
     rates = rates_of(study)
     for row in rows_of(study, "beside_ddsperf"):
@@ -77,7 +80,6 @@ def show(study: Study, trigger: Trigger) -> None:
         ratio = float(str(row["ratio"]))
         is_twin = row["program"] == Program.TWIN
         table.add_row(
-            str(row["transport"]),
             f"{row['size']:,} B",
             "ddsperf's" if is_twin else "the wheel's",
             f"{row['ours']:.1f}",
@@ -99,6 +101,9 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=1.0, help="of each round")
     parser.add_argument("--rounds", type=int, default=5, help="of each program and size")
+    parser.add_argument(
+        "--fifo", action="store_true", help="with SCHED_FIFO, for a machine that others use (needs permission)"
+    )
     return parser.parse_args()
 
 
@@ -107,10 +112,13 @@ def main() -> None:
     if shutil.which("ddsperf") is None:
         console.print("Latency was not compared: ddsperf not found (sudo apt-get install cyclonedds-tools).")
         return
-    both = f"{Transport.ONE_PROCESS.value},{Transport.LOOPBACK.value}"
     with measuring_lock():
-        for trigger, transports in ((Trigger.LISTENER, both), (Trigger.WAITSET, Transport.LOOPBACK.value)):
-            show(measure_trigger(trigger, transports, options.seconds, options.rounds), trigger)
+        for transport, trigger in (
+            (Transport.ONE_PROCESS, Trigger.WAITSET),
+            (Transport.LOOPBACK, Trigger.LISTENER),
+            (Transport.LOOPBACK, Trigger.WAITSET),
+        ):
+            show(measure_beside(transport, trigger, options), f"{transport.replace('_', ' ')}, {trigger}")
 
 
 if __name__ == "__main__":

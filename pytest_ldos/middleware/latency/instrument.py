@@ -23,7 +23,7 @@ from pytest_ldos.middleware.latency.programs import available, find_all
 from pytest_ldos.middleware.latency.rounds import measure_all
 from pytest_ldos.middleware.latency.router import running_router
 from pytest_ldos.middleware.latency.site import Site
-from pytest_ldos.middleware.latency.spec import LatencySpec, Transport
+from pytest_ldos.middleware.latency.spec import NO_CPU, LatencySpec, Transport
 from pytest_ldos.middleware.latency.tables import tables_of
 from pytest_ldos.middleware.study import Round, Study
 from pytest_ldos.series import Better, Missing, Value
@@ -69,7 +69,7 @@ def measure(spec: LatencySpec, progress: Progress) -> Study:
         settings=_settings(site.spec),
         quantities=QUANTITIES,
         rounds=tuple(_round(each, site.spec) for each in _gated(every)),
-        tables=tables_of(findings, compare_all(every, setups)),
+        tables=tables_of(findings, compare_all(every, _comparable(setups, spec, notes))),
         figures=figures_of(findings),
         notes=(*_remarks(every), *notes),
         versions=programs.versions,
@@ -87,6 +87,16 @@ def _with_router(setups: list[Setup], site: Site, notes: list[str], resources: E
         notes.append(f"shared memory was not measured: {error.summary}")
         return [each for each in setups if each not in needs]
     return setups
+
+
+def _comparable(setups: list[Setup], spec: LatencySpec, notes: list[str]) -> list[Setup]:
+    """Without those in which ddsperf cannot be told to do as ours does."""
+    if NO_CPU in {spec.ping_cpu, spec.pong_cpu} or not spec.ddsperf:
+        return setups
+    others = [each for each in setups if each.transport is not Transport.ONE_PROCESS]
+    if len(others) < len(setups):
+        notes.append("in one process ours has a CPU for each side, ddsperf both for both: they are not compared")
+    return others
 
 
 def _gated(exchanges: Sequence[Exchange]) -> list[Exchange]:
