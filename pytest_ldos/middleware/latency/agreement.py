@@ -12,6 +12,7 @@ from scipy import stats
 
 from pytest_ldos.middleware.latency.case import Case, Program, Setup
 from pytest_ldos.middleware.latency.exchange import Exchange
+from pytest_ldos.middleware.latency.spec import NO_CPU, LatencySpec, Transport
 
 CONFIDENCE: Final = 0.95
 
@@ -46,6 +47,16 @@ class Agreement:
     p50: Ratio
     p99: Ratio
     rate: Ratio
+
+
+def comparable_setups(setups: Sequence[Setup], spec: LatencySpec, notes: list[str]) -> Sequence[Setup]:
+    """Without those in which ddsperf cannot be told to do as ours does."""
+    if NO_CPU in {spec.ping_cpu, spec.pong_cpu} or not spec.ddsperf:
+        return setups
+    others = [each for each in setups if each.transport is not Transport.ONE_PROCESS]
+    if len(others) < len(setups):
+        notes.append("in one process ours has a CPU for each side, ddsperf both for both: they are not compared")
+    return others
 
 
 def compare_all(exchanges: Iterable[Exchange], setups: Sequence[Setup]) -> list[Agreement]:

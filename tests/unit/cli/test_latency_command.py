@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 
 import polars as pl
@@ -13,8 +14,9 @@ from pytest_ldos import exit_codes
 from pytest_ldos.cli.main import app
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.middleware.latency import programs
-from pytest_ldos.middleware.latency.cyclone import Library
+from pytest_ldos.middleware.latency.cyclone import Library, ddsperf_library
 from pytest_ldos.trial.codec import decode_trials
+from tests.builders.machine import add_program
 
 pytestmark = pytest.mark.alone
 
@@ -85,3 +87,37 @@ def test_a_cpu_that_is_not_there_is_refused(ldos):
     result = ldos(*SHORT, "--ping-cpu", "4000")
     assert result.exit_code == exit_codes.INVALID
     assert "CPU 4000" in result.stderr
+
+
+def test_a_router_that_does_not_start_is_a_note_and_the_rest_is_measured(ldos, monkeypatch, tmp_path):
+    if ddsperf_library() is None:
+        pytest.skip("ddsperf (cyclonedds-tools) is not installed: no library here shares memory")
+    add_program(tmp_path / "bin", "iox-roudi", "echo no luck; exit 4")
+    add_program(tmp_path / "bin", "chrt", "echo Operation not permitted >&2; exit 1")
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    monkeypatch.setattr(programs, "embedded_library", lambda: None)
+    arguments = [
+        "--transports",
+        "loopback,shared_memory",
+        "--sizes",
+        "1",
+        "--seconds",
+        "0.1",
+        "--rounds",
+        "1",
+        "--no-ros",
+    ]
+    result = ldos(*arguments, "--priority", "40", "--format", "json")
+    assert result.exit_code == 0, result.stderr
+    study = json.loads(result.stdout)
+    assert any(
+        "shared memory of Cyclone DDS was not measured: iox-roudi ended with exit code 4" in note
+        for note in study["notes"]
+    )
+    assert any(
+        "SCHED_FIFO 40 is not permitted" in note and "Operation not permitted" in note for note in study["notes"]
+    )
+    assert [each["case"] for each in study["rounds"]] == ["twin of ddsperf, loopback, 1 B, reliable"]
+    (row,) = study["tables"]["beside_ddsperf"]["rows"]
+    assert 0.1 < row["ratio"] < 10
+    assert study["settings"]["priority"] == 0

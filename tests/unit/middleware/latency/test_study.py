@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pytest_ldos.middleware.latency.agreement import compare_all
+from pytest_ldos.middleware.latency.agreement import comparable_setups, compare_all
 from pytest_ldos.middleware.latency.case import Program, cases_of, setups_of
 from pytest_ldos.middleware.latency.exchange import Counts, Exchange, to_exchange
 from pytest_ldos.middleware.latency.figures import figures_of
 from pytest_ldos.middleware.latency.findings import by_case
-from pytest_ldos.middleware.latency.spec import LatencySpec
+from pytest_ldos.middleware.latency.gated import QUANTITIES, remarks_of, rounds_of
+from pytest_ldos.middleware.latency.spec import LatencySpec, Transport
 from pytest_ldos.middleware.latency.tables import tables_of
 
 PROGRAMS = (Program.CYCLONE, Program.TWIN, Program.DDSPERF)
@@ -103,3 +104,27 @@ def test_a_case_without_any_numbers_still_has_its_row(tmp_path):
     assert tables["round_trips_loopback"].rows[0][2:9] == (None,) * 7
     assert "rounds" in tables
     assert figures_of(findings) == ()
+
+
+def test_one_process_is_compared_only_where_nothing_is_pinned():
+    notes: list[str] = []
+    setups = setups_of(LatencySpec(sizes="1"))
+    assert comparable_setups(setups, LatencySpec(sizes="1"), notes) == setups
+    assert not notes
+    pinned = comparable_setups(setups, LatencySpec(sizes="1", ping_cpu=0, pong_cpu=0), notes)
+    assert [each.transport for each in pinned] == [Transport.LOOPBACK]
+    assert "not compared" in notes[0]
+
+
+def test_failures_of_ddsperf_and_losses_are_remarks_and_its_rounds_are_not_gated(tmp_path):
+    spec = LatencySpec(sizes="1", transports="loopback")
+    ours, _, theirs = cases_of(setups_of(spec), PROGRAMS)
+    found = [exchange(tmp_path, ours, 0, lost=2), Exchange(case=theirs, block=0, failure="oh dear")]
+    assert remarks_of(found) == [
+        "2 of 3002 messages had no answer in time",
+        "ddsperf, loopback, 1 B, reliable: oh dear",
+    ]
+    (gated,) = rounds_of(found, spec)
+    assert gated.case == "cyclonedds, loopback, 1 B, reliable"
+    assert set(gated.values) == {each.name for each in QUANTITIES}
+    assert gated.details == {"sent": 3002, "lost": 2, "late": 0}
