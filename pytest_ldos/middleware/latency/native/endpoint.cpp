@@ -73,7 +73,7 @@ bool Endpoint::await_match(Time patience) const {
 }
 
 void Endpoint::watch_data() const {
-  dds.demand(dds.set_status_mask(writer, 0), "no status of the writer");
+  dds.demand(dds.waitset_detach(waitset_, writer), "writer not detached");
   dds.demand(dds.set_status_mask(reader, kDataAvailable), "no status of the reader");
 }
 

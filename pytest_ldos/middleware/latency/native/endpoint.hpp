@@ -48,7 +48,7 @@ class Endpoint {
   void listen(void (*on_data)(Entity, void*), void* argument) const;
   void unlisten() const { dds.set_listener(reader, nullptr); }
 
-  // The next message, or false; `info` says what else is known of it.
+  // The message that is there, or false; the next one, of which the last alone is kept, is announced anew.
   bool take(Message& message, SampleInfo& info) const;
 
   const Library& dds;

@@ -29,6 +29,7 @@ Library::Library(const std::string& path) {
   find(library, "dds_create_writer", create_writer);
   find(library, "dds_create_waitset", create_waitset);
   find(library, "dds_waitset_attach", waitset_attach);
+  find(library, "dds_waitset_detach", waitset_detach);
   find(library, "dds_waitset_wait", waitset_wait);
   find(library, "dds_waitset_set_trigger", waitset_set_trigger);
   find(library, "dds_set_status_mask", set_status_mask);

@@ -85,6 +85,7 @@ struct Library {
   Entity (*create_writer)(Entity, Entity topic, const void* qos, const void* listener);
   Entity (*create_waitset)(Entity participant);
   std::int32_t (*waitset_attach)(Entity waitset, Entity entity, std::intptr_t argument);
+  std::int32_t (*waitset_detach)(Entity waitset, Entity entity);
   std::int32_t (*waitset_wait)(Entity waitset, std::intptr_t* triggered, std::size_t count, std::int64_t timeout);
   std::int32_t (*waitset_set_trigger)(Entity waitset, bool trigger);
   std::int32_t (*set_status_mask)(Entity, std::uint32_t mask);

@@ -73,14 +73,14 @@ void Pinger::await(std::unique_lock<std::mutex>& lock) {
   }
   lock.unlock();
   endpoint_.wait(left);
-  take_all();
+  take();
   lock.lock();
 }
 
 void Pinger::on_data(Entity, void* self) {
   auto* const pinger = static_cast<Pinger*>(self);
   try {
-    pinger->take_all();
+    pinger->take();
   } catch (const std::exception& error) {
     const std::scoped_lock lock(pinger->mutex_);
     pinger->failure_ = error.what();
@@ -89,20 +89,21 @@ void Pinger::on_data(Entity, void* self) {
 }
 
 // The lock is not held while a message is written: a writer that must wait is woken by the thread that answers come on.
-void Pinger::take_all() {
+void Pinger::take() {
   SampleInfo info{};
-  while (endpoint_.take(taken_.message, info)) {
-    const Time taken_at = now();
-    std::unique_lock lock(mutex_);
-    const bool goes_on = close(info, taken_at) && settings_.interval == 0 && taken_at < end_;
-    if (!goes_on) {
-      answered_.notify_one();
-      continue;
-    }
-    const std::uint32_t number = open_next();
-    lock.unlock();
-    write(number);
+  if (!endpoint_.take(taken_.message, info)) {
+    return;
   }
+  const Time taken_at = now();
+  std::unique_lock lock(mutex_);
+  const bool goes_on = close(info, taken_at) && settings_.interval == 0 && taken_at < end_;
+  if (!goes_on) {
+    answered_.notify_one();
+    return;
+  }
+  const std::uint32_t number = open_next();
+  lock.unlock();
+  write(number);
 }
 
 void Pinger::send_due(std::unique_lock<std::mutex>& lock) {

@@ -60,7 +60,7 @@ class Pinger {
   static void on_data(Entity, void* self);
   void prepare(const PingSettings& settings);
   void exchange();
-  void take_all();
+  void take();
   void await(std::unique_lock<std::mutex>& lock);
   void send_due(std::unique_lock<std::mutex>& lock);
   bool close(const SampleInfo& info, Time taken_at);

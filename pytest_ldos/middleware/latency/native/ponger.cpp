@@ -50,15 +50,15 @@ std::uint64_t Ponger::stop() {
 void Ponger::on_data(Entity, void* self) {
   auto* const ponger = static_cast<Ponger*>(self);
   try {
-    ponger->answer_all();
+    ponger->answer();
   } catch (const std::exception& error) {
     ponger->failure_ = error.what();
   }
 }
 
-void Ponger::answer_all() {
+void Ponger::answer() {
   SampleInfo info{};
-  while (endpoint_.take(taken_.message, info)) {
+  if (endpoint_.take(taken_.message, info)) {
     const std::int32_t code = endpoint_.dds.write_ts(endpoint_.writer, &taken_.message, now());
     if (code != kTimedOut) {
       endpoint_.dds.demand(code, "no answer");
@@ -72,7 +72,7 @@ void Ponger::run(int cpu) {
     confine_thread(cpu);
     while (!stopping_) {
       endpoint_.wait(kLongestWait);
-      answer_all();
+      answer();
     }
   } catch (const std::exception& error) {
     failure_ = error.what();

@@ -23,7 +23,7 @@ class Ponger {
 
  private:
   static void on_data(Entity, void* self);
-  void answer_all();
+  void answer();
   void run(int cpu);
 
   Endpoint endpoint_;
