@@ -17,6 +17,7 @@ from pytest_ldos.cli.doctor import doctor
 from pytest_ldos.cli.export import export
 from pytest_ldos.cli.find_breaking import find_breaking
 from pytest_ldos.cli.history import history_app
+from pytest_ldos.cli.latency import latency
 from pytest_ldos.cli.report import report
 from pytest_ldos.cli.selftest import selftest
 from pytest_ldos.cli.sweep import sweep
@@ -42,6 +43,7 @@ app.command()(calibrate)
 app.command()(selftest)
 app.command("find-breaking")(find_breaking)
 app.command()(sweep)
+app.command()(latency)
 
 
 def _print_version(asked: bool) -> None:
