@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Final, cast
 if TYPE_CHECKING:
     from pytest_ldos.middleware.instrument import Instrument
 
-MODULES: Final[dict[str, str]] = {}
+MODULES: Final[dict[str, str]] = {
+    "topology": "pytest_ldos.middleware.topology.instrument",
+}
 """By the instrument's name; each has an `INSTRUMENT`."""
 
 
