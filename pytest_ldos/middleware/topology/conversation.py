@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import selectors
+import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Self
@@ -26,7 +27,7 @@ class ProcessEnded(LdosError):
     """
 
     def __init__(self, child: Child, at_ns: int) -> None:
-        with contextlib.suppress(Exception):
+        with contextlib.suppress(subprocess.TimeoutExpired):
             child.process.wait(timeout=1)  # its output ends a moment before it can be reaped
         super().__init__(child.describe_end(), details=child.last_lines())
         self.at_ns = at_ns

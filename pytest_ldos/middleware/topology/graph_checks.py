@@ -47,7 +47,7 @@ class _Checks:
         topic, line = subscription.topic, subscription.line
         if topic not in publishers:
             problem = f"{node.full_name} subscribes to {topic}, which nobody publishes"
-            self._refuse(line, "topic_name", problem, suggest(topic, publishers))
+            self._refuse(line, "topic_name", problem, _nearest(topic, publishers))
         for other, publisher in publishers[topic]:
             if publisher.msg_type != subscription.msg_type:
                 ours, theirs = subscription.msg_type, publisher.msg_type
@@ -61,7 +61,7 @@ class _Checks:
         server = servers.get(client.service)
         if server is None:
             problem = f"{node.full_name} asks {client.service}, which nobody serves"
-            self._refuse(client.line, "service_name", problem, suggest(client.service, servers))
+            self._refuse(client.line, "service_name", problem, _nearest(client.service, servers))
         if server.srv_type != client.srv_type:
             problem = f"{client.service} is {client.srv_type} to {node.full_name}, and {server.srv_type} to its server"
             self._refuse(client.line, "srv_type", problem, f"see line {server.line}: both must say the same")
@@ -75,3 +75,7 @@ class _Checks:
 
     def _refuse(self, line: int, key: str, problem: str, remedy: str) -> NoReturn:
         raise ConfigurationError(f"{self._file}, line {line}: {key}: {problem}", remedy=remedy)
+
+
+def _nearest(name: str, known: Collection[str]) -> str:
+    return suggest(name, known) if known else "declare all nodes in one file"

@@ -19,7 +19,7 @@ _MB: Final = 1024 / 1e6
 
 
 def tables_of(analysis: Analysis) -> tuple[Table, ...]:
-    return (_edges(analysis), _totals(analysis), _resources(analysis), _events(analysis))
+    return (_edges(analysis), _totals(analysis), _all(analysis), _resources(analysis), _events(analysis))
 
 
 def figures_of_study(analysis: Analysis) -> tuple[Figure, ...]:
@@ -39,24 +39,32 @@ def figures_of_study(analysis: Analysis) -> tuple[Figure, ...]:
     )
 
 
+_COUNTS: Final = tuple(Column(name=name) for name in ("received", "late", "too_late", "lost"))
+_LATENCIES: Final = tuple(Column(name=name, unit="µs") for name in ("mean", "sd", "min", "max", "p99"))
+_LEFT_OUT: Final = "mean, sd, min and max without what was too late"
+
+
 def _edges(analysis: Analysis) -> Table:
-    micros = tuple(Column(name=name, unit="µs") for name in ("mean", "sd", "min", "max", "p99"))
+    columns = (Column(name="node"), Column(name="topic"), *_COUNTS, *_LATENCIES)
+    rows = tuple((each.edge.node, each.edge.topic, *_numbers(each)) for each in analysis.edges)
+    return Table(name="edges", title=f"What arrived ({_LEFT_OUT})", columns=columns, rows=rows)
+
+
+def _all(analysis: Analysis) -> Table:
     columns = (
         Column(name="node"),
         Column(name="topic"),
         Column(name="kind"),
         Column(name="size", unit="B"),
-        Column(name="received"),
-        Column(name="late"),
-        Column(name="too_late"),
-        Column(name="lost"),
-        *micros,
-        Column(name="freq", unit="Hz"),
-        Column(name="rate", unit="Hz"),
+        *_COUNTS,
+        *_LATENCIES,
+        Column(name="freq", unit="Hz", title="declared"),
+        Column(name="rate", unit="Hz", title="received"),
         Column(name="duration", unit="s"),
     )
-    title = "What each node received of each topic (mean, sd, min and max without what was too late)"
-    return Table(name="latency_all", title=title, columns=columns, rows=tuple(map(_edge_row, analysis.edges)))
+    title = f"Every edge in full ({_LEFT_OUT})"
+    rows = tuple(map(_edge_row, analysis.edges))
+    return Table(name="latency_all", title=title, columns=columns, rows=rows, is_detail=True)
 
 
 def _edge_row(figures: EdgeFigures) -> tuple[Cell, ...]:
@@ -66,6 +74,15 @@ def _edge_row(figures: EdgeFigures) -> tuple[Cell, ...]:
         edge.topic,
         "round trip" if edge.is_service else "message",
         edge.sources[0].size_bytes,
+        *_numbers(figures),
+        figures.nominal_hz,
+        figures.rate_hz,
+        figures.duration_s,
+    )
+
+
+def _numbers(figures: EdgeFigures) -> tuple[Cell, ...]:
+    return (
         figures.received,
         figures.late,
         figures.too_late,
@@ -75,9 +92,6 @@ def _edge_row(figures: EdgeFigures) -> tuple[Cell, ...]:
         figures.min_us,
         figures.max_us,
         figures.p99_us,
-        figures.nominal_hz,
-        figures.rate_hz,
-        figures.duration_s,
     )
 
 

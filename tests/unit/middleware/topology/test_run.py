@@ -144,7 +144,7 @@ def test_the_instrument_gives_rounds_tables_and_files(tmp_path):
     assert (study.name, study.layer) == ("topology-two", "embedded")
     assert [each.block for each in study.rounds] == [0, 0, 1, 1]
     assert {name for each in study.rounds for name in each.values} == {each.name for each in study.quantities}
-    assert [table.name for table in study.tables] == ["latency_all", "latency_total", "resources", "events"]
+    assert [table.name for table in study.tables] == ["edges", "latency_total", "latency_all", "resources", "events"]
     assert sorted(each.name for each in (tmp_path / "log").iterdir()) == [
         "events.txt",
         "latency_all.txt",
