@@ -85,13 +85,14 @@ def read_topology(file: str) -> Topology:
     path = Path(file)
     try:
         data = path.read_bytes()
+    except OSError as error:
+        remedy = f"name a file, or one of ours: {', '.join(our_topologies())}"
+        raise ConfigurationError(f"the topology {file} cannot be read: {error.strerror}", remedy=remedy) from None
+    try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise ConfigurationError(f"{file}, line {line}: is no UTF-8", remedy="write it as JSON in UTF-8") from None
-    except OSError as error:
-        remedy = f"name a file, or one of ours: {', '.join(our_topologies())}"
-        raise ConfigurationError(f"the topology {file} cannot be read: {error.strerror}", remedy=remedy) from None
     return decode_topology(text, path.name)
 
 
