@@ -173,7 +173,10 @@ class _Part:
                 _say(**{"event": "waiting", "for": waiting})
                 told_s = time.monotonic()
             time.sleep(_LOOK_S)
-        _say(event="matched", mono_ns=time.monotonic_ns())
+        matched_ns = time.monotonic_ns()
+        gc.collect()
+        gc.disable()  # a collection would delay messages
+        _say(event="matched", mono_ns=matched_ns)
 
     def _unmatched(self) -> Iterator[str]:
         for node, sender in self._senders:
@@ -189,8 +192,6 @@ class _Part:
     def _send(self) -> str | None:
         """Sends from start to end; returns the line that ended it before its time."""
         command = json.loads(self._input.next() or "")
-        gc.collect()
-        gc.disable()  # a collection would delay messages
         early = self._input.next(command["start_ns"])
         self._executor.post(self._begin)
         due_ns = command["start_ns"]

@@ -31,6 +31,9 @@ ROS_PACKAGE: Final = "ldos_topology"
 
 _MODULE: Final = "pytest_ldos.middleware.topology.embedded_process"
 _HEAD_START_NS: Final = 200 * NS_PER_MS
+_HEAD_START_OF_EACH_NS: Final = 20 * NS_PER_MS
+"""Until the last process has read when to begin."""
+
 _REPORT_LIMIT_S: Final = 10.0
 _DRAIN_LIMIT_S: Final = 5.0
 _SAMPLES: Final = ".samples"
@@ -137,7 +140,8 @@ class _Course:
         return not late
 
     def _send(self) -> None:
-        self.start_ns = time.monotonic_ns() + _HEAD_START_NS
+        head_start_ns = _HEAD_START_NS + _HEAD_START_OF_EACH_NS * len(self.conversation.reports)
+        self.start_ns = time.monotonic_ns() + head_start_ns
         self.end_ns = self.ended_ns = self.start_ns + seconds_to_ns(self.spec.seconds)
         self.conversation.tell({"start_ns": self.start_ns, "end_ns": self.end_ns})
         late = self.conversation.await_all("sent", limit_s=self.spec.seconds + _REPORT_LIMIT_S)

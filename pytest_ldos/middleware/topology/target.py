@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.middleware.study import Axis, Column, Curve, Figure, Point, Shape, Study, Table
+from pytest_ldos.middleware.study import Axis, Cell, Column, Curve, Figure, Point, Shape, Study, Table
 from pytest_ldos.middleware.topology.analysis import Analysis
 from pytest_ldos.middleware.topology.edges import Totals
 from pytest_ldos.middleware.topology.located_json import Place, read_located
@@ -35,7 +35,14 @@ _LATENCY: Final = {
     "lost[#]": "",
     "lost[%]": "%",
 }
-_TITLES: Final = {"%": "Shares", "KB": "Memory", "µs": "Mean latency", "": "Messages"}
+_FIGURES: Final = {
+    "cpu[%]": "CPU",
+    **{f"{name.removesuffix('_kb')}[KB]": "Memory" for name in MEMORY},
+    "mean[us]": "Mean latency",
+    **{f"{name}[%]": "Shares of messages" for name in ("late", "too_late", "lost")},
+    **{f"{name}[#]": "Messages" for name in ("late", "too_late", "lost")},
+}
+"""Which limits are drawn beside each other."""
 
 
 @dataclass(frozen=True)
@@ -160,28 +167,31 @@ def target_table(target: Target, judged: Sequence[Judged]) -> Table:
         Column(name="at_most", title="at most"),
         Column(name="verdict"),
     )
-    rows = tuple((each.limit.name, each.measured, each.limit.most, each.verdict) for each in judged)
+    rows = tuple((each.limit.name, _whole(each.measured), _whole(each.limit.most), each.verdict) for each in judged)
     return Table(name=TABLE, title=f"Target {target.name}", columns=columns, rows=rows)
 
 
+def _whole(value: float | None) -> Cell:
+    """Large numbers without their fractions."""
+    return round(value) if value is not None and value >= 1000 else value
+
+
 def target_figures(judged: Sequence[Judged]) -> list[Figure]:
-    """Bars of what was measured beside what is allowed, a figure a unit."""
-    return [
-        _figure(unit, [each for each in judged if each.limit.unit == unit])
-        for unit in dict.fromkeys(each.limit.unit for each in judged)
-    ]
+    """Bars of what was measured beside what is allowed; what is of a kind in one figure."""
+    titles = dict.fromkeys(_FIGURES[each.limit.name] for each in judged)
+    return [_figure(title, [each for each in judged if _FIGURES[each.limit.name] == title]) for title in titles]
 
 
-def _figure(unit: str, judged: Sequence[Judged]) -> Figure:
+def _figure(title: str, judged: Sequence[Judged]) -> Figure:
     """A bar that is missing was not measured."""
     names = tuple(each.limit.name for each in judged)
     measured = tuple(Point(place, each.measured) for place, each in enumerate(judged) if each.measured is not None)
     allowed = tuple(Point(place, each.limit.most) for place, each in enumerate(judged))
     return Figure(
-        name=f"target_{_TITLES[unit].lower().replace(' ', '_')}",
-        title=f"{_TITLES[unit]}: measured, and the target",
+        name=f"target_{title.lower().replace(' ', '_')}",
+        title=f"{title}: measured, and the target",
         x=Axis(title="limit", names=names),
-        y=Axis(title=_TITLES[unit], unit=unit),
+        y=Axis(title=title, unit=judged[0].limit.unit),
         curves=(Curve("measured", measured), Curve("target", allowed)),
         shape=Shape.BAR,
     )

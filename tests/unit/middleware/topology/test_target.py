@@ -70,12 +70,13 @@ def test_nothing_is_met_by_a_run_that_failed(target_file):
     assert set(verdicts(target, analysed(failure="it died")).values()) == {"not measured"}
 
 
-def test_it_is_shown_as_a_table_and_as_bars_a_unit(target_file):
+def test_it_is_shown_as_a_table_and_as_bars(target_file):
     target = read_target(target_file(SEEDS))
     judged = judge_target(target, analysed())
     assert target_table(target, judged).rows[0] == ("cpu[%]", 25.0, 25.5, "passed")
-    shares, memory = target_figures(judged)
-    assert (shares.shape, shares.x.names) == (Shape.BAR, ("cpu[%]", "late[%]", "too_late[%]", "lost[%]"))
+    cpu, memory, shares = target_figures(judged)
+    assert (cpu.shape, cpu.x.names, cpu.y.unit) == (Shape.BAR, ("cpu[%]",), "%")
+    assert shares.x.names == ("late[%]", "too_late[%]", "lost[%]")
     assert [curve.label for curve in memory.curves] == ["measured", "target"]
     assert [point.y for curve in memory.curves for point in curve.points] == [10240, 10240]
 
