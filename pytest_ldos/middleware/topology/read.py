@@ -25,6 +25,7 @@ from pytest_ldos.units import NS_PER_MS, NS_PER_S
 
 MOST_NODES: Final = 500
 LARGEST_BYTES: Final = 64 * 1024 * 1024
+LONGEST_NAME: Final = 100
 LONGEST_FILE: Final = 4 * 1024 * 1024
 SHORTEST_PERIOD_NS: Final = 10_000
 LONGEST_PERIOD_NS: Final = 3600 * NS_PER_S
@@ -266,6 +267,8 @@ def _absolute(place: Place, namespace: str) -> str:
 
 def _read_name(place: Place, form: re.Pattern[str]) -> str:
     name = place.word()
+    if len(name) > LONGEST_NAME:
+        place.refuse(f"has {len(name)} characters", remedy=f"at most {LONGEST_NAME} make a name")
     if not form.fullmatch(name):
         place.refuse(f"is {name!r}, which is no name of ROS 2", remedy="use letters, digits and _, and a letter first")
     return name

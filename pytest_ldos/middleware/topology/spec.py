@@ -81,6 +81,11 @@ class TopologySpec:
         require(
             0.05 <= self.sampling <= 60, f"sampling is {self.sampling} s", remedy="it must lie between 0.05 and 60 s"
         )
+        require(
+            self.sampling <= self.seconds,
+            f"sampling is {self.sampling} s, more than the {self.seconds} seconds of a start",
+            remedy="look more often, or ask for more seconds",
+        )
         for name in ("late_percentage", "late_absolute", "too_late_percentage", "too_late_absolute"):
             value = getattr(self, name)
             require(0 < value < float("inf"), f"{name} is {value}", remedy="it must be above 0")

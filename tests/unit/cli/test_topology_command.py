@@ -71,6 +71,7 @@ def test_a_target_that_is_missed_is_told_and_ends_with_10(ldos, tmp_path):
         (["two.json", "--rounds", "1000"], "are shorter than 0.2 s"),
         (["two.json", "--starts", "0"], "0 starts cannot be made"),
         (["two.json", "--sampling", "0"], "sampling is 0.0 s"),
+        (["two.json", "-t", "0.4", "--rounds", "1"], "sampling is 0.5 s, more than the 0.4 seconds"),
         (["two.json", "--late-absolute", "-1"], "late_absolute is -1"),
         (["two.json", "--ipc"], "has no intra-process way"),
         (["two.json", "--rmw", "rmw_fastrtps_cpp"], "is Cyclone DDS"),

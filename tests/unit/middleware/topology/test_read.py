@@ -119,6 +119,7 @@ PUBLISHER, SUBSCRIBER, CLIENT = "0.publishers.0.", "1.subscribers.0.", "1.client
         ({"0.number": 0}, '"number"', ["number: is 0"]),
         ({"0.number": 1.5}, '"number"', ["number: is 1.5"]),
         ({"0.executor_id": -1}, '"executor_id"', ["executor_id: is -1"]),
+        ({"0.node_name": "n" * 101}, '"nnn', ["has 101 characters", "at most 100"]),
         ({"0.node_name": "9lives"}, '"9lives"', ["is no name of ROS 2"]),
         ({"0.publishers": {}}, '"publishers"', ["publishers: is an object", "must be a list"]),
         ({"0": 5}, "5", ["nodes[0]: is 5", "must be an object"]),
