@@ -80,6 +80,13 @@ class Conversation:
                     raise ProcessEnded(ended, time.monotonic_ns())
         return []
 
+    def await_end(self, *, limit_s: float) -> None:
+        """Waits until all have ended, or the limit is reached."""
+        deadline_s = time.monotonic() + limit_s
+        while self._selector.get_map() and (left_s := deadline_s - time.monotonic()) > 0:
+            for _ in self._read(left_s):
+                pass
+
     def _without(self, event: str, *, tolerant: bool) -> list[str]:
         listening = {key.data.name for key in self._selector.get_map().values()} if tolerant else self._children
         return [name for name in listening if not any(each["event"] == event for each in self.reports[name])]

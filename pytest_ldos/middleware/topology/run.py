@@ -36,6 +36,7 @@ _HEAD_START_OF_EACH_NS: Final = 20 * NS_PER_MS
 
 _REPORT_LIMIT_S: Final = 10.0
 _DRAIN_LIMIT_S: Final = 5.0
+_END_LIMIT_S: Final = 2.0
 _SAMPLES: Final = ".samples"
 
 
@@ -163,6 +164,7 @@ class _Course:
         sent = {} if self.failures else {str(number): count for number, count in self._sent().items()}
         self.conversation.tell({"drain": sent})
         self.conversation.await_all("done", limit_s=_DRAIN_LIMIT_S, tolerant=True)
+        self.conversation.await_end(limit_s=_END_LIMIT_S)
 
     def _sent(self) -> dict[int, int]:
         return {
