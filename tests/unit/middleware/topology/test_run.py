@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from pytest_ldos.middleware.topology.analysis import analyse
+from pytest_ldos.middleware.topology.events import Code
 from pytest_ldos.middleware.topology.instrument import INSTRUMENT
 from pytest_ldos.middleware.topology.model import TopicQos
 from pytest_ldos.middleware.topology.run import Patience, run_topology
@@ -61,7 +62,7 @@ def test_every_message_is_seen(processes, count):
 
 def test_a_node_that_is_killed_is_a_failure_and_not_a_hang():
     asked = spec(processes=Processes.NODE, seconds=20.0, rounds=100)
-    killer = threading.Thread(target=kill_when_sending, args=("talker",))
+    killer = threading.Thread(target=lambda: process_when_sending(0).kill())
     killer.start()
     began_s = time.monotonic()
     recorded = run_topology(topology(), asked)
@@ -75,21 +76,49 @@ def test_a_node_that_is_killed_is_a_failure_and_not_a_hang():
     assert processes_of_topologies() == []
 
 
-def kill_when_sending(name: str) -> None:
-    """Kills a node's process when it has written what it received."""
+DIFFERENT = {
+    "latest": {"msg_type": "stamped10b", "qos_reliability": "best_effort", "qos_depth": 1},
+    "all": {"msg_type": "stamped10b", "qos_reliability": "reliable", "qos_depth": 1000},
+}
+"""Two topics: on one a message that was not taken in time is replaced by the next, on the other it waits."""
+
+
+def test_a_node_that_stands_still_loses_messages_or_gets_them_too_late():
+    taken = [{"topic_name": name, **end} for name, end in DIFFERENT.items()]
+    sent = [{**end, "period_ms": 10} for end in taken]
+    nodes = [{"node_name": "talker", "publishers": sent}, {"node_name": "listener", "subscribers": taken}]
+    declared, asked = topology({"nodes": nodes}), spec(processes=Processes.NODE, seconds=3.0)
+    stopper = threading.Thread(target=stand_still, args=(1, 0.5))
+    stopper.start()
+    recorded = run_topology(declared, asked)
+    stopper.join()
+    assert recorded.failure == ""
+    found = analyse(declared, [recorded], asked.limits, case="two", rounds=1, cores=2)
+    latest, every = found.edges
+    assert latest.lost >= 20
+    assert every.lost == 0
+    assert every.too_late >= 20
+    assert {Code.TOO_LATE, Code.LOST} <= {each.code for each in found.events}
+    assert found.rounds[0].values["lost"] == pytest.approx(found.totals.lost_percent)
+
+
+def stand_still(number: int, seconds: float) -> None:
+    process = process_when_sending(number)
+    process.suspend()
+    time.sleep(seconds)
+    process.resume()
+
+
+def process_when_sending(number: int) -> psutil.Process:
+    """A node's process, as soon as messages flow."""
     deadline_s = time.monotonic() + 30
     while time.monotonic() < deadline_s:
         for each in processes_of_topologies():
-            with contextlib.suppress(psutil.NoSuchProcess, OSError):
-                plan = each.cmdline()[-1]
-                if is_first(plan) and is_writing():
-                    each.kill()
-                    return
+            with contextlib.suppress(psutil.NoSuchProcess, IndexError):
+                if f'/{number}.json"' in each.cmdline()[-1] and is_writing():
+                    return each
         time.sleep(0.05)
-
-
-def is_first(argument: str) -> bool:
-    return '/0.json"' in argument
+    raise TimeoutError("no messages flowed")
 
 
 def is_writing() -> bool:
