@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 MODULES: Final[dict[str, str]] = {
     "latency": "pytest_ldos.middleware.latency.instrument",
+    "topology": "pytest_ldos.middleware.topology.instrument",
 }
 """By the instrument's name; each has an `INSTRUMENT`."""
 

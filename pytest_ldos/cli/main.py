@@ -21,6 +21,7 @@ from pytest_ldos.cli.latency import latency
 from pytest_ldos.cli.report import report
 from pytest_ldos.cli.selftest import selftest
 from pytest_ldos.cli.sweep import sweep
+from pytest_ldos.cli.topology import topology
 from pytest_ldos.errors import LdosError
 from pytest_ldos.text import visible
 
@@ -44,6 +45,7 @@ app.command()(selftest)
 app.command("find-breaking")(find_breaking)
 app.command()(sweep)
 app.command()(latency)
+app.command()(topology)
 
 
 def _print_version(asked: bool) -> None:
