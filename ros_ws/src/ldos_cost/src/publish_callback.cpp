@@ -1,0 +1,226 @@
+// Copyright (c) 2026 The pytest-ldos authors
+//
+// Permission is hereby granted, free of charge, to any person obtaining a copy
+// of this software and associated documentation files (the "Software"), to deal
+// in the Software without restriction, including without limitation the rights
+// to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+// copies of the Software, and to permit persons to whom the Software is
+// furnished to do so, subject to the following conditions:
+//
+// The above copyright notice and this permission notice shall be included in
+// all copies or substantial portions of the Software.
+//
+// THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+// IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+// FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL
+// THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+// LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+// OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN
+// THE SOFTWARE.
+
+#include <sys/prctl.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <iostream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <rclcpp/rclcpp.hpp>
+#include <std_msgs/msg/string.hpp>
+#include <tracetools/tracetools.h>
+
+#include "ldos_cost/rung.hpp"
+#include "ldos_cost/settings.hpp"
+#include "ldos_cost/stamps.hpp"
+#include "ldos_cost/usage.hpp"
+
+namespace
+{
+
+using ldos_cost::Settings;
+using std_msgs::msg::String;
+
+constexpr std::int64_t match_period_ns = 20'000'000;
+constexpr std::int64_t settle_ns = 200'000'000;
+
+/// Time between a message's stamp and the begin of the callback, by message that came.
+class Latencies
+{
+public:
+  explicit Latencies(std::int64_t expected)
+  {
+    latencies_ns_.reserve(static_cast<std::size_t>(expected));
+  }
+
+  void add(const String & message)
+  {
+    const auto now_ns = ldos_cost::monotonic_ns();
+    latencies_ns_.push_back(now_ns - ldos_cost::read_stamp(message.data));
+  }
+
+  std::vector<std::int64_t> take()
+  {
+    std::vector<std::int64_t> taken;
+    taken.reserve(latencies_ns_.capacity());
+    taken.swap(latencies_ns_);
+    return taken;
+  }
+
+private:
+  std::vector<std::int64_t> latencies_ns_;
+};
+
+/// A publisher and a subscription, each in a node of its own, in one process.
+class Pair
+{
+public:
+  explicit Pair(const Settings & settings)
+  : settings_(settings), latencies_(settings.ticks),
+    talker_(std::make_shared<rclcpp::Node>("cost_talker")),
+    listener_(std::make_shared<rclcpp::Node>("cost_listener"))
+  {
+    message_.data.assign(static_cast<std::size_t>(settings.size_bytes), ' ');
+    const auto topic = ldos_cost::topic_name(0);
+    publisher_ = talker_->create_publisher<String>(topic, rclcpp::QoS(10));
+    subscription_ = listener_->create_subscription<String>(
+      topic, rclcpp::QoS(10), [this](const String & message) {latencies_.add(message);});
+    executor_.add_node(listener_);
+    start();
+  }
+
+  ~Pair() {stop();}
+
+  Pair(const Pair &) = delete;
+  Pair & operator=(const Pair &) = delete;
+
+  bool await_match() const
+  {
+    const auto limit_ns = static_cast<std::int64_t>(settings_.match_s * 1e9);
+    const auto end_ns = ldos_cost::monotonic_ns() + limit_ns;
+    while (publisher_->get_subscription_count() == 0) {
+      if (ldos_cost::monotonic_ns() > end_ns) {
+        return false;
+      }
+      ldos_cost::sleep_until(ldos_cost::monotonic_ns() + match_period_ns);
+    }
+    return true;
+  }
+
+  /// Publishes one message a tick; the executor has no more to do when it is returned.
+  std::string exchange()
+  {
+    const auto begin_ns = ldos_cost::monotonic_ns();
+    for (std::int64_t tick = 1; tick <= settings_.ticks; ++tick) {
+      ldos_cost::sleep_until(begin_ns + tick * settings_.period_ns());
+      ldos_cost::write_stamp(message_.data, ldos_cost::monotonic_ns());
+      publisher_->publish(message_);
+    }
+    ldos_cost::sleep_until(ldos_cost::monotonic_ns() + settle_ns);
+    return line_of(take());
+  }
+
+private:
+  void start()
+  {
+    is_stopping_ = false;
+    thread_ = std::thread(
+      [this]() {
+        // In slices: an executor that is told to end before it began would spin for ever.
+        while (!is_stopping_) {
+          executor_.spin_once(std::chrono::milliseconds(100));
+        }
+      });
+  }
+
+  void stop()
+  {
+    is_stopping_ = true;
+    executor_.cancel();
+    thread_.join();
+  }
+
+  /// While no callback runs.
+  std::vector<std::int64_t> take()
+  {
+    stop();
+    auto taken = latencies_.take();
+    start();
+    return taken;
+  }
+
+  std::string line_of(const std::vector<std::int64_t> & latencies_ns) const
+  {
+    std::ostringstream line;
+    line << "{\"published\": " << settings_.ticks << ", \"latencies_ns\": [";
+    const char * comma = "";
+    for (const auto latency_ns : latencies_ns) {
+      line << comma << latency_ns;
+      comma = ", ";
+    }
+    line << "]}\n";
+    return line.str();
+  }
+
+  Settings settings_;
+  String message_;
+  Latencies latencies_;
+  rclcpp::Node::SharedPtr talker_;
+  rclcpp::Node::SharedPtr listener_;
+  rclcpp::Publisher<String>::SharedPtr publisher_;
+  rclcpp::Subscription<String>::SharedPtr subscription_;
+  rclcpp::executors::SingleThreadedExecutor executor_;
+  std::atomic<bool> is_stopping_{false};
+  std::thread thread_;
+};
+
+/// Nanoseconds that one call of a tracepoint takes, in a loop of them.
+std::string time_tracepoints(std::int64_t count)
+{
+  const auto begin_ns = ldos_cost::monotonic_ns();
+  for (std::int64_t call = 0; call < count; ++call) {
+    TRACETOOLS_TRACEPOINT(rclcpp_publish, static_cast<const void *>(nullptr), nullptr);
+  }
+  const auto elapsed_ns = ldos_cost::monotonic_ns() - begin_ns;
+  std::ostringstream line;
+  line << "{\"calls\": " << count << ", \"elapsed_ns\": " << elapsed_ns << "}\n";
+  return line.str();
+}
+
+/// Answers each line with one: `exchange`, or `tracepoints` and how many.
+void serve(const Settings & settings)
+{
+  // Threads wake up to 50 µs late otherwise.
+  prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+  Pair pair(settings);
+  const bool matched = pair.await_match();
+  std::cout << "{\"matched\": " << (matched ? "true" : "false") << "}" << std::endl;
+  for (std::string line; matched && std::getline(std::cin, line); ) {
+    std::istringstream words(line);
+    std::string asked;
+    std::int64_t count = 0;
+    words >> asked >> count;
+    std::cout << (asked == "tracepoints" ? time_tracepoints(count) : pair.exchange()) << std::flush;
+  }
+}
+
+}  // namespace
+
+int main(int count, char ** words)
+{
+  try {
+    const auto settings = ldos_cost::read_settings(count, words);
+    rclcpp::init(0, nullptr);
+    serve(settings);
+    rclcpp::shutdown();
+    return 0;
+  } catch (const std::exception & error) {
+    std::cerr << "publish_callback: " << error.what() << std::endl;
+    return 2;
+  }
+}
