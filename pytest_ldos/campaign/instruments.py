@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Final, cast
 if TYPE_CHECKING:
     from pytest_ldos.middleware.instrument import Instrument
 
-MODULES: Final[dict[str, str]] = {}
+MODULES: Final[dict[str, str]] = {
+    "cpu_cost": "pytest_ldos.middleware.cpu_cost.instrument",
+    "tracing_cost": "pytest_ldos.middleware.tracing_cost.instrument",
+}
 """By the instrument's name; each has an `INSTRUMENT`."""
 
 

@@ -98,7 +98,9 @@ private:
     options.use_intra_process_comms(false);
     if (kind_.own_participants) {
       auto context = std::make_shared<rclcpp::Context>();
-      context->init(0, nullptr);
+      rclcpp::InitOptions init_options;
+      init_options.auto_initialize_logging(false);
+      context->init(0, nullptr, init_options);
       options.context(context);
     }
     auto & member = *members_.emplace_back(std::make_unique<Member>());

@@ -27,6 +27,7 @@
 #include <iostream>
 #include <memory>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -47,33 +48,50 @@ using ldos_cost::Settings;
 using std_msgs::msg::String;
 
 constexpr std::int64_t match_period_ns = 20'000'000;
-constexpr std::int64_t settle_ns = 200'000'000;
+constexpr std::int64_t complete_period_ns = 2'000'000;
+
+/// What one exchange sends.
+struct Load
+{
+  std::int64_t size_bytes{};
+  std::int64_t ticks{};
+  double rate_hz{};
+
+  bool makes_sense() const
+  {
+    return size_bytes >= static_cast<std::int64_t>(ldos_cost::stamp_digits) && ticks > 0 &&
+           rate_hz > 0.0;
+  }
+};
 
 /// Time between a message's stamp and the begin of the callback, by message that came.
 class Latencies
 {
 public:
-  explicit Latencies(std::int64_t expected)
+  /// While no callback runs.
+  void expect(std::int64_t count)
   {
-    latencies_ns_.reserve(static_cast<std::size_t>(expected));
+    latencies_ns_.clear();
+    latencies_ns_.reserve(static_cast<std::size_t>(count));
+    received_ = 0;
   }
 
   void add(const String & message)
   {
     const auto now_ns = ldos_cost::monotonic_ns();
     latencies_ns_.push_back(now_ns - ldos_cost::read_stamp(message.data));
+    ++received_;
   }
 
-  std::vector<std::int64_t> take()
-  {
-    std::vector<std::int64_t> taken;
-    taken.reserve(latencies_ns_.capacity());
-    taken.swap(latencies_ns_);
-    return taken;
-  }
+  /// From any thread.
+  std::int64_t received() const {return received_;}
+
+  /// While no callback runs.
+  const std::vector<std::int64_t> & all_ns() const {return latencies_ns_;}
 
 private:
   std::vector<std::int64_t> latencies_ns_;
+  std::atomic<std::int64_t> received_{0};
 };
 
 /// A publisher and a subscription, each in a node of its own, in one process.
@@ -81,11 +99,10 @@ class Pair
 {
 public:
   explicit Pair(const Settings & settings)
-  : settings_(settings), latencies_(settings.ticks),
+  : settings_(settings),
     talker_(std::make_shared<rclcpp::Node>("cost_talker")),
     listener_(std::make_shared<rclcpp::Node>("cost_listener"))
   {
-    message_.data.assign(static_cast<std::size_t>(settings.size_bytes), ' ');
     const auto topic = ldos_cost::topic_name(0);
     publisher_ = talker_->create_publisher<String>(topic, rclcpp::QoS(10));
     subscription_ = listener_->create_subscription<String>(
@@ -112,17 +129,18 @@ public:
     return true;
   }
 
-  /// Publishes one message a tick; the executor has no more to do when it is returned.
-  std::string exchange()
+  /// Publishes one message a tick; returns when all came, or patience ended.
+  std::string exchange(const Load & load)
   {
-    const auto begin_ns = ldos_cost::monotonic_ns();
-    for (std::int64_t tick = 1; tick <= settings_.ticks; ++tick) {
-      ldos_cost::sleep_until(begin_ns + tick * settings_.period_ns());
-      ldos_cost::write_stamp(message_.data, ldos_cost::monotonic_ns());
-      publisher_->publish(message_);
-    }
-    ldos_cost::sleep_until(ldos_cost::monotonic_ns() + settle_ns);
-    return line_of(take());
+    stop();
+    latencies_.expect(load.ticks);
+    start();
+    publish(load);
+    await_complete(load.ticks);
+    stop();
+    auto line = line_of(load.ticks);
+    start();
+    return line;
   }
 
 private:
@@ -145,21 +163,33 @@ private:
     thread_.join();
   }
 
-  /// While no callback runs.
-  std::vector<std::int64_t> take()
+  void publish(const Load & load)
   {
-    stop();
-    auto taken = latencies_.take();
-    start();
-    return taken;
+    String message;
+    message.data.assign(static_cast<std::size_t>(load.size_bytes), ' ');
+    const auto begin_ns = ldos_cost::monotonic_ns();
+    for (std::int64_t tick = 1; tick <= load.ticks; ++tick) {
+      const auto after_ns = static_cast<std::int64_t>(static_cast<double>(tick) * 1e9 / load.rate_hz);
+      ldos_cost::sleep_until(begin_ns + after_ns);
+      ldos_cost::write_stamp(message.data, ldos_cost::monotonic_ns());
+      publisher_->publish(message);
+    }
   }
 
-  std::string line_of(const std::vector<std::int64_t> & latencies_ns) const
+  void await_complete(std::int64_t count) const
+  {
+    const auto end_ns = ldos_cost::monotonic_ns() + ldos_cost::Rung::patience_ns;
+    while (latencies_.received() < count && ldos_cost::monotonic_ns() < end_ns) {
+      ldos_cost::sleep_until(ldos_cost::monotonic_ns() + complete_period_ns);
+    }
+  }
+
+  std::string line_of(std::int64_t published) const
   {
     std::ostringstream line;
-    line << "{\"published\": " << settings_.ticks << ", \"latencies_ns\": [";
+    line << "{\"published\": " << published << ", \"latencies_ns\": [";
     const char * comma = "";
-    for (const auto latency_ns : latencies_ns) {
+    for (const auto latency_ns : latencies_.all_ns()) {
       line << comma << latency_ns;
       comma = ", ";
     }
@@ -168,7 +198,6 @@ private:
   }
 
   Settings settings_;
-  String message_;
   Latencies latencies_;
   rclcpp::Node::SharedPtr talker_;
   rclcpp::Node::SharedPtr listener_;
@@ -192,7 +221,23 @@ std::string time_tracepoints(std::int64_t count)
   return line.str();
 }
 
-/// Answers each line with one: `exchange`, or `tracepoints` and how many.
+/// One line for a question: `exchange SIZE_BYTES TICKS RATE_HZ`, or `tracepoints COUNT`.
+std::string answer(Pair & pair, const std::string & question)
+{
+  std::istringstream words(question);
+  std::string asked;
+  words >> asked;
+  if (std::int64_t count = 0; asked == "tracepoints" && words >> count && count > 0) {
+    return time_tracepoints(count);
+  }
+  Load load;
+  words >> load.size_bytes >> load.ticks >> load.rate_hz;
+  if (asked != "exchange" || !words || !load.makes_sense()) {
+    throw std::invalid_argument("'" + question + "' is no question");
+  }
+  return pair.exchange(load);
+}
+
 void serve(const Settings & settings)
 {
   // Threads wake up to 50 µs late otherwise.
@@ -201,11 +246,7 @@ void serve(const Settings & settings)
   const bool matched = pair.await_match();
   std::cout << "{\"matched\": " << (matched ? "true" : "false") << "}" << std::endl;
   for (std::string line; matched && std::getline(std::cin, line); ) {
-    std::istringstream words(line);
-    std::string asked;
-    std::int64_t count = 0;
-    words >> asked >> count;
-    std::cout << (asked == "tracepoints" ? time_tracepoints(count) : pair.exchange()) << std::flush;
+    std::cout << answer(pair, line) << std::flush;
   }
 }
 
