@@ -29,7 +29,10 @@ _ATTACHED: Final = "attached"
 _TRY_S: Final = 30.0
 _READY_S: Final = 30.0
 _POLL_S: Final = 0.02
-_BEATS_TO_DRAIN: Final = 3
+_BEAT: Final = "recording"
+_BEAT_LINE: Final = re.compile(rf"^{_BEAT} (\d{{1,20}})$", re.MULTILINE)
+_BUFFER_PAGES: Final = "1024"
+"""A CPU: some ten thousand records."""
 _UPROBES: Final = Path("/sys/bus/event_source/devices/uprobe")
 
 
@@ -43,6 +46,14 @@ class Probes:
 
     library: str
     functions: tuple[str, ...]
+
+    @property
+    def records(self) -> str:
+        """A program that prints a line for each call. Names stand in it: looking them up takes longer than the call."""
+        return " ".join(
+            f'uprobe:"{self.library}":{name} {{ printf("%llu %d {name} %llx\\n", nsecs, tid, arg0); }}'
+            for name in self.functions
+        )
 
     @property
     def points(self) -> str:
@@ -96,36 +107,39 @@ def recording(probes: Probes, pid: int, folder: Path) -> Iterator[Path]:
     Raises:
         RecordingFailed: bpftrace did not begin in time, or ended before it was told to.
     """
-    action = 'printf("%llu %d %s %llx\\n", nsecs, tid, func, arg0)'
-    program = f'interval:ms:100 {{ printf("{_ATTACHED}\\n"); }} {probes.points} {{ {action}; }}'
-    group = ProcessGroup(log_directory=folder)
+    beat = f'interval:ms:100 {{ printf("{_BEAT} %llu\\n", nsecs); }}'
+    group = ProcessGroup(log_directory=folder, environment={"BPFTRACE_PERF_RB_PAGES": _BUFFER_PAGES})
+    command = ["bpftrace", "-B", "line", "-p", str(pid), "-e", f"{beat} {probes.records}"]
     try:
-        child = group.start("bpftrace", ["bpftrace", "-B", "line", "-p", str(pid), "-e", program])
-        _await_beats(child, 1)
+        child = group.start("bpftrace", command)
+        _await_beat(child, 0)
         yield child.log
-        _await_beats(child, _count_beats(child.log) + _BEATS_TO_DRAIN)
+        _await_beat(child, time.monotonic_ns())
+        _await_beat(child, time.monotonic_ns())  # all buffers were read between two beats
     finally:
         group.stop()
 
 
-def _await_beats(child: Child, count: int) -> None:
-    """Until bpftrace has said so often that it records.
+def _await_beat(child: Child, after_ns: int) -> None:
+    """Until bpftrace has printed a beat of after a moment.
 
-    It reads the kernel's buffers in turns, from the moment on when all probes are set: what was recorded before a
-    beat is read with it or with the next. (``BEGIN`` is not seen with ``-p``.)
+    It reads the kernel's buffers in turns, from the moment on when all probes are set. (``BEGIN`` is not seen
+    with ``-p``.)
 
     Raises:
         RecordingFailed: it ended, or took too long.
     """
     deadline = time.monotonic() + _READY_S
-    while _count_beats(child.log) < count:
+    while _last_beat_ns(child.log) <= after_ns:
         if child.exit_code is not None or time.monotonic() > deadline:
             raise RecordingFailed("bpftrace does not record", details=child.last_lines())
         time.sleep(_POLL_S)
 
 
-def _count_beats(log: Path) -> int:
-    return log.read_text("utf-8", errors="replace").splitlines().count(_ATTACHED)
+def _last_beat_ns(log: Path) -> int:
+    """On the clock of `time.monotonic_ns`; 0 where there is none."""
+    beats = _BEAT_LINE.findall(log.read_text("utf-8", errors="replace"))
+    return int(beats[-1]) if beats else 0
 
 
 def count_records(output: Path) -> tuple[dict[str, int], int]:

@@ -19,7 +19,7 @@ from pytest_ldos.middleware.cost_layers import (
 )
 from pytest_ldos.middleware.instrument import Instrument, Progress
 from pytest_ldos.middleware.study import Setting, Study
-from pytest_ldos.middleware.tracing_cost.modes import Mode
+from pytest_ldos.middleware.tracing_cost.modes import TITLES, Mode
 from pytest_ldos.middleware.tracing_cost.pairs import Pairs
 from pytest_ldos.middleware.tracing_cost.recordings import mode_available
 from pytest_ldos.middleware.tracing_cost.rounds import QUANTITIES, rounds_of
@@ -97,9 +97,10 @@ def _notes(measured: Sequence[Traced]) -> Iterator[str]:
     if all(traced.layer.kind is not Kind.ROS2 for traced in measured):
         yield "the target of 3.3 µs is one of rclcpp's path, and is not judged here"
     for traced in measured:
-        lost = sum(start.recorded.lost for start in traced.starts)
-        if lost:
-            yield f"{traced.layer.label}: LTTng lost {lost} events, which cost less than those that were kept"
+        for mode in traced.modes:
+            lost = sum(start.recorded.lost for start in traced.of(mode))
+            if lost:
+                yield f"{traced.layer.label}: {TITLES[mode]} lost {lost} events; these cost less than those it kept"
     if any(traced.layer.kind is Kind.EMBEDDED and Mode.EBPF in traced.modes for traced in measured):
         yield "embedded: eBPF records the timed tracepoint alone; the others are expanded in place"
 

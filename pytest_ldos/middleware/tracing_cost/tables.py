@@ -107,7 +107,7 @@ def _overheads(layer: Layer, mode: Mode, pairs: Sequence[PairedStarts], cases: S
     return Table(
         name=f"overhead_{layer.label.replace(' ', '_')}_{mode}",
         title=title,
-        columns=_COLUMNS,
+        columns=_COLUMNS if is_judged else _COLUMNS[:-1],
         rows=(*rows, _total_row(pairs, cases, is_judged=is_judged)),
     )
 
@@ -115,12 +115,12 @@ def _overheads(layer: Layer, mode: Mode, pairs: Sequence[PairedStarts], cases: S
 def _case_row(pairs: Sequence[PairedStarts], case: Case, *, is_judged: bool) -> tuple[Cell, ...]:
     levels = (level_of(pairs, case, traced=False), level_of(pairs, case, traced=True))
     seed = SEED_OVERHEAD_US.get((case.size_kib, case.rate_hz))
-    return (case.label, *levels, *_overhead_cells(pairs, [case]), seed, _target(pairs, [case], is_judged=is_judged))
+    return (case.label, *levels, *_overhead_cells(pairs, [case]), seed, *_target(pairs, [case], is_judged=is_judged))
 
 
 def _total_row(pairs: Sequence[PairedStarts], cases: Sequence[Case], *, is_judged: bool) -> tuple[Cell, ...]:
     target = _target(pairs, cases, is_judged=is_judged)
-    return ("all messages", None, None, *_overhead_cells(pairs, cases), SEED_MEAN_US, target)
+    return ("all messages", None, None, *_overhead_cells(pairs, cases), SEED_MEAN_US, *target)
 
 
 def _overhead_cells(pairs: Sequence[PairedStarts], cases: Sequence[Case]) -> Iterator[Cell]:
@@ -129,9 +129,11 @@ def _overhead_cells(pairs: Sequence[PairedStarts], cases: Sequence[Case]) -> Ite
         yield from (None, None, None) if found is None else (found.value, found.low, found.high)
 
 
-def _target(pairs: Sequence[PairedStarts], cases: Sequence[Case], *, is_judged: bool) -> Cell:
-    found = overhead_of(pairs, cases, mean_of) if is_judged else None
-    return None if found is None else str(found.answer)
+def _target(pairs: Sequence[PairedStarts], cases: Sequence[Case], *, is_judged: bool) -> Iterator[Cell]:
+    """The last column, which only tables that are judged have."""
+    if is_judged:
+        found = overhead_of(pairs, cases, mean_of)
+        yield None if found is None else str(found.answer)
 
 
 def _tracepoint_row(traced: Traced, mode: Mode) -> tuple[Cell, ...] | None:

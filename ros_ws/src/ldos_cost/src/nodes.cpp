@@ -40,6 +40,8 @@ namespace
 
 using std_msgs::msg::String;
 
+constexpr std::int64_t cancel_period_ns = 1'000'000;
+
 /// Nodes with a timer each, at whose ticks their publishers publish.
 class Nodes : public Rung
 {
@@ -162,29 +164,37 @@ private:
 
   void end()
   {
-    if (is_done_.exchange(true)) {
-      return;
-    }
-    for (const auto & executor : executors_) {
-      executor->cancel();
+    if (!is_done_.exchange(true)) {
+      cancel_all();
     }
   }
 
   /// The first executor on this thread, each other on one of its own.
+  ///
+  /// The first spins when it is told to end: the watchdog is its own, and without its ticks nothing is
+  /// complete. Another might be told before it begins, and is told again until it has ended.
   void spin_all()
   {
+    std::atomic<std::size_t> spinning{executors_.size() - 1};
     std::vector<std::jthread> others;
     for (std::size_t place = 1; place < executors_.size(); ++place) {
-      others.emplace_back([this, place]() {spin(*executors_[place]);});
+      others.emplace_back(
+        [this, place, &spinning]() {
+          executors_[place]->spin();
+          --spinning;
+        });
     }
-    spin(*executors_.front());
+    executors_.front()->spin();
+    while (spinning > 0) {
+      cancel_all();
+      sleep_until(monotonic_ns() + cancel_period_ns);
+    }
   }
 
-  /// An executor that is told to end before it began would spin for ever: hence in slices.
-  void spin(rclcpp::Executor & executor)
+  void cancel_all()
   {
-    while (!is_done_) {
-      executor.spin_once(std::chrono::milliseconds(100));
+    for (const auto & executor : executors_) {
+      executor->cancel();
     }
   }
 

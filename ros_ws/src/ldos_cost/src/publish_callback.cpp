@@ -21,7 +21,6 @@
 #include <sys/prctl.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <iostream>
@@ -49,6 +48,7 @@ using std_msgs::msg::String;
 
 constexpr std::int64_t match_period_ns = 20'000'000;
 constexpr std::int64_t complete_period_ns = 2'000'000;
+constexpr std::int64_t cancel_period_ns = 1'000'000;
 
 /// What one exchange sends.
 struct Load
@@ -146,20 +146,21 @@ public:
 private:
   void start()
   {
-    is_stopping_ = false;
+    has_ended_ = false;
     thread_ = std::thread(
       [this]() {
-        // In slices: an executor that is told to end before it began would spin for ever.
-        while (!is_stopping_) {
-          executor_.spin_once(std::chrono::milliseconds(100));
-        }
+        executor_.spin();
+        has_ended_ = true;
       });
   }
 
   void stop()
   {
-    is_stopping_ = true;
-    executor_.cancel();
+    // One that is told to end before it began would spin for ever: it is told again.
+    while (!has_ended_) {
+      executor_.cancel();
+      ldos_cost::sleep_until(ldos_cost::monotonic_ns() + cancel_period_ns);
+    }
     thread_.join();
   }
 
@@ -204,7 +205,7 @@ private:
   rclcpp::Publisher<String>::SharedPtr publisher_;
   rclcpp::Subscription<String>::SharedPtr subscription_;
   rclcpp::executors::SingleThreadedExecutor executor_;
-  std::atomic<bool> is_stopping_{false};
+  std::atomic<bool> has_ended_{false};
   std::thread thread_;
 };
 

@@ -111,7 +111,7 @@ def test_rounds_of_a_start_that_failed_say_why():
 def test_lost_events_are_noted():
     lost = start(Mode.LTTNG, 0, recorded=Recorded({CALLBACK: 50, "rclcpp_publish": 2000}, lost=70))
     assert lost.is_proven
-    assert any("lost 70 events" in note for note in study([start(Mode.UNTRACED, 0), lost]).notes)
+    assert any("LTTng lost 70 events" in note for note in study([start(Mode.UNTRACED, 0), lost]).notes)
 
 
 @pytest.mark.parametrize(
