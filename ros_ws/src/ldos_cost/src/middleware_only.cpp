@@ -26,16 +26,16 @@
 #include <string>
 #include <vector>
 
-#include <rcl/context.h>
 #include <rclcpp/contexts/default_context.hpp>
-#include <rmw/error_handling.h>
-#include <rmw/qos_profiles.h>
-#include <rmw/rmw.h>
 #include <rosidl_typesupport_cpp/message_type_support.hpp>
 #include <std_msgs/msg/string.hpp>
 
 #include "ldos_cost/rung.hpp"
 #include "ldos_cost/stamps.hpp"
+#include "rcl/context.h"
+#include "rmw/error_handling.h"
+#include "rmw/qos_profiles.h"
+#include "rmw/rmw.h"
 
 namespace ldos_cost
 {
@@ -96,11 +96,12 @@ public:
 
   bool is_matched() override
   {
+    const auto wanted = static_cast<std::size_t>(settings_.subscribers);
     return std::all_of(
-      publishers_.begin(), publishers_.end(), [this](const rmw_publisher_t * publisher) {
+      publishers_.begin(), publishers_.end(), [wanted](const rmw_publisher_t * publisher) {
         std::size_t count = 0;
-        return rmw_publisher_count_matched_subscriptions(publisher, &count) == RMW_RET_OK &&
-               count >= static_cast<std::size_t>(settings_.subscribers);
+        const auto asked = rmw_publisher_count_matched_subscriptions(publisher, &count);
+        return asked == RMW_RET_OK && count >= wanted;
       });
   }
 
@@ -171,7 +172,9 @@ private:
     const rmw_time_t timeout{
       static_cast<std::uint64_t>(timeout_ns / ns_per_s),
       static_cast<std::uint64_t>(timeout_ns % ns_per_s)};
-    if (rmw_wait(&ready, &guards, &services, &clients, &events, wait_set_, &timeout) != RMW_RET_OK) {
+    const auto woken =
+      rmw_wait(&ready, &guards, &services, &clients, &events, wait_set_, &timeout);
+    if (woken != RMW_RET_OK) {
       return;
     }
     for (std::size_t place = 0; place < data.size(); ++place) {

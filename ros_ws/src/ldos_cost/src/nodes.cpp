@@ -62,10 +62,10 @@ public:
 
   bool is_matched() override
   {
+    const auto wanted = static_cast<std::size_t>(settings_.subscribers);
     return std::all_of(
-      publishers_.begin(), publishers_.end(), [this](const auto & publisher) {
-        return publisher->get_subscription_count() >=
-               static_cast<std::size_t>(settings_.subscribers);
+      publishers_.begin(), publishers_.end(), [wanted](const auto & publisher) {
+        return publisher->get_subscription_count() >= wanted;
       });
   }
 
@@ -171,8 +171,8 @@ private:
 
   /// The first executor on this thread, each other on one of its own.
   ///
-  /// The first spins when it is told to end: the watchdog is its own, and without its ticks nothing is
-  /// complete. Another might be told before it begins, and is told again until it has ended.
+  /// The first spins when it is told to end: the watchdog is its own, and without its ticks nothing
+  /// is complete. Another might be told before it begins, and is told again until it has ended.
   void spin_all()
   {
     std::atomic<std::size_t> spinning{executors_.size() - 1};

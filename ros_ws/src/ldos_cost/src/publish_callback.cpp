@@ -33,12 +33,11 @@
 
 #include <rclcpp/rclcpp.hpp>
 #include <std_msgs/msg/string.hpp>
-#include <tracetools/tracetools.h>
 
 #include "ldos_cost/rung.hpp"
 #include "ldos_cost/settings.hpp"
 #include "ldos_cost/stamps.hpp"
-#include "ldos_cost/usage.hpp"
+#include "tracetools/tracetools.h"
 
 namespace
 {
@@ -170,8 +169,8 @@ private:
     message.data.assign(static_cast<std::size_t>(load.size_bytes), ' ');
     const auto begin_ns = ldos_cost::monotonic_ns();
     for (std::int64_t tick = 1; tick <= load.ticks; ++tick) {
-      const auto after_ns = static_cast<std::int64_t>(static_cast<double>(tick) * 1e9 / load.rate_hz);
-      ldos_cost::sleep_until(begin_ns + after_ns);
+      const double after_s = static_cast<double>(tick) / load.rate_hz;
+      ldos_cost::sleep_until(begin_ns + static_cast<std::int64_t>(after_s * 1e9));
       ldos_cost::write_stamp(message.data, ldos_cost::monotonic_ns());
       publisher_->publish(message);
     }
