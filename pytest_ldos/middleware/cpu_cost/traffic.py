@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from pytest_ldos.units import NS_PER_S
 
@@ -51,4 +51,3 @@ class Traffic(Protocol):
 
 
 Maker = Callable[[Plan], Traffic]
-Settings = dict[str, Any]
