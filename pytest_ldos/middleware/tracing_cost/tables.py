@@ -22,6 +22,7 @@ from pytest_ldos.middleware.tracing_cost.overhead import (
 from pytest_ldos.middleware.tracing_cost.pairs import Start
 from pytest_ldos.middleware.tracing_cost.spec import Case
 from pytest_ldos.stats.mean_interval import mean_interval
+from pytest_ldos.units import NS_PER_US
 
 SEED_OVERHEAD_US: Final[Mapping[tuple[int, int], int]] = {
     (1, 100): 5,
@@ -68,6 +69,7 @@ _TRACEPOINT_COLUMNS: Final = (
     Column(name="call_high", unit="ns", title="to"),
     Column(name="seed", unit="ns", title="seed's"),
     Column(name="per_message", title="recorded a message"),
+    Column(name="sum_per_message", unit="µs", title="these together"),
     Column(name="lost", title="events lost"),
 )
 
@@ -144,14 +146,16 @@ def _tracepoint_row(traced: Traced, mode: Mode) -> tuple[Cell, ...] | None:
     times = [median(start.tracepoint_ns) for start in starts]
     low, high = mean_interval(times)
     has_bounds = len(times) > 1
+    time_ns, count = sum(times) / len(times), _per_message(starts)
     return (
         traced.layer.label,
         TITLES[mode],
-        sum(times) / len(times),
+        time_ns,
         low if has_bounds else None,
         high if has_bounds else None,
         SEED_TRACEPOINT_NS if mode is Mode.LTTNG else None,
-        _per_message(starts),
+        count,
+        None if count is None else count * time_ns / NS_PER_US,
         None if mode is Mode.UNTRACED else sum(start.recorded.lost for start in starts),
     )
 

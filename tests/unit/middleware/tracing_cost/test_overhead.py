@@ -96,7 +96,7 @@ def test_the_study_holds_overheads_the_seeds_and_the_target():
     assert total[place["target"]] == "met"
     assert [row[1] for row in tracepoints.rows] == ["untraced", "LTTng"]
     assert tracepoints.rows[1][2:6] == (200.0, 200.0, 200.0, 158.0)
-    assert tracepoints.rows[1][6] == pytest.approx(2.0)
+    assert tracepoints.rows[1][6:8] == (pytest.approx(2.0), pytest.approx(0.4))
     (figure,) = study(starts(2.0)).figures
     assert [curve.label for curve in figure.curves] == ["1 KiB", "64 KiB"]
 

@@ -38,7 +38,7 @@ def test_a_pair_of_the_embedded_layer():
     tracepoints = {row[1]: row for row in study.tables[-1].rows}
     assert tracepoints["untraced"][2] < tracepoints["LTTng"][2]
     assert tracepoints["LTTng"][6] >= 10
-    assert tracepoints["LTTng"][7] == 0
+    assert tracepoints["LTTng"][8] == 0
     assert psutil.Process().children() == []
 
 
