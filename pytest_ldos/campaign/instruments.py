@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 MODULES: Final[dict[str, str]] = {
     "latency": "pytest_ldos.middleware.latency.instrument",
     "topology": "pytest_ldos.middleware.topology.instrument",
+    "cpu_cost": "pytest_ldos.middleware.cpu_cost.instrument",
+    "tracing_cost": "pytest_ldos.middleware.tracing_cost.instrument",
 }
 """By the instrument's name; each has an `INSTRUMENT`."""
 

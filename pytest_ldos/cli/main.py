@@ -13,6 +13,7 @@ from pytest_ldos.cli.analyze import analyze
 from pytest_ldos.cli.baseline import baseline_app
 from pytest_ldos.cli.calibrate import calibrate
 from pytest_ldos.cli.compare import compare
+from pytest_ldos.cli.cpu_cost import cpu_cost
 from pytest_ldos.cli.doctor import doctor
 from pytest_ldos.cli.export import export
 from pytest_ldos.cli.find_breaking import find_breaking
@@ -22,6 +23,7 @@ from pytest_ldos.cli.report import report
 from pytest_ldos.cli.selftest import selftest
 from pytest_ldos.cli.sweep import sweep
 from pytest_ldos.cli.topology import topology
+from pytest_ldos.cli.tracing_cost import tracing_cost
 from pytest_ldos.errors import LdosError
 from pytest_ldos.text import visible
 
@@ -46,6 +48,8 @@ app.command("find-breaking")(find_breaking)
 app.command()(sweep)
 app.command()(latency)
 app.command()(topology)
+app.command("cpu-cost")(cpu_cost)
+app.command("tracing-cost")(tracing_cost)
 
 
 def _print_version(asked: bool) -> None:
