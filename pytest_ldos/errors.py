@@ -91,6 +91,10 @@ class RecordUnreadable(LdosError):
     """A stored run, baseline, calibration or execution model is corrupt or of an unknown schema."""
 
 
+class ProfilingFailed(LdosError):
+    """What watches processes could not be started, ended early, or wrote what cannot be read."""
+
+
 class CalibrationFailed(LdosError):
     """What was measured says nothing about this host's noise."""
 

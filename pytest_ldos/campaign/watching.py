@@ -1,0 +1,269 @@
+"""Watches processes while something is measured, and keeps what was seen: samples, system calls, context switches.
+
+Whatever cannot be watched is noted with its reason and its remedy; the measurement goes on.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from pytest_ldos.ctf.read import read_trace
+from pytest_ldos.errors import LdosError, TraceUnreadable
+from pytest_ldos.execution.scheduling import SCHEDULING_EVENTS, build_thread_states
+from pytest_ldos.execution.switches import count_switches
+from pytest_ldos.host.availability import Availability
+from pytest_ldos.host.context_switches import OwnSwitchCounter, SwitchCounter, SwitchCounts
+from pytest_ldos.host.process_names import process_names
+from pytest_ldos.profiles.folded import FoldedStacks, merge
+from pytest_ldos.profiles.syscalls import SyscallCount, add_syscalls
+from pytest_ldos.recording.choose_profiler import choose_profiler, profiling_available
+from pytest_ldos.recording.profiler import Profiler
+from pytest_ldos.recording.strace import SyscallCounter, strace_available
+from pytest_ldos.scenario.watching import WatchSpec
+from pytest_ldos.tracepoints import Ros2
+from pytest_ldos.trial.rig import Rig
+
+DISTORTION: Final = "system calls were counted with strace, which stops processes at each: such times compare with nothing"
+PROC: Final = "/proc"
+KERNEL_EVENTS: Final = "kernel events"
+
+
+@dataclass(frozen=True)
+class Switches:
+    """Context switches of what was watched.
+
+    Attributes:
+        source: ``kernel events`` or ``/proc``.
+        messages: publications in that time; ``None`` where nobody knows.
+        trials: in that time; ``None`` where there are none.
+    """
+
+    counts: SwitchCounts
+    seconds: float
+    source: str
+    messages: int | None = None
+    trials: int | None = None
+
+
+@dataclass
+class Seen:
+    """What was seen of one start of something.
+
+    Attributes:
+        began_ns, ended_ns: since the epoch.
+    """
+
+    began_ns: int = 0
+    ended_ns: int = 0
+    profile: FoldedStacks = field(default_factory=lambda: FoldedStacks({}))
+    syscalls: tuple[SyscallCount, ...] = ()
+    switches: Switches | None = None
+
+
+class Watching:
+    """See `trial.watch.Watch`. Keeps what it sees of one version, start by start.
+
+    Attributes:
+        seen: one a start.
+        notes: what could not be watched, and why; what a reader of it must know.
+    """
+
+    def __init__(self, spec: WatchSpec) -> None:
+        self.seen: list[Seen] = []
+        self.notes: list[str] = []
+        self._spec = spec
+        self._profiler_name = ""
+        self._profiles = spec.profile and self._is_able("no profile", profiling_available(spec.profiler))
+        self._counts = spec.syscalls and self._is_able("system calls are not counted", strace_available())
+
+    def _is_able(self, without: str, able: Availability) -> bool:
+        if not able.ok:
+            self.note(f"{without}: {able.reason} → {able.remedy}")
+        return able.ok
+
+    def note(self, text: str) -> None:
+        """Once, however often it is met."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    @property
+    def is_asked(self) -> bool:
+        return self._spec.is_asked
+
+    @property
+    def tools(self) -> str:
+        profiler = self._profiler_name or f"{self._spec.profiler} at {self._spec.rate_hz} Hz"
+        return " and ".join([*([profiler] if self._profiles else []), *(["strace"] if self._counts else [])])
+
+    @property
+    def distortion(self) -> str:
+        return DISTORTION if self._counts else ""
+
+    @property
+    def profile(self) -> FoldedStacks:
+        return merge(each.profile for each in self.seen)
+
+    @property
+    def profiles(self) -> list[FoldedStacks]:
+        """Of each start that has samples."""
+        return [each.profile for each in self.seen if each.profile]
+
+    @property
+    def syscalls(self) -> tuple[SyscallCount, ...]:
+        return add_syscalls(each.syscalls for each in self.seen)
+
+    @contextmanager
+    def beside(self, rig: Rig) -> Iterator[None]:
+        pids = rig.stack.pids()
+        with self._watched(process_names(pids), rig.folder.logs):
+            switches = SwitchCounter(pids)
+            began_s = time.monotonic()
+            try:
+                yield
+            finally:
+                counts, seconds = switches.counts(), time.monotonic() - began_s
+                self.seen[-1].switches = Switches(counts, seconds, PROC)
+
+    @contextmanager
+    def beside_own(self, logs: Path) -> Iterator[None]:
+        """Watches this process and all it starts."""
+        with self._watched({os.getpid(): "ldos"}, logs):
+            switches = OwnSwitchCounter()
+            began_s = time.monotonic()
+            try:
+                yield
+            finally:
+                counts, seconds = switches.counts(), time.monotonic() - began_s
+                self.seen[-1].switches = Switches(counts, seconds, PROC)
+
+    def read(self, rig: Rig, trials: int) -> None:
+        seen = self.seen[-1] if self.seen else None
+        if seen is None or seen.switches is None:
+            return
+        found = dataclasses.replace(seen.switches, trials=trials)
+        try:
+            seen.switches = _with_trace(found, seen, rig)
+        except TraceUnreadable as error:
+            seen.switches = found
+            self.note(f"messages were not counted: {error.message}")
+
+    @contextmanager
+    def _watched(self, processes: Mapping[int, str], logs: Path) -> Iterator[None]:
+        """Tools begin before anything is measured, and end after it; what they saw is kept, however that ended."""
+        seen = Seen()
+        self.seen.append(seen)
+        profiler = self._started_profiler(processes, logs)
+        counter = self._started_counter(processes, logs)
+        seen.began_ns = time.time_ns()
+        try:
+            yield
+        finally:
+            seen.ended_ns = time.time_ns()
+            if counter is not None:
+                self._take_syscalls(counter, seen)
+            if profiler is not None:
+                self._take_profile(profiler, seen)
+
+    def _started_profiler(self, processes: Mapping[int, str], logs: Path) -> Profiler | None:
+        if not self._profiles:
+            return None
+        try:
+            profiler = choose_profiler(self._spec.profiler, logs, rate_hz=self._spec.rate_hz)
+            profiler.start(processes)
+        except LdosError as error:
+            self.note(f"no profile: {_in_words(error)}")
+            return None
+        self._profiler_name = profiler.name
+        return profiler
+
+    def _take_profile(self, profiler: Profiler, seen: Seen) -> None:
+        try:
+            sampled = profiler.stop()
+        except LdosError as error:
+            self.note(f"no profile: {_in_words(error)}")
+            return
+        seen.profile = sampled.profile
+        for note in sampled.notes:
+            self.note(f"profile: {note}")
+        if not sampled.profile:
+            self.note("no profile: there are no samples, for nothing ran → profile for longer, or at a higher rate")
+
+    def _started_counter(self, processes: Mapping[int, str], logs: Path) -> SyscallCounter | None:
+        if not self._counts:
+            return None
+        counter = SyscallCounter(logs)
+        try:
+            counter.start(processes)
+        except LdosError as error:
+            self.note(f"system calls are not counted: {_in_words(error)}")
+            return None
+        return counter
+
+    def _take_syscalls(self, counter: SyscallCounter, seen: Seen) -> None:
+        try:
+            seen.syscalls = counter.stop()
+        except LdosError as error:
+            self.note(f"system calls are not counted: {_in_words(error)}")
+
+
+def _in_words(error: LdosError) -> str:
+    return f"{error.message} → {error.remedy}" if error.remedy else error.message
+
+
+def _with_trace(found: Switches, seen: Seen, rig: Rig) -> Switches:
+    """Messages of the stack, and its switches by the kernel's events where these were recorded."""
+    window = (seen.began_ns, seen.ended_ns)
+    trace = read_trace(rig.recorder.directory, events={Ros2.RMW_PUBLISH, *SCHEDULING_EVENTS}, window=window)
+    published = trace.events.get(Ros2.RMW_PUBLISH)
+    found = dataclasses.replace(found, messages=None if published is None else len(published))
+    states = build_thread_states(trace)
+    if not len(states):
+        return found
+    tids = [int(thread.name) for pid in rig.stack.pids() for thread in _threads(pid)]
+    counts = count_switches(states, begin_ns=seen.began_ns, end_ns=seen.ended_ns, tids=tids)
+    return dataclasses.replace(found, counts=counts, source=KERNEL_EVENTS)
+
+
+def _threads(pid: int) -> list[Path]:
+    try:
+        return list(Path(f"/proc/{pid}/task").iterdir())
+    except OSError:
+        return []
+
+
+def describe_switches(seen: Sequence[Seen]) -> str:
+    """Context switches and migrations of all starts, for each trial and each message; empty where none were counted."""
+    counted = [each.switches for each in seen if each.switches is not None]
+    if not counted:
+        return ""
+    total = counted[0].counts
+    for each in counted[1:]:
+        total += each.counts
+    seconds = sum(each.seconds for each in counted)
+    shown = [f"{total.voluntary} voluntary and {total.involuntary} involuntary context switches"]
+    moved = "migrations unknown" if total.migrations is None else f"{total.migrations} migrations"
+    rates = [_rates(total, what, sum(each)) for what, each in _denominators(counted) if sum(each)]
+    of = f"in {seconds:.1f} s ({counted[0].source})"
+    return "; ".join([f"{shown[0]}, {moved} {of}", *rates])
+
+
+def _denominators(counted: Sequence[Switches]) -> Iterator[tuple[str, list[int]]]:
+    for what, values in (
+        ("trial", [each.trials for each in counted]),
+        ("message", [each.messages for each in counted]),
+    ):
+        known = [value for value in values if value is not None]
+        if len(known) == len(counted):
+            yield what, known
+
+
+def _rates(total: SwitchCounts, what: str, number: int) -> str:
+    each = [total.voluntary, total.involuntary, *([] if total.migrations is None else [total.migrations])]
+    return f"{' / '.join(f'{value / number:.3g}' for value in each)} a {what} ({number})"

@@ -1,0 +1,133 @@
+"""Counting system calls of running processes with ``strace -c``.
+
+Each call then stops its process twice: what is measured beside it is no measure of anything else.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from pytest_ldos.errors import ProfilingFailed
+from pytest_ldos.host.availability import Availability, find_programs
+from pytest_ldos.host.processes import Child, ProcessGroup
+from pytest_ldos.host.tracing_permission import tracing_permitted
+from pytest_ldos.profiles.syscalls import SyscallCount, parse_syscalls
+from pytest_ldos.text import one_line
+
+_READY_S: Final = 15.0
+_END_S: Final = 20.0
+_POLL_S: Final = 0.01
+
+
+def strace_available() -> Availability:
+    """Whether it is installed, and may attach to processes."""
+    programs = find_programs(("strace",), package="strace")
+    return tracing_permitted("strace") if programs.ok else programs
+
+
+def strace_version() -> str:
+    """``strace 6.1``."""
+    done = subprocess.run(["strace", "-V"], capture_output=True, text=True, errors="replace", check=False)
+    found = re.search(r"\d+(\.\d+)+", done.stdout)
+    return f"strace {found.group()}" if found else "strace"
+
+
+class SyscallCounter:
+    """Counts calls of processes, all their threads, and what they start.
+
+    Args:
+        log_directory: gets strace's log.
+
+    Attributes:
+        name: tool and version.
+    """
+
+    def __init__(self, log_directory: Path) -> None:
+        self._group = ProcessGroup(log_directory=log_directory)
+        self._child: Child | None = None
+        self._folder: Path | None = None
+        self.name = strace_version()
+
+    def start(self, pids: Iterable[int]) -> None:
+        """Begins; returns when all processes are traced.
+
+        Raises:
+            ProfilingFailed: it could not attach to one; says why.
+        """
+        wanted = list(pids)
+        self._folder = Path(tempfile.mkdtemp(prefix="ldos-strace-"))
+        command = ["strace", "-c", "-f", "-o", str(self._folder / "table")]
+        self._child = self._group.start("strace", [*command, *(word for pid in wanted for word in ("-p", str(pid)))])
+        deadline = time.monotonic() + _READY_S
+        while not self._is_attached(self._child, wanted):
+            if self._child.exit_code is not None or time.monotonic() > deadline:
+                said = _reason(self._child)
+                self.cancel()
+                raise ProfilingFailed(f"strace could not attach: {said}", remedy=f"see {self._child.log}")
+            time.sleep(_POLL_S)
+
+    def _is_attached(self, child: Child, wanted: list[int]) -> bool:
+        """By the kernel's word: a process names who traces it; by that, all its threads are."""
+        return all(_tracer_of(pid) == child.pid for pid in wanted)
+
+    def stop(self) -> tuple[SyscallCount, ...]:
+        """Ends it.
+
+        Raises:
+            ProfilingFailed: it had ended before, or its table makes no sense.
+        """
+        assert self._child is not None
+        assert self._folder is not None
+        try:
+            self._end(self._child)
+            return parse_syscalls(_text(self._folder / "table"))
+        finally:
+            self.cancel()
+
+    def _end(self, child: Child) -> None:
+        """Ends it; that all it traced had ended before is no fault."""
+        if child.exit_code not in (None, 0):
+            raise ProfilingFailed(
+                f"strace had ended while it was to count: {child.describe_end()}", remedy=f"see {child.log}"
+            )
+        child.process.send_signal(signal.SIGINT)
+        try:
+            code = child.process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            raise ProfilingFailed("strace did not end when it was told to", remedy=f"see {child.log}") from None
+        if code not in (0, -signal.SIGINT):
+            raise ProfilingFailed(f"{child.describe_end()}: {_reason(child)}", remedy=f"see {child.log}")
+
+    def cancel(self) -> None:
+        """Ends it, whatever it counted. May be called at any time, also twice."""
+        self._group.stop()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _tracer_of(pid: int) -> int | None:
+    """Pid of the process that traces a process; ``None`` where that is gone, too."""
+    for line in _text(Path(f"/proc/{pid}/status")).splitlines():
+        if line.startswith("TracerPid:"):
+            return int(line.split()[1])
+    return None
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text("utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _reason(child: Child) -> str:
+    lines = [one_line(line) for line in child.last_lines().splitlines() if "attached" not in line]
+    return lines[-1] if lines else "no reason given"

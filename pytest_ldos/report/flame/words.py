@@ -1,0 +1,58 @@
+"""What is said of frames and of their changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from pytest_ldos.profiles.difference import Change, Difference
+from pytest_ldos.profiles.tree import Frame
+
+_EXAMPLES: Final = (0.02, 0.1, 0.5)
+_MOST: Final = 12
+
+
+def percent(share: float, *, signed: bool = False) -> str:
+    return f"{100 * share:{'+' if signed else ''}.1f} %"
+
+
+def title_lines(samples: int) -> Iterator[str]:
+    """How to read a flame graph."""
+    yield f"{samples} samples; width: share of them; a frame was called by the one below it"
+
+
+def describe_frame(frame: Frame, whole: int) -> str:
+    count, own = frame.counts[0], frame.own[0]
+    return f"{frame.name}: {count} of {whole} samples ({percent(count / whole)}), {percent(own / whole)} in itself"
+
+
+def describe_change(change: Change, frame: Frame) -> str:
+    """``inner: 12.0 % → 20.0 %, +8.0 % (+5.1 % … +10.9 %): 120 and 210 samples``."""
+    interval = f"{percent(change.low, signed=True)} … {percent(change.high, signed=True)}"
+    doubt = "" if change.is_certain else "; may be chance"
+    shares = f"{percent(change.base)} → {percent(change.head)}"
+    counts = f"{frame.counts[0]} and {frame.counts[1]} samples"
+    return f"{frame.name}: {shares}, {percent(change.change, signed=True)} of all ({interval}{doubt}); {counts}"
+
+
+def describe_noise(difference: Difference) -> Iterator[str]:
+    """What the samples can show and what not."""
+    yield f"{difference.base_samples} samples of the base, {difference.head_samples} of the head; width: mean share"
+    shown = ", ".join(f"{percent(difference.detectable(share))} at {percent(share)}" for share in _EXAMPLES)
+    yield f"coloured: certain changes of share (red more, blue less; together 95 % sure); smallest that show: {shown}"
+    if difference.knows_starts:
+        yield f"counts vary {difference.dispersion:.2f} × as much between starts as by chance: that is in the intervals"
+    else:
+        yield "one start of a version: what starts differ by is unknown, and in no interval (several files tell)"
+
+
+def describe_changes(difference: Difference) -> Iterator[str]:
+    """Frames that changed for certain, the innermost of a chain of equal changes, the largest first."""
+    certain = difference.certain()
+    if not certain:
+        yield "no frame's share changed for certain"
+    for each in certain[:_MOST]:
+        interval = f"{percent(each.low, signed=True)} … {percent(each.high, signed=True)}"
+        yield f"{percent(each.change, signed=True):>9} ({interval})  {';'.join(each.path)}"
+    if len(certain) > _MOST:
+        yield f"… and {len(certain) - _MOST} more"
