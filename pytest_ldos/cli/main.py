@@ -17,6 +17,7 @@ from pytest_ldos.cli.doctor import doctor
 from pytest_ldos.cli.export import export
 from pytest_ldos.cli.find_breaking import find_breaking
 from pytest_ldos.cli.history import history_app
+from pytest_ldos.cli.profile import profile_app
 from pytest_ldos.cli.report import report
 from pytest_ldos.cli.selftest import selftest
 from pytest_ldos.cli.sweep import sweep
@@ -33,6 +34,7 @@ app = typer.Typer(
 )
 app.add_typer(baseline_app, name="baseline", help="The baselines of this project and this machine.")
 app.add_typer(history_app, name="history", help="Metrics over commits: steps, what they add up to, change points.")
+app.add_typer(profile_app, name="profile", help="Where processes spent their time, and how that changed.")
 app.command()(analyze)
 app.command()(compare)
 app.command()(report)
