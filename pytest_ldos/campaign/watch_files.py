@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -11,27 +11,32 @@ from pytest_ldos.campaign.watching import Watching, describe_switches
 from pytest_ldos.errors import LdosError
 from pytest_ldos.profiles.difference import Difference, compare_profiles
 from pytest_ldos.profiles.folded import FoldedStacks, render_folded
+from pytest_ldos.profiles.speedscope import render_speedscope
 from pytest_ldos.profiles.syscalls import render_syscalls
 from pytest_ldos.trial.artifacts import write_atomically
 
 FOLDER: Final = "profile"
+FOLDED: Final = ".folded"
+FLAME_FILE: Final = "flame.svg"
+DIFFERENCE_FILE: Final = "difference.svg"
+SPEEDSCOPE_FILE: Final = "profile.speedscope.json"
 SYSCALLS_FILE: Final = "syscalls.txt"
 
 
 @dataclass(frozen=True)
-class Renderers:
-    """How profiles are drawn.
+class Drawings:
+    """How profiles are drawn as SVG.
 
     Attributes:
-        profile: from samples, a title and notes to text, by the ending of the file.
-        difference: likewise, of two profiles.
+        flame: of samples, a title and notes.
+        difference: of two profiles, and a title.
     """
 
-    profile: Mapping[str, Callable[[FoldedStacks, str, Sequence[str]], str]]
-    difference: Mapping[str, Callable[[Difference, str], str]]
+    flame: Callable[[FoldedStacks, str, Sequence[str]], str]
+    difference: Callable[[Difference, str], str]
 
 
-def write_watched(watching: Watching, folder: Path, renderers: Renderers, *, title: str) -> Iterator[str]:
+def write_watched(watching: Watching, folder: Path, drawings: Drawings, *, title: str) -> Iterator[str]:
     """Writes what was seen of one version; yields notes for its report: what could not be seen, and where all lies.
 
     Args:
@@ -39,40 +44,37 @@ def write_watched(watching: Watching, folder: Path, renderers: Renderers, *, tit
     """
     yield from watching.notes
     if watching.profiles:
-        yield from _write_profile(watching, folder, renderers, title)
+        yield from _write_profile(watching, folder, drawings, title)
     if watching.syscalls:
         write_atomically(folder / SYSCALLS_FILE, render_syscalls(watching.syscalls))
         yield f"system calls: {folder / SYSCALLS_FILE}"
     if described := describe_switches(watching.seen):
-        beside = " (under strace)" if watching.syscalls else ""
-        yield f"{described}{beside}"
+        yield f"{described}{' (under strace)' if watching.syscalls else ''}"
 
 
-def _write_profile(watching: Watching, folder: Path, renderers: Renderers, title: str) -> Iterator[str]:
+def _write_profile(watching: Watching, folder: Path, drawings: Drawings, title: str) -> Iterator[str]:
     for number, profile in enumerate(watching.profiles, 1):
-        write_atomically(folder / f"start-{number}.folded", render_folded(profile))
+        write_atomically(folder / f"start-{number}{FOLDED}", render_folded(profile))
     whole = watching.profile
+    write_atomically(folder / SPEEDSCOPE_FILE, render_speedscope(whole, title))
     yield f"profile of {whole.samples} samples ({watching.tools}): {folder}"
-    for ending, render in renderers.profile.items():
-        yield from _written(folder / f"profile{ending}", lambda render=render: render(whole, title, [watching.tools]))
+    yield from _drawn(folder / FLAME_FILE, lambda: drawings.flame(whole, title, [watching.tools]))
 
 
 def write_watched_difference(
-    base: Watching, head: Watching, folder: Path, renderers: Renderers, *, title: str
+    base: Watching, head: Watching, folder: Path, drawings: Drawings, *, title: str
 ) -> Iterator[str]:
     """Writes how two versions differ; yields notes for the report."""
     if not (base.profiles and head.profiles):
         return
     difference = compare_profiles(base.profiles, head.profiles)
-    for ending, render in renderers.difference.items():
-        file = folder / f"difference{ending}"
-        yield from _written(file, lambda render=render: render(difference, title))
-        changed = difference.certain()
-        yield f"profiles held against each other ({len(changed)} frames changed for certain): {file}"
+    file = folder / DIFFERENCE_FILE
+    yield f"profiles held against each other, {len(difference.certain())} frames changed for certain: {file}"
+    yield from _drawn(file, lambda: drawings.difference(difference, title))
 
 
-def _written(file: Path, render: Callable[[], str]) -> Iterator[str]:
-    """Writes a drawing; what it lacks is said."""
+def _drawn(file: Path, render: Callable[[], str]) -> Iterator[str]:
+    """Writes a drawing; says what it lacks."""
     try:
         write_atomically(file, render())
     except LdosError as error:

@@ -15,22 +15,23 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.ctf.read import read_trace
-from pytest_ldos.errors import LdosError, TraceUnreadable
+from pytest_ldos.errors import LdosError, TraceUnreadable, Unavailable
 from pytest_ldos.execution.scheduling import SCHEDULING_EVENTS, build_thread_states
 from pytest_ldos.execution.switches import count_switches
-from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.context_switches import OwnSwitchCounter, SwitchCounter, SwitchCounts
 from pytest_ldos.host.process_names import process_names
 from pytest_ldos.profiles.folded import FoldedStacks, merge
 from pytest_ldos.profiles.syscalls import SyscallCount, add_syscalls
-from pytest_ldos.recording.choose_profiler import choose_profiler, profiling_available
+from pytest_ldos.recording.choose_profiler import choose_profiler, resolve_profiler
 from pytest_ldos.recording.profiler import Profiler
 from pytest_ldos.recording.strace import SyscallCounter, strace_available
-from pytest_ldos.scenario.watching import WatchSpec
+from pytest_ldos.scenario.watching import ProfilerKind, WatchSpec
 from pytest_ldos.tracepoints import Ros2
 from pytest_ldos.trial.rig import Rig
 
-DISTORTION: Final = "system calls were counted with strace, which stops processes at each: such times compare with nothing"
+DISTORTION: Final = (
+    "system calls were counted with strace, which stops processes at each: such times compare with nothing"
+)
 PROC: Final = "/proc"
 KERNEL_EVENTS: Final = "kernel events"
 
@@ -54,12 +55,14 @@ class Switches:
 
 @dataclass
 class Seen:
-    """What was seen of one start of something.
+    """What was seen in one go.
 
     Attributes:
+        start: names the start of the processes: they may be watched several times.
         began_ns, ended_ns: since the epoch.
     """
 
+    start: Path
     began_ns: int = 0
     ended_ns: int = 0
     profile: FoldedStacks = field(default_factory=lambda: FoldedStacks({}))
@@ -71,21 +74,28 @@ class Watching:
     """See `trial.watch.Watch`. Keeps what it sees of one version, start by start.
 
     Attributes:
-        seen: one a start.
+        seen: in order; one each time that something was watched.
         notes: what could not be watched, and why; what a reader of it must know.
     """
 
     def __init__(self, spec: WatchSpec) -> None:
         self.seen: list[Seen] = []
         self.notes: list[str] = []
-        self._spec = spec
-        self._profiler_name = ""
-        self._profiles = spec.profile and self._is_able("no profile", profiling_available(spec.profiler))
-        self._counts = spec.syscalls and self._is_able("system calls are not counted", strace_available())
+        self._rate_hz = spec.rate_hz
+        self._kind = self._resolve(spec.profiler) if spec.profile else None
+        self._counts = spec.syscalls and self._can_count()
 
-    def _is_able(self, without: str, able: Availability) -> bool:
+    def _resolve(self, kind: ProfilerKind) -> ProfilerKind | None:
+        try:
+            return resolve_profiler(kind)
+        except Unavailable as error:
+            self.note(f"no profile: {_in_words(error)}")
+            return None
+
+    def _can_count(self) -> bool:
+        able = strace_available()
         if not able.ok:
-            self.note(f"{without}: {able.reason} → {able.remedy}")
+            self.note(f"system calls are not counted: {able.reason} → {able.remedy}")
         return able.ok
 
     def note(self, text: str) -> None:
@@ -94,13 +104,10 @@ class Watching:
             self.notes.append(text)
 
     @property
-    def is_asked(self) -> bool:
-        return self._spec.is_asked
-
-    @property
     def tools(self) -> str:
-        profiler = self._profiler_name or f"{self._spec.profiler} at {self._spec.rate_hz} Hz"
-        return " and ".join([*([profiler] if self._profiles else []), *(["strace"] if self._counts else [])])
+        """``perf at 199 Hz and strace``; empty where none can watch."""
+        profiler = [f"{self._kind} at {self._rate_hz} Hz"] if self._kind is not None else []
+        return " and ".join([*profiler, *(["strace"] if self._counts else [])])
 
     @property
     def distortion(self) -> str:
@@ -113,7 +120,11 @@ class Watching:
     @property
     def profiles(self) -> list[FoldedStacks]:
         """Of each start that has samples."""
-        return [each.profile for each in self.seen if each.profile]
+        starts: dict[Path, list[FoldedStacks]] = {}
+        for each in self.seen:
+            starts.setdefault(each.start, []).append(each.profile)
+        merged = [merge(of_start) for of_start in starts.values()]
+        return [each for each in merged if each]
 
     @property
     def syscalls(self) -> tuple[SyscallCount, ...]:
@@ -122,7 +133,7 @@ class Watching:
     @contextmanager
     def beside(self, rig: Rig) -> Iterator[None]:
         pids = rig.stack.pids()
-        with self._watched(process_names(pids), rig.folder.logs):
+        with self._watched(process_names(pids), rig.folder.path, rig.folder.logs):
             switches = SwitchCounter(pids)
             began_s = time.monotonic()
             try:
@@ -134,7 +145,7 @@ class Watching:
     @contextmanager
     def beside_own(self, logs: Path) -> Iterator[None]:
         """Watches this process and all it starts."""
-        with self._watched({os.getpid(): "ldos"}, logs):
+        with self._watched({os.getpid(): "ldos"}, logs, logs):
             switches = OwnSwitchCounter()
             began_s = time.monotonic()
             try:
@@ -155,9 +166,9 @@ class Watching:
             self.note(f"messages were not counted: {error.message}")
 
     @contextmanager
-    def _watched(self, processes: Mapping[int, str], logs: Path) -> Iterator[None]:
+    def _watched(self, processes: Mapping[int, str], start: Path, logs: Path) -> Iterator[None]:
         """Tools begin before anything is measured, and end after it; what they saw is kept, however that ended."""
-        seen = Seen()
+        seen = Seen(start)
         self.seen.append(seen)
         profiler = self._started_profiler(processes, logs)
         counter = self._started_counter(processes, logs)
@@ -172,15 +183,15 @@ class Watching:
                 self._take_profile(profiler, seen)
 
     def _started_profiler(self, processes: Mapping[int, str], logs: Path) -> Profiler | None:
-        if not self._profiles:
+        if self._kind is None:
             return None
         try:
-            profiler = choose_profiler(self._spec.profiler, logs, rate_hz=self._spec.rate_hz)
+            profiler = choose_profiler(self._kind, logs, rate_hz=self._rate_hz)
             profiler.start(processes)
         except LdosError as error:
             self.note(f"no profile: {_in_words(error)}")
             return None
-        self._profiler_name = profiler.name
+        self.note(f"sampled by {profiler.name}")
         return profiler
 
     def _take_profile(self, profiler: Profiler, seen: Seen) -> None:
@@ -247,11 +258,10 @@ def describe_switches(seen: Sequence[Seen]) -> str:
     for each in counted[1:]:
         total += each.counts
     seconds = sum(each.seconds for each in counted)
-    shown = [f"{total.voluntary} voluntary and {total.involuntary} involuntary context switches"]
-    moved = "migrations unknown" if total.migrations is None else f"{total.migrations} migrations"
+    moved = "unknown migrations" if total.migrations is None else f"{total.migrations} migrations"
+    shown = f"{total.voluntary} voluntary / {total.involuntary} involuntary context switches / {moved}"
     rates = [_rates(total, what, sum(each)) for what, each in _denominators(counted) if sum(each)]
-    of = f"in {seconds:.1f} s ({counted[0].source})"
-    return "; ".join([f"{shown[0]}, {moved} {of}", *rates])
+    return "; ".join([f"{shown} in {seconds:.1f} s ({counted[0].source})", *rates])
 
 
 def _denominators(counted: Sequence[Switches]) -> Iterator[tuple[str, list[int]]]:

@@ -11,9 +11,9 @@ import typer
 
 from pytest_ldos.cli.output import write_text
 from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.export.speedscope import render_speedscope
 from pytest_ldos.profiles.difference import Difference, compare_profiles
 from pytest_ldos.profiles.folded import FoldedStacks, merge, read_folded, render_folded
+from pytest_ldos.profiles.speedscope import render_speedscope
 from pytest_ldos.report.flame.files import SVG, render_flame, render_flame_difference
 from pytest_ldos.report.flame.words import describe_changes, describe_noise, percent
 from pytest_ldos.text import visible

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 from pytest_ldos.errors import Unavailable
 from pytest_ldos.host.availability import Availability
@@ -12,27 +13,27 @@ from pytest_ldos.recording.py_spy import PySpyProfiler, py_spy_available
 from pytest_ldos.scenario.watching import ProfilerKind
 
 
-def profiling_available(kind: ProfilerKind) -> Availability:
-    """Whether that can sample here; `AUTO` is one of all that can."""
-    if kind is ProfilerKind.PERF:
-        return perf_available()
-    if kind is ProfilerKind.PY_SPY:
-        return py_spy_available()
-    both = (perf_available(), py_spy_available())
-    if any(each.ok for each in both):
-        return Availability(True)
-    return Availability(False, "; ".join(each.reason for each in both), "; or ".join(each.remedy for each in both))
+def resolve_profiler(kind: ProfilerKind) -> ProfilerKind:
+    """Which one samples here: for `AUTO` perf where that is permitted, else py-spy.
+
+    Raises:
+        Unavailable: it cannot, or for `AUTO` none can; says why, and what to do.
+    """
+    wanted = list(_AVAILABLE) if kind is ProfilerKind.AUTO else [kind]
+    absent: list[Availability] = []
+    for each in wanted:
+        able = _AVAILABLE[each]()
+        if able.ok:
+            return each
+        absent.append(able)
+    raise Unavailable("; ".join(each.reason for each in absent), remedy="; or ".join(each.remedy for each in absent))
 
 
 def choose_profiler(kind: ProfilerKind, log_directory: Path, *, rate_hz: int) -> Profiler:
-    """`AUTO` is perf where that is permitted, else py-spy.
+    """A profiler of a kind that `resolve_profiler` gave."""
+    if kind is ProfilerKind.PY_SPY:
+        return PySpyProfiler(log_directory, rate_hz=rate_hz)
+    return PerfProfiler(log_directory, rate_hz=rate_hz)
 
-    Raises:
-        Unavailable: none can sample here; says why, and what to do.
-    """
-    able = profiling_available(kind)
-    if not able.ok:
-        raise Unavailable(f"cannot profile: {able.reason}", remedy=able.remedy)
-    if kind is ProfilerKind.PERF or (kind is ProfilerKind.AUTO and perf_available().ok):
-        return PerfProfiler(log_directory, rate_hz=rate_hz)
-    return PySpyProfiler(log_directory, rate_hz=rate_hz)
+
+_AVAILABLE: Final = {ProfilerKind.PERF: perf_available, ProfilerKind.PY_SPY: py_spy_available}

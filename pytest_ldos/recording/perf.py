@@ -104,7 +104,7 @@ class PerfProfiler:
         os.mkfifo(answer)
         command = ["perf", "record", "-e", self._event, "-F", str(self._rate_hz), "--call-graph", CALL_GRAPH]
         command += ["-D", "-1", f"--control=fifo:{control},{answer}", "-o", str(self._data)]
-        self._child = self._group.start("perf-record", [*command, "-p", ",".join(map(str, processes))])
+        self._child = self._group.start("perf-record", [*command, "-p", ",".join(map(str, processes))], fresh_log=True)
         try:
             self._enable(self._child, control, answer)
         except ProfilingFailed:

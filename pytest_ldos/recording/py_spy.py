@@ -100,7 +100,7 @@ class PySpyProfiler:
         raw = folder / f"{pid}.folded"
         command = [self._program, "record", "--nonblocking", "--subprocesses", "--format", "raw"]
         command += ["--rate", str(self._rate_hz), "--output", str(raw), "--pid", str(pid)]
-        return _Spy(pid, name, self._group.start(f"py-spy-{pid}", command), raw)
+        return _Spy(pid, name, self._group.start(f"py-spy-{pid}", command, fresh_log=True), raw)
 
     def _has_begun(self, spy: _Spy, deadline: float) -> bool:
         while time.monotonic() < deadline and spy.child.exit_code is None:

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -65,18 +65,15 @@ class SyscallCounter:
         wanted = list(pids)
         self._folder = Path(tempfile.mkdtemp(prefix="ldos-strace-"))
         command = ["strace", "-c", "-f", "-o", str(self._folder / "table")]
-        self._child = self._group.start("strace", [*command, *(word for pid in wanted for word in ("-p", str(pid)))])
+        attached = [word for pid in wanted for word in ("-p", str(pid))]
+        self._child = self._group.start("strace", [*command, *attached], fresh_log=True)
         deadline = time.monotonic() + _READY_S
-        while not self._is_attached(self._child, wanted):
+        while not _traces_all(self._child, wanted):
             if self._child.exit_code is not None or time.monotonic() > deadline:
                 said = _reason(self._child)
                 self.cancel()
                 raise ProfilingFailed(f"strace could not attach: {said}", remedy=f"see {self._child.log}")
             time.sleep(_POLL_S)
-
-    def _is_attached(self, child: Child, wanted: list[int]) -> bool:
-        """By the kernel's word: a process names who traces it; by that, all its threads are."""
-        return all(_tracer_of(pid) == child.pid for pid in wanted)
 
     def stop(self) -> tuple[SyscallCount, ...]:
         """Ends it.
@@ -113,12 +110,17 @@ class SyscallCounter:
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _tracer_of(pid: int) -> int | None:
-    """Pid of the process that traces a process; ``None`` where that is gone, too."""
-    for line in _text(Path(f"/proc/{pid}/status")).splitlines():
-        if line.startswith("TracerPid:"):
-            return int(line.split()[1])
-    return None
+def _traces_all(child: Child, wanted: Sequence[int]) -> bool:
+    """By the kernel's word: every thread names the process that traces it."""
+    tracers = [_tracers_of(pid) for pid in wanted]
+    return all(each == {child.pid} for each in tracers)
+
+
+def _tracers_of(pid: int) -> set[int]:
+    """Pids of those that trace a process's threads, 0 for nobody; empty where it is gone."""
+    statuses = (_text(status) for status in Path(f"/proc/{pid}/task").glob("*/status"))
+    found = (re.search(r"^TracerPid:\s*(\d+)", status, re.MULTILINE) for status in statuses)
+    return {int(tracer.group(1)) for tracer in found if tracer is not None}
 
 
 def _text(file: Path) -> str:

@@ -137,7 +137,7 @@ def add_trials(
     try:
         with _measured_at_end(session):
             session.warm_up(warmup)
-            with procedure.disturb() as session.loads, procedure.watch.beside(rig):
+            with procedure.watch.beside(rig), procedure.disturb() as session.loads:
                 session.run(until)
     except _StackIsGone as gone:
         session.leave_incomplete(str(gone))

@@ -65,10 +65,18 @@ def draw_difference(difference: Difference, *, title: str, notes: Sequence[str] 
         weight=lambda frame: (frame.counts[0] / bases + frame.counts[1] / heads) / 2,
         kind=lambda frame: _colour(difference.changes[frame.path]) if frame.path else "all",
         tip=lambda frame: (
-            describe_change(difference.changes[frame.path], frame) if frame.path else f"all: {bases} and {heads} samples"
+            describe_change(difference.changes[frame.path], frame)
+            if frame.path
+            else f"all: {bases} and {heads} samples"
         ),
     )
     return _render(difference.tree, picture, title, notes)
+
+
+def _tip(difference: Difference, frame: Frame) -> str:
+    if frame.path:
+        return describe_change(difference.changes[frame.path], frame)
+    return f"all: {difference.base_samples} and {difference.head_samples} samples"
 
 
 @dataclass(frozen=True)

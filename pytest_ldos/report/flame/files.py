@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from pytest_ldos.campaign.watch_files import Drawings
 from pytest_ldos.profiles.difference import Difference
 from pytest_ldos.profiles.folded import FoldedStacks
 from pytest_ldos.report.flame.words import describe_noise
@@ -31,3 +32,6 @@ def render_flame_difference(difference: Difference, title: str) -> str:
     from pytest_ldos.report.flame import drawing  # noqa: PLC0415
 
     return drawing.draw_difference(difference, title=title, notes=list(describe_noise(difference)))
+
+
+DRAWINGS: Final = Drawings(render_flame, render_flame_difference)

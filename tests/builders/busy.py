@@ -1,0 +1,41 @@
+"""Processes that use a CPU until they are ended, or for a limited time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_BUSY = """
+import os, sys, time
+
+def innermost(count):
+    return sum(number * number for number in range(count))
+
+def outermost():
+    innermost(5000)
+    os.stat("/")
+
+end = time.monotonic() + 30
+print("ready", flush=True)
+while time.monotonic() < end:
+    outermost()
+    if len(sys.argv) > 1:
+        time.sleep(0.001)
+"""
+
+
+@contextmanager
+def busy_process(*, gently: bool = False) -> Iterator[subprocess.Popen[str]]:
+    """One that runs when the context begins; it also ends by itself after half a minute."""
+    command = [sys.executable, "-c", _BUSY, *(["gently"] if gently else [])]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        assert process.stdout.readline() == "ready\n"
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
