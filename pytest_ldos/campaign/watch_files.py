@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pytest_ldos.campaign.watching import Watching, describe_switches
+from pytest_ldos.campaign.watched_switches import describe_switches
+from pytest_ldos.campaign.watching import Watching
 from pytest_ldos.errors import LdosError
 from pytest_ldos.profiles.difference import Difference, compare_profiles
 from pytest_ldos.profiles.folded import FoldedStacks, render_folded
@@ -48,7 +49,7 @@ def write_watched(watching: Watching, folder: Path, drawings: Drawings, *, title
     if watching.syscalls:
         write_atomically(folder / SYSCALLS_FILE, render_syscalls(watching.syscalls))
         yield f"system calls: {folder / SYSCALLS_FILE}"
-    if described := describe_switches(watching.seen):
+    if described := describe_switches(watching.switches):
         yield f"{described}{' (under strace)' if watching.syscalls else ''}"
 
 

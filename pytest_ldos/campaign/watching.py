@@ -8,17 +8,15 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from pytest_ldos.ctf.read import read_trace
-from pytest_ldos.errors import LdosError, TraceUnreadable, Unavailable
-from pytest_ldos.execution.scheduling import SCHEDULING_EVENTS, build_thread_states
-from pytest_ldos.execution.switches import count_switches
-from pytest_ldos.host.context_switches import OwnSwitchCounter, SwitchCounter, SwitchCounts
+from pytest_ldos.campaign.watched_switches import PROC, Switches, with_trace
+from pytest_ldos.errors import LdosError, ProfilingFailed, TraceUnreadable, Unavailable
+from pytest_ldos.host.context_switches import OwnSwitchCounter, SwitchCounter
 from pytest_ldos.host.process_names import process_names
 from pytest_ldos.profiles.folded import FoldedStacks, merge
 from pytest_ldos.profiles.syscalls import SyscallCount, add_syscalls
@@ -26,31 +24,11 @@ from pytest_ldos.recording.choose_profiler import choose_profiler, resolve_profi
 from pytest_ldos.recording.profiler import Profiler
 from pytest_ldos.recording.strace import SyscallCounter, strace_available
 from pytest_ldos.scenario.watching import ProfilerKind, WatchSpec
-from pytest_ldos.tracepoints import Ros2
 from pytest_ldos.trial.rig import Rig
 
 DISTORTION: Final = (
     "system calls were counted with strace, which stops processes at each: such times compare with nothing"
 )
-PROC: Final = "/proc"
-KERNEL_EVENTS: Final = "kernel events"
-
-
-@dataclass(frozen=True)
-class Switches:
-    """Context switches of what was watched.
-
-    Attributes:
-        source: ``kernel events`` or ``/proc``.
-        messages: publications in that time; ``None`` where nobody knows.
-        trials: in that time; ``None`` where there are none.
-    """
-
-    counts: SwitchCounts
-    seconds: float
-    source: str
-    messages: int | None = None
-    trials: int | None = None
 
 
 @dataclass
@@ -127,32 +105,28 @@ class Watching:
         return [each for each in merged if each]
 
     @property
+    def switches(self) -> list[Switches]:
+        """Each time that they were counted."""
+        return [each.switches for each in self.seen if each.switches is not None]
+
+    @property
     def syscalls(self) -> tuple[SyscallCount, ...]:
         return add_syscalls(each.syscalls for each in self.seen)
 
     @contextmanager
     def beside(self, rig: Rig) -> Iterator[None]:
         pids = rig.stack.pids()
-        with self._watched(process_names(pids), rig.folder.path, rig.folder.logs):
-            switches = SwitchCounter(pids)
-            began_s = time.monotonic()
-            try:
+        with self._watched(process_names(pids), rig.folder.path, rig.folder.logs) as seen:
+            with _switches_counted(SwitchCounter(pids), seen):
                 yield
-            finally:
-                counts, seconds = switches.counts(), time.monotonic() - began_s
-                self.seen[-1].switches = Switches(counts, seconds, PROC)
+            if not process_names(pids):
+                seen.switches = None
 
     @contextmanager
     def beside_own(self, logs: Path) -> Iterator[None]:
         """Watches this process and all it starts."""
-        with self._watched({os.getpid(): "ldos"}, logs, logs):
-            switches = OwnSwitchCounter()
-            began_s = time.monotonic()
-            try:
-                yield
-            finally:
-                counts, seconds = switches.counts(), time.monotonic() - began_s
-                self.seen[-1].switches = Switches(counts, seconds, PROC)
+        with self._watched({os.getpid(): "ldos"}, logs, logs) as seen, _switches_counted(OwnSwitchCounter(), seen):
+            yield
 
     def read(self, rig: Rig, trials: int) -> None:
         seen = self.seen[-1] if self.seen else None
@@ -160,13 +134,14 @@ class Watching:
             return
         found = dataclasses.replace(seen.switches, trials=trials)
         try:
-            seen.switches = _with_trace(found, seen, rig)
+            window = seen.began_ns, seen.ended_ns
+            seen.switches = with_trace(found, rig.recorder.directory, window, rig.stack.pids())
         except TraceUnreadable as error:
             seen.switches = found
             self.note(f"messages were not counted: {error.message}")
 
     @contextmanager
-    def _watched(self, processes: Mapping[int, str], start: Path, logs: Path) -> Iterator[None]:
+    def _watched(self, processes: Mapping[int, str], start: Path, logs: Path) -> Iterator[Seen]:
         """Tools begin before anything is measured, and end after it; what they saw is kept, however that ended."""
         seen = Seen(start)
         self.seen.append(seen)
@@ -174,7 +149,7 @@ class Watching:
         counter = self._started_counter(processes, logs)
         seen.began_ns = time.time_ns()
         try:
-            yield
+            yield seen
         finally:
             seen.ended_ns = time.time_ns()
             if counter is not None:
@@ -186,6 +161,7 @@ class Watching:
         if self._kind is None:
             return None
         try:
+            _require_processes(processes)
             profiler = choose_profiler(self._kind, logs, rate_hz=self._rate_hz)
             profiler.start(processes)
         except LdosError as error:
@@ -211,6 +187,7 @@ class Watching:
             return None
         counter = SyscallCounter(logs)
         try:
+            _require_processes(processes)
             counter.start(processes)
         except LdosError as error:
             self.note(f"system calls are not counted: {_in_words(error)}")
@@ -224,56 +201,19 @@ class Watching:
             self.note(f"system calls are not counted: {_in_words(error)}")
 
 
+@contextmanager
+def _switches_counted(counter: SwitchCounter | OwnSwitchCounter, seen: Seen) -> Iterator[None]:
+    began_s = time.monotonic()
+    try:
+        yield
+    finally:
+        seen.switches = Switches(counter.counts(), time.monotonic() - began_s, PROC)
+
+
+def _require_processes(processes: Mapping[int, str]) -> None:
+    if not processes:
+        raise ProfilingFailed("none of the processes runs any more")
+
+
 def _in_words(error: LdosError) -> str:
     return f"{error.message} → {error.remedy}" if error.remedy else error.message
-
-
-def _with_trace(found: Switches, seen: Seen, rig: Rig) -> Switches:
-    """Messages of the stack, and its switches by the kernel's events where these were recorded."""
-    window = (seen.began_ns, seen.ended_ns)
-    trace = read_trace(rig.recorder.directory, events={Ros2.RMW_PUBLISH, *SCHEDULING_EVENTS}, window=window)
-    published = trace.events.get(Ros2.RMW_PUBLISH)
-    found = dataclasses.replace(found, messages=None if published is None else len(published))
-    states = build_thread_states(trace)
-    if not len(states):
-        return found
-    tids = [int(thread.name) for pid in rig.stack.pids() for thread in _threads(pid)]
-    counts = count_switches(states, begin_ns=seen.began_ns, end_ns=seen.ended_ns, tids=tids)
-    return dataclasses.replace(found, counts=counts, source=KERNEL_EVENTS)
-
-
-def _threads(pid: int) -> list[Path]:
-    try:
-        return list(Path(f"/proc/{pid}/task").iterdir())
-    except OSError:
-        return []
-
-
-def describe_switches(seen: Sequence[Seen]) -> str:
-    """Context switches and migrations of all starts, for each trial and each message; empty where none were counted."""
-    counted = [each.switches for each in seen if each.switches is not None]
-    if not counted:
-        return ""
-    total = counted[0].counts
-    for each in counted[1:]:
-        total += each.counts
-    seconds = sum(each.seconds for each in counted)
-    moved = "unknown migrations" if total.migrations is None else f"{total.migrations} migrations"
-    shown = f"{total.voluntary} voluntary / {total.involuntary} involuntary context switches / {moved}"
-    rates = [_rates(total, what, sum(each)) for what, each in _denominators(counted) if sum(each)]
-    return "; ".join([f"{shown} in {seconds:.1f} s ({counted[0].source})", *rates])
-
-
-def _denominators(counted: Sequence[Switches]) -> Iterator[tuple[str, list[int]]]:
-    for what, values in (
-        ("trial", [each.trials for each in counted]),
-        ("message", [each.messages for each in counted]),
-    ):
-        known = [value for value in values if value is not None]
-        if len(known) == len(counted):
-            yield what, known
-
-
-def _rates(total: SwitchCounts, what: str, number: int) -> str:
-    each = [total.voluntary, total.involuntary, *([] if total.migrations is None else [total.migrations])]
-    return f"{' / '.join(f'{value / number:.3g}' for value in each)} a {what} ({number})"

@@ -22,7 +22,7 @@ from pytest_ldos.errors import ProfilingFailed
 from pytest_ldos.host.availability import Availability, find_programs
 from pytest_ldos.host.hardware_counters import Counters, Event
 from pytest_ldos.host.processes import Child, ProcessGroup
-from pytest_ldos.profiles.perf_script import FIELDS, fold_perf_script
+from pytest_ldos.profiles.perf_script import FIELDS, ReadSamples, fold_perf_script
 from pytest_ldos.recording.profiler import Sampled
 from pytest_ldos.text import one_line
 
@@ -36,6 +36,7 @@ _POLL_S: Final = 0.005
 _PROBE_S: Final = 20.0
 _PARANOID: Final = Path("/proc/sys/kernel/perf_event_paranoid")
 _NOT_PERMITTED: Final = "sudo sysctl kernel.perf_event_paranoid=1, or run it as root; or --ldos-profiler=py-spy"
+_INTERPRETER: Final = "_PyEval_EvalFrameDefault"
 _DIE_WITH_US: Final = ("setpriv", "--pdeathsig", "KILL", "--")
 
 
@@ -107,7 +108,7 @@ class PerfProfiler:
         self._child = self._group.start("perf-record", [*command, "-p", ",".join(map(str, processes))], fresh_log=True)
         try:
             self._enable(self._child, control, answer)
-        except ProfilingFailed:
+        except BaseException:
             self.cancel()
             raise
 
@@ -165,7 +166,7 @@ class PerfProfiler:
         said = _reason(log.read_text("utf-8", errors="replace"))
         if code != 0 and not read.profile:
             raise ProfilingFailed(f"perf script cannot read what perf record wrote: {said}", remedy=f"see {log}")
-        return Sampled(read.profile, tuple(_remarks(read.damaged, said if code != 0 else "")))
+        return Sampled(read.profile, tuple(_remarks(read, said if code != 0 else "")))
 
     def cancel(self) -> None:
         self._group.stop()
@@ -173,11 +174,13 @@ class PerfProfiler:
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _remarks(damaged: int, fault: str) -> Iterator[str]:
+def _remarks(read: ReadSamples, fault: str) -> Iterator[str]:
     if fault:
         yield f"perf script did not read all samples: {fault}"
-    if damaged:
-        yield f"{damaged} lines of perf script were not understood and are left out"
+    if read.damaged:
+        yield f"{read.damaged} lines of perf script were not understood and are left out"
+    if any(_INTERPRETER in stack for stack in read.profile.counts):
+        yield "functions of Python have no names in it (the profiler py-spy gives them)"
 
 
 def _find_event() -> str:

@@ -88,12 +88,18 @@ class PySpyProfiler:
     def start(self, processes: Mapping[int, str]) -> None:
         self._names = dict(processes)
         self._folder = Path(tempfile.mkdtemp(prefix="ldos-py-spy-"))
-        roots = _without_descendants(processes)
-        self._spies = [self._spy(pid, processes[pid], self._folder) for pid in roots]
-        deadline = time.monotonic() + _READY_S
-        self._spies = [spy for spy in self._spies if self._has_begun(spy, deadline)]
-        if not self._spies:
+        try:
+            self._begin(processes, self._folder)
+        except BaseException:
             self.cancel()
+            raise
+
+    def _begin(self, processes: Mapping[int, str], folder: Path) -> None:
+        roots = _without_descendants(processes)
+        spies = [self._spy(pid, processes[pid], folder) for pid in roots]
+        deadline = time.monotonic() + _READY_S
+        self._spies = [spy for spy in spies if self._has_begun(spy, deadline)]
+        if not self._spies:
             raise ProfilingFailed(f"py-spy samples no process: {'; '.join(self._notes) or 'there is none'}")
 
     def _spy(self, pid: int, name: str, folder: Path) -> _Spy:

@@ -67,13 +67,11 @@ class SyscallCounter:
         command = ["strace", "-c", "-f", "-o", str(self._folder / "table")]
         attached = [word for pid in wanted for word in ("-p", str(pid))]
         self._child = self._group.start("strace", [*command, *attached], fresh_log=True)
-        deadline = time.monotonic() + _READY_S
-        while not _traces_all(self._child, wanted):
-            if self._child.exit_code is not None or time.monotonic() > deadline:
-                said = _reason(self._child)
-                self.cancel()
-                raise ProfilingFailed(f"strace could not attach: {said}", remedy=f"see {self._child.log}")
-            time.sleep(_POLL_S)
+        try:
+            _await_attached(self._child, wanted)
+        except BaseException:
+            self.cancel()
+            raise
 
     def stop(self) -> tuple[SyscallCount, ...]:
         """Ends it.
@@ -108,6 +106,14 @@ class SyscallCounter:
         self._group.stop()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _await_attached(child: Child, wanted: Sequence[int]) -> None:
+    deadline = time.monotonic() + _READY_S
+    while not _traces_all(child, wanted):
+        if child.exit_code is not None or time.monotonic() > deadline:
+            raise ProfilingFailed(f"strace could not attach: {_reason(child)}", remedy=f"see {child.log}")
+        time.sleep(_POLL_S)
 
 
 def _traces_all(child: Child, wanted: Sequence[int]) -> bool:

@@ -13,7 +13,8 @@ import pytest
 
 from pytest_ldos.campaign.watch_files import Drawings, write_watched, write_watched_difference
 from pytest_ldos.campaign.watched_study import measure_watched
-from pytest_ldos.campaign.watching import DISTORTION, Seen, Switches, Watching, describe_switches
+from pytest_ldos.campaign.watched_switches import Switches, describe_switches, with_trace
+from pytest_ldos.campaign.watching import DISTORTION, Seen, Watching
 from pytest_ldos.errors import ConfigurationError, Unavailable
 from pytest_ldos.host.context_switches import SwitchCounts
 from pytest_ldos.profiles.folded import FoldedStacks, read_folded
@@ -24,6 +25,7 @@ from pytest_ldos.scenario.watching import ProfilerKind, WatchSpec
 from pytest_ldos.trial.artifacts import ScenarioFolder
 from tests.builders.busy import busy_process
 from tests.builders.forbidden import forbid
+from tests.builders.kernel import EPOCH_NS, PREEMPTED, KernelTrace
 from tests.builders.studies import study
 from tests.fakes.rig import open_fake_rig
 from tests.unit.recording.test_perf import sampled_for
@@ -138,6 +140,19 @@ def test_what_draws_may_be_missing(tmp_path):
     assert (tmp_path / "start-1.folded").is_file()
 
 
+def test_messages_are_counted_and_the_kernels_events_are_preferred(tmp_path):
+    kernel = KernelTrace()
+    kernel.switch(10, 0, 0, 101)
+    kernel.switch(20, 0, 101, 102, state=PREEMPTED)
+    kernel.switch(30, 0, 102, 101)
+    kernel.switch(40, 0, 101, 0)
+    kernel.write(tmp_path)
+    found = Switches(SwitchCounts(9, 9, 9), 1.0, "/proc")
+    own = with_trace(found, tmp_path, (EPOCH_NS, EPOCH_NS + 100), [os.getpid()])
+    assert own.source == "kernel events"
+    assert own.counts == SwitchCounts(0, 0, 0), "none of the threads is ours"
+
+
 def test_two_versions_are_held_against_each_other(tmp_path):
     base, head = Watching(WatchSpec()), Watching(WatchSpec())
     assert not list(write_watched_difference(base, head, tmp_path, DRAWN, title="it"))
@@ -152,8 +167,8 @@ def test_two_versions_are_held_against_each_other(tmp_path):
 def test_switches_are_told_for_each_trial_and_message():
     assert describe_switches([]) == ""
     counts = SwitchCounts(1000, 20, 4)
-    seen = [Seen(Path(), switches=Switches(counts, 5.0, "/proc", messages=500, trials=2)) for _ in range(2)]
-    assert describe_switches(seen) == (
+    counted = [Switches(counts, 5.0, "/proc", messages=500, trials=2)] * 2
+    assert describe_switches(counted) == (
         "2000 voluntary / 40 involuntary context switches / 8 migrations in 10.0 s (/proc); "
         "500 / 10 / 2 a trial (4); 2 / 0.04 / 0.008 a message (1000)"
     )

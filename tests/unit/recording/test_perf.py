@@ -39,6 +39,7 @@ def test_a_running_process_is_sampled_with_its_stacks(tmp_path):
     assert {stack[0] for stack in sampled.profile.counts} == {"worker"}
     assert max(map(len, sampled.profile.counts)) > 3, "stacks were not unwound"
     assert any("Py" in frame for stack in sampled.profile.counts for frame in stack)
+    assert any("py-spy gives them" in note for note in sampled.notes)
 
 
 def test_a_process_that_is_not_there_is_said(tmp_path):
