@@ -9,6 +9,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from pytest_ldos import exit_codes
+from pytest_ldos.campaign.instruments import MODULES
 from pytest_ldos.cli.analyze import analyze
 from pytest_ldos.cli.baseline import baseline_app
 from pytest_ldos.cli.calibrate import calibrate
@@ -21,6 +22,7 @@ from pytest_ldos.cli.profile import profile_app
 from pytest_ldos.cli.report import report
 from pytest_ldos.cli.selftest import selftest
 from pytest_ldos.cli.sweep import sweep
+from pytest_ldos.cli.watch_options import add_watch_options
 from pytest_ldos.errors import LdosError
 from pytest_ldos.text import visible
 
@@ -44,6 +46,7 @@ app.command()(calibrate)
 app.command()(selftest)
 app.command("find-breaking")(find_breaking)
 app.command()(sweep)
+add_watch_options(app, MODULES)
 
 
 def _print_version(asked: bool) -> None:

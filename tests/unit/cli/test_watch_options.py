@@ -10,9 +10,11 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from pytest_ldos.campaign.instruments import MODULES
+from pytest_ldos.cli.main import app as ldos
 from pytest_ldos.cli.output import FormatOption, OutputOption
 from pytest_ldos.cli.studies import Outputs, RecordOption, run_instrument
-from pytest_ldos.cli.watch_options import asked_watch, with_watch_options
+from pytest_ldos.cli.watch_options import add_watch_options, asked_watch, with_watch_options
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.gate.decide import judge_alone
 from pytest_ldos.gate.policy import Policy
@@ -68,6 +70,30 @@ def run(*arguments: object) -> str:
     result = CliRunner().invoke(app, [*map(str, arguments)], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.output
+
+
+def test_commands_of_instruments_get_them_and_others_do_not():
+    several = typer.Typer()
+
+    @several.command()
+    def cpu_cost() -> None:
+        typer.echo(repr(asked_watch()))
+
+    @several.command("other")
+    def something() -> None: ...
+
+    add_watch_options(several, ["cpu_cost"])
+    assert "--profile" in CliRunner().invoke(several, ["cpu-cost", "--help"]).output
+    assert "--profile" not in CliRunner().invoke(several, ["other", "--help"]).output
+    assert "profile=True" in CliRunner().invoke(several, ["cpu-cost", "--profile", "x"]).output
+
+
+@pytest.mark.parametrize("instrument", MODULES)
+def test_every_instruments_command_has_them(instrument):
+    result = CliRunner().invoke(ldos, [instrument.replace("_", "-"), "--help"])
+    assert result.exit_code == 0, result.output
+    for option in ("--profile", "--syscalls"):
+        assert option in result.output
 
 
 def test_options_stand_beside_the_commands_own():
