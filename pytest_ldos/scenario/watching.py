@@ -8,7 +8,7 @@ from typing import Final
 
 from pytest_ldos.scenario.requirements import require
 
-DEFAULT_RATE_HZ: Final = 199
+DEFAULT_RATE_HZ: Final = 99
 """Of samples: no round number, so that what happens in a round period is not met at the same place for ever."""
 
 _HIGHEST_RATE_HZ: Final = 10_000

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+import psutil
 
 _BUSY = """
 import os, sys, time
@@ -24,6 +27,16 @@ while time.monotonic() < end:
     if len(sys.argv) > 1:
         time.sleep(0.001)
 """
+
+
+def run_for(process: subprocess.Popen[str], seconds: float) -> None:
+    """Waits until a process has used a CPU for so long: what is sampled comes with that."""
+    times = psutil.Process(process.pid)
+    wanted = times.cpu_times().user + seconds
+    deadline = time.monotonic() + 60
+    while times.cpu_times().user < wanted:
+        assert time.monotonic() < deadline, "it did not run"
+        time.sleep(0.01)
 
 
 @contextmanager

@@ -16,17 +16,17 @@ pytestmark = pytest.mark.skipif(bool(ABLE), reason="; ".join(each.reason for eac
 
 CONFTEST = """
 import atexit
-from tests.builders.busy import busy_process
+from tests.builders.busy import busy_process, run_for
 from tests.fakes import rig
 
 busy = busy_process(gently=True)
 process = busy.__enter__()
 atexit.register(busy.__exit__, None, None, None)
-rig.FakeStack.pids = lambda self: [process.pid]
+rig.PID = process.pid
 made_up = rig.FakeStack.move
 
 def move(self, goal, **arguments):
-    sum(range(1_000_000))
+    run_for(process, 0.03)
     return made_up(self, goal, **arguments)
 
 rig.FakeStack.move = move
@@ -72,9 +72,7 @@ def test_trials_beside_strace_are_invalid_and_no_baseline(project, watch):
 
 
 def test_a_process_that_cannot_be_watched_costs_no_trials(project):
-    project.makeconftest(
-        "from tests.fakes import rig\nrig.FakeStack.pids = lambda self: [4_194_303]\nrig.install(rig.noisy(1))\n"
-    )
+    project.makeconftest("from tests.fakes import rig\nrig.PID = 4_194_303\nrig.install(rig.noisy(1))\n")
     result = project.runpytest_subprocess(*FAST, "--ldos-profile", "--ldos-profiler=perf", timeout=60)
     assert result.ret == 0
     result.stdout.fnmatch_lines(["*8 of 8 trials succeeded*", "*no profile: none of the processes runs any more*"])
@@ -93,7 +91,7 @@ def test_nothing_is_watched_unasked(project, watch):
     [
         ("--ldos-profiler=gdb", "*auto, perf*py-spy*"),
         ("--ldos-profile-rate=0", "*at least 1*"),
-        ("--ldos-profil", "*unknown option*--ldos-profile*"),
+        ("--ldos-profil", "*did you mean*--ldos-profile*"),
     ],
 )
 def test_settings_that_make_no_sense_are_usage_errors(run, option, said):
@@ -125,3 +123,22 @@ def test_an_instrument_is_watched_with_all_it_starts(project):
     assert {"flame.svg", "profile.speedscope.json", "start-1.folded", "syscalls.txt"} <= {
         each.name for each in folder.iterdir()
     }
+
+
+def test_versions_in_turns_are_held_against_each_other(project):
+    (project.path / "old/.venv/bin").mkdir(parents=True)
+    (project.path / "old/.venv/bin/python").touch()
+    project.makeconftest(CONFTEST.replace("rig.install(rig.noisy(1))", "rig.install(rig.noisy(1), base=rig.noisy(2))"))
+    arguments = ("--ldos-trials=4", "--ldos-block=2", "--ldos-warmup=0", "--ldos-base=./old")
+    result = project.runpytest_subprocess(
+        *arguments, "--ldos-profile", "--ldos-profile-rate=499", "--ldos-profiler=perf", timeout=60
+    )
+    result.stdout.fnmatch_lines(["*profiles held against each other, * frames changed for certain: *difference.svg*"])
+    folder = folder_of(project)
+    assert sorted(str(each.relative_to(folder)) for each in folder.rglob("*.folded")) == [
+        "base/start-1.folded",
+        "base/start-2.folded",
+        "head/start-1.folded",
+        "head/start-2.folded",
+    ]
+    assert "between starts" in (folder / "difference.svg").read_text()

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from pytest_ldos.profiles.difference import Change, Difference
+from pytest_ldos.profiles.folded import Stack
 from pytest_ldos.profiles.tree import Frame
 
 _EXAMPLES: Final = (0.02, 0.1, 0.5)
 _MOST: Final = 12
+_LONGEST_WAY: Final = 6
 
 
 def percent(share: float, *, signed: bool = False) -> str:
@@ -47,12 +49,25 @@ def describe_noise(difference: Difference) -> Iterator[str]:
 
 
 def describe_changes(difference: Difference) -> Iterator[str]:
-    """Frames that changed for certain, the innermost of a chain of equal changes, the largest first."""
-    certain = difference.certain()
+    """What changed for certain, the largest first; of a chain of calls with one change, the innermost."""
+    frames = {frame.path: frame for frame in difference.tree.walk()}
+    certain = [each for each in difference.certain() if not _is_passed_on(frames[each.path])]
     if not certain:
         yield "no frame's share changed for certain"
     for each in certain[:_MOST]:
         interval = f"{percent(each.low, signed=True)} … {percent(each.high, signed=True)}"
-        yield f"{percent(each.change, signed=True):>9} ({interval})  {';'.join(each.path)}"
+        yield f"{percent(each.change, signed=True):>9} ({interval})  {_way_to(each.path)}"
     if len(certain) > _MOST:
         yield f"… and {len(certain) - _MOST} more"
+
+
+def _is_passed_on(frame: Frame) -> bool:
+    """Whether all of a frame's samples are those of one that it called."""
+    return any(child.counts == frame.counts for child in frame.children.values())
+
+
+def _way_to(path: Stack) -> str:
+    """The process, and the last few frames."""
+    if len(path) <= _LONGEST_WAY:
+        return ";".join(path)
+    return ";".join((path[0], "…", *path[2 - _LONGEST_WAY :]))

@@ -23,12 +23,11 @@ from pytest_ldos.recording.strace import strace_available
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.watching import ProfilerKind, WatchSpec
 from pytest_ldos.trial.artifacts import ScenarioFolder
-from tests.builders.busy import busy_process
+from tests.builders.busy import busy_process, run_for
 from tests.builders.forbidden import forbid
 from tests.builders.kernel import EPOCH_NS, PREEMPTED, KernelTrace
 from tests.builders.studies import study
 from tests.fakes.rig import open_fake_rig
-from tests.unit.recording.test_perf import sampled_for
 
 ABLE = [each for each in (perf_available(), strace_available()) if not each.ok]
 pytestmark = pytest.mark.skipif(bool(ABLE), reason="; ".join(each.reason for each in ABLE) or "all can watch")
@@ -51,7 +50,7 @@ def test_a_stack_is_sampled_and_its_calls_are_counted(tmp_path, monkeypatch):
     assert watching.distortion == DISTORTION
     with busy_process(gently=True) as process, rig_of(process.pid, tmp_path, monkeypatch) as rig:
         with watching.beside(rig):
-            sampled_for(0.4)
+            run_for(process, 0.2)
         rig.recorder.pause()
         watching.read(rig, trials=4)
     assert watching.profile.samples > 0
@@ -116,8 +115,8 @@ def test_an_empty_profile_is_said(tmp_path, monkeypatch):
 
 def test_a_study_carries_its_calls_and_is_marked(tmp_path):
     def measure():
-        with busy_process(gently=True):
-            sampled_for(0.3)
+        with busy_process(gently=True) as process:
+            run_for(process, 0.15)
         return study()
 
     found = measure_watched(WatchSpec(profile=True, rate_hz=499, syscalls=True), tmp_path, DRAWN, measure)
@@ -172,10 +171,9 @@ def test_switches_are_told_for_each_trial_and_message():
         "2000 voluntary / 40 involuntary context switches / 8 migrations in 10.0 s (/proc); "
         "500 / 10 / 2 a trial (4); 2 / 0.04 / 0.008 a message (1000)"
     )
-    seen = [Seen(Path(), switches=Switches(SwitchCounts(3, 1, None), 1.0, "/proc"))]
-    assert (
-        describe_switches(seen) == "3 voluntary / 1 involuntary context switches / unknown migrations in 1.0 s (/proc)"
-    )
+    alone = Switches(SwitchCounts(3, 1, None), 1.0, "/proc")
+    expected = "3 voluntary / 1 involuntary context switches / unknown migrations in 1.0 s (/proc)"
+    assert describe_switches([alone]) == expected
 
 
 @pytest.mark.parametrize("rate", [0, -1, 100_000])

@@ -25,14 +25,13 @@ from pytest_ldos.recording.perf import perf_available
 from pytest_ldos.recording.strace import strace_available
 from pytest_ldos.scenario.watching import ProfilerKind, WatchSpec
 from pytest_ldos.trial.artifacts import read_trials
-from tests.builders.busy import busy_process
+from tests.builders.busy import busy_process, run_for
 from tests.builders.studies import HALF_TRIP, RATE, study
-from tests.unit.recording.test_perf import sampled_for
 
 
 def measure(spec, progress):
-    with busy_process(gently=True):
-        sampled_for(0.3)
+    with busy_process(gently=True) as process:
+        run_for(process, 0.15)
     return study()
 
 
@@ -72,16 +71,14 @@ def run(*arguments: object) -> str:
     return result.output
 
 
+def say_what_is_asked() -> None:
+    typer.echo(repr(asked_watch()))
+
+
 def test_commands_of_instruments_get_them_and_others_do_not():
     several = typer.Typer()
-
-    @several.command()
-    def cpu_cost() -> None:
-        typer.echo(repr(asked_watch()))
-
-    @several.command("other")
-    def something() -> None: ...
-
+    several.command("cpu-cost")(say_what_is_asked)
+    several.command("other")(say_what_is_asked)
     add_watch_options(several, ["cpu_cost"])
     assert "--profile" in CliRunner().invoke(several, ["cpu-cost", "--help"]).output
     assert "--profile" not in CliRunner().invoke(several, ["other", "--help"]).output
@@ -124,6 +121,6 @@ def test_a_measurement_is_watched_and_its_record_says_so(tmp_path):
     run("steady", "--profile", watched, "--syscalls", watched, "--record", record, "--output", output)
     found = json.loads(output.read_text())
     assert "clock_nanosleep" in {row["call"] for row in found["tables"]["system_calls"]["rows"]}
-    assert any(f"samples (perf at 199 Hz and strace): {watched}" in note for note in found["notes"])
+    assert any(f"samples (perf at 99 Hz and strace): {watched}" in note for note in found["notes"])
     assert {"flame.svg", "profile.speedscope.json", "syscalls.txt"} <= {each.name for each in watched.iterdir()}
     assert judge_alone(read_trials(record), Policy()).verdict is Verdict.INVALID

@@ -32,7 +32,7 @@ def test_stacks_stand_from_the_outermost_frame_below_their_process():
 
 
 def test_threads_with_blanks_and_files_without_symbols_have_names():
-    assert fold(KERNEL).profile.counts == {("my thread 7", "[jit code (deleted)]", "do_syscall_64"): 1}
+    assert fold(KERNEL).profile.counts == {("my thread 7", "[memfd:jit code (deleted)]", "do_syscall_64"): 1}
 
 
 def test_names_of_templates_and_of_attackers_are_names():

@@ -46,7 +46,8 @@ def test_people_read_a_table():
     [
         ("", "no table"),
         ("strace: Process 7 attached\n", "no table"),
-        (TABLE[:200], "ends before its total"),
+        ("".join(TABLE.splitlines(keepends=True)[:4]), "ends before its total"),
+        (TABLE[:200], "a row that makes no sense"),
         (TABLE.replace("1000       100", "many       100"), "a row that makes no sense"),
         (TABLE.replace("1000       100", "1000       100 7"), "a row that makes no sense"),
         (TABLE.replace("0.030000", "nan"), "a row that makes no sense"),

@@ -5,27 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import time
 from pathlib import Path
 
 import pytest
 
 from pytest_ldos.errors import ProfilingFailed
 from pytest_ldos.recording.perf import PerfProfiler, perf_available
-from tests.builders.busy import busy_process
+from tests.builders.busy import busy_process, run_for
 from tests.builders.forbidden import forbid
 
 ABLE = perf_available()
 pytestmark = pytest.mark.skipif(not ABLE.ok, reason=ABLE.reason or "perf can sample")
-
-
-def sampled_for(seconds: float) -> None:
-    """Samples come with the time that a process runs: there is nothing else to wait for."""
-    end = time.thread_time() + seconds
-    deadline = time.monotonic() + 20 * seconds
-    while time.thread_time() < end and time.monotonic() < deadline:
-        time.sleep(0.001)
-        sum(range(10_000))
 
 
 def test_a_running_process_is_sampled_with_its_stacks(tmp_path):
@@ -33,7 +23,7 @@ def test_a_running_process_is_sampled_with_its_stacks(tmp_path):
     assert profiler.name.startswith("perf ")
     with busy_process() as process:
         profiler.start({process.pid: "worker"})
-        sampled_for(0.3)
+        run_for(process, 0.15)
         sampled = profiler.stop()
     assert sampled.profile.samples >= 10
     assert {stack[0] for stack in sampled.profile.counts} == {"worker"}
@@ -65,7 +55,7 @@ def test_what_was_sampled_of_a_process_that_ended_is_kept(tmp_path):
     profiler = PerfProfiler(tmp_path, rate_hz=499)
     with busy_process() as process:
         profiler.start({process.pid: "worker"})
-        sampled_for(0.2)
+        run_for(process, 0.1)
     assert profiler.stop().profile.samples > 0
 
 

@@ -14,9 +14,8 @@ from pytest_ldos.recording.choose_profiler import resolve_profiler
 from pytest_ldos.recording.perf import perf_available
 from pytest_ldos.recording.py_spy import PySpyProfiler, py_spy_available
 from pytest_ldos.scenario.watching import ProfilerKind
-from tests.builders.busy import busy_process
+from tests.builders.busy import busy_process, run_for
 from tests.builders.forbidden import forbid
-from tests.unit.recording.test_perf import sampled_for
 
 ABLE = py_spy_available()
 pytestmark = pytest.mark.skipif(not ABLE.ok, reason=ABLE.reason or "py-spy can sample")
@@ -34,7 +33,7 @@ def test_functions_of_python_have_names_and_others_are_named_as_not_sampled(tmp_
     profiler = PySpyProfiler(tmp_path, rate_hz=200)
     with busy_process() as process:
         profiler.start({process.pid: "worker", sleeper.pid: "sleeper"})
-        sampled_for(0.3)
+        run_for(process, 0.15)
         sampled = profiler.stop()
     assert {stack[0] for stack in sampled.profile.counts} == {"worker"}
     assert any(frame.startswith("innermost (") for stack in sampled.profile.counts for frame in stack)

@@ -26,11 +26,12 @@ HOSTILE = [
 def frames_of(svg: str) -> dict[str, ET.Element]:
     """Groups of a drawing, by what they say."""
     root = ET.fromstring(svg)
-    return {group.find(f"{SVG}title").text: group for group in root.iter(f"{SVG}g")}
+    return {group.findtext(f"{SVG}title", ""): group for group in root.iter(f"{SVG}g")}
 
 
 def width_of(group: ET.Element) -> float:
-    return float(group.find(f"{SVG}rect").get("width"))
+    (rectangle,) = group.findall(f"{SVG}rect")
+    return float(rectangle.attrib["width"])
 
 
 def test_widths_are_shares_and_what_is_called_stands_above():
@@ -108,3 +109,13 @@ def test_vanished_frames_are_seen():
     frames = frames_of(draw_difference(difference, title="it"))
     found = {said.split(":")[0]: group for said, group in frames.items()}
     assert width_of(found["old"]) == width_of(found["new"]) == pytest.approx(width_of(found["all"]) / 2, rel=0.01)
+
+
+def test_a_chain_of_calls_is_told_once_by_its_innermost():
+    way = tuple("abcdefgh")
+    base = FoldedStacks({("p", *way): 100, ("p", "x"): 900})
+    head = FoldedStacks({("p", *way): 500, ("p", "x"): 500})
+    lines = list(describe_changes(compare_profiles([base], [head])))
+    assert len(lines) == 2
+    assert any(line.endswith("p;…;e;f;g;h") for line in lines)
+    assert any(line.endswith("p;x") for line in lines)
