@@ -21,6 +21,7 @@ _LEFT: Final = 64.0
 _RIGHT: Final = 16.0
 _TOP: Final = 26.0
 _BOTTOM: Final = 214.0
+_BAR_ROOM: Final = 0.06
 _BAR_SHARE: Final = 0.8
 """Of the room between two places that bars fill."""
 
@@ -58,7 +59,16 @@ def _value_scale(figure: Figure) -> Scale:
     values = [value for each in points for value in (each.y, each.low, each.high) if value is not None]
     if figure.y.is_log and values:
         return LogScale.around(values, start=_BOTTOM, end=_TOP)
-    return Scale.around([*values, 0.0] if figure.shape is Shape.BAR else values, start=_BOTTOM, end=_TOP)
+    if figure.shape is Shape.BAR:
+        return _from_zero(values)
+    return Scale.around(values, start=_BOTTOM, end=_TOP)
+
+
+def _from_zero(values: Sequence[float]) -> Scale:
+    """Bars stand on the axis unless one hangs below it."""
+    low, high = min([0.0, *values]), max([0.0, *values])
+    room = _BAR_ROOM * (high - low) or 1.0
+    return Scale(low - room if low else 0.0, high + room, _BOTTOM, _TOP)
 
 
 def _place_scale(figure: Figure) -> Scale:
