@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import psutil
 
@@ -39,10 +39,14 @@ def run_for(process: subprocess.Popen[str], seconds: float) -> None:
         time.sleep(0.01)
 
 
-@contextmanager
-def busy_process(*, gently: bool = False) -> Iterator[subprocess.Popen[str]]:
+def busy_process(*, gently: bool = False) -> AbstractContextManager[subprocess.Popen[str]]:
     """One that runs when the context begins; it also ends by itself after half a minute."""
-    command = [sys.executable, "-c", _BUSY, *(["gently"] if gently else [])]
+    return ready_process(sys.executable, "-c", _BUSY, *(["gently"] if gently else []))
+
+
+@contextmanager
+def ready_process(*command: str) -> Iterator[subprocess.Popen[str]]:
+    """One that has said that it is ready when the context begins, and is ended with it."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:

@@ -86,18 +86,10 @@ def test_nothing_is_watched_unasked(project, watch):
     assert not list(project.path.glob(".ldos/runs/*/baseline/profile"))
 
 
-@pytest.mark.parametrize(
-    ("option", "said"),
-    [
-        ("--ldos-profiler=gdb", "*auto, perf*py-spy*"),
-        ("--ldos-profile-rate=0", "*at least 1*"),
-        ("--ldos-profil", "*did you mean*--ldos-profile*"),
-    ],
-)
-def test_settings_that_make_no_sense_are_usage_errors(run, option, said):
-    result = run(option)
+def test_settings_that_make_no_sense_are_usage_errors(run):
+    result = run("--ldos-profile-rate=0")
     assert result.ret == 4
-    result.stderr.fnmatch_lines([said])
+    result.stderr.fnmatch_lines(["*at least 1*"])
 
 
 def test_an_instrument_is_watched_with_all_it_starts(project):

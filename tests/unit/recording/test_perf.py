@@ -6,12 +6,16 @@ import os
 import shutil
 import signal
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
 from pytest_ldos.errors import ProfilingFailed
+from pytest_ldos.profiles.folded import parse_folded, render_folded
 from pytest_ldos.recording.perf import PerfProfiler, perf_available
-from tests.builders.busy import busy_process, run_for
+from pytest_ldos.report.flame.drawing import draw_flame
+from tests.builders import hostile
+from tests.builders.busy import busy_process, ready_process, run_for
 from tests.builders.forbidden import forbid
 
 ABLE = perf_available()
@@ -30,6 +34,29 @@ def test_a_running_process_is_sampled_with_its_stacks(tmp_path):
     assert max(map(len, sampled.profile.counts)) > 3, "stacks were not unwound"
     assert any("Py" in frame for stack in sampled.profile.counts for frame in stack)
     assert any("py-spy gives them" in note for note in sampled.notes)
+
+
+@pytest.mark.skipif(bool(hostile.REASON), reason=hostile.REASON or "a compiler is there")
+def test_hostile_names_of_functions_and_threads_are_inert(tmp_path):
+    profiler = PerfProfiler(tmp_path, rate_hz=499)
+    with ready_process(str(hostile.build_hostile(tmp_path)), hostile.THREAD) as process:
+        profiler.start({process.pid: hostile.THREAD})
+        run_for(process, 0.15)
+        sampled = profiler.stop()
+    names = {frame for stack in sampled.profile.counts for frame in stack}
+    (evil,) = [name for name in names if name.startswith("evil<script>")]
+    assert not any(letter in name for name in names for letter in ";\x1b\x07")
+    assert parse_folded(render_folded(sampled.profile), "it") == sampled.profile
+    svg = draw_flame(sampled.profile, title="it")
+    assert {each.tag.rpartition("}")[2] for each in ET.fromstring(svg).iter()} == {
+        "svg",
+        "style",
+        "rect",
+        "text",
+        "g",
+        "title",
+    }
+    assert any((each.text or "").startswith(f"{evil}: ") for each in ET.fromstring(svg).iter())
 
 
 def test_a_process_that_is_not_there_is_said(tmp_path):
