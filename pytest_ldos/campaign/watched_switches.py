@@ -16,6 +16,7 @@ from pytest_ldos.tracepoints import Ros2
 
 PROC: Final = "/proc"
 KERNEL_EVENTS: Final = "kernel events"
+_WHOLE: Final = 100
 
 
 @dataclass(frozen=True)
@@ -89,4 +90,8 @@ def _denominators(counted: Sequence[Switches]) -> Iterator[tuple[str, list[int]]
 
 def _rates(total: SwitchCounts, what: str, number: int) -> str:
     each = [total.voluntary, total.involuntary, *([] if total.migrations is None else [total.migrations])]
-    return f"{' / '.join(f'{value / number:.3g}' for value in each)} a {what} ({number})"
+    return f"{' / '.join(_short(value / number) for value in each)} a {what} ({number})"
+
+
+def _short(value: float) -> str:
+    return f"{value:.0f}" if value >= _WHOLE else f"{value:.3g}"

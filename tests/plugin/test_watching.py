@@ -71,21 +71,6 @@ def test_trials_beside_strace_are_invalid_and_no_baseline(project, watch):
     assert not list(project.path.glob(".ldos/baselines/**/*.json"))
 
 
-def test_a_process_that_cannot_be_watched_costs_no_trials(project):
-    project.makeconftest("from tests.fakes import rig\nrig.PID = 4_194_303\nrig.install(rig.noisy(1))\n")
-    result = project.runpytest_subprocess(*FAST, "--ldos-profile", "--ldos-profiler=perf", timeout=60)
-    assert result.ret == 0
-    result.stdout.fnmatch_lines(["*8 of 8 trials succeeded*", "*no profile: none of the processes runs any more*"])
-    assert not list(project.path.glob(".ldos/runs/*/baseline/profile"))
-
-
-def test_nothing_is_watched_unasked(project, watch):
-    result = watch()
-    assert result.ret == 0
-    result.stdout.no_fnmatch_line("*context switches*")
-    assert not list(project.path.glob(".ldos/runs/*/baseline/profile"))
-
-
 def test_settings_that_make_no_sense_are_usage_errors(run):
     result = run("--ldos-profile-rate=0")
     assert result.ret == 4

@@ -11,18 +11,21 @@ from pathlib import Path
 
 import pytest
 
+from pytest_ldos.campaign.order import Role
 from pytest_ldos.campaign.watch_files import Drawings, write_watched, write_watched_difference
 from pytest_ldos.campaign.watched_study import measure_watched
 from pytest_ldos.campaign.watched_switches import Switches, describe_switches, with_trace
 from pytest_ldos.campaign.watching import DISTORTION, Seen, Watching
 from pytest_ldos.errors import ConfigurationError, Unavailable
 from pytest_ldos.host.context_switches import SwitchCounts
+from pytest_ldos.plugin.watching import TrialWatch
 from pytest_ldos.profiles.folded import FoldedStacks, read_folded
 from pytest_ldos.recording.perf import perf_available
 from pytest_ldos.recording.strace import strace_available
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.watching import ProfilerKind, WatchSpec
 from pytest_ldos.trial.artifacts import ScenarioFolder
+from pytest_ldos.trial.watch import NoWatch
 from tests.builders.busy import busy_process, run_for
 from tests.builders.forbidden import forbid
 from tests.builders.kernel import EPOCH_NS, PREEMPTED, KernelTrace
@@ -102,6 +105,25 @@ def test_where_nothing_is_permitted_the_measurement_goes_on_and_says_why(tmp_pat
     assert any(note.startswith("no profile: perf may not sample here: ") and " → " in note for note in notes), notes
     assert any(note.startswith("system calls are not counted: strace could not attach") for note in notes), notes
     assert not (tmp_path / "out").exists()
+
+
+def test_processes_that_are_gone_cost_no_trials(tmp_path, monkeypatch):
+    watching = Watching(WatchSpec(profile=True, profiler=ProfilerKind.PERF))
+    with rig_of(4_194_303, tmp_path, monkeypatch) as rig:
+        with watching.beside(rig):
+            pass
+        rig.recorder.pause()
+        watching.read(rig, trials=1)
+    assert list(write_watched(watching, tmp_path / "out", DRAWN, title="it")) == [
+        "no profile: none of the processes runs any more"
+    ]
+
+
+def test_nothing_is_watched_unasked(tmp_path):
+    watch = TrialWatch(WatchSpec(), tmp_path, "it")
+    assert isinstance(watch.of(Role.HEAD), NoWatch)
+    assert watch.write() == []
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_empty_profile_is_said(tmp_path, monkeypatch):
