@@ -12,6 +12,7 @@ from pytest_ldos.profiles.tree import Frame
 _EXAMPLES: Final = (0.02, 0.1, 0.5)
 _MOST: Final = 12
 _LONGEST_WAY: Final = 6
+_MOST_OF: Final = 0.8
 
 
 def percent(share: float, *, signed: bool = False) -> str:
@@ -51,7 +52,7 @@ def describe_noise(difference: Difference) -> Iterator[str]:
 def describe_changes(difference: Difference) -> Iterator[str]:
     """What changed for certain, the largest first; of a chain of calls with one change, the innermost."""
     frames = {frame.path: frame for frame in difference.tree.walk()}
-    certain = [each for each in difference.certain() if not _is_passed_on(frames[each.path])]
+    certain = [each for each in difference.certain() if not _is_passed_on(each, frames[each.path], difference)]
     if not certain:
         yield "no frame's share changed for certain"
     for each in certain[:_MOST]:
@@ -61,9 +62,10 @@ def describe_changes(difference: Difference) -> Iterator[str]:
         yield f"… and {len(certain) - _MOST} more"
 
 
-def _is_passed_on(frame: Frame) -> bool:
-    """Whether all of a frame's samples are those of one that it called."""
-    return any(child.counts == frame.counts for child in frame.children.values())
+def _is_passed_on(change: Change, frame: Frame, difference: Difference) -> bool:
+    """Whether most of a change is that of one function that it called."""
+    called = (difference.changes[child.path] for child in frame.children.values())
+    return any(each.is_certain and each.change / change.change >= _MOST_OF for each in called)
 
 
 def _way_to(path: Stack) -> str:
