@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from pytest_ldos.profiles.difference import Change, Difference
@@ -50,22 +50,41 @@ def describe_noise(difference: Difference) -> Iterator[str]:
 
 
 def describe_changes(difference: Difference) -> Iterator[str]:
-    """What changed for certain, the largest first; of a chain of calls with one change, the innermost."""
-    frames = {frame.path: frame for frame in difference.tree.walk()}
-    certain = [each for each in difference.certain() if not _is_passed_on(each, frames[each.path], difference)]
-    if not certain:
+    """What changed for certain, the largest first; of a chain of calls that changed alike, one."""
+    told = _one_of_each_chain(difference)
+    if not told:
         yield "no frame's share changed for certain"
-    for each in certain[:_MOST]:
+    for each in told[:_MOST]:
         interval = f"{percent(each.low, signed=True)} … {percent(each.high, signed=True)}"
         yield f"{percent(each.change, signed=True):>9} ({interval})  {_way_to(each.path)}"
-    if len(certain) > _MOST:
-        yield f"… and {len(certain) - _MOST} more"
+    if len(told) > _MOST:
+        yield f"… and {len(told) - _MOST} more"
 
 
-def _is_passed_on(change: Change, frame: Frame, difference: Difference) -> bool:
-    """Whether most of a change is that of one function that it called."""
-    called = (difference.changes[child.path] for child in frame.children.values())
-    return any(each.is_certain and each.change / change.change >= _MOST_OF for each in called)
+def _one_of_each_chain(difference: Difference) -> list[Change]:
+    """For the largest change along a way of calls, the innermost that most of it is of."""
+    frames = {frame.path: frame for frame in difference.tree.walk()}
+    told: list[Change] = []
+    for change in difference.certain():
+        if not any(_is_one_chain(change, each) for each in told):
+            told.append(_innermost(change, frames, difference))
+    return told
+
+
+def _is_one_chain(one: Change, other: Change) -> bool:
+    """Whether one was called within the other, and they changed to the same side."""
+    shared = min(len(one.path), len(other.path))
+    return one.path[:shared] == other.path[:shared] and one.change * other.change > 0
+
+
+def _innermost(change: Change, frames: Mapping[Stack, Frame], difference: Difference) -> Change:
+    found = change
+    while True:
+        called = [difference.changes[child.path] for child in frames[found.path].children.values()]
+        inner = [each for each in called if each.is_certain and each.change / change.change >= _MOST_OF]
+        if not inner:
+            return found
+        found = inner[0]
 
 
 def _way_to(path: Stack) -> str:
