@@ -34,6 +34,8 @@ def to_trials(study: Study, *, commit: str | None = None) -> TrialSet:
         fingerprint=take_fingerprint(rmw=study.middleware, versions=study.versions),
         trials=tuple(_trial(index, each) for index, each in enumerate(study.rounds)),
         metrics=_with_shares(study.quantities),
+        watched=study.watched,
+        distortion=study.distortion,
     )
 
 

@@ -11,14 +11,17 @@ import typer
 
 from pytest_ldos import exit_codes
 from pytest_ldos.campaign.study_trials import to_trials
+from pytest_ldos.campaign.watched_study import measure_watched
 from pytest_ldos.cli.measuring import measuring
 from pytest_ldos.cli.output import choose_format, put_out_text, write_text
 from pytest_ldos.cli.paths import terminal
 from pytest_ldos.cli.progress import MeasuringProgress
+from pytest_ldos.cli.watch_options import asked_watch
 from pytest_ldos.errors import Unavailable
 from pytest_ldos.export.study_tables import write_study_tables
 from pytest_ldos.middleware.instrument import Instrument
 from pytest_ldos.middleware.study import Study
+from pytest_ldos.report.flame.files import DRAWINGS
 from pytest_ldos.report.formats import Format
 from pytest_ldos.report.study.formats import render_study_as
 from pytest_ldos.text import visible
@@ -61,11 +64,18 @@ def run_instrument(instrument: Instrument, spec: object, outputs: Outputs) -> St
     with measuring(kept="nothing is kept"):
         _refuse_unable(instrument, spec)
         with progress.shown():
-            study = instrument.measure(spec, progress)
+            study = _measure(instrument, spec, progress)
         put_out_study(study, outputs)
     if study.rounds and all(each.failure for each in study.rounds):
         raise typer.Exit(exit_codes.INVALID)
     return study
+
+
+def _measure(instrument: Instrument, spec: object, progress: MeasuringProgress) -> Study:
+    asked = asked_watch()
+    if asked is None:
+        return instrument.measure(spec, progress)
+    return measure_watched(asked.spec, asked.folder, DRAWINGS, lambda: instrument.measure(spec, progress))
 
 
 def _refuse_unable(instrument: Instrument, spec: object) -> None:

@@ -148,6 +148,8 @@ class Study:
         quantities: what the values of the rounds are of, in the order in which they are shown.
         notes: what a reader must know, the weightiest first: what could not be measured, and why.
         started_at: ISO 8601, UTC.
+        watched: tools that watched its processes; its rounds become no baseline.
+        distortion: why its times compare with no others; empty where they do.
     """
 
     instrument: str
@@ -162,3 +164,5 @@ class Study:
     figures: tuple[Figure, ...] = ()
     notes: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
+    watched: str = ""
+    distortion: str = ""

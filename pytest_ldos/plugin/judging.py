@@ -47,7 +47,7 @@ def judge(session: MeasuringSession, run: ScenarioRun, trials: TrialSet) -> tupl
     own = judge_alone(trials, policy)
     base = lookup.trials if isinstance(lookup, Found) else None
     background = Background()
-    notes: list[str] = []
+    notes = run.take_notes()
     if isinstance(lookup, Found):
         result = doubted(session.family.decide(trials, lookup.trials, policy), known)
         background = Background(base_file=Path(_shown(lookup.file, session)), calibration=_from_root(known, session))
@@ -73,7 +73,7 @@ def _judge_beside_base(
     policy = with_calibration(session.policy, known)
     result = beside_measured_base(session.family.decide(trials, beside.base, policy), trials, beside.base, policy)
     result = doubted(result, known)
-    notes = [describe_turns(beside)]
+    notes = [describe_turns(beside), *run.take_notes()]
     background = Background(
         base_label=beside.versions[Role.BASE].name,
         calibration=_from_root(known, session),
@@ -101,6 +101,8 @@ def _record(
     is_first = isinstance(lookup, NoBaseline | NotComparable) and not stands and not session.is_strict
     if not (asked or is_first):
         return []
+    if trials.watched:
+        return [f"not recorded as a baseline: it was watched by {trials.watched}"]
     if own.verdict is not Verdict.PASSED:
         return [f"not recorded as a baseline: {own.reasons[0]}"]
     file = stores.update(trials) if asked else stores.save(trials, to_repository=False)

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from pytest_ldos.report.document import Section
     from pytest_ldos.scenario.loads import LoadSpec
     from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
+    from pytest_ldos.scenario.watching import WatchSpec
     from pytest_ldos.trial.artifacts import ScenarioFolder
     from pytest_ldos.trial.record import TrialSet
     from pytest_ldos.trial.rig import Rig
@@ -62,6 +63,7 @@ class ScenarioRun:
         interleaved: what was measured in turns, in order.
         unjudged: trials that no gate has seen.
         judged: trials and what the gate said of them.
+        notes: of what watched its processes, for the next report.
     """
 
     nodeid: str
@@ -75,6 +77,12 @@ class ScenarioRun:
     results: list[GateResult] = field(default_factory=list)
     unjudged: list[TrialSet] = field(default_factory=list)
     judged: list[tuple[TrialSet, Verdict]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def take_notes(self) -> list[str]:
+        """Each once: what is judged next gets them."""
+        taken, self.notes = self.notes, []
+        return taken
 
     def applied(self, load: LoadSpec) -> AbstractContextManager[Any]:
         """A load beside what runs; where versions take turns, one that each of their stacks will get."""
@@ -188,6 +196,18 @@ class MeasuringSession:
         if len(groups) < len(given):  # what gives None is passed over by pytest
             require_own(None)
         return tuple(metric for group in reversed(groups) for metric in require_own(group))
+
+    @property
+    def watch_spec(self) -> WatchSpec:
+        """What is to watch the measured processes beside the tracer."""
+        from pytest_ldos.scenario.watching import WatchSpec
+
+        return WatchSpec(
+            profile=self.value("profile"),
+            profiler=self.value("profiler"),
+            rate_hz=self.value("profile_rate"),
+            syscalls=self.value("syscalls"),
+        )
 
     # --- what runs --------------------------------------------------------------------
 

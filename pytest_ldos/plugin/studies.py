@@ -93,7 +93,9 @@ def _asked(item: pytest.Item) -> tuple[Instrument, Any]:
 
 def _measure(request: pytest.FixtureRequest, instrument: Instrument, spec: Any) -> MeasuredStudy:
     from pytest_ldos.campaign.study_trials import to_trials
+    from pytest_ldos.campaign.watch_files import FOLDER
     from pytest_ldos.plugin.fixtures import Gate
+    from pytest_ldos.plugin.watching import measured_study
     from pytest_ldos.trial.artifacts import new_scenario_folder, write_trials
 
     session, item = session_of(request.config), request.node
@@ -102,7 +104,11 @@ def _measure(request: pytest.FixtureRequest, instrument: Instrument, spec: Any) 
     if not able.ok:
         raise Unavailable(f"cannot measure: {able.reason}", remedy=able.remedy)
     with session.holding_machine(item, progress.announce):
-        study = instrument.measure(spec, progress)
+        study = measured_study(
+            session.watch_spec,
+            lambda: new_scenario_folder(session.run_folder(), f"{instrument.name}-{FOLDER}").path,
+            lambda: instrument.measure(spec, progress),
+        )
     trials = to_trials(study)
     folder = new_scenario_folder(session.run_folder(), study.name)
     write_trials(folder, trials)
