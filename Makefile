@@ -43,9 +43,10 @@ check: $(STAMP) ## Lint, types, and the floors of the architecture
 	@$(VENV)/bin/mypy
 	@$(VENV)/bin/lint-imports
 
-bench: $(STAMP) ## Measure the decoder beside babeltrace2, and how well a flood keeps its rate
+bench: $(STAMP) ## Measure the decoder beside babeltrace2, how well a flood keeps its rate, what our DDS latency adds
 	@$(PYTHON) -m tests.benchmarks.decoder $(ARGS)
 	@$(PYTHON) -m tests.benchmarks.flood
+	@$(PYTHON) -m tests.benchmarks.latency
 
 scorecard: $(STAMP) ## Our rule beside others': false alarms and power, on recorded and made trials
 	@$(PYTHON) -m tests.benchmarks.scorecard.main $(ARGS)

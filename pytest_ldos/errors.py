@@ -95,6 +95,10 @@ class ResultsNotKept(LdosError):
     """What was measured could not be written down, such as on a full disk."""
 
 
+class ProfilingFailed(LdosError):
+    """What watches processes could not be started, ended early, or wrote what cannot be read."""
+
+
 class CalibrationFailed(LdosError):
     """What was measured says nothing about this host's noise."""
 

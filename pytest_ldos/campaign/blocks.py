@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from pytest_ldos.campaign.order import Block
+from pytest_ldos.campaign.order import Block, Role
 from pytest_ldos.campaign.versions import Version
 from pytest_ldos.errors import BringUpFailed
 from pytest_ldos.load.protocol import LoadSite, RunningLoad
@@ -20,6 +20,7 @@ from pytest_ldos.trial.artifacts import ScenarioFolder, new_block_folder
 from pytest_ldos.trial.conduct import Observer, Procedure, Save, Unwatched, add_trials, new_record
 from pytest_ldos.trial.record import TrialSet
 from pytest_ldos.trial.rig import Rig, open_rig
+from pytest_ldos.trial.watch import NoWatch, Watch
 
 WARM_UPS: Final = 1
 """Of a block, at most, whatever is asked for: each stack start is cold, and they are time that measures nothing."""
@@ -56,6 +57,7 @@ class Bench:
         loads: applied anew in each block, once its stack is warm.
         catalogue: metrics that are taken.
         open_rig: starts a stack and what records it.
+        watch: watches a version beside the tracer.
     """
 
     spec: ScenarioSpec
@@ -66,6 +68,7 @@ class Bench:
     catalogue: Catalogue = field(default_factory=lambda: METRICS)
     observer: BlockObserver = field(default_factory=UnwatchedBlocks)
     open_rig: OpenRig = open_rig
+    watch: Callable[[Role], Watch] = lambda role: NoWatch()
 
     @property
     def warmup(self) -> int:
@@ -88,16 +91,18 @@ def run_block(bench: Bench, block: Block, version: Version, record: TrialSet | N
     with ExitStack() as resources:
         rig = resources.enter_context(_started(bench, block, version))
         goals = rig.stack.goal_book.goals(bench.goals) if isinstance(bench.goals, str) else bench.goals
+        watch = bench.watch(block.role)
         procedure = Procedure(
             goals=goals,
             catalogue=bench.catalogue,
             disturb=lambda: _beside(bench.loads, rig.site),
             paths=bench.paths,
             observer=bench.observer,
+            watch=watch,
         )
         return add_trials(
             rig,
-            record or new_record(rig, bench.spec, bench.catalogue, commit=version.commit),
+            record or new_record(rig, bench.spec, bench.catalogue, commit=version.commit, watch=watch),
             procedure,
             until=block.trials.stop,
             warmup=bench.warmup,

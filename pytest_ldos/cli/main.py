@@ -9,17 +9,24 @@ from typing import Annotated, NoReturn
 import typer
 
 from pytest_ldos import exit_codes
+from pytest_ldos.campaign.instruments import MODULES
 from pytest_ldos.cli.analyze import analyze
 from pytest_ldos.cli.baseline import baseline_app
 from pytest_ldos.cli.calibrate import calibrate
 from pytest_ldos.cli.compare import compare
+from pytest_ldos.cli.cpu_cost import cpu_cost
 from pytest_ldos.cli.doctor import doctor
 from pytest_ldos.cli.export import export
 from pytest_ldos.cli.find_breaking import find_breaking
 from pytest_ldos.cli.history import history_app
+from pytest_ldos.cli.latency import latency
+from pytest_ldos.cli.profile import profile_app
 from pytest_ldos.cli.report import report
 from pytest_ldos.cli.selftest import selftest
 from pytest_ldos.cli.sweep import sweep
+from pytest_ldos.cli.topology import topology
+from pytest_ldos.cli.tracing_cost import tracing_cost
+from pytest_ldos.cli.watch_options import add_watch_options
 from pytest_ldos.errors import LdosError
 from pytest_ldos.text import visible
 
@@ -33,6 +40,7 @@ app = typer.Typer(
 )
 app.add_typer(baseline_app, name="baseline", help="The baselines of this project and this machine.")
 app.add_typer(history_app, name="history", help="Metrics over commits: steps, what they add up to, change points.")
+app.add_typer(profile_app, name="profile", help="Where processes spent their time, and how that changed.")
 app.command()(analyze)
 app.command()(compare)
 app.command()(report)
@@ -42,6 +50,11 @@ app.command()(calibrate)
 app.command()(selftest)
 app.command("find-breaking")(find_breaking)
 app.command()(sweep)
+app.command()(latency)
+app.command()(topology)
+app.command("cpu-cost")(cpu_cost)
+app.command("tracing-cost")(tracing_cost)
+add_watch_options(app, MODULES)
 
 
 def _print_version(asked: bool) -> None:

@@ -29,10 +29,13 @@ class Context:
     """What the nodes of a process share: the DDS participant and the executor.
 
     Tracepoints: ``rcl_init``.
+
+    Args:
+        is_first: of this process on the domain; further ones join what the first has configured.
     """
 
-    def __init__(self, domain: int) -> None:
-        self._domain = Domain(domain, loopback_config())
+    def __init__(self, domain: int, *, is_first: bool = True) -> None:
+        self._domain = Domain(domain, loopback_config()) if is_first else None
         self.participant = DomainParticipant(domain)
         self.executor = Executor(self.participant)
         emit.rcl_init(new_handle(), _TRACETOOLS_VERSION)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pytest_ldos.baseline.calibration import MetricNoise
 from pytest_ldos.gate.comparison import Comparison, judge
@@ -58,7 +58,7 @@ def decide(head: TrialSet, base: TrialSet, policy: Policy) -> GateResult:
 
 def decide_run(pairs: Sequence[Pair], policy: Policy) -> list[GateResult]:
     """Compares all scenarios of a run with their baselines; they share its probability of a false alarm."""
-    alone = [judge_alone(head, policy) for head, _ in pairs]
+    alone = [_beside_distorted(judge_alone(head, policy), base) for head, base in pairs]
     measured = [pair for pair, own in zip(pairs, alone, strict=True) if own.verdict is not Verdict.INVALID]
     incomparable = [find_incomparable(*pair) for pair in measured]
     rises, comparisons = find_rises(measured, policy), _compare_metrics(measured, incomparable, policy)
@@ -67,6 +67,13 @@ def decide_run(pairs: Sequence[Pair], policy: Policy) -> list[GateResult]:
         own if own.verdict is Verdict.INVALID else _weigh(pair, own, *next(found), policy)
         for pair, own in zip(pairs, alone, strict=True)
     ]
+
+
+def _beside_distorted(own: GateResult, base: TrialSet) -> GateResult:
+    """What a run says of itself, invalid where the times of its base compare with no others."""
+    if not base.distortion or own.verdict is Verdict.INVALID:
+        return own
+    return replace(own, verdict=Verdict.INVALID, reasons=(f"base: {base.distortion}", *own.reasons))
 
 
 def _weigh(
@@ -124,6 +131,8 @@ def measurement_faults(head: TrialSet, policy: Policy) -> list[str]:
     """Why the measurement of a run cannot be trusted, whatever the arm did; empty where it can."""
     if not head.trials:
         return [f"no trial was made: {head.incomplete or 'none was asked for'}"]
+    if head.distortion:
+        return [head.distortion]
     faults = load_faults(head)
     allowed = policy.largest_invalid_share * len(head.trials)
     for metric in head.metrics:

@@ -28,6 +28,7 @@ _NO_GROUP: Final = -1
 class Event(Enum):
     """What is counted: the kernel's type and number of it."""
 
+    CPU_CYCLES = (0, 0)
     CACHE_MISSES = (0, 3)
     PAGE_FAULTS = (1, 2)
 

@@ -93,9 +93,15 @@ class ProcessGroup:
         self._own_session = own_session
         self.children: list[Child] = []
 
-    def start(self, name: str, command: Sequence[str], *, talk: bool = False) -> Child:
-        """Starts a child; with `talk`, its standard input and output are pipes (lines)."""
+    def start(self, name: str, command: Sequence[str], *, talk: bool = False, fresh_log: bool = False) -> Child:
+        """Starts a child; with `talk`, its standard input and output are pipes (lines).
+
+        Args:
+            fresh_log: whether what an earlier child of that name wrote is thrown away.
+        """
         log = self._log_directory / f"{name}.log"
+        if fresh_log:
+            log.unlink(missing_ok=True)
         leader = self.children[0].pid if self._is_led() else 0
         with log.open("ab") as sink:
             process = subprocess.Popen(

@@ -35,6 +35,7 @@ from pytest_ldos.plugin.options import (
 from pytest_ldos.plugin.reporting import refuse_unavailable
 from pytest_ldos.plugin.scenarios import make_scenario_tests, refuse_unknown_parts
 from pytest_ldos.plugin.session import MeasuringSession
+from pytest_ldos.plugin.studies import ldos_study
 from pytest_ldos.plugin.sweep import SweepPlugin
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ __all__ = [
     "ldos_scenario",
     "ldos_stack",
     "ldos_stack_spec",
+    "ldos_study",
     "ldos_trials",
     "memory_load",
     "module_ldos_launch",

@@ -47,14 +47,15 @@ def judge(session: MeasuringSession, run: ScenarioRun, trials: TrialSet) -> tupl
     own = judge_alone(trials, policy)
     base = lookup.trials if isinstance(lookup, Found) else None
     background = Background()
-    notes: list[str] = []
+    notes = run.take_notes()
     if isinstance(lookup, Found):
         result = doubted(session.family.decide(trials, lookup.trials, policy), known)
         background = Background(base_file=Path(_shown(lookup.file, session)), calibration=_from_root(known, session))
     else:
         result = judge_without_baseline(own, lookup)
     notes += _record(session, stores, trials, own, lookup)
-    if is_worth_keeping(trials, regressed=result.verdict is Verdict.REGRESSED, policy=session.value("traces")):
+    is_regressed = result.verdict is Verdict.REGRESSED
+    if trials.trace and is_worth_keeping(trials, regressed=is_regressed, policy=session.value("traces")):
         notes.append(f"trace: {run.folder.trace}")
     return result, compose_section(trials, result, base=base, background=background, notes=notes)
 
@@ -72,7 +73,7 @@ def _judge_beside_base(
     policy = with_calibration(session.policy, known)
     result = beside_measured_base(session.family.decide(trials, beside.base, policy), trials, beside.base, policy)
     result = doubted(result, known)
-    notes = [describe_turns(beside)]
+    notes = [describe_turns(beside), *run.take_notes()]
     background = Background(
         base_label=beside.versions[Role.BASE].name,
         calibration=_from_root(known, session),
@@ -100,6 +101,8 @@ def _record(
     is_first = isinstance(lookup, NoBaseline | NotComparable) and not stands and not session.is_strict
     if not (asked or is_first):
         return []
+    if trials.watched:
+        return [f"not recorded as a baseline: it was watched by {trials.watched}"]
     if own.verdict is not Verdict.PASSED:
         return [f"not recorded as a baseline: {own.reasons[0]}"]
     file = stores.update(trials) if asked else stores.save(trials, to_repository=False)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,12 +20,14 @@ from pytest_ldos.metrics.catalogue import Catalogue
 from pytest_ldos.plugin.judging import policy_for, stores_of
 from pytest_ldos.plugin.progress import Progress
 from pytest_ldos.plugin.session import MeasuringSession, ScenarioRun
+from pytest_ldos.plugin.watching import TrialWatch
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.stack.goals import Goal
 from pytest_ldos.trial.artifacts import write_trials
 from pytest_ldos.trial.conduct import Procedure, add_trials, new_record
 from pytest_ldos.trial.record import TrialSet
 from pytest_ldos.trial.rig import Rig
+from pytest_ldos.trial.watch import Watch
 
 Goals = Sequence[Goal] | str
 
@@ -55,17 +58,35 @@ def measure(session: MeasuringSession, run: ScenarioRun, goals: Goals, n: int | 
     return _measure_alone(session, run, spec, _Wish(goals, catalogue), run.rig)
 
 
+@contextmanager
+def _watched(session: MeasuringSession, run: ScenarioRun, title: str) -> Iterator[TrialWatch]:
+    """What the session watches trials with; however they end, what it saw is written."""
+    watch = TrialWatch(session.watch_spec, run.folder.path, title)
+    try:
+        yield watch
+    finally:
+        run.notes += watch.write()
+
+
 def _measure_alone(session: MeasuringSession, run: ScenarioRun, spec: ScenarioSpec, wish: _Wish, rig: Rig) -> TrialSet:
     """Trials on the running stack; more of them while the comparison with the stored baseline is undecided."""
+    with _watched(session, run, spec.name) as watch:
+        return _add_trials(session, run, spec, wish, rig, watch.of(Role.HEAD))
+
+
+def _add_trials(
+    session: MeasuringSession, run: ScenarioRun, spec: ScenarioSpec, wish: _Wish, rig: Rig, watch: Watch
+) -> TrialSet:
     procedure = Procedure(
         goals=rig.stack.goal_book.goals(wish.goals) if isinstance(wish.goals, str) else wish.goals,
         catalogue=wish.catalogue,
         beside=tuple(run.loads),
         paths=session.sources.toml.paths,
         observer=Progress(session.config),
+        watch=watch,
     )
     save = partial(write_trials, run.folder)
-    record = new_record(rig, spec, wish.catalogue)
+    record = new_record(rig, spec, wish.catalogue, watch=watch)
     trials = add_trials(rig, record, procedure, until=spec.trials, warmup=spec.warmup, save=save)
     lookup = find_baseline(stores_of(session), trials)
     if not isinstance(lookup, Found):
@@ -86,20 +107,22 @@ def _measure_in_turns(
     session: MeasuringSession, run: ScenarioRun, spec: ScenarioSpec, wish: _Wish, versions: Mapping[Role, Version]
 ) -> TrialSet:
     """Head's trials, made in turns with the base's."""
-    bench = Bench(
-        spec=spec,
-        folder=run.folder,
-        goals=wish.goals,
-        catalogue=wish.catalogue,
-        loads=tuple(run.loads),
-        paths=session.sources.toml.paths,
-        observer=Progress(session.config),
-    )
-    made = interleave(
-        bench,
-        versions,
-        size=session.value("block"),
-        decide=lambda head, base: decide_interleaved(head, base, policy_for(session, head)),
-    )
+    with _watched(session, run, spec.name) as watch:
+        bench = Bench(
+            spec=spec,
+            folder=run.folder,
+            goals=wish.goals,
+            catalogue=wish.catalogue,
+            loads=tuple(run.loads),
+            paths=session.sources.toml.paths,
+            observer=Progress(session.config),
+            watch=watch.of,
+        )
+        made = interleave(
+            bench,
+            versions,
+            size=session.value("block"),
+            decide=lambda head, base: decide_interleaved(head, base, policy_for(session, head)),
+        )
     run.interleaved.append(made)
     return made.head

@@ -16,6 +16,7 @@ import pytest
 from pytest_ldos import exit_codes
 from pytest_ldos.errors import ConfigurationError, LdosError
 from pytest_ldos.plugin.guard import refuse_parallel_runs, refuse_reruns
+from pytest_ldos.plugin.instrument_marks import STUDY_FIXTURE, instrument_mark, instrument_marks
 from pytest_ldos.plugin.machine import Machine
 from pytest_ldos.plugin.outputs import Outputs
 from pytest_ldos.plugin.refusals import Refusals
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from pytest_ldos.report.document import Section
     from pytest_ldos.scenario.loads import LoadSpec
     from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
+    from pytest_ldos.scenario.watching import WatchSpec
     from pytest_ldos.trial.artifacts import ScenarioFolder
     from pytest_ldos.trial.record import TrialSet
     from pytest_ldos.trial.rig import Rig
@@ -61,6 +63,7 @@ class ScenarioRun:
         interleaved: what was measured in turns, in order.
         unjudged: trials that no gate has seen.
         judged: trials and what the gate said of them.
+        notes: of what watched its processes, for the next report.
     """
 
     nodeid: str
@@ -74,6 +77,12 @@ class ScenarioRun:
     results: list[GateResult] = field(default_factory=list)
     unjudged: list[TrialSet] = field(default_factory=list)
     judged: list[tuple[TrialSet, Verdict]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def take_notes(self) -> list[str]:
+        """Each once: what is judged next gets them."""
+        taken, self.notes = self.notes, []
+        return taken
 
     def applied(self, load: LoadSpec) -> AbstractContextManager[Any]:
         """A load beside what runs; where versions take turns, one that each of their stacks will get."""
@@ -99,6 +108,7 @@ class MeasuringSession:
         self._sections: dict[str, list[Section]] = {}
         self._verdicts: list[Verdict] = []
         self._items: list[pytest.Item] = []
+        self._studies: list[pytest.Item] = []
         self._is_one_sweep = False
         self._failed: set[str] = set()
         self._failed_by_verdict: set[str] = set()
@@ -127,6 +137,7 @@ class MeasuringSession:
         marks = {f"{name}{keywords}": f"scenario of pytest-ldos: {text}" for name, text in described.items()}
         return {
             **marks,
+            **instrument_marks(),
             f"{SCENARIO_MARK}(name)": "the scenario of pytest-ldos that a test measures; 'a+b' is both at once",
             f"{SWEEP_MARK}(address, values)": "a test for each value of a setting of its scenario; several make a grid",
             f"{CHOICE_MARK}(*names)": "for which scenarios a test with the fixture ldos_scenario is made",
@@ -138,8 +149,9 @@ class MeasuringSession:
     def take_items(self, items: list[pytest.Item]) -> None:
         """Remembers the tests that will measure."""
         self._items = [item for item in items if MEASURING_FIXTURE in getattr(item, "fixturenames", ())]
+        self._studies = [item for item in items if STUDY_FIXTURE in getattr(item, "fixturenames", ())]
         self._is_one_sweep = all(cell_of(item) is not None for item in items)
-        if self._items:
+        if self._items or self._studies:
             self.outputs.require_writable()
 
     def value(self, name: str) -> Any:
@@ -160,7 +172,15 @@ class MeasuringSession:
         from pytest_ldos.gate.policy import Policy
 
         own = {metric.name for item in self._items for metric in self.own_metrics(item)}
-        return Policy.configured(self.sources.toml.gate, scenarios=len(self._items), own=own)
+        judged = len(self._items) + len(self._studies)
+        return Policy.configured(self.sources.toml.gate, scenarios=judged, own=own | self._studied())
+
+    def _studied(self) -> set[str]:
+        """Names of all that instruments of this session may gate."""
+        from pytest_ldos.campaign.instruments import find_instrument
+
+        found = (instrument_mark(item) for item in self._studies)
+        return {each.name for mark in found if mark is not None for each in find_instrument(mark[0]).quantities}
 
     def own_metrics(self, item: pytest.Item) -> tuple[OwnMetric, ...]:
         """What the plugins and the conftest.py files of a test register, those of outer folders first.
@@ -176,6 +196,18 @@ class MeasuringSession:
         if len(groups) < len(given):  # what gives None is passed over by pytest
             require_own(None)
         return tuple(metric for group in reversed(groups) for metric in require_own(group))
+
+    @property
+    def watch_spec(self) -> WatchSpec:
+        """What is to watch the measured processes beside the tracer."""
+        from pytest_ldos.scenario.watching import WatchSpec
+
+        return WatchSpec(
+            profile=self.value("profile"),
+            profiler=self.value("profiler"),
+            rate_hz=self.value("profile_rate"),
+            syscalls=self.value("syscalls"),
+        )
 
     # --- what runs --------------------------------------------------------------------
 
@@ -203,6 +235,15 @@ class MeasuringSession:
             with self.refusals.noted(item.nodeid):
                 resources.enter_context(self.machine.held(announce))
             yield resources.enter_context(self._open(item.nodeid, spec, announce=announce))
+
+    @contextmanager
+    def holding_machine(self, item: pytest.Item, announce: Callable[[str], None]) -> Iterator[None]:
+        """The machine for a test that measures without a stack."""
+        refuse_reruns(self.config, item)
+        refuse_parallel_runs(self.config, is_one_sweep=False)
+        _ = self.policy  # what is wrong with it is said before anything is measured
+        with self.machine.held(announce):
+            yield
 
     @contextmanager
     def _open(self, nodeid: str, spec: ScenarioSpec, *, announce: Callable[[str], None]) -> Iterator[ScenarioRun]:

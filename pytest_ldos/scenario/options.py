@@ -17,6 +17,7 @@ from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.scenario.fields import parse_number, parse_truth, parse_word
 from pytest_ldos.scenario.model import SeedMode, StackKind, WhenUnavailable
 from pytest_ldos.scenario.ros2 import Simulation
+from pytest_ldos.scenario.watching import DEFAULT_RATE_HZ, ProfilerKind
 
 
 class KeepTraces(StrEnum):
@@ -251,6 +252,37 @@ OPTIONS: Final[Mapping[str, Option]] = {
             is_flag=True,
             help="fail where no verdict is possible: no baseline, not comparable, inconclusive "
             "(default: only when CI is set in the environment)",
+        ),
+        Option(
+            name="profile",
+            parse=parse_truth,
+            default=False,
+            is_flag=True,
+            help="sample what the measured processes do, and draw it: flame graph and speedscope file in the run's "
+            "folder; with --ldos-base the difference, too. Such trials become no baseline",
+        ),
+        Option(
+            name="profiler",
+            parse=_one_of(ProfilerKind),
+            default=ProfilerKind.AUTO,
+            metavar="TOOL",
+            help="what samples: perf, py-spy (names Python's functions), or auto: perf where it is permitted, "
+            "else py-spy (default: auto)",
+        ),
+        Option(
+            name="profile_rate",
+            parse=_at_least(1),
+            default=DEFAULT_RATE_HZ,
+            metavar="HZ",
+            help=f"samples a second of each CPU (default: {DEFAULT_RATE_HZ})",
+        ),
+        Option(
+            name="syscalls",
+            parse=parse_truth,
+            default=False,
+            is_flag=True,
+            help="count the measured processes' system calls with strace; this distorts all times: such trials are "
+            "invalid, and become no baseline",
         ),
         Option(
             name="traces",

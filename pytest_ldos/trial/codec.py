@@ -120,9 +120,14 @@ def _with_tail(measurements: Mapping[str, Any]) -> dict[str, Any]:
     return {**measurements, "T3p99": {"value": details["p99_ms"], "source": whole.get("source")}}
 
 
+_OF_WATCHED: Final = ("watched", "distortion")
+"""Only records of watched trials have them, so that earlier versions read all others."""
+
+
 def _to_plain(trials: TrialSet) -> dict[str, Any]:
     nested = ("spec", "fingerprint", "metrics", "trials", "looks", "last_look")
     plain = {name: value for name, value in vars(trials).items() if name not in nested}
+    plain = {name: value for name, value in plain.items() if value or name not in _OF_WATCHED}
     return {
         **plain,
         "looks": [asdict(look) for look in trials.looks],

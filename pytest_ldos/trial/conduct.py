@@ -26,6 +26,7 @@ from pytest_ldos.trial.artifacts import write_trials
 from pytest_ldos.trial.measure import measure_trials
 from pytest_ldos.trial.record import Trial, TrialSet
 from pytest_ldos.trial.rig import Rig
+from pytest_ldos.trial.watch import NoWatch, Watch
 
 Disturb = Callable[[], AbstractContextManager[Sequence[RunningLoad]]]
 """Applies loads for as long as the context lasts; gives those that run."""
@@ -82,6 +83,7 @@ class Procedure:
         beside: loads that are there before, and so beside the warm-up trials, too.
         paths: causal paths whose segments are kept with each trial.
         catalogue: metrics that are taken: ours, and a user's own beside them.
+        watch: watches the stack while trials are made, beside the tracer; not while it warms up.
     """
 
     goals: Sequence[Goal]
@@ -90,6 +92,7 @@ class Procedure:
     beside: Sequence[RunningLoad] = ()
     paths: Sequence[PathSpec] = BUILT_IN_PATHS
     observer: Observer = field(default_factory=Unwatched)
+    watch: Watch = field(default_factory=NoWatch)
 
 
 def conduct(
@@ -136,7 +139,7 @@ def add_trials(
     try:
         with _measured_at_end(session):
             session.warm_up(warmup)
-            with procedure.disturb() as applied:
+            with procedure.watch.beside(rig), procedure.disturb() as applied:
                 session.loads = (*procedure.beside, *applied)
                 session.run(until)
     except _StackIsGone as gone:
@@ -256,6 +259,7 @@ def _measured_at_end(session: _Session) -> Iterator[None]:
     finally:
         session.take_proofs()
         session.take_losses(session.rig.recorder.pause().discarded_events)
+        session.procedure.watch.read(session.rig, len(session.trials))
         if session.trials:
             session.trials[:] = measure_trials(
                 session.trials,
@@ -286,10 +290,18 @@ def _to_trial(outcome: MotionOutcome, goal: Goal, *, index: int, seed: int | Non
     )
 
 
-def new_record(rig: Rig, spec: ScenarioSpec, catalogue: Catalogue = METRICS, *, commit: str | None = None) -> TrialSet:
+def new_record(
+    rig: Rig,
+    spec: ScenarioSpec,
+    catalogue: Catalogue = METRICS,
+    *,
+    commit: str | None = None,
+    watch: Watch | None = None,
+) -> TrialSet:
     """A record without trials, of what the rig runs.
 
     Args:
+        watch: that watches the stack beside the tracer, if there is one.
         commit: of the project under test; that of the checkout we are in unless given.
     """
     info = rig.stack.info
@@ -304,4 +316,6 @@ def new_record(rig: Rig, spec: ScenarioSpec, catalogue: Catalogue = METRICS, *, 
         trials=(),
         trace=rig.folder.trace.name,
         metrics=tuple(metric.description for metric in catalogue.values()),
+        watched="" if watch is None else watch.tools,
+        distortion="" if watch is None else watch.distortion,
     )

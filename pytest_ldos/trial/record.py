@@ -87,6 +87,8 @@ class TrialSet:
         incomplete: why fewer trials were made than asked for; empty where all were.
         trace: where the trace lies or lay, relative to the run's folder.
         metrics: what the measurements of the trials are of, in the order in which they are shown.
+        watched: tools that watched the processes beside the tracer; such trials become no baseline.
+        distortion: why their times compare with no others; empty where they do.
     """
 
     spec: ScenarioSpec
@@ -105,6 +107,8 @@ class TrialSet:
     last_look: Look | None = None
     session: str = ""
     metrics: tuple[Metric, ...] = OURS
+    watched: str = ""
+    distortion: str = ""
 
     @property
     def scenario(self) -> str:

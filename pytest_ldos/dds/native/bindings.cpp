@@ -7,6 +7,7 @@
 
 #include "ldos_provider.h"
 #include "ros2_provider.h"
+#include "tracepoint_loop.h"
 
 namespace nb = nanobind;
 
@@ -119,4 +120,5 @@ void define_ldos(nb::module_& module) {
 NB_MODULE(_lttng, module) {
   define_ros2(module);
   define_ldos(module);
+  module.def("_time_tracepoints", &ldos_time_tracepoints);
 }

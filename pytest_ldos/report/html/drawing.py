@@ -13,6 +13,11 @@ from pytest_ldos.text import one_line
 
 _LONGEST_LABEL: Final = 14
 _RADIUS: Final = 3.6
+_SIZE: Final = 4.5
+_SHAPES: Final = 4
+
+COLOURS: Final = 6
+"""That series.css has for the lines of a drawing."""
 
 
 def place(value: float) -> str:
@@ -82,3 +87,18 @@ def vertical_axis(scale: Scale, x: float, *, right: float, unit: str) -> Iterato
         yield line(x, scale(value), right, scale(value), "grid")
         yield words(x - 6, scale(value) + 4, f"{value:.6g}", "tick", anchor="end")
     yield words(x - 6, scale.end - 12, unit, "tick", anchor="end")
+
+
+def outline(x: float, y: float, number: int) -> str:
+    """The mark of a line: circles, squares, diamonds, triangles in turn, so that colour is not all there is."""
+    size = _SIZE
+    corners = (
+        None,
+        ((-1, -1), (1, -1), (1, 1), (-1, 1)),
+        ((0, -1.4), (1.4, 0), (0, 1.4), (-1.4, 0)),
+        ((0, -1.3), (1.25, 1), (-1.25, 1)),
+    )[number % _SHAPES]
+    if corners is None:
+        half = f"a{place(size)} {place(size)} 0 1 0 "
+        return f"M{place(x - size)} {place(y)}{half}{place(2 * size)} 0{half}{place(-2 * size)} 0z"
+    return "M" + "L".join(f"{place(x + size * across)} {place(y + size * down)}" for across, down in corners) + "z"

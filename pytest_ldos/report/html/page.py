@@ -54,8 +54,17 @@ def page_head(title: str, more_style: str = "") -> Node:
     ]
 
 
+def series_style() -> str:
+    """The style sheet of drawings with several lines."""
+    return _read("series.css")
+
+
 def _style() -> str:
-    return files("pytest_ldos.report.html").joinpath("style.css").read_text("utf-8")
+    return _read("style.css")
+
+
+def _read(name: str) -> str:
+    return files("pytest_ldos.report.html").joinpath(name).read_text("utf-8")
 
 
 def _navigation(anchored: list[tuple[str, Section]]) -> Node:

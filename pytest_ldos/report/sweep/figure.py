@@ -11,10 +11,10 @@ import htpy as h
 from htpy import Node
 
 from pytest_ldos.campaign.cells import Value, show_value
-from pytest_ldos.report.html.drawing import frame, line, place, vertical_axis, words
-from pytest_ldos.report.html.scale import Scale
+from pytest_ldos.report.html.drawing import COLOURS, frame, line, outline, place, vertical_axis, words
+from pytest_ldos.report.html.scale import LogScale, Scale, scale_of
 from pytest_ldos.report.sweep.document import AxisReport, CellReport, SweepReport
-from pytest_ldos.report.sweep.scales import AxisScale, LogScale, scale_of
+from pytest_ldos.report.sweep.scales import AxisScale
 from pytest_ldos.text import one_line
 
 _WIDTH: Final = 520.0
@@ -28,9 +28,7 @@ _UNMEASURED: Final = _BOTTOM + 10
 
 _APART: Final = 7.0
 _LABEL_WIDTH: Final = 44.0
-_COLOURS: Final = 6
-_SHAPES: Final = 4
-_SIZE: Final = 4.5
+_CROSS: Final = 6.0
 
 
 @dataclass(frozen=True)
@@ -116,7 +114,7 @@ def _series(points: Sequence[Point], number: int, of: int, across: AxisScale, sc
     shift = _APART * (number - (of - 1) / 2) if of > 1 else 0.0
     shift = max(-_LABEL_WIDTH / 2, min(_LABEL_WIDTH / 2, shift))
     placed = sorted(((across(each.cell.values[0]) + shift, each) for each in points), key=lambda pair: pair[0])
-    return h.g(class_=f"series s{number % _COLOURS}")[
+    return h.g(class_=f"series s{number % COLOURS}")[
         list(_ways(placed, scale)),
         [_interval(x, each, scale) for x, each in placed],
         [_mark(x, each, scale, number) for x, each in placed],
@@ -150,23 +148,8 @@ def _mark(x: float, point: Point, scale: Scale, number: int) -> Node:
     return shape if point.cell.is_valid else [shape, h.path(d=_cross(x, y), class_="unfit")[tip]]
 
 
-def outline(x: float, y: float, number: int) -> str:
-    """The mark of a line: circles, squares, diamonds, triangles in turn, so that colour is not all there is."""
-    size = _SIZE
-    corners = (
-        None,
-        ((-1, -1), (1, -1), (1, 1), (-1, 1)),
-        ((0, -1.4), (1.4, 0), (0, 1.4), (-1.4, 0)),
-        ((0, -1.3), (1.25, 1), (-1.25, 1)),
-    )[number % _SHAPES]
-    if corners is None:
-        half = f"a{place(size)} {place(size)} 0 1 0 "
-        return f"M{place(x - size)} {place(y)}{half}{place(2 * size)} 0{half}{place(-2 * size)} 0z"
-    return "M" + "L".join(f"{place(x + size * across)} {place(y + size * down)}" for across, down in corners) + "z"
-
-
 def _cross(x: float, y: float) -> str:
-    size = _SIZE + 1.5
+    size = _CROSS
     down = f"M{place(x - size)} {place(y - size)}l{place(2 * size)} {place(2 * size)}"
     return f"{down}M{place(x + size)} {place(y - size)}l{place(-2 * size)} {place(2 * size)}"
 
@@ -179,7 +162,7 @@ def legend(report: SweepReport) -> Node:
     entries = [
         h.li[
             h.svg({"viewBox": "0 0 30 14"}, width="30", height="14", aria_hidden="true")[
-                h.g(class_=f"series s{number % _COLOURS}")[
+                h.g(class_=f"series s{number % COLOURS}")[
                     line(0, 7, 30, 7, "way"), h.path(d=outline(15, 7, number), class_="dot")
                 ]
             ],

@@ -10,7 +10,7 @@ import htpy as h
 from htpy import Node
 
 from pytest_ldos.report.html.elements import Column, bullet_list, folded, said, table
-from pytest_ldos.report.html.page import page_head
+from pytest_ldos.report.html.page import page_head, series_style
 from pytest_ldos.report.sweep.document import NOT_MEASURED, CellReport, MetricTitle, SweepReport
 from pytest_ldos.report.sweep.figure import Point, Quantity, draw, legend
 from pytest_ldos.report.sweep.tables import (
@@ -43,7 +43,7 @@ def render(report: SweepReport) -> str:
 
 
 def _style() -> str:
-    return files("pytest_ldos.report.sweep").joinpath("style.css").read_text("utf-8")
+    return series_style() + files("pytest_ldos.report.sweep").joinpath("style.css").read_text("utf-8")
 
 
 def _cells(report: SweepReport) -> Node:

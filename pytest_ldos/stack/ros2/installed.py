@@ -145,7 +145,7 @@ def ros2_info(spec: StackSpec, environment: Mapping[str, str] | None = None) -> 
     rmw = rmw_of(ros2, environment)
     distro = find_distro(environment)
     given = os.environ if environment is None else environment
-    versions = {name: found for name in (*_VERSIONED, rmw) if (found := _version_of(name, environment))}
+    versions = {name: found for name in (*_VERSIONED, rmw) if (found := version_of(name, environment))}
     parts = [f"launch file {ros2.launch_file}" if not ros2.is_panda else "Panda"]
     parts += [f"sim {sim}"] if sim is not Simulation.AUTO else []
     parts += [f"MoveIt {versions['moveit_ros_move_group']}"] if "moveit_ros_move_group" in versions else []
@@ -170,7 +170,7 @@ def _kind(spec: Ros2Spec, sim: Simulation) -> str:
     return "-".join(re.sub(r"[^A-Za-z0-9_]+", "_", part) for part in parts)
 
 
-def _version_of(package: str, environment: Mapping[str, str] | None) -> str:
+def version_of(package: str, environment: Mapping[str, str] | None) -> str:
     """As the package's manifest has it; empty where it is not installed."""
     prefix = find_ros_package(package, environment)
     if prefix is None:

@@ -14,12 +14,12 @@ import pytest
 from pytest_ldos.campaign.sweep import state_of
 from pytest_ldos.campaign.sweep_records import CellState
 from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.report.html.scale import Scale
+from pytest_ldos.report.html.scale import LogScale, Scale, scale_of
 from pytest_ldos.report.sweep import data, markdown, page, text
 from pytest_ldos.report.sweep.compose import compose_sweep
 from pytest_ldos.report.sweep.document import AxisReport
 from pytest_ldos.report.sweep.formats import render_for, require_suffix
-from pytest_ldos.report.sweep.scales import AxisScale, LogScale, scale_of
+from pytest_ldos.report.sweep.scales import AxisScale
 from pytest_ldos.report.sweep.tables import describe_cell, metric_tables, overview, shown_metrics
 from tests.builders.reports import HOSTILE
 from tests.builders.sweeps import FLOOD, failed, full_report, grid, measured, results_of, start_of

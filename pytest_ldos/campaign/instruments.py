@@ -1,0 +1,22 @@
+"""Every instrument, by name; one is imported when it is used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, cast
+
+if TYPE_CHECKING:
+    from pytest_ldos.middleware.instrument import Instrument
+
+MODULES: Final[dict[str, str]] = {
+    "latency": "pytest_ldos.middleware.latency.instrument",
+    "topology": "pytest_ldos.middleware.topology.instrument",
+    "cpu_cost": "pytest_ldos.middleware.cpu_cost.instrument",
+    "tracing_cost": "pytest_ldos.middleware.tracing_cost.instrument",
+}
+"""By the instrument's name; each has an `INSTRUMENT`."""
+
+
+def find_instrument(name: str) -> Instrument:
+    """One of `MODULES`."""
+    return cast("Instrument", import_module(MODULES[name]).INSTRUMENT)

@@ -1,0 +1,66 @@
+"""A study's rounds as trials, so that they have baselines and verdicts like an arm's."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Final
+
+from pytest_ldos.host.checkout import describe_commit
+from pytest_ldos.host.fingerprint import take_fingerprint
+from pytest_ldos.metrics.model import Measurement, Metric
+from pytest_ldos.middleware.study import Round, Study
+from pytest_ldos.scenario.model import ScenarioSpec
+from pytest_ldos.stack.goals import OutcomeClass
+from pytest_ldos.trial.record import Trial, TrialSet
+
+KIND_PREFIX: Final = "middleware-"
+"""Of the kind of stack, so that no scenario of an arm has the same baseline."""
+
+
+def to_trials(study: Study, *, commit: str | None = None) -> TrialSet:
+    """Each round is a trial, its case the goal: rounds of one case are compared with each other.
+
+    Args:
+        commit: of the project under test; that of the checkout we are in unless given.
+    """
+    return TrialSet(
+        spec=ScenarioSpec(name=study.name, trials=max(1, len(study.rounds)), warmup=0),
+        started_at=study.started_at,
+        commit=describe_commit(Path.cwd()) if commit is None else commit,
+        stack_kind=f"{KIND_PREFIX}{study.layer}",
+        stack=f"{study.layer}: {study.middleware}",
+        recorder="none",
+        fingerprint=take_fingerprint(rmw=study.middleware, versions=study.versions),
+        trials=tuple(_trial(index, each) for index, each in enumerate(study.rounds)),
+        metrics=_with_shares(study.quantities),
+        watched=study.watched,
+        distortion=study.distortion,
+    )
+
+
+def _trial(index: int, measured: Round) -> Trial:
+    values = {name: Measurement(value, measured.details) for name, value in measured.values.items()}
+    return Trial(
+        index=index,
+        goal=measured.case,
+        goal_id=str(index),
+        seed=None,
+        block=measured.block,
+        outcome=OutcomeClass.ABORTED if measured.failure else OutcomeClass.SUCCESS,
+        error_code=None,
+        message=measured.failure,
+        stamps_ns={},
+        plan_duration_ns=None,
+        plan_points=0,
+        position_error_m=None,
+        rotation_error_rad=None,
+        measurements=values,
+    )
+
+
+def _with_shares(quantities: tuple[Metric, ...]) -> tuple[Metric, ...]:
+    """Where an instrument says nothing of it, all share the probability of a false alarm alike."""
+    if any(each.error_share for each in quantities):
+        return quantities
+    return tuple(dataclasses.replace(each, error_share=1 / len(quantities)) for each in quantities)

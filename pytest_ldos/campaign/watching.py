@@ -1,0 +1,219 @@
+"""Watches processes while something is measured, and keeps what was seen: samples, system calls, context switches.
+
+Whatever cannot be watched is noted with its reason and its remedy; the measurement goes on.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from pytest_ldos.campaign.watched_switches import PROC, Switches, with_trace
+from pytest_ldos.errors import LdosError, ProfilingFailed, TraceUnreadable, Unavailable
+from pytest_ldos.host.context_switches import OwnSwitchCounter, SwitchCounter
+from pytest_ldos.host.process_names import process_names
+from pytest_ldos.profiles.folded import FoldedStacks, merge
+from pytest_ldos.profiles.syscalls import SyscallCount, add_syscalls
+from pytest_ldos.recording.choose_profiler import choose_profiler, resolve_profiler
+from pytest_ldos.recording.profiler import Profiler
+from pytest_ldos.recording.strace import SyscallCounter, strace_available
+from pytest_ldos.scenario.watching import ProfilerKind, WatchSpec
+from pytest_ldos.trial.rig import Rig
+
+DISTORTION: Final = (
+    "system calls were counted with strace, which stops processes at each: such times compare with nothing"
+)
+
+
+@dataclass
+class Seen:
+    """What was seen in one go.
+
+    Attributes:
+        start: names the start of the processes: they may be watched several times.
+        began_ns, ended_ns: since the epoch.
+    """
+
+    start: Path
+    began_ns: int = 0
+    ended_ns: int = 0
+    profile: FoldedStacks = field(default_factory=lambda: FoldedStacks({}))
+    syscalls: tuple[SyscallCount, ...] = ()
+    switches: Switches | None = None
+
+
+class Watching:
+    """See `trial.watch.Watch`. Keeps what it sees of one version, start by start.
+
+    Attributes:
+        seen: in order; one each time that something was watched.
+        notes: what could not be watched, and why; what a reader of it must know.
+    """
+
+    def __init__(self, spec: WatchSpec) -> None:
+        self.seen: list[Seen] = []
+        self.notes: list[str] = []
+        self._rate_hz = spec.rate_hz
+        self._kind = self._resolve(spec.profiler) if spec.profile else None
+        self._counts = spec.syscalls and self._can_count()
+
+    def _resolve(self, kind: ProfilerKind) -> ProfilerKind | None:
+        try:
+            return resolve_profiler(kind)
+        except Unavailable as error:
+            self.note(f"no profile: {_in_words(error)}")
+            return None
+
+    def _can_count(self) -> bool:
+        able = strace_available()
+        if not able.ok:
+            self.note(f"system calls are not counted: {able.reason} → {able.remedy}")
+        return able.ok
+
+    def note(self, text: str) -> None:
+        """Once, however often it is met."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    @property
+    def tools(self) -> str:
+        """``perf at 199 Hz and strace``; empty where none can watch."""
+        profiler = [f"{self._kind} at {self._rate_hz} Hz"] if self._kind is not None else []
+        return " and ".join([*profiler, *(["strace"] if self._counts else [])])
+
+    @property
+    def distortion(self) -> str:
+        return DISTORTION if self._counts else ""
+
+    @property
+    def profile(self) -> FoldedStacks:
+        return merge(each.profile for each in self.seen)
+
+    @property
+    def profiles(self) -> list[FoldedStacks]:
+        """Of each start that has samples."""
+        starts: dict[Path, list[FoldedStacks]] = {}
+        for each in self.seen:
+            starts.setdefault(each.start, []).append(each.profile)
+        merged = [merge(of_start) for of_start in starts.values()]
+        return [each for each in merged if each]
+
+    @property
+    def switches(self) -> list[Switches]:
+        """Each time that they were counted."""
+        return [each.switches for each in self.seen if each.switches is not None]
+
+    @property
+    def syscalls(self) -> tuple[SyscallCount, ...]:
+        return add_syscalls(each.syscalls for each in self.seen)
+
+    @contextmanager
+    def beside(self, rig: Rig) -> Iterator[None]:
+        pids = rig.stack.pids()
+        with self._watched(process_names(pids), rig.folder.path, rig.folder.logs) as seen:
+            with _switches_counted(SwitchCounter(pids), seen):
+                yield
+            if not process_names(pids):
+                seen.switches = None
+
+    @contextmanager
+    def beside_own(self, logs: Path) -> Iterator[None]:
+        """Watches this process and all it starts."""
+        with self._watched({os.getpid(): "ldos"}, logs, logs) as seen, _switches_counted(OwnSwitchCounter(), seen):
+            yield
+
+    def read(self, rig: Rig, trials: int) -> None:
+        seen = self.seen[-1] if self.seen else None
+        if seen is None or seen.switches is None:
+            return
+        found = dataclasses.replace(seen.switches, trials=trials)
+        try:
+            window = seen.began_ns, seen.ended_ns
+            seen.switches = with_trace(found, rig.recorder.directory, window, rig.stack.pids())
+        except TraceUnreadable as error:
+            seen.switches = found
+            self.note(f"messages were not counted: {error.message}")
+
+    @contextmanager
+    def _watched(self, processes: Mapping[int, str], start: Path, logs: Path) -> Iterator[Seen]:
+        """Tools begin before anything is measured, and end after it; what they saw is kept, however that ended."""
+        seen = Seen(start)
+        self.seen.append(seen)
+        profiler = self._started_profiler(processes, logs)
+        counter = self._started_counter(processes, logs)
+        seen.began_ns = time.time_ns()
+        try:
+            yield seen
+        finally:
+            seen.ended_ns = time.time_ns()
+            if counter is not None:
+                self._take_syscalls(counter, seen)
+            if profiler is not None:
+                self._take_profile(profiler, seen)
+
+    def _started_profiler(self, processes: Mapping[int, str], logs: Path) -> Profiler | None:
+        if self._kind is None:
+            return None
+        try:
+            _require_processes(processes)
+            profiler = choose_profiler(self._kind, logs, rate_hz=self._rate_hz)
+            profiler.start(processes)
+        except LdosError as error:
+            self.note(f"no profile: {_in_words(error)}")
+            return None
+        self.note(f"sampled by {profiler.name}")
+        return profiler
+
+    def _take_profile(self, profiler: Profiler, seen: Seen) -> None:
+        try:
+            sampled = profiler.stop()
+        except LdosError as error:
+            self.note(f"no profile: {_in_words(error)}")
+            return
+        seen.profile = sampled.profile
+        for note in sampled.notes:
+            self.note(f"profile: {note}")
+        if not sampled.profile:
+            self.note("no profile: there are no samples, for nothing ran → profile for longer, or at a higher rate")
+
+    def _started_counter(self, processes: Mapping[int, str], logs: Path) -> SyscallCounter | None:
+        if not self._counts:
+            return None
+        counter = SyscallCounter(logs)
+        try:
+            _require_processes(processes)
+            counter.start(processes)
+        except LdosError as error:
+            self.note(f"system calls are not counted: {_in_words(error)}")
+            return None
+        return counter
+
+    def _take_syscalls(self, counter: SyscallCounter, seen: Seen) -> None:
+        try:
+            seen.syscalls = counter.stop()
+        except LdosError as error:
+            self.note(f"system calls are not counted: {_in_words(error)}")
+
+
+@contextmanager
+def _switches_counted(counter: SwitchCounter | OwnSwitchCounter, seen: Seen) -> Iterator[None]:
+    began_s = time.monotonic()
+    try:
+        yield
+    finally:
+        seen.switches = Switches(counter.counts(), time.monotonic() - began_s, PROC)
+
+
+def _require_processes(processes: Mapping[int, str]) -> None:
+    if not processes:
+        raise ProfilingFailed("none of the processes runs any more")
+
+
+def _in_words(error: LdosError) -> str:
+    return f"{error.message} → {error.remedy}" if error.remedy else error.message

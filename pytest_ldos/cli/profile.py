@@ -1,0 +1,103 @@
+"""``ldos profile show | diff``: where processes spent their time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from pytest_ldos.cli.output import write_text
+from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.profiles.difference import Difference, compare_profiles
+from pytest_ldos.profiles.folded import FoldedStacks, merge, read_folded, render_folded
+from pytest_ldos.profiles.speedscope import render_speedscope
+from pytest_ldos.report.flame.files import SVG, render_flame, render_flame_difference
+from pytest_ldos.report.flame.words import describe_changes, describe_noise, percent
+from pytest_ldos.text import visible
+
+profile_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+_JSON: Final = ".json"
+_FOLDED: Final = ".folded"
+_ENDINGS: Final = (SVG, _JSON, _FOLDED)
+_WHERE: Final = "A .folded file, or a folder of them: one a start of that version."
+
+Profile = Annotated[Path, typer.Argument(help=_WHERE)]
+
+
+@profile_app.command()
+def show(
+    profile: Profile,
+    output: Annotated[
+        Path | None, typer.Option(help="File: .svg (flame graph), .json (for speedscope.app) or .folded.")
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="Functions that are listed.")] = 20,
+) -> None:
+    """Show where a profile's time went: in which functions, with what they called and in themselves."""
+    found = merge(_parts(profile))
+    if output is None:
+        typer.echo(visible("\n".join(_table(found, top))))
+        return
+    write_text(_render(found, profile, output), output)
+    typer.echo(visible(f"profile: {output}"))
+
+
+@profile_app.command()
+def diff(
+    base: Profile,
+    head: Profile,
+    output: Annotated[Path | None, typer.Option(help="File for the differential flame graph: .svg.")] = None,
+) -> None:
+    """Hold a profile against another: which functions' shares of all samples changed, as far as the samples show."""
+    if output is not None and output.suffix != SVG:
+        raise ConfigurationError(f"{output} is no drawing", remedy=f"let it end with {SVG}")
+    difference = compare_profiles(_parts(base), _parts(head))
+    typer.echo(visible("\n".join([*describe_noise(difference), *describe_changes(difference)])))
+    if output is not None:
+        write_text(_draw_difference(difference, base, head), output)
+        typer.echo(visible(f"profile: {output}"))
+
+
+def _draw_difference(difference: Difference, base: Path, head: Path) -> str:
+    return render_flame_difference(difference, f"{base} → {head}")
+
+
+def _parts(place: Path) -> list[FoldedStacks]:
+    """A profile for each start.
+
+    Raises:
+        ConfigurationError: a folder without profiles.
+        RecordUnreadable: see `read_folded`.
+    """
+    if not place.is_dir():
+        return [read_folded(place)]
+    files = sorted(place.glob(f"*{_FOLDED}"))
+    if not files:
+        raise ConfigurationError(f"{place} holds no profiles", remedy=f"name a folder with {_FOLDED} files")
+    return [read_folded(file) for file in files]
+
+
+def _render(profile: FoldedStacks, source: Path, output: Path) -> str:
+    if output.suffix == SVG:
+        return render_flame(profile, str(source))
+    if output.suffix == _JSON:
+        return render_speedscope(profile, str(source))
+    if output.suffix == _FOLDED:
+        return render_folded(profile)
+    raise ConfigurationError(f"{output} has no format of a profile", remedy=f"let it end with {', '.join(_ENDINGS)}")
+
+
+def _table(profile: FoldedStacks, top: int) -> Iterator[str]:
+    """Functions by the samples in themselves; a function that calls itself counts once a sample."""
+    whole: Counter[str] = Counter()
+    own: Counter[str] = Counter()
+    for stack, count in profile.counts.items():
+        own[stack[-1]] += count
+        whole.update(dict.fromkeys(stack, count))
+    yield f"{profile.samples} samples"
+    yield f"{'itself':>9} {'with calls':>11}  function"
+    for name, count in own.most_common(top):
+        yield f"{percent(count / profile.samples):>9} {percent(whole[name] / profile.samples):>11}  {name}"

@@ -1,0 +1,107 @@
+"""Options that all commands of instruments have: what is to watch the measured processes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any, Final, get_type_hints
+
+import typer
+
+from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.scenario.watching import DEFAULT_RATE_HZ, ProfilerKind, WatchSpec
+
+_NOWHERE: Final = Path()
+
+
+@dataclass(frozen=True)
+class WatchRequest:
+    """What is asked for.
+
+    Attributes:
+        folder: for profiles and logs.
+    """
+
+    spec: WatchSpec
+    folder: Path
+
+
+_ASKED: ContextVar[WatchRequest | None] = ContextVar("watch", default=None)
+
+
+def asked_watch() -> WatchRequest | None:
+    """Of the command that runs; ``None`` where nothing is to be watched."""
+    return _ASKED.get()
+
+
+def _options(
+    *,
+    profile: Annotated[
+        Path | None,
+        typer.Option("--profile", help="Sample what the processes do; folder for flame graph and speedscope file."),
+    ] = None,
+    profiler: Annotated[
+        ProfilerKind, typer.Option("--profiler", help="What samples; auto is perf where permitted, else py-spy.")
+    ] = ProfilerKind.AUTO,
+    profile_rate: Annotated[
+        int, typer.Option("--profile-rate", help="Samples a second of each CPU.")
+    ] = DEFAULT_RATE_HZ,
+    syscalls: Annotated[
+        Path | None,
+        typer.Option("--syscalls", help="Count system calls (distorts all times); folder for the table."),
+    ] = None,
+) -> WatchRequest | None:
+    """See `with_watch_options`; its parameters are the options.
+
+    Raises:
+        ConfigurationError: two folders.
+    """
+    folders = {each for each in (profile, syscalls) if each is not None}
+    if len(folders) > 1:
+        raise ConfigurationError("--profile and --syscalls name two folders", remedy="name the same for both")
+    spec = WatchSpec(
+        profile=profile is not None, profiler=profiler, rate_hz=profile_rate, syscalls=syscalls is not None
+    )
+    return WatchRequest(spec, next(iter(folders), _NOWHERE)) if spec.is_asked else None
+
+
+def with_watch_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command of an instrument with ``--profile``, ``--profiler``, ``--profile-rate`` and ``--syscalls``."""
+
+    @wraps(command)
+    def watched(**arguments: Any) -> None:
+        mine = {name: arguments.pop(name) for name in _names()}
+        token = _ASKED.set(_options(**mine))
+        try:
+            command(**arguments)
+        finally:
+            _ASKED.reset(token)
+
+    hints = {**get_type_hints(command, include_extras=True), **get_type_hints(_options, include_extras=True)}
+    hints["return"] = None
+    parameters = [*inspect.signature(command).parameters.values(), *inspect.signature(_options).parameters.values()]
+    resolved = [each.replace(annotation=hints[each.name]) for each in parameters]
+    watched.__signature__ = inspect.Signature(resolved)  # type: ignore[attr-defined]
+    watched.__annotations__ = hints
+    return watched
+
+
+def add_watch_options(app: typer.Typer, instruments: Iterable[str]) -> None:
+    """Gives the options to all commands of an app that are called like an instrument."""
+    names = {name.replace("_", "-") for name in instruments}
+    for command in app.registered_commands:
+        if command.callback is not None and _name_of(command.name, command.callback) in names:
+            command.callback = with_watch_options(command.callback)
+
+
+def _name_of(name: str | None, callback: Callable[..., None]) -> str:
+    """As typer names a command."""
+    return name or callback.__name__.replace("_", "-")
+
+
+def _names() -> list[str]:
+    return list(inspect.signature(_options).parameters)

@@ -1,0 +1,21 @@
+/* What a call of a tracepoint takes, in a loop of them. */
+#ifndef LDOS_TRACEPOINT_LOOP_H
+#define LDOS_TRACEPOINT_LOOP_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Emits ros2:rclcpp_publish; exported, and never inlined, so that a uprobe finds each call of it. */
+__attribute__((noinline, visibility("default"))) void ldos_cost_tracepoint(uint64_t message);
+
+/* Nanoseconds that so many calls take together. */
+int64_t ldos_time_tracepoints(uint64_t count);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,106 @@
+"""`ldos cpu-cost`: what a message costs on each rung of the ladder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from pytest_ldos.host.availability import Availability
+from pytest_ldos.middleware.cost_layers import (
+    Kind,
+    Layer,
+    choose_layers,
+    layer_name,
+    layers_available,
+    middleware_name,
+    parse_rmws,
+    versions_of,
+)
+from pytest_ldos.middleware.cpu_cost.exchange import why_no_cycles
+from pytest_ldos.middleware.cpu_cost.ladder import Ladder, RungRound
+from pytest_ldos.middleware.cpu_cost.numbers import CYCLES, QUANTITIES, to_round
+from pytest_ldos.middleware.cpu_cost.rungs import Rung
+from pytest_ldos.middleware.cpu_cost.spec import CpuCostSpec
+from pytest_ldos.middleware.cpu_cost.tables import Climb, figure_of, tables_of
+from pytest_ldos.middleware.instrument import Instrument, Progress
+from pytest_ldos.middleware.study import Round, Setting, Study
+
+_NAME: Final = "cpu_cost"
+
+
+def available(spec: CpuCostSpec) -> Availability:
+    """Whether any layer that is asked for is here."""
+    return layers_available(spec.layer, parse_rmws(spec.rmw))
+
+
+def measure(spec: CpuCostSpec, progress: Progress) -> Study:
+    """Climbs the ladder of each layer."""
+    started_at = datetime.now(UTC).isoformat()
+    layers, notes = choose_layers(spec.layer, parse_rmws(spec.rmw))
+    progress.expect(len(layers) * len(spec.chosen_rungs) * spec.rounds * spec.starts)
+    climbs = []
+    for number, layer in enumerate(layers):
+        ladder = Ladder(spec=spec, layer=layer, first_block=number * spec.starts, progress=progress)
+        climbs.append(climb_of(spec, layer, list(ladder.measure())))
+    return compose(spec, climbs, notes=notes, started_at=started_at)
+
+
+def climb_of(spec: CpuCostSpec, layer: Layer, measured: Sequence[RungRound]) -> Climb:
+    """What was measured of a layer, by rung."""
+    rounds: dict[Rung, list[Round]] = {rung: [] for rung in spec.chosen_rungs}
+    for each in measured:
+        rounds[each.rung].append(to_round(each, spec))
+    return Climb(layer, rounds)
+
+
+def compose(spec: CpuCostSpec, climbs: Sequence[Climb], *, notes: Sequence[str], started_at: str) -> Study:
+    """The study of all layers."""
+    layers = [climb.layer for climb in climbs]
+    figure = figure_of(climbs)
+    no_cycles = why_no_cycles(os.getpid())
+    return Study(
+        instrument="cpu-cost",
+        name=_NAME,
+        layer=layer_name(layers),
+        middleware=middleware_name(layers),
+        started_at=started_at,
+        settings=_settings(spec),
+        quantities=tuple(each for each in QUANTITIES if not (no_cycles and each is CYCLES)),
+        rounds=tuple(each for climb in climbs for rounds in climb.rounds.values() for each in rounds),
+        tables=tuple(tables_of(climbs)),
+        figures=() if figure is None else (figure,),
+        notes=(*notes, *_notes(climbs, no_cycles)),
+        versions=versions_of(layers),
+    )
+
+
+def _settings(spec: CpuCostSpec) -> dict[str, Setting]:
+    return {
+        "topics": spec.topics,
+        "subscribers": spec.subscribers,
+        "nodes": spec.nodes,
+        "rate_hz": spec.rate_hz,
+        "size_bytes": spec.size_bytes,
+        "seconds": spec.seconds,
+        "rounds": spec.rounds,
+        "starts": spec.starts,
+    }
+
+
+def _notes(climbs: Sequence[Climb], no_cycles: str) -> Iterator[str]:
+    if no_cycles:
+        yield f"cycles were not counted: {no_cycles}"
+    if any(Rung.NO_PUBLISHING in climb.rounds for climb in climbs):
+        yield "no publishing: its cost is divided by the messages that the other rungs publish in the same time"
+    if any(climb.layer.kind is Kind.ROS2 for climb in climbs):
+        yield "rclcpp's DDS only: the RMW's writers, readers and wait set, without rcl and rclcpp"
+    if any(climb.layer.kind is Kind.EMBEDDED for climb in climbs):
+        yield "embedded: nodes are Python over Cyclone DDS; compare them with themselves"
+    yield "the seed's nodes (ROS 2 Dashing) had a DDS participant each: its 10.6 stands beside many participants"
+
+
+INSTRUMENT: Final = Instrument(
+    name=_NAME, spec=CpuCostSpec, quantities=QUANTITIES, available=available, measure=measure
+)

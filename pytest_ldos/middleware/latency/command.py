@@ -1,0 +1,37 @@
+"""What stands in front of a program's command: CPUs and scheduling class."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from typing import Final
+
+from pytest_ldos.middleware.latency.spec import NO_CPU, NOT_SET, LatencySpec
+
+_CHRT: Final = "chrt"
+_TASKSET: Final = "taskset"
+
+
+def prefix_of(spec: LatencySpec, cpus: tuple[int, ...]) -> list[str]:
+    """A command that ends in an ``exec``, or nothing.
+
+    Args:
+        cpus: `NO_CPU` among them leaves the program where it is.
+    """
+    pinned = [] if NO_CPU in cpus else [_TASKSET, "--cpu-list", ",".join(map(str, sorted(set(cpus))))]
+    real_time = [_CHRT, "--fifo", str(spec.priority)] if spec.priority != NOT_SET else []
+    return [*pinned, *real_time]
+
+
+def why_no_priority(priority: int) -> str:
+    """Why processes may not have SCHED_FIFO; empty where they may, or are not to."""
+    if priority == NOT_SET:
+        return ""
+    if shutil.which(_CHRT) is None:
+        return f"{_CHRT} not found (sudo apt-get install util-linux)"
+    tried = subprocess.run(
+        [_CHRT, "--fifo", str(priority), "true"], capture_output=True, text=True, check=False, timeout=10
+    )
+    if tried.returncode == 0:
+        return ""
+    return f"{tried.stderr.strip() or 'refused'} (needs CAP_SYS_NICE, or rtprio in /etc/security/limits.conf)"

@@ -1,0 +1,89 @@
+"""DDS latency: round trips and one-way times, with Cyclone DDS's own benchmark and rclcpp beside ours."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_ldos.errors import Unavailable
+from pytest_ldos.middleware.instrument import Instrument, Progress
+from pytest_ldos.middleware.latency.agreement import comparable_setups, compare_all
+from pytest_ldos.middleware.latency.case import Case, cases_of, setups_of
+from pytest_ldos.middleware.latency.command import why_no_priority
+from pytest_ldos.middleware.latency.figures import figures_of
+from pytest_ldos.middleware.latency.findings import by_case
+from pytest_ldos.middleware.latency.gated import QUANTITIES, remarks_of, rounds_of
+from pytest_ldos.middleware.latency.programs import available, find_all
+from pytest_ldos.middleware.latency.rounds import measure_all
+from pytest_ldos.middleware.latency.router import running_router
+from pytest_ldos.middleware.latency.site import Site
+from pytest_ldos.middleware.latency.spec import LatencySpec, Transport
+from pytest_ldos.middleware.latency.tables import tables_of
+from pytest_ldos.middleware.study import Study
+
+NAME: Final = "latency"
+
+
+def measure(spec: LatencySpec, progress: Progress) -> Study:
+    """Measures all cases in turns.
+
+    Raises:
+        Unavailable: nothing of it can be measured here.
+    """
+    started_at = datetime.now(UTC).isoformat(timespec="seconds")
+    programs = find_all(spec)
+    notes = list(programs.notes)
+    with ExitStack() as resources:
+        folder = Path(resources.enter_context(tempfile.TemporaryDirectory(prefix="ldos-latency-")))
+        site = Site(spec=spec, programs=programs, folder=folder)
+        refused = why_no_priority(spec.priority)
+        if refused:
+            notes.append(f"SCHED_FIFO {spec.priority} is not permitted, processes ran as others do: {refused}")
+            site = site.without_priority()
+        setups = setups_of(spec)
+        every_case = [case for setup in setups for case in cases_of([setup], programs.for_setup(setup))]
+        cases = _with_router(every_case, site, notes, resources)
+        if not cases:
+            raise Unavailable("nothing of this can be measured here: " + "; ".join(notes))
+        findings = by_case(cases, measure_all(cases, site, progress))
+    every = [found for each in findings for found in each.exchanges]
+    return Study(
+        instrument=NAME,
+        name=NAME,
+        layer="ros2" if any(case.program.rmw for case in cases) else "embedded",
+        middleware="rmw_cyclonedds_cpp",
+        started_at=started_at,
+        settings=_settings(site.spec),
+        quantities=QUANTITIES,
+        rounds=rounds_of(every, site.spec),
+        tables=tables_of(findings, compare_all(every, comparable_setups(setups, spec, notes))),
+        figures=figures_of(findings),
+        notes=(*remarks_of(every), *notes),
+        versions=programs.versions,
+    )
+
+
+def _with_router(cases: list[Case], site: Site, notes: list[str], resources: ExitStack) -> list[Case]:
+    """All, with what shared memory needs running; without those that need it where it does not run."""
+    needs = [each for each in cases if each.transport is Transport.SHARED_MEMORY and each.program.is_cyclone]
+    if not needs:
+        return cases
+    try:
+        resources.enter_context(running_router(site.folder))
+    except Unavailable as error:
+        notes.append(f"shared memory of Cyclone DDS was not measured: {error.summary}")
+        return [each for each in cases if each not in needs]
+    return cases
+
+
+def _settings(spec: LatencySpec) -> dict[str, Any]:
+    """As they were given; what is empty is as it is by itself."""
+    given = dataclasses.asdict(spec)
+    return {name: str(value) if isinstance(value, str) else value for name, value in given.items() if value != ""}
+
+
+INSTRUMENT: Final = Instrument(name=NAME, spec=LatencySpec, quantities=QUANTITIES, available=available, measure=measure)

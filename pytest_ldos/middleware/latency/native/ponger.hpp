@@ -1,0 +1,38 @@
+// Answers each message with the same message, stamped with when it was taken.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <thread>
+
+#include "endpoint.hpp"
+
+namespace ldos::pingpong {
+
+class Ponger {
+ public:
+  // Answers on the library's own thread (`listener`) or on one of its own, confined to a CPU unless that is negative.
+  Ponger(const Participant& participant, bool listener, int cpu);
+  ~Ponger();
+  Ponger(const Ponger&) = delete;
+  Ponger& operator=(const Ponger&) = delete;
+
+  // Ends; how many messages were answered. Throws DdsError: why it could not go on.
+  std::uint64_t stop();
+
+ private:
+  static void on_data(Entity, void* self);
+  void answer();
+  void run(int cpu);
+
+  Endpoint endpoint_;
+  TakenMessage taken_;
+  bool listener_;
+  std::atomic<bool> stopping_ = false;
+  std::atomic<std::uint64_t> answered_ = 0;
+  std::string failure_;
+  std::thread thread_;
+};
+
+}  // namespace ldos::pingpong

@@ -1,0 +1,158 @@
+"""One side that asks and one that answers, as processes that report in lines of JSON (see `peer`)."""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_ldos.host.logs import quoted
+from pytest_ldos.host.processes import Child, ProcessGroup
+from pytest_ldos.middleware.latency.exchange import Counts
+
+_LOOK_S: Final = 0.1
+_START_S: Final = 20.0
+"""What an interpreter may take to start on a busy machine."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairCommands:
+    """How both are started.
+
+    Attributes:
+        ping: also of a process that is both.
+        pong: ``None`` where one process is both.
+        samples: the file that `ping` leaves its times in.
+        must_share_memory: messages that go another way are none of this round's.
+        longest_s: that a round takes from the moment that they have found each other, whatever happens.
+    """
+
+    ping: Sequence[str]
+    pong: Sequence[str] | None
+    environment: Mapping[str, str]
+    samples: Path
+    match_timeout_s: float
+    longest_s: float
+    must_share_memory: bool = False
+
+
+class RoundFailed(Exception):
+    """A round gave no numbers, and why."""
+
+
+class _Reports:
+    """Lines of JSON that a process says."""
+
+    def __init__(self, child: Child) -> None:
+        self._child = child
+        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        threading.Thread(target=self._read, name=f"reports of {child.name}", daemon=True).start()
+
+    def _read(self) -> None:
+        assert self._child.process.stdout is not None
+        with suppress(ValueError):  # closed while it was read
+            for line in self._child.process.stdout:
+                self._lines.put(line)
+        self._lines.put(None)
+
+    def next(self, timeout_s: float) -> dict[str, Any] | None:
+        """The next report; ``None`` where none came in time.
+
+        Raises:
+            RoundFailed: the process has ended, or says something else.
+        """
+        try:
+            line = self._lines.get(timeout=timeout_s)
+        except queue.Empty:
+            return None
+        if line is None:
+            self._child.process.wait()
+            raise RoundFailed(_died(self._child))
+        try:
+            report = json.loads(line)
+        except ValueError:
+            report = None
+        if not isinstance(report, dict):
+            raise RoundFailed(f"{self._child.name} said {quoted(line)}")
+        return report
+
+
+@dataclass
+class Pair:
+    """Both processes; see `run_pair`."""
+
+    commands: PairCommands
+    group: ProcessGroup
+    pong: Child | None = None
+    _reports: dict[str, _Reports] = field(default_factory=dict)
+
+    def start_pong(self) -> None:
+        """Returns when it can answer.
+
+        Raises:
+            RoundFailed: it ended, or took too long.
+        """
+        if self.commands.pong is None:
+            return
+        self.pong = self._start("pong", self.commands.pong)
+        ready = self._reports["pong"].next(_START_S)
+        if ready is None or not ready.get("ready"):
+            raise RoundFailed("pong did not start in time")
+
+    def ask(self) -> Counts:
+        """Starts the side that asks, and waits for its report.
+
+        Raises:
+            RoundFailed: they did not find each other, one of them ended, or nothing is heard.
+        """
+        self._start("ping", self.commands.ping)
+        deadline = time.monotonic() + _START_S + self.commands.match_timeout_s + self.commands.longest_s
+        while time.monotonic() < deadline:
+            report = self._reports["ping"].next(_LOOK_S)
+            if report is not None:
+                return self._read(report)
+            if self.pong is not None and self.pong.exit_code is not None:
+                raise RoundFailed(_died(self.pong))
+        raise RoundFailed("ping did not end in time")
+
+    def _start(self, name: str, command: Sequence[str]) -> Child:
+        child = self.group.start(name, command, talk=True)
+        self._reports[name] = _Reports(child)
+        return child
+
+    def _read(self, report: Mapping[str, Any]) -> Counts:
+        if not report.get("matched"):
+            raise RoundFailed(f"ping and pong did not find each other within {self.commands.match_timeout_s:g} s")
+        if self.commands.must_share_memory and not report.get("shares_memory"):
+            raise RoundFailed("the library did not hand messages over in shared memory")
+        if report.get("is_alone"):
+            raise RoundFailed(f"pong was gone after {report.get('sent')} messages")
+        try:
+            return Counts(**{name: int(report[name]) for name in ("sent", "lost", "late", "elapsed_ns")})
+        except (KeyError, TypeError, ValueError):
+            raise RoundFailed(f"ping reported {quoted(json.dumps(dict(report)))}") from None
+
+
+def run_pair(commands: PairCommands, logs: Path) -> Counts:
+    """One round.
+
+    Raises:
+        RoundFailed: it gave no numbers.
+    """
+    group = ProcessGroup(log_directory=logs, environment=commands.environment)
+    try:
+        pair = Pair(commands, group)
+        pair.start_pong()
+        return pair.ask()
+    finally:
+        group.stop()
+
+
+def _died(child: Child) -> str:
+    return ": ".join(part for part in (child.describe_end(), child.last_lines()) if part)

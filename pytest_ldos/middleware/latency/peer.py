@@ -1,0 +1,117 @@
+"""The process of one side, or of both: ``python -m pytest_ldos.middleware.latency.peer PARAMETERS``.
+
+Its only argument is a JSON object (`PeerParameters`). What answers says ``{"ready": true}`` when it can, and ends
+with its standard input. What asks ends with a report (`Report`), and leaves the times of its round trips in a file: all
+of them as 64-bit nanoseconds, then those of the ways there, of the same messages.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_ldos.middleware.latency._pingpong import DdsError, Participant, Pinger, Ponger
+
+PING: Final = "ping"
+PONG: Final = "pong"
+BOTH: Final = "both"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeerParameters:
+    """What a peer is to do.
+
+    Attributes:
+        role: `PING`, `PONG` or `BOTH`.
+        library: of Cyclone DDS.
+        samples: file for the times.
+        interval_ns: between messages; 0 sends the next when the answer is there.
+        ping_cpu, pong_cpu: of the two threads of `BOTH`; -1 for any.
+    """
+
+    role: str
+    library: str
+    domain: int
+    reliable: bool
+    listener: bool
+    size: int
+    duration_ns: int
+    warm_up_ns: int
+    patience_ns: int
+    match_timeout_ns: int
+    interval_ns: int
+    ping_cpu: int
+    pong_cpu: int
+    samples: str
+
+
+def _say(**words: Any) -> None:
+    sys.stdout.write(json.dumps(words) + "\n")
+    sys.stdout.flush()
+
+
+def _answer(participant: Participant, given: PeerParameters) -> None:
+    """Answers until nobody holds our standard input any more, or SIGINT."""
+    ponger = Ponger(participant, listener=given.listener, cpu=-1)
+    _say(ready=True)
+    with suppress(KeyboardInterrupt):  # who shares memory says goodbye
+        sys.stdin.read()
+    _say(answered=ponger.stop())
+
+
+def _ask(participant: Participant, given: PeerParameters, *, listener: bool, cpu: int) -> None:
+    pinger = Pinger(participant)
+    if not pinger.await_match(given.match_timeout_ns):
+        _say(matched=False)
+        return
+    found = pinger.run(
+        size=given.size,
+        warm_up_ns=given.warm_up_ns,
+        duration_ns=given.duration_ns,
+        patience_ns=given.patience_ns,
+        interval_ns=given.interval_ns,
+        listener=listener,
+        cpu=cpu,
+    )
+    Path(given.samples).write_bytes(found.round_trips + found.ways_there)
+    _say(
+        matched=True,
+        sent=found.sent,
+        lost=found.lost,
+        late=found.late,
+        elapsed_ns=found.elapsed_ns,
+        is_alone=found.is_alone,
+        shares_memory=pinger.shares_memory(),
+    )
+
+
+def main() -> None:
+    given = PeerParameters(**json.loads(sys.argv[1]))
+    if given.role != PONG:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's own waits for the native loop
+    participant = Participant(given.library, given.domain, reliable=given.reliable)
+    if given.role == PONG:
+        _answer(participant, given)
+    elif given.role == PING:
+        _ask(participant, given, listener=given.listener, cpu=-1)
+    else:
+        ponger = Ponger(participant, listener=False, cpu=given.pong_cpu)
+        _ask(participant, given, listener=False, cpu=given.ping_cpu)
+        ponger.stop()
+
+
+def as_argument(given: PeerParameters) -> str:
+    """What `main` takes."""
+    return json.dumps(asdict(given))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except DdsError as error:
+        sys.exit(f"Cyclone DDS: {error}")

@@ -1,0 +1,64 @@
+"""iceoryx's router, without which nobody shares memory over it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from pytest_ldos.errors import Unavailable
+from pytest_ldos.host.processes import Child, ProcessGroup
+from pytest_ldos.middleware.latency.cyclone import ROUTER
+
+_READY: Final = "RouDi is ready for clients"
+_THERE_ALREADY: Final = "still running"
+_SEGMENT: Final = re.compile(
+    r"Reserving \d+ bytes in the shared memory \[([\w.-]+)\]\s+\[ Reserving shared memory successful \]"
+)
+_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - where the kernel has it
+_TIMEOUT_S: Final = 10.0
+_LOOK_S: Final = 0.05
+
+
+@contextmanager
+def running_router(folder: Path) -> Iterator[None]:
+    """While it is open, a router runs: ours, or the one that runs on this machine already.
+
+    Raises:
+        Unavailable: it does not start.
+    """
+    group = ProcessGroup(log_directory=folder)
+    try:
+        router = group.start(ROUTER, [ROUTER])
+        _await_ready(router)
+        yield
+    finally:
+        group.stop()
+        _remove_segments(router)
+
+
+def _remove_segments(router: Child) -> None:
+    """What it leaves when it does not end well, as it does after a process that was killed while it shared memory."""
+    if router.exit_code == 0:
+        return
+    for name in _SEGMENT.findall(router.log.read_text("utf-8", errors="replace")):
+        (_MEMORY / name).unlink(missing_ok=True)
+
+
+def _await_ready(router: Child) -> None:
+    deadline = time.monotonic() + _TIMEOUT_S
+    while time.monotonic() < deadline:
+        try:
+            router.process.wait(_LOOK_S)
+        except subprocess.TimeoutExpired:
+            if _READY in router.log.read_text("utf-8", errors="replace"):
+                return
+            continue
+        if _THERE_ALREADY in router.log.read_text("utf-8", errors="replace"):
+            return
+        raise Unavailable(f"{router.describe_end()}: {router.last_lines()}", remedy=f"see whether {ROUTER} starts")
+    raise Unavailable(f"{ROUTER} was not ready within {_TIMEOUT_S:g} s", remedy=f"see whether {ROUTER} starts")

@@ -1,0 +1,183 @@
+"""JSON whose values know where they stand, so that what is wrong can be named with its line.
+
+The grammar is the standard library's; only the places of values are added.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Final, NoReturn
+
+from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.scenario.nearest import suggest
+
+_decoder: Final[Any] = import_module("json.decoder")
+_scanner: Final[Any] = import_module("json.scanner")
+
+_DEEPEST: Final = 100
+
+Scan = Callable[[str, int], tuple[Any, int]]
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A value inside an object or an array, and where it begins."""
+
+    value: Any
+    offset: int
+
+
+class _Refused(Exception):
+    """Something that is JSON by its grammar, and still wrong."""
+
+    def __init__(self, message: str, offset: int, remedy: str) -> None:
+        super().__init__(message)
+        self.offset = offset
+        self.remedy = remedy
+
+
+class _LocatingDecoder(json.JSONDecoder):
+    """Members of objects and arrays become `_Entry`s."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parse_object = self._parse_object
+        self.parse_array = self._parse_array
+        self.scan_once = _scanner.py_make_scanner(self)
+        self._depth = 0
+
+    def _parse_object(
+        self, begin: tuple[str, int], strict: bool, scan: Scan, _hook: Any, _pairs_hook: Any, memo: Any
+    ) -> Any:
+        return _decoder.JSONObject(begin, strict, self._locating(scan), None, _unique, memo)
+
+    def _parse_array(self, begin: tuple[str, int], scan: Scan) -> Any:
+        return _decoder.JSONArray(begin, self._locating(scan))
+
+    def _locating(self, scan: Scan) -> Scan:
+        def locate(text: str, offset: int) -> tuple[Any, int]:
+            self._depth += 1
+            if self._depth > _DEEPEST:
+                raise _Refused("nested too deeply", offset, f"at most {_DEEPEST} levels are read")
+            value, end = scan(text, offset)
+            self._depth -= 1
+            if isinstance(value, float) and not math.isfinite(value):
+                raise _Refused(f"{value} is no number of JSON", offset, "write a finite number")
+            return _Entry(value, offset), end
+
+        return locate
+
+
+def _unique(pairs: list[tuple[str, _Entry]]) -> dict[str, _Entry]:
+    found: dict[str, _Entry] = {}
+    for key, entry in pairs:
+        if key in found:
+            raise _Refused(f"key '{key}' stands there twice", entry.offset, "keep one of them")
+        found[key] = entry
+    return found
+
+
+@dataclass(frozen=True)
+class Place:
+    """A value of a file, with all that a complaint about it needs.
+
+    Attributes:
+        file: as the user knows it.
+        address: from the root: ``nodes[2].publishers[0].period_ms``; empty for the root.
+    """
+
+    file: str
+    text: str
+    address: str
+    entry: _Entry
+
+    @property
+    def value(self) -> Any:
+        """As the standard library reads it; members of objects and arrays are of no use, see `members` and `items`."""
+        return self.entry.value
+
+    @property
+    def line(self) -> int:
+        """From 1: where its key stands, or, without one, where it begins."""
+        before = self.text[: self.entry.offset].rstrip()
+        is_member = before.endswith(":")
+        return _line(self.text, len(before[:-1].rstrip()) - 1 if is_member else self.entry.offset)
+
+    def refuse(self, problem: str, *, remedy: str = "") -> NoReturn:
+        """Raises `ConfigurationError` with file, line and address."""
+        where = f"{self.address}: " if self.address else ""
+        raise ConfigurationError(f"{self.file}, line {self.line}: {where}{problem}", remedy=remedy)
+
+    def members(self, known: Collection[str], *, required: Collection[str] = ()) -> dict[str, Place]:
+        """The members of an object by key; refuses other values, unknown keys, and the lack of required ones."""
+        if not isinstance(self.value, dict):
+            self.refuse(f"is {_kind(self.value)}", remedy="it must be an object: { … }")
+        found = {key: self._member(key, entry) for key, entry in self.value.items()}
+        for key, place in found.items():
+            if key not in known:
+                place.refuse(f"unknown key '{key}'", remedy=suggest(key, known))
+        for key in required:
+            if key not in found:
+                self.refuse(f"lacks the key '{key}'", remedy=f'add "{key}"')
+        return found
+
+    def _member(self, key: str, entry: _Entry) -> Place:
+        return Place(self.file, self.text, f"{self.address}.{key}" if self.address else key, entry)
+
+    def items(self) -> Iterator[Place]:
+        """The members of an array."""
+        if not isinstance(self.value, list):
+            self.refuse(f"is {_kind(self.value)}", remedy="it must be a list: [ … ]")
+        for number, entry in enumerate(self.value):
+            yield Place(self.file, self.text, f"{self.address}[{number}]", entry)
+
+    def word(self) -> str:
+        if not isinstance(self.value, str):
+            self.refuse(f"is {_kind(self.value)}", remedy='it must be a text: "…"')
+        return self.value
+
+    def number(self) -> float:
+        if isinstance(self.value, bool) or not isinstance(self.value, int | float):
+            self.refuse(f"is {_kind(self.value)}", remedy="it must be a number")
+        return float(self.value)
+
+    def whole(self, *, least: int, most: int) -> int:
+        """A whole number in a range."""
+        value = self.number()
+        if not value.is_integer() or not least <= value <= most:
+            self.refuse(f"is {self.value}", remedy=f"it must be a whole number from {least} to {most}")
+        return int(value)
+
+
+def read_located(text: str, file: str) -> Place:
+    """The root of a file.
+
+    Raises:
+        ConfigurationError: it is no JSON, has a key twice or a number that JSON has not; with file and line.
+    """
+    try:
+        return Place(file, text, "", _Entry(_LocatingDecoder().decode(text), len(text) - len(text.lstrip())))
+    except json.JSONDecodeError as error:
+        problem, line, remedy = f"{error.msg} (column {error.colno})", error.lineno, "write it as JSON"
+    except _Refused as refused:
+        problem, line, remedy = str(refused), _line(text, refused.offset), refused.remedy
+    except (ValueError, OverflowError, RecursionError) as error:
+        problem, line, remedy = str(error), 1, "write numbers and nesting that a program can read"
+    raise ConfigurationError(f"{file}, line {line}: {problem}", remedy=remedy)
+
+
+def _line(text: str, offset: int) -> int:
+    return text.count("\n", 0, max(0, offset)) + 1
+
+
+def _kind(value: Any) -> str:
+    """What a value is, for who expected something else."""
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "a list"
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,109 @@
+"""What ``ldos topology`` is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from pytest_ldos.middleware.topology.lateness import Limits
+from pytest_ldos.scenario.requirements import require
+
+LONGEST_S: Final = 3600.0
+MOST_ROUNDS: Final = 1000
+SHORTEST_ROUND_S: Final = 0.2
+
+
+class Layer(StrEnum):
+    """What the nodes are made of."""
+
+    EMBEDDED = "embedded"
+    ROS2 = "ros2"
+
+
+class Processes(StrEnum):
+    """How nodes are spread over processes."""
+
+    ONE = "one"
+    NODE = "node"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopologySpec:
+    """A topology, how long it runs and what counts as late.
+
+    Attributes:
+        file: JSON, or the name of a topology of ours.
+        seconds: that messages are sent, in each start.
+        starts: of all processes.
+        rounds: of equal length that each start's messages are cut into; each gives the numbers that are gated.
+        processes: one for all nodes, or one a node.
+        layer: our node layer over Cyclone DDS, or rclcpp.
+        rmw: middleware of rclcpp; empty for that of the environment.
+        intra_process: whether rclcpp hands messages over within a process.
+        sampling: seconds between two looks at CPU time and memory.
+        late_percentage, late_absolute: a message is late above the lesser of a share of its period and a time in µs.
+        too_late_percentage, too_late_absolute: likewise.
+        target: file of the performance to be reached; empty for none.
+        log: folder for the four text files; empty for none.
+    """
+
+    file: str = "pick_cell"
+    seconds: float = 10.0
+    starts: int = 1
+    rounds: int = 10
+    processes: Processes = Processes.ONE
+    layer: Layer = Layer.EMBEDDED
+    rmw: str = ""
+    intra_process: bool = False
+    sampling: float = 0.5
+    late_percentage: float = 20.0
+    late_absolute: float = 5000.0
+    too_late_percentage: float = 100.0
+    too_late_absolute: float = 50_000.0
+    target: str = ""
+    log: str = ""
+
+    def __post_init__(self) -> None:
+        require(bool(self.file), "no topology is named", remedy="give a file, or the name of one of ours")
+        require(
+            0 < self.seconds <= LONGEST_S, f"{self.seconds} seconds cannot be measured", remedy="ask for up to an hour"
+        )
+        require(1 <= self.starts <= 100, f"{self.starts} starts cannot be made", remedy="ask for 1 to 100")
+        require(
+            1 <= self.rounds <= MOST_ROUNDS, f"{self.rounds} rounds cannot be cut", remedy=f"ask for 1 to {MOST_ROUNDS}"
+        )
+        require(
+            self.seconds / self.rounds >= SHORTEST_ROUND_S,
+            f"{self.rounds} rounds of {self.seconds} seconds are shorter than {SHORTEST_ROUND_S} s",
+            remedy="ask for fewer rounds, or more seconds",
+        )
+        require(
+            0.05 <= self.sampling <= 60, f"sampling is {self.sampling} s", remedy="it must lie between 0.05 and 60 s"
+        )
+        require(
+            self.sampling <= self.seconds,
+            f"sampling is {self.sampling} s, more than the {self.seconds} seconds of a start",
+            remedy="look more often, or ask for more seconds",
+        )
+        for name in ("late_percentage", "late_absolute", "too_late_percentage", "too_late_absolute"):
+            value = getattr(self, name)
+            require(0 < value < float("inf"), f"{name} is {value}", remedy="it must be above 0")
+        is_ros2 = self.layer is Layer.ROS2
+        require(
+            is_ros2 or not self.intra_process,
+            "the embedded layer has no intra-process way",
+            remedy="ask for layer ros2",
+        )
+        require(
+            is_ros2 or not self.rmw, "the embedded layer is Cyclone DDS, whatever rmw says", remedy="ask for layer ros2"
+        )
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(
+            late_percentage=self.late_percentage,
+            late_absolute_us=self.late_absolute,
+            too_late_percentage=self.too_late_percentage,
+            too_late_absolute_us=self.too_late_absolute,
+        )

@@ -1,0 +1,203 @@
+"""Performance that is to be reached: limits of what a topology may use and miss.
+
+Reference: seed of this instrument, "Target performance": JSON with ``resources`` and ``latency_total``, whose keys are
+columns of ``resources.txt`` and ``latency_total.txt``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.middleware.study import Axis, Cell, Column, Curve, Figure, Point, Shape, Study, Table
+from pytest_ldos.middleware.topology.analysis import Analysis
+from pytest_ldos.middleware.topology.edges import Totals
+from pytest_ldos.middleware.topology.located_json import Place, read_located
+from pytest_ldos.middleware.topology.model import Topology
+from pytest_ldos.middleware.topology.resources import MEMORY, Usage
+
+TABLE: Final = "target"
+MET: Final = "passed"
+MISSED: Final = "failed"
+UNKNOWN: Final = "not measured"
+
+_WORDS: Final = ("topology_file", "platform", "additional_options", "comments")
+_RESOURCES: Final = {"cpu[%]": "%", **{f"{name.removesuffix('_kb')}[KB]": "KB" for name in MEMORY}}
+_LATENCY: Final = {
+    "mean[us]": "µs",
+    "late[#]": "",
+    "late[%]": "%",
+    "too_late[#]": "",
+    "too_late[%]": "%",
+    "lost[#]": "",
+    "lost[%]": "%",
+}
+_FIGURES: Final = {
+    "cpu[%]": "CPU",
+    **{f"{name.removesuffix('_kb')}[KB]": "Memory" for name in MEMORY},
+    "mean[us]": "Mean latency",
+    **{f"{name}[%]": "Shares of messages" for name in ("late", "too_late", "lost")},
+    **{f"{name}[#]": "Messages" for name in ("late", "too_late", "lost")},
+}
+"""Which limits are drawn beside each other."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Attributes:
+    name: as in the file: ``cpu[%]``.
+    most: that is allowed.
+    """
+
+    name: str
+    unit: str
+    most: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """What a file asks for.
+
+    Attributes:
+        topology_file: that it was made for; empty where it says none.
+    """
+
+    name: str
+    topology_file: str
+    limits: tuple[Limit, ...]
+
+    def differs_from(self, topology: Topology) -> bool:
+        """Whether it was made for another topology, by the file's name."""
+        return bool(self.topology_file) and Path(self.topology_file).stem != topology.name
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A limit, and what was measured; ``None`` where nothing was."""
+
+    limit: Limit
+    measured: float | None
+
+    @property
+    def verdict(self) -> str:
+        if self.measured is None:
+            return UNKNOWN
+        return MET if self.measured <= self.limit.most else MISSED
+
+
+def read_target(file: Path) -> Target:
+    """A performance target.
+
+    Raises:
+        ConfigurationError: it cannot be read, or says what makes no sense; with line and key.
+    """
+    try:
+        text = file.read_text("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"the target {file} is no UTF-8", remedy="write it as JSON in UTF-8") from None
+    except OSError as error:
+        raise ConfigurationError(f"the target {file} cannot be read: {error.strerror}", remedy="name a file") from None
+    root = read_located(text, file.name)
+    keys = root.members((*_WORDS, "resources", "latency_total"))
+    words = {key: keys[key].word() for key in _WORDS if key in keys}
+    limits = [
+        limit
+        for key, known in (("resources", _RESOURCES), ("latency_total", _LATENCY))
+        if key in keys
+        for limit in _read_limits(keys[key], known)
+    ]
+    if not limits:
+        root.refuse("sets no limit", remedy='add one, as in "resources": {"cpu[%]": 15}')
+    return Target(name=file.name, topology_file=words.get("topology_file", ""), limits=tuple(limits))
+
+
+def _read_limits(place: Place, known: dict[str, str]) -> list[Limit]:
+    found = []
+    for name, value in place.members(known).items():
+        most = value.number()
+        if most < 0:
+            value.refuse(f"is {value.value}", remedy="it must be 0 or more")
+        found.append(Limit(name, known[name], most))
+    return found
+
+
+def judge_target(target: Target, analysis: Analysis) -> list[Judged]:
+    """Each limit with what was measured: CPU over the whole run, memory on average, messages in all.
+
+    Where a start failed nothing is passed: what it would have used is not known.
+    """
+    if analysis.failures:
+        return [Judged(limit, None) for limit in target.limits]
+    measured = {**_measured_resources(analysis.usage), **_measured_latency(analysis.totals)}
+    return [Judged(limit, measured.get(limit.name)) for limit in target.limits]
+
+
+def _measured_resources(usage: Sequence[Usage]) -> dict[str, float]:
+    """The last moment of each start has its CPU since it began."""
+    if not usage:
+        return {}
+    last = {each.start: each.cpu_percent for each in usage}
+    memory = {f"{name.removesuffix('_kb')}[KB]": _mean([getattr(each, name) for each in usage]) for name in MEMORY}
+    return {"cpu[%]": _mean(list(last.values())), **memory}
+
+
+def _measured_latency(totals: Totals) -> dict[str, float | None]:
+    return {
+        "mean[us]": totals.mean_us,
+        "late[#]": totals.late,
+        "late[%]": totals.late_percent,
+        "too_late[#]": totals.too_late,
+        "too_late[%]": totals.too_late_percent,
+        "lost[#]": totals.lost,
+        "lost[%]": totals.lost_percent,
+    }
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def target_table(target: Target, judged: Sequence[Judged]) -> Table:
+    columns = (
+        Column(name="limit"),
+        Column(name="measured"),
+        Column(name="at_most", title="at most"),
+        Column(name="verdict"),
+    )
+    rows = tuple((each.limit.name, _whole(each.measured), _whole(each.limit.most), each.verdict) for each in judged)
+    return Table(name=TABLE, title=f"Target {target.name}", columns=columns, rows=rows)
+
+
+def _whole(value: float | None) -> Cell:
+    """Large numbers without their fractions."""
+    return round(value) if value is not None and value >= 1000 else value
+
+
+def target_figures(judged: Sequence[Judged]) -> list[Figure]:
+    """Bars of what was measured beside what is allowed; what is of a kind in one figure."""
+    titles = dict.fromkeys(_FIGURES[each.limit.name] for each in judged)
+    return [_figure(title, [each for each in judged if _FIGURES[each.limit.name] == title]) for title in titles]
+
+
+def _figure(title: str, judged: Sequence[Judged]) -> Figure:
+    """A bar that is missing was not measured."""
+    names = tuple(each.limit.name for each in judged)
+    measured = tuple(Point(place, each.measured) for place, each in enumerate(judged) if each.measured is not None)
+    allowed = tuple(Point(place, each.limit.most) for place, each in enumerate(judged))
+    return Figure(
+        name=f"target_{title.lower().replace(' ', '_')}",
+        title=f"{title}: measured, and the target",
+        x=Axis(title="limit", names=names),
+        y=Axis(title=title, unit=judged[0].limit.unit),
+        curves=(Curve("measured", measured), Curve("target", allowed)),
+        shape=Shape.BAR,
+    )
+
+
+def missed_limits(study: Study) -> list[str]:
+    """Limits of a target that a study did not meet, or could not tell of; empty where there are none."""
+    rows = (row for table in study.tables if table.name == TABLE for row in table.rows)
+    return [str(row[0]) for row in rows if row[-1] != MET]

@@ -1,0 +1,196 @@
+"""Overheads and the cost of a tracepoint as tables, and the overhead over the rate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Final
+
+from pytest_ldos.middleware.cost_layers import Kind, Layer
+from pytest_ldos.middleware.study import Axis, Cell, Column, Curve, Figure, Point, Table
+from pytest_ldos.middleware.tracing_cost.modes import TITLES, Mode
+from pytest_ldos.middleware.tracing_cost.overhead import (
+    Overhead,
+    PairedStarts,
+    level_of,
+    mean_of,
+    median_of,
+    overhead_of,
+    pair_up,
+)
+from pytest_ldos.middleware.tracing_cost.pairs import Start
+from pytest_ldos.middleware.tracing_cost.spec import Case
+from pytest_ldos.stats.mean_interval import mean_interval
+from pytest_ldos.units import NS_PER_US
+
+SEED_OVERHEAD_US: Final[Mapping[tuple[int, int], int]] = {
+    (1, 100): 5,
+    (1, 500): 4,
+    (1, 1000): 3,
+    (1, 2000): 3,
+    (32, 100): 4,
+    (32, 500): 3,
+    (32, 1000): 3,
+    (32, 2000): 3,
+    (64, 100): 4,
+    (64, 500): 3,
+    (64, 1000): 3,
+    (64, 2000): 3,
+    (256, 100): 2,
+    (256, 500): 2,
+    (256, 1000): 4,
+    (256, 2000): 5,
+}
+"""By KiB and Hz: what its averages with and without tracing differ by (appendix A, rounded there to 1 µs)."""
+
+SEED_MEAN_US: Final = 3.3
+SEED_TRACEPOINT_NS: Final = 158.0
+"""Of LTTng, as the seed quotes it (Intel i7-3770)."""
+
+_COLUMNS: Final = (
+    Column(name="case", title="messages"),
+    Column(name="untraced", unit="µs", title="untraced"),
+    Column(name="traced", unit="µs", title="traced"),
+    Column(name="mean", unit="µs", title="mean overhead"),
+    Column(name="mean_low", unit="µs", title="from"),
+    Column(name="mean_high", unit="µs", title="to"),
+    Column(name="median", unit="µs", title="median overhead"),
+    Column(name="median_low", unit="µs", title="from"),
+    Column(name="median_high", unit="µs", title="to"),
+    Column(name="seed", unit="µs", title="seed's mean"),
+    Column(name="target", title="≤ 3.3 µs"),
+)
+_TRACEPOINT_COLUMNS: Final = (
+    Column(name="layer"),
+    Column(name="recording"),
+    Column(name="time_per_call", unit="ns", title="a call"),
+    Column(name="call_low", unit="ns", title="from"),
+    Column(name="call_high", unit="ns", title="to"),
+    Column(name="seed", unit="ns", title="seed's"),
+    Column(name="per_message", title="recorded a message"),
+    Column(name="sum_per_message", unit="µs", title="these together"),
+    Column(name="lost", title="events lost"),
+)
+
+
+@dataclass(frozen=True)
+class Traced:
+    """All starts of one layer.
+
+    Attributes:
+        modes: that it was recorded under, untraced first.
+    """
+
+    layer: Layer
+    modes: Sequence[Mode]
+    starts: Sequence[Start]
+
+    def of(self, mode: Mode) -> list[Start]:
+        return [start for start in self.starts if start.mode is mode]
+
+
+def tables_of(layers: Sequence[Traced], cases: Sequence[Case]) -> Iterator[Table]:
+    """One of each layer and mode, and one of tracepoints."""
+    for traced in layers:
+        for mode in traced.modes[1:]:
+            pairs = pair_up(traced.starts, mode)
+            if any(pair.traced.cases for pair in pairs):
+                yield _overheads(traced.layer, mode, pairs, cases)
+    rows = tuple(row for traced in layers for mode in traced.modes if (row := _tracepoint_row(traced, mode)))
+    title = "a tracepoint, in a loop of calls (means of starts, 95 % intervals)"
+    yield Table(name="tracepoints", title=title, columns=_TRACEPOINT_COLUMNS, rows=rows)
+
+
+def _overheads(layer: Layer, mode: Mode, pairs: Sequence[PairedStarts], cases: Sequence[Case]) -> Table:
+    is_judged = layer.kind is Kind.ROS2 and mode is Mode.LTTNG
+    title = f"{layer.label}: publish → callback, {TITLES[mode]} (means of {len(pairs)} starts of each, 95 % intervals)"
+    rows = [_case_row(pairs, case, is_judged=is_judged) for case in cases]
+    return Table(
+        name=f"overhead_{layer.label.replace(' ', '_')}_{mode}",
+        title=title,
+        columns=_COLUMNS if is_judged else _COLUMNS[:-1],
+        rows=(*rows, _total_row(pairs, cases, is_judged=is_judged)),
+    )
+
+
+def _case_row(pairs: Sequence[PairedStarts], case: Case, *, is_judged: bool) -> tuple[Cell, ...]:
+    levels = (level_of(pairs, case, traced=False), level_of(pairs, case, traced=True))
+    seed = SEED_OVERHEAD_US.get((case.size_kib, case.rate_hz))
+    return (case.label, *levels, *_overhead_cells(pairs, [case]), seed, *_target(pairs, [case], is_judged=is_judged))
+
+
+def _total_row(pairs: Sequence[PairedStarts], cases: Sequence[Case], *, is_judged: bool) -> tuple[Cell, ...]:
+    target = _target(pairs, cases, is_judged=is_judged)
+    return ("all messages", None, None, *_overhead_cells(pairs, cases), SEED_MEAN_US, *target)
+
+
+def _overhead_cells(pairs: Sequence[PairedStarts], cases: Sequence[Case]) -> Iterator[Cell]:
+    for center in (mean_of, median_of):
+        found = overhead_of(pairs, cases, center)
+        yield from (None, None, None) if found is None else (found.value, found.low, found.high)
+
+
+def _target(pairs: Sequence[PairedStarts], cases: Sequence[Case], *, is_judged: bool) -> Iterator[Cell]:
+    """The last column, which only tables that are judged have."""
+    if is_judged:
+        found = overhead_of(pairs, cases, mean_of)
+        yield None if found is None else str(found.answer)
+
+
+def _tracepoint_row(traced: Traced, mode: Mode) -> tuple[Cell, ...] | None:
+    """``None`` where it was not timed."""
+    starts = [start for start in traced.of(mode) if start.tracepoint_ns and not start.failure]
+    if not starts:
+        return None
+    times = [median(start.tracepoint_ns) for start in starts]
+    low, high = mean_interval(times)
+    has_bounds = len(times) > 1
+    time_ns, count = sum(times) / len(times), _per_message(starts)
+    return (
+        traced.layer.label,
+        TITLES[mode],
+        time_ns,
+        low if has_bounds else None,
+        high if has_bounds else None,
+        SEED_TRACEPOINT_NS if mode is Mode.LTTNG else None,
+        count,
+        None if count is None else count * time_ns / NS_PER_US,
+        None if mode is Mode.UNTRACED else sum(start.recorded.lost for start in starts),
+    )
+
+
+def _per_message(starts: Sequence[Start]) -> float | None:
+    """Records of tracepoints on a message's way; calls in loops are not on it."""
+    came = sum(start.received + start.warm_up for start in starts if start.received)
+    recorded = sum(count for start in starts for count in start.recorded.counts.values())
+    on_the_way = recorded - sum(start.timed_calls for start in starts)
+    return on_the_way / came if came and on_the_way > 0 else None
+
+
+def figures_of(layers: Sequence[Traced], cases: Sequence[Case]) -> Iterator[Figure]:
+    """Mean overhead over the rate, a curve a size."""
+    for traced in layers:
+        for mode in traced.modes[1:]:
+            pairs = pair_up(traced.starts, mode)
+            curves = tuple(_curves(pairs, cases))
+            if curves:
+                yield Figure(
+                    name=f"overhead_{traced.layer.label.replace(' ', '_')}_{mode}",
+                    title=f"Mean overhead of {TITLES[mode]}, {traced.layer.label}",
+                    x=Axis(title="rate", unit="Hz", is_log=True),
+                    y=Axis(title="mean overhead", unit="µs"),
+                    curves=curves,
+                )
+
+
+def _curves(pairs: Sequence[PairedStarts], cases: Sequence[Case]) -> Iterator[Curve]:
+    for size_kib in dict.fromkeys(case.size_kib for case in cases):
+        found = [(case.rate_hz, overhead_of(pairs, [case], mean_of)) for case in cases if case.size_kib == size_kib]
+        points = tuple(_point(rate_hz, overhead) for rate_hz, overhead in sorted(found) if overhead is not None)
+        if points:
+            yield Curve(f"{size_kib} KiB", points)
+
+
+def _point(rate_hz: int, overhead: Overhead) -> Point:
+    return Point(rate_hz, overhead.value, overhead.low, overhead.high)

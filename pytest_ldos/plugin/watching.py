@@ -1,0 +1,63 @@
+"""What ``--ldos-profile`` and ``--ldos-syscalls`` ask for, beside the trials of a scenario or the rounds of a study."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from pytest_ldos.campaign.order import Role
+from pytest_ldos.campaign.watch_files import FOLDER, write_watched, write_watched_difference
+from pytest_ldos.campaign.watched_study import measure_watched
+from pytest_ldos.campaign.watching import Watching
+from pytest_ldos.middleware.study import Study
+from pytest_ldos.report.flame.files import DRAWINGS
+from pytest_ldos.scenario.watching import WatchSpec
+from pytest_ldos.trial.watch import NoWatch, Watch
+
+
+class TrialWatch:
+    """Watches the versions of a scenario, and writes what was seen below a folder."""
+
+    def __init__(self, spec: WatchSpec, folder: Path, title: str) -> None:
+        self._spec = spec
+        self._folder = _unused(folder / FOLDER)
+        self._title = title
+        self._watched: dict[Role, Watching] = {}
+
+    def of(self, role: Role) -> Watch:
+        """What watches a version; nothing does where nobody asked."""
+        if not self._spec.is_asked:
+            return NoWatch()
+        if role not in self._watched:
+            self._watched[role] = Watching(self._spec)
+        return self._watched[role]
+
+    def write(self) -> list[str]:
+        """Writes it; notes for the report."""
+        return list(self._write())
+
+    def _write(self) -> Iterator[str]:
+        in_turns = Role.BASE in self._watched
+        for role, watching in self._watched.items():
+            folder = self._folder / role if in_turns else self._folder
+            title = f"{self._title}, {role}" if in_turns else self._title
+            yield from write_watched(watching, folder, DRAWINGS, title=title)
+        if in_turns and Role.HEAD in self._watched:
+            base, head = (self._watched[role] for role in (Role.BASE, Role.HEAD))
+            title = f"{self._title}: base → head"
+            yield from write_watched_difference(base, head, self._folder, DRAWINGS, title=title)
+
+
+def _unused(folder: Path) -> Path:
+    """The folder, or one with a number where trials of the same test lie there."""
+    numbered = (folder.with_name(f"{folder.name}-{number}") for number in range(2, 10_000))
+    return folder if not folder.exists() else next(each for each in numbered if not each.exists())
+
+
+def measured_study(spec: WatchSpec, folder: Callable[[], Path], measure: Callable[[], Study]) -> Study:
+    """A study, watched as the session asks.
+
+    Args:
+        folder: where what is seen is to lie; only asked for where something watches.
+    """
+    return measure_watched(spec, folder(), DRAWINGS, measure) if spec.is_asked else measure()

@@ -1,0 +1,154 @@
+"""How the shares of functions differ between two versions, and what of it the samples can show.
+
+Samples are counts: a share of them is known no better than chance lets it. The interval of a difference is Agresti
+and Caffo's, with the family's error shared over all frames by Bonferroni's rule. Where a version was
+sampled in several starts, what these differ by beyond chance widens all intervals (the dispersion of
+quasi-likelihood); where in one, nobody can know, and `Difference.knows_starts` says so.
+
+References: A. Agresti, B. Caffo, "Simple and effective confidence intervals for proportions and differences of
+proportions result from adding two successes and two failures", The American Statistician 54, 2000;
+P. McCullagh, J. A. Nelder, "Generalized Linear Models", 2nd ed., 4.5.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Final
+
+from pytest_ldos.errors import ProfilingFailed
+from pytest_ldos.profiles.folded import FoldedStacks, Stack, merge
+from pytest_ldos.profiles.tree import Frame, build_tree
+
+ALPHA: Final = 0.05
+"""Probability that any frame of equal versions is called changed, at most."""
+
+_FEWEST_EXPECTED: Final = 5.0
+"""Samples of a stack in a start, for its spread over starts to tell something."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """How the share of a frame, with all it called, changed.
+
+    Attributes:
+        base, head: shares of all samples, 0 to 1.
+        low, high: of the difference.
+    """
+
+    path: Stack
+    base: float
+    head: float
+    low: float
+    high: float
+
+    @property
+    def change(self) -> float:
+        return self.head - self.base
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the interval excludes no change."""
+        return self.low > 0 or self.high < 0
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two profiles held against each other.
+
+    Attributes:
+        tree: of both; the first count of a frame is the base's.
+        changes: of every frame but the whole, by path.
+        dispersion: by how much counts vary more between starts than by chance; at least 1.
+        knows_starts: whether that was measured.
+    """
+
+    tree: Frame
+    changes: dict[Stack, Change]
+    dispersion: float
+    knows_starts: bool
+
+    @property
+    def base_samples(self) -> int:
+        return self.tree.counts[0]
+
+    @property
+    def head_samples(self) -> int:
+        return self.tree.counts[1]
+
+    def certain(self) -> list[Change]:
+        """What changed for certain, the largest first."""
+        return sorted((each for each in self.changes.values() if each.is_certain), key=lambda each: -abs(each.change))
+
+    def detectable(self, share: float) -> float:
+        """Half the width of the interval of a frame that has this share in both versions."""
+        low, high = _interval(
+            (share * self.base_samples, self.base_samples),
+            (share * self.head_samples, self.head_samples),
+            _quantile(len(self.changes)) * math.sqrt(self.dispersion),
+        )
+        return (high - low) / 2
+
+
+def compare_profiles(base: Sequence[FoldedStacks], head: Sequence[FoldedStacks]) -> Difference:
+    """Head's shares held against the base's.
+
+    Args:
+        base, head: one profile for each start of a version.
+
+    Raises:
+        ProfilingFailed: a version has no samples.
+    """
+    for name, parts in (("base", base), ("head", head)):
+        if not any(parts):
+            raise ProfilingFailed(f"the {name} has no samples to compare", remedy="profile for longer")
+    tree = build_tree([merge(base), merge(head)])
+    frames = [frame for frame in tree.walk() if frame.path]
+    found = [_dispersion(parts) for parts in (base, head)]
+    known = [each for each in found if each is not None]
+    dispersion = max(1.0, sum(known) / len(known)) if known else 1.0
+    width = _quantile(len(frames)) * math.sqrt(dispersion)
+    changes = {frame.path: _change(frame, tree, width) for frame in frames}
+    return Difference(tree, changes, dispersion, knows_starts=bool(known))
+
+
+def _quantile(frames: int) -> float:
+    """Of the normal distribution, for intervals that all hold together."""
+    return NormalDist().inv_cdf(1 - ALPHA / 2 / max(frames, 1))
+
+
+def _change(frame: Frame, tree: Frame, width: float) -> Change:
+    (base, head), (bases, heads) = frame.counts, tree.counts
+    low, high = _interval((base, bases), (head, heads), width)
+    return Change(frame.path, base / bases, head / heads, low, high)
+
+
+def _interval(base: tuple[float, int], head: tuple[float, int], width: float) -> tuple[float, float]:
+    shares = [(count + 1) / (total + 2) for count, total in (base, head)]
+    variance = sum(share * (1 - share) / (total + 2) for share, (_, total) in zip(shares, (base, head), strict=True))
+    middle, reach = shares[1] - shares[0], width * math.sqrt(variance)
+    return max(-1.0, middle - reach), min(1.0, middle + reach)
+
+
+def _dispersion(parts: Sequence[FoldedStacks]) -> float | None:
+    """Pearson's chi-squared over its degrees of freedom, of stacks in starts; ``None`` where it cannot be told."""
+    sampled = [part for part in parts if part]
+    if len(sampled) < 2:
+        return None
+    whole = merge(sampled)
+    terms = list(_terms(sampled, whole))
+    return sum(terms) / ((len(sampled) - 1) * len(terms) / len(sampled)) if terms else None
+
+
+def _terms(parts: Sequence[FoldedStacks], whole: FoldedStacks) -> Iterator[float]:
+    """Of each stack that is frequent enough, for each start, (seen - expected)² / expected."""
+    total = whole.samples
+    shares = [part.samples / total for part in parts]
+    for stack, count in whole.counts.items():
+        expected = [count * share for share in shares]
+        if min(expected) >= _FEWEST_EXPECTED:
+            yield from (
+                (part.counts.get(stack, 0) - each) ** 2 / each for part, each in zip(parts, expected, strict=True)
+            )

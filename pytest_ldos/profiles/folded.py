@@ -1,0 +1,100 @@
+"""Where processes spent their time: how many samples saw which stack of calls.
+
+As text, a line a stack: frames from the outermost on with ``;`` between them, a space, the number of samples.
+Reference: the form that Brendan Gregg's FlameGraph made common; perf's and py-spy's tools write and read it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pytest_ldos.errors import RecordUnreadable
+from pytest_ldos.text import one_line
+
+Stack = tuple[str, ...]
+"""Names of frames, the outermost (the process) first; at least one."""
+
+MOST_FRAMES: Final = 512
+"""Of a stack; perf's own limit is 127. Deeper ones lose what is innermost."""
+
+_LONGEST_NAME: Final = 400
+_SEPARATOR: Final = ";"
+_LARGEST: Final = 2**53
+_REMEDY: Final = "name a .folded file as ldos, perf's stackcollapse or py-spy (--format raw) write it"
+
+
+def frame_name(text: str) -> str:
+    """A name as other programs gave it, fit to be a frame's: one line, nothing that separates frames."""
+    name = one_line(text).replace(_SEPARATOR, ":").strip()
+    return (name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…") or "?"
+
+
+@dataclass(frozen=True)
+class FoldedStacks:
+    """Samples by stack.
+
+    Attributes:
+        counts: of samples, each at least 1.
+    """
+
+    counts: Mapping[Stack, int]
+
+    @property
+    def samples(self) -> int:
+        return sum(self.counts.values())
+
+    def __bool__(self) -> bool:
+        return bool(self.counts)
+
+
+def merge(profiles: Iterable[FoldedStacks]) -> FoldedStacks:
+    """All samples together."""
+    together: Counter[Stack] = Counter()
+    for each in profiles:
+        together.update(each.counts)
+    return FoldedStacks(dict(together))
+
+
+def render_folded(profile: FoldedStacks) -> str:
+    """Text that `parse_folded` reads, in a fixed order."""
+    return "".join(f"{_SEPARATOR.join(stack)} {count}\n" for stack, count in sorted(profile.counts.items()))
+
+
+def parse_folded(text: str, source: str) -> FoldedStacks:
+    """Samples of folded stacks.
+
+    Args:
+        source: named in errors.
+
+    Raises:
+        RecordUnreadable: a line is no stack with a number; names it.
+    """
+    counts: Counter[Stack] = Counter()
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        frames, space, count = line.rstrip().rpartition(" ")
+        if not (space and frames.strip() and count.isascii() and count.isdigit() and 0 < int(count[:20]) < _LARGEST):
+            raise RecordUnreadable(f"{source}, line {number}: no stack with a number of samples", remedy=_REMEDY)
+        counts[tuple(frame_name(each) for each in frames.split(_SEPARATOR)[:MOST_FRAMES])] += int(count)
+    return FoldedStacks(dict(counts))
+
+
+def read_folded(file: Path) -> FoldedStacks:
+    """See `parse_folded`.
+
+    Raises:
+        RecordUnreadable: also where there is no such file, or no sample in it.
+    """
+    try:
+        text = file.read_text("utf-8", errors="replace")
+    except OSError as error:
+        raise RecordUnreadable(f"{file} cannot be read: {error.strerror}", remedy=_REMEDY) from None
+    profile = parse_folded(text, str(file))
+    if not profile:
+        raise RecordUnreadable(f"{file} holds no samples", remedy="profile for longer, or something that runs")
+    return profile

@@ -1,0 +1,48 @@
+"""Profiles for speedscope, a viewer that runs in a browser.
+
+Reference: https://www.speedscope.app/file-format-schema.json (``sampled`` profiles).
+"""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import version
+from typing import Any, Final
+
+from pytest_ldos.profiles.folded import FoldedStacks
+
+SCHEMA: Final = "https://www.speedscope.app/file-format-schema.json"
+
+
+def render_speedscope(profile: FoldedStacks, name: str) -> str:
+    """JSON text: all samples, then those of each process, as a profile each."""
+    frames: dict[str, int] = {}
+    stacks = sorted(profile.counts.items())
+    for stack, _ in stacks:
+        for frame in stack:
+            frames.setdefault(frame, len(frames))
+    processes = list(dict.fromkeys(stack[0] for stack, _ in stacks))
+    profiles = [_sampled("all processes", stacks, frames)]
+    profiles += [_sampled(each, [pair for pair in stacks if pair[0][0] == each], frames) for each in processes]
+    document = {
+        "$schema": SCHEMA,
+        "name": name,
+        "exporter": f"pytest-ldos {version('pytest-ldos')}",
+        "activeProfileIndex": 0,
+        "shared": {"frames": [{"name": each} for each in frames]},
+        "profiles": profiles,
+    }
+    return json.dumps(document, allow_nan=False) + "\n"
+
+
+def _sampled(name: str, stacks: list[tuple[tuple[str, ...], int]], frames: dict[str, int]) -> dict[str, Any]:
+    weights = [count for _, count in stacks]
+    return {
+        "type": "sampled",
+        "name": name,
+        "unit": "none",
+        "startValue": 0,
+        "endValue": sum(weights),
+        "samples": [[frames[frame] for frame in stack] for stack, _ in stacks],
+        "weights": weights,
+    }

@@ -1,0 +1,141 @@
+"""Counting system calls of running processes with ``strace -c``.
+
+Each call then stops its process twice: what is measured beside it is no measure of anything else.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from pytest_ldos.errors import ProfilingFailed
+from pytest_ldos.host.availability import Availability, find_programs
+from pytest_ldos.host.processes import Child, ProcessGroup
+from pytest_ldos.host.tracing_permission import tracing_permitted
+from pytest_ldos.profiles.syscalls import SyscallCount, parse_syscalls
+from pytest_ldos.text import one_line
+
+_READY_S: Final = 15.0
+_END_S: Final = 20.0
+_POLL_S: Final = 0.01
+
+
+def strace_available() -> Availability:
+    """Whether it is installed, and may attach to processes."""
+    programs = find_programs(("strace",), package="strace")
+    return tracing_permitted("strace") if programs.ok else programs
+
+
+def strace_version() -> str:
+    """``strace 6.1``."""
+    done = subprocess.run(["strace", "-V"], capture_output=True, text=True, errors="replace", check=False)
+    found = re.search(r"\d+(\.\d+)+", done.stdout)
+    return f"strace {found.group()}" if found else "strace"
+
+
+class SyscallCounter:
+    """Counts calls of processes, all their threads, and what they start.
+
+    Args:
+        log_directory: gets strace's log.
+
+    Attributes:
+        name: tool and version.
+    """
+
+    def __init__(self, log_directory: Path) -> None:
+        self._group = ProcessGroup(log_directory=log_directory)
+        self._child: Child | None = None
+        self._folder: Path | None = None
+        self.name = strace_version()
+
+    def start(self, pids: Iterable[int]) -> None:
+        """Begins; returns when all processes are traced.
+
+        Raises:
+            ProfilingFailed: it could not attach to one; says why.
+        """
+        wanted = list(pids)
+        self._folder = Path(tempfile.mkdtemp(prefix="ldos-strace-"))
+        command = ["strace", "-c", "-f", "-o", str(self._folder / "table")]
+        attached = [word for pid in wanted for word in ("-p", str(pid))]
+        self._child = self._group.start("strace", [*command, *attached], fresh_log=True)
+        try:
+            _await_attached(self._child, wanted)
+        except BaseException:
+            self.cancel()
+            raise
+
+    def stop(self) -> tuple[SyscallCount, ...]:
+        """Ends it.
+
+        Raises:
+            ProfilingFailed: it had ended before, or its table makes no sense.
+        """
+        assert self._child is not None
+        assert self._folder is not None
+        try:
+            self._end(self._child)
+            return parse_syscalls(_text(self._folder / "table"))
+        finally:
+            self.cancel()
+
+    def _end(self, child: Child) -> None:
+        """Ends it; that all it traced had ended before is no fault."""
+        if child.exit_code not in (None, 0):
+            raise ProfilingFailed(
+                f"strace had ended while it was to count: {child.describe_end()}", remedy=f"see {child.log}"
+            )
+        child.process.send_signal(signal.SIGINT)
+        try:
+            code = child.process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            raise ProfilingFailed("strace did not end when it was told to", remedy=f"see {child.log}") from None
+        if code not in (0, -signal.SIGINT):
+            raise ProfilingFailed(f"{child.describe_end()}: {_reason(child)}", remedy=f"see {child.log}")
+
+    def cancel(self) -> None:
+        """Ends it, whatever it counted. May be called at any time, also twice."""
+        self._group.stop()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _await_attached(child: Child, wanted: Sequence[int]) -> None:
+    deadline = time.monotonic() + _READY_S
+    while not _traces_all(child, wanted):
+        if child.exit_code is not None or time.monotonic() > deadline:
+            raise ProfilingFailed(f"strace could not attach: {_reason(child)}", remedy=f"see {child.log}")
+        time.sleep(_POLL_S)
+
+
+def _traces_all(child: Child, wanted: Sequence[int]) -> bool:
+    """By the kernel's word: every thread names the process that traces it."""
+    tracers = [_tracers_of(pid) for pid in wanted]
+    return all(each == {child.pid} for each in tracers)
+
+
+def _tracers_of(pid: int) -> set[int]:
+    """Pids of those that trace a process's threads, 0 for nobody; empty where it is gone."""
+    statuses = (_text(status) for status in Path(f"/proc/{pid}/task").glob("*/status"))
+    found = (re.search(r"^TracerPid:\s*(\d+)", status, re.MULTILINE) for status in statuses)
+    return {int(tracer.group(1)) for tracer in found if tracer is not None}
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text("utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _reason(child: Child) -> str:
+    lines = [one_line(line) for line in child.last_lines().splitlines() if "attached" not in line]
+    return lines[-1] if lines else "no reason given"

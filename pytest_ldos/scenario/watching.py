@@ -1,0 +1,51 @@
+"""What beside the tracer watches processes while something is measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from pytest_ldos.scenario.requirements import require
+
+DEFAULT_RATE_HZ: Final = 99
+"""Of samples: no round number, so that what happens in a round period is not met at the same place for ever."""
+
+_HIGHEST_RATE_HZ: Final = 10_000
+
+
+class ProfilerKind(StrEnum):
+    """Which tool samples stacks of calls."""
+
+    AUTO = "auto"
+    PERF = "perf"
+    PY_SPY = "py-spy"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WatchSpec:
+    """What is to be watched.
+
+    Attributes:
+        profile: whether stacks of calls are sampled.
+        syscalls: whether system calls are counted.
+
+    Raises:
+        ConfigurationError: a rate that makes no sense.
+    """
+
+    profile: bool = False
+    profiler: ProfilerKind = ProfilerKind.AUTO
+    rate_hz: int = DEFAULT_RATE_HZ
+    syscalls: bool = False
+
+    def __post_init__(self) -> None:
+        require(
+            1 <= self.rate_hz <= _HIGHEST_RATE_HZ,
+            f"a profile's rate is {self.rate_hz} Hz",
+            remedy=f"it must be between 1 and {_HIGHEST_RATE_HZ}",
+        )
+
+    @property
+    def is_asked(self) -> bool:
+        return self.profile or self.syscalls

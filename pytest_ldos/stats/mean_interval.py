@@ -1,0 +1,22 @@
+"""Where the mean of a population lies, by few values that each are a mean themselves.
+
+Reference: Student's t; means of many messages are nearly normal, whatever the messages are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.stats import t as student
+
+
+def mean_interval(values: Sequence[float], *, confidence: float = 0.95) -> tuple[float, float]:
+    """Bounds of the mean; infinite where there are fewer than two values."""
+    if len(values) < 2:
+        return (-math.inf, math.inf)
+    center = float(np.mean(values))
+    error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    half = float(student.ppf((1 + confidence) / 2, len(values) - 1)) * error
+    return (center - half, center + half)

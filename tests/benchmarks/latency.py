@@ -1,0 +1,125 @@
+"""What our measurement of DDS latency adds, beside a peer, and how many round trips a second each sustains.
+
+    make bench
+    python -m tests.benchmarks.latency --seconds 2 --rounds 9
+
+The peer is `ddsperf` (Debian: cyclonedds-tools), Cyclone DDS's own benchmark in C. Ours runs over the very library
+that it is linked with, in turns with it, both pinned alike where they are two processes: what is left of a difference is the programs' own.
+Times are only worth something on a quiet machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+
+from rich.console import Console
+from rich.table import Table
+
+from pytest_ldos.host.lock import measuring_lock
+from pytest_ldos.middleware.instrument import Silence
+from pytest_ldos.middleware.latency.case import Program
+from pytest_ldos.middleware.latency.instrument import measure
+from pytest_ldos.middleware.latency.spec import NO_CPU, LatencySpec, Transport, Trigger
+from pytest_ldos.middleware.study import Study
+
+SIZES = "1,64KiB"
+ADDED_TARGET = 0.10
+
+console = Console(width=130)
+
+
+def measure_beside(transport: Transport, trigger: Trigger, options: argparse.Namespace) -> Study:
+    """In one process nothing is pinned: ddsperf's threads cannot be told apart."""
+    first, *_, last = sorted(os.sched_getaffinity(0))
+    is_pinned = transport is not Transport.ONE_PROCESS
+    spec = LatencySpec(
+        sizes=SIZES,
+        transports=transport.value,
+        trigger=trigger,
+        seconds=options.seconds,
+        rounds=options.rounds,
+        ping_cpu=last if is_pinned else NO_CPU,
+        pong_cpu=first if is_pinned else NO_CPU,
+        priority=1 if options.fifo else 0,
+        ros=False,
+    )
+    return measure(spec, Silence())
+
+
+def rows_of(study: Study, name: str) -> list[dict[str, object]]:
+    """A table of a study; empty where it has none of the name."""
+    found = next((table for table in study.tables if table.name == name), None)
+    if found is None:
+        return []
+    names = [column.name for column in found.columns]
+    return [dict(zip(names, row, strict=True)) for row in found.rows]
+
+
+def rates_of(study: Study) -> dict[tuple[object, object, object], float]:
+    """Round trips a second by transport, size and program."""
+    return {
+        (transport, row["size"], row["program"]): float(str(row["rate"]))
+        for transport in Transport
+        for row in rows_of(study, f"round_trips_{transport}")
+        if row["rate"] is not None
+    }
+
+
+def show(study: Study, title: str) -> None:
+    table = Table(
+        "size", "our library", "our p50 µs", "ddsperf's", "added", "95 % interval", "our round trips/s",
+        "ddsperf's", "on target",
+        title=f"Added to ddsperf's latency, {title}", title_justify="left",
+    )  # fmt: skip
+    rates = rates_of(study)
+    for row in rows_of(study, "beside_ddsperf"):
+        place = (row["transport"], row["size"])
+        low, high = row["low"], row["high"]
+        ratio = float(str(row["ratio"]))
+        is_twin = row["program"] == Program.TWIN
+        table.add_row(
+            f"{row['size']:,} B",
+            "ddsperf's" if is_twin else "the wheel's",
+            f"{row['ours']:.1f}",
+            f"{row['theirs']:.1f}",
+            f"{100 * (ratio - 1):+.1f} %",
+            "–"
+            if low is None or high is None
+            else f"{100 * (float(str(low)) - 1):+.1f} … {100 * (float(str(high)) - 1):+.1f} %",
+            f"{rates[*place, row['program']]:,.0f}",
+            f"{rates[*place, 'ddsperf']:,.0f}",
+            ("yes" if ratio <= 1 + ADDED_TARGET else "no") if is_twin else "",
+        )
+    console.print(table)
+    for note in study.notes:
+        console.print(note, markup=False)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=1.0, help="of each round")
+    parser.add_argument("--rounds", type=int, default=5, help="of each program and size")
+    parser.add_argument(
+        "--fifo", action="store_true", help="with SCHED_FIFO, for a machine that others use (needs permission)"
+    )
+    return parser.parse_args()
+
+
+def main() -> None:
+    options = arguments()
+    if shutil.which("ddsperf") is None:
+        console.print("Latency was not compared: ddsperf not found (sudo apt-get install cyclonedds-tools).")
+        return
+    with measuring_lock():
+        for transport, trigger in (
+            (Transport.ONE_PROCESS, Trigger.WAITSET),
+            (Transport.LOOPBACK, Trigger.LISTENER),
+            (Transport.LOOPBACK, Trigger.WAITSET),
+        ):
+            show(measure_beside(transport, trigger, options), f"{transport.replace('_', ' ')}, {trigger}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""``@pytest.mark.ldos_latency``: measured, kept as a baseline, judged."""
+
+from __future__ import annotations
+
+
+def test_a_marked_test_measures_and_is_gated(pytester):
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.ldos_latency(
+            sizes="64", transports="one_process", seconds=0.1, rounds=2, ddsperf=False, ros=False
+        )
+        def test_latency(ldos_study):
+            ldos_study.check()
+            assert {each.case for each in ldos_study.study.rounds} == {"cyclonedds, one_process, 64 B, reliable"}
+            assert all(each.values["round_trip_p50"] > 0 for each in ldos_study.study.rounds)
+        """
+    )
+    first = pytester.runpytest_inprocess("-p", "no:cacheprovider")
+    first.assert_outcomes(passed=1)
+    first.stdout.fnmatch_lines(["*recorded as the first baseline*"])
+
+
+def test_a_setting_that_makes_no_sense_is_told(pytester):
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.ldos_latency(sizes="9MiB")
+        def test_latency(ldos_study):
+            ldos_study.check()
+        """
+    )
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*sizes holds '9MiB'*"])

@@ -1,0 +1,121 @@
+"""``--ldos-profile`` and ``--ldos-syscalls`` as a user meets them: with a made-up stack whose process is a real one."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pytest_ldos.recording.perf import perf_available
+from pytest_ldos.recording.strace import strace_available
+from tests.plugin.test_studies import CONFTEST as INSTRUMENT_CONFTEST
+from tests.plugin.test_studies import INSTRUMENT
+
+ABLE = [each for each in (perf_available(), strace_available()) if not each.ok]
+pytestmark = pytest.mark.skipif(bool(ABLE), reason="; ".join(each.reason for each in ABLE) or "all can watch")
+
+CONFTEST = """
+import atexit
+from tests.builders.busy import busy_process, run_for
+from tests.fakes import rig
+
+busy = busy_process(gently=True)
+process = busy.__enter__()
+atexit.register(busy.__exit__, None, None, None)
+rig.PID = process.pid
+made_up = rig.FakeStack.move
+
+def move(self, goal, **arguments):
+    run_for(process, 0.03)
+    return made_up(self, goal, **arguments)
+
+rig.FakeStack.move = move
+rig.install(rig.noisy(1))
+"""
+FAST = ("--ldos-trials=8", "--ldos-warmup=0")
+
+
+@pytest.fixture
+def watch(project):
+    project.makeconftest(CONFTEST)
+    return lambda *arguments: project.runpytest_subprocess(*FAST, *arguments, timeout=60)
+
+
+def folder_of(project):
+    (folder,) = project.path.glob(".ldos/runs/*/baseline/profile")
+    return folder
+
+
+def test_a_profile_lies_in_the_runs_folder_and_the_report_says_where(project, watch):
+    result = watch("--ldos-profile", "--ldos-profile-rate=499", "--ldos-profiler=perf", "--ldos-report=report.html")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        [
+            "*profile of * samples (perf at 499 Hz): */baseline/profile*",
+            "*voluntary*involuntary context switches*(/proc)*a trial (8)*",
+            "*not recorded as a baseline: it was watched by perf at 499 Hz*",
+        ]
+    )
+    folder = folder_of(project)
+    assert {each.name for each in folder.iterdir()} == {"start-1.folded", "flame.svg", "profile.speedscope.json"}
+    assert json.loads((folder / "profile.speedscope.json").read_text())["profiles"][0]["endValue"] > 0
+    assert "profile of" in (project.path / "report.html").read_text()
+    assert not list(project.path.glob(".ldos/baselines/**/*.json"))
+
+
+def test_trials_beside_strace_are_invalid_and_no_baseline(project, watch):
+    result = watch("--ldos-syscalls")
+    assert result.ret == 11
+    result.stdout.fnmatch_lines(["*system calls were counted with strace*", "*system calls: *syscalls.txt*"])
+    assert "clock_nanosleep" in (folder_of(project) / "syscalls.txt").read_text()
+    assert not list(project.path.glob(".ldos/baselines/**/*.json"))
+
+
+def test_settings_that_make_no_sense_are_usage_errors(run):
+    result = run("--ldos-profile-rate=0")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*at least 1*"])
+
+
+def test_an_instrument_is_watched_with_all_it_starts(project):
+    project.makeconftest(INSTRUMENT_CONFTEST)
+    busy = INSTRUMENT.replace(
+        '    progress.doing("round 1")\n',
+        "    import subprocess, sys\n"
+        '    code = "import time\\nfor _ in range(100): time.sleep(0.001)\\nsum(range(10**7))"\n'
+        '    subprocess.run([sys.executable, "-c", code], check=True)\n',
+    )
+    assert busy != INSTRUMENT
+    project.makepyfile(steady_instrument=busy)
+    project.makepyfile(
+        test_scenario="import pytest\n@pytest.mark.ldos_steady\ndef test_it(ldos_study):\n"
+        "    table = {each.name: each for each in ldos_study.study.tables}['system_calls']\n"
+        "    assert 'clock_nanosleep' in {row[0] for row in table.rows}\n"
+        "    ldos_study.check()\n"
+    )
+    result = project.runpytest_subprocess("--ldos-profile", "--ldos-profile-rate=499", "--ldos-syscalls", timeout=60)
+    assert result.ret == 11
+    result.stdout.fnmatch_lines(["*system calls were counted with strace*"])
+    (folder,) = project.path.glob(".ldos/runs/*/steady-profile")
+    assert {"flame.svg", "profile.speedscope.json", "start-1.folded", "syscalls.txt"} <= {
+        each.name for each in folder.iterdir()
+    }
+
+
+def test_versions_in_turns_are_held_against_each_other(project):
+    (project.path / "old/.venv/bin").mkdir(parents=True)
+    (project.path / "old/.venv/bin/python").touch()
+    project.makeconftest(CONFTEST.replace("rig.install(rig.noisy(1))", "rig.install(rig.noisy(1), base=rig.noisy(2))"))
+    arguments = ("--ldos-trials=4", "--ldos-block=2", "--ldos-warmup=0", "--ldos-base=./old")
+    result = project.runpytest_subprocess(
+        *arguments, "--ldos-profile", "--ldos-profile-rate=499", "--ldos-profiler=perf", timeout=60
+    )
+    result.stdout.fnmatch_lines(["*profiles held against each other, * frames changed for certain: *difference.svg*"])
+    folder = folder_of(project)
+    assert sorted(str(each.relative_to(folder)) for each in folder.rglob("*.folded")) == [
+        "base/start-1.folded",
+        "base/start-2.folded",
+        "head/start-1.folded",
+        "head/start-2.folded",
+    ]
+    assert "between starts" in (folder / "difference.svg").read_text()

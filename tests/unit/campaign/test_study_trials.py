@@ -1,0 +1,65 @@
+"""Rounds of a study as trials: kept, read back and judged as an arm's are."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+
+from pytest_ldos.baseline.key import BaselineKey
+from pytest_ldos.campaign.study_trials import to_trials
+from pytest_ldos.gate.decide import decide, judge_alone
+from pytest_ldos.gate.policy import Policy
+from pytest_ldos.gate.verdict import Verdict
+from pytest_ldos.middleware.study import Round
+from pytest_ldos.series import CENSORED
+from pytest_ldos.trial.codec import decode_trials, encode_trials
+from pytest_ldos.trial.series_of import to_series
+from tests.builders.studies import HALF_TRIP, RATE, study
+
+POLICY = Policy(metrics={HALF_TRIP.name, RATE.name})
+
+
+def around(median: float, count: int, seed: int) -> list[float]:
+    chance = random.Random(seed)
+    return [median * chance.uniform(0.97, 1.03) for _ in range(count)]
+
+
+def test_they_survive_being_written_and_read(tmp_path):
+    trials = to_trials(study(), commit="abc")
+    assert decode_trials(encode_trials(trials), tmp_path / "trials.json") == trials
+
+
+def test_no_arm_has_their_baseline():
+    key = BaselineKey.of(to_trials(study(), commit="abc"))
+    assert (key.stack, key.scenario) == ("middleware-embedded", "steady")
+
+
+def test_equal_rounds_pass_and_slower_ones_regress():
+    base = to_trials(study(around(10, 20, 1)), commit="abc")
+    same = decide(to_trials(study(around(10, 20, 2)), commit="def"), base, POLICY)
+    slower = decide(to_trials(study(around(13, 20, 3)), commit="def"), base, POLICY)
+    assert same.verdict is Verdict.PASSED
+    assert slower.verdict is Verdict.REGRESSED
+    assert {each.metric for each in slower.comparisons if each.verdict is Verdict.REGRESSED} == {"half_p50", "rate"}
+
+
+def test_a_round_without_a_result_is_a_failure_that_the_gate_sees():
+    rounds = (*study().rounds, Round(case="1 KiB", block=0, failure="no peer answered"))
+    trials = to_trials(study(rounds=rounds), commit="abc")
+    assert trials.successes == 3
+    assert judge_alone(trials, POLICY).verdict is Verdict.REGRESSED
+
+
+def test_a_failed_round_has_no_number_unless_the_quantity_says_it_is_the_slowest():
+    rounds = (Round(case="1 KiB", block=0, failure="no peer answered"),)
+    trials = to_trials(study(rounds=rounds), commit="abc")
+    assert to_series(trials, HALF_TRIP).values == ()
+    cut_short = dataclasses.replace(HALF_TRIP, censored_by_failure=True)
+    assert to_series(trials, cut_short).values == (CENSORED,)
+
+
+def test_rounds_of_other_cases_are_not_compared():
+    base = to_trials(study(around(10, 20, 1)), commit="abc")
+    other = [Round(case="1 MiB", block=0, values=dict(each.values)) for each in study(around(30, 20, 2)).rounds]
+    result = decide(to_trials(study(rounds=tuple(other)), commit="def"), base, POLICY)
+    assert result.verdict is Verdict.INCONCLUSIVE

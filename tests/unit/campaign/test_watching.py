@@ -1,0 +1,204 @@
+"""Watching real processes beside a measurement, and going on where that is not possible."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from pytest_ldos.campaign.order import Role
+from pytest_ldos.campaign.watch_files import Drawings, write_watched, write_watched_difference
+from pytest_ldos.campaign.watched_study import measure_watched
+from pytest_ldos.campaign.watched_switches import Switches, describe_switches, with_trace
+from pytest_ldos.campaign.watching import DISTORTION, Seen, Watching
+from pytest_ldos.errors import ConfigurationError, Unavailable
+from pytest_ldos.host.context_switches import SwitchCounts
+from pytest_ldos.plugin.watching import TrialWatch
+from pytest_ldos.profiles.folded import FoldedStacks, read_folded
+from pytest_ldos.recording.perf import perf_available
+from pytest_ldos.recording.strace import strace_available
+from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.scenario.watching import ProfilerKind, WatchSpec
+from pytest_ldos.trial.artifacts import ScenarioFolder
+from pytest_ldos.trial.watch import NoWatch
+from tests.builders.busy import busy_process, run_for
+from tests.builders.forbidden import forbid
+from tests.builders.kernel import EPOCH_NS, PREEMPTED, KernelTrace
+from tests.builders.studies import study
+from tests.fakes.rig import open_fake_rig
+
+ABLE = [each for each in (perf_available(), strace_available()) if not each.ok]
+pytestmark = pytest.mark.skipif(bool(ABLE), reason="; ".join(each.reason for each in ABLE) or "all can watch")
+DRAWN = Drawings(lambda profile, title, notes: f"{title}: {profile.samples}", lambda difference, title: title)
+
+
+@contextmanager
+def rig_of(pid: int, tmp_path: Path, monkeypatch):
+    """A made-up stack whose process is a real one."""
+    folder = ScenarioFolder(tmp_path / "run")
+    folder.logs.mkdir(parents=True)
+    with open_fake_rig(StackSpec(), folder) as rig:
+        monkeypatch.setattr(rig.stack, "pids", lambda: [pid])
+        yield rig
+
+
+def test_a_stack_is_sampled_and_its_calls_are_counted(tmp_path, monkeypatch):
+    watching = Watching(WatchSpec(profile=True, profiler=ProfilerKind.PERF, rate_hz=499, syscalls=True))
+    assert watching.tools == "perf at 499 Hz and strace"
+    assert watching.distortion == DISTORTION
+    with busy_process(gently=True) as process, rig_of(process.pid, tmp_path, monkeypatch) as rig:
+        with watching.beside(rig):
+            run_for(process, 0.2)
+        rig.recorder.pause()
+        watching.read(rig, trials=4)
+    assert watching.profile.samples > 0
+    assert "clock_nanosleep" in {each.name for each in watching.syscalls}
+    notes = list(write_watched(watching, tmp_path / "out", DRAWN, title="it"))
+    assert read_folded(tmp_path / "out/start-1.folded") == watching.profile
+    assert json.loads((tmp_path / "out/profile.speedscope.json").read_text())["name"] == "it"
+    assert (tmp_path / "out/flame.svg").read_text() == f"it: {watching.profile.samples}"
+    assert "clock_nanosleep" in (tmp_path / "out/syscalls.txt").read_text()
+    assert any("a trial (4)" in note and "under strace" in note for note in notes), notes
+
+
+def test_a_profiler_that_is_killed_costs_the_profile_alone(tmp_path, monkeypatch):
+    watching = Watching(WatchSpec(profile=True, profiler=ProfilerKind.PERF))
+    with busy_process() as process, rig_of(process.pid, tmp_path, monkeypatch) as rig, watching.beside(rig):
+        (perf,) = [int(pid) for pid in _children() if "perf" in _name(pid)]
+        os.kill(perf, signal.SIGKILL)
+        _await_death(perf)
+    assert not watching.profile
+    (said,) = [note for note in watching.notes if note.startswith("no profile: ")]
+    assert "SIGKILL" in said
+    (seen,) = watching.seen
+    assert seen.switches is not None
+
+
+def _children() -> list[str]:
+    return Path(f"/proc/self/task/{os.getpid()}/children").read_text("ascii").split()
+
+
+def _name(pid: str) -> str:
+    return Path(f"/proc/{pid}/comm").read_text("utf-8").strip()
+
+
+def _await_death(pid: int) -> None:
+    deadline = time.monotonic() + 10
+    while Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()[0] != "Z":
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_where_nothing_is_permitted_the_measurement_goes_on_and_says_why(tmp_path, monkeypatch):
+    forbid("perf", tmp_path / "bin", "perf_event_open")
+    forbid("strace", tmp_path / "bin", "ptrace")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    watching = Watching(WatchSpec(profile=True, profiler=ProfilerKind.PERF, syscalls=True))
+    with busy_process() as process, rig_of(process.pid, tmp_path, monkeypatch) as rig, watching.beside(rig):
+        pass
+    notes = list(write_watched(watching, tmp_path / "out", DRAWN, title="it"))
+    assert any(note.startswith("no profile: perf may not sample here: ") and " → " in note for note in notes), notes
+    assert any(note.startswith("system calls are not counted: strace could not attach") for note in notes), notes
+    assert not (tmp_path / "out").exists()
+
+
+def test_processes_that_are_gone_cost_no_trials(tmp_path, monkeypatch):
+    watching = Watching(WatchSpec(profile=True, profiler=ProfilerKind.PERF))
+    with rig_of(4_194_303, tmp_path, monkeypatch) as rig:
+        with watching.beside(rig):
+            pass
+        rig.recorder.pause()
+        watching.read(rig, trials=1)
+    assert list(write_watched(watching, tmp_path / "out", DRAWN, title="it")) == [
+        "no profile: none of the processes runs any more"
+    ]
+
+
+def test_nothing_is_watched_unasked(tmp_path):
+    watch = TrialWatch(WatchSpec(), tmp_path, "it")
+    assert isinstance(watch.of(Role.HEAD), NoWatch)
+    assert watch.write() == []
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_empty_profile_is_said(tmp_path, monkeypatch):
+    watching = Watching(WatchSpec(profile=True, profiler=ProfilerKind.PERF))
+    with busy_process() as process, rig_of(process.pid, tmp_path, monkeypatch) as rig:
+        process.send_signal(signal.SIGSTOP)
+        with watching.beside(rig):
+            pass
+    assert any("there are no samples" in note for note in watching.notes)
+
+
+def test_a_study_carries_its_calls_and_is_marked(tmp_path):
+    def measure():
+        with busy_process(gently=True) as process:
+            run_for(process, 0.15)
+        return study()
+
+    found = measure_watched(WatchSpec(profile=True, rate_hz=499, syscalls=True), tmp_path, DRAWN, measure)
+    (table,) = [each for each in found.tables if each.name == "system_calls"]
+    assert "clock_nanosleep" in {row[0] for row in table.rows}, "children are followed"
+    assert found.distortion == DISTORTION == found.notes[0]
+    assert "strace" in found.watched
+    assert study().notes[0] in found.notes
+    assert (tmp_path / "flame.svg").is_file()
+
+
+def test_what_draws_may_be_missing(tmp_path):
+    def absent(*_):
+        raise Unavailable("no htpy", remedy="install it")
+
+    watching = Watching(WatchSpec())
+    watching.seen.append(Seen(tmp_path, profile=FoldedStacks({("p",): 1})))
+    notes = list(write_watched(watching, tmp_path, Drawings(absent, absent), title="it"))
+    assert any(note.startswith("flame.svg is not there: no htpy") for note in notes)
+    assert (tmp_path / "start-1.folded").is_file()
+
+
+def test_messages_are_counted_and_the_kernels_events_are_preferred(tmp_path):
+    kernel = KernelTrace()
+    kernel.switch(10, 0, 0, 101)
+    kernel.switch(20, 0, 101, 102, state=PREEMPTED)
+    kernel.switch(30, 0, 102, 101)
+    kernel.switch(40, 0, 101, 0)
+    kernel.write(tmp_path)
+    found = Switches(SwitchCounts(9, 9, 9), 1.0, "/proc")
+    own = with_trace(found, tmp_path, (EPOCH_NS, EPOCH_NS + 100), [os.getpid()])
+    assert own.source == "kernel events"
+    assert own.counts == SwitchCounts(0, 0, 0), "none of the threads is ours"
+
+
+def test_two_versions_are_held_against_each_other(tmp_path):
+    base, head = Watching(WatchSpec()), Watching(WatchSpec())
+    assert not list(write_watched_difference(base, head, tmp_path, DRAWN, title="it"))
+    for watching, name in ((base, "old"), (head, "new")):
+        watching.seen += [Seen(tmp_path / str(start), profile=FoldedStacks({(name,): 300})) for start in (1, 1, 2)]
+        assert len(watching.profiles) == 2, "one a start"
+    (said,) = write_watched_difference(base, head, tmp_path, DRAWN, title="it")
+    assert said.startswith("profiles held against each other, 2 frames changed")
+    assert (tmp_path / "difference.svg").read_text() == "it"
+
+
+def test_switches_are_told_for_each_trial_and_message():
+    assert describe_switches([]) == ""
+    counts = SwitchCounts(1000, 20, 4)
+    counted = [Switches(counts, 5.0, "/proc", messages=500, trials=2)] * 2
+    assert describe_switches(counted) == (
+        "2000 voluntary / 40 involuntary context switches / 8 migrations in 10.0 s (/proc); "
+        "500 / 10 / 2 a trial (4); 2 / 0.04 / 0.008 a message (1000)"
+    )
+    alone = Switches(SwitchCounts(3, 1, None), 1.0, "/proc")
+    expected = "3 voluntary / 1 involuntary context switches / unknown migrations in 1.0 s (/proc)"
+    assert describe_switches([alone]) == expected
+
+
+@pytest.mark.parametrize("rate", [0, -1, 100_000])
+def test_rates_that_make_no_sense_are_refused(rate):
+    with pytest.raises(ConfigurationError, match="a profile's rate"):
+        WatchSpec(rate_hz=rate)

@@ -1,0 +1,103 @@
+"""The command ``ldos profile``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from pytest_ldos.cli.main import app
+from pytest_ldos.errors import ConfigurationError, ProfilingFailed, RecordUnreadable
+
+BASE = "simulator;step;solve 400\nsimulator;step 300\nsimulator;publish 300\n"
+HEAD = "simulator;step;solve 600\nsimulator;step 200\nsimulator;publish 200\n"
+
+
+@pytest.fixture
+def files(tmp_path) -> tuple[Path, Path]:
+    base, head = tmp_path / "base.folded", tmp_path / "head.folded"
+    base.write_text(BASE)
+    head.write_text(HEAD)
+    return base, head
+
+
+def run(*arguments: object) -> str:
+    result = CliRunner().invoke(app, ["profile", *map(str, arguments)], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def refused(kind: type[Exception], *arguments: object) -> str:
+    with pytest.raises(kind) as caught:
+        CliRunner().invoke(app, ["profile", *map(str, arguments)], catch_exceptions=False)
+    return str(caught.value)
+
+
+def test_functions_are_listed_by_what_they_took_themselves(files):
+    lines = run("show", files[0]).splitlines()
+    assert lines[0] == "1000 samples"
+    assert [line.split() for line in lines[2:5]] == [
+        ["40.0", "%", "40.0", "%", "solve"],
+        ["30.0", "%", "70.0", "%", "step"],
+        ["30.0", "%", "30.0", "%", "publish"],
+    ]
+
+
+def test_a_recursive_function_counts_once_a_sample(tmp_path):
+    file = tmp_path / "x.folded"
+    file.write_text("p;f;f;f 10\n")
+    assert "100.0 %     100.0 %  f" in run("show", file)
+
+
+@pytest.mark.parametrize("ending", [".svg", ".json", ".folded"])
+def test_files_of_every_kind(files, tmp_path, ending):
+    output = tmp_path / f"out{ending}"
+    run("show", files[0], "--output", output)
+    text = output.read_text()
+    if ending == ".json":
+        assert json.loads(text)["profiles"][0]["endValue"] == 1000
+    elif ending == ".folded":
+        assert sorted(text.splitlines()) == sorted(BASE.splitlines())
+    else:
+        assert text.startswith("<svg")
+
+
+def test_a_difference_names_what_changed_for_certain_and_draws_it(files, tmp_path):
+    output = tmp_path / "x.svg"
+    said = run("diff", *files, "--output", output)
+    assert "+20.0 %" in said
+    assert "simulator;step;solve" in said
+    assert "what starts differ by is unknown" in said
+    assert output.read_text().startswith("<svg")
+
+
+def test_folders_hold_a_file_for_each_start(tmp_path):
+    for version in ("base", "head"):
+        (tmp_path / version).mkdir()
+        for start in (1, 2, 3):
+            (tmp_path / version / f"start-{start}.folded").write_text(BASE)
+    said = run("diff", tmp_path / "base", tmp_path / "head")
+    assert "3000 samples of the base, 3000 of the head" in said
+    assert "between starts" in said
+    assert "no frame's share changed for certain" in said
+
+
+def test_what_cannot_be_read_or_written_is_refused(files, tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "bad.folded").write_text("\x1b[31m no number\n")
+    assert "cannot be read" in refused(RecordUnreadable, "show", tmp_path / "absent.folded")
+    assert "no stack with a number" in refused(RecordUnreadable, "show", tmp_path / "bad.folded")
+    assert "holds no profiles" in refused(ConfigurationError, "show", tmp_path / "empty")
+    assert ".svg, .json, .folded" in refused(ConfigurationError, "show", files[0], "--output", tmp_path / "x.png")
+    assert "let it end with .svg" in refused(ConfigurationError, "diff", *files, "--output", tmp_path / "x.png")
+    assert "cannot be written" in refused(ConfigurationError, "show", files[0], "--output", "/proc/x/y.svg")
+    assert ProfilingFailed.__doc__
+
+
+def test_names_reach_no_terminal_as_they_are(tmp_path):
+    file = tmp_path / "x.folded"
+    file.write_text("p;\x1b]0;owned 10\n")
+    assert "\x1b" not in run("show", file)
+    assert "\x1b" not in run("diff", file, file)

@@ -1,0 +1,107 @@
+"""`ldos topology` on a real topology of two nodes: what it prints, writes and ends with."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from pytest_ldos import exit_codes
+from pytest_ldos.cli.main import app
+from pytest_ldos.errors import ConfigurationError
+from tests.builders.topologies import TWO, text_of
+
+SHORT = ("-t", "0.6", "--rounds", "2", "--sampling", "0.2")
+
+
+@pytest.fixture
+def ldos(monkeypatch, tmp_path):
+    """Runs the command in a folder that holds ``two.json``; faults are raised, as `run` would tell them."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    (tmp_path / "two.json").write_text(text_of(TWO), "utf-8")
+
+    def run(*arguments):
+        result = CliRunner().invoke(app, ["topology", *map(str, arguments)])
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return result
+
+    return run
+
+
+def test_a_target_that_is_met_is_told_and_ends_with_0(ldos, tmp_path):
+    (tmp_path / "easy.json").write_text(json.dumps({"resources": {"cpu[%]": 100}, "latency_total": {"lost[%]": 100}}))
+    result = ldos(
+        "two.json", *SHORT, "--target", "easy.json", "--log", "log", "--parquet", "tables", "--record", "r.json"
+    )
+    assert result.exit_code == 0, result.output
+    assert "Target easy.json" in result.output
+    assert "listener" in result.output
+    edges = pl.read_parquet(tmp_path / "tables/latency_all.parquet")
+    assert edges["received"][0] > 20
+    assert set(edges.columns) >= {"node", "topic", "size_B", "late", "too_late", "lost", "mean_us", "p99_us", "freq_Hz"}
+    assert pl.read_parquet(tmp_path / "tables/resources.parquet")["rss_MB"].min() > 10
+    assert pl.read_parquet(tmp_path / "tables/events.parquet")["code"][0] == 0
+    assert len((tmp_path / "log/latency_all.txt").read_text().splitlines()) == 3
+    assert json.loads((tmp_path / "r.json").read_text())
+
+
+def test_a_target_that_is_missed_is_told_and_ends_with_10(ldos, tmp_path):
+    (tmp_path / "hard.json").write_text(json.dumps({"topology_file": "other.json", "resources": {"rss[KB]": 1}}))
+    result = ldos("two.json", *SHORT, "--target", "hard.json", "--output", "page.html")
+    assert result.exit_code == exit_codes.REGRESSED, result.output
+    assert "the target was missed: rss[KB]" in result.output
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "Memory: measured, and the target" in page
+    assert "was made for other.json, not for two" in page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["gone.json"], "gone.json cannot be read"),
+        (["two.json", "--target", "gone.json"], "the target gone.json cannot be read"),
+        (["two.json", "-t", "0"], "0.0 seconds cannot be measured"),
+        (["two.json", "-t", "nan"], "nan seconds cannot be measured"),
+        (["two.json", "--rounds", "1000"], "are shorter than 0.2 s"),
+        (["two.json", "--starts", "0"], "0 starts cannot be made"),
+        (["two.json", "--sampling", "0"], "sampling is 0.0 s"),
+        (["two.json", "-t", "0.4", "--rounds", "1"], "sampling is 0.5 s, more than the 0.4 seconds"),
+        (["two.json", "--late-absolute", "-1"], "late_absolute is -1"),
+        (["two.json", "--ipc"], "has no intra-process way"),
+        (["two.json", "--rmw", "rmw_fastrtps_cpp"], "is Cyclone DDS"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_anything_starts(ldos, arguments, words):
+    with pytest.raises(ConfigurationError, match=words):
+        ldos(*arguments)
+
+
+def test_more_processes_than_can_meet_are_refused(ldos, tmp_path):
+    made = {"nodes": [*TWO["nodes"], {"node_name": "idle", "number": 100}]}
+    (tmp_path / "many.json").write_text(text_of(made))
+    with pytest.raises(ConfigurationError, match="has 102 nodes, and at most 60 processes can meet"):
+        ldos("many.json", "--processes", "node")
+
+
+def test_a_bad_file_ends_with_2_and_its_line(tmp_path):
+    (tmp_path / "bad.json").write_text('{"nodes": [\n  {"node_nam": "a"}\n]}')
+    command = [sys.executable, "-c", "from pytest_ldos.cli.main import run; run()", "topology", "bad.json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == exit_codes.USAGE
+    assert "bad.json, line 2: nodes[0].node_nam: unknown key 'node_nam'" in done.stderr
+    assert "did you mean 'node_name'?" in done.stderr
+
+
+def test_rclcpp_where_ros_2_is_not(ldos, monkeypatch):
+    for name in ("AMENT_PREFIX_PATH", "ROS_DISTRO"):
+        monkeypatch.delenv(name, raising=False)
+    result = ldos("two.json", "--layer", "ros2")
+    assert result.exit_code == exit_codes.INVALID
+    assert "cannot measure: " in result.output
+    assert "ROS 2" in result.output

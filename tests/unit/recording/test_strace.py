@@ -1,0 +1,75 @@
+"""strace beside real processes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from pytest_ldos.errors import ProfilingFailed
+from pytest_ldos.recording.strace import SyscallCounter, strace_available
+from tests.builders.busy import busy_process
+from tests.builders.forbidden import forbid
+
+ABLE = strace_available()
+pytestmark = pytest.mark.skipif(not ABLE.ok, reason=ABLE.reason or "strace can count")
+
+
+def run_until_it_called(pid: int, calls: int) -> None:
+    """Waits until a process has switched so often: it sleeps once a call."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        lines = Path(f"/proc/{pid}/status").read_text("ascii").splitlines()
+        switched = next(int(line.split()[1]) for line in lines if line.startswith("voluntary"))
+        if switched >= calls:
+            return
+        time.sleep(0.01)
+    raise AssertionError("it did not run")
+
+
+def test_calls_of_a_running_process_are_counted(tmp_path):
+    counter = SyscallCounter(tmp_path)
+    assert counter.name.startswith("strace ")
+    with busy_process(gently=True) as process:
+        counter.start([process.pid])
+        run_until_it_called(process.pid, 100)
+        found = {each.name: each for each in counter.stop()}
+    sleeps, stats = found["clock_nanosleep"], next(found[name] for name in ("newfstatat", "stat") if name in found)
+    assert sleeps.calls >= 20
+    assert abs(sleeps.calls - stats.calls) <= 1, "one call of each in a round"
+    assert sum(each.share for each in found.values()) == pytest.approx(1)
+
+
+def test_a_process_that_is_not_there_is_said(tmp_path):
+    with pytest.raises(ProfilingFailed, match=r"could not attach: .*No such process"):
+        SyscallCounter(tmp_path).start([4_194_303])
+
+
+def test_where_the_kernel_forbids_it_the_reason_is_said(tmp_path, monkeypatch):
+    forbid("strace", tmp_path / "bin", "ptrace")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    with busy_process() as process, pytest.raises(ProfilingFailed, match="not permitted"):
+        SyscallCounter(tmp_path).start([process.pid])
+
+
+def test_one_that_is_killed_is_said_and_the_process_runs_on(tmp_path):
+    counter = SyscallCounter(tmp_path)
+    with busy_process() as process:
+        counter.start([process.pid])
+        assert counter._child is not None
+        os.kill(counter._child.pid, signal.SIGKILL)
+        counter._child.process.wait()
+        with pytest.raises(ProfilingFailed, match=r"strace had ended while it was to count: .*SIGKILL"):
+            counter.stop()
+        assert process.poll() is None
+
+
+def test_where_it_is_not_installed_the_package_is_named(tmp_path, monkeypatch):
+    assert shutil.which("strace")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    able = strace_available()
+    assert (able.ok, able.reason, able.remedy) == (False, "strace not found", "sudo apt-get install strace")

@@ -1,0 +1,85 @@
+"""A study in every format; what other programs named does nothing in any."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+
+import pytest
+
+from pytest_ldos.middleware.study import Column, Round, Table
+from pytest_ldos.report.formats import Format
+from pytest_ldos.report.study.formats import render_study_as
+from tests.builders.studies import study
+
+HOSTILE = "<script>alert(1)</script> [x](http://x) |\x1b[31m @all"
+
+
+@pytest.mark.parametrize("kind", list(Format))
+def test_every_format_has_the_numbers_and_what_must_be_known(kind):
+    text = render_study_as(study([10.25, 11.5]), kind)
+    assert "10.25" in text
+    assert "11.5" in text
+    assert "CPUs were not pinned" in text
+    assert "rmw_" in text or "rmw\\_" in text
+
+
+def test_the_terminal_shows_names_units_and_what_is_absent():
+    text = render_study_as(study(), Format.TERMINAL, width=100)
+    assert "p50 [µs]" in text
+    assert "–" in text
+    assert "reliable yes" in text
+
+
+@pytest.mark.parametrize("kind", [Format.HTML, Format.MARKDOWN, Format.TERMINAL])
+def test_foreign_names_do_nothing(kind):
+    table = Table(name="t", title=HOSTILE, columns=(Column(name="case"), Column(name="n")), rows=((HOSTILE, 1),))
+    failed = Round(case=HOSTILE, block=0, failure=HOSTILE)
+    text = render_study_as(
+        study(tables=(table,), rounds=(failed,), notes=(HOSTILE,), middleware=HOSTILE), kind, color=False
+    )
+    assert "\x1b[31m" not in text
+    if kind is Format.HTML:
+        found: list[str] = []
+        parser = HTMLParser()
+        parser.handle_starttag = lambda tag, attrs: found.append(tag)
+        parser.feed(text)
+        assert "script" not in found
+        assert "a" in found
+    if kind is Format.MARKDOWN:
+        assert "<script" not in text
+        assert "[x](" not in text
+
+
+def test_rounds_that_failed_alike_are_one_line():
+    failed = tuple(Round(case="1 B", block=0, failure="no peer answered within 5 s") for _ in range(3))
+    text = render_study_as(study(rounds=failed), Format.TERMINAL)
+    assert "1 B: 3 rounds without a result: no peer answered within 5 s" in text
+
+
+def test_a_long_table_is_not_on_a_terminal_and_folded_in_html():
+    long = Table(name="all", title="Every message", columns=(Column(name="n"),), rows=((1,),), is_detail=True)
+    assert "Every message" not in render_study_as(study(tables=(long,)), Format.TERMINAL)
+    assert "<summary><bdi>Every message" in render_study_as(study(tables=(long,)), Format.HTML)
+
+
+def test_json_has_all_and_no_number_that_is_none():
+    plain = json.loads(render_study_as(study(), Format.JSON))
+    assert plain["kind"] == "pytest-ldos study"
+    assert plain["tables"]["rounds_seen"]["rows"][0] == {"case": "1 KiB", "round": 0, "p50": 10.0, "lost": None}
+    assert plain["tables"]["rounds_seen"]["units"] == {"p50": "µs"}
+    assert [each["values"]["half_p50"] for each in plain["rounds"]] == [10.0, 11.0, 12.0]
+    assert plain["figures"][0]["curves"][0]["points"][0] == {"x": 1, "y": 10.0, "low": 9.0, "high": 11.0}
+
+
+def test_figures_are_drawn_with_their_intervals():
+    text = render_study_as(study(), Format.HTML)
+    assert text.count('class="whisker"') == 3
+    assert text.count("<rect") == 4
+    assert "ours, best effort: 8 µs" in text
+
+
+@pytest.mark.parametrize("row", [("a",), ("a", float("nan"))])
+def test_a_table_that_does_not_fit_is_refused(row):
+    with pytest.raises(ValueError, match="table 't'"):
+        Table(name="t", title="T", columns=(Column(name="a"), Column(name="b")), rows=(row,))
