@@ -51,7 +51,7 @@ def read_payload(path: Path, *, largest: int, owner: int) -> bytes:
     if facts.st_uid != owner:
         raise Refused(f"the event's payload belongs to user {facts.st_uid}, the runner is {owner}")
     if facts.st_mode & _WRITABLE_BY_OTHERS:
-        raise Refused("the event's payload can be written by others than the runner")
+        raise Refused("the event's payload can be written by others than the runner: let it run with umask 022")
     if facts.st_nlink != 1:
         raise Refused("the event's payload has a second name (hard link)")
     return content

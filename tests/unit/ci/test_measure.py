@@ -49,10 +49,10 @@ def checkout(tmp_path) -> Path:
 def measure(checkout) -> Callable[..., subprocess.CompletedProcess[str]]:
     head = git(checkout, "rev-parse", "HEAD").strip()
 
-    def run(**settings: str) -> subprocess.CompletedProcess[str]:
+    def run(folder: Path = checkout, **settings: str) -> subprocess.CompletedProcess[str]:
         environment = {"PATH": os.environ["PATH"], "GATE_COMMIT": head, **settings}
         return subprocess.run(
-            ["sh", SCRIPT], cwd=checkout, env=environment, capture_output=True, text=True, timeout=60, check=False
+            ["sh", SCRIPT], cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False
         )
 
     return run
@@ -77,6 +77,17 @@ def test_a_commit_beside_the_stored_baseline(measure, checkout):
     assert measure(GATE_SCENARIOS="busy_cell cpu_load+msg_load", GATE_TRIALS="5").returncode == 0
     assert "busy_cell or cpu_load+msg_load" in asked(checkout)
     assert not [each for each in asked(checkout) if "base=" in each]
+
+
+def test_a_branch_where_only_a_commit_is_checked_out(measure, checkout, tmp_path):
+    """As workflows do: there is no branch but those of the origin."""
+    git(checkout, "branch", "release/1.0", "HEAD~1")
+    git(tmp_path, "clone", "--quiet", str(checkout), "clone")
+    clone = tmp_path / "clone"
+    git(clone, "checkout", "--quiet", "--detach", "HEAD")
+    git(clone, "branch", "--quiet", "--delete", "--force", "main")
+    assert measure(clone, GATE_BASE="release/1.0").returncode == 0
+    assert f"--ldos-base={git(checkout, 'rev-parse', 'HEAD~1').strip()}" in asked(clone)
 
 
 def test_a_new_branch_is_held_against_its_parent(measure, checkout):

@@ -67,7 +67,7 @@ def begin(name: str, environment: Mapping[str, str]) -> subprocess.Popen[str]:
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, list[str], str]:
-    output, errors = process.communicate(timeout=20)
+    output, errors = process.communicate(timeout=60)
     return process.returncode, output.splitlines(), errors
 
 
@@ -160,7 +160,7 @@ def test_a_job_that_is_cancelled_while_it_is_checked(worker, tmp_path, lock):
 def await_child(pid: int) -> int:
     """The first child of a process, once it has one that runs its own program."""
     children = Path(f"/proc/{pid}/task/{pid}/children")
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         for child in map(int, children.read_text().split()):
             command = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
