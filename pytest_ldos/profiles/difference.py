@@ -78,6 +78,10 @@ class Difference:
     def head_samples(self) -> int:
         return self.tree.counts[1]
 
+    @property
+    def has_common_frame(self) -> bool:
+        return any(all(frame.counts) for frame in self.tree.walk() if frame.path)
+
     def certain(self) -> list[Change]:
         """What changed for certain, the largest first."""
         return sorted((each for each in self.changes.values() if each.is_certain), key=lambda each: -abs(each.change))
