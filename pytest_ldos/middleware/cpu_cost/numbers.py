@@ -89,11 +89,12 @@ ByStart = Mapping[int, Sequence[float]]
 
 
 def estimate(values: ByStart) -> Estimate | None:
-    """Mean over the starts of the medians of their rounds; ``None`` without any values."""
+    """Mean over the starts of the medians of their rounds; ``None`` without any values, of which none is below 0."""
     medians = [median(of_start) for of_start in values.values()]
     if not medians:
         return None
-    return Estimate(fmean(medians), *_finite(mean_interval(medians)))
+    low, high = _finite(mean_interval(medians))
+    return Estimate(fmean(medians), None if low is None else max(0.0, low), high)
 
 
 def ratio(values: ByStart, base: ByStart) -> Estimate | None:

@@ -83,6 +83,12 @@ def test_a_ratio_has_an_interval_that_holds_it():
     assert ratio({7: [1.0]}, base) is None, "no start has both"
 
 
+def test_costs_are_not_below_zero():
+    found = estimate({0: [0.05], 1: [0.05], 2: [12.0]})
+    assert found is not None
+    assert (found.value, found.low) == (pytest.approx(4.033, abs=0.001), 0.0)
+
+
 def test_what_slows_a_whole_start_is_in_no_ratio():
     base = {0: [10.0], 1: [20.0], 2: [40.0]}
     found = ratio({start: [3.5 * value for (value,) in [of]] for start, of in base.items()}, base)
