@@ -61,6 +61,8 @@ _COLUMNS: Final = (
     Column(name="seed", unit="µs", title="seed's mean"),
     Column(name="target", title="≤ 3.3 µs"),
 )
+"""The last two are the seed's: what it measured is of LTTng, and what it promises of rclcpp alone."""
+
 _TRACEPOINT_COLUMNS: Final = (
     Column(name="layer"),
     Column(name="recording"),
@@ -105,24 +107,24 @@ def tables_of(layers: Sequence[Traced], cases: Sequence[Case]) -> Iterator[Table
 def _overheads(layer: Layer, mode: Mode, pairs: Sequence[PairedStarts], cases: Sequence[Case]) -> Table:
     is_judged = layer.kind is Kind.ROS2 and mode is Mode.LTTNG
     title = f"{layer.label}: publish → callback, {TITLES[mode]} (means of {len(pairs)} starts of each, 95 % intervals)"
-    rows = [_case_row(pairs, case, is_judged=is_judged) for case in cases]
+    rows = [*(_case_row(pairs, case) for case in cases), _total_row(pairs, cases)]
+    shown = len(_COLUMNS) if is_judged else len(_COLUMNS) - (1 if mode is Mode.LTTNG else 2)
     return Table(
         name=f"overhead_{layer.label.replace(' ', '_')}_{mode}",
         title=title,
-        columns=_COLUMNS if is_judged else _COLUMNS[:-1],
-        rows=(*rows, _total_row(pairs, cases, is_judged=is_judged)),
+        columns=_COLUMNS[:shown],
+        rows=tuple(row[:shown] for row in rows),
     )
 
 
-def _case_row(pairs: Sequence[PairedStarts], case: Case, *, is_judged: bool) -> tuple[Cell, ...]:
+def _case_row(pairs: Sequence[PairedStarts], case: Case) -> tuple[Cell, ...]:
     levels = (level_of(pairs, case, traced=False), level_of(pairs, case, traced=True))
     seed = SEED_OVERHEAD_US.get((case.size_kib, case.rate_hz))
-    return (case.label, *levels, *_overhead_cells(pairs, [case]), seed, *_target(pairs, [case], is_judged=is_judged))
+    return (case.label, *levels, *_overhead_cells(pairs, [case]), seed, _target(pairs, [case]))
 
 
-def _total_row(pairs: Sequence[PairedStarts], cases: Sequence[Case], *, is_judged: bool) -> tuple[Cell, ...]:
-    target = _target(pairs, cases, is_judged=is_judged)
-    return ("all messages", None, None, *_overhead_cells(pairs, cases), SEED_MEAN_US, *target)
+def _total_row(pairs: Sequence[PairedStarts], cases: Sequence[Case]) -> tuple[Cell, ...]:
+    return ("all messages", None, None, *_overhead_cells(pairs, cases), SEED_MEAN_US, _target(pairs, cases))
 
 
 def _overhead_cells(pairs: Sequence[PairedStarts], cases: Sequence[Case]) -> Iterator[Cell]:
@@ -131,11 +133,9 @@ def _overhead_cells(pairs: Sequence[PairedStarts], cases: Sequence[Case]) -> Ite
         yield from (None, None, None) if found is None else (found.value, found.low, found.high)
 
 
-def _target(pairs: Sequence[PairedStarts], cases: Sequence[Case], *, is_judged: bool) -> Iterator[Cell]:
-    """The last column, which only tables that are judged have."""
-    if is_judged:
-        found = overhead_of(pairs, cases, mean_of)
-        yield None if found is None else str(found.answer)
+def _target(pairs: Sequence[PairedStarts], cases: Sequence[Case]) -> Cell:
+    found = overhead_of(pairs, cases, mean_of)
+    return None if found is None else str(found.answer)
 
 
 def _tracepoint_row(traced: Traced, mode: Mode) -> tuple[Cell, ...] | None:
@@ -151,7 +151,7 @@ def _tracepoint_row(traced: Traced, mode: Mode) -> tuple[Cell, ...] | None:
         traced.layer.label,
         TITLES[mode],
         time_ns,
-        low if has_bounds else None,
+        max(0.0, low) if has_bounds else None,
         high if has_bounds else None,
         SEED_TRACEPOINT_NS if mode is Mode.LTTNG else None,
         count,

@@ -101,6 +101,17 @@ def test_the_study_holds_overheads_the_seeds_and_the_target():
     assert [curve.label for curve in figure.curves] == ["1 KiB", "64 KiB"]
 
 
+def test_the_seeds_numbers_are_of_lttng_and_its_target_of_rclcpp():
+    found = [*starts(2.0), *(start(Mode.EBPF, pair, shift_us=40.0) for pair in range(5))]
+    lttng, ebpf, _ = study(found, (Mode.UNTRACED, Mode.LTTNG, Mode.EBPF)).tables
+    assert [column.name for column in lttng.columns][-2:] == ["seed", "target"]
+    assert [column.name for column in ebpf.columns][-1] == "median_high"
+    embedded = Layer(kind=Kind.EMBEDDED, middleware="rmw_cyclonedds_cpp")
+    traced = Traced(embedded, (Mode.UNTRACED, Mode.LTTNG), starts(2.0))
+    (table, _) = compose(SPEC, [traced], notes=(), started_at="2026-01-02T03:04:05+00:00").tables
+    assert [column.name for column in table.columns][-1] == "seed"
+
+
 def test_rounds_of_a_start_that_failed_say_why():
     found = study([start(Mode.UNTRACED, 0), start(Mode.LTTNG, 0, failure="what was to be recorded is not there")])
     failed = [each for each in found.rounds if each.failure]
