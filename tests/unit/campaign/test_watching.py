@@ -272,17 +272,20 @@ with watching.beside_own(Path(sys.argv[2])):
 """
 
 
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
 @pytest.mark.parametrize("profiler", [ProfilerKind.PERF, ProfilerKind.PY_SPY])
-def test_no_tool_outlives_us(tmp_path, profiler):
+def test_no_tool_outlives_us(tmp_path, monkeypatch, profiler, end):
     if profiler is ProfilerKind.PY_SPY and not py_spy_available().ok:
         pytest.skip(py_spy_available().reason)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     with ready_process(sys.executable, "-c", KILLED, profiler, str(tmp_path)) as process:
         tools = psutil.Process(process.pid).children(recursive=True)
         assert len(tools) >= 1 + (profiler is ProfilerKind.PERF)
-        process.kill()
+        process.send_signal(end)
         process.wait()
         _, alive = psutil.wait_procs(tools, timeout=10)
         assert not alive
+    assert end is signal.SIGKILL or not list(tmp_path.glob("ldos-*")), "nothing is left"
 
 
 def test_two_versions_are_held_against_each_other(tmp_path):
