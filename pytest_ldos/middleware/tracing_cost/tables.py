@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import fmean, median
 from typing import Final
 
 from pytest_ldos.middleware.cost_layers import Kind, Layer
@@ -76,6 +76,18 @@ _TRACEPOINT_COLUMNS: Final = (
 )
 
 
+_AGAINST_COLUMNS: Final = (
+    Column(name="layer"),
+    Column(name="of"),
+    Column(name="lttng", unit="µs", title="LTTng"),
+    Column(name="ebpf", unit="µs", title="eBPF"),
+    Column(name="more", unit="µs", title="eBPF takes more"),
+    Column(name="more_low", unit="µs", title="from"),
+    Column(name="more_high", unit="µs", title="to"),
+)
+_RECORDED: Final = (Mode.LTTNG, Mode.EBPF)
+
+
 @dataclass(frozen=True)
 class Traced:
     """All starts of one layer.
@@ -102,6 +114,9 @@ def tables_of(layers: Sequence[Traced], cases: Sequence[Case]) -> Iterator[Table
     rows = tuple(row for traced in layers for mode in traced.modes if (row := _tracepoint_row(traced, mode)))
     title = "a tracepoint, in a loop of calls (means of starts, 95 % intervals)"
     yield Table(name="tracepoints", title=title, columns=_TRACEPOINT_COLUMNS, rows=rows)
+    if against := tuple(row for traced in layers for row in _against_rows(traced, cases)):
+        title = "eBPF against LTTng: the same calls recorded (means of turns, 95 % intervals)"
+        yield Table(name="ebpf_against_lttng", title=title, columns=_AGAINST_COLUMNS, rows=against)
 
 
 def _overheads(layer: Layer, mode: Mode, pairs: Sequence[PairedStarts], cases: Sequence[Case]) -> Table:
@@ -158,6 +173,29 @@ def _tracepoint_row(traced: Traced, mode: Mode) -> tuple[Cell, ...] | None:
         None if count is None else count * time_ns / NS_PER_US,
         None if mode is Mode.UNTRACED else sum(start.recorded.lost for start in starts),
     )
+
+
+def _against_rows(traced: Traced, cases: Sequence[Case]) -> Iterator[tuple[Cell, ...]]:
+    """A call in a loop, and messages where both recorded them; of starts of the same turn."""
+    lttng, ebpf = ({start.pair: start for start in traced.of(mode) if not start.failure} for mode in _RECORDED)
+    turns = [(lttng[number], ebpf[number]) for number in sorted(lttng.keys() & ebpf.keys())]
+    timed = [pair for pair in turns if all(start.tracepoint_ns for start in pair)]
+    if timed:
+        calls_us = [[median(start.tracepoint_ns) / NS_PER_US for start in pair] for pair in timed]
+        yield (traced.layer.label, "a call", *_difference_cells(calls_us))
+    for name, center in (("a message, mean", mean_of), ("a message, median", median_of)):
+        pairs = [PairedStarts(*pair) for pair in turns]
+        found = overhead_of(pairs, cases, center)
+        if found is not None:
+            yield (traced.layer.label, name, None, None, found.value, found.low, found.high)
+
+
+def _difference_cells(pairs: Sequence[Sequence[float]]) -> tuple[Cell, ...]:
+    """Means of both, and of their difference, with its interval."""
+    differences = [ebpf - lttng for lttng, ebpf in pairs]
+    low, high = mean_interval(differences)
+    bounds = (low, high) if len(pairs) > 1 else (None, None)
+    return (fmean(pair[0] for pair in pairs), fmean(pair[1] for pair in pairs), fmean(differences), *bounds)
 
 
 def _per_message(starts: Sequence[Start]) -> float | None:
