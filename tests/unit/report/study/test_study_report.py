@@ -81,7 +81,7 @@ def test_figures_are_drawn_with_their_intervals():
     assert "ours, best effort: 8 µs" in text
 
 
-@pytest.mark.parametrize(("names", "lines"), [(("rung",) * 6, 1), (("many participants",) * 6, 2)])
+@pytest.mark.parametrize(("names", "lines"), [(("node",) * 6, 1), (("many participants",) * 6, 2)])
 def test_names_of_places_that_have_no_room_stand_in_two_lines(names, lines):
     points = tuple(Point(place, 1.0) for place in range(len(names)))
     figure = Figure(
