@@ -230,3 +230,11 @@ def test_a_commit_of_no_pull_request(github, post):
     assert done.returncode == 0
     assert "nothing to comment on" in done.stdout
     assert github.comments == []
+
+
+def test_an_answer_without_end(github, post, program, monkeypatch):
+    github.add("x" * 1000, "talker")
+    monkeypatch.setattr(program, "_LARGEST_ANSWER", 1000)
+    done = post()
+    assert done.returncode == 1
+    assert done.stderr == "post_comment: GET issues/12/comments?per_page=100&page=1: the answer is too large\n"
