@@ -62,12 +62,13 @@ def faults(**texts: str) -> list[str]:
         {"a": workflow("{merge_group: {branches: [main]}}")},
         {"a": workflow("{workflow_dispatch: {inputs: {sha: {required: true}}}}")},
         {"a": workflow("pull_request", "runs-on: ubuntu-24.04")},
+        {"a": workflow("pull_request", "runs-on: {labels: [ubuntu-24.04]}")},
         {"a": workflow("pull_request", "runs-on: ${{ matrix.x }}\n    strategy: {matrix: {x: [ubuntu-24.04]}}")},
         {"a": workflow(GOOD_PUSH, CALLS_B), "b": workflow(CALLED)},
         {"a": workflow("pull_request", CALLS_B), "b": workflow(CALLED, "runs-on: ${{ inputs.where }}")},
         {"b": workflow(CALLED)},
     ],
-    ids=range(8),
+    ids=range(9),
 )
 def test_what_is_fine(texts):
     assert faults(**texts) == []
