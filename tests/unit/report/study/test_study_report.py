@@ -79,6 +79,15 @@ def test_figures_are_drawn_with_their_intervals():
     assert "ours, best effort: 8 µs" in text
 
 
+def test_tables_that_would_replace_each_other_as_files_are_refused():
+    def table(name: str) -> Table:
+        return Table(name=name, title="T", columns=(Column(name="a"),), rows=((1,),))
+
+    for names in (("rounds",), ("seen", "seen")):
+        with pytest.raises(ValueError, match=f"more than one table '{names[0]}'"):
+            study(tables=tuple(map(table, names)))
+
+
 @pytest.mark.parametrize("row", [("a",), ("a", float("nan"))])
 def test_a_table_that_does_not_fit_is_refused(row):
     with pytest.raises(ValueError, match="table 't'"):
