@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from pytest_ldos.middleware.topology.analysis import analyse
@@ -74,6 +76,14 @@ def test_rounds_have_their_own_messages():
     assert second.values["lost"] == pytest.approx(100 / 50, rel=0.05)
     assert second.values["cpu"] == pytest.approx(25)
     assert second.values["rss"] == pytest.approx(10 * 1024 * 1024 / 1e6)
+
+
+def test_cpu_is_not_told_of_a_time_after_the_last_look():
+    early = recorded([])
+    looks = early.resources["two"][:2]
+    first, second = analysed(dataclasses.replace(early, resources={"two": looks})).rounds
+    assert first.values["cpu"] == pytest.approx(25)
+    assert isinstance(second.values["cpu"], Missing)
 
 
 def test_a_round_without_messages_says_so():
