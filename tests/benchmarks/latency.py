@@ -12,17 +12,20 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from dataclasses import dataclass
 
 from rich.console import Console
 from rich.table import Table
 
+from pytest_ldos.errors import LdosError
 from pytest_ldos.host.lock import measuring_lock
 from pytest_ldos.middleware.instrument import Silence
 from pytest_ldos.middleware.latency.case import Program
 from pytest_ldos.middleware.latency.instrument import measure
 from pytest_ldos.middleware.latency.spec import NO_CPU, LatencySpec, Transport, Trigger
 from pytest_ldos.middleware.study import Study
+from pytest_ldos.text import visible
 
 SIZES = "1,64KiB"
 OURS = {Program.CYCLONE, Program.TWIN}
@@ -101,7 +104,7 @@ def show_limits(found: list[Limits]) -> None:
     """The two numbers: what our tool adds where it adds most, and the highest rate that it sustains."""
     added = [each for limits in found for each in limits.added]
     if added:
-        share, low, high, where = max(added)
+        share, low, high, where = max(added, key=lambda each: each[0])
         interval = "" if low is None or high is None else f" ({100 * low:+.1f} … {100 * high:+.1f} %)"
         console.print(f"added to ddsperf's median, at most: {100 * share:+.1f} %{interval}, at {where}")
     rate, where = max(limits.rate for limits in found)
@@ -166,4 +169,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except LdosError as error:
+        sys.exit(visible(f"Latency was not measured: {error}"))

@@ -26,7 +26,8 @@ def blocks_of(table: Table, width: int) -> Iterator[Block]:
         return
     headings = [heading.replace(" [", "\n[") for heading in headings]
     key = _key(table)
-    rows = [_shortened(row, key, (width // 2) // key - _GAP) for row in rows]
+    if _needed(_widths(headings, rows)[:key]) > width // 2:
+        rows = [_shortened(row, key, (width // 2) // key - _GAP) for row in rows]
     for places in _packed(_widths(headings, rows), key, width):
         yield [headings[place] for place in places], [[row[place] for place in places] for row in rows]
 
