@@ -411,6 +411,15 @@ def test_a_refused_priority_is_told_and_a_permitted_one_is_asked_for(monkeypatch
     assert "CAP_SYS_NICE" in why_no_priority(80)
 
 
+def test_the_side_that_measures_needs_no_native_module():
+    """Where it was not built rclcpp is measured all the same."""
+    code = (
+        "import sys; sys.modules['pytest_ldos.middleware.latency._pingpong'] = None\n"
+        "import pytest_ldos.middleware.latency.instrument, pytest_ldos.middleware.latency.rclcpp_pair"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
 def test_a_side_imports_nothing_that_has_threads():
     code = (
         "import sys, pytest_ldos.middleware.latency.peer; print(*{'numpy', 'cyclonedds', 'polars'} & set(sys.modules))"
