@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from pytest_ldos.load.flood_reports import Guarded
@@ -108,9 +109,8 @@ class GuardHistory:
 
     def shares(self, begin_ns: int, end_ns: int) -> list[tuple[int, int, float]]:
         """Stretches with their share: a report's counts until the next one."""
-        ends = [*(ns for ns, _ in self._shares[1:]), end_ns]
-        told = zip(self._shares, ends, strict=True)
-        stretches = ((max(ns, begin_ns), min(end, end_ns), share) for (ns, share), end in told)
+        told = pairwise([*self._shares, (end_ns, 1.0)])
+        stretches = ((max(ns, begin_ns), min(end, end_ns), share) for (ns, share), (end, _) in told)
         return [each for each in stretches if each[0] < each[1]]
 
 

@@ -292,7 +292,7 @@ class GuardSpec(LoadSpec):
     topic: str = ""
     type: str = ""
     deadline_ms: float = 0.0
-    silence_ms: float = 200.0
+    silence_ms: float = 500.0
     window_ms: float = 100.0
     late_share: float = 0.1
     least_share: float = 0.01
