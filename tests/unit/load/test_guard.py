@@ -87,7 +87,9 @@ def processes(name: str) -> list[psutil.Process]:
 
 
 @contextmanager
-def guarded_flood(site: LoadSite, flood: DdsFloodSpec = FLOOD, **settings) -> Iterator[tuple[RunningGuard, RunningFlood]]:
+def guarded_flood(
+    site: LoadSite, flood: DdsFloodSpec = FLOOD, **settings
+) -> Iterator[tuple[RunningGuard, RunningFlood]]:
     with apply_loads([flood, GuardSpec(**{**QUICK, **settings})], site) as (guard, running):
         assert isinstance(guard, RunningGuard)
         assert isinstance(running, RunningFlood)
@@ -194,16 +196,19 @@ def test_a_guard_that_hangs_is_a_shortfall(site, arm, monkeypatch):
 
 def test_a_path_of_which_nothing_is_heard_says_so(site, arm, monkeypatch):
     arm.age_s = None
-    monkeypatch.setattr(guard_load, "_HEARING_TIMEOUT_S", 0.5)
-    with pytest.raises(LoadFailed, match="heard nothing on /tf within 0 s|heard nothing on /tf within 1 s"):
-        with run_guard(GuardSpec(least_share=1), site):
-            pass
+    monkeypatch.setattr(guard_load, "_HEARING_TIMEOUT_S", 1.0)
+    silent = pytest.raises(LoadFailed, match="heard nothing on /tf within 1 s")
+    with silent, run_guard(GuardSpec(least_share=1), site):
+        pass
     assert processes("guard") == []
 
 
 def test_a_guard_that_does_not_start_says_why(site, monkeypatch):
     monkeypatch.setattr("pytest_ldos.load.guard_programs._MODULE", "pytest_ldos.no_such_room")
-    with pytest.raises(LoadFailed, match="guard ended with exit code 1") as caught, run_guard(GuardSpec(least_share=1), site):
+    with (
+        pytest.raises(LoadFailed, match="guard ended with exit code 1") as caught,
+        run_guard(GuardSpec(least_share=1), site),
+    ):
         pass
     assert "no_such_room" in str(caught.value)
 
@@ -295,7 +300,16 @@ def test_the_workspaces_parameters_are_those_it_is_given(site, workspace):
     types = {"int": int, "double": float, "bool": bool, "string": str, "string_array": list}
     assert {key: type(value) for key, value in given.items()} == {key: types[declared[key]["type"]] for key in given}
     ours = GuardSpec()
-    for name in ("silence_ms", "window_ms", "late_share", "least_share", "decrease", "calm_windows", "increase", "parameter"):
+    for name in (
+        "silence_ms",
+        "window_ms",
+        "late_share",
+        "least_share",
+        "decrease",
+        "calm_windows",
+        "increase",
+        "parameter",
+    ):
         assert declared[name]["default_value"] == getattr(ours, name), name
 
 
