@@ -236,7 +236,7 @@ def test_a_flood_that_is_throttled_is_whole():
     """1000 Hz each; the second publisher was let through a quarter of its messages."""
     spec = DdsFloodSpec(publishers=2, rate_hz=1000)
     parts = [throttled(10_000, requested=10_000, allowed=10_000), throttled(2_500, requested=10_000, allowed=2_500)]
-    proof = build_flood_proof(spec, counter=None, publishers=parts, failure="")  # type: ignore[arg-type]
+    proof = build_flood_proof(spec, counter=None, publishers=parts, failure="")
     assert (proof.requested_hz, proof.allowed_hz, proof.rate_hz, proof.shortfall) == (2000, 1250, 1250, "")
     assert "DDS flood: 1250 of 2000 msg/s sent, throttled to 1250 (2 publishers" in proof.describe()
 
@@ -244,5 +244,5 @@ def test_a_flood_that_is_throttled_is_whole():
 def test_what_it_did_not_send_beyond_its_throttle_is_a_shortfall():
     spec = DdsFloodSpec(publishers=1, rate_hz=1000)
     part = throttled(2_000, requested=10_000, allowed=2_500)
-    proof = build_flood_proof(spec, counter=None, publishers=[part], failure="")  # type: ignore[list-item]
+    proof = build_flood_proof(spec, counter=None, publishers=[part], failure="")
     assert proof.shortfall == "the flood reached 200 of 250 msg/s: its publishers sent no more in time"
