@@ -68,7 +68,7 @@ private:
   std::int64_t asked_ns_{0};
   std::int64_t next_ns_{0};
   double told_{0.0};
-  std::string complaint_;
+  std::string complaint_{"not asked yet"};
 };
 
 }  // namespace ldos_guard
