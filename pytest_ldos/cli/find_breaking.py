@@ -19,7 +19,7 @@ from pytest_ldos.campaign.level_scale import LevelScale, Spacing
 from pytest_ldos.campaign.measure_start import Site, measure_start, motions_of
 from pytest_ldos.campaign.measured_version import version_here
 from pytest_ldos.campaign.varied_field import Harsher, VariedField
-from pytest_ldos.cli.measuring import chosen_scenarios, key_of, measuring, output_here, refuse_unable
+from pytest_ldos.cli.measuring import chosen_scenarios, key_of, measuring, output_here, refuse_unable, refuse_watching
 from pytest_ldos.cli.output import FormatOption, OutputOption, choose_format, put_out_text
 from pytest_ldos.cli.own_metrics import MetricsOption, load_metrics
 from pytest_ldos.cli.paths import sources_here, terminal
@@ -84,6 +84,7 @@ def find_breaking(  # noqa: PLR0913 - one a command-line option
     """
     kind = choose_format(output_format, output)
     sources = sources_here()
+    refuse_watching(sources)
     (name,) = chosen_scenarios([scenario] if scenario else None, sources)
     catalogue = catalogue_of(load_metrics(metrics))
     plain = dataclasses.replace(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from html.parser import HTMLParser
 
 import pytest
 
-from pytest_ldos.middleware.study import Column, Round, Table
+from pytest_ldos.middleware.study import Axis, Column, Curve, Figure, Point, Round, Shape, Table
 from pytest_ldos.report.formats import Format
+from pytest_ldos.report.study.drawing import draw
 from pytest_ldos.report.study.formats import render_study_as
 from tests.builders.studies import study
 
@@ -77,6 +79,22 @@ def test_figures_are_drawn_with_their_intervals():
     assert text.count('class="whisker"') == 3
     assert text.count("<rect") == 4
     assert "ours, best effort: 8 µs" in text
+
+
+@pytest.mark.parametrize(("names", "lines"), [(("node",) * 6, 1), (("many participants",) * 6, 2)])
+def test_names_of_places_that_have_no_room_stand_in_two_lines(names, lines):
+    points = tuple(Point(place, 1.0) for place in range(len(names)))
+    figure = Figure(
+        name="f",
+        title="F",
+        x=Axis(title="rung", names=names),
+        y=Axis(title="cost"),
+        curves=(Curve("c", points),),
+        shape=Shape.BAR,
+    )
+    label = names[0][:10]
+    heights = re.findall(rf' y="([\d.]+)"[^>]*>(?:<title>[^<]*</title>)?{label}', str(draw(figure)))
+    assert len(set(heights)) == lines
 
 
 @pytest.mark.parametrize("row", [("a",), ("a", float("nan"))])
