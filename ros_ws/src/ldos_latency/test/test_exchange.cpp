@@ -58,6 +58,7 @@ TEST(Exchange, what_takes_too_long_is_lost_and_its_answer_late)
   EXPECT_EQ(exchange.next_moment(), 1150);
   EXPECT_EQ(exchange.next(1150), 2U);
   EXPECT_EQ(exchange.lost(), 1U);
+  EXPECT_EQ(exchange.elapsed_ns(), 50);
   exchange.close(1, 1151, 1152);
   EXPECT_EQ(exchange.late(), 1U);
   EXPECT_EQ(exchange.next(1153), std::nullopt);
