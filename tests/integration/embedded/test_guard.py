@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 GUARDED = """
 [tool.pytest.ini_options]
 
