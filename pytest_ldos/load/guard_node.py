@@ -97,7 +97,7 @@ class Guard:
         limit_ns = time.monotonic_ns() + _FAREWELL_NS
         while (now_ns := time.monotonic_ns()) < limit_ns:
             self._tell(1.0, now_ns)
-            if all(each.trouble or each.obeys(1.0) for each in self._publishers):
+            if all(each.is_settled(1.0) for each in self._publishers):
                 return
             executor.spin_once()
 
