@@ -98,6 +98,7 @@ class RunningGuard:
                     remedy=f"guard a topic on which the stack sends {self._watched.type} all the time",
                 )
             self._stream.mark()
+            self._history.begin()
         self._group_found = read_group(self.spec.group, [self._child.pid], self._site) or NOT_READ
 
     def _await_report(self) -> None:

@@ -11,6 +11,7 @@ publisher that does not obey.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -86,7 +87,8 @@ class Guard:
             "increases": self._law.increases,
             "missing": [f"{each.name}: {each.trouble}" for each in self._publishers if each.trouble],
         }
-        os.write(sys.stdout.fileno(), (json.dumps(report) + "\n").encode())
+        with contextlib.suppress(BrokenPipeError):  # it still has to release whom it throttled
+            os.write(sys.stdout.fileno(), (json.dumps(report) + "\n").encode())
 
     def release(self) -> None:
         """Lets all that are there use their whole rate; returns when they have said so, or it takes too long."""
@@ -95,7 +97,7 @@ class Guard:
         limit_ns = time.monotonic_ns() + _FAREWELL_NS
         while (now_ns := time.monotonic_ns()) < limit_ns:
             self._tell(1.0, now_ns)
-            if all(each.trouble or each.obeys(1.0) for each in self._publishers):
+            if all(each.is_settled(1.0) for each in self._publishers):
                 return
             executor.spin_once()
 

@@ -97,6 +97,11 @@ class GuardHistory:
         self._obedient |= set(self.publishers) - set(troubles)
         return guarded
 
+    def begin(self) -> None:
+        """Measuring begins: who obeyed before, a guard that had not looked yet may have said."""
+        self._troubles.clear()
+        self._obedient.clear()
+
     @property
     def obedient(self) -> int:
         """How many publishers obeyed at some time."""

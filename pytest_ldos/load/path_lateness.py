@@ -10,7 +10,7 @@ from pytest_ldos.units import NS_PER_S
 _SHARED_CLOCK_NS: Final = 3600 * NS_PER_S
 """Nearer to the wall clock than that is a stamp of it; others are of a simulated clock, which begins at 0."""
 
-REFERENCE_NS: Final = 2 * NS_PER_S
+REFERENCE_NS: Final = NS_PER_S // 2
 """How long the least age is remembered, where clocks differ: a simulated clock that lost time never makes up for it."""
 
 
@@ -18,7 +18,7 @@ class PathLateness:
     """Counts late messages in windows of time.
 
     A stamp of the wall clock tells a message's age. One of a simulated clock tells how much older it is than the
-    youngest of the last seconds: a message that waits, and a simulated clock that runs too slowly, both make it
+    youngest of the last half second: a message that waits, and a simulated clock that runs too slowly, both make it
     late. (So does LEDBAT's base delay, RFC 6817.)
 
     Attributes:

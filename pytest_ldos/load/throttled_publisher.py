@@ -31,14 +31,16 @@ class ThrottledPublisher:
 
     @property
     def trouble(self) -> str:
-        """Why it does not obey; empty where it does."""
+        """Why it is not known to obey; empty where it is."""
         if not self._is_there:
             return "no such node"
-        return self._refusal or ("does not answer" if self._is_mute else "")
+        if self._refusal:
+            return self._refusal
+        return "does not answer" if self._is_mute or self._obeyed is None else ""
 
-    def obeys(self, share: float) -> bool:
-        """Whether it has said that it uses this share."""
-        return self._obeyed == share
+    def is_settled(self, share: float) -> bool:
+        """Whether there is nothing to wait for: it has said that it uses this share, or will not, or is not there."""
+        return not self._is_there or bool(self._refusal) or self._obeyed == share
 
     def ask(self, share: float, now_ns: int) -> None:
         """Tells it the share, unless it knows; to be called again and again."""
@@ -46,7 +48,7 @@ class ThrottledPublisher:
         if not self._is_there:
             self._obeyed, self._asked, self._refusal, self._is_mute = None, None, "", False
             return
-        if self._refusal or self.obeys(share) or self._is_waiting(now_ns):
+        if self.is_settled(share) or self._is_waiting(now_ns):
             return
         self._is_mute = self._asked is not None
         self._asked = (share, now_ns)

@@ -96,6 +96,15 @@ def guarded_flood(
         yield guard, running
 
 
+def rate_from_now(flood: RunningFlood) -> float:
+    """Messages that it sends in the next second."""
+    began = flood.proof
+    wait_until(lambda: flood.proof.seconds > began.seconds + 1)
+    since = flood.proof
+    messages = since.rate_hz * since.seconds - began.rate_hz * began.seconds
+    return messages / (since.seconds - began.seconds)
+
+
 def test_a_late_path_throttles_the_flood_which_stays_whole(site, arm):
     with guarded_flood(site) as (guard, flood):
         wait_until(lambda: guard.proof.obedient == 2)
@@ -134,12 +143,8 @@ def test_a_guard_that_ends_gives_publishers_their_rate_back(site, arm):
     with run_dds_flood(FLOOD, site) as flood:
         with run_guard(GuardSpec(**QUICK), together) as guard:
             wait_until(lambda: guard.proof.least == 0.05 and guard.proof.throttled_s > 0.5)
-        began = flood.proof
-        wait_until(lambda: flood.proof.seconds > began.seconds + 1)
-        since = flood.proof
-    messages = since.rate_hz * since.seconds - began.rate_hz * began.seconds
-    assert began.allowed_hz < 900
-    assert messages / (since.seconds - began.seconds) == pytest.approx(1000, rel=0.1)
+        assert flood.proof.allowed_hz < 900
+        assert rate_from_now(flood) == pytest.approx(1000, rel=0.1)
 
 
 def test_a_publisher_that_is_not_there_is_said_and_the_guard_goes_on(site, arm):
@@ -213,11 +218,16 @@ def test_a_guard_that_does_not_start_says_why(site, monkeypatch):
     assert "no_such_room" in str(caught.value)
 
 
-def test_a_guard_ends_with_whoever_asked_for_it(site, arm):
-    with owner_of(run_guard(GuardSpec(least_share=1), site)) as owner:
-        (guard,) = psutil.Process(owner).children(recursive=True)
-        os.kill(owner, signal.SIGKILL)
-        wait_until(lambda: is_gone(guard.pid))
+def test_a_guard_ends_with_whoever_asked_for_it_and_still_gives_publishers_their_rate_back(site, arm):
+    arm.age_s = 0.5
+    together = dataclasses.replace(site, beside=[FLOOD])
+    with run_dds_flood(FLOOD, site) as flood:
+        with owner_of(run_guard(GuardSpec(**QUICK), together)) as owner:
+            wait_until(lambda: flood.proof.allowed_hz < 700)
+            (guard,) = psutil.Process(owner).children(recursive=True)
+            os.kill(owner, signal.SIGKILL)
+            wait_until(lambda: is_gone(guard.pid))
+        assert rate_from_now(flood) == pytest.approx(1000, rel=0.1)
 
 
 # --- what is guarded -----------------------------------------------------------------------
