@@ -22,9 +22,6 @@
 
 #include "ldos_latency/exchange.hpp"
 
-namespace
-{
-
 using ldos_latency::Exchange;
 using ldos_latency::ExchangeSettings;
 
@@ -89,5 +86,3 @@ TEST(Exchange, the_last_message_is_waited_for)
   EXPECT_TRUE(exchange.is_over(2105));
   EXPECT_EQ(exchange.round_trips().size(), 1U);
 }
-
-}  // namespace
