@@ -67,7 +67,14 @@ def test_a_commit_beside_its_base(measure, checkout):
     assert done.returncode == 0, done.stderr
     base = git(checkout, "rev-parse", "HEAD~1").strip()
     arguments = asked(checkout)
-    assert arguments[:6] == ["-m", "pytest", "-m", "baseline or cpu_load or msg_load", "--ldos-trials", "10"]
+    assert arguments[:6] == [
+        "-m",
+        "pytest",
+        "-m",
+        "baseline or cpu_load or msg_load or cpu_limit",
+        "--ldos-trials",
+        "10",
+    ]
     assert arguments[6:9] == ["--ldos-max-trials", "30", f"--ldos-base={base}"]
     assert "results/result.json" in arguments
     assert "results/report.html" in arguments

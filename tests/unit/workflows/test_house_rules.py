@@ -43,14 +43,20 @@ def test_no_workflow_has_rights_and_each_job_names_its_own():
     assert {path: each["permissions"] for path, each in WORKFLOWS.items() if each["permissions"] != {}} == {}
     for where, job in jobs():
         assert isinstance(job["permissions"], dict), where
-        assert {name for name, right in job["permissions"].items() if right == "write"} <= {"pull-requests"}, where
+        assert {name for name, right in job["permissions"].items() if right == "write"} <= {
+            "pull-requests",
+            "id-token",
+        }, where
 
 
 def test_a_right_to_write_is_where_no_code_of_others_runs():
-    """One job posts; it installs nothing and reads only text that a job without rights has made."""
+    """One job posts and one publishes; they install nothing and read only what a job without rights has made."""
     writing = [(where, job) for where, job in jobs() if "write" in job["permissions"].values() and "steps" in job]
-    assert [where for where, _ in writing] == [".github/workflows/report.yml, post"]
-    runs = [step["run"] for step in writing[0][1]["steps"] if "run" in step]
+    assert [where for where, _ in writing] == [
+        ".github/workflows/report.yml, post",
+        ".github/workflows/wheels.yml, publish",
+    ]
+    runs = [step["run"] for _, job in writing for step in job["steps"] if "run" in step]
     assert len(runs) == 1
     assert runs[0].startswith("python3 -I .ci/post_comment.py received/comment.md ")
 
