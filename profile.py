@@ -1,10 +1,10 @@
 """One machine on which pytest-ldos measures ROS 2 manipulation stacks: ROS 2 Jazzy, MoveIt 2, Gazebo Harmonic, LTTng.
 
 Instructions:
-The set-up takes about half an hour after the node is up; `tail -f /var/log/ldos-lab/bootstrap.log` on the node shows it.
-Then, in a shell on the node: `cd /local/repository && make ros2-baseline`. To tune the machine or to make it a runner
+When the node is up, it sets itself up, which takes a while: `tail -f /var/log/ldos-lab/bootstrap.log` on the node.
+Then, in a shell on the node: `cd /local/repository && make ros2-baseline`. To tune the machine, or to make it a runner
 of GitHub's jobs: `sudo lab/bootstrap --config FILE`; lab/README.md says how.
-"""
+"""  # noqa: A005 - the name that CloudLab wants
 
 import re
 import sys
@@ -75,5 +75,5 @@ else:
     node.disk_image = chosen.image
     # An argument that is empty stays one.
     words = ["sudo", "sh", "/local/repository/lab/cloudlab", '"' + chosen.repository + '"', '"' + chosen.ref + '"']
-    node.addService(pg.Execute(shell="sh", command=" ".join(words)))
+    node.addService(pg.Execute(shell="sh", command=" ".join(words)))  # noqa: S604 - the node's, and geni-lib's argument
     context.printRequestRSpec(request)

@@ -22,8 +22,8 @@ run_phase() {
 
 # Notes for the stamp what was done.
 note() {
-  mkdir -p "$(stamp_folder)"
-  printf 'did %s\n' "$*" >>"$(stamp_folder)/$LDOS_PHASE.did"
+  mkdir -p "$(dirname "$(done_file "$LDOS_PHASE")")"
+  printf 'did %s\n' "$*" >>"$(done_file "$LDOS_PHASE")"
 }
 
 # Runs a command, or shows it.

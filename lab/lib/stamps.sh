@@ -3,6 +3,9 @@
 
 stamp_folder() { printf '%s/var/lib/ldos-lab/stamps' "$LDOS_ROOT"; }
 
+# What a phase has done that has not ended yet.
+done_file() { printf '%s/var/lib/ldos-lab/doing/%s' "$LDOS_ROOT" "$1"; }
+
 # Of all that decides what a phase does: its own text, what it is made of, and what it names itself.
 stamp_digest() {
   named=$(sh "$LAB/phases/$1" inputs) || return 1
@@ -16,7 +19,7 @@ has_any_stamp() { [ -e "$(stamp_folder)/$1" ]; }
 
 has_stamp() { grep -qsx "digest $2" "$(stamp_folder)/$1"; }
 
-forget_stamp() { rm -f "$(stamp_folder)/$1" "$(stamp_folder)/$1.did"; }
+forget_stamp() { rm -f "$(stamp_folder)/$1" "$(done_file "$1")"; }
 
 # Under a temporary name first: a stamp is whole or not there.
 write_stamp() {
@@ -24,8 +27,8 @@ write_stamp() {
   {
     printf 'digest %s\n' "$2"
     date -u '+finished %Y-%m-%dT%H:%M:%SZ'
-    if [ -e "$(stamp_folder)/$1.did" ]; then cat "$(stamp_folder)/$1.did"; fi
+    if [ -e "$(done_file "$1")" ]; then cat "$(done_file "$1")"; fi
   } >"$(stamp_folder)/$1.new"
   mv "$(stamp_folder)/$1.new" "$(stamp_folder)/$1"
-  rm -f "$(stamp_folder)/$1.did"
+  rm -f "$(done_file "$1")"
 }

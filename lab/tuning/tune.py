@@ -1,4 +1,4 @@
-"""Settings of the kernel as chosen for a lab machine, and back: what ``ldos doctor --fix`` and ``--undo`` do, by choice.
+"""Settings of the kernel as chosen for a lab machine, and back: ``ldos doctor --fix`` and ``--undo``, by choice.
 
 Values from before are kept in a record of their own; the doctor's is the user's. It runs as root, at every boot.
 
@@ -31,20 +31,16 @@ _CHECKS: Final[Mapping[str, Callable[[Machine], Finding]]] = {
 }
 
 
-def tune(machine: Machine, changes: ChangeLog, names: Sequence[str], irq_cpus: str) -> Iterator[str]:
-    """Applies what was chosen, and says of each what came of it.
-
-    Args:
-        names: of `_CHECKS`.
-        irq_cpus: that are to serve interrupts, as a list of the kernel's; empty to leave them.
+def tune(machine: Machine, changes: ChangeLog, chosen: argparse.Namespace) -> Iterator[str]:
+    """Applies what was chosen on the command line, and says of each what came of it.
 
     Raises:
         MendFailed: a setting was chosen that cannot be had here.
     """
-    for name in (each for each in _CHECKS if each in names):
+    for name in (each for each in _CHECKS if each in chosen.names):
         yield _apply(_CHECKS[name](machine), machine, changes)
-    if irq_cpus:
-        yield from _move_interrupts(machine, changes, parse_cpus(irq_cpus))
+    if chosen.irq_cpus:
+        yield from _move_interrupts(machine, changes, parse_cpus(chosen.irq_cpus))
 
 
 def _apply(finding: Finding, machine: Machine, changes: ChangeLog) -> str:
@@ -84,7 +80,7 @@ def parse_cpus(text: str) -> frozenset[int]:
     """
     try:
         ranges = [part.partition("-") for part in text.split(",") if part]
-        return frozenset(cpu for low, _, high in ranges for cpu in range(int(low), int(high or low) + 1))
+        return frozenset(cpu for low, dash, high in ranges for cpu in range(int(low), int(high if dash else low) + 1))
     except ValueError:
         raise MendFailed(f"{text!r} is no list of CPUs", remedy="as in 0,2-4") from None
 
@@ -115,16 +111,15 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--root", type=Path, default=Path("/"), help="of the machine's files, for tests")
     parser.add_argument("--irq-cpus", default="", help="CPUs that are to serve interrupts: 0,2-4")
     for name in _CHECKS:
-        parser.add_argument(f"--{name}", action="append_const", dest="names", const=name)
+        parser.add_argument(f"--{name}", action="append_const", dest="names", const=name, default=[])
     given = parser.parse_args(arguments)
     machine = Machine(root=given.root, uid=0)  # root's program: it writes itself, without sudo
     try:
         changes = ChangeLog(given.root / _RECORD)
-        told = changes.undo(machine) if given.task == "undo" else tune(machine, changes, given.names or (), given.irq_cpus)
-        for line in told:
-            print(visible(line))
+        for line in changes.undo(machine) if given.task == "undo" else tune(machine, changes, given):
+            sys.stdout.write(f"{visible(line)}\n")
     except LdosError as error:
-        print(visible(f"not done: {error}"), file=sys.stderr)
+        sys.stderr.write(f"{visible(f'not done: {error}')}\n")
         return 1
     return 0
 

@@ -24,7 +24,7 @@ _PROGRAMS = {
     "apt-get": f'{_NETWORK}\nfor word; do echo "$word" >>"$FAKES/packages"; done',
     "apt-helper": f'{_NETWORK}\n: >"$3"',
     "curl": f'{_NETWORK}\n[ ! -p /dev/stdin ] || cat >>"$FAKES/curl-input"\n'
-    'while [ $# -gt 0 ]; do [ "$1" != --output ] || cp "$FAKES/answer" "$2"; shift; done; cat "$FAKES/status" 2>/dev/null',
+    'while [ $# -gt 0 ]; do [ "$1" != --output ] || cp "$FAKES/answer" "$2"; shift; done; cat "$FAKES/status" 2>/dev/null || true',
     "groupadd": _NOTED.format("group"),
     "modprobe": "",
     "systemctl": '[ "$1" != is-active ] || [ -e "$FAKES/active-$3" ]',
@@ -130,7 +130,13 @@ def build_lab_machine(folder: Path) -> LabMachine:
     machine.write("etc/os-release", UBUNTU)
     machine.write("proc/sys/kernel/random/boot_id", "8a1e\n")
     machine.write("proc/sys/kernel/random/uuid", "5b0d1a2c-7e41-4f7a-9c55-1d2f3a4b5c6d\n")
-    for name, value in {"present": "0-3", "online": "0-3", "isolated": "", "smt/active": "1", "smt/control": "on"}.items():
+    for name, value in {
+        "present": "0-3",
+        "online": "0-3",
+        "isolated": "",
+        "smt/active": "1",
+        "smt/control": "on",
+    }.items():
         machine.write(f"{CPU}/{name}", f"{value}\n")
     machine.write(f"{CPU}/intel_pstate/no_turbo", "0\n")
     for cpu in range(4):
@@ -143,7 +149,7 @@ def build_lab_machine(folder: Path) -> LabMachine:
 
 
 def _add(fakes: Path, name: str, script: str, *, is_noted: bool) -> None:
-    note = f"printf '%s\\n' \"{name} $*\" >>\"$FAKES/calls\"\n" if is_noted else ""
+    note = f'printf \'%s\\n\' "{name} $*" >>"$FAKES/calls"\n' if is_noted else ""
     add_program(fakes / "bin", name, note + script)
 
 

@@ -9,7 +9,18 @@ import types
 from dataclasses import dataclass, field
 from typing import Any
 
-PARAMETER_TYPES = ("INTEGER", "STRING", "BOOLEAN", "IMAGE", "AGGREGATE", "NODETYPE", "BANDWIDTH", "LATENCY", "SIZE", "PUBKEY")
+PARAMETER_TYPES = (
+    "INTEGER",
+    "STRING",
+    "BOOLEAN",
+    "IMAGE",
+    "AGGREGATE",
+    "NODETYPE",
+    "BANDWIDTH",
+    "LATENCY",
+    "SIZE",
+    "PUBKEY",
+)
 
 
 class ParameterError(Exception):
@@ -89,7 +100,9 @@ class Portal:
 
     def bindParameters(self) -> types.SimpleNamespace:  # noqa: N802 - geni-lib's
         assert self._chosen.keys() <= self.parameters.keys()
-        return types.SimpleNamespace(**{name: self._chosen.get(name, it["default"]) for name, it in self.parameters.items()})
+        return types.SimpleNamespace(
+            **{name: self._chosen.get(name, it["default"]) for name, it in self.parameters.items()}
+        )
 
     def reportError(self, error: ParameterError, immediate: bool = False) -> None:  # noqa: N802 - geni-lib's
         self.errors.append(error)

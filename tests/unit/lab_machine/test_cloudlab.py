@@ -37,7 +37,11 @@ def commit(folder, message):
 
 
 def start(machine, *arguments):
-    found = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": f"url.{machine.fakes / 'origin'}.insteadOf", "GIT_CONFIG_VALUE_0": URL}
+    found = {
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": f"url.{machine.fakes / 'origin'}.insteadOf",
+        "GIT_CONFIG_VALUE_0": URL,
+    }
     return machine.run(LAB / "cloudlab", *arguments, **found)
 
 

@@ -7,7 +7,6 @@ import json
 import pytest
 
 from tests.builders.lab import SECRET, pack_runner
-from tests.builders.machine import add_program
 
 LIBRARY = "usr/local/lib/ldos-lab"
 JOB = "var/lib/ldos-runner/job"
@@ -155,7 +154,9 @@ def test_an_answer_without_a_registration_is_no_job(installed, answer, status, w
     assert words in done.stderr
     assert "\x1b" not in done.stderr
     assert SECRET not in done.stderr
-    assert (installed.read(f"{REGISTRATION}/jitconfig") if (installed.root / REGISTRATION / "jitconfig").exists() else "") == ""
+    assert (
+        installed.read(f"{REGISTRATION}/jitconfig") if (installed.root / REGISTRATION / "jitconfig").exists() else ""
+    ) == ""
 
 
 @pytest.mark.parametrize(("token", "words"), [("", "is empty"), ('x" \noutput = "/etc/passwd', "holds no token")])

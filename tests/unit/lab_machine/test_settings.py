@@ -9,7 +9,7 @@ HOSTILE = [
     "ISOLATED_CPUS=`touch PWNED`",
     "ISOLATED_CPUS=2;touch PWNED",
     "IRQ_CPUS=0 | touch PWNED",
-    "RUNNER_LABELS=lab\",\"x",
+    'RUNNER_LABELS=lab","x',
     "RUNNER_LABELS=a b",
     "RUNNER_SCOPE=repos/a/..",
     "RUNNER_SCOPE=orgs/x/actions/runners?",
@@ -40,7 +40,10 @@ def test_hostile_settings_are_refused_and_not_run(machine, text):
 
 def test_the_line_and_the_form_are_told(machine):
     machine.write("etc/ldos-lab/lab.conf", "\nTUNE_SMT=maybe\n")
-    assert "lab.conf line 2: TUNE_SMT cannot be 'maybe'; it must be of the form (yes|no)" in machine.bootstrap("--list").stderr
+    assert (
+        "lab.conf line 2: TUNE_SMT cannot be 'maybe'; it must be of the form (yes|no)"
+        in machine.bootstrap("--list").stderr
+    )
 
 
 def test_a_file_that_others_can_write_is_refused(machine):

@@ -16,7 +16,9 @@ SCRIPTS = sorted(
 )
 
 
-@pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed: apt-get install shellcheck")
+@pytest.mark.skipif(
+    shutil.which("shellcheck") is None, reason="shellcheck is not installed: apt-get install shellcheck"
+)
 def test_shellcheck_finds_nothing():
     done = subprocess.run(["shellcheck", "-x", *map(str, SCRIPTS)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
