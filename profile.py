@@ -2,8 +2,8 @@
 
 Instructions:
 When the node is up, it sets itself up, which takes a while: `tail -f /var/log/ldos-lab/bootstrap.log` on the node.
-Then, in a shell on the node: `cd /local/repository && make ros2-baseline`. To tune the machine, or to make it a runner
-of GitHub's jobs: `sudo lab/bootstrap --config FILE`; lab/README.md says how.
+Then, in a shell on the node: `cd /local/repository && make ros2-baseline` (`/local/ldos`, if you chose a repository).
+To tune it, or to make it a runner of GitHub's jobs: `sudo lab/bootstrap --config FILE`, as lab/README.md says.
 """  # noqa: A005 - the name that CloudLab wants
 
 import re

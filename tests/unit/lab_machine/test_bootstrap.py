@@ -6,7 +6,7 @@ import fcntl
 
 import pytest
 
-from tests.builders.lab import LAB
+from tests.builders.lab import LAB, SECRET, pack_runner
 
 PHASES = [file.name for file in sorted((LAB / "phases").iterdir())]
 
@@ -50,7 +50,7 @@ def test_a_bare_machine_is_set_up_and_then_left_alone(machine):
     machine.configure(KERNEL_TRACING="no")
     third = machine.bootstrap()
     ran = [line for line in third.stderr.splitlines() if line.endswith(": running")]
-    assert ran == ["bootstrap: 10-machine: running", "bootstrap: 30-tracing: running"]
+    assert [line.split()[1] for line in ran] == ["10-machine:", "30-tracing:", "70-runner:"]
 
 
 def test_a_phase_that_fails_is_named_with_its_last_lines_and_done_again(machine):
@@ -116,6 +116,30 @@ def test_a_dry_run_shows_everything_and_does_nothing(machine):
     assert done.stderr.endswith("nothing was done\n")
 
 
+def test_undoing_everything_leaves_the_machine_as_it_was(machine):
+    digest = pack_runner(machine)
+    machine.write("etc/ldos-lab/runner-token", SECRET, 0o600)
+    machine.write("etc/at.deny", "nobody\n")
+    machine.write("etc/cron.deny", "nobody\n")
+    (machine.root.parent / "lab.conf").write_text(
+        "ROS2=no\nTUNE_GOVERNOR=yes\nTUNE_TURBO=yes\nIRQ_CPUS=0\nISOLATED_CPUS=3\n"
+        f"RUNNER_SCOPE=orgs/acme\nRUNNER_VERSION=2.336.0\nRUNNER_SHA256={digest}\n"
+    )
+    before = machine.tree()
+    done = machine.bootstrap("--config", str(machine.root.parent / "lab.conf"))
+    assert done.returncode == 0, done.stderr
+    assert machine.read("etc/at.deny") == "nobody\nldos-runner\n"
+    machine.know("passwd", "ldos-runner\n")
+    undone = machine.bootstrap("--undo")
+    assert undone.returncode == 0, undone.stderr
+    after = {place: digest for place, digest in machine.tree().items() if not place.startswith(("var/", "run/"))}
+    changed = {place for place in after.keys() | before.keys() if after.get(place) != before.get(place)}
+    kernels = {place for place in changed if place.startswith(("proc/", "sys/"))}
+    assert changed - kernels == {"etc/ldos-lab/runner.toml"}
+    assert {machine.read(place) for place in kernels if "governor" in place} == {"schedutil"}  # but for the line's end
+    assert list((machine.root / "var/lib/ldos-lab/stamps").iterdir()) == []
+
+
 def test_it_needs_root(machine):
     done = machine.bootstrap(FAKE_UID="1000")
     assert done.returncode == 1
@@ -163,7 +187,7 @@ def test_what_cannot_be_understood_is_refused(machine, arguments):
 
 
 def test_two_bootstraps_do_not_run_at_once(machine):
-    lock = machine.write("run/lock/ldos-lab", "")
+    lock = machine.write("var/lib/ldos-lab/lock", "")
     with lock.open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         done = machine.bootstrap()

@@ -84,6 +84,13 @@ def test_a_token_must_be_there_for_root_alone(machine, token, mode, words):
     assert machine.calls == []
 
 
+def test_jobs_record_no_kernel_events_unless_it_is_chosen(machine):
+    configure(machine, pack_runner(machine), KERNEL_TRACING="no")
+    machine.write(TOKEN, SECRET, 0o600)
+    assert machine.bootstrap("--only", "runner").returncode == 0
+    assert "usermod --groups  --lock ldos-runner" in machine.calls
+
+
 def test_a_program_must_be_named_with_its_digest(machine):
     machine.configure(RUNNER_SCOPE="orgs/acme", RUNNER_VERSION="2.336.0")
     assert "set RUNNER_VERSION and RUNNER_SHA256" in machine.bootstrap("--only", "runner").stderr
@@ -117,7 +124,7 @@ def test_a_job_gets_a_registration_and_never_the_token(installed):
     assert SECRET not in call + done.stdout + done.stderr
     seen = [path for folder in (JOB, REGISTRATION) for path in (installed.root / folder).rglob("*") if path.is_file()]
     assert all(SECRET not in path.read_text() for path in seen)
-    assert sorted(path.name for path in (installed.root / REGISTRATION).iterdir()) == ["id", "jitconfig"]
+    assert sorted(path.name for path in (installed.root / REGISTRATION).iterdir()) == ["jitconfig"]
 
 
 def test_a_job_begins_in_a_new_copy_and_leaves_nothing(installed):
