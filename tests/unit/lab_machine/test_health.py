@@ -37,7 +37,7 @@ def test_a_machine_that_is_well_keeps_its_runner(watched):
     assert "ldos-health: well" in done.stderr
     assert watched.calls == []
     assert not (watched.root / OUT).exists()
-    assert (watched.fakes / "asked").read_text() == "doctor --stack embedded\n"
+    assert (watched.fakes / "asked").read_text() == "doctor --stack ros2\n"
 
 
 @pytest.mark.parametrize("status", [11, 12, 1, 127])
@@ -82,10 +82,14 @@ def test_a_machine_that_runs_a_job_is_left_alone(watched):
 
 def test_ros_2_is_sourced_where_it_is(watched):
     watched.write("opt/ros/jazzy/setup.sh", f"echo sourced >{watched.fakes}/ros; : $NOT_SET")
-    watched.configure(MIN_FREE_GIB="0", HEALTH_STRICT="yes")
     assert check(watched).returncode == 0
     assert (watched.fakes / "ros").exists()
-    assert (watched.fakes / "asked").read_text() == "doctor --stack ros2 --strict\n"
+
+
+def test_the_stack_and_the_strictness_are_settings(watched):
+    watched.configure(MIN_FREE_GIB="0", ROS2="no", HEALTH_STRICT="yes")
+    assert check(watched).returncode == 0
+    assert (watched.fakes / "asked").read_text() == "doctor --stack embedded --strict\n"
 
 
 def test_settings_that_cannot_be_read_are_no_health(watched):

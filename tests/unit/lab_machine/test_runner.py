@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
-from tests.builders.lab import SECRET, pack_runner
+from tests.builders.lab import SECRET, LabMachine, build_lab_machine, pack_runner
 
 LIBRARY = "usr/local/lib/ldos-lab"
 JOB = "var/lib/ldos-runner/job"
@@ -18,9 +19,9 @@ def configure(machine, digest="a" * 64, **settings):
     machine.configure(RUNNER_SCOPE="orgs/acme", RUNNER_VERSION="2.336.0", RUNNER_SHA256=digest, **settings)
 
 
-@pytest.fixture
-def installed(machine):
-    """A machine on which the runner is installed, and has not had a job yet."""
+@pytest.fixture(scope="module")
+def installed_once(tmp_path_factory):
+    machine = build_lab_machine(tmp_path_factory.mktemp("installed"))
     configure(machine, pack_runner(machine, 'echo "$ACTIONS_RUNNER_INPUT_JITCONFIG" >"$FAKES/ran"; pwd >>"$FAKES/ran"'))
     machine.write(TOKEN, f"{SECRET}\n", 0o600)
     for phase in ("machine", "runner"):
@@ -30,6 +31,13 @@ def installed(machine):
     machine.know("status", "201")
     machine.know("calls")
     return machine
+
+
+@pytest.fixture
+def installed(installed_once, tmp_path):
+    """A machine on which the runner is installed, and has not had a job yet."""
+    shutil.copytree(installed_once.root.parent, tmp_path, symlinks=True, dirs_exist_ok=True)
+    return LabMachine(tmp_path / "root", tmp_path / "fakes")
 
 
 def program(machine, name):
