@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from pytest_ldos.campaign.order import Block, Role
@@ -95,7 +95,7 @@ def run_block(bench: Bench, block: Block, version: Version, record: TrialSet | N
         procedure = Procedure(
             goals=goals,
             catalogue=bench.catalogue,
-            disturb=lambda: _beside(bench.loads, rig.site),
+            disturb=lambda: _beside(bench.loads, replace(rig.site, paths=bench.paths)),
             paths=bench.paths,
             observer=bench.observer,
             watch=watch,
@@ -113,8 +113,9 @@ def run_block(bench: Bench, block: Block, version: Version, record: TrialSet | N
 
 @contextmanager
 def _beside(loads: Sequence[RepeatedLoad], site: LoadSite) -> Iterator[list[RunningLoad]]:
+    together = replace(site, beside=tuple(load.spec for load in loads))
     with ExitStack() as resources:
-        yield [resources.enter_context(load.beside(site)) for load in loads]
+        yield [resources.enter_context(load.beside(together)) for load in loads]
 
 
 @contextmanager

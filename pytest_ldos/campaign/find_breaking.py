@@ -201,6 +201,11 @@ def shortfall_of(trials: TrialSet) -> str:
     return next((str(proof["shortfall"]) for proof in trials.loads if proof.get("shortfall")), "")
 
 
+def _asked_of(proof: Mapping[str, object], name: str) -> object:
+    """What a load was asked for; of a flood that a guard held back, what was left of it."""
+    return proof.get("allowed_hz", proof.get(name)) if name == "requested_hz" else proof.get(name)
+
+
 def reached_level(trials: TrialSet, address: str, level: float) -> float | None:
     """The level that a load reached instead of the one asked for; ``None`` where its proof does not tell."""
     load, _, name = address.partition(".")
@@ -208,6 +213,6 @@ def reached_level(trials: TrialSet, address: str, level: float) -> float | None:
     if names is None:
         return None
     proofs = [proof for proof in trials.loads if proof.get("kind") == load]
-    numbers = [tuple(proof.get(name) for name in names) for proof in proofs]
+    numbers = [(proof.get(reached), _asked_of(proof, asked)) for proof in proofs for reached, asked in [names]]
     shares = [got / asked for got, asked in numbers if isinstance(got, int | float) and isinstance(asked, int | float)]
     return level * min(shares) if shares else None

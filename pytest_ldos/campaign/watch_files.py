@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -47,19 +48,19 @@ def write_watched(watching: Watching, folder: Path, drawings: Drawings, *, title
     if watching.profiles:
         yield from _write_profile(watching, folder, drawings, title)
     if watching.syscalls:
-        write_atomically(folder / SYSCALLS_FILE, render_syscalls(watching.syscalls))
         yield f"system calls: {folder / SYSCALLS_FILE}"
+        yield from _written(folder / SYSCALLS_FILE, lambda: render_syscalls(watching.syscalls))
     if described := describe_switches(watching.switches):
         yield f"{described}{' (under strace)' if watching.syscalls else ''}"
 
 
 def _write_profile(watching: Watching, folder: Path, drawings: Drawings, title: str) -> Iterator[str]:
-    for number, profile in enumerate(watching.profiles, 1):
-        write_atomically(folder / f"start-{number}{FOLDED}", render_folded(profile))
     whole = watching.profile
-    write_atomically(folder / SPEEDSCOPE_FILE, render_speedscope(whole, title))
     yield f"profile of {whole.samples} samples ({watching.tools}): {folder}"
-    yield from _drawn(folder / FLAME_FILE, lambda: drawings.flame(whole, title, [watching.tools]))
+    for number, profile in enumerate(watching.profiles, 1):
+        yield from _written(folder / f"start-{number}{FOLDED}", partial(render_folded, profile))
+    yield from _written(folder / SPEEDSCOPE_FILE, lambda: render_speedscope(whole, title))
+    yield from _written(folder / FLAME_FILE, lambda: drawings.flame(whole, title, [watching.tools]))
 
 
 def write_watched_difference(
@@ -71,12 +72,14 @@ def write_watched_difference(
     difference = compare_profiles(base.profiles, head.profiles)
     file = folder / DIFFERENCE_FILE
     yield f"profiles held against each other, {len(difference.certain())} frames changed for certain: {file}"
-    yield from _drawn(file, lambda: drawings.difference(difference, title))
+    yield from _written(file, lambda: drawings.difference(difference, title))
 
 
-def _drawn(file: Path, render: Callable[[], str]) -> Iterator[str]:
-    """Writes a drawing; says what it lacks."""
+def _written(file: Path, render: Callable[[], str]) -> Iterator[str]:
+    """Writes a file; says why it could not: what was measured must not be lost with it."""
     try:
         write_atomically(file, render())
     except LdosError as error:
         yield f"{file.name} is not there: {error.summary}"
+    except OSError as error:
+        yield f"{file.name} is not there: {error.strerror} → make room in {file.parent}, or let it be written to"

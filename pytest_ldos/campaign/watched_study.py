@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pytest_ldos.campaign.watch_files import Drawings, write_watched
 from pytest_ldos.campaign.watching import Watching
+from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.middleware.study import Column, Study, Table
 from pytest_ldos.profiles.syscalls import SyscallCount
 from pytest_ldos.scenario.watching import WatchSpec
@@ -26,8 +27,14 @@ def measure_watched(spec: WatchSpec, folder: Path, drawings: Drawings, measure: 
 
     Args:
         folder: gets files, and logs of the tools.
+
+    Raises:
+        ConfigurationError: it cannot be made.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(f"{folder} cannot be made: {error.strerror}", remedy="name another folder") from None
     watching = Watching(spec)
     with watching.beside_own(folder):
         study = measure()

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from pytest_ldos.ctf.read import read_trace
+from pytest_ldos.ctf.tables import EventTable
 from pytest_ldos.execution.scheduling import SCHEDULING_EVENTS, build_thread_states
 from pytest_ldos.execution.switches import count_switches
 from pytest_ldos.host.context_switches import SwitchCounts
@@ -16,6 +19,7 @@ from pytest_ldos.tracepoints import Ros2
 
 PROC: Final = "/proc"
 KERNEL_EVENTS: Final = "kernel events"
+_PID: Final = "vpid"
 _WHOLE: Final = 100
 
 
@@ -41,20 +45,25 @@ def with_trace(found: Switches, directory: Path, window: tuple[int, int], pids: 
 
     Args:
         window: nanoseconds since the epoch.
-        pids: whose switches count.
+        pids: whose switches and messages count: loads may be recorded, too.
 
     Raises:
         TraceUnreadable: see `read_trace`.
     """
     trace = read_trace(directory, events={Ros2.RMW_PUBLISH, *SCHEDULING_EVENTS}, window=window)
     published = trace.events.get(Ros2.RMW_PUBLISH)
-    found = dataclasses.replace(found, messages=None if published is None else len(published))
+    found = dataclasses.replace(found, messages=None if published is None else _count(published, pids))
     states = build_thread_states(trace)
     if not len(states):
         return found
     tids = [int(thread.name) for pid in pids for thread in _threads(pid)]
     counts = count_switches(states, begin_ns=window[0], end_ns=window[1], tids=tids)
     return dataclasses.replace(found, counts=counts, source=KERNEL_EVENTS)
+
+
+def _count(published: EventTable, pids: Sequence[int]) -> int:
+    """Messages of these processes; all where the trace does not say whose they are."""
+    return int(np.isin(published[_PID], pids).sum()) if _PID in published.columns else len(published)
 
 
 def _threads(pid: int) -> list[Path]:

@@ -9,7 +9,7 @@ import dataclasses
 import os
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -62,6 +62,7 @@ class Watching:
         self._rate_hz = spec.rate_hz
         self._kind = self._resolve(spec.profiler) if spec.profile else None
         self._counts = spec.syscalls and self._can_count()
+        self._has_sampled = self._has_counted = False
 
     def _resolve(self, kind: ProfilerKind) -> ProfilerKind | None:
         try:
@@ -83,13 +84,16 @@ class Watching:
 
     @property
     def tools(self) -> str:
-        """``perf at 199 Hz and strace``; empty where none can watch."""
-        profiler = [f"{self._kind} at {self._rate_hz} Hz"] if self._kind is not None else []
-        return " and ".join([*profiler, *(["strace"] if self._counts else [])])
+        """``perf at 199 Hz and strace``: that are to watch, afterwards those that did; empty where none does."""
+        samples = self._kind is not None and (self._has_sampled or not self.seen)
+        return " and ".join([*([f"{self._kind} at {self._rate_hz} Hz"] if samples else []), *self._counters()])
 
     @property
     def distortion(self) -> str:
-        return DISTORTION if self._counts else ""
+        return DISTORTION if self._counters() else ""
+
+    def _counters(self) -> list[str]:
+        return ["strace"] if self._counts and (self._has_counted or not self.seen) else []
 
     @property
     def profile(self) -> FoldedStacks:
@@ -145,17 +149,18 @@ class Watching:
         """Tools begin before anything is measured, and end after it; what they saw is kept, however that ended."""
         seen = Seen(start)
         self.seen.append(seen)
-        profiler = self._started_profiler(processes, logs)
-        counter = self._started_counter(processes, logs)
-        seen.began_ns = time.time_ns()
-        try:
-            yield seen
-        finally:
-            seen.ended_ns = time.time_ns()
-            if counter is not None:
-                self._take_syscalls(counter, seen)
+        with ExitStack() as ends:
+            profiler = self._started_profiler(processes, logs)
             if profiler is not None:
-                self._take_profile(profiler, seen)
+                ends.callback(self._take_profile, profiler, seen)
+            counter = self._started_counter(processes, logs)
+            if counter is not None:
+                ends.callback(self._take_syscalls, counter, seen)
+            seen.began_ns = time.time_ns()
+            try:
+                yield seen
+            finally:
+                seen.ended_ns = time.time_ns()
 
     def _started_profiler(self, processes: Mapping[int, str], logs: Path) -> Profiler | None:
         if self._kind is None:
@@ -164,16 +169,17 @@ class Watching:
             _require_processes(processes)
             profiler = choose_profiler(self._kind, logs, rate_hz=self._rate_hz)
             profiler.start(processes)
-        except LdosError as error:
+        except (LdosError, OSError) as error:
             self.note(f"no profile: {_in_words(error)}")
             return None
+        self._has_sampled = True
         self.note(f"sampled by {profiler.name}")
         return profiler
 
     def _take_profile(self, profiler: Profiler, seen: Seen) -> None:
         try:
             sampled = profiler.stop()
-        except LdosError as error:
+        except (LdosError, OSError) as error:
             self.note(f"no profile: {_in_words(error)}")
             return
         seen.profile = sampled.profile
@@ -189,15 +195,16 @@ class Watching:
         try:
             _require_processes(processes)
             counter.start(processes)
-        except LdosError as error:
+        except (LdosError, OSError) as error:
             self.note(f"system calls are not counted: {_in_words(error)}")
             return None
+        self._has_counted = True
         return counter
 
     def _take_syscalls(self, counter: SyscallCounter, seen: Seen) -> None:
         try:
             seen.syscalls = counter.stop()
-        except LdosError as error:
+        except (LdosError, OSError) as error:
             self.note(f"system calls are not counted: {_in_words(error)}")
 
 
@@ -215,5 +222,7 @@ def _require_processes(processes: Mapping[int, str]) -> None:
         raise ProfilingFailed("none of the processes runs any more")
 
 
-def _in_words(error: LdosError) -> str:
+def _in_words(error: LdosError | OSError) -> str:
+    if isinstance(error, OSError):
+        return f"{error.filename}: {error.strerror} → make room there, or let it be written to"
     return f"{error.message} → {error.remedy}" if error.remedy else error.message

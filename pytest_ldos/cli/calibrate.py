@@ -16,7 +16,15 @@ from pytest_ldos.campaign.calibrate import calibrate as learn_and_prove
 from pytest_ldos.campaign.evidence import Evidence
 from pytest_ldos.campaign.measure_start import Site, measure_start, motions_of
 from pytest_ldos.campaign.sequence import SequencePlan, Sequencer
-from pytest_ldos.cli.measuring import chosen_scenarios, key_of, measuring, output_here, policy_here, refuse_unable
+from pytest_ldos.cli.measuring import (
+    chosen_scenarios,
+    key_of,
+    measuring,
+    output_here,
+    policy_here,
+    refuse_unable,
+    refuse_watching,
+)
 from pytest_ldos.cli.own_metrics import MetricsOption, load_metrics
 from pytest_ldos.cli.paths import sources_here, stores_here, terminal
 from pytest_ldos.cli.progress import MeasuringProgress
@@ -85,6 +93,7 @@ def calibrate(  # noqa: PLR0913 - one a command-line option
     Exit code: 0 calibrated, 11 it could not be measured, 130 interrupted.
     """
     sources = sources_here()
+    refuse_watching(sources)
     names = chosen_scenarios(scenario, sources)
     catalogue = catalogue_of(load_metrics(metrics))
     asked = _Asked(

@@ -19,7 +19,7 @@ from pytest_ldos.campaign.level_scale import LevelScale, Spacing
 from pytest_ldos.campaign.measure_start import Site, measure_start, motions_of
 from pytest_ldos.campaign.measured_version import version_here
 from pytest_ldos.campaign.varied_field import Harsher, VariedField
-from pytest_ldos.cli.measuring import chosen_scenarios, key_of, measuring, output_here, refuse_unable
+from pytest_ldos.cli.measuring import chosen_scenarios, key_of, measuring, output_here, refuse_unable, refuse_watching
 from pytest_ldos.cli.output import FormatOption, OutputOption, choose_format, put_out_text
 from pytest_ldos.cli.own_metrics import MetricsOption, load_metrics
 from pytest_ldos.cli.paths import sources_here, terminal
@@ -78,12 +78,14 @@ def find_breaking(  # noqa: PLR0913 - one a command-line option
     Starts the stack some times at each of some levels. A level counts as holding or breaking only when its trials
     show it; one whose load is not reached, or whose stack does not start, counts as neither. What was measured
     is kept after each start: the same command goes on where it was interrupted. Each trial is planned with other
-    random numbers: what breaks is the arm, not one plan.
+    random numbers: what breaks is the arm, not one plan. What a guard (the load of that name, which throttles
+    publishers while a path is late) is worth, two searches tell: with it in the scenario, and without.
 
     Exit code: 0 an answer was found (also: it does not break), 11 it could not be measured or decided, 130 interrupted.
     """
     kind = choose_format(output_format, output)
     sources = sources_here()
+    refuse_watching(sources)
     (name,) = chosen_scenarios([scenario] if scenario else None, sources)
     catalogue = catalogue_of(load_metrics(metrics))
     plain = dataclasses.replace(

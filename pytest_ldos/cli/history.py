@@ -96,10 +96,12 @@ def import_runs(
     policy = Policy.configured(sources_here().toml.gate, scenarios=1, own=metric_names(each for *_, each in sets))
     added = 0
     for run, version, trials in sets:
-        if trials.trials:
+        if trials.trials and not trials.watched:
             verdict = verdict_alone(trials, policy)
             added += _append(store, build_rows(trials, run=run, branch="", verdict=verdict, version=version))
-    typer.echo(visible(f"{added} of {len(sets)} added to {store.directory}; the others were there or are empty"))
+    typer.echo(
+        visible(f"{added} of {len(sets)} added to {store.directory}; the others were there, are empty or were watched")
+    )
 
 
 def _append(store: HistoryStore, rows: pl.DataFrame) -> bool:

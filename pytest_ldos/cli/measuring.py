@@ -57,6 +57,21 @@ def chosen_scenarios(names: Sequence[str] | None, sources: Sources) -> list[str]
     return list(dict.fromkeys(sources.scenario(name, {}).name for name in names or sources.scenario_names()[:1]))
 
 
+def refuse_watching(sources: Sources) -> None:
+    """Commands that start the stack many times watch none of the starts: they say so where they are asked to.
+
+    Raises:
+        ConfigurationError: the environment or the project's settings ask for it.
+    """
+    asked = [name for name in ("profile", "syscalls") if sources.value(name)]
+    if asked:
+        raise ConfigurationError(
+            f"{' and '.join(asked)} is set, but this command's starts are not watched",
+            remedy=f"call it with {' '.join(f'LDOS_{name.upper()}=0' for name in asked)}; tests with "
+            "@pytest.mark.ldos_sweep can be watched: pytest --ldos-profile",
+        )
+
+
 def refuse_unable(spec: ScenarioSpec) -> None:
     """Says what is missing before anything begins.
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from pytest_ldos.cli.paths import terminal
-from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.host.writable import require_writable_file, unwritable
 from pytest_ldos.report.document import Document
 from pytest_ldos.report.formats import Format, format_of, render_as, require_format
 from pytest_ldos.text import visible
@@ -66,7 +66,8 @@ def write_text(text: str, output: Path) -> None:
     Raises:
         ConfigurationError: the file cannot be written.
     """
+    require_writable_file(output)
     try:
         write_atomically(output, text)
     except OSError as error:
-        raise ConfigurationError(f"{output} cannot be written: {error.strerror}") from None
+        raise unwritable(output, error) from None

@@ -14,7 +14,14 @@ from pytest_ldos.campaign.detection import DRAWS, Detection, is_trustworthy
 from pytest_ldos.campaign.measure_start import Site, measure_start, motions_of
 from pytest_ldos.campaign.selftest import plan_self_test, run_self_test
 from pytest_ldos.cli.calibrate import Format
-from pytest_ldos.cli.measuring import chosen_scenarios, measuring, output_here, policy_here, refuse_unable
+from pytest_ldos.cli.measuring import (
+    chosen_scenarios,
+    measuring,
+    output_here,
+    policy_here,
+    refuse_unable,
+    refuse_watching,
+)
 from pytest_ldos.cli.own_metrics import MetricsOption, load_metrics
 from pytest_ldos.cli.paths import sources_here, stores_here, terminal
 from pytest_ldos.cli.progress import MeasuringProgress
@@ -59,6 +66,7 @@ def selftest(
     11 it, or a fault, could not be measured, 130 interrupted.
     """
     sources = sources_here()
+    refuse_watching(sources)
     (name,) = chosen_scenarios([scenario] if scenario else None, sources)
     count = trials or (_QUICK_TRIALS if quick else _TRIALS)
     spec = dataclasses.replace(sources.scenario(name, {}), trials=count, max_trials=0)

@@ -19,6 +19,7 @@ from pytest_ldos.cli.progress import MeasuringProgress
 from pytest_ldos.cli.watch_options import asked_watch
 from pytest_ldos.errors import Unavailable
 from pytest_ldos.export.study_tables import write_study_tables
+from pytest_ldos.host.writable import require_writable_file, require_writable_folder
 from pytest_ldos.middleware.instrument import Instrument
 from pytest_ldos.middleware.study import Study
 from pytest_ldos.report.flame.files import DRAWINGS
@@ -50,7 +51,16 @@ class Outputs:
 
     @classmethod
     def of(cls, kind: Format | None, output: Path | None, parquet: Path | None, record: Path | None) -> Outputs:
-        """Refuses what could not be written before anything is measured; see `choose_format`."""
+        """Refuses what could not be written before anything is measured.
+
+        Raises:
+            ConfigurationError: see `choose_format`, and `require_writable_file`.
+        """
+        for file in (output, record):
+            if file is not None:
+                require_writable_file(file)
+        if parquet is not None:
+            require_writable_folder(parquet)
         return cls(kind=choose_format(kind, output), output=output, parquet=parquet, record=record)
 
 

@@ -18,7 +18,7 @@ from pytest_ldos.campaign.sweep import Sweeper, SweepPlan, can_be_measured, open
 from pytest_ldos.campaign.sweep_folder import Definition, SweepFolder, name_for
 from pytest_ldos.campaign.sweep_records import TRUSTED, CellResult, CellState
 from pytest_ldos.cli.calibrate import Format
-from pytest_ldos.cli.measuring import chosen_scenarios, measuring, output_here
+from pytest_ldos.cli.measuring import chosen_scenarios, measuring, output_here, refuse_watching
 from pytest_ldos.cli.output import write_text
 from pytest_ldos.cli.own_metrics import MetricsOption, load_metrics
 from pytest_ldos.cli.paths import sources_here, terminal
@@ -95,6 +95,7 @@ def sweep(  # noqa: PLR0913 - one a command-line option
     catalogue = catalogue_of(load_metrics(metrics))
     own = {"metrics": ", ".join(catalogue)} if metrics else {}
     sources = sources_here()
+    refuse_watching(sources)
     base = asked.grid.base
     version = {**version_here(Path(), base.stack, baselines=Path(sources.value("baselines"))), **own}
     definition = Definition(name=name_or_default(name, asked.grid), grid=asked.grid, version=version)

@@ -12,8 +12,6 @@ from pytest_ldos.cli.output import FormatOption, OutputOption
 from pytest_ldos.cli.studies import Outputs, ParquetOption, RecordOption, run_instrument
 from pytest_ldos.middleware.topology.instrument import INSTRUMENT, read_asked
 from pytest_ldos.middleware.topology.spec import Layer, Processes, TopologySpec
-from pytest_ldos.middleware.topology.target import missed_limits
-from pytest_ldos.text import visible
 
 _USUAL: Final = TopologySpec()
 
@@ -81,6 +79,6 @@ def topology(  # noqa: PLR0913 - one a command-line option
     study = run_instrument(INSTRUMENT, spec, Outputs.of(output_format, output, parquet, record))
     if any(each.failure for each in study.rounds):
         raise typer.Exit(exit_codes.INVALID)
-    if missed := missed_limits(study):
-        typer.echo(visible(f"ldos: the target was missed: {', '.join(missed)}"), err=True)
+    if study.missed:
+        typer.echo(f"ldos: the target was missed: {', '.join(study.missed)}", err=True)
         raise typer.Exit(exit_codes.REGRESSED)

@@ -22,7 +22,7 @@ from pytest_ldos.stack.ros2.installed import EVERY_STACK, PANDA, tracing_availab
 from pytest_ldos.stack.ros2.launch_file import GAZEBO_PACKAGES
 
 _OURS: Final = "ldos_"
-PROBES: Final = ("ldos_control_probe", "ldos_load", "ldos_tracepoints")
+PROBES: Final = ("ldos_control_probe", "ldos_guard", "ldos_load", "ldos_tracepoints")
 """What of our workspace the Panda stack and its loads need besides."""
 
 

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import polars as pl
 
-from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.middleware.study import Column, Study, Table
+from pytest_ldos.host.writable import unwritable
+from pytest_ldos.middleware.study import ROUNDS, Column, Study, Table
 from pytest_ldos.series import Invalid, Missing
 
-ROUNDS = "rounds"
 _UNITS = {"µs": "us", "%": "percent"}
 
 
@@ -28,7 +27,7 @@ def write_study_tables(study: Study, directory: Path) -> list[Path]:
         for name, frame in frames.items():
             frame.write_parquet(directory / f"{name}.parquet")
     except OSError as error:
-        raise ConfigurationError(f"{directory} cannot be written: {error.strerror}") from None
+        raise unwritable(directory, error) from None
     return [directory / f"{name}.parquet" for name in frames]
 
 

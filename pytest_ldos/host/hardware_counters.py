@@ -31,6 +31,7 @@ class Event(Enum):
     CPU_CYCLES = (0, 0)
     CACHE_MISSES = (0, 3)
     PAGE_FAULTS = (1, 2)
+    CPU_MIGRATIONS = (1, 4)
 
 
 class Counters:

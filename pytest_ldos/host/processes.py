@@ -27,7 +27,7 @@ from pytest_ldos.host.logs import last_lines, last_words
 _DIE_WITH_PARENT: Final = ("setpriv", "--pdeathsig")
 _UNLESS_ORPHANED: Final = ("sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"')
 """Followed by the parent's pid: who dies before ``setpriv`` has asked for it sends no signal."""
-_LADDER: Final = ((signal.SIGINT, 2.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 2.0))
+_LADDER: Final = ((signal.SIGINT, 2.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 20.0))
 _POLL_S: Final = 0.005
 _NO_GROUP: Final = -1
 

@@ -12,6 +12,7 @@ from pytest_ldos.load.cache_load import cache_load_available, run_cache_load
 from pytest_ldos.load.cpu_limit import cpu_limit_available, run_cpu_limit
 from pytest_ldos.load.cpu_load import cpu_load_available, run_cpu_load
 from pytest_ldos.load.dds_flood import dds_flood_available, run_dds_flood
+from pytest_ldos.load.guard import guard_available, run_guard
 from pytest_ldos.load.io_load import io_load_available, run_io_load
 from pytest_ldos.load.memory_load import memory_load_available, run_memory_load
 from pytest_ldos.load.neighbour import neighbour_available, run_neighbour
@@ -22,6 +23,7 @@ from pytest_ldos.scenario.loads import (
     CpuLimitSpec,
     CpuLoadSpec,
     DdsFloodSpec,
+    GuardSpec,
     IoLoadSpec,
     LoadSpec,
     MemoryLoadSpec,
@@ -53,6 +55,7 @@ _LOADS: Final[Mapping[str, _Load]] = {
     CpuLimitSpec.KIND: _Load(run_cpu_limit, cpu_limit_available),
     CpuLoadSpec.KIND: _Load(run_cpu_load, cpu_load_available),
     DdsFloodSpec.KIND: _Load(run_dds_flood, dds_flood_available),
+    GuardSpec.KIND: _Load(run_guard, guard_available),
     IoLoadSpec.KIND: _Load(run_io_load, io_load_available),
     MemoryLoadSpec.KIND: _Load(run_memory_load, memory_load_available),
     NetworkImpairmentSpec.KIND: _Load(run_network_impairment, network_impairment_available),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 
 from pytest_ldos.load.choose import run_load
 from pytest_ldos.load.protocol import LoadSite, RunningLoad
@@ -22,5 +23,6 @@ def apply_loads(specs: Sequence[LoadSpec], site: LoadSite) -> Iterator[list[Runn
     Raises:
         Unavailable, LoadFailed: see `run_load`; those that ran already have ended.
     """
+    together = replace(site, beside=tuple(specs))
     with ExitStack() as resources:
-        yield [resources.enter_context(run_load(spec, site)) for spec in in_order(specs)]
+        yield [resources.enter_context(run_load(spec, together)) for spec in in_order(specs)]

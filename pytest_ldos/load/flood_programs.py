@@ -22,6 +22,7 @@ PACKAGE: Final = "ldos_load"
 _REPORT_PERIOD_S: Final = 0.1
 _ROOM: Final = "pytest_ldos.load"
 _TOPIC: Final = "/flood_topic_"
+_PUBLISHER: Final = "flood_publisher_"
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,11 @@ def shares(spec: DdsFloodSpec) -> Iterator[range]:
         begin += count
 
 
+def flood_nodes(spec: DdsFloodSpec) -> tuple[str, ...]:
+    """Whole names of the nodes that publish."""
+    return tuple(f"/{_PUBLISHER}{process}" for process in range(1, spec.processes + 1))
+
+
 def embedded_programs(spec: DdsFloodSpec, *, domain: int) -> FloodPrograms:
     """Python processes over Cyclone DDS."""
     reliable = spec.reliability == Reliability.RELIABLE
@@ -55,7 +61,7 @@ def embedded_programs(spec: DdsFloodSpec, *, domain: int) -> FloodPrograms:
         environment={},
         counter=_command("flood_counter", domain=domain, topics=every_topic, reliable=reliable),
         publishers={
-            f"flood_publisher_{index}": _command(
+            f"{_PUBLISHER}{index}": _command(
                 "flood_publisher",
                 domain=domain,
                 index=index,
@@ -106,9 +112,9 @@ def ros_programs(spec: DdsFloodSpec, *, domain: int, environment: Mapping[str, s
     }
     return FloodPrograms(
         environment={**environment, "ROS_DOMAIN_ID": str(domain)},
-        counter=_ros_command(programs / "flood_counter", "flood_counter", publishers=spec.publishers, **shared),
+        counter=ros_command(programs / "flood_counter", "flood_counter", publishers=spec.publishers, **shared),
         publishers={
-            (name := f"flood_publisher_{index}"): _ros_command(
+            (name := f"{_PUBLISHER}{index}"): ros_command(
                 programs / "flood_publisher",
                 name,
                 publishers=len(share),
@@ -121,7 +127,7 @@ def ros_programs(spec: DdsFloodSpec, *, domain: int, environment: Mapping[str, s
     )
 
 
-def _ros_command(program: Path, node: str, **parameters: object) -> list[str]:
+def ros_command(program: Path, node: str, **parameters: object) -> list[str]:
     """JSON is YAML, which is what values on ROS's command line are."""
     settings = [word for name, value in parameters.items() for word in ("-p", f"{name}:={json.dumps(value)}")]
     return [str(program), "--ros-args", "-r", f"__node:={node}", *settings]

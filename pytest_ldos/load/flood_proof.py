@@ -7,8 +7,9 @@ at all show that there was no flood of anybody.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from pytest_ldos.load.flood_reports import Received, ReportStream, Sent
@@ -32,6 +33,9 @@ _UNREPORTED_NS: Final = 500 * NS_PER_MS
 _BYTES_A_MB: Final = 1e6
 _NS_PER_US: Final = 1e3
 
+Slack = Callable[[float], float]
+"""Messages that may be missing, by seconds."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class FloodProof(GroupedProof):
@@ -39,7 +43,9 @@ class FloodProof(GroupedProof):
 
     Attributes:
         requested_hz: messages a second of all publishers together.
-        rate_hz: messages a second that the publishers sent, by their own count; it decides about `shortfall`.
+        allowed_hz: likewise, what a guard let through of that; the same where none held the flood back.
+        rate_hz: messages a second that the publishers sent, by their own count; held against `allowed_hz`, it decides
+            about `shortfall`.
         sent_mb_s: likewise, million bytes of text a second.
         received_hz: messages a second that the matched readers got; ``None`` without such.
         received_share: of what was sent meanwhile, 0 to 1; ``None`` without matched readers.
@@ -52,6 +58,7 @@ class FloodProof(GroupedProof):
     publishers: int
     size_bytes: int
     requested_hz: float
+    allowed_hz: float
     rate_hz: float
     sent_mb_s: float
     received_hz: float | None
@@ -69,7 +76,8 @@ class FloodProof(GroupedProof):
 
     def describe(self) -> str:
         told = (
-            f"DDS flood: {self.rate_hz:.0f} of {self.requested_hz:.0f} msg/s sent{self._received_words} "
+            f"DDS flood: {self.rate_hz:.0f} of {self.requested_hz:.0f} msg/s sent{self._throttled_words}"
+            f"{self._received_words} "
             f"({self.details}); {self.sent_mb_s:.1f} MB/s"
         )
         if not self.error_max_us:
@@ -78,6 +86,10 @@ class FloodProof(GroupedProof):
             f"{told}; inter-send error p50 {self.error_p50_us:.0f} µs, p99 {self.error_p99_us:.0f} µs, "
             f"max {self.error_max_us:.0f} µs"
         )
+
+    @property
+    def _throttled_words(self) -> str:
+        return f", throttled to {self.allowed_hz:.0f}" if self.allowed_hz < self.requested_hz else ""
 
     @property
     def _received_words(self) -> str:
@@ -117,20 +129,23 @@ def build_proof(
         is_impaired: its messages cross a network that loses some, or all, because it was asked to.
     """
     sent = _sent(publishers, until_ns=_newest_ns([*publishers, *([counter] if counter else [])]))
+    allowed_hz = spec.total_hz - sum(_withheld_hz(stream) for stream in publishers)
     received = None if counter is None else _counted(counter)
     lost = 0 if counter is None else _lost(counter)
-    share = None if received is None else _received_share(spec, sent, received, lost)
+    slack = partial(_slack, spec, allowed_hz)
+    share = None if received is None else _received_share(slack, sent, received, lost)
     errors = all_errors(_errors(stream) for stream in publishers)
-    nothing_came = "" if received is None or is_impaired else _silence(spec, sent, received)
+    nothing_came = "" if received is None or is_impaired else _silence(slack, sent, received)
     return FloodProof(
         kind=spec.KIND,
         seconds=sent.seconds if received is None else min(sent.seconds, received.seconds),
-        shortfall=failure or group.shortfall or _shortfall(spec, sent) or nothing_came,
+        shortfall=failure or group.shortfall or _shortfall(allowed_hz, slack, sent) or nothing_came,
         group=spec.group,
         group_found=group.found,
         publishers=spec.publishers,
         size_bytes=spec.size_bytes,
         requested_hz=spec.total_hz,
+        allowed_hz=allowed_hz,
         rate_hz=sent.rate_hz,
         sent_mb_s=sent.rate_hz * spec.size_bytes / _BYTES_A_MB,
         received_hz=None if received is None else received.rate_hz,
@@ -155,29 +170,29 @@ def _describe(spec: DdsFloodSpec) -> str:
     return ", ".join(parts)
 
 
-def _shortfall(spec: DdsFloodSpec, sent: Counted) -> str:
+def _shortfall(allowed_hz: float, slack: Slack, sent: Counted) -> str:
     """Why too little was sent; empty where it was enough."""
-    due = spec.total_hz * sent.seconds
-    if due and due - sent.messages <= max((1 - REACHED_FRACTION) * due, _slack(spec, sent.seconds)):
+    due = allowed_hz * sent.seconds
+    if due and due - sent.messages <= max((1 - REACHED_FRACTION) * due, slack(sent.seconds)):
         return ""
-    return f"the flood reached {sent.rate_hz:.0f} of {spec.total_hz:.0f} msg/s: its publishers sent no more in time"
+    return f"the flood reached {sent.rate_hz:.0f} of {allowed_hz:.0f} msg/s: its publishers sent no more in time"
 
 
-def _slack(spec: DdsFloodSpec, seconds: float) -> float:
+def _slack(spec: DdsFloodSpec, allowed_hz: float, seconds: float) -> float:
     """Messages: each publisher may have its last burst still before it, or be a little late."""
-    return max(spec.publishers * spec.burst, spec.total_hz * min(_LATE_S, _LATE_SHARE * seconds))
+    return max(spec.publishers * spec.burst, allowed_hz * min(_LATE_S, _LATE_SHARE * seconds))
 
 
-def _silence(spec: DdsFloodSpec, sent: Counted, received: Counted) -> str:
+def _silence(slack: Slack, sent: Counted, received: Counted) -> str:
     """What to say of readers that got nothing, though more was sent than may be on its way."""
-    if received.messages or sent.messages <= _slack(spec, sent.seconds):
+    if received.messages or sent.messages <= slack(sent.seconds):
         return ""
     return f"the flood's matched readers received none of {sent.messages:.0f} messages"
 
 
-def _received_share(spec: DdsFloodSpec, sent: Counted, received: Counted, lost: int) -> float:
+def _received_share(slack: Slack, sent: Counted, received: Counted, lost: int) -> float:
     """What has neither arrived nor is just on its way is missing, also where no later message shows the gap."""
-    on_its_way = _slack(spec, received.seconds)
+    on_its_way = slack(received.seconds)
     missing = max(lost, sent.rate_hz * received.seconds - received.messages - on_its_way)
     return received.messages / (received.messages + missing) if received.messages else 0.0
 
@@ -206,6 +221,13 @@ def _lost(stream: ReportStream[Received]) -> int:
     if stream.first is None or stream.last is None:
         return 0
     return sum(stream.last.lost.values()) - sum(stream.first.lost.values())
+
+
+def _withheld_hz(stream: ReportStream[Sent]) -> float:
+    """Messages a second that a throttle kept back, up to the last report; after it nothing is known."""
+    if stream.first is None or stream.last is None or stream.last.mono_ns <= stream.first.mono_ns:
+        return 0.0
+    return (stream.last.withheld - stream.first.withheld) * NS_PER_S / (stream.last.mono_ns - stream.first.mono_ns)
 
 
 def _given_up(stream: ReportStream[Sent]) -> int:

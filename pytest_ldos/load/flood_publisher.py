@@ -5,8 +5,12 @@ mean rate holds. What is later than `LONGEST_LAG_NS` is given up and counted: a 
 cannot keep up, or was stopped for a while, has no debt that it would pay off in a burst without end.
 Runs until SIGINT or SIGTERM, or until `seconds` have passed.
 
-Ten times a second it prints a JSON line: ``mono_ns``, ``published`` by topic, ``given_up`` (messages that
-were due and will not be sent), ``error_bins`` (see `send_errors`; by bin), ``final``.
+Its parameter ``throttle``, set through the service ``set_parameters`` that nodes of ROS 2 have, is the share of its
+rate that it may use: above 0 and up to 1. One whose readers rely on every message refuses it.
+
+Ten times a second it prints a JSON line: ``mono_ns``, ``published`` by topic, ``requested`` (messages that were due on
+all topics), ``allowed`` (those of them that the throttle let through), ``given_up`` (messages that were allowed and
+will not be sent), ``error_bins`` (see `send_errors`; by bin), ``final``.
 """
 
 from __future__ import annotations
@@ -21,18 +25,24 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from pytest_ldos.dds.endpoint import WriteTimedOut
+from pytest_ldos.dds.messages import Message
 from pytest_ldos.dds.node import Context, Node, Publisher
+from pytest_ldos.dds.parameters import ParameterService, ParameterType
 from pytest_ldos.dds.process import run_node
 from pytest_ldos.dds.qos import QosProfile
 from pytest_ldos.load.flood_schedule import FloodSchedule
 from pytest_ldos.load.numbered_text import NumberedText
 from pytest_ldos.load.send_errors import bin_of
+from pytest_ldos.load.throttled_time import ThrottledTime
 from pytest_ldos.units import NS_PER_MS, NS_PER_S
 
 LONGEST_LAG_NS: Final = 250 * NS_PER_MS
 
+THROTTLE: Final = "throttle"
+"""The parameter."""
+
 _LONGEST_SLEEP_NS: Final = 50 * NS_PER_MS
-"""A longer sleep would keep the end waiting."""
+"""A longer sleep would keep the end, and a change of the throttle, waiting."""
 
 _REPORT_EVERY_NS: Final = 100 * NS_PER_MS
 _REPORT_PATIENCE_NS: Final = 20 * NS_PER_MS
@@ -62,12 +72,24 @@ class Flood:
         self._error_bins: dict[int, int] = {}
         self._previous: list[tuple[int, int] | None] = [None] * len(publishers)
         self._report_due_ns = 0
+        begin_ns = time.monotonic_ns()
+        self._schedule, self._time = self._schedule_from(begin_ns), ThrottledTime(begin_ns)
+        self._throttle = 1.0
         self._thread = threading.Thread(target=self._run, name="flood")
         self._thread.start()
 
     def stop(self) -> None:
         self._stopping.set()
         self._thread.join()
+
+    def throttle(self, share: float) -> None:
+        """From now on it uses this share of its rate; may be called from any thread."""
+        self._throttle = share
+
+    def _schedule_from(self, begin_ns: int) -> FloodSchedule:
+        return FloodSchedule(
+            rate_hz=self._rate_hz, burst=self._burst, publishers=len(self._publishers), begin_ns=begin_ns
+        )
 
     def _run(self) -> None:
         while self._awaits_readers and not all(publisher.matched() for publisher in self._publishers):
@@ -80,24 +102,29 @@ class Flood:
 
     def _send_all(self) -> None:
         begin_ns = time.monotonic_ns() + _HEAD_START_NS
-        schedule = FloodSchedule(
-            rate_hz=self._rate_hz, burst=self._burst, publishers=len(self._publishers), begin_ns=begin_ns
-        )
+        self._schedule, self._time = self._schedule_from(begin_ns), ThrottledTime(begin_ns)
         slot = 0
         self._report_due_ns = begin_ns
         while not self._stopping.is_set():
-            now_ns, due_ns = time.monotonic_ns(), schedule.due_ns(slot)
+            now_ns = time.monotonic_ns()
+            if self._throttle != self._time.share and now_ns >= begin_ns:
+                self._time.throttle(self._throttle, now_ns)
+            due_ns = self._time.real_ns(self._schedule.due_ns(slot))
             if self._has_time_to_report(now_ns, due_ns):
                 self._report(now_ns, is_final=False)
             elif now_ns < due_ns:
                 time.sleep(min(due_ns - now_ns, _LONGEST_SLEEP_NS) / NS_PER_S)
             elif now_ns - due_ns > LONGEST_LAG_NS:
-                next_slot = schedule.due_by(now_ns)
+                next_slot = max(self._allowed_by(now_ns), slot + 1)
                 self._given_up += next_slot - slot
                 slot = next_slot
             else:
-                self._send(schedule.publisher_of(slot), now_ns, due_ns)
+                self._send(self._schedule.publisher_of(slot), now_ns, due_ns)
                 slot += 1
+
+    def _allowed_by(self, now_ns: int) -> int:
+        """Messages that were due under the throttle."""
+        return self._schedule.due_by(self._time.passed_by(now_ns))
 
     def _has_time_to_report(self, now_ns: int, due_ns: int) -> bool:
         """Reports come between messages that are far enough apart; where none are, a little later than else."""
@@ -121,12 +148,30 @@ class Flood:
         report = {
             "mono_ns": now_ns,
             "published": published,
+            "requested": self._schedule.due_by(now_ns),
+            "allowed": self._allowed_by(now_ns),
             "given_up": self._given_up,
             "error_bins": self._error_bins,
             "final": is_final,
         }
         self._report_due_ns = now_ns + _REPORT_EVERY_NS
         os.write(sys.stdout.fileno(), (json.dumps(report) + "\n").encode())
+
+
+class ThrottleRule:
+    """What sets the parameter ``throttle``; see `SetParameter`."""
+
+    def __init__(self, flood: Flood, *, reliable: bool) -> None:
+        self._flood = flood
+        self._reliable = reliable
+
+    def __call__(self, value: Message) -> str:
+        if self._reliable:
+            return "a reliable publisher is not throttled: its readers wait for every message"
+        if value.type != ParameterType.DOUBLE or not 0 < value.double_value <= 1:
+            return "throttle is a number above 0 and up to 1"
+        self._flood.throttle(value.double_value)
+        return ""
 
 
 def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
@@ -144,6 +189,7 @@ def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
         size_bytes=parameters["size_bytes"],
         awaits_readers=parameters["awaits_readers"],
     )
+    ParameterService(node, {THROTTLE: ThrottleRule(flood, reliable=parameters["reliable"])})
     limit = threading.Timer(parameters["seconds"], context.executor.stop)
     limit.daemon = True
     limit.start()

@@ -1,4 +1,4 @@
-"""What the processes of a flood say while they run: one JSON object a line."""
+"""What the processes of a flood and of a guard say while they run: one JSON object a line."""
 
 from __future__ import annotations
 
@@ -50,18 +50,21 @@ class Sent:
     Attributes:
         published: messages by topic.
         given_up: messages that were due and were not sent, as the process was too far behind.
+        withheld: messages that were due and that a throttle did not let through.
     """
 
     mono_ns: int
     published: Mapping[str, int]
     given_up: int
     errors: SendErrors
+    withheld: int = 0
 
     @classmethod
     def parse(cls, report: Mapping[str, Any]) -> Self:
         # An older version of the workspace, as a base may have it, counts messages alone.
         bins = {int(number): count for number, count in report.get("error_bins", {}).items()}
-        return cls(report["mono_ns"], report["published"], report.get("given_up", 0), SendErrors(bins))
+        withheld = report["requested"] - report["allowed"] if "allowed" in report else 0
+        return cls(report["mono_ns"], report["published"], report.get("given_up", 0), SendErrors(bins), withheld)
 
     @property
     def has_begun(self) -> bool:
@@ -73,7 +76,37 @@ class Sent:
         return sum(self.published.values())
 
 
-Report = TypeVar("Report", Received, Sent)
+@dataclass(frozen=True)
+class Guarded:
+    """What a guard saw and did so far.
+
+    Attributes:
+        share: that it leaves to publishers now.
+        received, late: messages with a stamp at the end of its path.
+        silent_windows: in which it heard nothing for too long.
+        missing: a text, ``NAME: REASON``, for each publisher that does not obey.
+    """
+
+    mono_ns: int
+    share: float
+    received: int
+    late: int
+    silent_windows: int
+    decreases: int
+    increases: int
+    missing: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, report: Mapping[str, Any]) -> Self:
+        names = ("mono_ns", "share", "received", "late", "silent_windows", "decreases", "increases")
+        return cls(**{name: report[name] for name in names}, missing=tuple(report["missing"]))
+
+    @property
+    def has_begun(self) -> bool:
+        return self.received > 0
+
+
+Report = TypeVar("Report", Received, Sent, Guarded)
 
 
 class ReportStream(Generic[Report]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from pytest_ldos.recording.protocol import Recorder
 from pytest_ldos.scenario.loads import LoadSpec
 from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.scenario.paths import BUILT_IN_PATHS, PathSpec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +64,8 @@ class LoadSite:
         stack_kind: ``embedded`` or ``ros2…``, as `StackInfo` has it.
         environment: variables of processes that are to be on the stack's domain, with its middleware.
         pids: the stack's processes, as they are when it is called.
+        paths: causal paths that are known.
+        beside: what else is applied there.
     """
 
     domain: int
@@ -72,6 +75,8 @@ class LoadSite:
     environment: Mapping[str, str] = field(default_factory=dict)
     pids: Callable[[], list[int]] = _nobody
     stack: StackSpec = field(default_factory=StackSpec)
+    paths: Sequence[PathSpec] = BUILT_IN_PATHS
+    beside: Sequence[LoadSpec] = ()
 
 
 def proof_to_dict(proof: LoadProof) -> dict[str, Any]:

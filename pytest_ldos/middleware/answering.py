@@ -28,6 +28,10 @@ class ChildFailed(LdosError):
     """A measuring process ended, did not answer in time, or said what makes no sense."""
 
 
+class NotAnsweredYet(ChildFailed):
+    """It did not answer in time, and still runs."""
+
+
 class AnsweringChild:
     """A process that was started with pipes; see `ProcessGroup.start`."""
 
@@ -80,7 +84,7 @@ class AnsweringChild:
             except queue.Empty:
                 if self.child.exit_code is not None:
                     return self._last_line()
-        raise ChildFailed(f"{self.child.name} did not answer within {limit_s:.0f} s", details=self.child.last_lines())
+        raise NotAnsweredYet(f"{self.child.name} did not answer within {limit_s:g} s", details=self.child.last_lines())
 
     def _last_line(self) -> bytes:
         """What it said right before it ended."""

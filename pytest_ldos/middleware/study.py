@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from pytest_ldos.metrics.model import Metric
 from pytest_ldos.series import Value
@@ -14,6 +15,9 @@ Cell = str | int | float | None
 """``None`` where there is no number."""
 
 Setting = str | int | float | bool
+
+ROUNDS: Final = "rounds"
+"""What a table of all rounds and quantities is called where tables are files; no instrument's own is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +46,7 @@ class Table:
     """Rows of cells; the first column names a row.
 
     Attributes:
-        name: an identifier; of the Parquet file.
+        name: an identifier; of the Parquet file, and not `ROUNDS`.
         is_detail: whether it is too long for a terminal: shown folded in HTML, else only in files.
 
     Raises:
@@ -148,8 +152,12 @@ class Study:
         quantities: what the values of the rounds are of, in the order in which they are shown.
         notes: what a reader must know, the weightiest first: what could not be measured, and why.
         started_at: ISO 8601, UTC.
+        missed: limits that its settings name and that were not met, or not measured, by name.
         watched: tools that watched its processes; its rounds become no baseline.
         distortion: why its times compare with no others; empty where they do.
+
+    Raises:
+        ValueError: two tables have the same name, or one has that of its rounds.
     """
 
     instrument: str
@@ -164,5 +172,12 @@ class Study:
     figures: tuple[Figure, ...] = ()
     notes: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
+    missed: tuple[str, ...] = ()
     watched: str = ""
     distortion: str = ""
+
+    def __post_init__(self) -> None:
+        names = [ROUNDS, *(table.name for table in self.tables)]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"the study has more than one table {name!r}")

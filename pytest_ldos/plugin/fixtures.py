@@ -97,6 +97,9 @@ network_impairment = _load_fixture(
     "network_impairment", "Delay and loss of the domain's messages: ``with network_impairment(delay_ms=5):``."
 )
 cpu_limit = _load_fixture("cpu_limit", "The stack on few CPUs: ``with cpu_limit(cpus=1):``.")
+guard = _load_fixture(
+    "guard", "What throttles publishers while a path is late: ``with dds_flood(), guard() as guarded:``."
+)
 noisy_neighbour = _load_fixture("noisy_neighbour", "A second stack on another domain: ``with noisy_neighbour():``.")
 
 

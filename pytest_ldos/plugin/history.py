@@ -69,6 +69,9 @@ class HistoryWriter:
 
     def summary(self) -> Iterator[str]:
         """What became of it."""
+        watched = sum(trials.watched != "" for run in self._session.runs for trials, _ in run.judged)
+        if self._directory is not None and watched:
+            yield f"history: {watched} sets of trials that were watched are not added"
         if self._added:
             yield f"history: {self._added} sets of trials added; ldos history --dir {self._directory}"
         if self.fault:

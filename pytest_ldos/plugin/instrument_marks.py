@@ -18,7 +18,14 @@ def mark_name(instrument: str) -> str:
 
 def instrument_marks() -> dict[str, str]:
     """Marks of all instruments, with what they are for."""
-    return {f"{mark_name(name)}(**settings)": f"the fixture ldos_study measures with 'ldos {name}'" for name in MODULES}
+    return {
+        f"{mark_name(name)}(**settings)": f"the fixture ldos_study measures as {_command(name)} does"
+        for name in MODULES
+    }
+
+
+def _command(instrument: str) -> str:
+    return f"'ldos {instrument.replace('_', '-')}'"
 
 
 def instrument_mark(item: pytest.Item) -> tuple[str, pytest.Mark] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from pytest_ldos.report.document import Section
     from pytest_ldos.scenario.loads import LoadSpec
     from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
+    from pytest_ldos.scenario.paths import PathSpec
     from pytest_ldos.scenario.watching import WatchSpec
     from pytest_ldos.trial.artifacts import ScenarioFolder
     from pytest_ldos.trial.record import TrialSet
@@ -64,6 +65,7 @@ class ScenarioRun:
         unjudged: trials that no gate has seen.
         judged: trials and what the gate said of them.
         notes: of what watched its processes, for the next report.
+        paths: causal paths that are known.
     """
 
     nodeid: str
@@ -78,6 +80,7 @@ class ScenarioRun:
     unjudged: list[TrialSet] = field(default_factory=list)
     judged: list[tuple[TrialSet, Verdict]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    paths: Sequence[PathSpec] = ()
 
     def take_notes(self) -> list[str]:
         """Each once: what is judged next gets them."""
@@ -89,7 +92,15 @@ class ScenarioRun:
         from pytest_ldos.load.choose import run_load
         from pytest_ldos.load.repeated import RepeatedLoad
 
-        return nullcontext(RepeatedLoad(load)) if self.rig is None else run_load(load, self.rig.site)
+        if self.rig is None:
+            return nullcontext(RepeatedLoad(load))
+        return run_load(load, dataclasses.replace(self.rig.site, paths=self.paths, beside=self._beside()))
+
+    def _beside(self) -> list[LoadSpec]:
+        """Loads as they run, or else as the scenario has them."""
+        running = [each.spec for each in self.loads]
+        kinds = {each.KIND for each in running}
+        return [*running, *(each for each in self.spec.loads if each.KIND not in kinds)]
 
     def beside(self, trials: TrialSet) -> Interleaved | None:
         """The session in which trials took turns with a base; ``None`` for others."""
@@ -251,7 +262,8 @@ class MeasuringSession:
         from pytest_ldos.trial.artifacts import new_scenario_folder
         from pytest_ldos.trial.rig import open_rig
 
-        run = ScenarioRun(nodeid, spec, new_scenario_folder(self.run_folder(), spec.name))
+        folder = new_scenario_folder(self.run_folder(), spec.name)
+        run = ScenarioRun(nodeid, spec, folder, paths=self.sources.toml.paths)
         self.runs.append(run)
         try:
             if self._turns.asked:

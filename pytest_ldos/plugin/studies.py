@@ -33,8 +33,11 @@ class MeasuredStudy:
         self._gate = gate
 
     def check(self) -> GateResult:
-        """The verdict against the stored baseline; see `Gate.check`."""
-        return self._gate.check(self.trials)
+        """The verdict against the stored baseline; see `Gate.check`. Limits that were not met fail the test, too."""
+        result = self._gate.check(self.trials)
+        if self.study.missed:
+            fail_with(f"'{self.study.name}': the target was missed: {', '.join(self.study.missed)}")
+        return result
 
 
 class _Progress:

@@ -66,7 +66,9 @@ class SweepResults:
     def _version(self) -> Mapping[str, str]:
         session = self._session
         root = session.config.rootpath
-        return version_here(root, session.sources.stack_spec(), baselines=root / session.value("baselines"))
+        version = version_here(root, session.sources.stack_spec(), baselines=root / session.value("baselines"))
+        watch = session.watch_spec
+        return {**version, **({"watched": repr(watch)} if watch.is_asked else {})}
 
     # --- where a cell is measured -----------------------------------------------------
 

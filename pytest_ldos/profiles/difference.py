@@ -3,7 +3,8 @@
 Samples are counts: a share of them is known no better than chance lets it. The interval of a difference is Agresti
 and Caffo's, with the family's error shared over all frames by Bonferroni's rule. Where a version was
 sampled in several starts, what these differ by beyond chance widens all intervals (the dispersion of
-quasi-likelihood); where in one, nobody can know, and `Difference.knows_starts` says so.
+quasi-likelihood, whose own uncertainty Student's distribution has); where in one, nobody can know, and
+`Difference.knows_starts` says so.
 
 References: A. Agresti, B. Caffo, "Simple and effective confidence intervals for proportions and differences of
 proportions result from adding two successes and two failures", The American Statistician 54, 2000;
@@ -13,10 +14,12 @@ P. McCullagh, J. A. Nelder, "Generalized Linear Models", 2nd ed., 4.5.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Final
+
+from scipy.special import stdtrit
 
 from pytest_ldos.errors import ProfilingFailed
 from pytest_ldos.profiles.folded import FoldedStacks, Stack, merge
@@ -27,6 +30,8 @@ ALPHA: Final = 0.05
 
 _FEWEST_EXPECTED: Final = 5.0
 """Samples of a stack in a start, for its spread over starts to tell something."""
+
+_FEWEST_DEGREES: Final = 0.5
 
 
 @dataclass(frozen=True)
@@ -62,13 +67,18 @@ class Difference:
         tree: of both; the first count of a frame is the base's.
         changes: of every frame but the whole, by path.
         dispersion: by how much counts vary more between starts than by chance; at least 1.
-        knows_starts: whether that was measured.
+        degrees: of freedom that this was measured with; 0 where it was not.
     """
 
     tree: Frame
     changes: dict[Stack, Change]
     dispersion: float
-    knows_starts: bool
+    degrees: float
+
+    @property
+    def knows_starts(self) -> bool:
+        """Whether it is known what starts differ by."""
+        return self.degrees > 0
 
     @property
     def base_samples(self) -> int:
@@ -77,6 +87,10 @@ class Difference:
     @property
     def head_samples(self) -> int:
         return self.tree.counts[1]
+
+    @property
+    def has_common_frame(self) -> bool:
+        return any(all(frame.counts) for frame in self.tree.walk() if frame.path)
 
     def certain(self) -> list[Change]:
         """What changed for certain, the largest first."""
@@ -87,7 +101,7 @@ class Difference:
         low, high = _interval(
             (share * self.base_samples, self.base_samples),
             (share * self.head_samples, self.head_samples),
-            _quantile(len(self.changes)) * math.sqrt(self.dispersion),
+            _quantile(len(self.changes), self.degrees) * math.sqrt(self.dispersion),
         )
         return (high - low) / 2
 
@@ -106,17 +120,17 @@ def compare_profiles(base: Sequence[FoldedStacks], head: Sequence[FoldedStacks])
             raise ProfilingFailed(f"the {name} has no samples to compare", remedy="profile for longer")
     tree = build_tree([merge(base), merge(head)])
     frames = [frame for frame in tree.walk() if frame.path]
-    found = [_dispersion(parts) for parts in (base, head)]
-    known = [each for each in found if each is not None]
-    dispersion = max(1.0, sum(known) / len(known)) if known else 1.0
-    width = _quantile(len(frames)) * math.sqrt(dispersion)
+    squares, degrees = (sum(each) for each in zip(*map(_deviations, (base, head)), strict=True))
+    dispersion = max(1.0, squares / degrees) if degrees else 1.0
+    width = _quantile(len(frames), degrees) * math.sqrt(dispersion)
     changes = {frame.path: _change(frame, tree, width) for frame in frames}
-    return Difference(tree, changes, dispersion, knows_starts=bool(known))
+    return Difference(tree, changes, dispersion, degrees)
 
 
-def _quantile(frames: int) -> float:
-    """Of the normal distribution, for intervals that all hold together."""
-    return NormalDist().inv_cdf(1 - ALPHA / 2 / max(frames, 1))
+def _quantile(frames: int, degrees: float) -> float:
+    """For intervals that all hold together: Student's where the dispersion was estimated, else the normal one."""
+    beyond = ALPHA / 2 / max(frames, 1)
+    return float(-stdtrit(degrees, beyond)) if degrees else NormalDist().inv_cdf(1 - beyond)
 
 
 def _change(frame: Frame, tree: Frame, width: float) -> Change:
@@ -132,23 +146,22 @@ def _interval(base: tuple[float, int], head: tuple[float, int], width: float) ->
     return max(-1.0, middle - reach), min(1.0, middle + reach)
 
 
-def _dispersion(parts: Sequence[FoldedStacks]) -> float | None:
-    """Pearson's chi-squared over its degrees of freedom, of stacks in starts; ``None`` where it cannot be told."""
+def _deviations(parts: Sequence[FoldedStacks]) -> tuple[float, float]:
+    """Pearson's chi-squared of frequent stacks in starts, and its degrees of freedom; 0 where it cannot be told.
+
+    Where these are all stacks of the profile, one less is free: their shares are 1 together.
+    """
     sampled = [part for part in parts if part]
-    if len(sampled) < 2:
-        return None
     whole = merge(sampled)
-    terms = list(_terms(sampled, whole))
-    return sum(terms) / ((len(sampled) - 1) * len(terms) / len(sampled)) if terms else None
-
-
-def _terms(parts: Sequence[FoldedStacks], whole: FoldedStacks) -> Iterator[float]:
-    """Of each stack that is frequent enough, for each start, (seen - expected)² / expected."""
-    total = whole.samples
-    shares = [part.samples / total for part in parts]
-    for stack, count in whole.counts.items():
-        expected = [count * share for share in shares]
-        if min(expected) >= _FEWEST_EXPECTED:
-            yield from (
-                (part.counts.get(stack, 0) - each) ** 2 / each for part, each in zip(parts, expected, strict=True)
-            )
+    shares = [part.samples / whole.samples for part in sampled]
+    frequent = [stack for stack, count in whole.counts.items() if min(shares) * count >= _FEWEST_EXPECTED]
+    covered = sum(whole.counts[stack] for stack in frequent) / whole.samples
+    degrees = (len(sampled) - 1) * (len(frequent) - covered)
+    if degrees < _FEWEST_DEGREES:
+        return 0.0, 0.0
+    expected = (
+        (part, stack, share * whole.counts[stack])
+        for part, share in zip(sampled, shares, strict=True)
+        for stack in frequent
+    )
+    return sum((part.counts.get(stack, 0) - each) ** 2 / each for part, stack, each in expected), degrees

@@ -22,6 +22,9 @@ MOST_FRAMES: Final = 512
 """Of a stack; perf's own limit is 127. Deeper ones lose what is innermost."""
 
 _LONGEST_NAME: Final = 400
+_KEPT_END: Final = 150
+"""Letters of its end: where names of templates differ."""
+
 _SEPARATOR: Final = ";"
 _LARGEST: Final = 2**53
 _REMEDY: Final = "name a .folded file as ldos, perf's stackcollapse or py-spy (--format raw) write it"
@@ -30,7 +33,9 @@ _REMEDY: Final = "name a .folded file as ldos, perf's stackcollapse or py-spy (-
 def frame_name(text: str) -> str:
     """A name as other programs gave it, fit to be a frame's: one line, nothing that separates frames."""
     name = one_line(text).replace(_SEPARATOR, ":").strip()
-    return (name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…") or "?"
+    if len(name) > _LONGEST_NAME:
+        name = f"{name[: _LONGEST_NAME - _KEPT_END - 1]}…{name[-_KEPT_END:]}"
+    return name or "?"
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,12 @@ FIELDS: Final = "comm,pid,tid,time,event,ip,sym,dso"
 """What is asked of ``perf script -F``."""
 
 _HEADER: Final = re.compile(r"^(?P<comm>.*\S)\s+(?P<pid>-?\d+)/(?P<tid>-?\d+)\s+\d+\.\d+:\s+\S+:\s*$")
-_FRAME: Final = re.compile(
-    r"^\s+(?P<ip>[0-9a-f]+) (?P<name>.*?) \((?P<dso>(?:[/\[]|inlined|deleted|anon|jit|.*?\.so).*)\)$"
+_FRAMES: Final = (
+    re.compile(r"^\s+(?P<ip>[0-9a-f]+) (?P<name>.*) \((?P<dso>[^()]+(?: \(deleted\))?)\)$"),
+    re.compile(r"^\s+(?P<ip>[0-9a-f]+) (?P<name>.*?) \((?P<dso>[/\[].*)\)$"),
 )
+"""The last bracket is the file; names of functions hold some, too, and so may paths."""
+
 _UNKNOWN: Final = "[unknown]"
 
 
@@ -43,17 +46,25 @@ def fold_perf_script(lines: Iterable[str], names: Mapping[int, str]) -> ReadSamp
     """Samples of ``perf script -F`` `FIELDS`.
 
     Args:
-        names: what processes are called, by pid; others are called as the kernel calls their thread.
+        names: what processes are called, by pid; others are called as the kernel calls their first thread, or
+            where that has no sample, any of their threads.
     """
-    counts: Counter[Stack] = Counter()
+    counts: Counter[tuple[int, Stack]] = Counter()
+    threads: dict[int, str] = {}
     damaged = 0
     for sample in _samples(lines):
-        stack = _stack(sample, names)
-        if stack is None:
+        header, stack = _HEADER.match(sample[0]), _stack(sample[1:])
+        if header is None or stack is None:
             damaged += len(sample)
-        else:
-            counts[stack] += 1
-    return ReadSamples(FoldedStacks(dict(counts)), damaged)
+            continue
+        pid = int(header["pid"])
+        counts[pid, stack] += 1
+        if pid not in threads or header["pid"] == header["tid"]:
+            threads[pid] = header["comm"]
+    named: Counter[Stack] = Counter()
+    for (pid, stack), count in counts.items():
+        named[frame_name(names.get(pid, threads[pid])), *stack] += count
+    return ReadSamples(FoldedStacks(dict(named)), damaged)
 
 
 def _samples(lines: Iterable[str]) -> Iterator[list[str]]:
@@ -71,15 +82,16 @@ def _samples(lines: Iterable[str]) -> Iterator[list[str]]:
         yield found
 
 
-def _stack(sample: list[str], names: Mapping[int, str]) -> Stack | None:
-    """From the process to the innermost frame; ``None`` where a line is not as it should be."""
-    header = _HEADER.match(sample[0])
-    frames = [_FRAME.match(line) for line in sample[1:]]
-    if header is None or not frames or None in frames:
+def _stack(lines: list[str]) -> Stack | None:
+    """From the outermost frame to the innermost; ``None`` where a line is not as it should be, or there is none."""
+    frames = [_match_frame(line) for line in lines]
+    if not frames or None in frames:
         return None
-    process = names.get(int(header["pid"]), header["comm"])
-    named = [_name(frame) for frame in reversed(frames) if frame is not None]
-    return frame_name(process), *named[: MOST_FRAMES - 1]
+    return tuple([_name(frame) for frame in reversed(frames) if frame is not None][: MOST_FRAMES - 1])
+
+
+def _match_frame(line: str) -> re.Match[str] | None:
+    return next((found for each in _FRAMES if (found := each.match(line)) is not None), None)
 
 
 def _name(frame: re.Match[str]) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from importlib.metadata import version
+from itertools import groupby
 from typing import Any, Final
 
 from pytest_ldos.profiles.folded import FoldedStacks
@@ -21,9 +22,8 @@ def render_speedscope(profile: FoldedStacks, name: str) -> str:
     for stack, _ in stacks:
         for frame in stack:
             frames.setdefault(frame, len(frames))
-    processes = list(dict.fromkeys(stack[0] for stack, _ in stacks))
     profiles = [_sampled("all processes", stacks, frames)]
-    profiles += [_sampled(each, [pair for pair in stacks if pair[0][0] == each], frames) for each in processes]
+    profiles += [_sampled(each, list(own), frames) for each, own in groupby(stacks, lambda pair: pair[0][0])]
     document = {
         "$schema": SCHEMA,
         "name": name,

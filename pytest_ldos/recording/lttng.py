@@ -17,12 +17,12 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
-from xml.etree import ElementTree as ET
 
 from pytest_ldos.errors import RecordingFailed
 from pytest_ldos.host.availability import Availability, find_programs
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.recording import run_directory
+from pytest_ldos.recording.losses import parse_losses
 from pytest_ldos.recording.protocol import RecordingReport
 from pytest_ldos.tracepoints import RECORDED
 
@@ -35,7 +35,6 @@ SUBBUFFER_COUNT: Final = 16
 _READY_TIMEOUT_S: Final = 10.0
 _COMMAND_TIMEOUT_S: Final = 30.0
 _POLL_S: Final = 0.01
-_NAMESPACE: Final = {"mi": "https://lttng.org/xml/ns/lttng-mi"}
 
 
 def lttng_available() -> Availability:
@@ -110,7 +109,7 @@ class LttngRecorder:
 
     def pause(self) -> RecordingReport:
         self._lttng("stop", self._session)
-        return _parse_losses(self._lttng("--mi", "xml", "list", self._session))
+        return parse_losses(self._lttng("--mi", "xml", "list", self._session))
 
     def resume(self) -> None:
         self._lttng("start", self._session)
@@ -233,13 +232,3 @@ class _SessionDaemon:
 
 def _is_root() -> bool:
     return os.geteuid() == 0
-
-
-def _parse_losses(listing: str) -> RecordingReport:
-    """Sums what ``lttng list SESSION`` says of each channel."""
-    root = ET.fromstring(listing)  # noqa: S314 - written by our own session daemon
-
-    def total(name: str) -> int:
-        return sum(int(element.text or 0) for element in root.iterfind(f".//mi:{name}", _NAMESPACE))
-
-    return RecordingReport(total("discarded_events"), total("lost_packets"))

@@ -10,11 +10,10 @@ import os
 import re
 import select
 import shutil
-import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +22,7 @@ from pytest_ldos.host.availability import Availability, find_programs
 from pytest_ldos.host.hardware_counters import Counters, Event
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.profiles.perf_script import FIELDS, ReadSamples, fold_perf_script
+from pytest_ldos.recording.interruption import interrupt
 from pytest_ldos.recording.profiler import Sampled
 from pytest_ldos.text import one_line
 
@@ -100,17 +100,19 @@ class PerfProfiler:
     def start(self, processes: Mapping[int, str]) -> None:
         self._names = dict(processes)
         self._folder = Path(tempfile.mkdtemp(prefix="ldos-perf-"))
-        control, answer = self._folder / "control", self._folder / "answer"
+        try:
+            self._begin(processes, self._folder / "control", self._folder / "answer")
+        except BaseException:
+            self.cancel()
+            raise
+
+    def _begin(self, processes: Iterable[int], control: Path, answer: Path) -> None:
         os.mkfifo(control)
         os.mkfifo(answer)
         command = ["perf", "record", "-e", self._event, "-F", str(self._rate_hz), "--call-graph", CALL_GRAPH]
         command += ["-D", "-1", f"--control=fifo:{control},{answer}", "-o", str(self._data)]
         self._child = self._group.start("perf-record", [*command, "-p", ",".join(map(str, processes))], fresh_log=True)
-        try:
-            self._enable(self._child, control, answer)
-        except BaseException:
-            self.cancel()
-            raise
+        self._enable(self._child, control, answer)
 
     def _enable(self, child: Child, control: Path, answer: Path) -> None:
         """Tells it to begin, and waits until it says that it did."""
@@ -133,24 +135,10 @@ class PerfProfiler:
     def stop(self) -> Sampled:
         assert self._child is not None
         try:
-            self._end(self._child)
+            interrupt(self._child, limit_s=_END_S)
             return self._read()
         finally:
             self.cancel()
-
-    def _end(self, child: Child) -> None:
-        """Ends it; that all it sampled had ended before is no fault."""
-        if child.exit_code not in (None, 0):
-            raise ProfilingFailed(
-                f"perf record had ended while it was to sample: {child.describe_end()}", remedy=f"see {child.log}"
-            )
-        child.process.send_signal(signal.SIGINT)
-        try:
-            code = child.process.wait(_END_S)
-        except subprocess.TimeoutExpired:
-            raise ProfilingFailed("perf record did not end when it was told to", remedy=f"see {child.log}") from None
-        if code not in (0, -signal.SIGINT):
-            raise ProfilingFailed(f"{child.describe_end()}: {_reason(child.last_lines())}", remedy=f"see {child.log}")
 
     def _read(self) -> Sampled:
         """Unwinds the samples. What was inlined is not looked up: that takes minutes."""

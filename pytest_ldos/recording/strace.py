@@ -5,9 +5,9 @@ Each call then stops its process twice: what is measured beside it is no measure
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
-import signal
 import subprocess
 import tempfile
 import time
@@ -20,17 +20,33 @@ from pytest_ldos.host.availability import Availability, find_programs
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.host.tracing_permission import tracing_permitted
 from pytest_ldos.profiles.syscalls import SyscallCount, parse_syscalls
+from pytest_ldos.recording.interruption import interrupt
 from pytest_ldos.text import one_line
 
 _READY_S: Final = 15.0
 _END_S: Final = 20.0
 _POLL_S: Final = 0.01
+_PROBE_S: Final = 20.0
+_NOT_PERMITTED: Final = "let the container trace (docker run --cap-add=SYS_PTRACE), or run it outside"
 
 
 def strace_available() -> Availability:
-    """Whether it is installed, and may attach to processes."""
+    """Whether it is installed, and may attach to processes: a program that ends at once is traced."""
     programs = find_programs(("strace",), package="strace")
-    return tracing_permitted("strace") if programs.ok else programs
+    permitted = tracing_permitted("strace") if programs.ok else programs
+    return _try() if permitted.ok else permitted
+
+
+def _try() -> Availability:
+    command = ["strace", "-c", "-o", os.devnull, "true"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_PROBE_S, check=False)
+    except subprocess.TimeoutExpired:
+        return Availability(False, "strace does not return", "run by hand: strace -c true")
+    if done.returncode == 0:
+        return Availability(True)
+    said = next((one_line(line).strip() for line in done.stderr.splitlines()), "no reason given")
+    return Availability(False, f"strace may not trace here: {said}", _NOT_PERMITTED)
 
 
 def strace_version() -> str:
@@ -66,8 +82,8 @@ class SyscallCounter:
         self._folder = Path(tempfile.mkdtemp(prefix="ldos-strace-"))
         command = ["strace", "-c", "-f", "-o", str(self._folder / "table")]
         attached = [word for pid in wanted for word in ("-p", str(pid))]
-        self._child = self._group.start("strace", [*command, *attached], fresh_log=True)
         try:
+            self._child = self._group.start("strace", [*command, *attached], fresh_log=True)
             _await_attached(self._child, wanted)
         except BaseException:
             self.cancel()
@@ -82,24 +98,10 @@ class SyscallCounter:
         assert self._child is not None
         assert self._folder is not None
         try:
-            self._end(self._child)
+            interrupt(self._child, limit_s=_END_S)
             return parse_syscalls(_text(self._folder / "table"))
         finally:
             self.cancel()
-
-    def _end(self, child: Child) -> None:
-        """Ends it; that all it traced had ended before is no fault."""
-        if child.exit_code not in (None, 0):
-            raise ProfilingFailed(
-                f"strace had ended while it was to count: {child.describe_end()}", remedy=f"see {child.log}"
-            )
-        child.process.send_signal(signal.SIGINT)
-        try:
-            code = child.process.wait(_END_S)
-        except subprocess.TimeoutExpired:
-            raise ProfilingFailed("strace did not end when it was told to", remedy=f"see {child.log}") from None
-        if code not in (0, -signal.SIGINT):
-            raise ProfilingFailed(f"{child.describe_end()}: {_reason(child)}", remedy=f"see {child.log}")
 
     def cancel(self) -> None:
         """Ends it, whatever it counted. May be called at any time, also twice."""

@@ -13,11 +13,16 @@ from pytest_ldos.text import visible
 
 
 def plain_table(titles: Sequence[str], rows: Sequence[Sequence[str]], *, left: Collection[str] = ()) -> Table:
-    """A table without lines: the first column and those named in `left` to the left, others to the right."""
+    """A table without lines: the first column and those named in `left` to the left, others to the right.
+
+    Args:
+        titles: may have several lines.
+    """
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for number, title in enumerate(titles):
         justify: Literal["left", "right"] = "left" if number == 0 or title in left else "right"
-        table.add_column(f"  {title}" if number == 0 else title, justify=justify, no_wrap=True)
+        shown = title if number else "\n".join(f"  {each}" for each in title.split("\n"))
+        table.add_column(Text(visible(shown)), justify=justify, no_wrap=True)
     for row in rows:
         table.add_row(*(Text(visible(cell if number else f"  {cell}")) for number, cell in enumerate(row)))
     return table

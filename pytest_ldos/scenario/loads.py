@@ -21,6 +21,11 @@ Cpus = int | str
 SEQUENCE_BYTES: Final = 16
 """Of each message of a flood: its number in hexadecimal digits."""
 
+_TOPIC: Final = re.compile(r"(/[A-Za-z_][A-Za-z0-9_]*)+", re.ASCII)
+_MESSAGE_TYPE: Final = re.compile(r"[a-z][a-z0-9_]*/msg/[A-Za-z][A-Za-z0-9]*", re.ASCII)
+_PARAMETER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*", re.ASCII)
+_LONGEST_MS: Final = 60_000
+
 _CPU_LIST: Final = re.compile(r"\d{1,9}(-\d{1,9})?(,\d{1,9}(-\d{1,9})?)*", re.ASCII)
 
 
@@ -261,11 +266,93 @@ class NoisyNeighbourSpec(LoadSpec):
     group: SchedulerGroup = SchedulerGroup.STACK
 
 
+@dataclass(frozen=True, kw_only=True)
+class GuardSpec(LoadSpec):
+    """No load, but what holds others back: a node that watches how late a path is, and throttles publishers.
+
+    In each window in which more than `late_share` of the messages were late, or nothing was heard for too long, the
+    share of their rate that the publishers may use is multiplied by `decrease`; from `calm_windows` calm ones in a row
+    on, each adds `increase` to it (additive increase, multiplicative decrease: Chiu and Jain 1989).
+
+    Attributes:
+        path: one that is declared or built in; messages of the topic at which it ends carry the time at which it began.
+        topic: watched instead; then `deadline_ms` must be given.
+        type: of the topic's messages; known of ``/tf`` and ``/joint_states``.
+        deadline_ms: from when on a message is late; ``0`` for the path's own deadline.
+        silence_ms: after so long without a message, each window is late.
+        late_share: of the messages of a window.
+        least_share: below which nobody is throttled; with ``1`` the guard only watches.
+        publishers: names of nodes, with commas between them; empty for those of the flood beside it.
+        parameter: of these nodes: the share of its own rate that each may use.
+    """
+
+    KIND: ClassVar[str] = "guard"
+
+    path: str = "state feedback"
+    topic: str = ""
+    type: str = ""
+    deadline_ms: float = 0.0
+    silence_ms: float = 500.0
+    window_ms: float = 100.0
+    late_share: float = 0.1
+    least_share: float = 0.01
+    decrease: float = 0.5
+    calm_windows: int = 10
+    increase: float = 0.05
+    publishers: str = ""
+    parameter: str = "throttle"
+    group: SchedulerGroup = SchedulerGroup.OWN
+
+    def __post_init__(self) -> None:
+        require(
+            not self.topic or _TOPIC.fullmatch(self.topic) is not None,
+            f"topic is {self.topic!r}",
+            remedy="a topic's whole name begins with /",
+        )
+        require(
+            not self.type or _MESSAGE_TYPE.fullmatch(self.type) is not None,
+            f"type is {self.type!r}",
+            remedy="write it as sensor_msgs/msg/JointState",
+        )
+        require(
+            0 < self.deadline_ms <= _LONGEST_MS or (self.deadline_ms == 0 and not self.topic),
+            f"a deadline of {self.deadline_ms:g} ms; above 0 and up to 60000 are possible",
+            remedy="" if self.topic else "0 stands for the path's own deadline",
+        )
+        require(10 <= self.window_ms <= 10_000, f"windows of {self.window_ms:g} ms; between 10 and 10000 are possible")
+        require(
+            self.window_ms <= self.silence_ms <= _LONGEST_MS,
+            f"silence_ms is {self.silence_ms:g}; between window_ms ({self.window_ms:g}) and 60000 are possible",
+        )
+        require(0 <= self.late_share < 1, "late_share must lie between 0 and 1, and below 1")
+        require(0 < self.least_share <= 1, "least_share must lie above 0, and at most at 1")
+        require(0 < self.decrease < 1, "decrease must lie between 0 and 1: the share is multiplied by it")
+        require(1 <= self.calm_windows <= 10_000, "calm_windows must lie between 1 and 10 000")
+        require(0 < self.increase <= 1, "increase must lie above 0, and at most at 1")
+        for name in self.publisher_names:
+            require(
+                _TOPIC.fullmatch(name) is not None,
+                f"{name!r} in publishers is no name of a node",
+                remedy='write them as "/camera,/lidar"',
+            )
+        require(
+            _PARAMETER.fullmatch(self.parameter) is not None,
+            f"{self.parameter!r} is no name of a parameter",
+            remedy='the publishers\' own, such as "throttle"',
+        )
+
+    @property
+    def publisher_names(self) -> tuple[str, ...]:
+        """Those that are named, each once."""
+        return tuple(dict.fromkeys(each.strip() for each in self.publishers.split(",") if each.strip()))
+
+
 LOAD_SPECS: Final[Mapping[str, type[LoadSpec]]] = {
     spec.KIND: spec
     for spec in (
         CpuLimitSpec,
         NetworkImpairmentSpec,
+        GuardSpec,
         NoisyNeighbourSpec,
         MemoryLoadSpec,
         CacheLoadSpec,
@@ -274,7 +361,10 @@ LOAD_SPECS: Final[Mapping[str, type[LoadSpec]]] = {
         DdsFloodSpec,
     )
 }
-"""Every load by its kind, in the order in which several are applied: limits first, floods last."""
+"""Every load by its kind, in the order in which several are applied: limits first, floods last.
+
+A guard comes before what it guards against: it learns while the stack is calm.
+"""
 
 
 def _require_workers(count: int) -> None:

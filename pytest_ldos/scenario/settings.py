@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.scenario.base import BaseSpec, parse_base
-from pytest_ldos.scenario.loads import LOAD_SPECS
+from pytest_ldos.scenario.guarded_topic import guarded_topic
+from pytest_ldos.scenario.loads import LOAD_SPECS, GuardSpec
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
 from pytest_ldos.scenario.nearest import refuse_unknown
 from pytest_ldos.scenario.options import OPTIONS, parse_value
@@ -169,7 +170,17 @@ def parse_table(table: Mapping[str, Any], *, folder: Path = Path()) -> TomlSetti
     for name, scenario in settings.scenarios.items():
         paths = [path.name for path in settings.paths]
         refuse_unknown([each.path for each in scenario.deadlines], paths, f"path in deadlines of scenario {name}:")
+        _check_guard(scenario, settings.paths, f"[tool.ldos.scenarios.{name}.loads] guard")
     return settings
+
+
+def _check_guard(scenario: ScenarioTable, paths: tuple[PathSpec, ...], where: str) -> None:
+    guard = scenario.loads.get(GuardSpec.KIND)
+    if isinstance(guard, GuardSpec):
+        try:
+            guarded_topic(guard, paths)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{where}: {error.message}", remedy=error.remedy) from None
 
 
 def _with_built_in(paths: tuple[PathSpec, ...]) -> tuple[PathSpec, ...]:

@@ -242,6 +242,11 @@ class _Session:
         before = 0 if is_continued else self.record.discarded_events
         self.record = replace(self.record, discarded_events=before + discarded_events)
 
+    def take_watch(self) -> None:
+        """Notes which tools did watch, of those that were to."""
+        watch = self.procedure.watch
+        self.record = replace(self.record, watched=watch.tools, distortion=watch.distortion)
+
     def leave_incomplete(self, reason: str) -> None:
         """Writes down why the trials that were still to come were not made."""
         self.record = replace(self.record, incomplete=reason)
@@ -260,6 +265,7 @@ def _measured_at_end(session: _Session) -> Iterator[None]:
         session.take_proofs()
         session.take_losses(session.rig.recorder.pause().discarded_events)
         session.procedure.watch.read(session.rig, len(session.trials))
+        session.take_watch()
         if session.trials:
             session.trials[:] = measure_trials(
                 session.trials,

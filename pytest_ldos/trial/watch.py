@@ -12,7 +12,7 @@ class Watch(Protocol):
     """Watches one version of a stack, in all its starts.
 
     Attributes:
-        tools: that watch; empty where none does.
+        tools: that are to watch, and once they could, those that did; empty where none does.
         distortion: why the trials' times compare with no others; empty where they do.
     """
 

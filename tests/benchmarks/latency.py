@@ -5,26 +5,30 @@
 
 The peer is `ddsperf` (Debian: cyclonedds-tools), Cyclone DDS's own benchmark in C. Ours runs over the very library
 that it is linked with, in turns with it, both pinned alike where they are two processes: what is left of a difference is the programs' own.
-Times are only worth something on a quiet machine.
+Times are only worth something on a quiet machine. Without ddsperf, what ours sustains is told alone.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import shutil
+import sys
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.table import Table
 
+from pytest_ldos.errors import LdosError
 from pytest_ldos.host.lock import measuring_lock
 from pytest_ldos.middleware.instrument import Silence
 from pytest_ldos.middleware.latency.case import Program
 from pytest_ldos.middleware.latency.instrument import measure
 from pytest_ldos.middleware.latency.spec import NO_CPU, LatencySpec, Transport, Trigger
 from pytest_ldos.middleware.study import Study
+from pytest_ldos.text import visible
 
 SIZES = "1,64KiB"
+OURS = {Program.CYCLONE, Program.TWIN}
 ADDED_TARGET = 0.10
 
 console = Console(width=130)
@@ -32,7 +36,7 @@ console = Console(width=130)
 
 def measure_beside(transport: Transport, trigger: Trigger, options: argparse.Namespace) -> Study:
     """In one process nothing is pinned: ddsperf's threads cannot be told apart."""
-    first, *_, last = sorted(os.sched_getaffinity(0))
+    cpus = sorted(os.sched_getaffinity(0))
     is_pinned = transport is not Transport.ONE_PROCESS
     spec = LatencySpec(
         sizes=SIZES,
@@ -40,8 +44,8 @@ def measure_beside(transport: Transport, trigger: Trigger, options: argparse.Nam
         trigger=trigger,
         seconds=options.seconds,
         rounds=options.rounds,
-        ping_cpu=last if is_pinned else NO_CPU,
-        pong_cpu=first if is_pinned else NO_CPU,
+        ping_cpu=cpus[-1] if is_pinned else NO_CPU,
+        pong_cpu=cpus[0] if is_pinned else NO_CPU,
         priority=1 if options.fifo else 0,
         ros=False,
     )
@@ -65,6 +69,46 @@ def rates_of(study: Study) -> dict[tuple[object, object, object], float]:
         for row in rows_of(study, f"round_trips_{transport}")
         if row["rate"] is not None
     }
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What is told of our tool in the end.
+
+    Attributes:
+        added: to ddsperf's median over the same library, as a share with its interval; in each setup.
+        rate: round trips a second, at most, and where.
+    """
+
+    added: tuple[tuple[float, float | None, float | None, str], ...]
+    rate: tuple[float, str]
+
+
+def limits_of(study: Study, title: str) -> Limits:
+    """Of one study."""
+    added = tuple(
+        (float(str(row["ratio"])) - 1, *_shares(row), f"{row['size']:,} B, {title}")
+        for row in rows_of(study, "beside_ddsperf")
+        if row["program"] == Program.TWIN
+    )
+    ours = [(rate, f"{size:,} B, {title}") for (_, size, program), rate in rates_of(study).items() if program in OURS]
+    return Limits(added, max(ours, default=(0.0, title)))
+
+
+def _shares(row: dict[str, object]) -> tuple[float | None, float | None]:
+    low, high = (None if row[name] is None else float(str(row[name])) - 1 for name in ("low", "high"))
+    return low, high
+
+
+def show_limits(found: list[Limits]) -> None:
+    """The two numbers: what our tool adds where it adds most, and the highest rate that it sustains."""
+    added = [each for limits in found for each in limits.added]
+    if added:
+        share, low, high, where = max(added, key=lambda each: each[0])
+        interval = "" if low is None or high is None else f" ({100 * low:+.1f} … {100 * high:+.1f} %)"
+        console.print(f"added to ddsperf's median, at most: {100 * share:+.1f} %{interval}, at {where}")
+    rate, where = max(limits.rate for limits in found)
+    console.print(f"highest rate sustained: {rate:,.0f} round trips/s, at {where}")
 
 
 def show(study: Study, title: str) -> None:
@@ -92,7 +136,8 @@ def show(study: Study, title: str) -> None:
             f"{rates[*place, 'ddsperf']:,.0f}",
             ("yes" if ratio <= 1 + ADDED_TARGET else "no") if is_twin else "",
         )
-    console.print(table)
+    if table.row_count:
+        console.print(table)
     for note in study.notes:
         console.print(note, markup=False)
 
@@ -109,17 +154,22 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     options = arguments()
-    if shutil.which("ddsperf") is None:
-        console.print("Latency was not compared: ddsperf not found (sudo apt-get install cyclonedds-tools).")
-        return
+    found = []
     with measuring_lock():
         for transport, trigger in (
             (Transport.ONE_PROCESS, Trigger.WAITSET),
             (Transport.LOOPBACK, Trigger.LISTENER),
             (Transport.LOOPBACK, Trigger.WAITSET),
         ):
-            show(measure_beside(transport, trigger, options), f"{transport.replace('_', ' ')}, {trigger}")
+            title = f"{transport.replace('_', ' ')}, {trigger}"
+            study = measure_beside(transport, trigger, options)
+            show(study, title)
+            found.append(limits_of(study, title))
+    show_limits(found)
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except LdosError as error:
+        sys.exit(visible(f"Latency was not measured: {error}"))

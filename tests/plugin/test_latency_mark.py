@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 
-def test_a_marked_test_measures_and_is_gated(pytester):
-    pytester.makepyfile(
-        """
+def test_a_marked_test_measures_and_is_gated(project, forked):
+    project.makepyfile(
+        test_latency="""
         import pytest
 
         @pytest.mark.ldos_latency(
@@ -17,14 +17,14 @@ def test_a_marked_test_measures_and_is_gated(pytester):
             assert all(each.values["round_trip_p50"] > 0 for each in ldos_study.study.rounds)
         """
     )
-    first = pytester.runpytest_inprocess("-p", "no:cacheprovider")
+    first = forked.run(project.path, "test_latency.py")
     first.assert_outcomes(passed=1)
     first.stdout.fnmatch_lines(["*recorded as the first baseline*"])
 
 
-def test_a_setting_that_makes_no_sense_is_told(pytester):
-    pytester.makepyfile(
-        """
+def test_a_setting_that_makes_no_sense_is_told(project, forked):
+    project.makepyfile(
+        test_latency="""
         import pytest
 
         @pytest.mark.ldos_latency(sizes="9MiB")
@@ -32,6 +32,6 @@ def test_a_setting_that_makes_no_sense_is_told(pytester):
             ldos_study.check()
         """
     )
-    result = pytester.runpytest_inprocess("-p", "no:cacheprovider")
+    result = forked.run(project.path, "test_latency.py")
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*sizes holds '9MiB'*"])

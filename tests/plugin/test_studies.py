@@ -33,27 +33,34 @@ instruments.MODULES["steady"] = "steady_instrument"
 """
 
 
+MARKED = """
+import pytest
+
+@pytest.mark.ldos_steady({settings})
+def test_it(ldos_study):
+    ldos_study.check()
+"""
+
+
 @pytest.fixture
-def project(pytester):
-    pytester.syspathinsert()
-    pytester.makepyfile(steady_instrument=INSTRUMENT)
-    pytester.makeconftest(CONFTEST)
-    return pytester
+def run(project, forked):
+    """Runs one test of a made-up instrument, with these settings of its mark; or another test."""
+    project.makepyfile(steady_instrument=INSTRUMENT)
+    project.makeconftest(CONFTEST)
+
+    def runner(settings: str = "", *arguments: str, test: str = MARKED):
+        project.makepyfile(test_it=test.replace("{settings}", settings))
+        return forked.run(project.path, "test_it.py", *arguments)
+
+    return runner
 
 
-def run(project, settings: str, *arguments: str):
-    project.makepyfile(
-        f"import pytest\n@pytest.mark.ldos_steady({settings})\ndef test_it(ldos_study):\n    ldos_study.check()\n"
-    )
-    return project.runpytest_inprocess("-p", "no:cacheprovider", *arguments)
-
-
-def test_the_first_run_is_the_baseline_and_a_slower_one_regresses(project):
-    first = run(project, "")
+def test_the_first_run_is_the_baseline_and_a_slower_one_regresses(run):
+    first = run("")
     first.assert_outcomes(passed=1)
     first.stdout.fnmatch_lines(["*recorded as the first baseline*"])
-    run(project, "").assert_outcomes(passed=1)
-    slower = run(project, "median=14")
+    run("").assert_outcomes(passed=1)
+    slower = run("median=14")
     slower.assert_outcomes(failed=1)
     slower.stdout.fnmatch_lines(["*half_p50*"])
     assert slower.ret == 10
@@ -67,25 +74,26 @@ def test_the_first_run_is_the_baseline_and_a_slower_one_regresses(project):
         ("3", "*takes settings by name*"),
     ],
 )
-def test_settings_that_make_no_sense_are_said(project, settings, said):
-    result = run(project, settings)
+def test_settings_that_make_no_sense_are_said(run, settings, said):
+    result = run(settings)
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines([said])
     result.stdout.no_fnmatch_line("*Traceback*")
 
 
-def test_what_cannot_run_here_says_why(project):
-    result = run(project, "absent=True")
+def test_what_cannot_run_here_says_why(run):
+    result = run("absent=True")
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*it is not installed*"])
 
 
-def test_a_test_without_a_mark_is_told_which_there_are(project):
-    project.makepyfile("def test_it(ldos_study): ldos_study.check()")
-    result = project.runpytest_inprocess("-p", "no:cacheprovider")
+def test_a_test_without_a_mark_is_told_which_there_are(run):
+    result = run(test="def test_it(ldos_study): ldos_study.check()")
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*mark it with one of: *ldos_steady*"])
 
 
-def test_marks_are_known(project):
-    project.runpytest_inprocess("--markers").stdout.fnmatch_lines(["*ldos_steady(**settings)*ldos steady*"])
+def test_marks_are_known_with_the_commands_that_measure_alike(run):
+    listed = run("", "--markers").stdout
+    listed.fnmatch_lines(["*ldos_steady(**settings)*'ldos steady'*"])
+    listed.fnmatch_lines(["*ldos_cpu_cost(**settings)*'ldos cpu-cost'*"])

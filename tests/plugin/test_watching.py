@@ -119,3 +119,31 @@ def test_versions_in_turns_are_held_against_each_other(project):
         "head/start-2.folded",
     ]
     assert "between starts" in (folder / "difference.svg").read_text()
+
+
+def test_cells_of_a_sweep_are_watched_each_and_are_of_a_sweep_of_their_own(project):
+    project.makeconftest(CONFTEST)
+    project.makepyfile(
+        test_scenario="""
+        import pytest
+
+        @pytest.mark.ldos_sweep("stack.control_rate", [250, 500])
+        @pytest.mark.baseline(trials=8, warmup=0)
+        def test_reach(panda_stack, ldos_trials, ldos_gate):
+            ldos_gate.check(ldos_trials(panda_stack))
+        """
+    )
+    plain = project.runpytest_subprocess("--ldos-resume", timeout=60)
+    plain.assert_outcomes(passed=2)
+    watched = ("--ldos-profile", "--ldos-profile-rate=499", "--ldos-profiler=perf", "--ldos-resume")
+    result = project.runpytest_subprocess(*watched, timeout=60)
+    result.assert_outcomes(passed=2)
+    folders = {each.parents[1].name for each in project.path.glob(".ldos/runs/*/*/profile/flame.svg")}
+    assert folders == {f"baseline_stack.control_rate_hz_{rate}" for rate in (250, 500)}
+    project.runpytest_subprocess(*watched, timeout=60).assert_outcomes(skipped=2)
+
+
+def test_watched_trials_are_not_added_to_the_history(watch):
+    result = watch("--ldos-profile", "--ldos-profiler=perf", "--ldos-history=kept")
+    result.stdout.fnmatch_lines(["*history: 1 sets of trials that were watched are not added*"])
+    assert "sets of trials added" not in result.stdout.str()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -27,6 +28,7 @@ class Exchange:
         user_ns, system_ns: CPU time, of which user and system are told apart by ticks, and only the sum is exact.
         voluntary, involuntary: context switches.
         cycles: of the CPU; ``None`` where they cannot be counted.
+        migrations: of threads to another CPU; likewise.
     """
 
     ticks: int
@@ -38,6 +40,7 @@ class Exchange:
     voluntary: int
     involuntary: int
     cycles: int | None = None
+    migrations: int | None = None
 
     @property
     def cpu_ns(self) -> int:
@@ -48,7 +51,7 @@ class Exchange:
         return self.voluntary + self.involuntary
 
     @classmethod
-    def of(cls, answer: Mapping[str, Any], *, cycles: int | None) -> Exchange:
+    def of(cls, answer: Mapping[str, Any], *, cycles: int | None = None, migrations: int | None = None) -> Exchange:
         """Of what a process says.
 
         Raises:
@@ -64,6 +67,7 @@ class Exchange:
             voluntary=whole(answer, "voluntary"),
             involuntary=whole(answer, "involuntary"),
             cycles=cycles,
+            migrations=migrations,
         )
 
 
@@ -75,14 +79,9 @@ def make_exchange(child: AnsweringChild, *, limit_s: float) -> Exchange:
     """
     pid = child.child.pid
     before_ns = _cpu_ns(child.child)
-    counters = Counters(Event.CPU_CYCLES, _threads_of(pid))
-    try:
-        counted = counters.read()
+    with _counted(Event.CPU_CYCLES, pid) as cycles, _counted(Event.CPU_MIGRATIONS, pid) as migrations:
         answer = child.ask("exchange", limit_s=limit_s)
-        cycles = None if counted is None else (counters.read() or 0) - counted
-    finally:
-        counters.close()
-    exchange = Exchange.of(answer, cycles=cycles)
+        exchange = Exchange.of(answer, cycles=cycles(), migrations=migrations())
     seen_ns = _cpu_ns(child.child) - before_ns
     if exchange.cpu_ns > seen_ns + CLOCK_SLACK_NS:
         used, seen = exchange.cpu_ns / NS_PER_MS, seen_ns / NS_PER_MS
@@ -92,9 +91,20 @@ def make_exchange(child: AnsweringChild, *, limit_s: float) -> Exchange:
     return exchange
 
 
-def why_no_cycles(pid: int) -> str:
-    """Why cycles of a process cannot be counted; empty where they can."""
-    counters = Counters(Event.CPU_CYCLES, [pid])
+@contextmanager
+def _counted(event: Event, pid: int) -> Iterator[Callable[[], int | None]]:
+    """Counts an event of all threads of a process, and of those that they start."""
+    counters = Counters(event, _threads_of(pid))
+    before = counters.read()
+    try:
+        yield lambda: None if before is None else (counters.read() or 0) - before
+    finally:
+        counters.close()
+
+
+def why_not_counted(event: Event, pid: int) -> str:
+    """Why an event of a process cannot be counted; empty where it can."""
+    counters = Counters(event, [pid])
     counters.close()
     return counters.reason
 

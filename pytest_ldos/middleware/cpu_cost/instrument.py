@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from pytest_ldos.host.availability import Availability
+from pytest_ldos.host.hardware_counters import Event
 from pytest_ldos.middleware.cost_layers import (
     Kind,
     Layer,
@@ -18,7 +19,7 @@ from pytest_ldos.middleware.cost_layers import (
     parse_rmws,
     versions_of,
 )
-from pytest_ldos.middleware.cpu_cost.exchange import why_no_cycles
+from pytest_ldos.middleware.cpu_cost.exchange import why_not_counted
 from pytest_ldos.middleware.cpu_cost.ladder import Ladder, RungRound
 from pytest_ldos.middleware.cpu_cost.numbers import CYCLES, QUANTITIES, to_round
 from pytest_ldos.middleware.cpu_cost.rungs import Rung
@@ -59,7 +60,7 @@ def compose(spec: CpuCostSpec, climbs: Sequence[Climb], *, notes: Sequence[str],
     """The study of all layers."""
     layers = [climb.layer for climb in climbs]
     figure = figure_of(climbs)
-    no_cycles = why_no_cycles(os.getpid())
+    no_cycles = why_not_counted(Event.CPU_CYCLES, os.getpid())
     return Study(
         instrument="cpu-cost",
         name=_NAME,
@@ -92,6 +93,8 @@ def _settings(spec: CpuCostSpec) -> dict[str, Setting]:
 def _notes(climbs: Sequence[Climb], no_cycles: str) -> Iterator[str]:
     if no_cycles:
         yield f"cycles were not counted: {no_cycles}"
+    if no_migrations := why_not_counted(Event.CPU_MIGRATIONS, os.getpid()):
+        yield f"migrations were not counted: {no_migrations}"
     if any(Rung.NO_PUBLISHING in climb.rounds for climb in climbs):
         yield "no publishing: its cost is divided by the messages that the other rungs publish in the same time"
     if any(climb.layer.kind is Kind.ROS2 for climb in climbs):

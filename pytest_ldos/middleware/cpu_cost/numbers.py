@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import fmean, median
 from typing import Final
-
-import numpy as np
 
 from pytest_ldos.metrics.model import Metric
 from pytest_ldos.middleware.cpu_cost.exchange import Exchange
@@ -16,16 +15,13 @@ from pytest_ldos.middleware.cpu_cost.rungs import TITLES, Rung
 from pytest_ldos.middleware.cpu_cost.spec import CpuCostSpec
 from pytest_ldos.middleware.study import Round
 from pytest_ldos.series import Better
-from pytest_ldos.stats.median_interval import median_interval
-from pytest_ldos.stats.rank_sum import estimate_shift
+from pytest_ldos.stats.mean_interval import mean_interval
 from pytest_ldos.units import NS_PER_US
 
 CPU: Final = Metric(name="cpu_per_message", title="CPU time a message", unit="µs", better=Better.LOWER)
 SWITCHES: Final = Metric(name="switches_per_message", title="Context switches a message", unit="", better=Better.LOWER)
 CYCLES: Final = Metric(name="cycles_per_message", title="CPU cycles a message", unit="", better=Better.LOWER)
 QUANTITIES: Final = (CPU, SWITCHES, CYCLES)
-
-_TAIL: Final = 0.025
 
 
 def to_round(measured: RungRound, spec: CpuCostSpec) -> Round:
@@ -48,6 +44,9 @@ def why_useless(exchange: Exchange, rung: Rung, spec: CpuCostSpec) -> str:
         return ""
     if exchange.published < spec.messages:
         return f"{exchange.published} of {spec.messages} messages were published in time"
+    sent = spec.messages * spec.subscribers
+    if exchange.received > sent:
+        return f"{exchange.received} messages came where {sent} were due: some are late ones of the round before"
     return "" if exchange.received else "no message was received"
 
 
@@ -72,34 +71,45 @@ def details_of(exchange: Exchange, rung: Rung, spec: CpuCostSpec) -> Mapping[str
         "voluntary_per_message": exchange.voluntary / spec.messages,
         "involuntary_per_message": exchange.involuntary / spec.messages,
         "lost_percent": lost,
+        **({} if exchange.migrations is None else {"migrations_per_message": exchange.migrations / spec.messages}),
     }
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its 95 % interval; no bounds where there are too few rounds for them."""
+    """A value with its 95 % interval; no bounds where there are too few starts for them."""
 
     value: float
     low: float | None
     high: float | None
 
 
-def estimate(values: Sequence[float]) -> Estimate | None:
-    """The median; ``None`` without any values."""
-    if not values:
-        return None
-    return Estimate(median(values), *_finite(median_interval(values)))
+ByStart = Mapping[int, Sequence[float]]
+"""Values of rounds by the number of their start: rounds of one start are too much alike for an interval over them."""
 
 
-def ratio(values: Sequence[float], base: Sequence[float]) -> Estimate | None:
-    """How many times as much as `base`; ``None`` where either has no values, or some are zero."""
-    if not values or not base or min(*values, *base) <= 0:
+def estimate(values: ByStart) -> Estimate | None:
+    """Mean over the starts of the medians of their rounds; ``None`` without any values, of which none is below 0."""
+    medians = [median(of_start) for of_start in values.values()]
+    if not medians:
         return None
-    shift = estimate_shift(np.log(np.array(values)), np.log(np.array(base)), tail=_TAIL)
-    low, high = _finite((float(np.exp(shift.low)), float(np.exp(shift.high))))
-    return Estimate(float(np.exp(shift.estimate)), low or None, high)
+    low, high = _finite(mean_interval(medians))
+    return Estimate(fmean(medians), None if low is None else max(0.0, low), high)
+
+
+def ratio(values: ByStart, base: ByStart) -> Estimate | None:
+    """How many times as much as `base`, by the starts that have both; ``None`` without any, or with values of zero.
+
+    Both are taken of the same start, and of ratios the geometric mean: what slows a start slows both.
+    """
+    pairs = [(median(values[start]), median(base[start])) for start in values if start in base]
+    if not pairs or min(min(pair) for pair in pairs) <= 0:
+        return None
+    logs = [math.log(value / of_base) for value, of_base in pairs]
+    low, high = _finite(mean_interval(logs))
+    return Estimate(math.exp(fmean(logs)), *(None if bound is None else math.exp(bound) for bound in (low, high)))
 
 
 def _finite(bounds: tuple[float, float]) -> tuple[float | None, float | None]:
-    low, high = (bound if np.isfinite(bound) else None for bound in bounds)
+    low, high = (bound if math.isfinite(bound) else None for bound in bounds)
     return low, high

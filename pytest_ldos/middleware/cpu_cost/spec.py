@@ -31,7 +31,7 @@ class CpuCostSpec:
         size_bytes: length of a message's text.
         seconds: of one round.
         rounds: of each rung in each start; rungs take turns.
-        starts: of the processes.
+        starts: of the processes; intervals are over these.
     """
 
     layer: Layers = Layers.AUTO
@@ -43,8 +43,8 @@ class CpuCostSpec:
     rate_hz: float = 10.0
     size_bytes: int = 64
     seconds: float = 1.0
-    rounds: int = 4
-    starts: int = 2
+    rounds: int = 2
+    starts: int = 5
 
     def __post_init__(self) -> None:
         parse_rmws(self.rmw)

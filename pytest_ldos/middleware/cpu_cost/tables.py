@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, median
+from statistics import fmean
 from typing import Final
 
 from pytest_ldos.middleware.cost_layers import Layer
-from pytest_ldos.middleware.cpu_cost.numbers import CPU, CYCLES, Estimate, estimate, ratio
+from pytest_ldos.middleware.cpu_cost.numbers import CPU, CYCLES, SWITCHES, ByStart, Estimate, estimate, ratio
 from pytest_ldos.middleware.cpu_cost.rungs import SEED, TITLES, Rung
 from pytest_ldos.middleware.study import Axis, Cell, Column, Curve, Figure, Point, Round, Shape, Table
 
+_COST: Final = "what a message costs with all its subscribers (means over starts, 95 % intervals)"
 _COLUMNS: Final = (
     Column(name="rung"),
     Column(name="cpu_per_message", unit="µs", title="CPU/message"),
@@ -21,8 +22,25 @@ _COLUMNS: Final = (
     Column(name="ratio_low", title="from"),
     Column(name="ratio_high", title="to"),
     Column(name="seed_ratio", title="seed's ×"),
-    Column(name="voluntary", title="voluntary switches"),
-    Column(name="involuntary", title="involuntary"),
+)
+_SWITCH_COLUMNS: Final = (
+    Column(name="rung"),
+    Column(name="switches_per_message", title="switches/message"),
+    Column(name="switches_low", title="from"),
+    Column(name="switches_high", title="to"),
+    Column(name="voluntary"),
+    Column(name="involuntary"),
+    Column(name="migrations"),
+)
+_CYCLE_COLUMNS: Final = (
+    Column(name="rung"),
+    Column(name="cycles_per_message", title="cycles/message"),
+    Column(name="cycles_low", title="from"),
+    Column(name="cycles_high", title="to"),
+    Column(name="cycles_ratio", title="× DDS"),
+    Column(name="cycles_ratio_low", title="from"),
+    Column(name="cycles_ratio_high", title="to"),
+    Column(name="seed_cycles", title="seed's cycles in 30 s"),
 )
 _DETAIL_COLUMNS: Final = (
     Column(name="rung"),
@@ -31,9 +49,6 @@ _DETAIL_COLUMNS: Final = (
     Column(name="system", unit="%", title="of it in the kernel"),
     Column(name="load", unit="%", title="of a CPU"),
     Column(name="lost", unit="%"),
-    Column(name="cycles_per_message", title="cycles/message"),
-    Column(name="cycles_ratio", title="× DDS"),
-    Column(name="seed_cycles", title="seed's cycles in 30 s"),
 )
 
 
@@ -48,10 +63,14 @@ class Climb:
     layer: Layer
     rounds: Mapping[Rung, Sequence[Round]]
 
-    def values(self, rung: Rung, quantity: str) -> list[float]:
+    def values(self, rung: Rung, quantity: str) -> ByStart:
         """Of the rounds that have any."""
-        found = (each.values.get(quantity) for each in self.rounds.get(rung, ()))
-        return [value for value in found if isinstance(value, float)]
+        found: dict[int, list[float]] = {}
+        for each in self.rounds.get(rung, ()):
+            value = each.values.get(quantity)
+            if isinstance(value, float):
+                found.setdefault(each.block, []).append(value)
+        return found
 
     def detail(self, rung: Rung, name: str) -> float | None:
         """Mean over the rounds; medians of rare events are zero."""
@@ -60,43 +79,49 @@ class Climb:
 
 
 def tables_of(climbs: Sequence[Climb]) -> Iterator[Table]:
-    """Two of each layer."""
+    """Some of each layer."""
     for climb in climbs:
-        suffix = climb.layer.label.replace(" ", "_")
-        yield Table(
-            name=f"ladder_{suffix}",
-            title=f"{climb.layer.label}: what a message costs with all its subscribers (medians, 95 % intervals)",
-            columns=_COLUMNS,
-            rows=tuple(_row(climb, rung) for rung in climb.rounds),
-        )
-        yield Table(
-            name=f"ladder_details_{suffix}",
-            title=f"{climb.layer.label}: of which, and how sure",
-            columns=_DETAIL_COLUMNS,
-            rows=tuple(_detail_row(climb, rung) for rung in climb.rounds),
-        )
+        label = climb.layer.label
+        yield _table(climb, "ladder", f"{label}: {_COST}", _COLUMNS, _row)
+        yield _table(climb, "ladder_switches", f"{label}: context switches of a message", _SWITCH_COLUMNS, _switch_row)
+        if any(climb.values(rung, CYCLES.name) for rung in climb.rounds):
+            yield _table(climb, "ladder_cycles", f"{label}: CPU cycles of a message", _CYCLE_COLUMNS, _cycle_row)
+        yield _table(climb, "ladder_details", f"{label}: of which, and how sure", _DETAIL_COLUMNS, _detail_row)
+
+
+def _table(
+    climb: Climb, name: str, title: str, columns: tuple[Column, ...], row: Callable[[Climb, Rung], tuple[Cell, ...]]
+) -> Table:
+    rows = tuple(row(climb, rung) for rung in climb.rounds)
+    return Table(name=f"{name}_{climb.layer.label.replace(' ', '_')}", title=title, columns=columns, rows=rows)
 
 
 def _row(climb: Climb, rung: Rung) -> tuple[Cell, ...]:
-    cost = estimate(climb.values(rung, CPU.name))
-    times = ratio(climb.values(rung, CPU.name), climb.values(Rung.DDS, CPU.name))
-    if rung is Rung.DDS and times is not None:
-        times = Estimate(1.0, None, None)
-    seed = SEED.get(rung)
-    return (
-        TITLES[rung],
-        *_cells(cost),
-        *_cells(times),
-        None if seed is None else seed.ratio,
-        climb.detail(rung, "voluntary_per_message"),
-        climb.detail(rung, "involuntary_per_message"),
-    )
+    cost, seed = estimate(climb.values(rung, CPU.name)), SEED.get(rung)
+    times = _times_dds(climb, rung, CPU.name)
+    return (TITLES[rung], *_cells(cost), *_cells(times), None if seed is None else seed.ratio)
+
+
+def _switch_row(climb: Climb, rung: Rung) -> tuple[Cell, ...]:
+    details = ("voluntary_per_message", "involuntary_per_message", "migrations_per_message")
+    switches = estimate(climb.values(rung, SWITCHES.name))
+    return (TITLES[rung], *_cells(switches), *(climb.detail(rung, name) for name in details))
+
+
+def _cycle_row(climb: Climb, rung: Rung) -> tuple[Cell, ...]:
+    cycles, seed = estimate(climb.values(rung, CYCLES.name)), SEED.get(rung)
+    times = _times_dds(climb, rung, CYCLES.name)
+    return (TITLES[rung], *_cells(cycles), *_cells(times), None if seed is None else seed.cycles)
+
+
+def _times_dds(climb: Climb, rung: Rung, quantity: str) -> Estimate | None:
+    """Of DDS alone itself, no interval."""
+    times = ratio(climb.values(rung, quantity), climb.values(Rung.DDS, quantity))
+    return Estimate(1.0, None, None) if rung is Rung.DDS and times is not None else times
 
 
 def _detail_row(climb: Climb, rung: Rung) -> tuple[Cell, ...]:
-    rounds, seed = climb.rounds[rung], SEED.get(rung)
-    cycles = climb.values(rung, CYCLES.name)
-    times = ratio(cycles, climb.values(Rung.DDS, CYCLES.name))
+    rounds = climb.rounds[rung]
     return (
         TITLES[rung],
         len(rounds),
@@ -104,9 +129,6 @@ def _detail_row(climb: Climb, rung: Rung) -> tuple[Cell, ...]:
         climb.detail(rung, "system_percent"),
         climb.detail(rung, "load_percent"),
         climb.detail(rung, "lost_percent"),
-        median(cycles) if cycles else None,
-        None if times is None else times.value,
-        None if seed is None else seed.cycles,
     )
 
 

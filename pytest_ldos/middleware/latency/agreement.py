@@ -51,11 +51,11 @@ class Agreement:
 
 def comparable_setups(setups: Sequence[Setup], spec: LatencySpec, notes: list[str]) -> Sequence[Setup]:
     """Without those in which ddsperf cannot be told to do as ours does."""
-    if NO_CPU in {spec.ping_cpu, spec.pong_cpu} or not spec.ddsperf:
+    if spec.ping_cpu == spec.pong_cpu == NO_CPU or not spec.ddsperf:
         return setups
     others = [each for each in setups if each.transport is not Transport.ONE_PROCESS]
     if len(others) < len(setups):
-        notes.append("in one process ours has a CPU for each side, ddsperf both for both: they are not compared")
+        notes.append("in one process ours has its sides pinned apart, which ddsperf's cannot be: they are not compared")
     return others
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from pytest_ldos.middleware.latency.spec import NO_CPU, NOT_SET, LatencySpec
 
 _CHRT: Final = "chrt"
-_TASKSET: Final = "taskset"
+TASKSET: Final = "taskset"
 
 
 def prefix_of(spec: LatencySpec, cpus: tuple[int, ...]) -> list[str]:
@@ -18,7 +18,7 @@ def prefix_of(spec: LatencySpec, cpus: tuple[int, ...]) -> list[str]:
     Args:
         cpus: `NO_CPU` among them leaves the program where it is.
     """
-    pinned = [] if NO_CPU in cpus else [_TASKSET, "--cpu-list", ",".join(map(str, sorted(set(cpus))))]
+    pinned = [] if NO_CPU in cpus else [TASKSET, "--cpu-list", ",".join(map(str, sorted(set(cpus))))]
     real_time = [_CHRT, "--fifo", str(spec.priority)] if spec.priority != NOT_SET else []
     return [*pinned, *real_time]
 

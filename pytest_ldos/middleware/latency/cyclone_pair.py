@@ -11,7 +11,7 @@ from pytest_ldos.middleware.latency.case import Case
 from pytest_ldos.middleware.latency.command import prefix_of
 from pytest_ldos.middleware.latency.cyclone import configuration
 from pytest_ldos.middleware.latency.pair import PairCommands
-from pytest_ldos.middleware.latency.peer import BOTH, PING, PONG, PeerParameters, as_argument
+from pytest_ldos.middleware.latency.peer_parameters import BOTH, PING, PONG, PeerParameters, as_argument
 from pytest_ldos.middleware.latency.site import Site
 from pytest_ldos.middleware.latency.spec import LatencySpec, Transport, Trigger
 from pytest_ldos.scenario.loads import Reliability

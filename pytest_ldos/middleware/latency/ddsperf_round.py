@@ -38,6 +38,8 @@ def measure_ddsperf(case: Case, site: Site, *, domain: int, block: int, folder: 
             group.start("ddsperf pong", _pong(case, spec, domain, seconds))
         ping = group.start("ddsperf ping", _ping(case, spec, domain, seconds))
         _await_end(ping, seconds + _SLACK_S)
+        for each in group.children:
+            _refuse_failed(each)
         return _to_exchange(case, block, _read(ping))
     except RoundFailed as failed:
         return Exchange(case=case, block=block, failure=str(failed))
@@ -71,13 +73,17 @@ def _await_end(ping: Child, timeout_s: float) -> None:
         raise RoundFailed("ddsperf did not end in time") from None
 
 
+def _refuse_failed(child: Child) -> None:
+    """What one side found while the other was gone is no measurement; pong may run on for a while."""
+    if child.exit_code:
+        raise RoundFailed(": ".join([child.describe_end(), *child.last_lines().splitlines()[-1:]]))
+
+
 def _read(ping: Child) -> DdsperfOutput:
     try:
         found = parse_ddsperf(ping.log.read_text("utf-8", errors="replace"))
     except DdsperfUnreadable as error:
         raise RoundFailed(str(error)) from None
-    if ping.exit_code != 0:
-        raise RoundFailed(": ".join([ping.describe_end(), *ping.last_lines().splitlines()[-1:]]))
     if not found.seconds:
         met = "no message was answered" if found.has_met else "its ping and pong did not find each other"
         raise RoundFailed(met)

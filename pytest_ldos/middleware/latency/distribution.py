@@ -20,7 +20,8 @@ _TICKS_PER_HALF: Final = 5
 
 
 def histograms_available() -> Availability:
-    return find_modules([_MODULE.partition(".")[0]], extra="embedded")
+    found = find_modules([_MODULE.partition(".")[0]], extra="embedded")
+    return found if found.ok else Availability(False, found.reason, "pip install hdrhistogram")
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, TypedDict
 
 from pytest_ldos.middleware.latency.case import Program, show_size
 from pytest_ldos.middleware.latency.findings import CaseFindings
@@ -54,11 +54,22 @@ def _over_settings(cases: Sequence[CaseFindings], transport: Transport) -> Itera
         if len({getattr(each.case, name) for each in swept}) > 1:
             yield Figure(
                 name=f"{name}_{transport}",
-                title=f"Median round trips over {title}, {_named(transport)}",
+                **_curves(f"Median round trips over {title}, {_named(transport)}", _setting_curves(swept, name)),
                 x=Axis(title=title, unit="B", is_log=True),
                 y=_TIME,
-                curves=tuple(_setting_curves(swept, name))[:_MOST_CURVES],
             )
+
+
+class _Curves(TypedDict):
+    title: str
+    curves: tuple[Curve, ...]
+
+
+def _curves(title: str, every: Iterator[Curve]) -> _Curves:
+    """Not more of them than can be told apart; the title says so."""
+    curves = tuple(curve for curve in every if curve.points)
+    left_out = f" (the first {_MOST_CURVES} of {len(curves)})" if len(curves) > _MOST_CURVES else ""
+    return {"title": title + left_out, "curves": curves[:_MOST_CURVES]}
 
 
 def _setting_curves(cases: Sequence[CaseFindings], name: str) -> Iterator[Curve]:
@@ -78,19 +89,18 @@ def _distribution(cases: Sequence[CaseFindings], transport: Transport) -> Figure
     """The complementary distribution, down to the share of one message; the twin's where there is no other of ours."""
     known = [each for each in cases if each.distribution.count]
     shown = [each for each in known if each.case.program is not Program.TWIN] or known
-    curves = [
+    curves = (
         Curve(
             f"{each.case.program}, {show_size(each.case.size)}",
             tuple(Point(step.value_ns / 1000, 1 - step.share) for step in each.distribution.steps() if step.share < 1),
         )
         for each in shown
-    ]
+    )
     return Figure(
         name=f"distribution_{transport}",
-        title=f"Share of round trips that take longer, {_named(transport)}",
+        **_curves(f"Share of round trips that take longer, {_named(transport)}", curves),
         x=_TIME,
         y=Axis(title="share that takes longer", is_log=True),
-        curves=tuple(curve for curve in curves if curve.points)[:_MOST_CURVES],
     )
 
 

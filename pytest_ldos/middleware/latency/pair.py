@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import queue
-import threading
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.host.logs import quoted
 from pytest_ldos.host.processes import Child, ProcessGroup
+from pytest_ldos.middleware.answering import AnsweringChild, ChildFailed, NotAnsweredYet
 from pytest_ldos.middleware.latency.exchange import Counts
 
 _LOOK_S: Final = 0.1
@@ -46,43 +44,6 @@ class RoundFailed(Exception):
     """A round gave no numbers, and why."""
 
 
-class _Reports:
-    """Lines of JSON that a process says."""
-
-    def __init__(self, child: Child) -> None:
-        self._child = child
-        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        threading.Thread(target=self._read, name=f"reports of {child.name}", daemon=True).start()
-
-    def _read(self) -> None:
-        assert self._child.process.stdout is not None
-        with suppress(ValueError):  # closed while it was read
-            for line in self._child.process.stdout:
-                self._lines.put(line)
-        self._lines.put(None)
-
-    def next(self, timeout_s: float) -> dict[str, Any] | None:
-        """The next report; ``None`` where none came in time.
-
-        Raises:
-            RoundFailed: the process has ended, or says something else.
-        """
-        try:
-            line = self._lines.get(timeout=timeout_s)
-        except queue.Empty:
-            return None
-        if line is None:
-            self._child.process.wait()
-            raise RoundFailed(_died(self._child))
-        try:
-            report = json.loads(line)
-        except ValueError:
-            report = None
-        if not isinstance(report, dict):
-            raise RoundFailed(f"{self._child.name} said {quoted(line)}")
-        return report
-
-
 @dataclass
 class Pair:
     """Both processes; see `run_pair`."""
@@ -90,7 +51,6 @@ class Pair:
     commands: PairCommands
     group: ProcessGroup
     pong: Child | None = None
-    _reports: dict[str, _Reports] = field(default_factory=dict)
 
     def start_pong(self) -> None:
         """Returns when it can answer.
@@ -100,8 +60,9 @@ class Pair:
         """
         if self.commands.pong is None:
             return
-        self.pong = self._start("pong", self.commands.pong)
-        ready = self._reports["pong"].next(_START_S)
+        speaking = self._start("pong", self.commands.pong)
+        self.pong = speaking.child
+        ready = _heard(speaking, _START_S)
         if ready is None or not ready.get("ready"):
             raise RoundFailed("pong did not start in time")
 
@@ -111,20 +72,18 @@ class Pair:
         Raises:
             RoundFailed: they did not find each other, one of them ended, or nothing is heard.
         """
-        self._start("ping", self.commands.ping)
+        ping = self._start("ping", self.commands.ping)
         deadline = time.monotonic() + _START_S + self.commands.match_timeout_s + self.commands.longest_s
         while time.monotonic() < deadline:
-            report = self._reports["ping"].next(_LOOK_S)
+            report = _heard(ping, _LOOK_S)
             if report is not None:
                 return self._read(report)
             if self.pong is not None and self.pong.exit_code is not None:
-                raise RoundFailed(_died(self.pong))
+                raise RoundFailed(_joined(self.pong.describe_end(), self.pong.last_lines()))
         raise RoundFailed("ping did not end in time")
 
-    def _start(self, name: str, command: Sequence[str]) -> Child:
-        child = self.group.start(name, command, talk=True)
-        self._reports[name] = _Reports(child)
-        return child
+    def _start(self, name: str, command: Sequence[str]) -> AnsweringChild:
+        return AnsweringChild(self.group.start(name, command, talk=True))
 
     def _read(self, report: Mapping[str, Any]) -> Counts:
         if not report.get("matched"):
@@ -154,5 +113,19 @@ def run_pair(commands: PairCommands, logs: Path) -> Counts:
         group.stop()
 
 
-def _died(child: Child) -> str:
-    return ": ".join(part for part in (child.describe_end(), child.last_lines()) if part)
+def _heard(speaking: AnsweringChild, limit_s: float) -> Mapping[str, Any] | None:
+    """The next report; ``None`` where none came in time.
+
+    Raises:
+        RoundFailed: the process has ended, or says something else.
+    """
+    try:
+        return speaking.answer(limit_s=limit_s)
+    except NotAnsweredYet:
+        return None
+    except ChildFailed as error:
+        raise RoundFailed(_joined(error.message, error.details)) from None
+
+
+def _joined(problem: str, last_lines: str) -> str:
+    return f"{problem}: {last_lines}" if last_lines else problem

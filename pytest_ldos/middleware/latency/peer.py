@@ -11,43 +11,11 @@ import json
 import signal
 import sys
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from pytest_ldos.middleware.latency._pingpong import DdsError, Participant, Pinger, Ponger
-
-PING: Final = "ping"
-PONG: Final = "pong"
-BOTH: Final = "both"
-
-
-@dataclass(frozen=True, kw_only=True)
-class PeerParameters:
-    """What a peer is to do.
-
-    Attributes:
-        role: `PING`, `PONG` or `BOTH`.
-        library: of Cyclone DDS.
-        samples: file for the times.
-        interval_ns: between messages; 0 sends the next when the answer is there.
-        ping_cpu, pong_cpu: of the two threads of `BOTH`; -1 for any.
-    """
-
-    role: str
-    library: str
-    domain: int
-    reliable: bool
-    listener: bool
-    size: int
-    duration_ns: int
-    warm_up_ns: int
-    patience_ns: int
-    match_timeout_ns: int
-    interval_ns: int
-    ping_cpu: int
-    pong_cpu: int
-    samples: str
+from pytest_ldos.middleware.latency.peer_parameters import PING, PONG, PeerParameters
 
 
 def _say(**words: Any) -> None:
@@ -103,11 +71,6 @@ def main() -> None:
         ponger = Ponger(participant, listener=False, cpu=given.pong_cpu)
         _ask(participant, given, listener=False, cpu=given.ping_cpu)
         ponger.stop()
-
-
-def as_argument(given: PeerParameters) -> str:
-    """What `main` takes."""
-    return json.dumps(asdict(given))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ from typing import Final
 from pytest_ldos.host.affinity import describe_cpus, our_cpus
 from pytest_ldos.host.availability import Availability, find_modules, find_programs
 from pytest_ldos.host.ros import find_distro, find_ros_packages, rmw_installed
-from pytest_ldos.middleware.latency.case import Program, Setup
+from pytest_ldos.middleware.latency.case import Program, Setup, setups_of
+from pytest_ldos.middleware.latency.command import TASKSET
 from pytest_ldos.middleware.latency.cyclone import (
     DDSPERF,
     DDSPERF_PACKAGE,
@@ -139,12 +140,12 @@ def available(spec: LatencySpec) -> Availability:
         return Availability(
             False, f"CPU {min(beyond)} is not there for us", f"name one of {describe_cpus(our_cpus())}, or -1"
         )
-    histograms = histograms_available()
-    if not histograms.ok:
-        return histograms
+    is_pinned = (spec.ping_cpu, spec.pong_cpu) != (NO_CPU, NO_CPU)
+    for needed in (histograms_available(), find_programs([TASKSET] if is_pinned else [], package="util-linux")):
+        if not needed.ok:
+            return needed
     programs = find_all(spec)
-    if any(programs.has_transport(each, transport).ok for each in programs.found for transport in spec.transport_list):
+    if any(programs.for_setup(setup) for setup in setups_of(spec)):
         return Availability(True)
-    return Availability(
-        False, programs.notes[0] if programs.notes else "nothing is installed", "pip install 'pytest-ldos[embedded]'"
-    )
+    reasons = _without_transport(programs, spec) or programs.notes
+    return Availability(False, "; ".join(reasons), "install one of these, or ask for another transport")

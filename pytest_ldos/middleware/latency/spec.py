@@ -89,6 +89,11 @@ class LatencySpec:
         require(0.1 <= self.seconds <= LONGEST_ROUND_S, f"a round of {self.seconds:g} s", remedy=_between(0.1, 60))
         require(1 <= self.rounds <= 1000, f"{self.rounds} rounds", remedy=_between(1, 1000))
         require(0 <= self.rate_hz <= 1e6, f"a rate of {self.rate_hz:g} Hz", remedy=_between(0, 1_000_000))
+        require(
+            not 0 < self.rate_hz * self.seconds < 1,
+            f"{self.rate_hz:g} Hz give no message in each round of {self.seconds:g} s",
+            remedy=f"ask for at least {1 / self.seconds:g} Hz, or for longer rounds",
+        )
         require(1 <= self.patience_ms <= 60_000, f"a patience of {self.patience_ms:g} ms", remedy=_between(1, 60_000))
         require(0.1 <= self.match_timeout_s <= 300, f"{self.match_timeout_s:g} s to match", remedy=_between(0.1, 300))
         require(NOT_SET <= self.priority <= 99, f"a priority of {self.priority}", remedy=_between(0, 99))

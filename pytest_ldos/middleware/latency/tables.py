@@ -196,7 +196,7 @@ def _rounds(exchanges: Sequence[Exchange]) -> Table:
         )
         for each in exchanges
     ]
-    return Table(name="rounds", title="Every round", columns=columns, rows=tuple(rows), is_detail=True)
+    return Table(name="every_round", title="Every round", columns=columns, rows=tuple(rows), is_detail=True)
 
 
 def _distributions(cases: Sequence[CaseFindings]) -> Table:

@@ -190,18 +190,16 @@ class _Part:
                 yield f"/{node.name} subscribing {taker.subscription.topic}"
 
     def _send(self) -> str | None:
-        """Sends from start to end; returns the line that ended it before its time."""
+        """Sends from start to end, looking at what it uses until then; returns the line that ended it early."""
         command = json.loads(self._input.next() or "")
         early = self._input.next(command["start_ns"])
         self._executor.post(self._begin)
-        due_ns = command["start_ns"]
-        while early is None and due_ns <= command["end_ns"]:
+        due_ns, end_ns = command["start_ns"], command["end_ns"]
+        while early is None and due_ns is not None:
             early = self._input.next(due_ns)
             self._samples.flush()
             _say(event="resources", mono_ns=time.monotonic_ns(), **own_resources())
-            due_ns += self._sampling_ns
-        if early is None:
-            early = self._input.next(command["end_ns"])
+            due_ns = min(due_ns + self._sampling_ns, end_ns) if due_ns < end_ns else None
         self._end()
         return early
 

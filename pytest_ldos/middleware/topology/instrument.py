@@ -25,8 +25,9 @@ from pytest_ldos.middleware.topology.read import read_topology
 from pytest_ldos.middleware.topology.recorded import Recorded
 from pytest_ldos.middleware.topology.rounds import QUANTITIES
 from pytest_ldos.middleware.topology.run import ROS_PACKAGE, run_topology
+from pytest_ldos.middleware.topology.shortfall import find_shortfalls
 from pytest_ldos.middleware.topology.spec import Layer, Processes, TopologySpec
-from pytest_ldos.middleware.topology.target import Target, judge_target, read_target, target_figures, target_table
+from pytest_ldos.middleware.topology.target import MET, Target, judge_target, read_target, target_figures, target_table
 from pytest_ldos.stack.ros2.installed import version_of
 
 _ROS_PACKAGES: Final = (ROS_PACKAGE, "ldos_topology_msgs")
@@ -80,7 +81,7 @@ def measure(spec: TopologySpec, progress: Progress) -> Study:
         rounds=analysis.rounds,
         tables=tables_of(analysis),
         figures=figures_of_study(analysis),
-        notes=tuple(_notes(topology, spec, analysis)),
+        notes=(*find_shortfalls(topology, starts), *_notes(topology, spec, analysis)),
         versions=_versions(spec),
     )
     return study if target is None else _with_target(study, topology, target, analysis)
@@ -147,6 +148,7 @@ def _with_target(study: Study, topology: Topology, target: Target, analysis: Ana
         study,
         tables=(target_table(target, judged), *study.tables),
         figures=(*target_figures(judged), *study.figures),
+        missed=tuple(each.limit.name for each in judged if each.verdict != MET),
         notes=(*([other] if target.differs_from(topology) else []), *study.notes),
     )
 

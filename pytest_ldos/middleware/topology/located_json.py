@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from importlib import import_module
@@ -19,6 +21,9 @@ _decoder: Final[Any] = import_module("json.decoder")
 _scanner: Final[Any] = import_module("json.scanner")
 
 _DEEPEST: Final = 100
+_LONGEST_WORD: Final = 200
+_SHOWN: Final = 60
+"""Characters of what is wrong that a message quotes."""
 
 Scan = Callable[[str, int], tuple[Any, int]]
 
@@ -76,9 +81,34 @@ def _unique(pairs: list[tuple[str, _Entry]]) -> dict[str, _Entry]:
     found: dict[str, _Entry] = {}
     for key, entry in pairs:
         if key in found:
-            raise _Refused(f"key '{key}' stands there twice", entry.offset, "keep one of them")
+            raise _Refused(f"key '{key[:_SHOWN]}' stands there twice", entry.offset, "keep one of them")
         found[key] = entry
     return found
+
+
+class _Source:
+    """A file's text, in which offsets are lines."""
+
+    def __init__(self, file: str, text: str) -> None:
+        self.file = file
+        self._text = text
+        self._ends = [each.start() for each in re.finditer("\n", text)]
+
+    def line(self, offset: int) -> int:
+        """From 1."""
+        return bisect_left(self._ends, offset) + 1
+
+    def line_of_value(self, offset: int) -> int:
+        """Where its key stands, or, without one, where it begins."""
+        colon = self._last_before(offset)
+        is_member = colon >= 0 and self._text[colon] == ":"
+        return self.line(self._last_before(colon) if is_member else offset)
+
+    def _last_before(self, end: int) -> int:
+        """The place of the last character that is no space."""
+        while end > 0 and self._text[end - 1].isspace():
+            end -= 1
+        return end - 1
 
 
 @dataclass(frozen=True)
@@ -86,12 +116,10 @@ class Place:
     """A value of a file, with all that a complaint about it needs.
 
     Attributes:
-        file: as the user knows it.
         address: from the root: ``nodes[2].publishers[0].period_ms``; empty for the root.
     """
 
-    file: str
-    text: str
+    source: _Source
     address: str
     entry: _Entry
 
@@ -103,19 +131,30 @@ class Place:
     @property
     def line(self) -> int:
         """From 1: where its key stands, or, without one, where it begins."""
-        before = self.text[: self.entry.offset].rstrip()
-        is_member = before.endswith(":")
-        return _line(self.text, len(before[:-1].rstrip()) - 1 if is_member else self.entry.offset)
+        return self.source.line_of_value(self.entry.offset)
+
+    @property
+    def shown(self) -> str:
+        """What it is, for who expected something else; not longer than a message can be."""
+        if isinstance(self.value, dict):
+            return "an object"
+        if isinstance(self.value, list):
+            return "a list"
+        text = json.dumps(self.value, ensure_ascii=False)
+        return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
     def refuse(self, problem: str, *, remedy: str = "") -> NoReturn:
         """Raises `ConfigurationError` with file, line and address."""
         where = f"{self.address}: " if self.address else ""
-        raise ConfigurationError(f"{self.file}, line {self.line}: {where}{problem}", remedy=remedy)
+        raise ConfigurationError(f"{self.source.file}, line {self.line}: {where}{problem}", remedy=remedy)
 
     def members(self, known: Collection[str], *, required: Collection[str] = ()) -> dict[str, Place]:
         """The members of an object by key; refuses other values, unknown keys, and the lack of required ones."""
         if not isinstance(self.value, dict):
-            self.refuse(f"is {_kind(self.value)}", remedy="it must be an object: { … }")
+            self.refuse(f"is {self.shown}", remedy="it must be an object: { … }")
+        longest = max(map(len, self.value), default=0)
+        if longest > _LONGEST_WORD:
+            self.refuse(f"has a key of {longest} characters", remedy=f"known are: {', '.join(sorted(known))}")
         found = {key: self._member(key, entry) for key, entry in self.value.items()}
         for key, place in found.items():
             if key not in known:
@@ -126,30 +165,35 @@ class Place:
         return found
 
     def _member(self, key: str, entry: _Entry) -> Place:
-        return Place(self.file, self.text, f"{self.address}.{key}" if self.address else key, entry)
+        return Place(self.source, f"{self.address}.{key}" if self.address else key, entry)
 
     def items(self) -> Iterator[Place]:
         """The members of an array."""
         if not isinstance(self.value, list):
-            self.refuse(f"is {_kind(self.value)}", remedy="it must be a list: [ … ]")
+            self.refuse(f"is {self.shown}", remedy="it must be a list: [ … ]")
         for number, entry in enumerate(self.value):
-            yield Place(self.file, self.text, f"{self.address}[{number}]", entry)
+            yield Place(self.source, f"{self.address}[{number}]", entry)
 
-    def word(self) -> str:
+    def word(self, *, longest: int = _LONGEST_WORD) -> str:
         if not isinstance(self.value, str):
-            self.refuse(f"is {_kind(self.value)}", remedy='it must be a text: "…"')
+            self.refuse(f"is {self.shown}", remedy='it must be a text: "…"')
+        if len(self.value) > longest:
+            self.refuse(f"has {len(self.value)} characters", remedy=f"at most {longest} are read")
         return self.value
 
     def number(self) -> float:
         if isinstance(self.value, bool) or not isinstance(self.value, int | float):
-            self.refuse(f"is {_kind(self.value)}", remedy="it must be a number")
-        return float(self.value)
+            self.refuse(f"is {self.shown}", remedy="it must be a number")
+        try:
+            return float(self.value)
+        except OverflowError:
+            self.refuse(f"is {self.shown}", remedy="write a number that a program can read")
 
     def whole(self, *, least: int, most: int) -> int:
         """A whole number in a range."""
         value = self.number()
         if not value.is_integer() or not least <= value <= most:
-            self.refuse(f"is {self.value}", remedy=f"it must be a whole number from {least} to {most}")
+            self.refuse(f"is {self.shown}", remedy=f"it must be a whole number from {least} to {most}")
         return int(value)
 
 
@@ -159,25 +203,13 @@ def read_located(text: str, file: str) -> Place:
     Raises:
         ConfigurationError: it is no JSON, has a key twice or a number that JSON has not; with file and line.
     """
+    source = _Source(file, text)
     try:
-        return Place(file, text, "", _Entry(_LocatingDecoder().decode(text), len(text) - len(text.lstrip())))
+        return Place(source, "", _Entry(_LocatingDecoder().decode(text), len(text) - len(text.lstrip())))
     except json.JSONDecodeError as error:
         problem, line, remedy = f"{error.msg} (column {error.colno})", error.lineno, "write it as JSON"
     except _Refused as refused:
-        problem, line, remedy = str(refused), _line(text, refused.offset), refused.remedy
+        problem, line, remedy = str(refused), source.line(refused.offset), refused.remedy
     except (ValueError, OverflowError, RecursionError) as error:
         problem, line, remedy = str(error), 1, "write numbers and nesting that a program can read"
     raise ConfigurationError(f"{file}, line {line}: {problem}", remedy=remedy)
-
-
-def _line(text: str, offset: int) -> int:
-    return text.count("\n", 0, max(0, offset)) + 1
-
-
-def _kind(value: Any) -> str:
-    """What a value is, for who expected something else."""
-    if isinstance(value, dict):
-        return "an object"
-    if isinstance(value, list):
-        return "a list"
-    return json.dumps(value, ensure_ascii=False)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.host.writable import require_writable_file, unwritable
 from pytest_ldos.middleware.topology.analysis import Analysis
 from pytest_ldos.middleware.topology.edges import EdgeFigures, Totals
 from pytest_ldos.middleware.topology.events import Event
@@ -52,18 +52,17 @@ _RESOURCES: Final = (
 _EVENTS: Final = (("Time[ms]", 12), ("Caller", 25), ("Code", 6), ("Description", 0))
 
 NO_NUMBER: Final = "nan"
+_NAMES: Final = ("latency_all.txt", "latency_total.txt", "resources.txt", "events.txt")
 
 
 def prepare_folder(folder: Path) -> None:
     """Makes it, before anything is measured.
 
     Raises:
-        ConfigurationError: it cannot be made.
+        ConfigurationError: it cannot be made, or a file in it not written.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigurationError(f"{folder} cannot be written: {error.strerror}") from None
+    for name in _NAMES:
+        require_writable_file(folder / name)
 
 
 def write_log(analysis: Analysis, folder: Path) -> None:
@@ -76,17 +75,18 @@ def write_log(analysis: Analysis, folder: Path) -> None:
         for name, text in render_log(analysis).items():
             (folder / name).write_text(text, "utf-8")
     except OSError as error:
-        raise ConfigurationError(f"{folder} cannot be written: {error.strerror}") from None
+        raise unwritable(folder, error) from None
 
 
 def render_log(analysis: Analysis) -> dict[str, str]:
     """The files by name."""
-    return {
-        "latency_all.txt": _render(_ALL, (_edge_row(each) for each in analysis.edges)),
-        "latency_total.txt": _render(_TOTAL, [_total_row(analysis.totals)]),
-        "resources.txt": _render(_RESOURCES, (_usage_row(each) for each in analysis.usage)),
-        "events.txt": _render(_EVENTS, (_event_row(each) for each in analysis.events)),
-    }
+    texts = (
+        _render(_ALL, (_edge_row(each) for each in analysis.edges)),
+        _render(_TOTAL, [_total_row(analysis.totals)]),
+        _render(_RESOURCES, (_usage_row(each) for each in analysis.usage)),
+        _render(_EVENTS, (_event_row(each) for each in analysis.events)),
+    )
+    return dict(zip(_NAMES, texts, strict=True))
 
 
 def _edge_row(figures: EdgeFigures) -> list[str]:

@@ -90,6 +90,11 @@ class Node:
         """Without the first slash: ``left/gripper``."""
         return f"{self.namespace}/{self.name}".strip("/")
 
+    @property
+    def ends(self) -> int:
+        """Of all kinds."""
+        return len(self.publishers) + len(self.subscriptions) + len(self.clients) + len(self.servers)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Topology:

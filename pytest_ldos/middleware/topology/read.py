@@ -15,18 +15,24 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final, TypeVar
 
-from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.middleware.topology.graph_checks import check_graph
 from pytest_ldos.middleware.topology.located_json import Place, read_located
 from pytest_ldos.middleware.topology.message_types import EXAMPLES, VECTOR, size_of_type
 from pytest_ldos.middleware.topology.model import Client, Node, Publisher, Server, Subscription, TopicQos, Topology
+from pytest_ldos.middleware.topology.source_text import read_source
 from pytest_ldos.scenario.nearest import suggest
+from pytest_ldos.text import one_line
 from pytest_ldos.units import NS_PER_MS, NS_PER_S
 
 MOST_NODES: Final = 500
+MOST_ENDS: Final = 3000
+"""Publishers, subscribers, clients and servers: how much each sent is told to all in one line, which a pipe holds."""
+
 LARGEST_BYTES: Final = 64 * 1024 * 1024
 LONGEST_NAME: Final = 100
-LONGEST_FILE: Final = 4 * 1024 * 1024
+_LONGEST_TITLE: Final = 60
+"""Of a topology's name, which names files, too."""
+
 SHORTEST_PERIOD_NS: Final = 10_000
 LONGEST_PERIOD_NS: Final = 3600 * NS_PER_S
 
@@ -61,6 +67,7 @@ _SERVER_KEYS: Final = ("service_name", "srv_type", *_QOS)
 
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _PATH: Final = re.compile(r"/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*")
+_FEWER: Final = f"at most {MOST_ENDS} are in all nodes together"
 _OURS: Final = "topologies"
 _SUFFIX: Final = ".json"
 
@@ -83,37 +90,25 @@ def read_topology(file: str) -> Topology:
         return decode_topology(
             files(__package__).joinpath(_OURS, f"{file}{_SUFFIX}").read_text("utf-8"), f"{file}{_SUFFIX}"
         )
-    path = Path(file)
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        remedy = f"name a file, or one of ours: {', '.join(our_topologies())}"
-        raise ConfigurationError(f"the topology {file} cannot be read: {error.strerror}", remedy=remedy) from None
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise ConfigurationError(f"{file}, line {line}: is no UTF-8", remedy="write it as JSON in UTF-8") from None
-    return decode_topology(text, path.name)
+    remedy = f"name a file, or one of ours: {', '.join(our_topologies())}"
+    return decode_topology(read_source(Path(file), "the topology", remedy=remedy), Path(file).name)
 
 
 def decode_topology(text: str, file: str) -> Topology:
     """See `read_topology`."""
-    if len(text) > LONGEST_FILE:
-        raise ConfigurationError(f"{file} is longer than {LONGEST_FILE // 1024} KiB: no topology")
     root = read_located(text, file)
     nodes = tuple(_read_nodes(root.members(("nodes",), required=("nodes",))["nodes"]))
     if not nodes:
         root.refuse("declares no nodes", remedy='add one: {"node_name": "…", "publishers": […]}')
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
-    topology = Topology(name=Path(file).stem, digest=digest, nodes=nodes)
+    topology = Topology(name=one_line(Path(file).stem)[:_LONGEST_TITLE], digest=digest, nodes=nodes)
     check_graph(topology, file)
     return topology
 
 
 def _read_nodes(places: Place) -> Iterator[Node]:
     ids = itertools.count()
-    made = 0
+    made = ends = 0
     for place in places.items():
         keys = place.members(_NODE_KEYS, required=("node_name",))
         copies = keys["number"].whole(least=1, most=MOST_NODES) if "number" in keys else 0
@@ -121,7 +116,11 @@ def _read_nodes(places: Place) -> Iterator[Node]:
         if made > MOST_NODES:
             place.refuse("declares more nodes than can be measured", remedy=f"at most {MOST_NODES} are")
         for suffix in [f"_{number}" for number in range(1, copies + 1)] or [""]:
-            yield _read_node(place.line, keys, suffix, ids)
+            node = _read_node(place.line, keys, suffix, ids)
+            ends += node.ends
+            if ends > MOST_ENDS:
+                place.refuse("declares more publishers, subscribers, … than can be measured", remedy=_FEWER)
+            yield node
 
 
 def _read_node(line: int, keys: Mapping[str, Place], suffix: str, ids: Iterator[int]) -> Node:
@@ -220,11 +219,11 @@ def _read_period(owner: Place, keys: Mapping[str, Place]) -> int:
     place = given[0]
     value = place.number()
     if value <= 0:
-        place.refuse(f"is {place.value}", remedy="it must be above 0")
-    period_ns = round(value * NS_PER_MS if "period_ms" in keys else NS_PER_S / value)
+        place.refuse(f"is {place.shown}", remedy="it must be above 0")
+    period_ns = value * NS_PER_MS if "period_ms" in keys else NS_PER_S / value
     if not SHORTEST_PERIOD_NS <= period_ns <= LONGEST_PERIOD_NS:
-        place.refuse(f"is {place.value}", remedy="a period must lie between 10 µs and an hour")
-    return period_ns
+        place.refuse(f"is {place.shown}", remedy="a period must lie between 10 µs and an hour")
+    return round(period_ns)
 
 
 def _read_qos(keys: Mapping[str, Place]) -> TopicQos:
@@ -242,7 +241,7 @@ def _refuse_service_qos(keys: Mapping[str, Place]) -> None:
     _read_qos(keys)
     for key, value in usual.items():
         if key in keys and keys[key].value not in (value, "system_default"):
-            keys[key].refuse(f"is {keys[key].value!r}", remedy=f"services have ROS 2's own: {value}")
+            keys[key].refuse(f"is {keys[key].shown}", remedy=f"services have ROS 2's own: {value}")
 
 
 def _is_by_unique_ptr(keys: Mapping[str, Place], *, default: bool) -> bool:

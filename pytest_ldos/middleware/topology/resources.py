@@ -64,8 +64,8 @@ def _cpu_percent(before: Sequence[ResourceSample], now: Sequence[ResourceSample]
 def cpu_percent_between(
     resources: Mapping[str, Sequence[ResourceSample]], begin_ns: int, end_ns: int, cores: int
 ) -> float | None:
-    """Of all cores, with CPU time taken as growing evenly between two looks; ``None`` without any."""
-    if not resources or any(len(samples) < 2 for samples in resources.values()):
+    """Of all cores, with CPU time taken as growing evenly between two looks; ``None`` where there was none after it."""
+    if not resources or any(len(samples) < 2 or samples[-1].mono_ns < end_ns for samples in resources.values()):
         return None
     used_ns = 0.0
     for samples in resources.values():

@@ -11,20 +11,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.middleware.study import Axis, Cell, Column, Curve, Figure, Point, Shape, Study, Table
+from pytest_ldos.middleware.study import Axis, Cell, Column, Curve, Figure, Point, Shape, Table
 from pytest_ldos.middleware.topology.analysis import Analysis
 from pytest_ldos.middleware.topology.edges import Totals
 from pytest_ldos.middleware.topology.located_json import Place, read_located
 from pytest_ldos.middleware.topology.model import Topology
 from pytest_ldos.middleware.topology.resources import MEMORY, Usage
+from pytest_ldos.middleware.topology.source_text import read_source
 
-TABLE: Final = "target"
+_TABLE: Final = "target"
 MET: Final = "passed"
 MISSED: Final = "failed"
 UNKNOWN: Final = "not measured"
 
 _WORDS: Final = ("topology_file", "platform", "additional_options", "comments")
+_LONGEST_WORDS: Final = 10_000
 _RESOURCES: Final = {"cpu[%]": "%", **{f"{name.removesuffix('_kb')}[KB]": "KB" for name in MEMORY}}
 _LATENCY: Final = {
     "mean[us]": "µs",
@@ -94,15 +95,9 @@ def read_target(file: Path) -> Target:
     Raises:
         ConfigurationError: it cannot be read, or says what makes no sense; with line and key.
     """
-    try:
-        text = file.read_text("utf-8-sig")
-    except UnicodeDecodeError:
-        raise ConfigurationError(f"the target {file} is no UTF-8", remedy="write it as JSON in UTF-8") from None
-    except OSError as error:
-        raise ConfigurationError(f"the target {file} cannot be read: {error.strerror}", remedy="name a file") from None
-    root = read_located(text, file.name)
+    root = read_located(read_source(file, "the target", remedy="name a file"), file.name)
     keys = root.members((*_WORDS, "resources", "latency_total"))
-    words = {key: keys[key].word() for key in _WORDS if key in keys}
+    words = {key: keys[key].word(longest=_LONGEST_WORDS) for key in _WORDS if key in keys}
     limits = [
         limit
         for key, known in (("resources", _RESOURCES), ("latency_total", _LATENCY))
@@ -119,7 +114,7 @@ def _read_limits(place: Place, known: dict[str, str]) -> list[Limit]:
     for name, value in place.members(known).items():
         most = value.number()
         if most < 0:
-            value.refuse(f"is {value.value}", remedy="it must be 0 or more")
+            value.refuse(f"is {value.shown}", remedy="it must be 0 or more")
         found.append(Limit(name, known[name], most))
     return found
 
@@ -168,7 +163,7 @@ def target_table(target: Target, judged: Sequence[Judged]) -> Table:
         Column(name="verdict"),
     )
     rows = tuple((each.limit.name, _whole(each.measured), _whole(each.limit.most), each.verdict) for each in judged)
-    return Table(name=TABLE, title=f"Target {target.name}", columns=columns, rows=rows)
+    return Table(name=_TABLE, title=f"Target {target.name}", columns=columns, rows=rows)
 
 
 def _whole(value: float | None) -> Cell:
@@ -195,9 +190,3 @@ def _figure(title: str, judged: Sequence[Judged]) -> Figure:
         curves=(Curve("measured", measured), Curve("target", allowed)),
         shape=Shape.BAR,
     )
-
-
-def missed_limits(study: Study) -> list[str]:
-    """Limits of a target that a study did not meet, or could not tell of; empty where there are none."""
-    rows = (row for table in study.tables if table.name == TABLE for row in table.rows)
-    return [str(row[0]) for row in rows if row[-1] != MET]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import fmean, median
 from typing import Final
 
 from pytest_ldos.middleware.cost_layers import Kind, Layer
@@ -61,6 +61,8 @@ _COLUMNS: Final = (
     Column(name="seed", unit="µs", title="seed's mean"),
     Column(name="target", title="≤ 3.3 µs"),
 )
+"""The last two are the seed's: what it measured is of LTTng, and what it promises of rclcpp alone."""
+
 _TRACEPOINT_COLUMNS: Final = (
     Column(name="layer"),
     Column(name="recording"),
@@ -72,6 +74,18 @@ _TRACEPOINT_COLUMNS: Final = (
     Column(name="sum_per_message", unit="µs", title="these together"),
     Column(name="lost", title="events lost"),
 )
+
+
+_AGAINST_COLUMNS: Final = (
+    Column(name="layer"),
+    Column(name="of"),
+    Column(name="lttng", unit="µs", title="LTTng"),
+    Column(name="ebpf", unit="µs", title="eBPF"),
+    Column(name="more", unit="µs", title="eBPF takes more"),
+    Column(name="more_low", unit="µs", title="from"),
+    Column(name="more_high", unit="µs", title="to"),
+)
+_RECORDED: Final = (Mode.LTTNG, Mode.EBPF)
 
 
 @dataclass(frozen=True)
@@ -100,29 +114,32 @@ def tables_of(layers: Sequence[Traced], cases: Sequence[Case]) -> Iterator[Table
     rows = tuple(row for traced in layers for mode in traced.modes if (row := _tracepoint_row(traced, mode)))
     title = "a tracepoint, in a loop of calls (means of starts, 95 % intervals)"
     yield Table(name="tracepoints", title=title, columns=_TRACEPOINT_COLUMNS, rows=rows)
+    if against := tuple(row for traced in layers for row in _against_rows(traced, cases)):
+        title = "eBPF against LTTng: the same calls recorded (means of turns, 95 % intervals)"
+        yield Table(name="ebpf_against_lttng", title=title, columns=_AGAINST_COLUMNS, rows=against)
 
 
 def _overheads(layer: Layer, mode: Mode, pairs: Sequence[PairedStarts], cases: Sequence[Case]) -> Table:
     is_judged = layer.kind is Kind.ROS2 and mode is Mode.LTTNG
     title = f"{layer.label}: publish → callback, {TITLES[mode]} (means of {len(pairs)} starts of each, 95 % intervals)"
-    rows = [_case_row(pairs, case, is_judged=is_judged) for case in cases]
+    rows = [*(_case_row(pairs, case) for case in cases), _total_row(pairs, cases)]
+    shown = len(_COLUMNS) if is_judged else len(_COLUMNS) - (1 if mode is Mode.LTTNG else 2)
     return Table(
         name=f"overhead_{layer.label.replace(' ', '_')}_{mode}",
         title=title,
-        columns=_COLUMNS if is_judged else _COLUMNS[:-1],
-        rows=(*rows, _total_row(pairs, cases, is_judged=is_judged)),
+        columns=_COLUMNS[:shown],
+        rows=tuple(row[:shown] for row in rows),
     )
 
 
-def _case_row(pairs: Sequence[PairedStarts], case: Case, *, is_judged: bool) -> tuple[Cell, ...]:
+def _case_row(pairs: Sequence[PairedStarts], case: Case) -> tuple[Cell, ...]:
     levels = (level_of(pairs, case, traced=False), level_of(pairs, case, traced=True))
     seed = SEED_OVERHEAD_US.get((case.size_kib, case.rate_hz))
-    return (case.label, *levels, *_overhead_cells(pairs, [case]), seed, *_target(pairs, [case], is_judged=is_judged))
+    return (case.label, *levels, *_overhead_cells(pairs, [case]), seed, _target(pairs, [case]))
 
 
-def _total_row(pairs: Sequence[PairedStarts], cases: Sequence[Case], *, is_judged: bool) -> tuple[Cell, ...]:
-    target = _target(pairs, cases, is_judged=is_judged)
-    return ("all messages", None, None, *_overhead_cells(pairs, cases), SEED_MEAN_US, *target)
+def _total_row(pairs: Sequence[PairedStarts], cases: Sequence[Case]) -> tuple[Cell, ...]:
+    return ("all messages", None, None, *_overhead_cells(pairs, cases), SEED_MEAN_US, _target(pairs, cases))
 
 
 def _overhead_cells(pairs: Sequence[PairedStarts], cases: Sequence[Case]) -> Iterator[Cell]:
@@ -131,11 +148,9 @@ def _overhead_cells(pairs: Sequence[PairedStarts], cases: Sequence[Case]) -> Ite
         yield from (None, None, None) if found is None else (found.value, found.low, found.high)
 
 
-def _target(pairs: Sequence[PairedStarts], cases: Sequence[Case], *, is_judged: bool) -> Iterator[Cell]:
-    """The last column, which only tables that are judged have."""
-    if is_judged:
-        found = overhead_of(pairs, cases, mean_of)
-        yield None if found is None else str(found.answer)
+def _target(pairs: Sequence[PairedStarts], cases: Sequence[Case]) -> Cell:
+    found = overhead_of(pairs, cases, mean_of)
+    return None if found is None else str(found.answer)
 
 
 def _tracepoint_row(traced: Traced, mode: Mode) -> tuple[Cell, ...] | None:
@@ -151,13 +166,36 @@ def _tracepoint_row(traced: Traced, mode: Mode) -> tuple[Cell, ...] | None:
         traced.layer.label,
         TITLES[mode],
         time_ns,
-        low if has_bounds else None,
+        max(0.0, low) if has_bounds else None,
         high if has_bounds else None,
         SEED_TRACEPOINT_NS if mode is Mode.LTTNG else None,
         count,
         None if count is None else count * time_ns / NS_PER_US,
         None if mode is Mode.UNTRACED else sum(start.recorded.lost for start in starts),
     )
+
+
+def _against_rows(traced: Traced, cases: Sequence[Case]) -> Iterator[tuple[Cell, ...]]:
+    """A call in a loop, and messages where both recorded them; of starts of the same turn."""
+    lttng, ebpf = ({start.pair: start for start in traced.of(mode) if not start.failure} for mode in _RECORDED)
+    turns = [(lttng[number], ebpf[number]) for number in sorted(lttng.keys() & ebpf.keys())]
+    timed = [pair for pair in turns if all(start.tracepoint_ns for start in pair)]
+    if timed:
+        calls_us = [[median(start.tracepoint_ns) / NS_PER_US for start in pair] for pair in timed]
+        yield (traced.layer.label, "a call", *_difference_cells(calls_us))
+    for name, center in (("a message, mean", mean_of), ("a message, median", median_of)):
+        pairs = [PairedStarts(*pair) for pair in turns]
+        found = overhead_of(pairs, cases, center)
+        if found is not None:
+            yield (traced.layer.label, name, None, None, found.value, found.low, found.high)
+
+
+def _difference_cells(pairs: Sequence[Sequence[float]]) -> tuple[Cell, ...]:
+    """Means of both, and of their difference, with its interval."""
+    differences = [ebpf - lttng for lttng, ebpf in pairs]
+    low, high = mean_interval(differences)
+    bounds = (low, high) if len(pairs) > 1 else (None, None)
+    return (fmean(pair[0] for pair in pairs), fmean(pair[1] for pair in pairs), fmean(differences), *bounds)
 
 
 def _per_message(starts: Sequence[Start]) -> float | None:

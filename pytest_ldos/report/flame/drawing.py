@@ -64,11 +64,7 @@ def draw_difference(difference: Difference, *, title: str, notes: Sequence[str] 
     picture = _Picture(
         weight=lambda frame: (frame.counts[0] / bases + frame.counts[1] / heads) / 2,
         kind=lambda frame: _colour(difference.changes[frame.path]) if frame.path else "all",
-        tip=lambda frame: (
-            describe_change(difference.changes[frame.path], frame)
-            if frame.path
-            else f"all: {bases} and {heads} samples"
-        ),
+        tip=lambda frame: _tip(difference, frame),
     )
     return _render(difference.tree, picture, title, notes)
 

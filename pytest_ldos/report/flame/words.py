@@ -40,6 +40,8 @@ def describe_change(change: Change, frame: Frame) -> str:
 
 def describe_noise(difference: Difference) -> Iterator[str]:
     """What the samples can show and what not."""
+    if not difference.has_common_frame:
+        yield "the profiles have no frame in common: are they of the same program?"
     yield f"{difference.base_samples} samples of the base, {difference.head_samples} of the head; width: mean share"
     shown = ", ".join(f"{percent(difference.detectable(share))} at {percent(share)}" for share in _EXAMPLES)
     yield f"coloured: certain changes of share (red more, blue less; together 95 % sure); smallest that show: {shown}"

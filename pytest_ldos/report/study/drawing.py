@@ -21,6 +21,8 @@ _LEFT: Final = 64.0
 _RIGHT: Final = 16.0
 _TOP: Final = 26.0
 _BOTTOM: Final = 214.0
+_LETTER: Final = 7.0
+_LINE: Final = 14.0
 _BAR_ROOM: Final = 0.06
 _BAR_SHARE: Final = 0.8
 """Of the room between two places that bars fill."""
@@ -82,9 +84,11 @@ def _place_scale(figure: Figure) -> Scale:
 def _horizontal_axis(axis: Axis, across: Scale) -> Iterator[Node]:
     yield line(_LEFT, _BOTTOM, _WIDTH - _RIGHT, _BOTTOM, "zero")
     numbers = [] if axis.names else [(value, f"{value:.6g}") for value in across.ticks()]
+    is_crowded = any(_LETTER * len(name) > across(1) - across(0) for name in axis.names)
     for value, label in [*enumerate(axis.names), *numbers]:
+        lower = _LINE if is_crowded and value % 2 else 0.0
         yield line(across(value), _BOTTOM, across(value), _BOTTOM + 4, "zero")
-        yield words(across(value), _BOTTOM + 18, label, "tick", anchor="middle")
+        yield words(across(value), _BOTTOM + 18 + lower, label, "tick", anchor="middle")
     unit = f" [{axis.unit}]" if axis.unit else ""
     log = ", log" if axis.is_log else ""
     yield h.text({"text-anchor": "end"}, x=place(_WIDTH - _RIGHT), y=place(_HEIGHT - 6), class_="tick")[

@@ -32,7 +32,10 @@ def render(study: Study) -> str:
 
 
 def _table(shown: Table) -> Node:
-    columns = [Column(said(column.heading), is_number=not is_words(shown, column)) for column in shown.columns]
+    columns = [
+        Column(said(column.heading), is_number=place > 0 and not is_words(shown, column))
+        for place, column in enumerate(shown.columns)
+    ]
     whole = table(shown.title, columns, rows_of(shown))
     return folded(shown.title, whole) if shown.is_detail else whole
 

@@ -32,6 +32,7 @@ def to_plain(study: Study) -> dict[str, Any]:
         "versions": dict(study.versions),
         "settings": dict(study.settings),
         "notes": list(study.notes),
+        "missed": list(study.missed),
         "quantities": [{"name": each.name, "title": each.title, "unit": each.unit} for each in study.quantities],
         "rounds": [_round(each) for each in study.rounds],
         "tables": {table.name: _table(table) for table in study.tables},

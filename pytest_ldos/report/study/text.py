@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from rich.console import Group, RenderableType
@@ -9,7 +10,8 @@ from rich.text import Text
 
 from pytest_ldos.middleware.study import Study, Table
 from pytest_ldos.report.console import print_to_text
-from pytest_ldos.report.study.words import failures_of, headings_of, is_words, rows_of, setting_of, title_of
+from pytest_ldos.report.study.blocks import blocks_of
+from pytest_ldos.report.study.words import failures_of, is_words, setting_of, title_of
 from pytest_ldos.report.tables import plain_table, wrapped
 
 _NARROWEST: Final = 80
@@ -23,7 +25,7 @@ def render(study: Study, *, width: int, color: bool) -> str:
         parts += wrapped(each, width, indent=2, style="dim")
     for table in study.tables:
         if not table.is_detail:
-            parts += [Text(), *wrapped(table.title, width), _table(table)]
+            parts += [Text(), *wrapped(table.title, width), *_blocks(table, width)]
     remarks = [*failures_of(study), *study.notes]
     if remarks:
         parts += [Text()]
@@ -32,6 +34,9 @@ def render(study: Study, *, width: int, color: bool) -> str:
     return print_to_text(Group(*parts), width=width, color=color)
 
 
-def _table(table: Table) -> RenderableType:
-    left = [column.heading for column in table.columns if is_words(table, column)]
-    return plain_table(headings_of(table), rows_of(table), left=left)
+def _blocks(table: Table, width: int) -> Iterator[RenderableType]:
+    left = {column.heading for column in table.columns if is_words(table, column)}
+    for number, (headings, rows) in enumerate(blocks_of(table, width)):
+        if number:
+            yield Text()
+        yield plain_table(headings, rows, left=left)

@@ -8,7 +8,7 @@ from typing import Final
 from pytest_ldos.middleware.study import Cell, Column, Study, Table
 
 ABSENT: Final = "–"
-_EXACT: Final = 100_000
+_EXACT: Final = 1_000_000_000
 """Whole up to here, even where they are no counts."""
 
 

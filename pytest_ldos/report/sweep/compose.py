@@ -15,6 +15,7 @@ from pytest_ldos.gate.contrast import contrast
 from pytest_ldos.metrics.model import Metric
 from pytest_ldos.report.sweep.document import (
     CONFIDENCE,
+    LOAD_NUMBERS,
     NOT_MEASURED,
     VALID,
     AxisReport,
@@ -80,6 +81,7 @@ def _cell(result: CellResult, reference: CellResult | None, metrics: Iterable[Me
         success_low=low,
         success_high=high,
         loads=() if trials is None else tuple(_proofs(trials)),
+        load_numbers={} if trials is None else dict(_load_numbers(trials)),
         starts=len(result.records),
         planned=result.planned,
         hosts=tuple(dict.fromkeys(record.host for record in result.records if record.host)),
@@ -103,6 +105,14 @@ def _proofs(trials: TrialSet) -> Iterator[str]:
         kind = proof.get("kind")
         found[kind] = min(found.get(kind, words), words, key=lambda each: each[0])
     return (words for _, words in found.values())
+
+
+def _load_numbers(trials: TrialSet) -> Iterator[tuple[str, float]]:
+    for each in LOAD_NUMBERS:
+        values = [proof.get(each.field) for proof in trials.loads if proof.get("kind") == each.kind]
+        numbers = [each.factor * value for value in values if isinstance(value, int | float)]
+        if numbers:
+            yield each.key, sum(numbers) / len(numbers)
 
 
 def _located(metric: Metric, trials: TrialSet, base: TrialSet | None) -> Located:

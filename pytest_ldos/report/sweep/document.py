@@ -38,6 +38,33 @@ class MetricTitle:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LoadNumber:
+    """A number of a load's proof that is worth a drawing.
+
+    Attributes:
+        kind, field: of which proof, and which of its fields.
+        factor: from there to `unit`.
+    """
+
+    kind: str
+    field: str
+    title: str
+    unit: str
+    factor: float = 1.0
+
+    @property
+    def key(self) -> str:
+        return f"{self.kind}.{self.field}"
+
+
+LOAD_NUMBERS: Final = (
+    LoadNumber(kind="dds_flood", field="rate_hz", title="messages sent, all publishers", unit="Hz"),
+    LoadNumber(kind="guard", field="late_share", title="late messages of the guarded path", unit="%", factor=100),
+    LoadNumber(kind="guard", field="share", title="share of their rate left to publishers", unit="%", factor=100),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Located:
     """Where a metric lies in a cell.
 
@@ -70,6 +97,7 @@ class CellReport:
         trials, successes: a trial whose way home failed failed; an arm that was lost before its first failed in one.
         success_low, success_high: interval of the success rate.
         loads: proofs, in words.
+        load_numbers: of `LOAD_NUMBERS`, those that its loads' proofs have, by key; means of its starts.
         starts, planned: stack starts that were made, and that were to be.
         hosts: where it was measured.
         metrics: by name; those of a cell that is not valid are told, too, and are not to be relied on.
@@ -87,6 +115,7 @@ class CellReport:
     success_low: float
     success_high: float
     loads: tuple[str, ...]
+    load_numbers: Mapping[str, float]
     starts: int
     planned: int
     hosts: tuple[str, ...]

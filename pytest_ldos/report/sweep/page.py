@@ -11,7 +11,14 @@ from htpy import Node
 
 from pytest_ldos.report.html.elements import Column, bullet_list, folded, said, table
 from pytest_ldos.report.html.page import page_head, series_style
-from pytest_ldos.report.sweep.document import NOT_MEASURED, CellReport, MetricTitle, SweepReport
+from pytest_ldos.report.sweep.document import (
+    LOAD_NUMBERS,
+    NOT_MEASURED,
+    CellReport,
+    LoadNumber,
+    MetricTitle,
+    SweepReport,
+)
 from pytest_ldos.report.sweep.figure import Point, Quantity, draw, legend
 from pytest_ldos.report.sweep.tables import (
     PlainTable,
@@ -63,9 +70,26 @@ def _metrics(report: SweepReport) -> Node:
         legend(report),
         h.div(".charts")[
             _figure("success rate", list(draw(report, _success())), None),
+            list(_load_figures(report)),
             list(_figures(report)),
         ],
     ]
+
+
+def _load_figures(report: SweepReport) -> Iterator[Node]:
+    """What loads did, where there is more than one number of it."""
+    for number in LOAD_NUMBERS:
+        if sum(number.key in cell.load_numbers for cell in report.cells) > 1:
+            yield _figure(number.title, list(draw(report, _of_load(number))), None)
+
+
+def _of_load(number: LoadNumber) -> Quantity:
+    def point(cell: CellReport) -> Point:
+        value = cell.load_numbers.get(number.key)
+        told = "no value" if value is None else f"{value:.4g} {number.unit}"
+        return Point(cell, value, value, value, f"{cell.label}: {told}{_state(cell)}")
+
+    return Quantity(number.title, number.unit, point, limits=(-4, 104) if number.unit == "%" else None)
 
 
 def _figures(report: SweepReport) -> Iterator[Node]:

@@ -18,6 +18,7 @@ OURS = {
     "goal_client",
     "flood_publisher",
     "flood_counter",
+    "guard",
     "cpu_thief",
     "stress-ng",
     "lttng-sessiond",

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import resource
+import shutil
 import signal
+import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
 from pytest_ldos.campaign.order import Role
@@ -20,17 +24,21 @@ from pytest_ldos.errors import ConfigurationError, Unavailable
 from pytest_ldos.host.context_switches import SwitchCounts
 from pytest_ldos.plugin.watching import TrialWatch
 from pytest_ldos.profiles.folded import FoldedStacks, read_folded
+from pytest_ldos.profiles.syscalls import parse_syscalls
 from pytest_ldos.recording.perf import perf_available
-from pytest_ldos.recording.strace import strace_available
+from pytest_ldos.recording.py_spy import py_spy_available
+from pytest_ldos.recording.strace import SyscallCounter, strace_available
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.watching import ProfilerKind, WatchSpec
 from pytest_ldos.trial.artifacts import ScenarioFolder
 from pytest_ldos.trial.watch import NoWatch
-from tests.builders.busy import busy_process, run_for
+from tests.builders.busy import busy_process, ready_process, run_for
+from tests.builders.ctf import Event, Int, Packet, Record, TraceBuilder
 from tests.builders.forbidden import forbid
 from tests.builders.kernel import EPOCH_NS, PREEMPTED, KernelTrace
 from tests.builders.studies import study
 from tests.fakes.rig import open_fake_rig
+from tests.unit.profiles.test_syscalls import TABLE as SYSCALL_TABLE
 
 ABLE = [each for each in (perf_available(), strace_available()) if not each.ok]
 pytestmark = pytest.mark.skipif(bool(ABLE), reason="; ".join(each.reason for each in ABLE) or "all can watch")
@@ -103,7 +111,8 @@ def test_where_nothing_is_permitted_the_measurement_goes_on_and_says_why(tmp_pat
         pass
     notes = list(write_watched(watching, tmp_path / "out", DRAWN, title="it"))
     assert any(note.startswith("no profile: perf may not sample here: ") and " → " in note for note in notes), notes
-    assert any(note.startswith("system calls are not counted: strace could not attach") for note in notes), notes
+    assert any(note.startswith("system calls are not counted: strace may not trace here: ") for note in notes), notes
+    assert (watching.tools, watching.distortion) == ("", "")
     assert not (tmp_path / "out").exists()
 
 
@@ -172,6 +181,111 @@ def test_messages_are_counted_and_the_kernels_events_are_preferred(tmp_path):
     own = with_trace(found, tmp_path, (EPOCH_NS, EPOCH_NS + 100), [os.getpid()])
     assert own.source == "kernel events"
     assert own.counts == SwitchCounts(0, 0, 0), "none of the threads is ours"
+
+
+def test_messages_of_loads_are_not_the_stacks(tmp_path):
+    """A flood is recorded beside the stack; whose switches are counted, only whose messages do."""
+    publish = Event("ros2:rmw_publish", 1, {"_message": Int(64)})
+    stack = [Record(publish, time, {"_message": 1}, {"_vpid": 7}) for time in range(10, 40, 10)]
+    flood = [Record(publish, time, {"_message": 1}, {"_vpid": 8}) for time in range(10, 90)]
+    records = sorted([*stack, *flood], key=lambda record: record.time)
+    builder = TraceBuilder([publish], context={"_vpid": Int(32, signed=True)}, clock_offset=EPOCH_NS)
+    builder.write(tmp_path, {"ch_0": [Packet(records)]})
+    counted = Switches(SwitchCounts(6, 3, 0), 1.0, "/proc")
+    found = with_trace(counted, tmp_path, (EPOCH_NS, EPOCH_NS + 100), [7])
+    assert found.messages == 3
+    assert describe_switches([found]).endswith("2 / 1 / 0 a message (3)")
+
+
+def test_interrupted_while_the_second_tool_begins_the_first_is_ended(tmp_path, monkeypatch):
+    def interrupted(self, pids):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SyscallCounter, "start", interrupted)
+    watching = Watching(WatchSpec(profile=True, profiler=ProfilerKind.PERF, rate_hz=499, syscalls=True))
+    with busy_process() as process, rig_of(process.pid, tmp_path, monkeypatch) as rig:
+        with pytest.raises(KeyboardInterrupt), watching.beside(rig):
+            pytest.fail("nothing is measured")
+        assert not [pid for pid in _children() if "perf" in _name(pid)]
+
+
+def test_tools_that_never_began_did_not_watch(tmp_path, monkeypatch):
+    """Trials are no worse for a tool that was refused: they are as if nobody had asked for it."""
+    watching = Watching(WatchSpec(profile=True, profiler=ProfilerKind.PERF, syscalls=True))
+    assert (watching.tools, watching.distortion) == ("perf at 99 Hz and strace", DISTORTION)
+    with rig_of(4_194_303, tmp_path, monkeypatch) as rig, watching.beside(rig):
+        pass
+    assert (watching.tools, watching.distortion) == ("", "")
+
+
+def test_where_files_cannot_be_written_the_measurement_goes_on_and_says_why(tmp_path):
+    (tmp_path / "file").touch()
+    watching = Watching(WatchSpec())
+    calls = parse_syscalls(SYSCALL_TABLE)
+    watching.seen.append(Seen(tmp_path, profile=FoldedStacks({("p",): 1}), syscalls=calls))
+    notes = list(write_watched(watching, tmp_path / "file/out", DRAWN, title="it"))
+    for name in ("start-1.folded", "profile.speedscope.json", "flame.svg", "syscalls.txt"):
+        assert any(note.startswith(f"{name} is not there: Not a directory") for note in notes), notes
+    with pytest.raises(ConfigurationError, match="cannot be made: Not a directory"):
+        measure_watched(WatchSpec(profile=True), tmp_path / "file/out", DRAWN, study)
+
+
+def test_a_full_disk_costs_the_files_alone(tmp_path):
+    """Python ignores the signal of a file that grew too large: it is an error as that of a full disk is."""
+    profile = FoldedStacks({(f"{number}",): 1 for number in range(10_000)})
+    watching = Watching(WatchSpec())
+    watching.seen.append(Seen(tmp_path, profile=profile))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+    try:
+        notes = list(write_watched(watching, tmp_path / "out", DRAWN, title="it"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert any(note.startswith("start-1.folded is not there: File too large") for note in notes), notes
+    assert {each.name for each in (tmp_path / "out").iterdir()} == {"flame.svg"}, "and nothing is left half"
+
+
+def test_a_profiler_whose_disk_is_full_says_so(tmp_path, monkeypatch):
+    real = shutil.which("perf")
+    (tmp_path / "perf").write_text(f"#!/bin/sh\ntrap '' XFSZ\nulimit -f 64\nexec {real} \"$@\"\n")
+    (tmp_path / "perf").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    watching = Watching(WatchSpec(profile=True, profiler=ProfilerKind.PERF, rate_hz=999))
+    with busy_process() as process, rig_of(process.pid, tmp_path, monkeypatch) as rig, watching.beside(rig):
+        (perf,) = [int(pid) for pid in _children() if "perf" in _name(pid)]
+        _await_death(perf)
+    (said,) = [note for note in watching.notes if note.startswith("no profile: ")]
+    assert "File too large" in said
+    assert "perf-record ended with exit code" in said
+
+
+KILLED = """
+import sys, time
+from pathlib import Path
+from pytest_ldos.campaign.watching import Watching
+from pytest_ldos.scenario.watching import ProfilerKind, WatchSpec
+spec = WatchSpec(profile=True, profiler=ProfilerKind(sys.argv[1]), syscalls=sys.argv[1] == "perf")
+watching = Watching(spec)
+with watching.beside_own(Path(sys.argv[2])):
+    print("ready", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("profiler", [ProfilerKind.PERF, ProfilerKind.PY_SPY])
+def test_no_tool_outlives_us(tmp_path, monkeypatch, profiler, end):
+    if profiler is ProfilerKind.PY_SPY and not py_spy_available().ok:
+        pytest.skip(py_spy_available().reason)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with ready_process(sys.executable, "-c", KILLED, profiler, str(tmp_path)) as process:
+        tools = psutil.Process(process.pid).children(recursive=True)
+        assert len(tools) >= 1 + (profiler is ProfilerKind.PERF)
+        process.send_signal(end)
+        process.wait()
+        _, alive = psutil.wait_procs(tools, timeout=10)
+        assert not alive
+    assert end is signal.SIGKILL or not list(tmp_path.glob("ldos-*")), "nothing is left"
 
 
 def test_two_versions_are_held_against_each_other(tmp_path):

@@ -5,8 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
 
 import polars as pl
+import psutil
 import pytest
 from typer.testing import CliRunner
 
@@ -81,6 +88,80 @@ def test_rounds_without_numbers_are_not_green(ldos, monkeypatch, tmp_path):
 def test_what_makes_no_sense_is_refused_before_anything_is_measured(ldos, option, value, said):
     with pytest.raises(ConfigurationError, match=re.escape(said)):
         ldos(*SHORT, option, value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--output", "file/x.json"], "file/x.json cannot be written: Not a directory"),
+        (["--record", "folder"], "folder cannot be written: it is a folder"),
+        (["--record", "/dev/null"], "/dev/null cannot be written: it is a pipe or a device"),
+        (["--parquet", "file"], "file cannot be written: Not a directory"),
+    ],
+)
+def test_results_that_could_not_be_kept_are_refused_before_anything_is_measured(ldos, tmp_path, arguments, said):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "folder").mkdir()
+    began_s = time.monotonic()
+    with pytest.raises(ConfigurationError, match=re.escape(said)) as caught:
+        ldos(*SHORT, "--seconds", "30", *arguments)
+    assert caught.value.remedy
+    assert time.monotonic() - began_s < 5
+    assert not Path("/dev/null").is_file()
+
+
+def test_tables_have_every_round_beside_what_is_gated(ldos, tmp_path):
+    assert ldos(*SHORT, "--parquet", "tables").exit_code == 0
+    every = pl.read_parquet(tmp_path / "tables/every_round.parquet")
+    assert {"sent", "lost", "late", "failure", "p99_9_us"} <= set(every.columns)
+    assert pl.read_parquet(tmp_path / "tables/rounds.parquet").height == 2 * 6
+
+
+def test_an_interrupted_measurement_leaves_nothing_running(tmp_path):
+    command = [sys.executable, "-c", "from pytest_ldos.cli.main import run; run()", "latency"]
+    options = ["--sizes", "64", "--transports", "loopback", "--seconds", "30", "--no-ddsperf", "--no-ros"]
+    with subprocess.Popen(
+        [*command, *options], cwd=tmp_path, stderr=subprocess.PIPE, env={**os.environ, "TMPDIR": str(tmp_path)}
+    ) as ldos:
+        sides = await_sides(psutil.Process(ldos.pid))
+        ldos.send_signal(signal.SIGINT)
+        _, said = ldos.communicate(timeout=20)
+    assert ldos.returncode == 130
+    assert b"interrupted; nothing is kept" in said
+    assert b"Traceback" not in said
+    assert not psutil.wait_procs(sides, timeout=2)[1]
+    assert list(tmp_path.iterdir()) == []
+
+
+def await_sides(ldos: psutil.Process) -> list[psutil.Process]:
+    """Both sides, a while after they began."""
+    deadline_s = time.monotonic() + 20
+    while time.monotonic() < deadline_s:
+        with suppress(psutil.NoSuchProcess):
+            sides = [each for each in ldos.children(recursive=True) if "latency.peer" in " ".join(each.cmdline())]
+            if len(sides) == 2 and all(time.time() - each.create_time() > 0.8 for each in sides):
+                return sides
+        time.sleep(0.05)
+    raise TimeoutError("nothing was measured")
+
+
+def test_what_shared_memory_lacks_is_said_as_it_is(ldos, monkeypatch, tmp_path):
+    monkeypatch.setattr(programs, "ddsperf_library", lambda: None)
+    add_program(tmp_path / "bin", "ddsperf", "exit 1")
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    result = ldos("--transports", "shared_memory", "--no-ros")
+    assert result.exit_code == exit_codes.INVALID
+    assert "cyclonedds over shared_memory was not measured: Cyclone DDS" in result.stderr
+    assert "ddsperf over shared_memory was not measured" in result.stderr
+    assert "install one of these, or ask for another transport" in result.stderr
+
+
+def test_a_machine_that_cannot_pin_says_so(ldos, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    result = ldos(*SHORT, "--ping-cpu", str(min(os.sched_getaffinity(0))))
+    assert result.exit_code == exit_codes.INVALID
+    assert "taskset not found" in result.stderr
+    assert "util-linux" in result.stderr
 
 
 def test_a_cpu_that_is_not_there_is_refused(ldos):

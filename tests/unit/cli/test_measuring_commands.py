@@ -254,3 +254,21 @@ def test_an_interrupted_self_test(ldos, stack):
     result = ldos("selftest", "--quick")
     assert result.exit_code == 130
     assert "a self-test keeps nothing" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("sweep", "--over", "trials=1,2"), ("find-breaking", "trials", "--lo=1", "--hi=9"), ("calibrate",), ("selftest",)],
+)
+@pytest.mark.parametrize("how", ["environment", "project"])
+def test_commands_that_watch_no_start_refuse_to_be_asked(ldos, stack, monkeypatch, tmp_path, command, how):
+    starts = stack()
+    if how == "environment":
+        monkeypatch.setenv("LDOS_PROFILE", "1")
+        monkeypatch.setenv("LDOS_SYSCALLS", "1")
+    else:
+        (tmp_path / "pyproject.toml").write_text("[tool.ldos]\nprofile = true\nsyscalls = true\n")
+    with pytest.raises(ConfigurationError, match="profile and syscalls is set, but this command's starts") as caught:
+        ldos(*command)
+    assert "LDOS_PROFILE=0 LDOS_SYSCALLS=0" in caught.value.remedy
+    assert not starts

@@ -73,6 +73,17 @@ def test_a_difference_names_what_changed_for_certain_and_draws_it(files, tmp_pat
     assert output.read_text().startswith("<svg")
 
 
+def test_profiles_without_a_common_frame_are_held_against_each_other_and_doubted(tmp_path):
+    one, other = tmp_path / "one.folded", tmp_path / "other.folded"
+    one.write_text("simulator;step 400\n")
+    other.write_text("planner;plan 400\n")
+    said = run("diff", one, other, "--output", tmp_path / "x.svg")
+    assert said.startswith("the profiles have no frame in common: are they of the same program?")
+    assert "-100.0 %" in said
+    assert "+100.0 %" in said
+    assert "no frame in common" in (tmp_path / "x.svg").read_text()
+
+
 def test_folders_hold_a_file_for_each_start(tmp_path):
     for version in ("base", "head"):
         (tmp_path / version).mkdir()

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 
 import polars as pl
+import psutil
 import pytest
 from typer.testing import CliRunner
 
@@ -96,6 +102,50 @@ def test_a_bad_file_ends_with_2_and_its_line(tmp_path):
     assert done.returncode == exit_codes.USAGE
     assert "bad.json, line 2: nodes[0].node_nam: unknown key 'node_nam'" in done.stderr
     assert "did you mean 'node_name'?" in done.stderr
+
+
+def test_an_interrupted_run_leaves_nothing_running(tmp_path):
+    (tmp_path / "two.json").write_text(text_of(TWO))
+    (tmp_path / "tmp").mkdir()
+    command = [sys.executable, "-c", "from pytest_ldos.cli.main import run; run()", "topology", "two.json"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, env=environment) as ldos:
+        nodes = await_nodes(psutil.Process(ldos.pid))
+        ldos.send_signal(signal.SIGINT)
+        _, said = ldos.communicate(timeout=30)
+    assert ldos.returncode == 130
+    assert b"interrupted; nothing is kept" in said
+    assert b"Traceback" not in said
+    assert not psutil.wait_procs(nodes, timeout=2)[1]
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def await_nodes(ldos: psutil.Process) -> list[psutil.Process]:
+    deadline_s = time.monotonic() + 30
+    while time.monotonic() < deadline_s:
+        with suppress(psutil.NoSuchProcess):
+            nodes = [each for each in ldos.children(recursive=True) if "embedded_process" in " ".join(each.cmdline())]
+            if nodes:
+                return nodes
+        time.sleep(0.05)
+    raise TimeoutError("no process was started")
+
+
+def test_a_sender_that_cannot_keep_its_period_is_told(ldos, tmp_path):
+    made = copy.deepcopy(TWO)
+    made["nodes"][0]["publishers"][0]["period_ms"] = 0.01
+    (tmp_path / "fast.json").write_text(text_of(made))
+    result = ldos("fast.json", *SHORT)
+    assert result.exit_code == 0, result.output
+    assert "messages were not sent as often as declared: talker on /counts sent " in result.output
+
+
+def test_results_that_could_not_be_kept_are_refused_first(ldos, tmp_path):
+    (tmp_path / "file").write_text("")
+    for option, said in (("--log", "log"), ("--output", "x.html"), ("--parquet", "tables"), ("--record", "r.json")):
+        with pytest.raises(ConfigurationError, match="cannot be written: Not a directory") as caught:
+            ldos("two.json", "-t", "60", option, f"file/{said}")
+        assert caught.value.remedy
 
 
 def test_rclcpp_where_ros_2_is_not(ldos, monkeypatch):

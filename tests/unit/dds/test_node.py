@@ -11,7 +11,7 @@ import pytest
 from pytest_ldos.dds.domain import claim_domain
 from pytest_ldos.dds.messages import default
 from pytest_ldos.dds.node import Context, Node, next_tick
-from pytest_ldos.dds.parameters import IntegerParameters, ParameterClient
+from pytest_ldos.dds.parameters import IntegerParameters, ParameterClient, ParameterService, ParameterType
 from pytest_ldos.dds.qos import CLOCK
 
 TIMEOUT_S = 10
@@ -117,6 +117,23 @@ def test_parameters_are_set_over_dds(spinning):
     client.set({"seed": None, "sed": 1}, answers.put)
     assert answers.get(timeout=TIMEOUT_S) == ["parameter 'sed' is not declared"]
     assert parameters["seed"] is None
+
+
+def test_a_parameter_has_its_own_rule_and_its_type_arrives(spinning):
+    given = queue.Queue()
+
+    def rule(value):
+        given.put((value.type, value.double_value))
+        return "" if value.double_value <= 1 else "at most 1"
+
+    ParameterService(Node(spinning, "target"), {"share": rule})
+    client = ParameterClient(Node(spinning, "asker"), "target")
+    wait_until(client.server_is_ready)
+    answers = queue.Queue()
+    for value, refused in ((0.25, []), (2.0, ["at most 1"])):
+        client.set({"share": value}, answers.put)
+        assert answers.get(timeout=TIMEOUT_S) == refused
+        assert given.get() == (ParameterType.DOUBLE, value)
 
 
 def test_best_effort_and_reliable_do_not_mix_up(spinning):

@@ -12,6 +12,7 @@ from pytest_ldos.load.cache_load import CacheLoadProof
 from pytest_ldos.load.cpu_limit import CpuLimitProof
 from pytest_ldos.load.cpu_load import CpuLoadProof
 from pytest_ldos.load.flood_proof import FloodProof
+from pytest_ldos.load.guard_proof import GuardProof
 from pytest_ldos.load.io_load import IoLoadProof
 from pytest_ldos.load.memory_load import MemoryLoadProof
 from pytest_ldos.load.neighbour import NeighbourProof
@@ -31,6 +32,8 @@ ASKED = {
     "quota_percent",
     "asked",
     "stack",
+    "topic",
+    "deadline_ms",
 }
 """What a proof repeats of its load; and `details`, which is text for people."""
 
@@ -40,6 +43,7 @@ PROOFS = {
     "cache_load": CacheLoadProof,
     "io_load": IoLoadProof,
     "dds_flood": FloodProof,
+    "guard": GuardProof,
     "cpu_limit": CpuLimitProof,
     "network_impairment": NetworkImpairmentProof,
     "noisy_neighbour": NeighbourProof,

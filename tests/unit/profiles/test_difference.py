@@ -49,6 +49,26 @@ def test_what_starts_differ_by_is_in_the_intervals():
     assert sum(bool(each.certain()) for each in found) <= 9
 
 
+@pytest.mark.parametrize("count", [2, 10])
+def test_two_starts_of_each_version_are_few_and_intervals_know_it(count):
+    rng, stacks = np.random.default_rng(5), STACKS[:count]
+
+    def start() -> FoldedStacks:
+        counts = rng.multinomial(500, rng.dirichlet(np.full(count, 20.0)))
+        return FoldedStacks({stack: int(number) for stack, number in zip(stacks, counts, strict=True) if number})
+
+    def version() -> list[FoldedStacks]:
+        return [start(), start()]
+
+    false = sum(bool(compare_profiles(version(), version()).certain()) for _ in range(200))
+    assert false <= 200 * 0.05 + 3 * np.sqrt(200 * 0.05 * 0.95)
+
+
+def test_one_stack_tells_nothing_of_starts():
+    alone = FoldedStacks({("p",): 500})
+    assert not compare_profiles([alone, alone], [alone, alone]).knows_starts
+
+
 def test_one_start_knows_nothing_of_others():
     profile = FoldedStacks({("p", "a"): 100, ("p", "b"): 100})
     difference = compare_profiles([profile], [profile])

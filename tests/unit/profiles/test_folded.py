@@ -52,6 +52,14 @@ def test_hostile_names_are_made_inert():
     assert frame_name(" ") == "?"
 
 
+def test_long_names_keep_what_they_differ_by():
+    """Names of templates begin alike."""
+    long = f"std::_Function_handler<{'rclcpp::AnySubscriptionCallback, ' * 30}>"
+    names = {frame_name(f"{long}::_M_invoke"), frame_name(f"{long}::_M_manager")}
+    assert len(names) == 2
+    assert all(len(name) == 400 and frame_name(name) == name for name in names)
+
+
 def test_a_bottomless_stack_loses_what_is_innermost():
     (stack,) = parse_folded(";".join(["f"] * 100_000) + " 1", "it").counts
     assert len(stack) == MOST_FRAMES

@@ -35,6 +35,29 @@ def test_threads_with_blanks_and_files_without_symbols_have_names():
     assert fold(KERNEL).profile.counts == {("my thread 7", "[memfd:jit code (deleted)]", "do_syscall_64"): 1}
 
 
+def test_functions_with_brackets_in_their_names_have_them_whole():
+    """The file is in the last bracket, whatever stands before it."""
+    handler = "std::_Function_handler<void (std_msgs::msg::String_<x.so> const&), F (*)(int)>::_M_invoke(Any&)"
+    frames = {
+        f"{handler} (/opt/ros/lib/librclcpp.so)": handler,
+        "ns::(anonymous namespace)::f (inlined)": "ns::(anonymous namespace)::f",
+        "f(int) (/tmp/my (old) libs/a.so)": "f(int)",
+        "[unknown] (/memfd:jit (deleted))": "[memfd:jit (deleted)]",
+        "g ([kernel.kallsyms])": "g",
+    }
+    text = "".join(f"a 1/1 1.5: e:\n\t 1f {frame}\n\n" for frame in frames)
+    assert fold(text).profile.counts == {("a", name): 1 for name in frames.values()}
+
+
+def test_threads_of_a_process_that_nobody_named_are_of_that_process():
+    def sample(comm: str, pid: int, tid: int) -> str:
+        return f"{comm} {pid}/{tid} 1.5: e:\n\t 1f f (/lib/a.so)\n\n"
+
+    text = sample("recv", 7, 8) + sample("cost_ladder", 7, 7) + sample("gc", 7, 9) + sample("tev", 3, 4)
+    assert fold(text).profile.counts == {("cost_ladder", "f"): 3, ("tev", "f"): 1}
+    assert fold(text, {7: "ladder"}).profile.counts == {("ladder", "f"): 3, ("tev", "f"): 1}
+
+
 def test_names_of_templates_and_of_attackers_are_names():
     name = "std::map<int, a&>::operator()(char const*) const"
     evil = "\x1b]0;owned\x07</title><script>alert(1)</script>;x"

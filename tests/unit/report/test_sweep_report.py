@@ -282,3 +282,30 @@ def test_in_a_browser(full, tmp_path, width, dark):
     assert seen.result["unreachable"] == []
     assert all(seen.result["focused"])
     assert {name: ratio for name, ratio in seen.result["contrasts"].items() if ratio < 4.5} == {}
+
+
+def test_what_loads_did_is_drawn_where_cells_tell_it():
+    swept = grid({"dds_flood.rate": [100, 1000], "guard.least_share": [1, 0.01]}, trials=4)
+    records = []
+    for name, spec in swept.specs.items():
+        guard, flood = spec.load("guard"), spec.load("dds_flood")
+        share = guard.least_share
+        proofs = (
+            {"kind": "guard", "seconds": 5.0, "shortfall": "", "summary": "guard", "share": share, "late_share": 0.25},
+            {
+                "kind": "dds_flood",
+                "seconds": 5.0,
+                "shortfall": "",
+                "summary": "flood",
+                "rate_hz": flood.rate_hz * share,
+            },
+        )
+        records.append(measured(name, start_of(spec, loads=proofs)))
+    report = compose_sweep("guarded", swept.outline, results_of(swept, *records))
+    assert [cell.load_numbers for cell in report.cells][1] == {
+        "dds_flood.rate_hz": 1.0, "guard.late_share": 25.0, "guard.share": 1.0,
+    }  # fmt: skip
+    drawn = page.render(report)
+    for title in ("messages sent, all publishers", "late messages of the guarded path", "share of their rate left"):
+        assert title in drawn
+    assert "messages sent" not in page.render(full_report())

@@ -6,7 +6,15 @@ import pytest
 
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.scenario.deadlines import DeadlineSpec
-from pytest_ldos.scenario.loads import CpuLimitSpec, CpuLoadSpec, DdsFloodSpec, LoadSpec, Reliability, SchedulerGroup
+from pytest_ldos.scenario.loads import (
+    CpuLimitSpec,
+    CpuLoadSpec,
+    DdsFloodSpec,
+    GuardSpec,
+    LoadSpec,
+    Reliability,
+    SchedulerGroup,
+)
 from pytest_ldos.scenario.model import ScenarioSpec, WhenUnavailable
 from pytest_ldos.scenario.settings import Sources, parse_table
 
@@ -55,6 +63,12 @@ def test_several_at_once():
     assert both.name == "cpu_load+msg_load", "one name for all spellings"
     assert both.loads == (CpuLoadSpec(), DdsFloodSpec())
     assert (both.trials, both.success_rate) == (30, 0.5)
+
+
+def test_a_guard_is_one_line_and_comes_before_what_it_guards_against():
+    own = {"busy": {"loads": {"dds_flood": {"rate_hz": 5}, "guard": {}}}, "watched": {"loads": {"guard": True}}}
+    assert scenario("busy", **own).loads == (GuardSpec(), DdsFloodSpec(rate_hz=5))
+    assert scenario("watched+msg_load", **own).loads == (GuardSpec(), DdsFloodSpec())
 
 
 def test_what_a_combination_says_itself_counts():

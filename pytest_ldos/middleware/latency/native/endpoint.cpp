@@ -93,10 +93,11 @@ void Endpoint::wait(Time timeout) const {
 
 void Endpoint::wake() const { dds.waitset_set_trigger(waitset_, true); }
 
-void Endpoint::listen(void (*on_data)(Entity, void*), void* argument) const {
+Listening::Listening(const Endpoint& endpoint, void (*on_data)(Entity, void*), void* argument) : endpoint_(endpoint) {
+  const Library& dds = endpoint.dds;
   const std::unique_ptr<void, void (*)(void*)> listener(dds.create_listener(argument), dds.delete_listener);
   dds.lset_data_available(listener.get(), on_data);
-  dds.demand(dds.set_listener(reader, listener.get()), "no listener");
+  dds.demand(dds.set_listener(endpoint.reader, listener.get()), "no listener");
 }
 
 }  // namespace ldos::pingpong

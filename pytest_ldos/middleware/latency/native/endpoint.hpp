@@ -44,10 +44,6 @@ class Endpoint {
   void wait(Time timeout) const;
   void wake() const;
 
-  // Has a function called on the library's own thread when there are messages; `unlisten` ends that.
-  void listen(void (*on_data)(Entity, void*), void* argument) const;
-  void unlisten() const { dds.set_listener(reader, nullptr); }
-
   // The message that is there, or false; the next one, of which the last alone is kept, is announced anew.
   bool take(Message& message, SampleInfo& info) const;
 
@@ -57,6 +53,19 @@ class Endpoint {
 
  private:
   Entity waitset_;
+};
+
+// While it lives, a function is called on the library's own thread when there are messages; none is called any more
+// when it is gone.
+class Listening {
+ public:
+  Listening(const Endpoint& endpoint, void (*on_data)(Entity, void*), void* argument);
+  ~Listening() { endpoint_.dds.set_listener(endpoint_.reader, nullptr); }
+  Listening(const Listening&) = delete;
+  Listening& operator=(const Listening&) = delete;
+
+ private:
+  const Endpoint& endpoint_;
 };
 
 }  // namespace ldos::pingpong

@@ -29,12 +29,12 @@ Pinger::Pinger(const Participant& participant)
 PingResult Pinger::run(const PingSettings& settings) {
   confine_thread(settings.cpu);
   prepare(settings);
-  if (settings.listener) {
-    endpoint_.listen(&Pinger::on_data, this);
-  }
-  exchange();
-  if (settings.listener) {
-    endpoint_.unlisten();
+  {
+    std::optional<Listening> listening;
+    if (settings.listener) {
+      listening.emplace(endpoint_, &Pinger::on_data, this);
+    }
+    exchange();
   }
   if (!failure_.empty()) {
     throw DdsError(failure_);
@@ -113,7 +113,10 @@ void Pinger::send_due(std::unique_lock<std::mutex>& lock) {
       return;
     }
     pending_.is_open = false;
-    result_.lost += counts(pending_.sent_at) ? 1 : 0;
+    if (counts(pending_.sent_at)) {
+      ++result_.lost;
+      result_.elapsed = time - measure_from_;
+    }
     result_.is_alone = !endpoint_.is_matched();
   }
   if (time < due_ || time >= end_ || result_.is_alone) {

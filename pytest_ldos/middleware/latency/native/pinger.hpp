@@ -34,7 +34,7 @@ struct PingResult {
   std::uint64_t lost = 0;
   // Answers that came when nobody waited for them any more.
   std::uint64_t late = 0;
-  // From the first message that counts to the last answer.
+  // From the end of the warm-up to the last answer, or until the last that did not come was given up.
   Time elapsed = 0;
   // Nobody was on the other side any more.
   bool is_alone = false;

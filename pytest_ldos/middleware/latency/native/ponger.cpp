@@ -12,20 +12,18 @@ constexpr Time kLongestWait = 1'000'000'000;
 }  // namespace
 
 Ponger::Ponger(const Participant& participant, bool listener, int cpu)
-    : endpoint_(participant, kPongTopic, kPingTopic), taken_(participant.dds), listener_(listener) {
+    : endpoint_(participant, kPongTopic, kPingTopic), taken_(participant.dds) {
   endpoint_.watch_data();
   if (listener) {
-    endpoint_.listen(&Ponger::on_data, this);
+    listening_.emplace(endpoint_, &Ponger::on_data, this);
   } else {
     thread_ = std::thread(&Ponger::run, this, cpu);
   }
 }
 
-Ponger::~Ponger() {
+void Ponger::end() {
   stopping_ = true;
-  if (listener_) {
-    endpoint_.unlisten();
-  }
+  listening_.reset();
   if (thread_.joinable()) {
     endpoint_.wake();
     thread_.join();
@@ -33,14 +31,7 @@ Ponger::~Ponger() {
 }
 
 std::uint64_t Ponger::stop() {
-  stopping_ = true;
-  if (listener_) {
-    endpoint_.unlisten();
-  }
-  if (thread_.joinable()) {
-    endpoint_.wake();
-    thread_.join();
-  }
+  end();
   if (!failure_.empty()) {
     throw DdsError(failure_);
   }

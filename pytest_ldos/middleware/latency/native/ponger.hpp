@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -14,7 +15,7 @@ class Ponger {
  public:
   // Answers on the library's own thread (`listener`) or on one of its own, confined to a CPU unless that is negative.
   Ponger(const Participant& participant, bool listener, int cpu);
-  ~Ponger();
+  ~Ponger() { end(); }
   Ponger(const Ponger&) = delete;
   Ponger& operator=(const Ponger&) = delete;
 
@@ -25,13 +26,14 @@ class Ponger {
   static void on_data(Entity, void* self);
   void answer();
   void run(int cpu);
+  void end();
 
   Endpoint endpoint_;
   TakenMessage taken_;
-  bool listener_;
   std::atomic<bool> stopping_ = false;
   std::atomic<std::uint64_t> answered_ = 0;
   std::string failure_;
+  std::optional<Listening> listening_;
   std::thread thread_;
 };
 

@@ -66,7 +66,10 @@ std::optional<std::uint32_t> Exchange::next(std::int64_t time_ns)
       return std::nullopt;
     }
     is_open_ = false;
-    lost_ += counts() ? 1 : 0;
+    if (counts()) {
+      ++lost_;
+      elapsed_ns_ = time_ns - measure_from_ns_;
+    }
   }
   if (time_ns < due_ns_ || time_ns >= end_ns_) {
     return std::nullopt;

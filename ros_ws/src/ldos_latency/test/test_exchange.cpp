@@ -22,9 +22,6 @@
 
 #include "ldos_latency/exchange.hpp"
 
-namespace
-{
-
 using ldos_latency::Exchange;
 using ldos_latency::ExchangeSettings;
 
@@ -61,6 +58,7 @@ TEST(Exchange, what_takes_too_long_is_lost_and_its_answer_late)
   EXPECT_EQ(exchange.next_moment(), 1150);
   EXPECT_EQ(exchange.next(1150), 2U);
   EXPECT_EQ(exchange.lost(), 1U);
+  EXPECT_EQ(exchange.elapsed_ns(), 50);
   exchange.close(1, 1151, 1152);
   EXPECT_EQ(exchange.late(), 1U);
   EXPECT_EQ(exchange.next(1153), std::nullopt);
@@ -88,5 +86,3 @@ TEST(Exchange, the_last_message_is_waited_for)
   EXPECT_TRUE(exchange.is_over(2105));
   EXPECT_EQ(exchange.round_trips().size(), 1U);
 }
-
-}  // namespace

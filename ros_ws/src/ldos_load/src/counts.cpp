@@ -67,6 +67,7 @@ std::string published_line(std::int64_t mono_ns, const Progress & progress, bool
     {"mono_ns", mono_ns},
     {"published", progress.published},
     {"requested", progress.requested},
+    {"allowed", progress.allowed},
     {"given_up", progress.given_up},
     {"error_bins", bins},
     {"final", is_final}};

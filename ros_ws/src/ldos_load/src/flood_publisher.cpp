@@ -27,9 +27,12 @@
 #include <chrono>
 #include <iostream>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include <rcl_interfaces/msg/set_parameters_result.hpp>
 #include <rclcpp_components/register_node_macro.hpp>
 
 #include "ldos_load/counts.hpp"
@@ -42,8 +45,8 @@ namespace
 {
 
 constexpr std::int64_t ns_per_s = 1'000'000'000;
-/// Longer waits are cut, so that the thread can be ended.
-constexpr std::int64_t longest_sleep_ns = ns_per_s / 10;
+/// Longer waits are cut, so that the thread can be ended and a new throttle is soon known.
+constexpr std::int64_t longest_sleep_ns = ns_per_s / 100;
 /// Time between two looks for subscriptions.
 constexpr std::chrono::milliseconds match_period{10};
 /// Time for the middleware to connect publishers and subscriptions.
@@ -64,11 +67,27 @@ rclcpp::QoS qos_of(const flood_publisher::Params & params)
          rclcpp::QoS(qos).best_effort();
 }
 
+constexpr char why_not_throttled[] =
+  "a reliable publisher is not throttled: its readers wait for every message";
+
+rcl_interfaces::msg::SetParametersResult refuse_throttle(
+  const std::vector<rclcpp::Parameter> & changes)
+{
+  rcl_interfaces::msg::SetParametersResult result;
+  result.successful = std::none_of(
+    changes.begin(), changes.end(), [](const auto & change) {
+      return change.get_name() == "throttle";
+    });
+  result.reason = result.successful ? "" : why_not_throttled;
+  return result;
+}
+
 }  // namespace
 
 Flood::Flood(
-  TextPublisher::SharedPtr publisher, const RateSchedule & schedule, std::size_t size_bytes)
-: publisher_(std::move(publisher)), schedule_(schedule),
+  TextPublisher::SharedPtr publisher, std::unique_ptr<ThrottledSchedule> schedule,
+  std::size_t size_bytes)
+: publisher_(std::move(publisher)), schedule_(std::move(schedule)),
   thread_([this, size_bytes](const std::stop_token & stopping) {
       publish_until(stopping, size_bytes);
     })
@@ -82,10 +101,16 @@ void Flood::stop()
   }
 }
 
+void Flood::throttle(double share, std::int64_t now_ns)
+{
+  schedule_->throttle(share, now_ns);
+}
+
 void Flood::add_to(Progress & progress, std::int64_t now_ns) const
 {
   progress.published[publisher_->get_topic_name()] = published_;
-  progress.requested += schedule_.due_by(now_ns);
+  progress.requested += schedule_->requested_by(now_ns);
+  progress.allowed += schedule_->allowed_by(now_ns);
   progress.given_up += given_up_;
   for (const auto & [bin, count] : errors_.counts()) {
     progress.error_bins[bin] += count;
@@ -100,11 +125,11 @@ void Flood::publish_until(const std::stop_token & stopping, std::size_t size_byt
   message.data = make_payload(size_bytes);
   for (std::uint64_t slot = 0; !stopping.stop_requested(); ) {
     const std::int64_t now_ns = monotonic_ns();
-    const std::int64_t due_ns = schedule_.due_ns(slot);
+    const std::int64_t due_ns = schedule_->due_ns(slot);
     if (due_ns > now_ns) {
       sleep_until(std::min(due_ns, now_ns + longest_sleep_ns));
     } else if (now_ns - due_ns > longest_lag_ns) {
-      const auto next_slot = schedule_.due_by(now_ns);
+      const auto next_slot = std::max(schedule_->allowed_by(now_ns), slot + 1);
       given_up_ += next_slot - slot;
       slot = next_slot;
     } else {
@@ -136,8 +161,9 @@ FloodPublisher::FloodPublisher(const rclcpp::NodeOptions & options)
 : rclcpp::Node("flood_publisher", options)
 {
   survive_without_reader();
-  flood_publisher::ParamListener parameters(get_node_parameters_interface());
-  const auto params = parameters.get_params();
+  parameters_ = std::make_unique<flood_publisher::ParamListener>(get_node_parameters_interface());
+  const auto params = parameters_->get_params();
+  accept_throttle();
   rate_hz_ = params.rate_hz;
   burst_ = static_cast<std::uint64_t>(params.burst);
   size_bytes_ = static_cast<std::size_t>(params.size_bytes);
@@ -167,6 +193,35 @@ FloodPublisher::~FloodPublisher()
   report(true);
 }
 
+void FloodPublisher::accept_throttle()
+{
+  const auto params = parameters_->get_params();
+  throttle_ = params.throttle;
+  if (params.reliability == "reliable") {
+    if (throttle_ < 1.0) {
+      throw std::invalid_argument(std::string("parameter 'throttle': ") + why_not_throttled);
+    }
+    refusal_ = add_on_set_parameters_callback(refuse_throttle);
+  }
+  obedience_ = add_post_set_parameters_callback(
+    [this](const std::vector<rclcpp::Parameter> & changes) {
+      for (const auto & change : changes) {
+        if (change.get_name() == "throttle") {
+          throttle(change.as_double());
+        }
+      }
+    });
+}
+
+void FloodPublisher::throttle(double share)
+{
+  throttle_ = share;
+  const auto now_ns = monotonic_ns();
+  for (const auto & flood : floods_) {
+    flood->throttle(share, now_ns);
+  }
+}
+
 void FloodPublisher::begin_when_matched()
 {
   const auto is_matched = [](const auto & publisher) {
@@ -184,7 +239,10 @@ void FloodPublisher::begin(std::int64_t begin_ns)
   for (std::size_t index = 0; index < publishers_.size(); ++index) {
     const auto share = static_cast<double>(index) / static_cast<double>(publishers_.size());
     floods_.push_back(
-      std::make_unique<Flood>(publishers_[index], schedule.delayed_by(share), size_bytes_));
+      std::make_unique<Flood>(
+        publishers_[index],
+        std::make_unique<ThrottledSchedule>(schedule.delayed_by(share), begin_ns, throttle_),
+        size_bytes_));
   }
 }
 

@@ -47,7 +47,7 @@ TEST(Counts, ReceivedIsALineOfJson)
 TEST(Counts, PublishedIsALineOfJson)
 {
   EXPECT_EQ(
-    published_line(17, {{{"/a", 5}}, 8, 2, {{3, 4}}}, false),
-    "{\"mono_ns\":17,\"published\":{\"/a\":5},\"requested\":8,\"given_up\":2,"
+    published_line(17, {{{"/a", 5}}, 8, 7, 2, {{3, 4}}}, false),
+    "{\"mono_ns\":17,\"published\":{\"/a\":5},\"requested\":8,\"allowed\":7,\"given_up\":2,"
     "\"error_bins\":{\"3\":4},\"final\":false}\n");
 }

@@ -29,6 +29,11 @@ import threading
 import time
 
 import pytest
+from rcl_interfaces.srv import SetParameters
+import rclpy
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter
 
 PATIENCE_S = 20
 
@@ -57,7 +62,8 @@ class Program:
         with self._changed:
             came = self._changed.wait_for(
                 lambda: self.reports and is_wanted(self.reports[-1]), PATIENCE_S)
-        assert came, self.reports
+            assert came, self.reports
+            return self.reports[-1]
 
     def stop(self):
         """End it as a user would; return its last report."""
@@ -70,6 +76,25 @@ class Program:
 def accounted(report):
     """Messages that were sent, or given up on a machine that is too busy."""
     return sum(report['published'].values()) + report['given_up']
+
+
+@pytest.fixture
+def ask_for_throttle():
+    """Ask the publisher for a share, as anybody may; return its answer."""
+    with Context() as context:
+        node = rclpy.create_node('asker', context=context)
+        executor = SingleThreadedExecutor(context=context)
+        client = node.create_client(SetParameters, '/flood_publisher/set_parameters')
+
+        def ask(share):
+            assert client.wait_for_service(PATIENCE_S)
+            wanted = Parameter('throttle', value=share).to_parameter_msg()
+            answer = client.call_async(SetParameters.Request(parameters=[wanted]))
+            rclpy.spin_until_future_complete(node, answer, executor, PATIENCE_S)
+            return answer.result().results[0]
+
+        yield ask
+        node.destroy_node()
 
 
 @contextmanager
@@ -145,6 +170,65 @@ def test_a_flood_may_end_by_itself():
     with running('FLOOD_PUBLISHER', rate_hz=100.0, seconds=1.0) as publisher:
         assert publisher.process.wait(PATIENCE_S) == 0
         publisher.await_report(lambda report: report['final'])
+
+
+def rates_between(first, last):
+    """Messages a second: requested, allowed, sent."""
+    seconds = (last['mono_ns'] - first['mono_ns']) / 1e9
+    begin, end = [
+        (report['requested'], report['allowed'], accounted(report)) for report in (first, last)]
+    return [(after - before) / seconds for before, after in zip(begin, end)]
+
+
+def test_a_throttle_is_obeyed_at_once_and_without_debts(ask_for_throttle):
+    settings = {'publishers': 2, 'rate_hz': 500.0, 'report_period_s': 0.05}
+    with running('FLOOD_PUBLISHER', **settings) as publisher:
+        for share in (0.1, 1.0, 0.5):
+            assert ask_for_throttle(share).successful
+            asked_ns = time.monotonic_ns()
+            first = publisher.await_report(
+                lambda report: report['mono_ns'] > asked_ns and report['requested'] > 0)
+            last = publisher.await_report(
+                lambda report: report['mono_ns'] > first['mono_ns'] + 1_000_000_000)
+            rates = rates_between(first, last)
+            assert rates == pytest.approx([1000, 1000 * share, 1000 * share], rel=0.15)
+        published = publisher.stop()
+    assert published['allowed'] < 0.9 * published['requested']
+    assert 0 <= published['allowed'] - accounted(published) <= 10
+
+
+def test_a_throttle_may_be_there_from_the_start():
+    with running('FLOOD_PUBLISHER', rate_hz=500.0, throttle=0.2) as publisher:
+        publisher.await_report(lambda report: report['requested'] > 500)
+        published = publisher.stop()
+    assert published['allowed'] == pytest.approx(published['requested'] / 5, abs=2)
+    assert accounted(published) == pytest.approx(published['allowed'], abs=5)
+
+
+@pytest.mark.parametrize('share', [0.0, -0.5, 1.001, float('nan'), 1, 'half'])
+def test_what_is_no_share_is_refused(ask_for_throttle, share):
+    with running('FLOOD_PUBLISHER', rate_hz=100.0) as publisher:
+        answer = ask_for_throttle(share)
+        publisher.await_report(lambda report: report['requested'] > 50)
+        published = publisher.stop()
+    assert not answer.successful
+    assert 'throttle' in answer.reason
+    assert published['allowed'] == published['requested']
+
+
+@pytest.mark.parametrize('share', [0.5, 1.0])
+def test_a_reliable_publisher_is_not_throttled(ask_for_throttle, share):
+    with running('FLOOD_PUBLISHER', reliability='reliable'):
+        answer = ask_for_throttle(share)
+    assert not answer.successful
+    assert answer.reason.startswith('a reliable publisher is not throttled')
+
+
+def test_a_reliable_publisher_does_not_begin_throttled():
+    with running('FLOOD_PUBLISHER', reliability='reliable', throttle=0.5) as publisher:
+        errors = publisher.process.stderr.read()
+        assert publisher.process.wait(PATIENCE_S) != 0
+    assert 'a reliable publisher is not throttled' in errors
 
 
 def test_the_rate_is_kept_in_bursts():

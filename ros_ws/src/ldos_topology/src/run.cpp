@@ -183,7 +183,8 @@ void report_resources(std::int64_t mono_ns)
       {"rss_kb", used.rss_kb}, {"vsz_kb", used.vsz_kb}});
 }
 
-/// Sends from start to end; returns the line that ended it before its time.
+/// Sends from start to end, at which it looks a last time at what it uses; returns the line that
+/// ended it before its time.
 std::optional<std::string> send(
   const Nodes & nodes, Input & input, SampleFile & samples, std::int64_t sampling_ns)
 {
@@ -194,13 +195,13 @@ std::optional<std::string> send(
   for (const auto & each : nodes) {
     each->begin();
   }
-  for (auto due_ns = start_ns; !early && due_ns <= end_ns; due_ns += sampling_ns) {
+  for (auto due_ns = start_ns; !early; due_ns = std::min(due_ns + sampling_ns, end_ns)) {
     early = input.next(due_ns);
     samples.flush();
     report_resources(monotonic_ns());
-  }
-  if (!early) {
-    early = input.next(end_ns);
+    if (due_ns >= end_ns) {
+      break;
+    }
   }
   for (const auto & each : nodes) {
     each->end();

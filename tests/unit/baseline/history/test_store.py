@@ -31,6 +31,11 @@ def rows_of(trials, **changes):
     return build_rows(trials, **{"run": "r", "branch": "main", "verdict": "passed", **changes})
 
 
+def test_watched_trials_are_no_points_of_a_history():
+    assert not build_rows(run_of(1), run="r", branch="", verdict="passed").is_empty()
+    assert build_rows(run_of(1, watched="perf at 99 Hz"), run="r", branch="", verdict="passed").is_empty()
+
+
 def sets_in(history):
     return set(history.read().table["trials"])
 

@@ -9,9 +9,10 @@ import time
 import pytest
 
 from pytest_ldos.host.cpu_time import process_cpu_ns
+from pytest_ldos.host.hardware_counters import Event
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.middleware.answering import AnsweringChild, ChildFailed
-from pytest_ldos.middleware.cpu_cost.exchange import Exchange, make_exchange
+from pytest_ldos.middleware.cpu_cost.exchange import Exchange, make_exchange, why_not_counted
 from pytest_ldos.middleware.cpu_cost.exchange_program import await_match, measure
 from pytest_ldos.units import NS_PER_MS
 
@@ -31,6 +32,23 @@ class Burn:
 for line in sys.stdin:
     say(measure(Burn(), 1))
 """
+MOVER = """
+import os, sys, threading
+from pytest_ldos.middleware.cpu_cost.exchange_program import measure, say
+class Move:
+    def exchange(self):
+        thread = threading.Thread(target=self.move)
+        thread.start()
+        thread.join()
+        return 1, 1
+    def move(self):
+        first, second = sorted(os.sched_getaffinity(0))[:2]
+        for number in range(21):
+            os.sched_setaffinity(0, {first if number % 2 else second})
+for line in sys.stdin:
+    say(measure(Move(), 1))
+"""
+NO_MIGRATIONS = why_not_counted(Event.CPU_MIGRATIONS, os.getpid())
 
 
 class Burn:
@@ -52,14 +70,14 @@ class Burn:
 
 
 def test_what_was_burnt_is_accounted_for():
-    found = Exchange.of(measure(Burn(0.2), 1), cycles=None)
+    found = Exchange.of(measure(Burn(0.2), 1))
     assert found.cpu_ns == pytest.approx(200 * NS_PER_MS, rel=0.1)
     assert found.wall_ns >= 200 * NS_PER_MS
     assert (found.ticks, found.published, found.received) == (1, 1, 2)
 
 
 def test_sleep_costs_nothing_but_switches():
-    found = Exchange.of(measure(Burn(0.0, sleeps=50), 1), cycles=None)
+    found = Exchange.of(measure(Burn(0.0, sleeps=50), 1))
     assert found.voluntary >= 50
     assert found.cpu_ns < 40 * NS_PER_MS
     assert found.wall_ns >= 50 * NS_PER_MS
@@ -74,6 +92,14 @@ def test_a_child_and_the_kernel_agree_on_its_burn(talk):
     assert found.cpu_ns <= seen_ns + 10 * NS_PER_MS
 
 
+@pytest.mark.skipif(bool(NO_MIGRATIONS), reason=NO_MIGRATIONS or "counted")
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU: nothing migrates")
+def test_migrations_of_all_threads_are_counted(talk):
+    found = make_exchange(talk(MOVER), limit_s=30)
+    assert found.migrations is not None
+    assert 20 <= found.migrations < 40
+
+
 def test_cpu_time_that_nobody_used_is_not_believed(talk):
     claim = {**ANSWER, "user_ns": 10**10}
     with pytest.raises(ChildFailed, match=r"says that it used 10000\.0 ms of CPU, the kernel counted"):
@@ -85,7 +111,7 @@ def test_an_answer_lacks_nothing(name):
     assert Exchange.of(ANSWER, cycles=7).cycles == 7
     for damaged in ({**ANSWER, name: -1}, {**ANSWER, name: "1"}, {key: 1 for key in ANSWER if key != name}):
         with pytest.raises(ChildFailed, match=name):
-            Exchange.of(damaged, cycles=None)
+            Exchange.of(damaged)
 
 
 def test_a_process_that_has_ended_has_no_account(talk):

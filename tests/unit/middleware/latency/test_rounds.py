@@ -127,8 +127,10 @@ def test_a_pong_on_another_domain_is_never_met(tmp_path):
     ("side", "said"),
     [
         (["sh", "-c", "echo oh dear >&2; exit 3"], r"ended with exit code 3: oh dear"),
-        (["echo", "hello"], "said 'hello'"),
-        (["echo", "[1]"], "said '\\[1\\]'"),
+        (["echo", "hello"], "said what is no answer: 'hello'"),
+        (["echo", "[1]"], "said what is no answer: '\\[1\\]'"),
+        (["sh", "-c", "printf '\\377\\n'; exec sleep 30"], "said what is no answer: '\ufffd'"),
+        (["sh", "-c", "exec >&-; sleep 0.2; exit 4"], "ended with exit code 4"),
     ],
 )
 def test_sides_that_end_or_talk_otherwise_are_named(tmp_path, side, said):
@@ -188,6 +190,17 @@ def test_answers_that_come_too_late_are_lost_and_counted(tmp_path):
     assert counts.lost >= 2
     assert counts.late >= 1
     assert counts.sent > counts.lost
+
+
+def test_the_rate_counts_the_time_in_which_nothing_was_answered(tmp_path):
+    site = site_of(tmp_path, patience_ms=50, seconds=1.5)
+    with pair_of(site, tmp_path) as pair:
+        pair.start_pong()
+        threading.Timer(1.0, os.kill, (pair.pong.pid, signal.SIGSTOP)).start()
+        counts = pair.ask()
+        os.kill(pair.pong.pid, signal.SIGCONT)
+    assert counts.lost >= 2
+    assert counts.elapsed_ns >= 1_450_000_000
 
 
 def stop_and_go(pid: int, over: threading.Event) -> None:
@@ -312,6 +325,29 @@ def test_ddsperf_is_measured_in_whole_round_trips(tmp_path, transport):
 
 
 @needs_ddsperf
+def test_a_ddsperf_whose_pong_is_killed_on_the_way_is_no_measurement(tmp_path):
+    site = site_of(tmp_path, ddsperf=True, seconds=2)
+    killer = threading.Thread(target=kill_pong_of_ddsperf)
+    killer.start()
+    found = measure_round(case_of(site, Program.DDSPERF), site, block=0)
+    killer.join()
+    assert found.failure.startswith("ddsperf pong was killed by SIGKILL")
+    assert found.round_trip is None
+
+
+def kill_pong_of_ddsperf() -> None:
+    """After messages went to and fro for a while."""
+    deadline_s = time.monotonic() + 10
+    while time.monotonic() < deadline_s:
+        for each in psutil.Process().children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                if each.name() == "ddsperf" and "pong" in each.cmdline() and time.time() - each.create_time() > 2.5:
+                    each.kill()
+                    return
+        time.sleep(0.05)
+
+
+@needs_ddsperf
 def test_ours_is_also_measured_over_the_library_of_ddsperf(tmp_path):
     site = site_of(tmp_path, ddsperf=True)
     assert site.programs.found == (Program.CYCLONE, Program.TWIN, Program.DDSPERF)
@@ -373,6 +409,15 @@ def test_a_refused_priority_is_told_and_a_permitted_one_is_asked_for(monkeypatch
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     assert "Operation not permitted" in why_no_priority(80)
     assert "CAP_SYS_NICE" in why_no_priority(80)
+
+
+def test_the_side_that_measures_needs_no_native_module():
+    """Where it was not built rclcpp is measured all the same."""
+    code = (
+        "import sys; sys.modules['pytest_ldos.middleware.latency._pingpong'] = None\n"
+        "import pytest_ldos.middleware.latency.instrument, pytest_ldos.middleware.latency.rclcpp_pair"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_a_side_imports_nothing_that_has_threads():

@@ -41,6 +41,8 @@ def test_lists_are_read_with_units_and_each_value_once():
         ({"seconds": 61}, "a round of 61 s"),
         ({"rounds": 0}, "0 rounds"),
         ({"rate_hz": -1}, "a rate of -1 Hz"),
+        ({"rate_hz": 1.5, "seconds": 0.5}, "1.5 Hz give no message in each round of 0.5 s"),
+        ({"rate_hz": 1e-12}, "1e-12 Hz give no message"),
         ({"ping_cpu": -2}, "ping_cpu is -2"),
         ({"priority": 100}, "a priority of 100"),
         ({"patience_ms": 0}, "a patience of 0 ms"),

@@ -67,7 +67,7 @@ def test_tables_hold_every_program_beside_the_others(tmp_path):
     ratios = [row[[column.name for column in beside.columns].index("ratio")] for row in beside.rows]
     assert all(abs(ratio - 1 / 1.1) < 1e-3 for ratio in ratios)
     assert len(beside.rows) == 8
-    assert len(tables["rounds"].rows) == 36
+    assert len(tables["every_round"].rows) == 36
     assert tables["histograms"].is_detail
 
 
@@ -102,7 +102,7 @@ def test_a_case_without_any_numbers_still_has_its_row(tmp_path):
     findings = by_case([case], [Exchange(case=case, block=0, failure="ping and pong did not find each other")])
     tables = {table.name: table for table in tables_of(findings, [])}
     assert tables["round_trips_loopback"].rows[0][2:9] == (None,) * 7
-    assert "rounds" in tables
+    assert "every_round" in tables
     assert figures_of(findings) == ()
 
 
@@ -114,6 +114,8 @@ def test_one_process_is_compared_only_where_nothing_is_pinned():
     pinned = comparable_setups(setups, LatencySpec(sizes="1", ping_cpu=0, pong_cpu=0), notes)
     assert [each.transport for each in pinned] == [Transport.LOOPBACK]
     assert "not compared" in notes[0]
+    one_side = comparable_setups(setups, LatencySpec(sizes="1", ping_cpu=0), notes)
+    assert [each.transport for each in one_side] == [Transport.LOOPBACK]
 
 
 def test_failures_of_ddsperf_and_losses_are_remarks_and_its_rounds_are_not_gated(tmp_path):

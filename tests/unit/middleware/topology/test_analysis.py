@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from pytest_ldos.middleware.topology.analysis import analyse
 from pytest_ldos.middleware.topology.events import Code
 from pytest_ldos.middleware.topology.lateness import Limits
+from pytest_ldos.middleware.topology.presentation import figures_of_study, tables_of
+from pytest_ldos.middleware.topology.rounds import QUANTITIES
+from pytest_ldos.report.formats import Format
+from pytest_ldos.report.study.formats import render_study_as
 from pytest_ldos.series import Missing
+from tests.builders.studies import study
 from tests.builders.topologies import SECOND, arrivals, recorded, topology
 
 LATENCIES = {0: 1.0, 1: 2.0, 2: 3.0, 4: 12.0, 5: 0.5}
@@ -76,6 +83,14 @@ def test_rounds_have_their_own_messages():
     assert second.values["rss"] == pytest.approx(10 * 1024 * 1024 / 1e6)
 
 
+def test_cpu_is_not_told_of_a_time_after_the_last_look():
+    early = recorded([])
+    looks = early.resources["two"][:2]
+    first, second = analysed(dataclasses.replace(early, resources={"two": looks})).rounds
+    assert first.values["cpu"] == pytest.approx(25)
+    assert isinstance(second.values["cpu"], Missing)
+
+
 def test_a_round_without_messages_says_so():
     (only,) = analysed(recorded([]), rounds=1).rounds
     assert isinstance(only.values["mean"], Missing)
@@ -99,6 +114,16 @@ def test_processes_that_never_met_give_failed_rounds_alone():
     assert [each.failure for each in found.rounds] == ["never met"] * 3
     assert found.usage == ()
     assert found.totals.late_percent is None
+
+
+@pytest.mark.parametrize("kind", list(Format))
+def test_what_never_met_is_shown_in_every_format(kind):
+    never = recorded([], start_ns=0, end_ns=0, ended_ns=0, matched_ns={}, failure="never met", resources={"two": ()})
+    found = analysed(never, rounds=3)
+    shown = study(rounds=found.rounds, tables=tables_of(found), figures=figures_of_study(found), quantities=QUANTITIES)
+    text = render_study_as(shown, kind)
+    assert "never met" in text
+    assert "nan" not in text
 
 
 def test_starts_are_blocks_on_one_scale_of_time():

@@ -92,5 +92,8 @@ def test_files_are_written_and_a_folder_that_cannot_be_is_said_before(analysis, 
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigurationError, match="cannot be written"):
         prepare_folder(tmp_path / "file" / "log")
+    (tmp_path / "taken" / "events.txt").mkdir(parents=True)
+    with pytest.raises(ConfigurationError, match=r"events\.txt cannot be written: it is a folder"):
+        prepare_folder(tmp_path / "taken")
     with pytest.raises(ConfigurationError, match="cannot be written"):
         write_log(analysis, tmp_path / "gone")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import copy
+import os
+import time
 
 import pytest
 
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.middleware.topology.read import decode_topology, our_topologies, read_topology
+from pytest_ldos.middleware.topology.source_text import LONGEST_FILE
+from pytest_ldos.text import one_line
 from tests.builders.topologies import MS, TWO, text_of, topology
 
 
@@ -94,6 +98,13 @@ PUBLISHER, SUBSCRIBER, CLIENT = "0.publishers.0.", "1.subscribers.0.", "1.client
         ({PUBLISHER + "period_ms": "10"}, '"period_ms"', ['is "10"', "must be a number"]),
         ({PUBLISHER + "period_ms": True}, '"period_ms"', ["is true", "must be a number"]),
         ({PUBLISHER + "period_ms": 1e-9}, '"period_ms"', ["between 10 µs and an hour"]),
+        ({PUBLISHER + "period_ms": 1e307}, '"period_ms"', ["is 1e+307", "between 10 µs and an hour"]),
+        ({PUBLISHER + "period_ms": 10**400}, '"period_ms"', ["is 1000", "that a program can read"]),
+        ({PUBLISHER + "period_ms": None, PUBLISHER + "freq_hz": 1e-308}, '"freq_hz"', ["is 1e-308", "an hour"]),
+        ({PUBLISHER + "period_ms": None, PUBLISHER + "freq_hz": 10**400}, '"freq_hz"', ["is 1000"]),
+        ({"0.number": 10**400}, '"number"', ["is 1000"]),
+        ({PUBLISHER + "msg_type": "x" * 10_000}, '"xxx', ["msg_type: has 10000 characters", "at most 200"]),
+        ({PUBLISHER + "k" * 10_000: 1}, '"publishers"', ["publishers[0]: has a key of 10000 characters"]),
         ({PUBLISHER + "topic_name": 7}, '"topic_name"', ["topic_name: is 7", "must be a text"]),
         ({PUBLISHER + "topic_name": None}, '"msg_type"', ["lacks the key 'topic_name'"]),
         ({PUBLISHER + "topic_name": "a b"}, '"a b"', ["is 'a b', which is no name of ROS 2"]),
@@ -161,6 +172,7 @@ def test_the_line_is_that_of_the_key_itself():
         ("[" * 5000, ["nested too deeply"]),
         ('{"nodes": ' + "9" * 5000 + "}", ["line 1"]),
         ('{"nodes": [{"node_name": "a"}]}', ["nobody takes anything"]),
+        ('{"nodes": [], "' + "k" * 9999 + '": 1, "' + "k" * 9999 + '": 2}', ["line 1", "stands there twice"]),
         ('{"nodes": [{"node_name": "a", "number": 400}, {"node_name": "b", "number": 400}]}', ["more nodes than"]),
     ],
 )  # fmt: skip
@@ -168,6 +180,36 @@ def test_broken_files_are_refused(text, words):
     said = refusal(text)
     assert said.startswith("two.json, line ")
     assert all(each in said for each in words), said
+
+
+def test_a_refusal_is_never_longer_than_one_can_read():
+    for changes in (
+        {PUBLISHER + "period_ms": "9" * 50_000},
+        {PUBLISHER + "period_ms": 10**4000},
+        {PUBLISHER + "topic_name": "t" * 50_000},
+        {PUBLISHER + "msg_pass_by": "v" * 50_000},
+        {"0." + "k" * 50_000: 1},
+    ):
+        assert len(refusal(text_of(declared(**changes)))) < 400
+
+
+def test_more_than_can_be_told_to_all_is_refused_at_once():
+    end = {"topic_name": "t", "msg_type": "stamped10b"}
+    many = [{"topic_name": f"t{number}", "msg_type": "stamped10b", "period_ms": 10} for number in range(20)]
+    nodes = [{"node_name": "a", "number": 200, "publishers": many}, {"node_name": "b", "subscribers": [end]}]
+    assert "nodes[0]: declares more publishers, subscribers, …" in refusal(text_of({"nodes": nodes}))
+
+
+def test_a_huge_file_is_read_or_refused_in_seconds():
+    """Nothing is looked through once for each of its lines."""
+    publishers = ",\n".join(
+        f'{{"topic_name": "t{n}", "msg_type": "stamped10b", "period_ms": 10}}' for n in range(55_000)
+    )
+    text = f'{{"nodes": [{{"node_name": "a", "publishers": [\n{publishers}]}}]}}'
+    assert len(text) < LONGEST_FILE
+    began_s = time.process_time()
+    assert "declares more publishers" in refusal(text)
+    assert time.process_time() - began_s < 10
 
 
 def test_two_of_one_name_in_a_node_are_refused():
@@ -187,6 +229,29 @@ def test_a_file_that_cannot_be_read(tmp_path):
         read_topology(str(tmp_path / "latin.json"))
     with pytest.raises(ConfigurationError, match="cannot be read: Is a directory"):
         read_topology(str(tmp_path))
+    with pytest.raises(ConfigurationError, match="is a pipe or a device"):
+        read_topology("/dev/zero")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ConfigurationError, match="is a pipe or a device"):
+        read_topology(str(tmp_path / "pipe"))
+    with pytest.raises(ConfigurationError, match="embedded null byte"):
+        read_topology("a\0b")
+    with pytest.raises(ConfigurationError, match="File name too long"):
+        read_topology("n" * 300)
+    with (tmp_path / "long.json").open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(ConfigurationError, match=r"long\.json is longer than 4096 KiB"):
+        read_topology(str(tmp_path / "long.json"))
+
+
+def test_the_name_of_a_file_does_nothing(tmp_path):
+    for stem in (b"caf\xe9", b"\x1b[31mred", b"two\nlines", b"n" * 240, "\u202e\U0001f4a9".encode() * 30):
+        file = os.path.join(os.fsencode(tmp_path), stem + b".json")  # noqa: PTH118 - of bytes
+        with open(file, "w") as written:  # noqa: PTH123
+            written.write(text_of(TWO))
+        name = read_topology(os.fsdecode(file)).name
+        assert name == one_line(name)
+        assert len(f"{name}.log".encode()) <= 255
 
 
 def test_ours_are_of_the_size_of_the_seeds():

@@ -60,6 +60,15 @@ def test_every_message_is_seen(processes, count):
     assert processes_of_topologies() == []
 
 
+def test_the_last_look_is_at_the_end_also_where_no_period_ends_there():
+    asked = spec(seconds=0.7, sampling=0.5, rounds=3)
+    recorded = run_topology(topology(), asked)
+    (looks,) = recorded.resources.values()
+    assert [round((each.mono_ns - recorded.start_ns) / 1e8) for each in looks] == [0, 5, 7]
+    assert looks[-1].mono_ns >= recorded.end_ns
+    assert all(each.values["cpu"] > 0 for each in analysed(recorded, asked).rounds)
+
+
 def test_a_node_that_is_killed_is_a_failure_and_not_a_hang():
     asked = spec(processes=Processes.NODE, seconds=20.0, rounds=100)
     killer = threading.Thread(target=lambda: process_when_sending(0).kill())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -102,6 +103,10 @@ def test_bad_targets_are_refused_with_line_and_key(target_file, content, words):
 def test_a_target_that_cannot_be_read(tmp_path):
     with pytest.raises(ConfigurationError, match=r"no\.json cannot be read"):
         read_target(tmp_path / "no.json")
+    with pytest.raises(ConfigurationError, match="the target /dev/zero is a pipe or a device"):
+        read_target(Path("/dev/zero"))
+    with pytest.raises(ConfigurationError, match=r"the target .* cannot be read: Is a directory"):
+        read_target(tmp_path)
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe\xfa")
     with pytest.raises(ConfigurationError, match="is no UTF-8"):
         read_target(tmp_path / "bytes.json")

@@ -16,6 +16,7 @@ from pytest_ldos.middleware.tracing_cost.spec import Case, TracingCostSpec
 from pytest_ldos.middleware.tracing_cost.tables import Traced
 from pytest_ldos.stats.mean_interval import mean_interval
 
+OF = ("a call", "a message, mean", "a message, median")
 SMALL, LARGE = Case(1, 100), Case(64, 1000)
 LAYER = Layer(kind=Kind.ROS2, middleware="rmw_fastrtps_cpp")
 SPEC = TracingCostSpec(sizes_kib="1,64", rates_hz="100", starts=5)
@@ -99,6 +100,30 @@ def test_the_study_holds_overheads_the_seeds_and_the_target():
     assert tracepoints.rows[1][6:8] == (pytest.approx(2.0), pytest.approx(0.4))
     (figure,) = study(starts(2.0)).figures
     assert [curve.label for curve in figure.curves] == ["1 KiB", "64 KiB"]
+
+
+def test_the_seeds_numbers_are_of_lttng_and_its_target_of_rclcpp():
+    found = [*starts(2.0), *(start(Mode.EBPF, pair, shift_us=40.0) for pair in range(5))]
+    lttng, ebpf, *_ = study(found, (Mode.UNTRACED, Mode.LTTNG, Mode.EBPF)).tables
+    assert [column.name for column in lttng.columns][-2:] == ["seed", "target"]
+    assert [column.name for column in ebpf.columns][-1] == "median_high"
+    embedded = Layer(kind=Kind.EMBEDDED, middleware="rmw_cyclonedds_cpp")
+    traced = Traced(embedded, (Mode.UNTRACED, Mode.LTTNG), starts(2.0))
+    (table, _) = compose(SPEC, [traced], notes=(), started_at="2026-01-02T03:04:05+00:00").tables
+    assert [column.name for column in table.columns][-1] == "seed"
+
+
+def test_ebpf_is_held_against_lttng_turn_by_turn():
+    slow = {"tracepoint_ns": [4200.0, 4200.0, 4200.0]}
+    found = [*starts(2.0), *(start(Mode.EBPF, pair, shift_us=42.0, **slow) for pair in range(5))]
+    against = study(found, (Mode.UNTRACED, Mode.LTTNG, Mode.EBPF)).tables[-1]
+    calls, mean, middle = ({row[1]: row[2:] for row in against.rows}[name] for name in OF)
+    assert calls == pytest.approx((0.2, 4.2, 4.0, 4.0, 4.0))
+    for _, _, more, low, high in (mean, middle):
+        assert more == pytest.approx(40.0, abs=0.5)
+        assert low < 40.0 < high
+    failed = [*starts(2.0), *(start(Mode.EBPF, pair, failure="it died") for pair in range(5))]
+    assert study(failed, (Mode.UNTRACED, Mode.LTTNG, Mode.EBPF)).tables[-1].name == "tracepoints"
 
 
 def test_rounds_of_a_start_that_failed_say_why():

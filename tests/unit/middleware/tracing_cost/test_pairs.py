@@ -35,7 +35,8 @@ def test_a_pair_of_the_embedded_layer():
     study = measure(SHORT, Silence())
     assert [each.failure for each in study.rounds] == [""] * 4
     assert {each.block for each in study.rounds} == {0, 1}
-    tracepoints = {row[1]: row for row in study.tables[-1].rows}
+    (table,) = [each for each in study.tables if each.name == "tracepoints"]
+    tracepoints = {row[1]: row for row in table.rows}
     assert tracepoints["untraced"][2] < tracepoints["LTTng"][2]
     assert tracepoints["LTTng"][6] >= 10
     assert tracepoints["LTTng"][8] == 0
@@ -49,7 +50,8 @@ def test_a_pair_of_rclcpp(rmw):
         pytest.skip(ros2_available([rmw]).reason)
     study = measure(dataclasses.replace(SHORT, layer=Layers.ROS2, rmw=rmw, ebpf=True), Silence())
     assert not [each.failure for each in study.rounds if each.failure]
-    tracepoints = {row[1]: row for row in study.tables[-1].rows}
+    (table,) = [each for each in study.tables if each.name == "tracepoints"]
+    tracepoints = {row[1]: row for row in table.rows}
     assert tracepoints["untraced"][2] < tracepoints["LTTng"][2]
     assert tracepoints["LTTng"][6] >= 10
     assert psutil.Process().children() == []

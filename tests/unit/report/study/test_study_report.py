@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from html.parser import HTMLParser
 
 import pytest
 
-from pytest_ldos.middleware.study import Column, Round, Table
+from pytest_ldos.middleware.study import Axis, Column, Curve, Figure, Point, Round, Shape, Table
 from pytest_ldos.report.formats import Format
+from pytest_ldos.report.study.drawing import draw
 from pytest_ldos.report.study.formats import render_study_as
 from tests.builders.studies import study
 
@@ -51,6 +53,50 @@ def test_foreign_names_do_nothing(kind):
         assert "[x](" not in text
 
 
+WIDE = Table(
+    name="wide",
+    title="Wide",
+    columns=(
+        Column(name="size", unit="B"),
+        Column(name="program"),
+        *(Column(name=f"p{number}", unit="ms") for number in range(16)),
+    ),
+    rows=(
+        (1048576, "one with a name", *(123.4 + number for number in range(16))),
+        (1, "another", *(float(number) for number in range(16))),
+    ),
+)
+
+
+@pytest.mark.parametrize("width", [80, 100, 120, 400])
+def test_numbers_are_whole_however_narrow_the_terminal_is(width):
+    text = render_study_as(study(tables=(WIDE,)), Format.TERMINAL, width=width)
+    words = text.split()
+    assert "…" not in text.partition("Wide")[2]
+    assert all(f"{123.4 + number:.4g}" in words for number in range(16))
+    assert max(map(len, text.splitlines())) <= width
+    blocks = [line for line in text.splitlines() if "one with a name" in line]
+    assert all(line.split()[0] == "1048576" for line in blocks)
+    assert len(blocks) == {80: 3, 100: 2, 120: 2, 400: 1}[width]
+
+
+def test_units_are_in_the_headings_of_a_terminal_also_where_they_look_like_markup():
+    narrow = Table(name="t", title="T", columns=(Column(name="a"), Column(name="time", unit="s")), rows=(("x", 1.5),))
+    assert "time [s]" in render_study_as(study(tables=(narrow,)), Format.TERMINAL)
+
+
+def test_long_names_are_cut_for_numbers_to_be_whole():
+    named = Table(
+        name="t",
+        title="T",
+        columns=(Column(name="node"), Column(name="topic"), *(Column(name=f"n{each}") for each in range(8))),
+        rows=(("n" * 90, "t" * 90, *range(1000, 1008)),),
+    )
+    text = render_study_as(study(tables=(named,)), Format.TERMINAL, width=80)
+    assert all(str(number) in text.split() for number in range(1000, 1008))
+    assert "nnn…" in text
+
+
 def test_rounds_that_failed_alike_are_one_line():
     failed = tuple(Round(case="1 B", block=0, failure="no peer answered within 5 s") for _ in range(3))
     text = render_study_as(study(rounds=failed), Format.TERMINAL)
@@ -77,6 +123,31 @@ def test_figures_are_drawn_with_their_intervals():
     assert text.count('class="whisker"') == 3
     assert text.count("<rect") == 4
     assert "ours, best effort: 8 µs" in text
+
+
+@pytest.mark.parametrize(("names", "lines"), [(("node",) * 6, 1), (("many participants",) * 6, 2)])
+def test_names_of_places_that_have_no_room_stand_in_two_lines(names, lines):
+    points = tuple(Point(place, 1.0) for place in range(len(names)))
+    figure = Figure(
+        name="f",
+        title="F",
+        x=Axis(title="rung", names=names),
+        y=Axis(title="cost"),
+        curves=(Curve("c", points),),
+        shape=Shape.BAR,
+    )
+    label = names[0][:10]
+    heights = re.findall(rf' y="([\d.]+)"[^>]*>(?:<title>[^<]*</title>)?{label}', str(draw(figure)))
+    assert len(set(heights)) == lines
+
+
+def test_tables_that_would_replace_each_other_as_files_are_refused():
+    def table(name: str) -> Table:
+        return Table(name=name, title="T", columns=(Column(name="a"),), rows=((1,),))
+
+    for names in (("rounds",), ("seen", "seen")):
+        with pytest.raises(ValueError, match=f"more than one table '{names[0]}'"):
+            study(tables=tuple(map(table, names)))
 
 
 @pytest.mark.parametrize("row", [("a",), ("a", float("nan"))])

@@ -62,6 +62,7 @@ public:
   std::uint64_t sent() const {return sent_;}
   std::uint64_t lost() const {return lost_;}
   std::uint64_t late() const {return late_;}
+  /// From the end of the warm-up to the last answer, or until one that did not come was given up.
   std::int64_t elapsed_ns() const {return elapsed_ns_;}
   const std::vector<std::int64_t> & round_trips() const {return round_trips_;}
   const std::vector<std::int64_t> & ways_there() const {return ways_there_;}

@@ -50,7 +50,9 @@ struct Progress
   CountsByTopic published;
   /// Messages that were due so far, of all topics together.
   std::uint64_t requested{0};
-  /// Messages that were due and will not be sent.
+  /// Messages of those that the throttle allows.
+  std::uint64_t allowed{0};
+  /// Messages that were allowed and will not be sent.
   std::uint64_t given_up{0};
   /// By how much two sends on a topic were nearer or farther than due.
   CountsByBin error_bins;

@@ -35,7 +35,14 @@
 
 #include "ldos_load/counts.hpp"
 #include "ldos_load/error_bins.hpp"
-#include "ldos_load/rate_schedule.hpp"
+#include "ldos_load/throttled_schedule.hpp"
+
+namespace flood_publisher
+{
+
+class ParamListener;
+
+}  // namespace flood_publisher
 
 namespace ldos_load
 {
@@ -51,7 +58,12 @@ class Flood
 public:
   static constexpr std::int64_t longest_lag_ns = 250'000'000;
 
-  Flood(TextPublisher::SharedPtr publisher, const RateSchedule & schedule, std::size_t size_bytes);
+  Flood(
+    TextPublisher::SharedPtr publisher, std::unique_ptr<ThrottledSchedule> schedule,
+    std::size_t size_bytes);
+
+  /// From now on it sends this share of its messages.
+  void throttle(double share, std::int64_t now_ns);
 
   /// Returns when no message is sent any more.
   void stop();
@@ -64,7 +76,7 @@ private:
   void publish(std_msgs::msg::String & message, std::int64_t now_ns, std::int64_t due_ns);
 
   TextPublisher::SharedPtr publisher_;
-  RateSchedule schedule_;
+  const std::unique_ptr<ThrottledSchedule> schedule_;
   std::atomic<std::uint64_t> published_{0};
   std::atomic<std::uint64_t> given_up_{0};
   ErrorBins errors_;
@@ -74,6 +86,9 @@ private:
 };
 
 /// Floods topics at a fixed rate, and says now and then and at the end how far it got.
+///
+/// Its parameter `throttle` is the share of that rate which it may use; one whose readers rely on
+/// every message refuses to be throttled.
 class FloodPublisher : public rclcpp::Node
 {
 public:
@@ -81,10 +96,16 @@ public:
   ~FloodPublisher() override;
 
 private:
+  void accept_throttle();
+  void throttle(double share);
   void begin_when_matched();
   void begin(std::int64_t begin_ns);
   void report(bool is_final) const;
 
+  std::unique_ptr<flood_publisher::ParamListener> parameters_;
+  OnSetParametersCallbackHandle::SharedPtr refusal_;
+  PostSetParametersCallbackHandle::SharedPtr obedience_;
+  double throttle_{1.0};
   double rate_hz_{};
   std::uint64_t burst_{};
   std::size_t size_bytes_{};

@@ -1,0 +1,42 @@
+"""Senders that could not keep their period: what they did not send is neither late nor lost, and would not be seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from pytest_ldos.middleware.topology.model import Topology
+from pytest_ldos.middleware.topology.recorded import Recorded
+
+_KEPT: Final = 0.95
+"""Of what was due."""
+
+_NAMED: Final = 3
+
+
+def find_shortfalls(topology: Topology, starts: Sequence[Recorded]) -> Iterator[str]:
+    """A sentence where some sent less than was declared; starts that failed tell nothing of it."""
+    short = [
+        (sent / due, f"{name} sent {sent} of {due}")
+        for number, period_ns, name in _senders(topology)
+        for sent, due in [_sent_of_due(number, period_ns, starts)]
+        if sent < _KEPT * due
+    ]
+    if short:
+        worst = [words for _, words in sorted(short)[:_NAMED]]
+        more = f", and {len(short) - _NAMED} more" if len(short) > _NAMED else ""
+        yield f"messages were not sent as often as declared: {'; '.join(worst)}{more}"
+
+
+def _senders(topology: Topology) -> Iterator[tuple[int, int, str]]:
+    for node, publisher in topology.publishers:
+        yield publisher.id, publisher.period_ns, f"{node.full_name} on {publisher.topic}"
+    for node, client in topology.clients:
+        yield client.id, client.period_ns, f"{node.full_name} to {client.service}"
+
+
+def _sent_of_due(number: int, period_ns: int, starts: Sequence[Recorded]) -> tuple[int, int]:
+    """The first message is due one period after the beginning."""
+    whole = [each for each in starts if not each.failure]
+    due = sum(max(0, each.duration_ns // period_ns - 1) for each in whole)
+    return sum(each.sent.get(number, 0) for each in whole), due

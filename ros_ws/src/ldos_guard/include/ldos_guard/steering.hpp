@@ -1,0 +1,89 @@
+// Copyright (c) 2026 The pytest-ldos authors
+//
+// Permission is hereby granted, free of charge, to any person obtaining a copy
+// of this software and associated documentation files (the "Software"), to deal
+// in the Software without restriction, including without limitation the rights
+// to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+// copies of the Software, and to permit persons to whom the Software is
+// furnished to do so, subject to the following conditions:
+//
+// The above copyright notice and this permission notice shall be included in
+// all copies or substantial portions of the Software.
+//
+// THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+// IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+// FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL
+// THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+// LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+// OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN
+// THE SOFTWARE.
+
+#ifndef LDOS_GUARD__STEERING_HPP_
+#define LDOS_GUARD__STEERING_HPP_
+
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <rclcpp/rclcpp.hpp>
+
+#include "ldos_guard/throttled_publisher.hpp"
+
+namespace ldos_guard
+{
+
+/// Tells publishers their share on a thread of its own, so that whoever watches the path is never
+/// kept waiting.
+class Steering
+{
+public:
+  /// @param publishers names of nodes.
+  /// @param parameter of theirs that takes the share.
+  Steering(
+    rclcpp::Node & node, const std::vector<std::string> & publishers,
+    const std::string & parameter);
+
+  /// From any thread.
+  void set_share(double share);
+
+  /// Gives all publishers their whole rate back for good, and waits so long for their answers.
+  void release(std::chrono::milliseconds patience);
+
+  /// Publishers that are not known to obey, each with the reason.
+  std::vector<std::string> missing() const;
+
+private:
+  struct Named
+  {
+    std::string name;
+    std::unique_ptr<ThrottledPublisher> publisher;
+  };
+
+  void steer();
+  void note();
+  double share() const;
+
+  // Of the thread alone.
+  rclcpp::CallbackGroup::SharedPtr group_;
+  rclcpp::executors::SingleThreadedExecutor executor_;
+  std::vector<Named> publishers_;
+  rclcpp::TimerBase::SharedPtr timer_;
+
+  // Of everybody; nobody waits for a publisher while holding the mutex.
+  mutable std::mutex mutex_;
+  std::condition_variable noted_;
+  double share_{1.0};
+  bool is_released_{false};
+  bool is_settled_{false};
+  std::vector<std::string> missing_;
+
+  std::jthread thread_;
+};
+
+}  // namespace ldos_guard
+
+#endif  // LDOS_GUARD__STEERING_HPP_
