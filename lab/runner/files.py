@@ -32,13 +32,13 @@ def read_configuration(path: Path, *, owner: int = ROOT) -> bytes:
 
 def _require_owned(path: Path, facts: os.stat_result, owner: int) -> None:
     """What others may write in a sticky folder is theirs alone, and replaces nothing."""
+    if stat.S_ISLNK(facts.st_mode):
+        raise Refused(f"{quoted(str(path))} is a symbolic link")
     is_sticky = stat.S_ISDIR(facts.st_mode) and bool(facts.st_mode & stat.S_ISVTX)
     if facts.st_uid not in {ROOT, owner}:
         raise Refused(f"{quoted(str(path))} belongs to user {facts.st_uid}, not to {owner}")
     if facts.st_mode & _WRITABLE_BY_OTHERS and not is_sticky:
         raise Refused(f"{quoted(str(path))} can be written by others than its owner")
-    if stat.S_ISLNK(facts.st_mode):
-        raise Refused(f"{quoted(str(path))} is a symbolic link")
 
 
 def read_payload(path: Path, *, largest: int, owner: int) -> bytes:
@@ -51,7 +51,7 @@ def read_payload(path: Path, *, largest: int, owner: int) -> bytes:
     if facts.st_uid != owner:
         raise Refused(f"the event's payload belongs to user {facts.st_uid}, the runner is {owner}")
     if facts.st_mode & _WRITABLE_BY_OTHERS:
-        raise Refused("the event's payload can be written by others than the runner")
+        raise Refused("the event's payload can be written by others than the runner: let it run with umask 022")
     if facts.st_nlink != 1:
         raise Refused("the event's payload has a second name (hard link)")
     return content

@@ -1,6 +1,6 @@
 """A job as the runner announces it: variables, and the payload of the event that started it.
 
-The runner (2.330) sets the ``GITHUB_*`` variables of its own list in the environment of a job-started hook, and
+The runner (2.336) sets the ``GITHUB_*`` variables of its own list in the environment of a job-started hook, and
 none that a workflow sets with ``env:``; it writes the payload to ``_temp/_github_workflow/event.json``. Both come
 from GitHub's server; the file lies where jobs can write.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
 from lab.runner import job
-from lab.runner.files import read_configuration
+from lab.runner.files import read_configuration, read_payload
 from lab.runner.main import check
 from lab.runner.refusal import Refused
 from tests.builders.runner import push
@@ -116,3 +117,25 @@ def test_an_allow_list_that_is_a_link(allow_list):
 def test_an_allow_list_that_is_not_there(tmp_path):
     with pytest.raises(Refused, match="cannot be opened: No such file"):
         read_configuration(tmp_path / "none" / "runner.toml", owner=os.geteuid())
+
+
+def test_an_allow_list_behind_a_link(allow_list, tmp_path):
+    real = tmp_path / "real"
+    real.mkdir(mode=0o755)
+    (tmp_path / "link").symlink_to(real)
+    moved = allow_list.rename(real / "runner.toml")
+    read_configuration(moved, owner=os.geteuid())
+    with pytest.raises(Refused, match="link' is a symbolic link"):
+        read_configuration(tmp_path / "link" / "runner.toml", owner=os.geteuid())
+
+
+def test_an_allow_list_named_from_wherever_one_is(allow_list, monkeypatch):
+    monkeypatch.chdir(allow_list.parent)
+    with pytest.raises(Refused, match="is not named by an absolute path"):
+        read_configuration(Path(allow_list.name), owner=os.geteuid())
+
+
+def test_a_payload_of_another_user(tmp_path, payload):
+    push().environment(tmp_path)
+    with pytest.raises(Refused, match=r"belongs to user \d+, the runner is"):
+        read_payload(payload, largest=job.LARGEST_PAYLOAD, owner=os.geteuid() + 1)
