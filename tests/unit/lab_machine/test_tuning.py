@@ -56,6 +56,16 @@ def test_values_from_before_are_recorded(machine):
     assert (change["place"], change["before"], change["after"]) == (TURBO, "0", "1")
 
 
+def test_a_restart_puts_back_and_the_next_boot_tunes_again(machine):
+    tune(machine, "apply", "--turbo")
+    machine.write("proc/sys/kernel/random/boot_id", "9b2f\n")
+    machine.write(TURBO, "0\n")
+    assert tune(machine, "apply", "--turbo") == 0
+    assert machine.read(TURBO) == "1"
+    assert tune(machine, "undo") == 0
+    assert settings(machine) == BEFORE
+
+
 def test_what_somebody_else_has_set_since_stays(machine, capsys):
     tune(machine, "apply", "--governor")
     machine.write(GOVERNORS[0], "powersave")
