@@ -38,7 +38,8 @@ import pytest
 
 @pytest.mark.msg_load
 def test_reach_beside_a_guarded_flood(panda_stack, dds_flood, guard, ldos_trials, ldos_gate):
-    with dds_flood(publishers=2, rate_hz=500), guard(deadline_ms=DEADLINE, silence_ms=10_000):
+    both = "/flood_publisher_1, /flood_publisher_2"
+    with guard(deadline_ms=DEADLINE, silence_ms=10_000, publishers=both), dds_flood(publishers=2, rate_hz=500):
         ldos_gate.check(ldos_trials(panda_stack))
 """
 
