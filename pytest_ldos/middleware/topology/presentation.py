@@ -19,7 +19,14 @@ _MB: Final = 1024 / 1e6
 
 
 def tables_of(analysis: Analysis) -> tuple[Table, ...]:
-    return (_edges(analysis), _totals(analysis), _all(analysis), _resources(analysis), _events(analysis))
+    return (
+        _edges(analysis),
+        _totals(analysis),
+        _usage(analysis),
+        _all(analysis),
+        _resources(analysis),
+        _events(analysis),
+    )
 
 
 def figures_of_study(analysis: Analysis) -> tuple[Figure, ...]:
@@ -122,6 +129,31 @@ def _totals(analysis: Analysis) -> Table:
     return Table(name="latency_total", title="All edges together", columns=columns, rows=(row,))
 
 
+def _usage(analysis: Analysis) -> Table:
+    """A row for each start; what each moment was is in `resources`."""
+    columns = (
+        Column(name="start"),
+        Column(name="cpu", unit="%", title="CPU"),
+        Column(name="most_cpu", unit="%", title="most CPU"),
+        Column(name="first_rss", unit="MB", title="RSS at first"),
+        Column(name="most_rss", unit="MB", title="most RSS"),
+        Column(name="most_vsz", unit="MB", title="most VSZ"),
+    )
+    rows = tuple(
+        (
+            start + 1,
+            own[-1].cpu_percent,
+            max((each.cpu_now_percent for each in own if each.cpu_now_percent is not None), default=None),
+            own[0].rss_kb * _MB,
+            max(each.rss_kb for each in own) * _MB,
+            max(each.vsz_kb for each in own) * _MB,
+        )
+        for start in dict.fromkeys(each.start for each in analysis.usage)
+        for own in [[each for each in analysis.usage if each.start == start]]
+    )
+    return Table(name="usage", title="CPU time, of all cores, and memory of all processes", columns=columns, rows=rows)
+
+
 def _resources(analysis: Analysis) -> Table:
     sizes = ("arena", "in_use", "mmap", "rss", "vsz")
     columns = (
@@ -141,7 +173,7 @@ def _resources(analysis: Analysis) -> Table:
         )
         for each in analysis.usage
     )
-    title = "CPU time, of all cores, and memory of all processes"
+    title = "CPU time, of all cores, and memory of all processes, moment by moment"
     return Table(name="resources", title=title, columns=columns, rows=rows, is_detail=True)
 
 
