@@ -46,19 +46,10 @@ class MeasuredStudy:
 
     def check(self) -> GateResult:
         """The verdict against the stored baseline; see `Gate.check`. Limits that were not met fail the test, too."""
-        self._require_rounds()
         result = self._gate.check(self.trials)
         if self.study.missed:
             fail_with(f"'{self.study.name}': the target was missed: {', '.join(self.study.missed)}")
         return result
-
-    def _require_rounds(self) -> None:
-        case, rounds = min(Counter(each.goal for each in self.trials.trials).items(), key=lambda each: each[1])
-        if rounds < FEWEST_ROUNDS:
-            fail_with(
-                f"'{self.study.name}': {rounds} rounds of {case!r} cannot be judged; "
-                f"have {FEWEST_ROUNDS} or more of each case: raise the mark's rounds, or starts"
-            )
 
 
 class _Progress:
@@ -96,6 +87,16 @@ def ldos_study(request: pytest.FixtureRequest) -> MeasuredStudy:
         if not isinstance(error, ConfigurationError):
             session.note_infra(item.nodeid, instrument.name, error)
         fail_with(f"'{instrument.name}': {error}")
+
+
+def _require_rounds(trials: TrialSet) -> None:
+    """Raises `ConfigurationError` where a case has too few."""
+    for case, rounds in Counter(each.goal for each in trials.trials).items():
+        if rounds < FEWEST_ROUNDS:
+            raise ConfigurationError(
+                f"{rounds} rounds of {case!r} cannot be judged; have {FEWEST_ROUNDS} or more of each case",
+                remedy="raise the mark's rounds, or starts",
+            )
 
 
 def _refuse_taken(runs: Sequence[ScenarioRun], name: str, nodeid: str) -> None:
@@ -143,6 +144,7 @@ def _measure(request: pytest.FixtureRequest, instrument: Instrument, spec: Any, 
     trials = to_trials(study, name=name)
     folder = new_scenario_folder(session.run_folder(), name)
     write_trials(folder, trials)
+    _require_rounds(trials)
     run = ScenarioRun(item.nodeid, trials.spec, folder, trial_sets=[trials], unjudged=[trials])
     session.runs.append(run)
     return MeasuredStudy(study, trials, Gate(session, item, run))

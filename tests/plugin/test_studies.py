@@ -128,7 +128,7 @@ def test_a_mark_that_is_misspelled_is_told_what_was_meant(run):
 
 def test_too_few_rounds_are_not_judged(run):
     result = run("rounds=3")
-    result.assert_outcomes(failed=1)
+    result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*3 rounds of * cannot be judged; have 4 or more*"])
 
 
