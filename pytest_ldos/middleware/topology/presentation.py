@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from typing import Final
 
 from pytest_ldos.middleware.study import Axis, Cell, Column, Curve, Figure, Point, Round, Table
@@ -148,8 +149,7 @@ def _usage(analysis: Analysis) -> Table:
             max(each.rss_kb for each in own) * _MB,
             max(each.vsz_kb for each in own) * _MB,
         )
-        for start in dict.fromkeys(each.start for each in analysis.usage)
-        for own in [[each for each in analysis.usage if each.start == start]]
+        for start, own in _by_start(analysis.usage)
     )
     return Table(name="usage", title="CPU time, of all cores, and memory of all processes", columns=columns, rows=rows)
 
@@ -185,6 +185,10 @@ def _events(analysis: Analysis) -> Table:
     return Table(name="events", title="Events", columns=columns, rows=rows, is_detail=True)
 
 
+def _by_start(usage: Sequence[Usage]) -> Iterator[tuple[int, list[Usage]]]:
+    return ((start, list(own)) for start, own in groupby(usage, key=lambda each: each.start))
+
+
 def _curve_of_rounds(rounds: Sequence[Round], name: str, label: str) -> Curve:
     values = ((place, each.values.get(name)) for place, each in enumerate(rounds, start=1))
     return Curve(label, tuple(Point(place, value) for place, value in values if isinstance(value, float)))
@@ -195,10 +199,10 @@ def _over_time(
 ) -> Figure:
     """A curve a start."""
     curves = []
-    for start in dict.fromkeys(each.start for each in usage):
-        own = [(each.time_ms / 1e3, value_of(each)) for each in usage if each.start == start]
-        label = f"start {start + 1}"
-        curves.append(Curve(label, tuple(Point(time_s, value) for time_s, value in own if value is not None)))
+    for start, own in _by_start(usage):
+        values = [(each.time_ms / 1e3, value_of(each)) for each in own]
+        points = tuple(Point(time_s, value) for time_s, value in values if value is not None)
+        curves.append(Curve(f"start {start + 1}", points))
     return Figure(
         name=name, title=title, x=Axis(title="time", unit="s"), y=Axis(title=name, unit=unit), curves=tuple(curves)
     )
