@@ -18,14 +18,15 @@ KIND_PREFIX: Final = "middleware-"
 """Of the kind of stack, so that no scenario of an arm has the same baseline."""
 
 
-def to_trials(study: Study, *, commit: str | None = None) -> TrialSet:
+def to_trials(study: Study, *, name: str = "", commit: str | None = None) -> TrialSet:
     """Each round is a trial, its case the goal: rounds of one case are compared with each other.
 
     Args:
+        name: of their scenario, hence of their baseline; the study's own unless given.
         commit: of the project under test; that of the checkout we are in unless given.
     """
     return TrialSet(
-        spec=ScenarioSpec(name=study.name, trials=max(1, len(study.rounds)), warmup=0),
+        spec=ScenarioSpec(name=name or study.name, trials=max(1, len(study.rounds)), warmup=0),
         started_at=study.started_at,
         commit=describe_commit(Path.cwd()) if commit is None else commit,
         stack_kind=f"{KIND_PREFIX}{study.layer}",

@@ -13,7 +13,7 @@ from pytest_ldos.cli.studies import Outputs, ParquetOption, RecordOption, run_in
 from pytest_ldos.middleware.topology.instrument import INSTRUMENT, read_asked
 from pytest_ldos.middleware.topology.spec import Layer, Processes, TopologySpec
 
-_USUAL: Final = TopologySpec()
+_USUAL: Final = TopologySpec(file="pick_cell")
 
 
 def topology(  # noqa: PLR0913 - one a command-line option

@@ -11,25 +11,20 @@ from typing import Final
 
 from pytest_ldos.dds.domain import claim_domain
 from pytest_ldos.errors import LoadFailed
-from pytest_ldos.host.availability import Availability, find_modules
+from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.processes import ProcessGroup
-from pytest_ldos.host.ros import find_ros_packages
 from pytest_ldos.load.flood_programs import PACKAGE, embedded_programs, ros_programs
 from pytest_ldos.load.flood_proof import FloodProof, build_proof
 from pytest_ldos.load.flood_reports import Received, ReportStream, Sent
+from pytest_ldos.load.programs import programs_available
 from pytest_ldos.load.protocol import LoadSite
 from pytest_ldos.load.scheduler_group import NOT_READ, read_group
 from pytest_ldos.load.traffic_control import is_impaired
 from pytest_ldos.scenario.loads import DdsFloodSpec, FloodDomain, SchedulerGroup
 from pytest_ldos.scenario.model import StackKind, StackSpec
-from pytest_ldos.stack.choose import resolve_kind
-from pytest_ldos.units import NS_PER_S
 
 _READY_TIMEOUT_S: Final = 60.0
-_LONGEST_SILENCE_S: Final = 5.0
-_READING_S: Final = 1.0
 _POLL_S: Final = 0.1
-_EMBEDDED_PARTS: Final = ("cyclonedds", "rosbags")
 
 
 class RunningFlood:
@@ -89,18 +84,7 @@ class RunningFlood:
         ended = self._group.ended()
         if ended:
             return ended[0].describe_end()
-        for stream in self._streams:
-            if stream.misunderstood or self._is_silent(stream):
-                silence_s = stream.silence_ns() / NS_PER_S
-                return stream.misunderstood or f"{stream.child.name} has said nothing for {silence_s:.0f} s"
-        return ""
-
-    def _is_silent(self, stream: ReportStream[Received] | ReportStream[Sent]) -> bool:
-        """Whether it said nothing for too long; what it said while this process itself stood still is read first."""
-        longest_ns = _LONGEST_SILENCE_S * NS_PER_S
-        if stream.silence_ns() <= longest_ns:
-            return False
-        return not self._changed.wait_for(lambda: stream.silence_ns() <= longest_ns, _READING_S)
+        return next((fault for stream in self._streams if (fault := stream.find_fault())), "")
 
     def await_begin(self) -> None:
         """Returns when every publisher sends and every topic arrives; measuring begins then.
@@ -133,9 +117,7 @@ class RunningFlood:
 
 def dds_flood_available(spec: DdsFloodSpec, stack: StackSpec) -> Availability:
     """Whether the flood's programs are installed: those of the middleware that the stack has."""
-    if resolve_kind(stack) is StackKind.ROS2:
-        return find_ros_packages([PACKAGE])
-    return find_modules(_EMBEDDED_PARTS, extra="embedded")
+    return programs_available(stack, PACKAGE)
 
 
 @contextmanager

@@ -7,13 +7,16 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Final, Generic, Self, TypeVar
 
 from pytest_ldos.host.processes import Child
 from pytest_ldos.load.send_errors import SendErrors
 from pytest_ldos.text import one_line
+from pytest_ldos.units import NS_PER_S
 
-_REAP_S = 5.0
+_REAP_S: Final = 5.0
+_LONGEST_SILENCE_S: Final = 5.0
+_READING_S: Final = 1.0
 
 
 @dataclass(frozen=True)
@@ -136,6 +139,16 @@ class ReportStream(Generic[Report]):
     def silence_ns(self) -> int:
         """How long ago the last report came."""
         return time.monotonic_ns() - self._heard_ns
+
+    def find_fault(self) -> str:
+        """What is wrong with its reports: one that is none, or too long a silence; empty where nothing is.
+
+        To be called with the condition held. What was said while this process itself stood still is read first.
+        """
+        longest_ns = _LONGEST_SILENCE_S * NS_PER_S
+        if self.misunderstood or self._changed.wait_for(lambda: self.silence_ns() <= longest_ns, _READING_S):
+            return self.misunderstood
+        return f"{self.child.name} has said nothing for {self.silence_ns() / NS_PER_S:.0f} s"
 
     def mark(self) -> None:
         """Measuring begins with the last report."""

@@ -10,26 +10,21 @@ from contextlib import ExitStack, contextmanager
 from typing import Final
 
 from pytest_ldos.errors import LoadFailed
-from pytest_ldos.host.availability import Availability, find_modules
+from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.processes import Child, ProcessGroup
-from pytest_ldos.host.ros import find_ros_packages
 from pytest_ldos.load.flood_reports import Guarded, ReportStream
 from pytest_ldos.load.guard_programs import NAME, PACKAGE, embedded_program, publishers_of, ros_program
 from pytest_ldos.load.guard_proof import GuardHistory, GuardProof, build_proof
+from pytest_ldos.load.programs import programs_available
 from pytest_ldos.load.protocol import LoadSite
 from pytest_ldos.load.scheduler_group import NOT_READ, read_group
 from pytest_ldos.scenario.guarded_topic import GuardedTopic, guarded_topic
 from pytest_ldos.scenario.loads import GuardSpec, SchedulerGroup
 from pytest_ldos.scenario.model import StackKind, StackSpec
-from pytest_ldos.stack.choose import resolve_kind
-from pytest_ldos.units import NS_PER_S
 
 _START_TIMEOUT_S: Final = 60.0
 _HEARING_TIMEOUT_S: Final = 10.0
-_LONGEST_SILENCE_S: Final = 5.0
-_READING_S: Final = 1.0
 _POLL_S: Final = 0.1
-_EMBEDDED_PARTS: Final = ("cyclonedds", "rosbags")
 
 
 class RunningGuard:
@@ -72,13 +67,7 @@ class RunningGuard:
     def _what_failed(self) -> str:
         if self._child.exit_code is not None:
             return self._child.describe_end()
-        if self._stream.misunderstood:
-            return self._stream.misunderstood
-        longest_ns = _LONGEST_SILENCE_S * NS_PER_S
-        # What it said while this process itself stood still is read first.
-        if self._history.lock.wait_for(lambda: self._stream.silence_ns() <= longest_ns, _READING_S):
-            return ""
-        return f"{NAME} has said nothing for {self._stream.silence_ns() / NS_PER_S:.0f} s"
+        return self._stream.find_fault()
 
     def await_begin(self) -> None:
         """Returns when it has heard of its path; measuring begins then.
@@ -119,9 +108,7 @@ class RunningGuard:
 
 def guard_available(spec: GuardSpec, stack: StackSpec) -> Availability:
     """Whether the guard's program is installed: that of the middleware that the stack has."""
-    if resolve_kind(stack) is StackKind.ROS2:
-        return find_ros_packages([PACKAGE])
-    return find_modules(_EMBEDDED_PARTS, extra="embedded")
+    return programs_available(stack, PACKAGE)
 
 
 @contextmanager

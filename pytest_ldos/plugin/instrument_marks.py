@@ -7,6 +7,8 @@ from typing import Final
 import pytest
 
 from pytest_ldos.campaign.instruments import MODULES
+from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.scenario.nearest import suggest
 
 STUDY_FIXTURE: Final = "ldos_study"
 _PREFIX: Final = "ldos_"
@@ -28,7 +30,25 @@ def _command(instrument: str) -> str:
     return f"'ldos {instrument.replace('_', '-')}'"
 
 
-def instrument_mark(item: pytest.Item) -> tuple[str, pytest.Mark] | None:
-    """Which instrument a test asks for, and its mark."""
-    marks = {mark_name(name): name for name in MODULES}
-    return next(((marks[mark.name], mark) for mark in item.iter_markers() if mark.name in marks), None)
+def asked_instruments(item: pytest.Item) -> dict[str, pytest.Mark]:
+    """The marks of a test by their instruments; the nearest of each."""
+    names = {mark_name(name): name for name in MODULES}
+    return {names[mark.name]: mark for mark in reversed(list(item.iter_markers())) if mark.name in names}
+
+
+def instrument_mark(item: pytest.Item) -> tuple[str, pytest.Mark]:
+    """Which instrument a test asks for, and its mark.
+
+    Raises:
+        ConfigurationError: none, or several.
+    """
+    found = asked_instruments(item)
+    if len(found) > 1:
+        asked = " and ".join(sorted(map(mark_name, found)))
+        raise ConfigurationError(f"{item.nodeid} is marked with {asked}", remedy="write a test for each")
+    if not found:
+        written = [mark.name for mark in item.iter_markers() if mark.name.startswith(_PREFIX)]
+        remedy = suggest(written[0] if written else "", list(map(mark_name, MODULES)))
+        raise ConfigurationError(f"{item.nodeid} has no mark of an instrument", remedy=remedy)
+    ((asked_for, mark),) = found.items()
+    return asked_for, mark

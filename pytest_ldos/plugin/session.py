@@ -16,7 +16,7 @@ import pytest
 from pytest_ldos import exit_codes
 from pytest_ldos.errors import ConfigurationError, LdosError
 from pytest_ldos.plugin.guard import refuse_parallel_runs, refuse_reruns
-from pytest_ldos.plugin.instrument_marks import STUDY_FIXTURE, instrument_mark, instrument_marks
+from pytest_ldos.plugin.instrument_marks import STUDY_FIXTURE, asked_instruments, instrument_marks
 from pytest_ldos.plugin.machine import Machine
 from pytest_ldos.plugin.outputs import Outputs
 from pytest_ldos.plugin.refusals import Refusals
@@ -190,8 +190,8 @@ class MeasuringSession:
         """Names of all that instruments of this session may gate."""
         from pytest_ldos.campaign.instruments import find_instrument
 
-        found = (instrument_mark(item) for item in self._studies)
-        return {each.name for mark in found if mark is not None for each in find_instrument(mark[0]).quantities}
+        names = {name for item in self._studies for name in asked_instruments(item)}
+        return {each.name for name in names for each in find_instrument(name).quantities}
 
     def own_metrics(self, item: pytest.Item) -> tuple[OwnMetric, ...]:
         """What the plugins and the conftest.py files of a test register, those of outer folders first.

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 from pytest_ldos.errors import ConfigurationError, LdosError, Unavailable
 from pytest_ldos.plugin.faults import fail_with
-from pytest_ldos.plugin.instrument_marks import instrument_mark, mark_name
+from pytest_ldos.plugin.instrument_marks import instrument_mark
 from pytest_ldos.plugin.session import ScenarioRun, session_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pytest_ldos.gate.decide import GateResult
     from pytest_ldos.middleware.instrument import Instrument
     from pytest_ldos.middleware.study import Study
     from pytest_ldos.plugin.fixtures import Gate
     from pytest_ldos.trial.record import TrialSet
+
+FEWEST_ROUNDS: Final = 4
+"""Of each case; of fewer nobody can tell how much they differ by themselves."""
+
+_NAME: Final = "name"
+"""Argument of a mark that is no setting of the instrument: what the baseline is called."""
+
+_NO_WORD: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 class MeasuredStudy:
@@ -67,34 +79,51 @@ class _Progress:
 def ldos_study(request: pytest.FixtureRequest) -> MeasuredStudy:
     """What the instrument of the test's mark found: ``ldos_study.check()`` judges it."""
     session, item = session_of(request.config), request.node
-    instrument, spec = _asked(item)
+    instrument, spec, name = _asked(item)
+    _refuse_taken(session.runs, name, item.nodeid)
     try:
-        return _measure(request, instrument, spec)
+        return _measure(request, instrument, spec, name)
     except LdosError as error:
         if not isinstance(error, ConfigurationError):
             session.note_infra(item.nodeid, instrument.name, error)
         fail_with(f"'{instrument.name}': {error}")
 
 
-def _asked(item: pytest.Item) -> tuple[Instrument, Any]:
-    """The instrument of a test and its settings."""
-    from pytest_ldos.campaign.instruments import MODULES, find_instrument
+def _require_rounds(trials: TrialSet) -> None:
+    """Raises `ConfigurationError` where a case has too few."""
+    for case, rounds in Counter(each.goal for each in trials.trials).items():
+        if rounds < FEWEST_ROUNDS:
+            raise ConfigurationError(
+                f"{rounds} rounds of {case!r} cannot be judged; have {FEWEST_ROUNDS} or more of each case",
+                remedy="raise the mark's rounds, or starts",
+            )
+
+
+def _refuse_taken(runs: Sequence[ScenarioRun], name: str, nodeid: str) -> None:
+    """Two tests of one name would share a baseline."""
+    for run in runs:
+        if run.spec.name == name and run.nodeid != nodeid:
+            fail_with(f"{run.nodeid} measures under the name '{name}', too: give one of both marks a name=… of its own")
+
+
+def _asked(item: pytest.Item) -> tuple[Instrument, Any, str]:
+    """The instrument of a test, its settings, and what its baseline is called: by its mark, or after the test."""
+    from pytest_ldos.campaign.instruments import find_instrument
     from pytest_ldos.scenario.fields import build_spec
 
-    found = instrument_mark(item)
-    if found is None:
-        fail_with(f"{item.nodeid} measures nothing: mark it with one of: {', '.join(map(mark_name, MODULES))}")
-    name, mark = found
-    if mark.args:
-        fail_with(f"{mark.name} takes settings by name: {mark.name}({name}=…)")
-    instrument = find_instrument(name)
     try:
-        return instrument, build_spec(instrument.spec, dict(mark.kwargs), f"of {mark.name}:")
+        name, mark = instrument_mark(item)
+        if mark.args:
+            fail_with(f"{mark.name} takes settings by name: {mark.name}({name}=…)")
+        instrument = find_instrument(name)
+        settings = {key: value for key, value in mark.kwargs.items() if key != _NAME}
+        own = str(mark.kwargs.get(_NAME) or f"{name}-{item.name.removeprefix('test_')}")
+        return instrument, build_spec(instrument.spec, settings, f"of {mark.name}:"), _NO_WORD.sub("_", own)
     except ConfigurationError as error:
         fail_with(str(error))
 
 
-def _measure(request: pytest.FixtureRequest, instrument: Instrument, spec: Any) -> MeasuredStudy:
+def _measure(request: pytest.FixtureRequest, instrument: Instrument, spec: Any, name: str) -> MeasuredStudy:
     from pytest_ldos.campaign.study_trials import to_trials
     from pytest_ldos.campaign.watch_files import FOLDER
     from pytest_ldos.plugin.fixtures import Gate
@@ -112,9 +141,10 @@ def _measure(request: pytest.FixtureRequest, instrument: Instrument, spec: Any) 
             lambda: new_scenario_folder(session.run_folder(), f"{instrument.name}-{FOLDER}").path,
             lambda: instrument.measure(spec, progress),
         )
-    trials = to_trials(study)
-    folder = new_scenario_folder(session.run_folder(), study.name)
+    trials = to_trials(study, name=name)
+    folder = new_scenario_folder(session.run_folder(), name)
     write_trials(folder, trials)
+    _require_rounds(trials)
     run = ScenarioRun(item.nodeid, trials.spec, folder, trial_sets=[trials], unjudged=[trials])
     session.runs.append(run)
     return MeasuredStudy(study, trials, Gate(session, item, run))

@@ -17,18 +17,30 @@ _GENERAL: Final = {
     Verdict.INFRA: _MEND,
     Verdict.NO_BASELINE: f"measure again to compare; where nothing was recorded yet (a strict run), {_RECORD}",
     Verdict.NOT_COMPARABLE: f"record a baseline of what runs here: {_RECORD}",
-    Verdict.INCONCLUSIVE: "let the run add trials while it is undecided: --ldos-max-trials",
 }
+_MORE_TRIALS: Final = "let the run add trials while it is undecided: --ldos-max-trials"
+_MORE_ROUNDS: Final = "measure more: raise the rounds, or starts, of the test's mark"
+_CHANGED: Final = f"if what is measured was meant to change, record it: {_RECORD}"
 
 
 def advise(
-    verdict: Verdict, metrics: Sequence[MetricReport], paths: Sequence[PathReport], *, failures: int = 0
+    verdict: Verdict,
+    metrics: Sequence[MetricReport],
+    paths: Sequence[PathReport],
+    *,
+    failures: int = 0,
+    is_undecided: bool = True,
+    is_study: bool = False,
 ) -> tuple[str, ...]:
     """What to do now; nothing where all is well.
 
     Args:
         failures: trials that failed.
+        is_undecided: whether more trials would help.
+        is_study: of an instrument, whose rounds its own settings tell.
     """
+    if verdict is Verdict.INCONCLUSIVE:
+        return ((_MORE_ROUNDS if is_study else _MORE_TRIALS) if is_undecided else _CHANGED,)
     if verdict is Verdict.REGRESSED and failures and not _worse(metrics):
         return ("see how trials failed: messages, and the stack's logs in the folder of the run",)
     where = _where_to_look(metrics, paths) if verdict is Verdict.REGRESSED else ()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.baseline.calibration_store import Calibrated, CalibrationLookup, Uncalibrated
+from pytest_ldos.campaign.study_trials import KIND_PREFIX
 from pytest_ldos.explain.explain import METRIC_PATHS, Explanation, SegmentChange, explain
 from pytest_ldos.gate.comparison import Comparison
 from pytest_ldos.gate.decide import GateResult
@@ -80,7 +81,14 @@ def compose_section(
         verdict=result.verdict,
         reasons=result.reasons,
         undecided=result.undecided,
-        advice=advise(result.verdict, metrics, paths, failures=len(trials.trials) - trials.successes),
+        advice=advise(
+            result.verdict,
+            metrics,
+            paths,
+            failures=len(trials.trials) - trials.successes,
+            is_undecided=bool(result.undecided),
+            is_study=trials.stack_kind.startswith(KIND_PREFIX),
+        ),
         head=report_version(trials, label=THIS_RUN),
         metrics=metrics,
         paths=paths,

@@ -9,7 +9,7 @@ def test_a_marked_test_measures_and_is_gated(project, forked):
         import pytest
 
         @pytest.mark.ldos_latency(
-            sizes="64", transports="one_process", seconds=0.1, rounds=2, ddsperf=False, ros=False
+            sizes="64", transports="one_process", seconds=0.1, rounds=4, ddsperf=False, ros=False
         )
         def test_latency(ldos_study):
             ldos_study.check()

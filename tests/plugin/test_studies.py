@@ -15,6 +15,7 @@ from tests.builders.studies import HALF_TRIP, RATE, study
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Spec:
     median: float = 10.0
+    rounds: int = 20
     absent: bool = False
 
 def available(spec):
@@ -22,7 +23,7 @@ def available(spec):
 
 def measure(spec, progress):
     progress.doing("round 1")
-    return study([spec.median * (1 + 0.01 * (place % 7)) for place in range(20)])
+    return study([spec.median * (1 + 0.01 * (place % 7)) for place in range(spec.rounds)])
 
 INSTRUMENT = Instrument(name="steady", spec=Spec, quantities=(HALF_TRIP, RATE), available=available, measure=measure)
 """
@@ -81,6 +82,56 @@ def test_settings_that_make_no_sense_are_said(run, settings, said):
     result.stdout.no_fnmatch_line("*Traceback*")
 
 
+TWO = """
+import pytest
+
+@pytest.mark.ldos_steady(median=10)
+def test_one(ldos_study):
+    ldos_study.check()
+
+@pytest.mark.ldos_steady(median=20{settings})
+def test_other(ldos_study):
+    ldos_study.check()
+"""
+
+
+def test_two_tests_of_an_instrument_have_a_baseline_each(run, project):
+    run(test=TWO).assert_outcomes(passed=2)
+    names = {file.stem for file in project.path.glob(".ldos/baselines/**/*.json")}
+    assert names == {"steady-one", "steady-other"}
+    again = run(test=TWO)
+    again.assert_outcomes(passed=2)
+    assert "inconclusive" not in again.stdout.str()
+
+
+def test_a_mark_may_name_its_baseline_but_two_tests_not_alike(run, project):
+    run("name='cell: steady'").assert_outcomes(passed=1)
+    assert [file.stem for file in project.path.glob(".ldos/baselines/**/*.json")] == ["cell_steady"]
+    result = run(", name='steady-one'", test=TWO)
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(["*test_one measures under the name 'steady-one', too*"])
+
+
+def test_a_test_with_marks_of_two_instruments_is_refused(run):
+    both = MARKED.replace("@pytest", "@pytest.mark.ldos_latency(rounds=4)\n@pytest", 1)
+    result = run(test=both)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*is marked with ldos_latency and ldos_steady*"])
+
+
+def test_a_mark_that_is_misspelled_is_told_what_was_meant(run):
+    lax = ("-o", "addopts=-p no:cacheprovider")  # with --strict-markers pytest itself refuses it
+    result = run("", *lax, test=MARKED.replace("ldos_steady", "ldos_stedy"))
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*did you mean 'ldos_steady'*"])
+
+
+def test_too_few_rounds_are_not_judged(run):
+    result = run("rounds=3")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*3 rounds of * cannot be judged; have 4 or more*"])
+
+
 def test_what_cannot_run_here_says_why(run):
     result = run("absent=True")
     result.assert_outcomes(errors=1)
@@ -90,7 +141,7 @@ def test_what_cannot_run_here_says_why(run):
 def test_a_test_without_a_mark_is_told_which_there_are(run):
     result = run(test="def test_it(ldos_study): ldos_study.check()")
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*mark it with one of: *ldos_steady*"])
+    result.stdout.fnmatch_lines(["*has no mark of an instrument*", "*known are: *ldos_steady*"])
 
 
 def test_marks_are_known_with_the_commands_that_measure_alike(run):

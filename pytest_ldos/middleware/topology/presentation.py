@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from typing import Final
 
 from pytest_ldos.middleware.study import Axis, Cell, Column, Curve, Figure, Point, Round, Table
@@ -19,7 +20,14 @@ _MB: Final = 1024 / 1e6
 
 
 def tables_of(analysis: Analysis) -> tuple[Table, ...]:
-    return (_edges(analysis), _totals(analysis), _all(analysis), _resources(analysis), _events(analysis))
+    return (
+        _edges(analysis),
+        _totals(analysis),
+        _usage(analysis),
+        _all(analysis),
+        _resources(analysis),
+        _events(analysis),
+    )
 
 
 def figures_of_study(analysis: Analysis) -> tuple[Figure, ...]:
@@ -122,6 +130,30 @@ def _totals(analysis: Analysis) -> Table:
     return Table(name="latency_total", title="All edges together", columns=columns, rows=(row,))
 
 
+def _usage(analysis: Analysis) -> Table:
+    """A row for each start; what each moment was is in `resources`."""
+    columns = (
+        Column(name="start"),
+        Column(name="cpu", unit="%", title="CPU"),
+        Column(name="most_cpu", unit="%", title="most CPU"),
+        Column(name="first_rss", unit="MB", title="RSS at first"),
+        Column(name="most_rss", unit="MB", title="most RSS"),
+        Column(name="most_vsz", unit="MB", title="most VSZ"),
+    )
+    rows = tuple(
+        (
+            start + 1,
+            own[-1].cpu_percent,
+            max((each.cpu_now_percent for each in own if each.cpu_now_percent is not None), default=None),
+            own[0].rss_kb * _MB,
+            max(each.rss_kb for each in own) * _MB,
+            max(each.vsz_kb for each in own) * _MB,
+        )
+        for start, own in _by_start(analysis.usage)
+    )
+    return Table(name="usage", title="CPU time, of all cores, and memory of all processes", columns=columns, rows=rows)
+
+
 def _resources(analysis: Analysis) -> Table:
     sizes = ("arena", "in_use", "mmap", "rss", "vsz")
     columns = (
@@ -141,7 +173,7 @@ def _resources(analysis: Analysis) -> Table:
         )
         for each in analysis.usage
     )
-    title = "CPU time, of all cores, and memory of all processes"
+    title = "CPU time, of all cores, and memory of all processes, moment by moment"
     return Table(name="resources", title=title, columns=columns, rows=rows, is_detail=True)
 
 
@@ -151,6 +183,10 @@ def _events(analysis: Analysis) -> Table:
         (each.time_ms, each.caller, int(each.code), each.description) for each in analysis.events[:MOST_EVENTS]
     )
     return Table(name="events", title="Events", columns=columns, rows=rows, is_detail=True)
+
+
+def _by_start(usage: Sequence[Usage]) -> Iterator[tuple[int, list[Usage]]]:
+    return ((start, list(own)) for start, own in groupby(usage, key=lambda each: each.start))
 
 
 def _curve_of_rounds(rounds: Sequence[Round], name: str, label: str) -> Curve:
@@ -163,10 +199,10 @@ def _over_time(
 ) -> Figure:
     """A curve a start."""
     curves = []
-    for start in dict.fromkeys(each.start for each in usage):
-        own = [(each.time_ms / 1e3, value_of(each)) for each in usage if each.start == start]
-        label = f"start {start + 1}"
-        curves.append(Curve(label, tuple(Point(time_s, value) for time_s, value in own if value is not None)))
+    for start, own in _by_start(usage):
+        values = [(each.time_ms / 1e3, value_of(each)) for each in own]
+        points = tuple(Point(time_s, value) for time_s, value in values if value is not None)
+        curves.append(Curve(f"start {start + 1}", points))
     return Figure(
         name=name, title=title, x=Axis(title="time", unit="s"), y=Axis(title=name, unit=unit), curves=tuple(curves)
     )

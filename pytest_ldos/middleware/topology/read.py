@@ -194,7 +194,8 @@ def _read_size(msg_type: Place, msg_size: Place | None) -> int:
     if msg_size is None:
         if named is None:
             known = "its size cannot be told" if msg_type.value == VECTOR else "the type is not known"
-            remedy = f'add "msg_size" in bytes, or take another type; {suggest(msg_type.value, EXAMPLES)}'
+            like = f"{suggest(str(msg_type.value), EXAMPLES)} (the numbers in them are free)"
+            remedy = f'add "msg_size" in bytes, or take another type; {like}'
             msg_type.refuse(f"is {msg_type.value!r}: {known}", remedy=remedy)
         return _within(named, msg_type)
     said = msg_size.whole(least=0, most=LARGEST_BYTES)

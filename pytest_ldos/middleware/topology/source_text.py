@@ -27,7 +27,7 @@ def read_source(path: Path, what: str, *, remedy: str) -> str:
         with path.open("rb") as file:
             data = file.read(LONGEST_FILE + 1)
     except OSError as error:
-        raise ConfigurationError(f"{what} {path} cannot be read: {error.strerror}", remedy=remedy) from None
+        raise ConfigurationError(f"{what} {path.absolute()} cannot be read: {error.strerror}", remedy=remedy) from None
     except ValueError as error:  # a zero in its name
         raise ConfigurationError(f"{what} {str(path)!r} cannot be read: {error}", remedy=remedy) from None
     if len(data) > LONGEST_FILE:

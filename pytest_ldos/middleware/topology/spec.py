@@ -48,7 +48,7 @@ class TopologySpec:
         log: folder for the four text files; empty for none.
     """
 
-    file: str = "pick_cell"
+    file: str
     seconds: float = 10.0
     starts: int = 1
     rounds: int = 10
@@ -67,7 +67,9 @@ class TopologySpec:
     def __post_init__(self) -> None:
         require(bool(self.file), "no topology is named", remedy="give a file, or the name of one of ours")
         require(
-            0 < self.seconds <= LONGEST_S, f"{self.seconds} seconds cannot be measured", remedy="ask for up to an hour"
+            SHORTEST_ROUND_S <= self.seconds <= LONGEST_S,
+            f"{self.seconds:g} seconds cannot be measured",
+            remedy=f"ask for {SHORTEST_ROUND_S} s to an hour",
         )
         require(1 <= self.starts <= 100, f"{self.starts} starts cannot be made", remedy="ask for 1 to 100")
         require(
@@ -75,8 +77,8 @@ class TopologySpec:
         )
         require(
             self.seconds / self.rounds >= SHORTEST_ROUND_S,
-            f"{self.rounds} rounds of {self.seconds} seconds are shorter than {SHORTEST_ROUND_S} s",
-            remedy="ask for fewer rounds, or more seconds",
+            f"{self.seconds:g} seconds cut into {self.rounds} rounds give less than {SHORTEST_ROUND_S} s to each",
+            remedy=f"ask for more seconds, or for {int(self.seconds / SHORTEST_ROUND_S)} rounds at most",
         )
         require(
             0.05 <= self.sampling <= 60, f"sampling is {self.sampling} s", remedy="it must lie between 0.05 and 60 s"

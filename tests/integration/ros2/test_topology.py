@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(not ROS2.ok, reason=f"rclcpp: {ROS2.reason}")
 
 
 def spec(rmw: str, **changes) -> TopologySpec:
-    usual = TopologySpec(seconds=1.0, rounds=2, sampling=0.25, layer=Layer.ROS2, rmw=rmw)
+    usual = TopologySpec(file="pick_cell", seconds=1.0, rounds=2, sampling=0.25, layer=Layer.ROS2, rmw=rmw)
     return dataclasses.replace(usual, **changes)
 
 

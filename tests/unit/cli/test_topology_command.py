@@ -71,10 +71,10 @@ def test_a_target_that_is_missed_is_told_and_ends_with_10(ldos, tmp_path):
     ("arguments", "words"),
     [
         (["gone.json"], "gone.json cannot be read"),
-        (["two.json", "--target", "gone.json"], "the target gone.json cannot be read"),
-        (["two.json", "-t", "0"], "0.0 seconds cannot be measured"),
+        (["two.json", "--target", "gone.json"], "the target .*/gone.json cannot be read"),
+        (["two.json", "-t", "0"], "0 seconds cannot be measured"),
         (["two.json", "-t", "nan"], "nan seconds cannot be measured"),
-        (["two.json", "--rounds", "1000"], "are shorter than 0.2 s"),
+        (["two.json", "--rounds", "1000"], "cut into 1000 rounds give less than 0.2 s to each"),
         (["two.json", "--starts", "0"], "0 starts cannot be made"),
         (["two.json", "--sampling", "0"], "sampling is 0.0 s"),
         (["two.json", "-t", "0.4", "--rounds", "1"], "sampling is 0.5 s, more than the 0.4 seconds"),

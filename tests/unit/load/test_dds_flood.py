@@ -15,7 +15,7 @@ import yaml
 
 from pytest_ldos.dds.domain import claim_domain
 from pytest_ldos.errors import ConfigurationError, LoadFailed, Unavailable
-from pytest_ldos.load import dds_flood, flood_programs
+from pytest_ldos.load import dds_flood, flood_programs, flood_reports, programs
 from pytest_ldos.load.dds_flood import dds_flood_available, run_dds_flood
 from pytest_ldos.load.flood_programs import ros_programs
 from pytest_ldos.load.protocol import LoadSite, proof_to_dict
@@ -127,7 +127,7 @@ def test_a_process_that_dies_is_a_shortfall(site, name):
 
 
 def test_a_counter_that_hangs_is_a_shortfall(site, monkeypatch):
-    monkeypatch.setattr(dds_flood, "_LONGEST_SILENCE_S", 0.5)
+    monkeypatch.setattr(flood_reports, "_LONGEST_SILENCE_S", 0.5)
     with run_dds_flood(DdsFloodSpec(publishers=1, rate_hz=200), site) as flood:
         counter = flooders("flood_counter")[0]
         counter.send_signal(signal.SIGSTOP)
@@ -137,7 +137,7 @@ def test_a_counter_that_hangs_is_a_shortfall(site, monkeypatch):
 
 def test_while_this_process_stands_still_nobody_is_silent(site, monkeypatch):
     """What was said meanwhile is read before it is judged; a lock that is held stands for all that stops a process."""
-    monkeypatch.setattr(dds_flood, "_LONGEST_SILENCE_S", 0.5)
+    monkeypatch.setattr(flood_reports, "_LONGEST_SILENCE_S", 0.5)
     with run_dds_flood(DdsFloodSpec(publishers=1, rate_hz=200), site) as flood, flood._changed:
         wait_until(lambda: all(stream.silence_ns() > 600 * MS for stream in flood._streams))
         assert "said nothing" not in flood.proof.shortfall
@@ -273,7 +273,7 @@ def test_without_the_workspace_it_says_what_to_do(site, workspace, monkeypatch):
 def test_the_embedded_flood_needs_the_embedded_parts(monkeypatch):
     embedded = StackSpec(kind=StackKind.EMBEDDED)
     assert dds_flood_available(DdsFloodSpec(), embedded).ok
-    monkeypatch.setattr(dds_flood, "_EMBEDDED_PARTS", ("no_such_dds",))
+    monkeypatch.setattr(programs, "_EMBEDDED_PARTS", ("no_such_dds",))
     assert "pip install 'pytest-ldos[embedded]'" in dds_flood_available(DdsFloodSpec(), embedded).remedy
 
 

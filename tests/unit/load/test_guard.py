@@ -19,6 +19,7 @@ from pytest_ldos.dds.domain import claim_domain
 from pytest_ldos.dds.messages import default
 from pytest_ldos.dds.node import Context, Node
 from pytest_ldos.errors import ConfigurationError, LoadFailed, Unavailable
+from pytest_ldos.load import flood_reports, programs
 from pytest_ldos.load import guard as guard_load
 from pytest_ldos.load.compose import apply_loads
 from pytest_ldos.load.dds_flood import RunningFlood, run_dds_flood
@@ -191,7 +192,7 @@ def test_a_guard_that_is_killed_is_a_shortfall(site, arm):
 
 
 def test_a_guard_that_hangs_is_a_shortfall(site, arm, monkeypatch):
-    monkeypatch.setattr(guard_load, "_LONGEST_SILENCE_S", 0.5)
+    monkeypatch.setattr(flood_reports, "_LONGEST_SILENCE_S", 0.5)
     with guarded_flood(site) as (guard, _):
         process = processes("guard")[0]
         process.send_signal(signal.SIGSTOP)
@@ -337,5 +338,5 @@ def test_without_the_workspace_it_says_what_to_do(site, workspace, monkeypatch):
 def test_the_embedded_guard_needs_the_embedded_parts(monkeypatch):
     embedded = StackSpec(kind=StackKind.EMBEDDED)
     assert guard_available(GuardSpec(), embedded).ok
-    monkeypatch.setattr(guard_load, "_EMBEDDED_PARTS", ("no_such_dds",))
+    monkeypatch.setattr(programs, "_EMBEDDED_PARTS", ("no_such_dds",))
     assert "pip install 'pytest-ldos[embedded]'" in guard_available(GuardSpec(), embedded).remedy

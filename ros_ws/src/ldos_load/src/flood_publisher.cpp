@@ -47,10 +47,13 @@ namespace
 constexpr std::int64_t ns_per_s = 1'000'000'000;
 /// Longer waits are cut, so that the thread can be ended and a new throttle is soon known.
 constexpr std::int64_t longest_sleep_ns = ns_per_s / 100;
-/// Time between two looks for subscriptions.
-constexpr std::chrono::milliseconds match_period{10};
-/// Time for the middleware to connect publishers and subscriptions.
-constexpr std::int64_t head_start_ns = ns_per_s / 2;
+/// Time between two looks whether the flood may begin.
+constexpr std::chrono::milliseconds begin_period{10};
+/// Time without news of the graph after which the middleware has met everybody. Fast DDS may hold
+/// every send of a process for 333 ms, as it opens the shared memory of a peer that it just met.
+constexpr std::int64_t quiet_ns = ns_per_s;
+/// A graph that never comes to rest is not waited for.
+constexpr std::int64_t quiet_patience_ns = 10 * ns_per_s;
 
 void sleep_until(std::int64_t mono_ns)
 {
@@ -172,11 +175,10 @@ FloodPublisher::FloodPublisher(const rclcpp::NodeOptions & options)
   {
     publishers_.push_back(create_publisher<std_msgs::msg::String>(topic, qos_of(params)));
   }
-  if (params.awaits_readers) {
-    match_timer_ = create_wall_timer(match_period, [this]() {begin_when_matched();});
-  } else {
-    begin(monotonic_ns() + head_start_ns);
-  }
+  awaits_readers_ = params.awaits_readers;
+  graph_news_ = get_graph_event();
+  started_ns_ = news_ns_ = monotonic_ns();
+  begin_timer_ = create_wall_timer(begin_period, [this]() {begin_when_met();});
   report_timer_ = create_wall_timer(
     std::chrono::duration<double>(params.report_period_s), [this]() {report(false);});
   if (params.seconds > 0.0) {
@@ -222,15 +224,27 @@ void FloodPublisher::throttle(double share)
   }
 }
 
-void FloodPublisher::begin_when_matched()
+void FloodPublisher::begin_when_met()
 {
-  const auto is_matched = [](const auto & publisher) {
-      return publisher->get_subscription_count() > 0;
-    };
-  if (std::all_of(publishers_.begin(), publishers_.end(), is_matched)) {
-    match_timer_->cancel();
-    begin(monotonic_ns());
+  const auto now_ns = monotonic_ns();
+  if (graph_news_->check_and_clear()) {
+    news_ns_ = now_ns;
   }
+  const bool is_quiet =
+    now_ns - news_ns_ >= quiet_ns || now_ns - started_ns_ >= quiet_patience_ns;
+  if (is_quiet && (!awaits_readers_ || is_matched())) {
+    begin_timer_->cancel();
+    graph_news_.reset();
+    begin(now_ns);
+  }
+}
+
+bool FloodPublisher::is_matched() const
+{
+  return std::all_of(
+    publishers_.begin(), publishers_.end(), [](const auto & publisher) {
+      return publisher->get_subscription_count() > 0;
+    });
 }
 
 void FloodPublisher::begin(std::int64_t begin_ns)

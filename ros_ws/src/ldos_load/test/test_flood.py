@@ -140,6 +140,22 @@ def test_a_flood_may_wait_for_its_readers():
             assert counter.stop()['received']['/flood_topic_1'] <= publisher.stop()['requested']
 
 
+def test_a_flood_begins_when_nobody_came_or_went_for_a_second():
+    with Context() as context, \
+            running('FLOOD_PUBLISHER', rate_hz=500.0, report_period_s=0.02) as publisher:
+        publisher.await_report(lambda report: True)
+        visitors = []
+        for number in range(10):
+            came_ns = time.monotonic_ns()
+            visitors.append(rclpy.create_node(f'visitor_{number}', context=context))
+            time.sleep(0.2)  # somebody comes more often than once a second
+        publisher.await_report(lambda report: report['requested'] > 0)
+        for visitor in visitors:
+            visitor.destroy_node()
+    first = next(each for each in publisher.reports if each['requested'] > 0)
+    assert first['mono_ns'] > came_ns + 1_000_000_000
+
+
 def test_what_cannot_be_sent_in_time_is_given_up():
     with running('FLOOD_PUBLISHER', rate_hz=500.0, report_period_s=0.1) as publisher:
         publisher.await_report(lambda report: report['published']['/flood_topic_1'] > 100)

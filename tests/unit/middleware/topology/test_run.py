@@ -22,7 +22,7 @@ MODULE = "pytest_ldos.middleware.topology.embedded_process"
 
 
 def spec(**changes) -> TopologySpec:
-    return TopologySpec(**{"seconds": 1.0, "rounds": 2, "sampling": 0.25, **changes})
+    return TopologySpec(**{"file": "pick_cell", "seconds": 1.0, "rounds": 2, "sampling": 0.25, **changes})
 
 
 def processes_of_topologies() -> list[psutil.Process]:
@@ -182,7 +182,14 @@ def test_the_instrument_gives_rounds_tables_and_files(tmp_path):
     assert (study.name, study.layer) == ("topology-two", "embedded")
     assert [each.block for each in study.rounds] == [0, 0, 1, 1]
     assert {name for each in study.rounds for name in each.values} == {each.name for each in study.quantities}
-    assert [table.name for table in study.tables] == ["edges", "latency_total", "latency_all", "resources", "events"]
+    assert [table.name for table in study.tables] == [
+        "edges",
+        "latency_total",
+        "usage",
+        "latency_all",
+        "resources",
+        "events",
+    ]
     assert sorted(each.name for each in (tmp_path / "log").iterdir()) == [
         "events.txt",
         "latency_all.txt",

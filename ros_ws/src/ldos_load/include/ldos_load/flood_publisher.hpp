@@ -98,7 +98,8 @@ public:
 private:
   void accept_throttle();
   void throttle(double share);
-  void begin_when_matched();
+  void begin_when_met();
+  bool is_matched() const;
   void begin(std::int64_t begin_ns);
   void report(bool is_final) const;
 
@@ -111,7 +112,11 @@ private:
   std::size_t size_bytes_{};
   std::vector<TextPublisher::SharedPtr> publishers_;
   std::vector<std::unique_ptr<Flood>> floods_;
-  rclcpp::TimerBase::SharedPtr match_timer_;
+  bool awaits_readers_ = false;
+  rclcpp::Event::SharedPtr graph_news_;
+  std::int64_t started_ns_ = 0;
+  std::int64_t news_ns_ = 0;
+  rclcpp::TimerBase::SharedPtr begin_timer_;
   rclcpp::TimerBase::SharedPtr report_timer_;
   rclcpp::TimerBase::SharedPtr end_timer_;
 };

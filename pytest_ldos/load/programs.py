@@ -1,0 +1,19 @@
+"""Whether programs of ours are installed for the middleware that a stack has."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pytest_ldos.host.availability import Availability, find_modules
+from pytest_ldos.host.ros import find_ros_packages
+from pytest_ldos.scenario.model import StackKind, StackSpec
+from pytest_ldos.stack.choose import resolve_kind
+
+_EMBEDDED_PARTS: Final = ("cyclonedds", "rosbags")
+
+
+def programs_available(stack: StackSpec, package: str) -> Availability:
+    """Python's over Cyclone DDS beside the embedded stack; those of a package of the ROS workspace beside ROS 2."""
+    if resolve_kind(stack) is StackKind.ROS2:
+        return find_ros_packages([package])
+    return find_modules(_EMBEDDED_PARTS, extra="embedded")
