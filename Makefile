@@ -37,11 +37,12 @@ ros2-baseline: ## The baseline on real ROS 2: installs what is missing (Ubuntu 2
 test: $(STAMP) ## Run the tests of this project (with one short run of the embedded stack)
 	@sh .ci/test $(PYTHON) $(TESTS) -- $(ARGS)
 
-check: $(STAMP) ## Lint, types, and the floors of the architecture
+check: $(STAMP) ## Lint, types, the floors of the architecture, workflows and scripts
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/mypy
 	@$(VENV)/bin/lint-imports
+	@sh .ci/lint-workflows
 
 bench: $(STAMP) ## Measure the decoder beside babeltrace2, how well a flood keeps its rate, what our DDS latency adds
 	@$(PYTHON) -m tests.benchmarks.decoder $(ARGS)

@@ -13,6 +13,7 @@ from pytest_ldos.campaign.instruments import MODULES
 from pytest_ldos.cli.analyze import analyze
 from pytest_ldos.cli.baseline import baseline_app
 from pytest_ldos.cli.calibrate import calibrate
+from pytest_ldos.cli.comment import annotate, comment
 from pytest_ldos.cli.compare import compare
 from pytest_ldos.cli.cpu_cost import cpu_cost
 from pytest_ldos.cli.doctor import doctor
@@ -44,6 +45,8 @@ app.add_typer(profile_app, name="profile", help="Where processes spent their tim
 app.command()(analyze)
 app.command()(compare)
 app.command()(report)
+app.command()(comment)
+app.command()(annotate)
 app.command()(export)
 app.command()(doctor)
 app.command()(calibrate)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pytest_ldos.gate.policy import Policy
     from pytest_ldos.gate.verdict import Verdict
     from pytest_ldos.metrics.own import OwnMetric
-    from pytest_ldos.report.document import Section
+    from pytest_ldos.report.document import Place, Section
     from pytest_ldos.scenario.loads import LoadSpec
     from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
     from pytest_ldos.scenario.paths import PathSpec
@@ -320,10 +320,19 @@ class MeasuringSession:
         """Takes a judged scenario into the report; its test fails if the verdict says so."""
         from pytest_ldos.gate.verdict import is_failure
 
-        self._sections.setdefault(nodeid, []).append(section)
+        self._sections.setdefault(nodeid, []).append(dataclasses.replace(section, test=self._place_of(nodeid)))
         self._verdicts.append(verdict)
         if is_failure(verdict, strict=self.is_strict):
             self._failed_by_verdict.add(nodeid)
+
+    def _place_of(self, nodeid: str) -> Place | None:
+        """Where a test is written, as pytest knows it."""
+        from pytest_ldos.report.document import Place
+
+        item = next((item for item in self._items if item.nodeid == nodeid), None)
+        if item is None or item.location[1] is None:
+            return None
+        return Place(file=Path(item.location[0]).as_posix(), line=item.location[1] + 1)
 
     def note_verdict(self, nodeid: str, verdict: str) -> None:
         """A verdict that was reached elsewhere, or before."""

@@ -398,6 +398,19 @@ class CalibrationReport:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where the test of a scenario is written.
+
+    Attributes:
+        file: relative to the root of the project.
+        line: in it, from 1.
+    """
+
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Section:
     """One scenario.
 
@@ -417,6 +430,7 @@ class Section:
         additions: null for a run that was not to be extended.
         calibration: null where the host is not calibrated.
         notes: where things lie, what else is worth knowing.
+        test: that asked for the verdict; null where none did.
     """
 
     scenario: str
@@ -434,6 +448,7 @@ class Section:
     additions: Additions | None = None
     calibration: CalibrationReport | None = None
     notes: tuple[str, ...] = ()
+    test: Place | None = None
 
     @property
     def labels(self) -> tuple[str, str]:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
+from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.gate.verdict import Verdict
 from pytest_ldos.report.document import Document, MetricReport, Section
 from pytest_ldos.report.paths import describe_paths
@@ -65,10 +67,29 @@ _REFERENCE: Final = re.compile(r"\b(gh-)(?=\d)", re.IGNORECASE)
 _ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;", "@": "@&#8288;", "#": "&#35;&#8288;"}
 
 
-def render(document: Document) -> str:
+_URL: Final = re.compile(r"https://[A-Za-z0-9.-]+(?::\d+)?(?:/[A-Za-z0-9._~/?=&%#-]*)?")
+
+
+@dataclass(frozen=True)
+class Link:
+    """Where more is to be had.
+
+    Raises:
+        ConfigurationError: `url` is no address of the web that could stand in Markdown as it is.
+    """
+
+    title: str
+    url: str
+
+    def __post_init__(self) -> None:
+        if _URL.fullmatch(self.url) is None:
+            raise ConfigurationError(f"{self.url!r} is no address", remedy="one that begins with https://")
+
+
+def render(document: Document, *, links: Sequence[Link] = ()) -> str:
     """Verdicts first, then each scenario; where it would be too long for a comment, without the details."""
-    whole = _render(document, details=True)
-    return whole if len(whole) <= _LARGEST else _cut(_render(document, details=False))
+    whole = _render(document, links, details=True)
+    return whole if len(whole) <= _LARGEST else _cut(_render(document, links, details=False))
 
 
 def escape(text: str) -> str:
@@ -87,9 +108,10 @@ def _cut(text: str) -> str:
     return f"{text[:end]}\n\n… the rest is left out: the report is too long for a comment.\n"
 
 
-def _render(document: Document, *, details: bool) -> str:
+def _render(document: Document, links: Sequence[Link], *, details: bool) -> str:
     parts = [MARK, f"## {_signed('ldos: ', document.verdict)}"]
     parts.append(_table(("scenario", "verdict", "trials", "in short"), map(_overview, document.sections)))
+    parts.append(" · ".join(f"[{escape(link.title)}]({link.url})" for link in links))
     for section in document.sections:
         parts += _render_section(section, details=details)
     parts.append("\n".join(_list(describe_setting(document))))

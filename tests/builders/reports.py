@@ -23,6 +23,7 @@ from pytest_ldos.report.document import (
     MetricReport,
     Origin,
     PathReport,
+    Place,
     Point,
     Sample,
     Score,
@@ -188,6 +189,7 @@ def full_section(**changes: Any) -> Section:
             made_at="2026-01-01", commit="abc", starts=12, trials=60, metrics=("T1",), file="x"
         ),
         notes=("trace: /somewhere",),
+        test=Place(file="tests/scenarios/test_msg_load.py", line=12),
     )
     return dataclasses.replace(plain, **changes)
 

@@ -482,3 +482,13 @@ def test_the_job_summary_is_appended_to_when_asked(run, project, monkeypatch):
 def test_a_job_summary_where_there_is_no_job(run, monkeypatch):
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     run(*TWO, "--ldos-summary").stdout.fnmatch_lines(["no job summary: GITHUB_STEP_SUMMARY is not set*"])
+
+
+def test_the_report_says_where_the_test_is_written(run, project):
+    """An annotation of a workflow goes there."""
+    folder = project.mkdir("cell")
+    (project.path / "test_scenario.py").rename(folder / "test_arm.py")
+    run(*TWO, "--ldos-report=r.json")
+    (section,) = json.loads((project.path / "r.json").read_text("utf-8"))["sections"]
+    line = (folder / "test_arm.py").read_text("utf-8").splitlines().index("@pytest.mark.baseline") + 1
+    assert section["test"] == {"file": "cell/test_arm.py", "line": line}

@@ -190,3 +190,17 @@ def test_wrong_usage(project, arguments):
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")
 def test_shellcheck_has_no_complaints():
     subprocess.run(["shellcheck", str(SCRIPT), str(SCRIPT.with_name("setup"))], check=True)
+
+
+def test_packages_alone_can_be_asked_for(project):
+    done = setup(project, NOBLE, "--packages-only")
+    assert done.returncode == 0, done.stderr
+    assert "ros-jazzy-moveit " in done.stderr
+    assert "colcon --log-base" not in done.stderr
+    assert "venv --clear" not in done.stderr
+
+
+def test_packages_alone_are_those_of_ubuntu(project):
+    done = setup(project, BOOKWORM, "--packages-only")
+    assert done.returncode == 1
+    assert "for Ubuntu 24.04; this is Debian GNU/Linux 12 (bookworm)" in done.stderr

@@ -1,0 +1,60 @@
+"""What people read of one result, as files to compare with; ``python -m tests.builders.report_snapshots`` writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pytest_ldos.report import markdown, workflow_commands
+from pytest_ldos.report.document import Document, Failure, Place
+from tests.builders.reports import full_document, full_section, version
+
+FOLDER = Path(__file__).parents[1] / "unit" / "report" / "snapshots"
+RUN = "https://github.com/arm-makers/arm/actions/runs/1"
+URLS = {"page": f"{RUN}/artifacts/2", "trace": f"{RUN}/artifacts/3", "run": RUN}
+
+
+def harmless() -> Document:
+    """A regression, and a scenario that could not be measured."""
+    return full_document()
+
+
+def hostile() -> Document:
+    """The same by somebody who chose names of nodes and topics, a branch's and messages to do harm."""
+    node = "/robot](https://evil.example)<img src=x onerror=alert(1)> @everyone #1"
+    topic = "/joint_states\n::error file=x::owned\n##[error]x | cell | `code`"
+    message = "no way\n\n# Approved by @maintainer\n[![ok](https://evil.example/x.png)](https://evil.example)"
+    whole = full_section(test=Place(file="tests/a,line=1::b.py", line=7))
+    path = whole.paths[0]
+    first, *others = path.segments
+    named = type(first)(**{**vars(first), "name": f"transport: {topic} → {node}"})
+    section = full_section(
+        scenario="msg_load\x1b[31m",
+        advice=(f"look first at {named.name}",),
+        head=version(
+            "this run",
+            commit="0123456789ab%0A::stop",
+            failures=(Failure(outcome="planning_failed", code=-31, goal="reach", message=message, trials=(3,)),),
+        ),
+        base=version("feature/<script>alert(1)</script>"),
+        reasons=(f"3 trials failed: {message}",),
+        paths=(type(path)(**{**vars(path), "segments": (named, *others)}),),
+        test=whole.test,
+    )
+    return full_document(sections=(section,))
+
+
+def render_snapshots() -> Mapping[str, str]:
+    """Each file's content by its name."""
+    links = (markdown.Link("full report", URLS["page"]), markdown.Link("traces, for Perfetto", URLS["trace"]))
+    run = markdown.Link("the run", URLS["run"])
+    found = {}
+    for name, document in (("harmless", harmless()), ("hostile", hostile())):
+        found[f"{name}.comment.md"] = markdown.render(document, links=(*links, run))
+        found[f"{name}.annotations.txt"] = workflow_commands.render(document)
+    return found
+
+
+if __name__ == "__main__":
+    for name, text in render_snapshots().items():
+        (FOLDER / name).write_text(text, "utf-8")

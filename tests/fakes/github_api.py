@@ -1,0 +1,97 @@
+"""GitHub's API on the loopback device, as far as comments on pull requests go."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+BOT = "github-actions[bot]"
+TOKEN = "ghs_secret0123456789"
+
+
+@dataclass
+class FakeGitHub:
+    """What it holds, what it was asked, and how it fails.
+
+    Attributes:
+        comments: of the one pull request, in the order in which they were made.
+        pulls: that have a commit.
+        asked: method and path of each request.
+        failures: status by method; or a body that is no JSON, or a place to go to.
+    """
+
+    comments: list[dict[str, Any]] = field(default_factory=list)
+    pulls: list[dict[str, Any]] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    failures: dict[str, Any] = field(default_factory=dict)
+    url: str = ""
+
+    def add(self, body: str, login: str | None = BOT) -> int:
+        number = 100 + len(self.comments)
+        self.comments.append({"id": number, "body": body, "user": None if login is None else {"login": login}})
+        return number
+
+    def body_of(self, number: int) -> str:
+        return next(str(each["body"]) for each in self.comments if each["id"] == number)
+
+    def answer(self, method: str, path: str, query: Mapping[str, list[str]], body: Any) -> tuple[int, Any]:
+        if method == "GET":
+            which = self.comments if path.endswith("/comments") else self.pulls
+            size, page = int(query["per_page"][0]), int(query["page"][0])
+            return 200, which[size * (page - 1) : size * page]
+        if method == "POST":
+            return 201, {"id": self.add(body["body"])}
+        found = next(each for each in self.comments if each["id"] == int(path.rpartition("/")[2]))
+        found["body"] = body["body"]
+        return 200, found
+
+
+@contextmanager
+def running(github: FakeGitHub) -> Iterator[FakeGitHub]:
+    """Serves it until the block ends."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def _serve(self) -> None:
+            address = urlsplit(self.path)
+            github.asked.append(f"{self.command} {address.path}")
+            body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or "null")
+            status, content = self._answer(address.path, parse_qs(address.query), body)
+            self.send_response(status)
+            if status == 302:
+                self.send_header("Location", f"{github.url}/elsewhere")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def _answer(self, path: str, query: Mapping[str, list[str]], body: Any) -> tuple[int, bytes]:
+            if self.headers["Authorization"] != f"Bearer {TOKEN}":
+                return 401, b"{}"
+            failure = github.failures.get(self.command)
+            if isinstance(failure, int):
+                return failure, b'{"message": "no"}'
+            if failure is not None:
+                return 200, failure
+            status, answer = github.answer(self.command, path, query, body)
+            return status, json.dumps(answer).encode()
+
+        do_GET = do_POST = do_PATCH = _serve  # noqa: N815 - the names that the library looks for
+
+        def log_message(self, *arguments: object) -> None:
+            """Nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    github.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield github
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -1,0 +1,169 @@
+"""``.ci/measure`` in a checkout whose environment is a stub: what it asks for, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[3] / ".ci" / "measure"
+
+PYTHON = """#!/bin/sh
+printf '%s\\n' "$@" >asked
+[ -n "${STUB_EMPTY:-}" ] || echo '{}' >results/result.json
+mkdir -p .ldos/runs/1/baseline/trace '.ldos/runs/1/cpu load/trace' .ldos/baselines/embedded
+exit "${STUB_STATUS:-0}"
+"""
+LDOS = """#!/bin/sh
+[ "$2" != "${STUB_BAD:-}" ] || exit 2
+echo "$2" >"$6"
+"""
+MAKEFILE = "setup:\n\t@mkdir -p .venv/bin && cp ../python ../ldos .venv/bin\n"
+
+
+def git(folder: Path, *arguments: str) -> str:
+    setting = ("-c", "user.name=x", "-c", "user.email=x@example.org")
+    return subprocess.run(["git", *setting, *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture
+def checkout(tmp_path) -> Path:
+    for name, text in (("python", PYTHON), ("ldos", LDOS)):
+        (tmp_path / name).write_text(text, "utf-8")
+        (tmp_path / name).chmod(0o755)
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "Makefile").write_text(MAKEFILE, "utf-8")
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    git(folder, "add", ".")
+    git(folder, "commit", "--quiet", "-m", "first")
+    git(folder, "commit", "--quiet", "--allow-empty", "-m", "second")
+    return folder
+
+
+@pytest.fixture
+def measure(checkout) -> Callable[..., subprocess.CompletedProcess[str]]:
+    head = git(checkout, "rev-parse", "HEAD").strip()
+
+    def run(folder: Path = checkout, **settings: str) -> subprocess.CompletedProcess[str]:
+        environment = {"PATH": os.environ["PATH"], "GATE_COMMIT": head, **settings}
+        return subprocess.run(
+            ["sh", SCRIPT], cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False
+        )
+
+    return run
+
+
+def asked(checkout: Path) -> list[str]:
+    return (checkout / "asked").read_text("utf-8").splitlines()
+
+
+def test_a_commit_beside_its_base(measure, checkout):
+    done = measure(GATE_BASE="main~1")
+    assert done.returncode == 0, done.stderr
+    base = git(checkout, "rev-parse", "HEAD~1").strip()
+    arguments = asked(checkout)
+    assert arguments[:6] == [
+        "-m",
+        "pytest",
+        "-m",
+        "baseline or cpu_load or msg_load or cpu_limit",
+        "--ldos-trials",
+        "10",
+    ]
+    assert arguments[6:9] == ["--ldos-max-trials", "30", f"--ldos-base={base}"]
+    assert "results/result.json" in arguments
+    assert "results/report.html" in arguments
+
+
+def test_a_commit_beside_the_stored_baseline(measure, checkout):
+    assert measure(GATE_SCENARIOS="busy_cell cpu_load+msg_load", GATE_TRIALS="5").returncode == 0
+    assert "busy_cell or cpu_load+msg_load" in asked(checkout)
+    assert not [each for each in asked(checkout) if "base=" in each]
+
+
+def test_a_branch_where_only_a_commit_is_checked_out(measure, checkout, tmp_path):
+    """As workflows do: there is no branch but those of the origin."""
+    git(checkout, "branch", "release/1.0", "HEAD~1")
+    git(tmp_path, "clone", "--quiet", str(checkout), "clone")
+    clone = tmp_path / "clone"
+    git(clone, "checkout", "--quiet", "--detach", "HEAD")
+    git(clone, "branch", "--quiet", "--delete", "--force", "main")
+    assert measure(clone, GATE_BASE="release/1.0").returncode == 0
+    assert f"--ldos-base={git(checkout, 'rev-parse', 'HEAD~1').strip()}" in asked(clone)
+
+
+def test_a_new_branch_is_held_against_its_parent(measure, checkout):
+    assert measure(GATE_BASE="0" * 40).returncode == 0
+    assert f"--ldos-base={git(checkout, 'rev-parse', 'HEAD~1').strip()}" in asked(checkout)
+
+
+def test_a_baseline_is_recorded(measure, checkout):
+    assert measure(GATE_RECORD="true", GATE_BASE="main~1").returncode == 0
+    assert "--ldos-update-baseline" in asked(checkout)
+    assert not [each for each in asked(checkout) if "base=" in each or "max" in each]
+    assert (checkout / "results/baselines/embedded").is_dir()
+
+
+@pytest.mark.parametrize("status", [1, 2, 10, 11, 12])
+def test_the_status_is_pytest_s(measure, checkout, status):
+    assert measure(STUB_STATUS=str(status)).returncode == status
+    assert (checkout / "results/result.json").exists()
+
+
+def test_nothing_measured_is_never_green(measure):
+    done = measure(STUB_EMPTY="1")
+    assert (done.returncode, done.stderr) == (11, "measure: nothing was measured\n")
+
+
+def test_traces_are_exported_and_one_that_is_damaged_spoils_nothing(measure, checkout):
+    assert measure().returncode == 0
+    traces = sorted((checkout / "results/traces").iterdir())
+    assert [file.read_text("utf-8").strip() for file in traces] == [
+        ".ldos/runs/1/baseline/trace",
+        ".ldos/runs/1/cpu load/trace",
+    ]
+    done = measure(STUB_BAD=".ldos/runs/1/cpu load/trace")
+    assert done.returncode == 0
+    assert "a trace could not be exported: .ldos/runs/1/cpu load/trace" in done.stderr
+
+
+def test_results_of_an_earlier_run_do_not_count(measure, checkout):
+    assert measure().returncode == 0
+    assert measure(STUB_EMPTY="1").returncode == 11
+    assert not (checkout / "results/result.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"GATE_COMMIT": ""}, "GATE_COMMIT is no commit"),
+        ({"GATE_COMMIT": "main"}, "GATE_COMMIT is no commit"),
+        ({"GATE_COMMIT": "1f" * 20}, "GATE_COMMIT is not what is checked out"),
+        ({"GATE_COMMIT": "$(touch owned)"}, "GATE_COMMIT is no commit"),
+        ({"GATE_BASE": "nowhere"}, "GATE_BASE is no revision here"),
+        ({"GATE_BASE": "--output=owned"}, "GATE_BASE is no revision here"),
+        ({"GATE_BASE": "$(touch owned)"}, "GATE_BASE is no revision here"),
+        ({"GATE_SCENARIOS": "baseline; touch owned"}, "what is no name of a scenario"),
+        ({"GATE_SCENARIOS": "baseline -p x"}, "what is no name of a scenario"),
+        ({"GATE_SCENARIOS": " "}, "GATE_SCENARIOS names no scenario"),
+        ({"GATE_TRIALS": "ten"}, "GATE_TRIALS is no number"),
+        ({"GATE_MAX_TRIALS": "-1"}, "GATE_MAX_TRIALS is no number"),
+    ],
+)
+def test_what_is_refused_is_not_measured(measure, checkout, settings, reason):
+    done = measure(**settings)
+    assert done.returncode == 2
+    assert reason in done.stderr
+    assert not (checkout / "asked").exists()
+    assert not (checkout / "owned").exists()
+
+
+def test_what_a_comment_is_made_of(measure, checkout):
+    """The result is where the workflow takes it from."""
+    assert measure().returncode == 0
+    assert json.loads((checkout / "results/result.json").read_text("utf-8")) == {}

@@ -1,0 +1,240 @@
+"""The one comment of a report: made, written anew, never repeated, and never somebody else's."""
+
+from __future__ import annotations
+
+import importlib.util
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.builders.report_snapshots import FOLDER
+from tests.fakes.github_api import BOT, TOKEN, FakeGitHub, running
+
+SCRIPT = Path(__file__).parents[3] / ".ci" / "post_comment.py"
+MARK = "<!-- pytest-ldos report -->"
+REPORT = FOLDER / "hostile.comment.md"
+SHA = "1f" * 20
+
+
+@pytest.fixture
+def github():
+    with running(FakeGitHub()) as served:
+        yield served
+
+
+@dataclass(frozen=True)
+class Done:
+    """How the program ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture(scope="module")
+def program():
+    specification = importlib.util.spec_from_file_location("post_comment", SCRIPT)
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    sys.modules["post_comment"] = module
+    specification.loader.exec_module(module)
+    yield module
+    del sys.modules["post_comment"]
+
+
+@pytest.fixture
+def post(github, program, capsys, monkeypatch):
+    """Runs it in this process."""
+
+    def run(*arguments: str, file: Path = REPORT, **changes: str) -> Done:
+        where = arguments or ("--pull-request", "12")
+        for name, value in {"GITHUB_API_URL": github.url, "GITHUB_TOKEN": TOKEN, "no_proxy": "*", **changes}.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr(sys, "argv", [str(SCRIPT), str(file), "--repository", "arm-makers/arm", *where])
+        try:
+            status = program.main()
+        except SystemExit as ended:  # a call that argparse refuses
+            status = ended.code
+        return Done(status, *capsys.readouterr())
+
+    return run
+
+
+def test_the_first_report_is_a_comment(github, post):
+    github.add("looks good", "maintainer")
+    done = post()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [each["user"]["login"] for each in github.comments] == ["maintainer", BOT]
+    assert github.comments[1]["body"] == REPORT.read_text("utf-8")
+    assert github.asked[-1] == "POST /repos/arm-makers/arm/issues/12/comments"
+
+
+def test_as_a_program(github):
+    """With Python alone: nothing has to be installed where the token is."""
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", SCRIPT, REPORT, "--repository", "arm-makers/arm", "--pull-request", "12"],
+        env={"GITHUB_API_URL": github.url, "GITHUB_TOKEN": TOKEN, "no_proxy": "*"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "pull request 12 got a comment\n", "")
+    assert github.body_of(100) == REPORT.read_text("utf-8")
+
+
+def test_the_next_ones_are_written_over_it(github, post):
+    for _ in range(3):
+        assert post().returncode == 0
+    done = post(file=FOLDER / "harmless.comment.md")
+    assert done.stdout == "comment 100 of pull request 12 was written anew\n"
+    assert len(github.comments) == 1
+    assert github.body_of(100) == (FOLDER / "harmless.comment.md").read_text("utf-8")
+
+
+def test_what_others_wrote_stays(github, post):
+    """Anybody can write the mark, and quote it."""
+    others = [
+        github.add(f"{MARK}\nstolen", "stranger"),
+        github.add(f"{MARK}\nof nobody", None),
+        github.add(f"> {MARK}\nquoted", BOT),
+        github.add(f"another bot's {MARK}", "dependabot[bot]"),
+        github.add("", BOT),
+    ]
+    before = [github.body_of(number) for number in others]
+    assert post().returncode == 0
+    assert post().returncode == 0
+    assert [github.body_of(number) for number in others] == before
+    assert len(github.comments) == len(others) + 1
+
+
+def test_ours_is_found_on_a_later_page(github, post):
+    for number in range(250):
+        github.add(f"comment {number}", "talker")
+    ours = github.add(f"{MARK}\nold", BOT)
+    assert post().returncode == 0
+    assert github.body_of(ours) == REPORT.read_text("utf-8")
+    assert [each.split()[0] for each in github.asked] == ["GET", "GET", "GET", "PATCH"]
+
+
+@pytest.mark.parametrize("count", [100, 200])
+def test_pages_that_are_just_full(github, post, count):
+    for _ in range(count):
+        github.add("x", "talker")
+    assert post().returncode == 0
+    assert len(github.comments) == count + 1
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 422, 429, 500, 502])
+@pytest.mark.parametrize("method", ["GET", "POST", "PATCH"])
+def test_what_github_refuses_is_an_error(github, post, method, status):
+    if method == "PATCH":
+        github.add(f"{MARK}\nold", BOT)
+    github.failures[method] = status
+    done = post()
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"post_comment: {method} issues/")
+    assert done.stderr.endswith(f": GitHub answers {status}\n")
+    assert [each.split()[0] for each in github.asked].count(method) == 1
+
+
+@pytest.mark.parametrize("answer", [b"", b"<html>", b"{}", b'["x"]', b"null", b"\xff", b"[" * 100_000])
+def test_an_answer_that_is_none(github, post, answer):
+    github.failures["GET"] = answer
+    done = post()
+    assert done.returncode == 1
+    assert "the answer is no" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_token_goes_nowhere_else(github, post):
+    github.failures["GET"] = 302
+    done = post()
+    assert done.returncode == 1
+    assert github.asked == ["GET /repos/arm-makers/arm/issues/12/comments"]
+    assert TOKEN not in done.stdout + done.stderr
+
+
+def test_nobody_answers(post):
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        done = post(GITHUB_API_URL=f"http://127.0.0.1:{unused.getsockname()[1]}")
+    assert done.returncode == 1
+    assert "no answer" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("GITHUB_TOKEN", ""),
+        ("GITHUB_TOKEN", "a\nX-Evil: 1"),
+        ("GITHUB_API_URL", "http://evil.example"),
+        ("GITHUB_API_URL", "https://api.github.com@evil.example"),
+        ("GITHUB_API_URL", "file:///etc/passwd"),
+    ],
+)
+def test_surroundings_that_are_wrong(github, post, name, value):
+    done = post(**{name: value})
+    assert done.returncode == 1
+    assert name in done.stderr
+    assert github.asked == []
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"no mark",
+        f"\n{MARK}\n".encode(),
+        f"{MARK}\n{MARK}\n".encode(),
+        b"\xff",
+        f"{MARK}\n".encode() + b"x" * 65_536,
+    ],
+)
+def test_a_file_that_is_no_report(github, post, tmp_path, content):
+    file = tmp_path / "comment.md"
+    file.write_bytes(content)
+    assert post(file=file).returncode == 1
+    assert github.asked == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("--pull-request", "0"), ("--pull-request", "../1"), ("--commit", "main"), ("--commit", SHA.upper())],
+)
+def test_a_call_that_is_wrong(github, post, arguments):
+    assert post("--author", BOT, *arguments).returncode == 2
+    assert github.asked == []
+
+
+def test_the_pull_request_of_a_merge_queue(github, post):
+    ref = f"refs/heads/gh-readonly-queue/release/1.0/pr-77-{SHA}"
+    assert post("--commit", SHA, "--ref", ref).stdout == "pull request 77 got a comment\n"
+
+
+def test_the_pull_request_that_has_the_commit(github, post):
+    github.pulls = [{"number": 5, "state": "closed"}, {"number": 3, "state": "open"}, {"number": "x"}]
+    assert post("--commit", SHA, "--ref", "refs/heads/main").stdout == "pull request 3 got a comment\n"
+    github.pulls = [{"number": 5, "state": "closed"}]
+    post("--commit", SHA, "--ref", "refs/heads/gh-readonly-queue/x/pr-1;-")
+    assert github.asked[-1].endswith("/issues/5/comments") or "comments/100" in github.asked[-1]
+
+
+def test_a_commit_of_no_pull_request(github, post):
+    done = post("--commit", SHA, "--ref", "refs/heads/main")
+    assert done.returncode == 0
+    assert "nothing to comment on" in done.stdout
+    assert github.comments == []
+
+
+def test_an_answer_without_end(github, post, program, monkeypatch):
+    github.add("x" * 1000, "talker")
+    monkeypatch.setattr(program, "_LARGEST_ANSWER", 1000)
+    done = post()
+    assert done.returncode == 1
+    assert done.stderr == "post_comment: GET issues/12/comments?per_page=100&page=1: the answer is too large\n"

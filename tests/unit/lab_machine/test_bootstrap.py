@@ -1,0 +1,196 @@
+"""``lab/bootstrap``: what it does, once; what it says when it cannot; that it goes on where it ended."""
+
+from __future__ import annotations
+
+import fcntl
+
+import pytest
+
+from tests.builders.lab import LAB, SECRET, pack_runner
+
+PHASES = [file.name for file in sorted((LAB / "phases").iterdir())]
+
+
+def stamps(machine):
+    folder = machine.root / "var/lib/ldos-lab/stamps"
+    return sorted(file.name for file in folder.iterdir()) if folder.exists() else []
+
+
+def test_a_bare_machine_is_set_up_and_then_left_alone(machine):
+    done = machine.bootstrap()
+    assert done.returncode == 0, done.stderr
+    assert stamps(machine) == PHASES
+    calls = "\n".join(machine.calls)
+    order = [
+        "Error-Mode=any update",
+        "ros-jazzy-moveit ",
+        "lttng-modules-dkms",
+        "modprobe lttng-tracer",
+        "-m pip install",
+    ]
+    assert sorted(order, key=calls.index) == order
+    for package in (
+        "ros-jazzy-gz-ros2-control",
+        "ros-jazzy-ros2-controllers",
+        "stress-ng",
+        "linux-headers-6.8.0-45-generic",
+    ):
+        assert package in calls
+    assert "groupadd --system tracing" in calls
+    stamp = machine.read("var/lib/ldos-lab/stamps/30-tracing")
+    assert "did ran modprobe lttng-tracer" in stamp
+    assert "+ modprobe lttng-tracer" in machine.read("var/log/ldos-lab/bootstrap.log")
+
+    before, tree = machine.calls, machine.tree()
+    again = machine.bootstrap()
+    assert again.returncode == 0
+    assert again.stderr == "".join(f"bootstrap: {phase}: done\n" for phase in PHASES) + "bootstrap: ready\n"
+    assert (machine.calls, machine.tree()) == (before, tree)
+
+    machine.configure(KERNEL_TRACING="no")
+    third = machine.bootstrap()
+    ran = [line for line in third.stderr.splitlines() if line.endswith(": running")]
+    assert [line.split()[1] for line in ran] == ["10-machine:", "30-tracing:", "70-runner:"]
+
+
+def test_a_phase_that_fails_is_named_with_its_last_lines_and_done_again(machine):
+    machine.configure(ROS2="no")
+    machine.replace("modprobe", 'printf "\\033[2Jmodule is \\342\\200\\256bad\\n" >&2; exit 1')
+    done = machine.bootstrap()
+    assert done.returncode == 1
+    assert "phase 30-tracing failed (status 1); its last lines" in done.stderr
+    assert "module is ???bad" in done.stderr
+    assert "\x1b" not in done.stderr
+    assert "lttng-tracer cannot be loaded" in done.stderr
+    assert done.stderr.rstrip().endswith("it goes on with 30-tracing")
+    assert stamps(machine) == ["10-machine", "20-ros2"]
+
+    machine.replace("modprobe", "")
+    installed = [call for call in machine.calls if "lttng-modules-dkms" in call]
+    again = machine.bootstrap()
+    assert again.returncode == 0, again.stderr
+    assert "20-ros2: done\nbootstrap: 30-tracing: running" in again.stderr
+    assert [call for call in machine.calls if "lttng-modules-dkms" in call] == installed
+    assert stamps(machine) == PHASES
+
+
+def test_a_bootstrap_that_is_killed_goes_on_with_the_phase_it_was_in(machine):
+    machine.configure(ROS2="no")
+    machine.replace("modprobe", "kill -KILL 0")
+    assert machine.bootstrap("--only", "machine").returncode == 0
+    assert machine.bootstrap().returncode == -9
+    assert "30-tracing" not in stamps(machine)
+    machine.replace("modprobe", "")
+    again = machine.bootstrap()
+    assert again.returncode == 0, again.stderr
+    assert "10-machine: done" in again.stderr
+    assert "30-tracing: running" in again.stderr
+
+
+def test_a_dry_run_shows_everything_and_does_nothing(machine):
+    machine.configure(
+        TUNE_GOVERNOR="yes",
+        IRQ_CPUS="0",
+        ISOLATED_CPUS="2-3",
+        RUNNER_SCOPE="orgs/acme",
+        RUNNER_VERSION="2.336.0",
+        RUNNER_SHA256="a" * 64,
+    )
+    tree = machine.tree()
+    done = machine.bootstrap("--dry-run", FAKE_UID="1000", NO_NETWORK="yes")
+    assert done.returncode == 0, done.stderr
+    assert machine.tree() == tree
+    assert [call for call in machine.calls if not call.startswith("systemctl is-active")] == []
+    for words in (
+        "apt-get -o",
+        "ros-jazzy-moveit",
+        "modprobe",
+        "tune.py",
+        "update-grub",
+        "useradd",
+        "sha256",
+        "systemctl",
+    ):
+        assert words.lower() in done.stderr.replace("demand_digest", "sha256").lower()
+    assert "would write /etc/default/grub.d/60-ldos-lab.cfg" in done.stderr
+    assert done.stderr.endswith("nothing was done\n")
+
+
+def test_undoing_everything_leaves_the_machine_as_it_was(machine):
+    digest = pack_runner(machine)
+    machine.write("etc/ldos-lab/runner-token", SECRET, 0o600)
+    machine.write("etc/at.deny", "nobody\n")
+    machine.write("etc/cron.deny", "nobody\n")
+    (machine.root.parent / "lab.conf").write_text(
+        "ROS2=no\nTUNE_GOVERNOR=yes\nTUNE_TURBO=yes\nIRQ_CPUS=0\nISOLATED_CPUS=3\n"
+        f"RUNNER_SCOPE=orgs/acme\nRUNNER_VERSION=2.336.0\nRUNNER_SHA256={digest}\n"
+    )
+    before = machine.tree()
+    done = machine.bootstrap("--config", str(machine.root.parent / "lab.conf"))
+    assert done.returncode == 0, done.stderr
+    assert machine.read("etc/at.deny") == "nobody\nldos-runner\n"
+    machine.know("passwd", "ldos-runner\n")
+    undone = machine.bootstrap("--undo")
+    assert undone.returncode == 0, undone.stderr
+    after = {place: digest for place, digest in machine.tree().items() if not place.startswith(("var/", "run/"))}
+    changed = {place for place in after.keys() | before.keys() if after.get(place) != before.get(place)}
+    kernels = {place for place in changed if place.startswith(("proc/", "sys/"))}
+    assert changed - kernels == {"etc/ldos-lab/runner.toml"}
+    assert {machine.read(place) for place in kernels if "governor" in place} == {"schedutil"}  # but for the line's end
+    assert list((machine.root / "var/lib/ldos-lab/stamps").iterdir()) == []
+
+
+def test_it_needs_root(machine):
+    done = machine.bootstrap(FAKE_UID="1000")
+    assert done.returncode == 1
+    assert "needs root: sudo lab/bootstrap" in done.stderr
+    assert machine.calls == []
+
+
+@pytest.mark.parametrize(
+    "release", ['ID=ubuntu\nVERSION_ID="22.04"\nPRETTY_NAME="Ubuntu 22.04"\n', "ID=debian\nVERSION_ID=12\n", ""]
+)
+def test_it_needs_ubuntu_24_04(machine, release):
+    machine.write("etc/os-release", release)
+    done = machine.bootstrap()
+    assert done.returncode == 1
+    assert "needs Ubuntu 24.04" in done.stderr
+    assert machine.calls == []
+
+
+def test_without_a_network_it_says_so(machine):
+    done = machine.bootstrap(NO_NETWORK="yes")
+    assert done.returncode == 1
+    assert "phase 10-machine failed" in done.stderr
+    assert "Could not resolve host" in done.stderr
+    assert "is there a network" in done.stderr
+    assert stamps(machine) == []
+
+
+def test_phases_are_listed_with_their_state(machine):
+    machine.configure(ROS2="no")
+    machine.bootstrap("--only", "10-machine")
+    machine.bootstrap("--only", "ros2")
+    machine.configure(ROS2="yes")
+    states = {line.split()[0]: line.split()[1] for line in machine.bootstrap("--list").stdout.splitlines()}
+    assert list(states) == PHASES
+    assert (states["10-machine"], states["20-ros2"], states["30-tracing"]) == ("changed", "changed", "-")
+
+
+@pytest.mark.parametrize("arguments", [["--only", "nonsense"], ["--only"], ["--config", "/nowhere"], ["\x1b[2J"]])
+def test_what_cannot_be_understood_is_refused(machine, arguments):
+    done = machine.bootstrap(*arguments)
+    assert done.returncode == 1
+    assert done.stderr.startswith("bootstrap: ")
+    assert "\x1b" not in done.stderr
+    assert machine.calls == []
+
+
+def test_two_bootstraps_do_not_run_at_once(machine):
+    lock = machine.write("var/lib/ldos-lab/lock", "")
+    with lock.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        done = machine.bootstrap()
+    assert done.returncode == 1
+    assert "another bootstrap is at work" in done.stderr
+    assert machine.calls == []

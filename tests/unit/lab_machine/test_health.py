@@ -1,0 +1,106 @@
+"""The health check: takes the runner out, and back in, and leaves a machine alone that measures."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.builders.lab import LAB
+from tests.builders.machine import add_program
+
+OUT = "var/lib/ldos-lab/out-of-service"
+LDOS = "opt/ldos-lab/venv/bin"
+
+
+@pytest.fixture
+def watched(machine):
+    """A machine whose doctor finds nothing."""
+    for name in ("say", "settings"):
+        machine.write(f"usr/local/lib/ldos-lab/{name}.sh", (LAB / f"lib/{name}.sh").read_text())
+    machine.configure(MIN_FREE_GIB="0")
+    (machine.root / "dev/shm").mkdir(parents=True)
+    doctor(machine, 0)
+    return machine
+
+
+def doctor(machine, status, text="ok"):
+    script = f"echo \"$@\" >{machine.fakes}/asked; printf '{text}\\n'; exit {status}"
+    add_program(machine.root / LDOS, "ldos", script)
+
+
+def check(machine):
+    return machine.run(LAB / "health/check")
+
+
+def test_a_machine_that_is_well_keeps_its_runner(watched):
+    done = check(watched)
+    assert done.returncode == 0, done.stderr
+    assert "ldos-health: well" in done.stderr
+    assert watched.calls == []
+    assert not (watched.root / OUT).exists()
+    assert (watched.fakes / "asked").read_text() == "doctor --stack ros2\n"
+
+
+@pytest.mark.parametrize("status", [11, 12, 1, 127])
+def test_a_machine_that_is_not_well_is_taken_out_until_it_is(watched, status):
+    doctor(watched, status, "error: \\033[2Jno tracer")
+    done = check(watched)
+    assert done.returncode == 1
+    assert f"ldos doctor says so (exit code {status})" in done.stderr
+    assert "error: ?[2Jno tracer" in done.stdout
+    assert watched.calls == ["systemctl stop ldos-runner.service"]
+    assert watched.read(OUT).startswith("health check, ")
+    assert check(watched).returncode == 1
+    doctor(watched, 0)
+    assert check(watched).returncode == 0
+    assert watched.calls[-1] == "systemctl start ldos-runner.service"
+    assert not (watched.root / OUT).exists()
+
+
+def test_a_full_disk_takes_it_out(watched):
+    watched.configure(MIN_FREE_GIB="99999")
+    done = check(watched)
+    assert done.returncode == 1
+    assert "GiB left, 99999 GiB are needed" in watched.read(OUT)
+
+
+def test_what_somebody_took_out_stays_out(watched):
+    watched.write(OUT, "new disk, back on Monday\n")
+    assert check(watched).returncode == 0
+    assert watched.read(OUT) == "new disk, back on Monday\n"
+    assert watched.calls == []
+
+
+def test_a_machine_that_runs_a_job_is_left_alone(watched):
+    watched.know("busy")
+    doctor(watched, 11)
+    done = check(watched)
+    assert done.returncode == 0
+    assert "a job runs" in done.stderr
+    assert watched.calls == []
+    assert not (watched.fakes / "asked").exists()
+
+
+def test_ros_2_is_sourced_where_it_is(watched):
+    watched.write("opt/ros/jazzy/setup.sh", f"echo sourced >{watched.fakes}/ros; : $NOT_SET")
+    assert check(watched).returncode == 0
+    assert (watched.fakes / "ros").exists()
+
+
+def test_the_stack_and_the_strictness_are_settings(watched):
+    watched.configure(MIN_FREE_GIB="0", ROS2="no", HEALTH_STRICT="yes")
+    assert check(watched).returncode == 0
+    assert (watched.fakes / "asked").read_text() == "doctor --stack embedded --strict\n"
+
+
+def test_settings_that_cannot_be_read_are_no_health(watched):
+    watched.write("etc/ldos-lab/lab.conf", "MIN_FREE_GIB=$(id)\n")
+    assert check(watched).returncode == 1
+
+
+def test_the_phase_starts_the_timer_and_takes_it_away(machine):
+    machine.configure(RUNNER_SCOPE="orgs/acme")
+    assert machine.bootstrap("--only", "health").returncode == 0
+    assert "systemctl enable --now ldos-health.timer" in machine.calls
+    assert machine.bootstrap("--undo", "--only", "health").returncode == 0
+    assert "systemctl disable --now ldos-health.timer" in machine.calls
+    assert list((machine.root / "etc/systemd/system").iterdir()) == []

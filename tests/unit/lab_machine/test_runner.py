@@ -1,0 +1,208 @@
+"""The runner's phase, and what runs before, for and after each job."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from tests.builders.lab import SECRET, LabMachine, build_lab_machine, pack_runner
+
+LIBRARY = "usr/local/lib/ldos-lab"
+JOB = "var/lib/ldos-runner/job"
+REGISTRATION = "run/ldos-runner"
+TOKEN = "etc/ldos-lab/runner-token"
+
+
+def configure(machine, digest="a" * 64, **settings):
+    machine.configure(RUNNER_SCOPE="orgs/acme", RUNNER_VERSION="2.336.0", RUNNER_SHA256=digest, **settings)
+
+
+@pytest.fixture(scope="module")
+def installed_once(tmp_path_factory):
+    machine = build_lab_machine(tmp_path_factory.mktemp("installed"))
+    configure(machine, pack_runner(machine, 'echo "$ACTIONS_RUNNER_INPUT_JITCONFIG" >"$FAKES/ran"; pwd >>"$FAKES/ran"'))
+    machine.write(TOKEN, f"{SECRET}\n", 0o600)
+    for phase in ("machine", "runner"):
+        done = machine.bootstrap("--only", phase)
+        assert done.returncode == 0, done.stderr
+    machine.know("answer", json.dumps({"runner": {"id": 23}, "encoded_jit_config": "eyJhIjoi/+Q=="}))
+    machine.know("status", "201")
+    machine.know("calls")
+    return machine
+
+
+@pytest.fixture
+def installed(installed_once, tmp_path):
+    """A machine on which the runner is installed, and has not had a job yet."""
+    shutil.copytree(installed_once.root.parent, tmp_path, symlinks=True, dirs_exist_ok=True)
+    return LabMachine(tmp_path / "root", tmp_path / "fakes")
+
+
+def program(machine, name):
+    return machine.root / LIBRARY / f"runner-{name}"
+
+
+def test_the_runner_is_installed_as_its_makers_publish_it(installed):
+    assert installed.read("opt/ldos-runner/current/run.sh").startswith("#!/bin/sh")
+    folders = [path.name for path in (installed.root / "opt/ldos-runner").iterdir() if not path.is_symlink()]
+    assert len(folders) == 1
+    log = installed.read("var/log/ldos-lab/bootstrap.log")
+    assert "releases/download/v2.336.0/actions-runner-linux-x64-2.336.0.tar.gz" in log
+    assert "--shell /usr/sbin/nologin ldos-runner" in log
+    assert log.index("usermod --groups tracing --lock") < log.index("systemctl restart ldos-runner.service")
+    assert (installed.root / LIBRARY / "job-started.sh").exists()
+    assert "ldos-runner" in installed.read("etc/cron.deny")
+    assert not (installed.root / "etc/at.deny").exists()
+    assert "say which in" in log
+    assert SECRET not in log
+
+
+def test_a_wrong_digest_unpacks_nothing(machine):
+    pack_runner(machine)
+    configure(machine)
+    machine.write(TOKEN, SECRET, 0o600)
+    done = machine.bootstrap("--only", "runner")
+    assert done.returncode == 1
+    assert "does not have the digest RUNNER_SHA256; nothing was unpacked" in done.stderr
+    assert list(machine.root.rglob("run.sh")) == []
+    assert not any(call.startswith("systemctl") for call in machine.calls)
+
+
+def test_a_runner_that_cannot_be_fetched_is_told(machine):
+    configure(machine)
+    machine.write(TOKEN, SECRET, 0o600)
+    done = machine.bootstrap("--only", "runner", NO_NETWORK="yes")
+    assert done.returncode == 1
+    assert "the runner 2.336.0 cannot be fetched" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("token", "mode", "words"), [(None, 0, "no token in"), ("", 0o600, "no token in"), (SECRET, 0o640, "chmod 600")]
+)
+def test_a_token_must_be_there_for_root_alone(machine, token, mode, words):
+    configure(machine)
+    if token is not None:
+        machine.write(TOKEN, token, mode)
+    done = machine.bootstrap("--only", "runner")
+    assert done.returncode == 1
+    assert words in done.stderr
+    assert SECRET not in done.stderr
+    assert machine.calls == []
+
+
+def test_jobs_record_no_kernel_events_unless_it_is_chosen(machine):
+    configure(machine, pack_runner(machine), KERNEL_TRACING="no")
+    machine.write(TOKEN, SECRET, 0o600)
+    assert machine.bootstrap("--only", "runner").returncode == 0
+    assert "usermod --groups  --lock ldos-runner" in machine.calls
+
+
+def test_a_program_must_be_named_with_its_digest(machine):
+    machine.configure(RUNNER_SCOPE="orgs/acme", RUNNER_VERSION="2.336.0")
+    assert "set RUNNER_VERSION and RUNNER_SHA256" in machine.bootstrap("--only", "runner").stderr
+    assert machine.calls == []
+
+
+def test_a_user_who_may_use_sudo_is_refused(machine):
+    configure(machine, pack_runner(machine))
+    machine.write(TOKEN, SECRET, 0o600)
+    machine.replace("sudo", "echo 'User ldos-runner may run the following commands on node-0: ALL'")
+    done = machine.bootstrap("--only", "runner")
+    assert done.returncode == 1
+    assert "ldos-runner may use sudo" in done.stderr
+
+
+def test_a_job_gets_a_registration_and_never_the_token(installed):
+    done = installed.run(program(installed, "prepare"))
+    assert done.returncode == 0, done.stderr
+    [call] = installed.calls
+    assert "https://api.github.com/orgs/acme/actions/runners/generate-jitconfig" in call
+    body = json.loads(call.partition("--data ")[2].rpartition(" https://")[0])
+    assert body == {
+        "name": "lab-node-0lab-5b0d1a2c-7e41",
+        "runner_group_id": 1,
+        "labels": ["ldos-lab"],
+        "work_folder": "_work",
+    }
+    assert (installed.fakes / "curl-input").read_text() == f'header = "Authorization: Bearer {SECRET}"\n'
+    assert installed.read(f"{REGISTRATION}/jitconfig") == "eyJhIjoi/+Q==\n"
+    assert (installed.root / REGISTRATION / "jitconfig").stat().st_mode & 0o777 == 0o640
+    assert SECRET not in call + done.stdout + done.stderr
+    seen = [path for folder in (JOB, REGISTRATION) for path in (installed.root / folder).rglob("*") if path.is_file()]
+    assert all(SECRET not in path.read_text() for path in seen)
+    assert sorted(path.name for path in (installed.root / REGISTRATION).iterdir()) == ["jitconfig"]
+
+
+def test_a_job_begins_in_a_new_copy_and_leaves_nothing(installed):
+    installed.run(program(installed, "prepare"))
+    (installed.root / JOB / "home/.bashrc").write_text("left behind")
+    outside = installed.write("outside/file", "mine")
+    (installed.root / JOB / "link").symlink_to(outside.parent)
+    assert installed.run(program(installed, "prepare")).returncode == 0
+    assert list((installed.root / JOB / "home").iterdir()) == []
+    done = installed.run(program(installed, "run-job"))
+    assert done.returncode == 0, done.stderr
+    assert (installed.fakes / "ran").read_text() == f"eyJhIjoi/+Q==\n{installed.root / JOB / 'runner'}\n"
+    assert installed.run(program(installed, "clear")).returncode == 0
+    assert not (installed.root / JOB).exists()
+    assert list((installed.root / REGISTRATION).iterdir()) == []
+    assert outside.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "words"),
+    [
+        ('{"message": "Bad credentials\\u001b[2J"}', "401", "(status 401): Bad credentials?"),
+        ("<html>", "502", "gives no registration (status 502)"),
+        ("<html>", "201", "is none that was expected"),
+        ('{"runner": {"id": 1}, "encoded_jit_config": "a b; touch /x"}', "201", "is none that was expected"),
+        ('{"runner": {"id": 1}}', "201", "is none that was expected"),
+    ],
+)
+def test_an_answer_without_a_registration_is_no_job(installed, answer, status, words):
+    installed.know("answer", answer)
+    installed.know("status", status)
+    done = installed.run(program(installed, "prepare"))
+    assert done.returncode == 1
+    assert words in done.stderr
+    assert "\x1b" not in done.stderr
+    assert SECRET not in done.stderr
+    assert (
+        installed.read(f"{REGISTRATION}/jitconfig") if (installed.root / REGISTRATION / "jitconfig").exists() else ""
+    ) == ""
+
+
+@pytest.mark.parametrize(("token", "words"), [("", "is empty"), ('x" \noutput = "/etc/passwd', "holds no token")])
+def test_a_file_that_holds_no_token_reaches_nobody(installed, token, words):
+    installed.write(TOKEN, token, 0o600)
+    done = installed.run(program(installed, "prepare"))
+    assert done.returncode == 1
+    assert words in done.stderr
+    assert installed.calls == []
+
+
+def test_without_a_network_there_is_no_job(installed):
+    done = installed.run(program(installed, "prepare"), NO_NETWORK="yes")
+    assert done.returncode == 1
+    assert "GitHub cannot be reached" in done.stderr
+
+
+def test_undoing_takes_everything_out_but_what_is_the_operators(installed):
+    installed.know("passwd", "ldos-runner\n")
+    undone = installed.bootstrap("--undo", "--only", "runner")
+    assert undone.returncode == 0, undone.stderr
+    assert "systemctl disable --now ldos-runner.service" in installed.calls
+    assert "userdel ldos-runner" in installed.calls
+    assert not (installed.root / "opt/ldos-runner").exists()
+    assert not (installed.root / "etc/systemd/system/ldos-runner.service").exists()
+    assert not (installed.root / "etc/cron.deny").exists()
+    assert (installed.root / TOKEN).exists()
+    assert "revoke it on GitHub" in undone.stderr
+
+
+def test_a_runner_that_is_no_longer_asked_for_is_taken_out(installed):
+    installed.configure()
+    assert installed.bootstrap("--only", "runner").returncode == 0
+    assert "systemctl disable --now ldos-runner.service" in installed.calls

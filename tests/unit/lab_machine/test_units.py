@@ -1,0 +1,68 @@
+"""Units of systemd: what they call exists, systemd can read them, and a job is held in."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+
+from tests.builders.lab import LAB
+
+UNITS = sorted(path for suffix in ("service", "timer") for path in LAB.rglob(f"*.{suffix}"))
+
+
+def values(unit, key):
+    lines = (LAB / unit).read_text().splitlines()
+    return [line.partition("=")[2] for line in lines if line.startswith(f"{key}=")]
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze comes with systemd")
+def test_systemd_finds_no_fault(tmp_path):
+    root = tmp_path / "root"
+    for unit in UNITS:
+        for line in unit.read_text().splitlines():
+            if line.startswith("Exec"):
+                program = root / line.partition("=")[2].lstrip("+").split()[0].lstrip("/")
+                program.parent.mkdir(parents=True, exist_ok=True)
+                program.touch(mode=0o755)
+    folder = root / "etc/systemd/system"
+    folder.mkdir(parents=True)
+    for unit in UNITS:
+        shutil.copy(unit, folder)
+    for place in ("usr/lib/systemd/system", "lib/systemd/system"):
+        shutil.copytree("/usr/lib/systemd/system", root / place, symlinks=True)
+    (root / "etc/passwd").write_text("root:x:0:0::/:/bin/sh\nldos-runner:x:999:999::/:/bin/sh\n")
+    command = ["systemd-analyze", f"--root={root}", "verify", *(unit.name for unit in UNITS)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    told = [line for line in done.stderr.splitlines() if "ldos" in line]
+    assert (done.returncode, told) == (0, []), done.stderr
+
+
+def test_what_they_call_is_installed_by_a_phase():
+    text = "".join(path.read_text() for path in (LAB / "phases").iterdir())
+    for unit in UNITS:
+        for key in ("ExecStart", "ExecStartPre", "ExecStopPost"):
+            for call in values(unit.relative_to(LAB), key):
+                name = call.lstrip("+").split()[0].rpartition("/")[2].removeprefix("runner-")
+                assert name in text, call
+
+
+def test_a_job_has_no_rights_and_keeps_nothing():
+    unit = "runner/ldos-runner.service"
+    held = {
+        "User": "ldos-runner",
+        "NoNewPrivileges": "yes",
+        "CapabilityBoundingSet": "",
+        "ProtectSystem": "strict",
+        "ReadWritePaths": "/var/lib/ldos-runner/job",
+        "ProtectHome": "yes",
+        "PrivateTmp": "yes",
+        "RemoveIPC": "yes",
+        "KillMode": "control-group",
+        "RestrictNamespaces": "yes",
+    }
+    assert {key: values(unit, key) for key in held} == {key: [value] for key, value in held.items()}
+    assert "-/etc/ldos-lab/runner-token" in values(unit, "InaccessiblePaths")[0]
+    assert "ACTIONS_RUNNER_HOOK_JOB_STARTED=/usr/local/lib/ldos-lab/job-started.sh" in values(unit, "Environment")
+    assert [call for call in values(unit, "ExecStart") if call.startswith("+")] == []

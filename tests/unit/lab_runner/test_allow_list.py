@@ -1,0 +1,63 @@
+"""The allow-list: what is not as it should be allows nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lab.runner.allow_list import parse_allow_list
+from lab.runner.refusal import Refused
+from tests.builders.runner import ALLOW_LIST
+
+EXAMPLE = Path(__file__).parents[3] / "lab" / "runner" / "runner.toml"
+
+
+def test_the_example_is_one_and_allows_nobody():
+    allowed = parse_allow_list(EXAMPLE.read_bytes())
+    assert {rule.event for rule in allowed.rules} == {"push", "merge_group", "workflow_dispatch"}
+    assert {rule.repository_id for rule in allowed.rules} == {0}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ('event = "push"', 'event = "pull_request"', r"names the event 'pull_request'; only push, merge_group"),
+        ('event = "push"', 'event = "pull_request_target"', "only push, merge_group, workflow_dispatch can be allowed"),
+        ('event = "push"', 'event = "workflow_run"', "can be allowed"),
+        ('event = "push"', 'event = "push"\nactors = ["a"]', "which nobody starts by hand"),
+        ('event = "push"\n', "", r"\[\[allow\]\] has no event"),
+        ('event = "push"', 'event = "push"\nevents = ["x"]', "unknown keys: 'events'"),
+        ('refs = ["refs/heads/main"]', 'refs = ["refs/heads/*"]', "refs of the allow-list cannot hold"),
+        ('refs = ["refs/heads/main"]', 'refs = ["main"]', "refs of the allow-list cannot hold"),
+        ('refs = ["refs/heads/main"]', "refs = []", "refs of the allow-list is empty"),
+        ('refs = ["refs/heads/main"]', 'refs = "refs/heads/main"', "refs of the allow-list is not of type list"),
+        ('refs = ["refs/heads/main"]', "refs = [1]", "refs of the allow-list is no list of str"),
+        ("gate.yml", "*.yml", "workflows of the allow-list cannot hold"),
+        ("gate.yml", "../gate.yml", "workflows of the allow-list cannot hold"),
+        ("4711", '"4711"', "repository_id of the allow-list is not of type int"),
+        ("4711", "true", "repository_id of the allow-list is not of type int"),
+        ("arm-makers/arm", "*/arm", "repository of the allow-list cannot be"),
+        ("[machine]\nmax_busy = 1.0\n", "", "the allow-list has no machine"),
+        ("max_busy = 1.0\n", "", r"\[machine\] has no max_busy"),
+        ("max_busy = 1.0", "max_busy = 0", "needs 0 < max_busy"),
+        ("max_busy = 1.0", "max_busy = nan", "max_busy of the allow-list is no number"),
+        ("max_busy = 1.0", "max_busy = true", "max_busy of the allow-list is no number"),
+        ("max_busy = 1.0", "max_busy = 1.0\nsettle_s = 1e9", "settle_s <= 600"),
+        ("max_busy = 1.0", 'max_busy = 1.0\nturbo = "fast"', "it can be on or off"),
+        ("max_busy = 1.0", "max_busy = 1.0\ncolour = 1", "unknown keys: 'colour'"),
+        ("[machine]", 'server_url = "http://x"\n[machine]', "unknown keys: 'server_url'"),
+        ("[[allow]]", "[allow]", "is no TOML|is not of type list"),
+        ("[machine]", "[machine", "the allow-list is no TOML"),
+    ],
+)
+def test_what_is_wrong_allows_nothing(old, new, reason):
+    assert old in ALLOW_LIST
+    with pytest.raises(Refused, match=reason):
+        parse_allow_list(ALLOW_LIST.replace(old, new).encode())
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff", b"allow = []\n[machine]\nmax_busy = 1\n", b"[" * 5000])
+def test_what_is_no_allow_list(content):
+    with pytest.raises(Refused):
+        parse_allow_list(content)

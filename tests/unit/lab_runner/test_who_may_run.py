@@ -1,0 +1,225 @@
+"""Which jobs the hook lets begin: every shape of event that reaches a runner, and every way to lie about it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.builders.runner import GATE, MAIN, QUEUED, REPOSITORY, SHA, dispatch, fork_pull_request, merge_group, push
+
+OTHER = "5b" * 20
+
+
+@pytest.mark.parametrize("started", [push(), merge_group(), dispatch()], ids=["push", "merge_group", "dispatch"])
+def test_what_is_allowed_begins(refusal, started):
+    assert refusal(started) == ""
+
+
+@pytest.mark.parametrize("event", ["pull_request", "pull_request_target"])
+def test_a_pull_request_of_a_fork_does_not(refusal, event):
+    assert refusal(fork_pull_request(event)) == "GITHUB_HEAD_REF is set: this job belongs to a pull request"
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        "pull_request",
+        "pull_request_target",
+        "workflow_run",
+        "issue_comment",
+        "schedule",
+        "repository_dispatch",
+        "quake",
+    ],
+)
+def test_no_other_event_does_even_where_all_else_is_as_a_push(refusal, event):
+    started = push().changed(GITHUB_EVENT_NAME=event)
+    assert refusal(started) == f"no job of the event '{event}' may run here"
+
+
+@pytest.mark.parametrize(
+    ("started", "reason"),
+    [
+        (
+            push().changed(GITHUB_REPOSITORY="stranger/arm"),
+            "the payload is of the repository 'arm-makers/arm', the job",
+        ),
+        (push().changed({"repository.full_name": "stranger/arm"}), "the payload is of the repository 'stranger/arm'"),
+        (
+            push().changed({"repository.full_name": "stranger/arm"}, GITHUB_REPOSITORY="stranger/arm"),
+            "the repository 'stranger/arm' is not allowed",
+        ),
+        (push().changed({"repository": None}), "the payload is of the repository '<NoneType>'"),
+        (push().changed({"repository.id": 666}), "payload and variables give the repository different numbers"),
+        (
+            push().changed({"repository.id": 666}, GITHUB_REPOSITORY_ID="666"),
+            "another repository is called arm-makers/arm now",
+        ),
+        (push().changed(GITHUB_SERVER_URL="https://evil.example"), "the job comes from 'https\\x3a//evil.example'"),
+    ],
+)
+def test_another_repository_does_not(refusal, started, reason):
+    assert refusal(started).startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("started", "shown"),
+    [
+        (push().changed(GITHUB_WORKFLOW_REF=f"{REPOSITORY}/.github/workflows/steal.yml@{MAIN}"), "steal.yml"),
+        (push().changed(GITHUB_WORKFLOW_REF=f"stranger/arm/{GATE}@{MAIN}"), "stranger/arm"),
+        (push().changed(GITHUB_WORKFLOW_REF=f"{REPOSITORY}/{GATE}@refs/heads/topic"), "topic"),
+        (push().changed(GITHUB_WORKFLOW_REF=f"{REPOSITORY}/{GATE}@{MAIN}@{MAIN}"), "main@refs"),
+        (push().changed(GITHUB_WORKFLOW_REF=f"{REPOSITORY}/{GATE}"), "gate.yml"),
+        (push().changed(GITHUB_WORKFLOW_REF=f"{REPOSITORY}/../../{GATE}@{MAIN}"), ".."),
+        (merge_group().changed(GITHUB_WORKFLOW_REF=f"{REPOSITORY}/{GATE}@{MAIN}"), "main"),
+        (merge_group().changed(GITHUB_WORKFLOW_REF=f"{REPOSITORY}/.github/workflows/baseline.yml@{QUEUED}"), "base"),
+    ],
+)
+def test_another_workflow_does_not(refusal, started, shown):
+    reason = refusal(started)
+    assert reason.startswith("the workflow '")
+    assert reason.endswith("' is not allowed")
+    assert shown in reason
+
+
+def test_a_workflow_of_another_commit_does_not(refusal):
+    assert "from another commit" in refusal(push().changed(GITHUB_WORKFLOW_SHA=OTHER))
+
+
+@pytest.mark.parametrize(
+    ("started", "reason"),
+    [
+        (push().changed({"ref": "refs/heads/x"}), "payload and variables disagree on what was pushed"),
+        (push().changed({"after": OTHER}), "payload and variables disagree on what was pushed"),
+        (push().changed({"deleted": True}), "the push deleted its branch"),
+        (push().changed({"deleted": "no"}), "the push deleted its branch"),
+        (push().changed(GITHUB_REF_PROTECTED="false"), "the branch 'refs/heads/main' is not protected"),
+        (push().changed({"pull_request": {}}), "the payload is one of another event: it has pull_request"),
+        (push().changed({"workflow_run": {}, "comment": {}}), "the payload is one of another event: it has comment, w"),
+        (
+            push().changed(
+                {"ref": "refs/heads/topic"},
+                GITHUB_REF="refs/heads/topic",
+                GITHUB_WORKFLOW_REF=f"{REPOSITORY}/{GATE}@refs/heads/topic",
+            ),
+            "the branch 'refs/heads/topic' is not allowed for the event push",
+        ),
+        (
+            push().changed({"ref": "refs/tags/main"}, GITHUB_REF="refs/tags/main"),
+            "the branch 'refs/tags/main' is not allowed",
+        ),
+    ],
+)
+def test_a_push_that_is_not_what_it_says(refusal, started, reason):
+    assert refusal(started).startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("started", "reason"),
+    [
+        (merge_group().changed({"action": "destroyed"}), "the payload is not one of a merge group whose"),
+        (merge_group().changed({"merge_group": "x"}), "the payload is not one of a merge group whose"),
+        (merge_group().changed({"merge_group.head_sha": OTHER}), "payload and variables disagree on the merge group"),
+        (merge_group().changed({"merge_group.head_ref": MAIN}), "payload and variables disagree on the merge group"),
+        (merge_group().changed({"merge_group.base_ref": None}), "the merge group is for '<NoneType>'"),
+        (merge_group().changed({"merge_group.base_ref": "refs/heads/x"}), "'refs/heads/gh-readonly-queue/main/pr-12-"),
+        (
+            merge_group().changed({"merge_group.head_ref": "refs/heads/topic"}, GITHUB_REF="refs/heads/topic"),
+            "'refs/heads/topic' is no merge group for",
+        ),
+        (
+            merge_group().changed(
+                {
+                    "merge_group.base_ref": "refs/heads/dev",
+                    "merge_group.head_ref": "refs/heads/gh-readonly-queue/dev/pr-1-x",
+                },
+                GITHUB_REF="refs/heads/gh-readonly-queue/dev/pr-1-x",
+            ),
+            "the branch 'refs/heads/dev' is not allowed for the event merge_group",
+        ),
+    ],
+)
+def test_a_merge_group_that_is_not_what_it_says(refusal, started, reason):
+    assert refusal(started).startswith(reason)
+
+
+@pytest.mark.parametrize(
+    "sha",
+    [
+        None,
+        "",
+        "main",
+        SHA[:12],
+        SHA.upper(),
+        f"{SHA}0",
+        f"{SHA}\n",
+        f" {SHA}",
+        f"{SHA[:-1]}g",
+        7,
+        [SHA],
+        "$(id)",
+        "０" * 40,
+    ],
+)
+def test_a_start_by_hand_needs_a_whole_commit(refusal, sha):
+    assert refusal(dispatch().changed({"inputs.sha": sha})).startswith("no commit was named")
+
+
+@pytest.mark.parametrize("inputs", [None, {}, [], "sha"])
+def test_a_start_by_hand_without_inputs(refusal, inputs):
+    assert refusal(dispatch().changed({"inputs": inputs})).startswith("no commit was named")
+
+
+@pytest.mark.parametrize(
+    ("started", "reason"),
+    [
+        (dispatch().changed({"ref": "refs/heads/topic"}), "payload and variables disagree on the branch"),
+        (dispatch().changed({"workflow": ".github/workflows/steal.yml"}), "payload and variables disagree on the work"),
+        (dispatch().changed({"sender.login": "stranger"}), "payload and variables disagree on who started"),
+        (dispatch().changed(GITHUB_TRIGGERING_ACTOR="stranger"), "'stranger' may not start jobs here by hand"),
+        (
+            dispatch().changed({"sender.login": "stranger"}, GITHUB_ACTOR="stranger"),
+            "'maintainer' may not start jobs here by hand",
+        ),
+        (dispatch().changed(GITHUB_REF_PROTECTED="False"), "the branch 'refs/heads/main' is not protected"),
+        (
+            dispatch().changed(
+                {"workflow": ".github/workflows/baseline.yml"},
+                GITHUB_WORKFLOW_REF=f"{REPOSITORY}/.github/workflows/baseline.yml@{MAIN}",
+            ),
+            "the workflow 'arm-makers/arm/.github/workflows/baseline.yml@refs/heads/main' is not allowed",
+        ),
+    ],
+)
+def test_a_start_by_hand_that_is_not_what_it_says(refusal, started, reason):
+    assert refusal(started).startswith(reason)
+
+
+NEEDED = (
+    "GITHUB_ACTOR",
+    "GITHUB_EVENT_NAME",
+    "GITHUB_REF",
+    "GITHUB_REF_PROTECTED",
+    "GITHUB_REPOSITORY",
+    "GITHUB_REPOSITORY_ID",
+    "GITHUB_SERVER_URL",
+    "GITHUB_SHA",
+    "GITHUB_TRIGGERING_ACTOR",
+    "GITHUB_WORKFLOW_REF",
+    "GITHUB_WORKFLOW_SHA",
+)
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_nothing_is_supposed_of_what_is_missing(refusal, name):
+    assert refusal(push().changed(**{name: None})) == f"{name} is not set"
+    assert refusal(push().changed(**{name: ""})) == f"{name} is not set"
+
+
+@pytest.mark.parametrize("name", NEEDED)
+@pytest.mark.parametrize("value", ["x\n::error::y", "x" * 1001, "\x1b[2J", "é", "\udcff", " ", "a  b"])
+def test_what_no_variable_can_be(refusal, name, value):
+    reason = refusal(push().changed(**{name: value}))
+    assert reason.startswith(f"{name} cannot be '")
+    assert reason.isascii()
+    assert reason.isprintable()
+    assert "::" not in reason

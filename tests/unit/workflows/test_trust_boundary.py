@@ -1,0 +1,202 @@
+"""No stranger's event reaches the lab's machine, however workflows call each other; and this test would see one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.builders.workflows import events_of, find_faults, lab_jobs, parse, read_workflows
+
+ROOT = Path(__file__).parents[3]
+EXAMPLES = ROOT / "examples" / "ci" / "github"
+FORBIDDEN = ("pull_request", "pull_request_target", "workflow_run", "issue_comment")
+
+
+def test_no_job_of_ours_begins_on_the_lab_s_machine_as_it_must_not():
+    workflows = read_workflows(ROOT)
+    assert len(workflows) >= 9
+    assert find_faults(workflows) == []
+
+
+def test_what_others_are_to_copy_is_as_safe():
+    workflows = {file.name: parse(file.read_text("utf-8")) for file in EXAMPLES.glob("*.yml")}
+    assert lab_jobs(workflows) == {("gate.yml", "measure"), ("gate.yml", "report")}
+    assert find_faults(workflows) == []
+
+
+def test_those_that_do_begin_there_are_these():
+    """So that the test above is about something."""
+    assert lab_jobs(read_workflows(ROOT)) == {
+        (".github/workflows/gate.yml", "measure"),
+        (".github/workflows/baseline.yml", "measure"),
+    }
+
+
+def test_the_hook_s_example_allows_them_and_no_others():
+    allowed = (ROOT / "lab" / "runner" / "runner.toml").read_text("utf-8")
+    for path in read_workflows(ROOT):
+        assert (path in allowed) == (path in {first for first, _ in lab_jobs(read_workflows(ROOT))})
+
+
+LAB = "runs-on: [self-hosted, ldos-lab]"
+
+
+def workflow(on: str, job: str = LAB) -> str:
+    return f"name: x\non: {on}\njobs:\n  a:\n    {job}\n    steps: []\n"
+
+
+CALLED = "{workflow_call: {inputs: {where: {type: string, default: ubuntu-24.04}}}}"
+CALLS_B = "uses: ./.github/workflows/b.yml"
+GOOD_PUSH = "{push: {branches: [main]}}"
+
+
+def faults(**texts: str) -> list[str]:
+    return find_faults({f".github/workflows/{name}.yml": parse(text) for name, text in texts.items()})
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        {"a": workflow(GOOD_PUSH)},
+        {"a": workflow("{merge_group: {branches: [main]}}")},
+        {"a": workflow("{workflow_dispatch: {inputs: {sha: {required: true}}}}")},
+        {"a": workflow("pull_request", "runs-on: ubuntu-24.04")},
+        {"a": workflow("pull_request", "runs-on: {labels: [ubuntu-24.04]}")},
+        {"a": workflow("pull_request", "runs-on: ${{ matrix.x }}\n    strategy: {matrix: {x: [ubuntu-24.04]}}")},
+        {"a": workflow(GOOD_PUSH, CALLS_B), "b": workflow(CALLED)},
+        {"a": workflow("pull_request", CALLS_B), "b": workflow(CALLED, "runs-on: ${{ inputs.where }}")},
+        {"b": workflow(CALLED)},
+    ],
+    ids=range(9),
+)
+def test_what_is_fine(texts):
+    assert faults(**texts) == []
+
+
+@pytest.mark.parametrize("event", FORBIDDEN)
+@pytest.mark.parametrize("form", ["{}", "[push, {}]", "{{{}: }}", "{{push: {{branches: [main]}}, {}: {{types: [x]}}}}"])
+def test_a_stranger_s_event_in_every_form(event, form):
+    found = faults(a=workflow(form.format(event)))
+    assert any(each.endswith(f"and can be started by {event}") for each in found)
+
+
+@pytest.mark.parametrize("key", ["on", '"on"', "'on'", "true", "On"])
+def test_the_key_that_yaml_reads_as_true(key):
+    text = workflow("pull_request").replace("on:", f"{key}:", 1)
+    assert events_of(parse(text)) == {"pull_request": None} or key == "On"
+    assert faults(a=text)
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        "runs-on: self-hosted",
+        "runs-on: ldos-lab",
+        "runs-on: [ubuntu-24.04, self-hosted]",
+        "runs-on: {group: lab}",
+        "runs-on: {group: lab, labels: ubuntu-24.04}",
+        "runs-on: {labels: [ldos-lab]}",
+        "runs-on: ${{ vars.RUNNER }}",
+        "runs-on: ${{ github.event.pull_request.title }}",
+        "runs-on: ${{ fromJSON('[\"self-hosted\"]') }}",
+        "runs-on: ${{ github.event_name == 'push' && 'ldos-lab' || 'ubuntu-24.04' }}",
+        "runs-on: ${{ matrix.x }}\n    strategy: {matrix: {x: [ubuntu-24.04, ldos-lab]}}",
+        "runs-on: ${{ matrix.x }}\n    strategy: {matrix: {include: [{x: ldos-lab}]}}",
+        "runs-on: ['${{ matrix.x }}']\n    strategy: {matrix: {x: [self-hosted]}}",
+        "runs-on: ${{ matrix.x }}\n    strategy: {matrix: '${{ fromJSON(needs.b.outputs.m) }}'}",
+        "runs-on: ${{ matrix.x }}\n    strategy: {matrix: {x: '${{ fromJSON(inputs.m) }}'}}",
+        "runs-on: ${{ matrix.x }}\n    strategy: {matrix: {x: [ubuntu-24.04], include: '${{ fromJSON(vars.m) }}'}}",
+        "runs-on: ldos-${{ matrix.x }}\n    strategy: {matrix: {x: [lab]}}",
+        "if: github.event_name == 'push'\n    runs-on: ldos-lab",
+        "if: false\n    runs-on: ldos-lab",
+        "uses: stranger/repo/.github/workflows/x.yml@main",
+    ],
+)
+def test_the_lab_s_machine_in_every_disguise(job):
+    assert faults(a=workflow("pull_request", job))
+
+
+@pytest.mark.parametrize(
+    ("on", "reason"),
+    [
+        ("push", "a push to a branch that is not protected"),
+        ("{push: {branches: ['*']}}", "a push to a branch that is not protected"),
+        ("{push: {branches: [main, topic]}}", "a push to a branch that is not protected"),
+        ("{push: {branches-ignore: [topic]}}", "a push to a branch that is not protected"),
+        ("{push: {branches: [main], tags: ['v*']}}", "a tag"),
+        ("merge_group", "the queue of a branch that is not protected"),
+        ("workflow_dispatch", "by hand without naming a commit"),
+        ("{workflow_dispatch: {inputs: {sha: {required: false}}}}", "by hand without naming a commit"),
+        ("{schedule: [{cron: '1 1 * * *'}]}", "schedule"),
+        ("repository_dispatch", "repository_dispatch"),
+        ("issues", "issues"),
+        ("pull_request_review", "pull_request_review"),
+        ("fork", "fork"),
+    ],
+)
+def test_what_else_must_not_begin_there(on, reason):
+    (fault,) = faults(a=workflow(on))
+    assert reason in fault
+
+
+@pytest.mark.parametrize("event", FORBIDDEN)
+def test_through_a_call(event):
+    assert faults(a=workflow(event, CALLS_B), b=workflow(CALLED)) == [
+        ".github/workflows/a.yml → .github/workflows/b.yml, job a: "
+        f"may run on ldos-lab, self-hosted and can be started by {event}"
+    ]
+
+
+def test_through_two_calls_and_in_the_new_form():
+    found = faults(
+        a=workflow("pull_request", "uses: $/.github/workflows/b.yml"),
+        b=workflow("workflow_call", "uses: ./.github/workflows/c.yml"),
+        c=workflow("workflow_call", "runs-on: ldos-lab"),
+    )
+    assert found == [
+        ".github/workflows/a.yml → .github/workflows/b.yml → .github/workflows/c.yml, job a: "
+        "may run on ldos-lab and can be started by pull_request"
+    ]
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["ldos-lab", "${{ github.head_ref }}", "${{ matrix.x }}", "${{ inputs.where }}"],
+)
+def test_a_label_that_a_caller_gives(given):
+    caller = workflow("pull_request", f"{CALLS_B}\n    with: {{where: '{given}'}}")
+    assert faults(a=caller, b=workflow(CALLED, "runs-on: ${{ inputs.where }}"))
+
+
+def test_a_label_that_is_handed_through():
+    middle = workflow(
+        "{workflow_call: {inputs: {w: {type: string}}}}",
+        "uses: ./.github/workflows/c.yml\n    with: {where: '${{ inputs.w }}'}",
+    )
+    last = workflow(CALLED, "runs-on: ${{ inputs.where }}")
+    for given, is_fault in (("ldos-lab", True), ("ubuntu-24.04", False)):
+        first = workflow("pull_request", f"{CALLS_B}\n    with: {{w: {given}}}")
+        assert bool(faults(a=first, b=middle, c=last)) is is_fault
+
+
+def test_one_good_caller_does_not_excuse_a_bad_one():
+    found = faults(
+        a=workflow(GOOD_PUSH, CALLS_B), b=workflow(CALLED, "runs-on: ldos-lab"), c=workflow("pull_request", CALLS_B)
+    )
+    assert len(found) == 1
+    assert "c.yml" in found[0]
+
+
+def test_workflows_that_call_each_other_end():
+    a = workflow("{workflow_call: , pull_request: }", CALLS_B)
+    b = workflow("workflow_call", "uses: ./.github/workflows/a.yml")
+    assert faults(a=a, b=b) == []
+
+
+def test_an_edit_of_ours_would_be_seen():
+    """The real workflows, with the one line that somebody might add."""
+    workflows = read_workflows(ROOT)
+    for path, event in ((".github/workflows/gate.yml", "pull_request"), (".github/workflows/baseline.yml", "schedule")):
+        text = (ROOT / path).read_text("utf-8").replace("\non:\n", f"\non:\n  {event}:\n", 1)
+        assert find_faults({**workflows, path: parse(text)})
