@@ -1,0 +1,133 @@
+"""Checks baselines that machines of the lab have recorded, and says what a maintainer should know of them.
+
+Usage: .venv/bin/python .ci/results/check_baselines.py RECEIVED PROPOSAL --commit SHA
+
+RECEIVED/LABEL/STACK/HOST CLASS/SCENARIO.json is what was recorded, each by the machine of that label. PROPOSAL gets
+``baselines/``, written anew from what was read, and ``pull_request.md``: new beside old, which is below the working
+directory's ``baselines/``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from folders import read_folder
+from github_api import COMMIT, Failed
+from labels import FORM
+from proposals import FILE, MARK, TEXT
+
+from pytest_ldos.baseline.key import BaselineKey
+from pytest_ldos.cli.compare import compare_sets
+from pytest_ldos.errors import LdosError
+from pytest_ldos.gate.decide import judge_alone
+from pytest_ldos.gate.policy import Policy
+from pytest_ldos.report import markdown
+from pytest_ldos.report.compose import compose, compose_section, without_verdict
+from pytest_ldos.report.document import Document, Section
+from pytest_ldos.report.host_reports import name_reports
+from pytest_ldos.text import visible
+from pytest_ldos.trial.artifacts import read_trials, write_atomically
+from pytest_ldos.trial.codec import decode_trials, encode_trials
+from pytest_ldos.trial.record import TrialSet
+
+_RECEIVED: Final = re.compile(rf"(?:{FORM.pattern})/{FILE.pattern.removeprefix('baselines/')}")
+_MOST: Final = 200
+_LARGEST: Final = 64 * 1024 * 1024
+
+
+def main() -> int:
+    """Entry point; 1 where something cannot be proposed, and then nothing is."""
+    parser = argparse.ArgumentParser(prog="check_baselines", description="Checks recorded baselines.")
+    parser.add_argument("received", type=Path)
+    parser.add_argument("proposal", type=Path)
+    parser.add_argument("--commit", required=True)
+    arguments = parser.parse_args()
+    try:
+        if COMMIT.fullmatch(arguments.commit) is None:
+            raise Failed("--commit needs 40 hexadecimal digits")
+        propose(arguments.received, arguments.proposal, commit=arguments.commit)
+    except (Failed, LdosError) as error:
+        sys.stderr.write(f"check_baselines: {visible(str(error))}\n")
+        return 1
+    return 0
+
+
+def propose(received: Path, proposal: Path, *, commit: str) -> None:
+    """Writes what can be proposed."""
+    recorded, notes = _unite(_read(received, commit))
+    text = _describe(recorded, commit, notes)
+    for file, trials in recorded.items():
+        write_atomically(proposal / file, encode_trials(trials))
+    write_atomically(proposal / TEXT, text)
+
+
+def _read(received: Path, commit: str) -> Iterator[tuple[str, str, TrialSet]]:
+    """Label, file below the repository and trials of all that was recorded."""
+    for path, content in read_folder(received, _RECEIVED, most=_MOST, largest=_LARGEST).items():
+        label, _, place = path.partition("/")
+        trials = decode_trials(content.decode("utf-8", errors="replace"), received / path)
+        file = BaselineKey.of(trials).file(Path("baselines")).as_posix()
+        if file != f"baselines/{place}":
+            raise Failed(f"{path} holds a baseline that belongs elsewhere: {ascii(file)[:300]}")
+        _require_baseline(trials, path, commit)
+        yield label, file, trials
+
+
+def _require_baseline(trials: TrialSet, path: str, commit: str) -> None:
+    if trials.commit != commit:
+        raise Failed(f"{path} was not recorded for {commit}")
+    if not trials.trials or trials.incomplete:
+        raise Failed(f"{path} has not all of its trials")
+    if trials.watched or trials.distortion:
+        raise Failed(f"{path} was watched while it was recorded; such times become no baseline")
+
+
+def _unite(found: Iterator[tuple[str, str, TrialSet]]) -> tuple[dict[str, TrialSet], list[str]]:
+    """What is proposed, by its file: machines of one class share a baseline, so that the first one's is taken."""
+    taken: dict[str, TrialSet] = {}
+    notes = []
+    for label, file, trials in found:
+        if file in taken:
+            notes.append(f"{label} is of the same host class: what it recorded as {file} is not taken.")
+        taken.setdefault(file, trials)
+    return taken, notes
+
+
+def _describe(recorded: Mapping[str, TrialSet], commit: str, notes: list[str]) -> str:
+    documents = [*_documents(recorded)]
+    reports = name_reports(documents, ["" for _ in documents])
+    shown = markdown.render(documents[0]) if len(documents) == 1 else markdown.render_several(reports)
+    head = [
+        f"Baselines that machines of the lab recorded of {commit}. Below, they are held against those that are here now.",
+        "Workflows do not start by themselves for a pull request that a workflow opened: close and reopen it.",
+        *notes,
+    ]
+    return f"{MARK}\n" + "".join(f"{line}\n\n" for line in head) + shown.removeprefix(f"{markdown.MARK}\n")
+
+
+def _documents(recorded: Mapping[str, TrialSet]) -> Iterator[Document]:
+    """One for each stack and host class."""
+    folders = sorted({Path(file).parent for file in recorded})
+    for folder in folders:
+        own = {Path(file): trials for file, trials in recorded.items() if Path(file).parent == folder}
+        yield compose([*_sections(own, folder)])
+
+
+def _sections(recorded: Mapping[Path, TrialSet], folder: Path) -> Iterator[Section]:
+    known = {file: read_trials(file) for file in recorded if file.is_file()}
+    pairs = {recorded[file].scenario: (recorded[file], known[file]) for file in known}
+    if pairs:
+        yield from compare_sets(pairs, folder)[0]
+    for file, trials in recorded.items():
+        if file not in known:
+            alone = compose_section(trials, judge_alone(trials, Policy()), notes=("there is no baseline of it yet",))
+            yield without_verdict(alone)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
