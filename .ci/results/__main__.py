@@ -18,7 +18,7 @@ from typing import Final
 import comments
 import history
 import proposals
-from github_api import BRANCH, COMMIT, REPOSITORY, Api, Failed, read_text
+from github_api import BRANCH, REPOSITORY, Api, Failed, parse_commit, read_text
 from labels import parse_labels
 
 _WORKFLOW: Final = re.compile(r"[A-Za-z0-9_-]+\.yml")
@@ -96,13 +96,13 @@ def _parse_arguments() -> argparse.Namespace:
     comment = commands.add_parser("comment", parents=[common], help="posts a report on a pull request")
     comment.add_argument("file", type=Path, help="the report")
     comment.add_argument("--pull-request", type=_positive, default=0, help="its number; else it is found")
-    comment.add_argument("--commit", type=_OfForm(COMMIT), help="by the commit that was measured")
+    comment.add_argument("--commit", type=parse_commit, help="by the commit that was measured")
     comment.add_argument("--ref", default="", help="or by the branch of a merge queue")
     comment.add_argument("--author", default="github-actions[bot]", help="who writes with this token")
 
     propose = commands.add_parser("propose", parents=[common], help="opens a pull request for new baselines")
     propose.add_argument("folder", type=Path, help="what was checked")
-    propose.add_argument("--commit", required=True, type=_OfForm(COMMIT), help="that was measured")
+    propose.add_argument("--commit", required=True, type=parse_commit, help="that was measured")
     propose.add_argument("--base", required=True, type=_OfForm(BRANCH), help="branch that is to get them")
 
     for name, sentence in (("fetch-history", "reads the history"), ("keep-history", "keeps the history")):
@@ -110,7 +110,7 @@ def _parse_arguments() -> argparse.Namespace:
 
     start = commands.add_parser("start", parents=[common], help="starts a workflow for a commit")
     start.add_argument("workflow", type=_OfForm(_WORKFLOW), help="its file")
-    start.add_argument("--commit", required=True, type=_OfForm(COMMIT))
+    start.add_argument("--commit", required=True, type=parse_commit)
     start.add_argument("--ref", required=True, type=_OfForm(BRANCH), help="branch that the workflow is taken from")
 
     arguments = parser.parse_args()

@@ -12,14 +12,17 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from folders import read_folder
-from github_api import COMMIT, Failed
+from github_api import Failed, parse_commit
 from labels import FORM
 from proposals import FILE, MARK, TEXT
+from provenance import require_commit, require_past
 
 from pytest_ldos.baseline.key import BaselineKey
 from pytest_ldos.cli.compare import compare_sets
@@ -45,11 +48,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="check_baselines", description="Checks recorded baselines.")
     parser.add_argument("received", type=Path)
     parser.add_argument("proposal", type=Path)
-    parser.add_argument("--commit", required=True)
+    parser.add_argument("--commit", required=True, type=parse_commit)
     arguments = parser.parse_args()
     try:
-        if COMMIT.fullmatch(arguments.commit) is None:
-            raise Failed("--commit needs 40 hexadecimal digits")
         propose(arguments.received, arguments.proposal, commit=arguments.commit)
     except (Failed, LdosError) as error:
         sys.stderr.write(f"check_baselines: {visible(str(error))}\n")
@@ -79,8 +80,8 @@ def _read(received: Path, commit: str) -> Iterator[tuple[str, str, TrialSet]]:
 
 
 def _require_baseline(trials: TrialSet, path: str, commit: str) -> None:
-    if trials.commit != commit:
-        raise Failed(f"{path} was not recorded for {commit}")
+    require_commit(trials, path, commit)
+    require_past(trials, path, datetime.now(UTC))
     if not trials.trials or trials.incomplete:
         raise Failed(f"{path} has not all of its trials")
     if trials.watched or trials.distortion:
@@ -90,11 +91,14 @@ def _require_baseline(trials: TrialSet, path: str, commit: str) -> None:
 def _unite(found: Iterator[tuple[str, str, TrialSet]]) -> tuple[dict[str, TrialSet], list[str]]:
     """What is proposed, by its file: machines of one class share a baseline, so that the first one's is taken."""
     taken: dict[str, TrialSet] = {}
-    notes = []
+    left = Counter[str]()
     for label, file, trials in found:
-        if file in taken:
-            notes.append(f"{label} is of the same host class: what it recorded as {file} is not taken.")
+        left[label] += file in taken
         taken.setdefault(file, trials)
+    notes = [
+        f"{label} is of a host class that has recorded already: {n} of its files are not taken."
+        for label, n in (+left).items()
+    ]
     return taken, notes
 
 
@@ -103,7 +107,7 @@ def _describe(recorded: Mapping[str, TrialSet], commit: str, notes: list[str]) -
     reports = name_reports(documents, ["" for _ in documents])
     shown = markdown.render(documents[0]) if len(documents) == 1 else markdown.render_several(reports)
     head = [
-        f"Baselines that machines of the lab recorded of {commit}. Below, they are held against those that are here now.",
+        f"Baselines that machines of the lab recorded of {commit}, below, beside those that are here now.",
         "Workflows do not start by themselves for a pull request that a workflow opened: close and reopen it.",
         *notes,
     ]

@@ -45,6 +45,8 @@ def _walk(folder: Path, depth: int) -> Iterator[Path]:
     if depth == 0:
         raise Failed("folders lie too deep in each other")
     try:
+        if folder.is_symlink():
+            raise Failed(f"{folder} is a link")
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
         raise Failed(f"{folder} cannot be read: {type(error).__name__}") from None

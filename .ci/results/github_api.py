@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import http.client
 import json
 import os
@@ -125,6 +126,17 @@ def _decode(content: bytes, where: str) -> Any:
         raise Failed(f"{where}: the answer is no JSON") from None
 
 
+def parse_commit(text: str) -> str:
+    """The name of a commit on a command line, whole.
+
+    Raises:
+        ArgumentTypeError: it is none.
+    """
+    if COMMIT.fullmatch(text) is None:
+        raise argparse.ArgumentTypeError("a commit has 40 hexadecimal digits")
+    return text
+
+
 def at(answer: Any, *keys: str) -> Any:
     """What lies behind some keys of an answer; ``None`` where there is nothing."""
     for key in keys:
@@ -163,7 +175,8 @@ def read_text(file: os.PathLike[str], mark: str) -> str:
         Failed: it does not begin with its mark, or is too long.
     """
     try:
-        with open(file, encoding="utf-8") as stream:  # noqa: PTH123 - read no more than is taken
+        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+        with os.fdopen(descriptor, encoding="utf-8") as stream:
             text = stream.read(_LONGEST_TEXT + 1)
     except (OSError, UnicodeDecodeError) as error:
         raise Failed(f"{os.fspath(file)} cannot be read: {type(error).__name__}") from None

@@ -1,4 +1,4 @@
-"""Addresses that a machine of the lab gives: those of artifacts of this repository, and no others."""
+"""Addresses in a report: only those below the repository; of what a machine of the lab says, artifacts of it alone."""
 
 from __future__ import annotations
 
@@ -9,28 +9,31 @@ from pathlib import Path
 from typing import Final
 
 _LONGEST: Final = 300
-_RUN_OR_ARTIFACT: Final = r"actions/runs/[0-9]{1,20}(?:/artifacts/[0-9]{1,20})?"
+_ARTIFACT: Final = r"actions/runs/[0-9]{1,20}/artifacts/[0-9]{1,20}"
+_PLAIN: Final = r"[A-Za-z0-9._~/?=&%#:-]*"
 
 
-def home() -> str:
-    """Where the repository's pages are."""
-    server = os.environ.get("GITHUB_SERVER_URL", "https://github.com")
-    return f"{server}/{os.environ['GITHUB_REPOSITORY']}/"
-
-
-def read_link(file: Path) -> str:
+def read_artifact_link(file: Path) -> str:
     """The address in a file that a machine of the lab has written; empty where there is none that can be shown."""
     try:
         with file.open("rb") as stream:
             url = stream.read(_LONGEST + 1).decode("ascii").removesuffix("\n")
-    except (OSError, UnicodeDecodeError):
+    except FileNotFoundError:
         return ""
-    return own_link(url)
+    except (OSError, UnicodeDecodeError):
+        url = "?"
+    return _own(url, _ARTIFACT)
 
 
 def own_link(url: str) -> str:
-    """An address of a run of this repository or of an artifact of one; any other is left out, and that is said."""
-    if not url or re.fullmatch(re.escape(home()) + _RUN_OR_ARTIFACT, url):
+    """An address that the CI system has given; empty where it leads out of the repository."""
+    return _own(url, _PLAIN)
+
+
+def _own(url: str, form: str) -> str:
+    server = os.environ.get("GITHUB_SERVER_URL", "https://github.com")
+    home = f"{server}/{os.environ['GITHUB_REPOSITORY']}/"
+    if not url or (home.startswith("https://") and re.fullmatch(re.escape(home) + form, url)):
         return url
-    sys.stderr.write(f"render: an address that is no run or artifact below {home()!a} was left out\n")
+    sys.stderr.write(f"render: an address that leads out of {home!a} was left out\n")
     return ""

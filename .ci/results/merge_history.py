@@ -12,20 +12,20 @@ import argparse
 import re
 import shutil
 import sys
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 import polars as pl
 from folders import read_folder
-from github_api import COMMIT, Failed
+from github_api import Failed, parse_commit
 from history import ROWS
 from labels import FORM
+from provenance import require_commit, require_past
 
 from pytest_ldos.baseline.history.anchors import FILE as PIN_FILE
 from pytest_ldos.baseline.history.anchors import read_pin
 from pytest_ldos.baseline.history.files import write_file
-from pytest_ldos.baseline.history.rows import started_at
 from pytest_ldos.baseline.history.store import HistoryStore
 from pytest_ldos.cli.history import import_runs
 from pytest_ldos.errors import LdosError
@@ -39,7 +39,6 @@ _FOLDER: Final = r"[A-Za-z0-9_+-][A-Za-z0-9_.+-]{0,99}"
 _RECEIVED: Final = re.compile(rf"(?:{FORM.pattern})/{_FOLDER}/{_FOLDER}/(?:base/)?trials\.json")
 _MOST: Final = 400
 _LARGEST: Final = 128 * 1024 * 1024
-_CLOCKS_APART: Final = timedelta(hours=1)
 
 
 def main() -> int:
@@ -47,7 +46,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="merge_history", description="Adds measurements to the history.")
     parser.add_argument("received", type=Path)
     parser.add_argument("history", type=Path)
-    parser.add_argument("--commit", required=True)
+    parser.add_argument("--commit", required=True, type=parse_commit)
     arguments = parser.parse_args()
     try:
         runs = check_received(arguments.received, commit=arguments.commit, now=datetime.now(UTC))
@@ -69,11 +68,8 @@ def check_received(received: Path, *, commit: str, now: datetime) -> list[str]:
     files = read_folder(received, _RECEIVED, most=_MOST, largest=_LARGEST)
     for path, content in files.items():
         trials = decode_trials(content.decode("utf-8", errors="replace"), received / path)
-        if started_at(trials) > now + _CLOCKS_APART:
-            raise Failed(f"{path} was measured in the future")
-        is_base = path.endswith("/base/trials.json")
-        if (is_base and COMMIT.fullmatch(trials.commit) is None) or (not is_base and trials.commit != commit):
-            raise Failed(f"{path} was not measured for {commit!a}")
+        require_past(trials, path, now)
+        require_commit(trials, path, "" if path.endswith("/base/trials.json") else commit)
     return sorted({str(received.joinpath(*Path(path).parts[:2])) for path in files})
 
 
@@ -96,7 +92,8 @@ def _newest(table: pl.DataFrame, folder: Path, most_runs: int) -> pl.DataFrame:
     kept = {*runs.tail(most_runs)["trials"]}
     pin = read_pin(folder)
     if pin is not None:
-        kept |= {*runs.filter((pl.col("trials") == pin.trials) | (pl.col("commit") == (pin.commit or None)))["trials"]}
+        by, name = ("trials", pin.trials) if pin.trials else ("commit", pin.commit)
+        kept |= {*runs.filter(pl.col(by) == name)["trials"]}
     return table.filter(pl.col("trials").is_in(sorted(kept))).sort("started_at", "trials", "metric", "trial")
 
 

@@ -42,7 +42,7 @@ def propose(api: Api, folder: Path, *, commit: str, base: str) -> str:
     return _open(api, branch, base, {"title": f"Baselines of {commit[:12]}", "body": text})
 
 
-_LIMITS: Final[Mapping[str, int]] = {"most": _MOST, "largest": _LARGEST}
+_LIMITS: Final[dict[str, int]] = {"most": _MOST, "largest": _LARGEST}
 
 
 def _require_nothing_else(folder: Path) -> None:

@@ -2,7 +2,7 @@
 
 Usage: .venv/bin/python .ci/results/render.py FOLDER COMMENT.md
 
-HOST_CLASSES           labels of the machines, a JSON list: FOLDER/LABEL/result.json is what each has left, with the files
+HOST_CLASSES           labels of the machines, a JSON list: FOLDER/LABEL/result.json is what each has left, with
                        page-url and trace-url beside it; not set: FOLDER/result.json is the only one
 RUN_URL                the page of the run
 GITHUB_SERVER_URL, GITHUB_REPOSITORY   only addresses there are shown
@@ -21,7 +21,7 @@ from pathlib import Path
 
 from github_api import Failed
 from labels import parse_labels
-from links import own_link, read_link
+from links import own_link, read_artifact_link
 
 from pytest_ldos.errors import LdosError
 from pytest_ldos.report import markdown, workflow_commands
@@ -49,7 +49,7 @@ class Received:
     @property
     def links(self) -> tuple[markdown.Link, ...]:
         named = (("full report", "page-url"), ("traces, for Perfetto", "trace-url"))
-        found = ((title, read_link(self.folder / name)) for title, name in named)
+        found = ((title, read_artifact_link(self.folder / name)) for title, name in named)
         return tuple(markdown.Link(title, url) for title, url in found if url)
 
 
