@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 _SETTINGS: Final[dict[str, Any]] = {
     "distributed.scheduler.allowed-failures": 2,
+    "distributed.scheduler.http.routes": [],
     "distributed.scheduler.worker-saturation": 1.0,
+    "distributed.worker.http.routes": [],
     "distributed.worker.profile.enabled": False,
 }
 _ONE_THREAD: Final = {THREADS_VARIABLE: "1", "POLARS_MAX_THREADS": "1"}
@@ -53,7 +55,7 @@ def _client(workers: int) -> Iterator[Client]:
 
     with (
         _private_folder() as folder,
-        dask.config.set(_SETTINGS),
+        dask.config.set({**_SETTINGS, "temporary-directory": str(folder)}),
         distributed.LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
@@ -61,7 +63,7 @@ def _client(workers: int) -> Iterator[Client]:
             host="127.0.0.1",
             security=True,
             dashboard_address=None,
-            worker_dashboard_address=None,
+            scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
             silence_logs=logging.CRITICAL,
             local_directory=str(folder),
             env=_ONE_THREAD,

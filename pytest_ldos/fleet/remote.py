@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from pytest_ldos.fleet.handshake import require_able_workers
 from pytest_ldos.fleet.request import Request
 from pytest_ldos.fleet.summary import TraceSummary
 from pytest_ldos.fleet.tasks import run_tasks
+from pytest_ldos.text import one_line
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -42,16 +44,32 @@ class RemoteScheduler:
         import distributed
 
         try:
+            asyncio.run(_require_scheduler(self.address))
             client = distributed.Client(self.address, timeout=ANSWER_S, set_as_default=False)
-        except (OSError, TimeoutError, ValueError, TypeError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever listens there may answer anything
             raise Unavailable(
-                f"no Dask scheduler answers at {self.address}: {type(error).__name__}",
-                remedy=f"look whether it runs there (dask scheduler --host HOST), or use --scheduler local: {error}",
+                f"no Dask scheduler answers at {self.address}: {one_line(f'{type(error).__name__} {error}').strip()}",
+                remedy="look whether it runs there (dask scheduler --host HOST), or use --scheduler local",
             ) from None
         try:
             yield client
         finally:
             client.close(timeout=ANSWER_S)
+
+
+async def _require_scheduler(address: str) -> None:
+    """A client would wait without end for something else that listens there and says nothing.
+
+    Raises:
+        TimeoutError: nobody answers in time.
+    """
+    import distributed
+
+    keys = distributed.Security().get_connection_args("client")
+    async with distributed.rpc(address, connection_args=keys) as scheduler:
+        found = await asyncio.wait_for(scheduler.identity(), ANSWER_S)
+    if found.get("type") != "Scheduler":
+        raise ValueError(f"it is a {found.get('type')}")
 
 
 @contextmanager
