@@ -25,6 +25,7 @@ _PROGRAMS = {
     "apt-helper": f'{_NETWORK}\n: >"$3"',
     "curl": f'{_NETWORK}\n[ ! -p /dev/stdin ] || cat >>"$FAKES/curl-input"\n'
     'while [ $# -gt 0 ]; do [ "$1" != --output ] || cp "$FAKES/answer" "$2"; shift; done; cat "$FAKES/status" 2>/dev/null || true',
+    "lttng": "",
     "groupadd": _NOTED.format("group"),
     "modprobe": "",
     "systemctl": '[ "$1" != is-active ] || [ -e "$FAKES/active-$3" ]',

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 
 import pytest
@@ -92,6 +93,16 @@ def test_a_token_must_be_there_for_root_alone(machine, token, mode, words):
     assert machine.calls == []
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_a_token_that_belongs_to_another_is_refused(machine):
+    configure(machine)
+    os.chown(machine.write(TOKEN, SECRET, 0o600), 4242, 4242)
+    done = machine.bootstrap("--only", "runner")
+    assert done.returncode == 1
+    assert "sudo chown root" in done.stderr
+    assert machine.calls == []
+
+
 def test_jobs_record_no_kernel_events_unless_it_is_chosen(machine):
     configure(machine, pack_runner(machine), KERNEL_TRACING="no")
     machine.write(TOKEN, SECRET, 0o600)
@@ -123,7 +134,7 @@ def test_a_job_gets_a_registration_and_never_the_token(installed):
     assert body == {
         "name": "lab-node-0lab-5b0d1a2c-7e41",
         "runner_group_id": 1,
-        "labels": ["ldos-lab"],
+        "labels": ["self-hosted", "linux", "x64", "ldos-lab"],
         "work_folder": "_work",
     }
     assert (installed.fakes / "curl-input").read_text() == f'header = "Authorization: Bearer {SECRET}"\n'
@@ -133,6 +144,30 @@ def test_a_job_gets_a_registration_and_never_the_token(installed):
     seen = [path for folder in (JOB, REGISTRATION) for path in (installed.root / folder).rglob("*") if path.is_file()]
     assert all(SECRET not in path.read_text() for path in seen)
     assert sorted(path.name for path in (installed.root / REGISTRATION).iterdir()) == ["jitconfig"]
+
+
+def test_labels_are_those_of_the_settings_each_once(installed):
+    configure(installed, RUNNER_LABELS="ldos-lab,c6525-25g,Self-Hosted,LDOS-lab")
+    assert installed.run(program(installed, "prepare")).returncode == 0
+    [call] = installed.calls
+    assert '"labels":["self-hosted","linux","x64","ldos-lab","c6525-25g"]' in call
+
+
+def test_each_job_has_a_registration_of_its_own(installed):
+    names = []
+    for number in range(2):
+        installed.write("proc/sys/kernel/random/uuid", f"{number}b0d1a2c-7e41-4f7a-9c55-1d2f3a4b5c6d\n")
+        installed.know("answer", json.dumps({"runner": {"id": number}, "encoded_jit_config": f"job{number}"}))
+        assert installed.run(program(installed, "prepare")).returncode == 0
+        assert installed.read(f"{REGISTRATION}/jitconfig") == f"job{number}\n"
+        names.append(installed.calls[-1].partition('"name":"')[2].partition('"')[0])
+    assert len(set(names)) == 2
+    assert len(installed.calls) == 2
+
+
+def test_what_a_job_records_through_roots_daemon_ends_with_it(installed):
+    assert installed.run(program(installed, "clear")).returncode == 0
+    assert installed.calls == ["lttng --no-sessiond destroy --all"]
 
 
 def test_a_job_begins_in_a_new_copy_and_leaves_nothing(installed):

@@ -65,4 +65,8 @@ def test_a_job_has_no_rights_and_keeps_nothing():
     assert {key: values(unit, key) for key in held} == {key: [value] for key, value in held.items()}
     assert "-/etc/ldos-lab/runner-token" in values(unit, "InaccessiblePaths")[0]
     assert "ACTIONS_RUNNER_HOOK_JOB_STARTED=/usr/local/lib/ldos-lab/job-started.sh" in values(unit, "Environment")
+    # More milliseconds than a timer of .NET takes: a job that is to be debugged, before its hook, fails.
+    longest = f"{2**31 - 1}"
+    for name in ("TUNNEL_CONNECT_TIMEOUT_SECONDS", "CONNECTION_TIMEOUT"):
+        assert f"ACTIONS_RUNNER_DAP_{name}={longest}" in values(unit, "Environment")
     assert [call for call in values(unit, "ExecStart") if call.startswith("+")] == []
