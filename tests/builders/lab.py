@@ -41,7 +41,7 @@ _SILENT = {
     "hostname": "echo node-0.lab",
     "id": 'echo "${FAKE_UID:-0}"',
     "pgrep": '[ -e "$FAKES/busy" ]',
-    "runuser": 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"',
+    "setpriv": 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"',
     "sudo": "echo 'User ldos-runner is not allowed to run sudo.'",
     "uname": '[ "$1" = -m ] && echo x86_64 || echo 6.8.0-45-generic',
 }
