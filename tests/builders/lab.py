@@ -136,6 +136,7 @@ def build_lab_machine(folder: Path) -> LabMachine:
     for name, script in _SILENT.items():
         _add(machine.fakes, name, script, is_noted=False)
     _add(machine.fakes, "python3", _PYTHON, is_noted=True)
+    (machine.root / "run").mkdir(parents=True)
     machine.write("etc/os-release", UBUNTU)
     machine.write("proc/sys/kernel/random/boot_id", "8a1e\n")
     machine.write("proc/sys/kernel/random/uuid", "5b0d1a2c-7e41-4f7a-9c55-1d2f3a4b5c6d\n")
@@ -169,3 +170,8 @@ def pack_runner(machine: LabMachine, run_script: str = "true") -> str:
     with tarfile.open(machine.fakes / "answer", "w:gz") as archive:
         archive.add(folder, arcname=".")
     return hashlib.sha256((machine.fakes / "answer").read_bytes()).hexdigest()
+
+
+def configure_runner(machine: LabMachine, digest: str = "a" * 64, **settings: str) -> None:
+    """Settings that ask for a runner."""
+    machine.configure(RUNNER_SCOPE="orgs/acme", RUNNER_VERSION="2.336.0", RUNNER_SHA256=digest, **settings)

@@ -228,6 +228,16 @@ def test_what_cannot_be_understood_is_refused(machine, arguments):
     assert machine.calls == []
 
 
+@pytest.mark.parametrize("arguments", [[], ["--undo"], ["--only", "tuning"]])
+def test_a_job_is_not_disturbed(machine, arguments):
+    machine.know("busy")
+    done = machine.bootstrap(*arguments)
+    assert done.returncode == 1
+    assert "a job runs here: wait until it has ended" in done.stderr
+    assert machine.calls == []
+    assert machine.bootstrap("--dry-run").returncode == 0
+
+
 def test_two_bootstraps_do_not_run_at_once(machine):
     lock = machine.write("var/lib/ldos-lab/lock", "")
     with lock.open("w") as held:

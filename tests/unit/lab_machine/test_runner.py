@@ -4,41 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 
 import pytest
 
-from tests.builders.lab import SECRET, LabMachine, build_lab_machine, pack_runner
+from tests.builders.lab import SECRET, configure_runner, pack_runner
 
 LIBRARY = "usr/local/lib/ldos-lab"
 JOB = "var/lib/ldos-runner/job"
 REGISTRATION = "run/ldos-runner"
 TOKEN = "etc/ldos-lab/runner-token"
-
-
-def configure(machine, digest="a" * 64, **settings):
-    machine.configure(RUNNER_SCOPE="orgs/acme", RUNNER_VERSION="2.336.0", RUNNER_SHA256=digest, **settings)
-
-
-@pytest.fixture(scope="module")
-def installed_once(tmp_path_factory):
-    machine = build_lab_machine(tmp_path_factory.mktemp("installed"))
-    configure(machine, pack_runner(machine, 'echo "$ACTIONS_RUNNER_INPUT_JITCONFIG" >"$FAKES/ran"; pwd >>"$FAKES/ran"'))
-    machine.write(TOKEN, f"{SECRET}\n", 0o600)
-    for phase in ("machine", "runner"):
-        done = machine.bootstrap("--only", phase)
-        assert done.returncode == 0, done.stderr
-    machine.know("answer", json.dumps({"runner": {"id": 23}, "encoded_jit_config": "eyJhIjoi/+Q=="}))
-    machine.know("status", "201")
-    machine.know("calls")
-    return machine
-
-
-@pytest.fixture
-def installed(installed_once, tmp_path):
-    """A machine on which the runner is installed, and has not had a job yet."""
-    shutil.copytree(installed_once.root.parent, tmp_path, symlinks=True, dirs_exist_ok=True)
-    return LabMachine(tmp_path / "root", tmp_path / "fakes")
 
 
 def program(machine, name):
@@ -62,7 +36,7 @@ def test_the_runner_is_installed_as_its_makers_publish_it(installed):
 
 def test_a_wrong_digest_unpacks_nothing(machine):
     pack_runner(machine)
-    configure(machine)
+    configure_runner(machine)
     machine.write(TOKEN, SECRET, 0o600)
     done = machine.bootstrap("--only", "runner")
     assert done.returncode == 1
@@ -72,7 +46,7 @@ def test_a_wrong_digest_unpacks_nothing(machine):
 
 
 def test_a_runner_that_cannot_be_fetched_is_told(machine):
-    configure(machine)
+    configure_runner(machine)
     machine.write(TOKEN, SECRET, 0o600)
     done = machine.bootstrap("--only", "runner", NO_NETWORK="yes")
     assert done.returncode == 1
@@ -83,7 +57,7 @@ def test_a_runner_that_cannot_be_fetched_is_told(machine):
     ("token", "mode", "words"), [(None, 0, "no token in"), ("", 0o600, "no token in"), (SECRET, 0o640, "chmod 600")]
 )
 def test_a_token_must_be_there_for_root_alone(machine, token, mode, words):
-    configure(machine)
+    configure_runner(machine)
     if token is not None:
         machine.write(TOKEN, token, mode)
     done = machine.bootstrap("--only", "runner")
@@ -95,7 +69,7 @@ def test_a_token_must_be_there_for_root_alone(machine, token, mode, words):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
 def test_a_token_that_belongs_to_another_is_refused(machine):
-    configure(machine)
+    configure_runner(machine)
     os.chown(machine.write(TOKEN, SECRET, 0o600), 4242, 4242)
     done = machine.bootstrap("--only", "runner")
     assert done.returncode == 1
@@ -104,7 +78,7 @@ def test_a_token_that_belongs_to_another_is_refused(machine):
 
 
 def test_jobs_record_no_kernel_events_unless_it_is_chosen(machine):
-    configure(machine, pack_runner(machine), KERNEL_TRACING="no")
+    configure_runner(machine, pack_runner(machine), KERNEL_TRACING="no")
     machine.write(TOKEN, SECRET, 0o600)
     assert machine.bootstrap("--only", "runner").returncode == 0
     assert "usermod --groups  --lock ldos-runner" in machine.calls
@@ -117,7 +91,7 @@ def test_a_program_must_be_named_with_its_digest(machine):
 
 
 def test_a_user_who_may_use_sudo_is_refused(machine):
-    configure(machine, pack_runner(machine))
+    configure_runner(machine, pack_runner(machine))
     machine.write(TOKEN, SECRET, 0o600)
     machine.replace("sudo", "echo 'User ldos-runner may run the following commands on node-0: ALL'")
     done = machine.bootstrap("--only", "runner")
@@ -147,7 +121,7 @@ def test_a_job_gets_a_registration_and_never_the_token(installed):
 
 
 def test_labels_are_those_of_the_settings_each_once(installed):
-    configure(installed, RUNNER_LABELS="ldos-lab,c6525-25g,Self-Hosted,LDOS-lab")
+    configure_runner(installed, RUNNER_LABELS="ldos-lab,c6525-25g,Self-Hosted,LDOS-lab")
     assert installed.run(program(installed, "prepare")).returncode == 0
     [call] = installed.calls
     assert '"labels":["self-hosted","linux","x64","ldos-lab","c6525-25g"]' in call
