@@ -18,6 +18,7 @@ BASE_SHA = "2e" * 20
 MAIN = "refs/heads/main"
 QUEUED = f"refs/heads/gh-readonly-queue/main/pr-12-{BASE_SHA}"
 GATE = ".github/workflows/gate.yml"
+NIGHT = ".github/workflows/explore.yml"
 
 ALLOW_LIST = f"""
 [[allow]]
@@ -41,6 +42,15 @@ event = "workflow_dispatch"
 refs = ["{MAIN}"]
 workflows = ["{GATE}"]
 actors = ["maintainer"]
+
+[[allow]]
+repository = "{REPOSITORY}"
+repository_id = {NUMBER}
+event = "workflow_dispatch"
+refs = ["{MAIN}"]
+workflows = ["{NIGHT}"]
+own_commit = true
+inputs = {{ what = ["sweep", "breaking"] }}
 
 [machine]
 max_busy = 1.0
@@ -173,6 +183,25 @@ def dispatch() -> Started:
         "workflow": GATE,
     }
     return Started(_variables("workflow_dispatch", MAIN), payload)
+
+
+def nightly() -> Started:
+    """By a schedule's job, for the commit that the main branch is at."""
+    payload = {
+        "inputs": {"sha": SHA, "what": "sweep", "note": ""},
+        "ref": MAIN,
+        "repository": _repository(),
+        "sender": _sender("github-actions[bot]"),
+        "workflow": NIGHT,
+    }
+    variables = _variables(
+        "workflow_dispatch",
+        MAIN,
+        GITHUB_ACTOR="github-actions[bot]",
+        GITHUB_TRIGGERING_ACTOR="github-actions[bot]",
+        GITHUB_WORKFLOW_REF=f"{REPOSITORY}/{NIGHT}@{MAIN}",
+    )
+    return Started(variables, payload)
 
 
 def fork_pull_request(event: str = "pull_request") -> Started:

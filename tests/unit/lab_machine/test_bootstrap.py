@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import fcntl
+import shutil
 
 import pytest
 
-from tests.builders.lab import LAB, SECRET, pack_runner
+from tests.builders.lab import LAB, SECRET, build_lab_machine, pack_runner
 
 PHASES = [file.name for file in sorted((LAB / "phases").iterdir())]
 
@@ -85,6 +86,47 @@ def test_a_bootstrap_that_is_killed_goes_on_with_the_phase_it_was_in(machine):
     assert again.returncode == 0, again.stderr
     assert "10-machine: done" in again.stderr
     assert "30-tracing: running" in again.stderr
+
+
+EVERYTHING = "ROS2=no\nTUNE_GOVERNOR=yes\nTUNE_TURBO=yes\nIRQ_CPUS=0\nISOLATED_CPUS=3\nRUNNER_SCOPE=orgs/acme\n"
+
+
+def run_with_fuses(machine, *arguments):
+    """Killed at its first command, then begun anew and killed at its second, and so on until none is left."""
+    for number in range(1, 100):
+        machine.know("fuse", f"{number}\n")
+        done = machine.bootstrap(*arguments)
+        if done.returncode == 0:
+            return number
+        assert done.returncode == -9, done.stderr
+    raise AssertionError("it does not get on")
+
+
+def settled(machine):
+    """What a bootstrap is for, without what tells of its way there; of archives, which hold the time, that they are."""
+    told = ("var/log/", "var/lib/ldos-lab/stamps/", "var/lib/ldos-lab/doing/")
+    found = {place: digest for place, digest in machine.tree().items() if not place.startswith(told)}
+    return {place: digest if not place.endswith(".pyz") else "" for place, digest in found.items()}
+
+
+def test_killed_again_and_again_it_makes_and_undoes_the_same_machine(machine, tmp_path):
+    other = build_lab_machine(tmp_path / "other")
+    digest = pack_runner(machine)
+    shutil.copy(machine.fakes / "answer", other.fakes)
+    for each in (machine, other):
+        each.write("etc/ldos-lab/runner-token", SECRET, 0o600)
+        each.write("etc/ldos-lab/lab.conf", f"{EVERYTHING}RUNNER_VERSION=2.336.0\nRUNNER_SHA256={digest}\n")
+    assert run_with_fuses(machine) > 5
+    assert other.bootstrap().returncode == 0
+    assert stamps(machine) == PHASES
+    assert settled(machine) == settled(other)
+    for each in (machine, other):
+        each.know("passwd", "ldos-runner\n")
+    assert run_with_fuses(machine, "--undo") > 4
+    (other.fakes / "fuse").unlink(missing_ok=True)
+    assert other.bootstrap("--undo").returncode == 0
+    assert stamps(machine) == []
+    assert settled(machine) == settled(other)
 
 
 def test_a_dry_run_shows_everything_and_does_nothing(machine):
@@ -184,6 +226,16 @@ def test_what_cannot_be_understood_is_refused(machine, arguments):
     assert done.stderr.startswith("bootstrap: ")
     assert "\x1b" not in done.stderr
     assert machine.calls == []
+
+
+@pytest.mark.parametrize("arguments", [[], ["--undo"], ["--only", "tuning"]])
+def test_a_job_is_not_disturbed(machine, arguments):
+    machine.know("busy")
+    done = machine.bootstrap(*arguments)
+    assert done.returncode == 1
+    assert "a job runs here: wait until it has ended" in done.stderr
+    assert machine.calls == []
+    assert machine.bootstrap("--dry-run").returncode == 0
 
 
 def test_two_bootstraps_do_not_run_at_once(machine):

@@ -182,9 +182,14 @@ def await_child(pid: int) -> int:
 
 
 @ONLY_ROOT
-def test_without_a_worker_the_status_says_it_and_a_warning(worker):
-    """As where somebody tries the hook by hand: nothing else of theirs is ended."""
-    status, lines, errors = ended(worker(fork_pull_request(), name="bash"))
+def test_whatever_the_worker_is_called_a_refusal_ends_it(worker):
+    status, lines, _ = ended(worker(fork_pull_request(), name="dotnet"))
+    assert (status, len(lines)) == (-signal.SIGKILL, 1)
+
+
+@ONLY_ROOT
+def test_who_tries_it_by_hand_keeps_their_shell(worker):
+    status, lines, errors = ended(worker(fork_pull_request().changed(GITHUB_ACTIONS=None), name="bash"))
     assert status == 0
     assert lines[1:] == ["hook ended with 1", "a step with if: always() ran"]
-    assert "no Runner.Worker above this hook" in errors
+    assert "not started by the runner's worker" in errors
