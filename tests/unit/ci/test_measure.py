@@ -13,7 +13,7 @@ import pytest
 SCRIPT = Path(__file__).parents[3] / ".ci" / "measure"
 
 PYTHON = """#!/bin/sh
-printf '%s\\n' "$@" >asked
+printf '%s\\n' "$@" "strict: ${LDOS_STRICT:-as on any CI}" >asked
 [ -n "${STUB_EMPTY:-}" ] || echo '{}' >results/result.json
 mkdir -p .ldos/runs/1/baseline/trace '.ldos/runs/1/cpu load/trace' .ldos/runs/1/baseline/base .ldos/baselines/embedded/epyc
 for name in baseline baseline.pinned baseline.calibration; do echo '{}' >.ldos/baselines/embedded/epyc/$name.json; done
@@ -86,6 +86,7 @@ def test_a_commit_beside_its_base(measure, checkout):
     assert arguments[6:9] == ["--ldos-max-trials", "30", f"--ldos-base={base}"]
     assert "results/result.json" in arguments
     assert "results/report.html" in arguments
+    assert arguments[-1] == "strict: as on any CI"
 
 
 def test_a_commit_beside_the_stored_baseline(measure, checkout):
@@ -114,6 +115,8 @@ def test_a_baseline_is_recorded(measure, checkout):
     assert measure(GATE_RECORD="true", GATE_BASE="main~1").returncode == 0
     assert "--ldos-update-baseline" in asked(checkout)
     assert not [each for each in asked(checkout) if "base=" in each or "max" in each]
+    # Else it would be a failure, on CI, that there is nothing to compare with.
+    assert asked(checkout)[-1] == "strict: 0"
     # Where none is found, so that one that is in the repository does not take what is recorded.
     assert asked(checkout)[asked(checkout).index("--ldos-baselines") + 1] == "results/none"
     assert not (checkout / "results/none").exists()
