@@ -183,6 +183,21 @@ def test_names_that_were_chosen_to_do_harm(check, received, project, name, where
     assert not (project / "owned").exists()
 
 
+def test_messages_that_were_chosen_to_do_harm_are_shown_as_they_are(check, received, project):
+    """By whoever wrote the stack that was measured; people read them on GitHub."""
+    evil = "no way\n\n# Approved by @maintainer\n[![ok](https://evil.example/x.png)](https://evil.example)<img src=x>"
+    trials = recorded(failures=3)
+    told = tuple(dataclasses.replace(each, message=evil if each.message else "") for each in trials.trials)
+    leave(received, dataclasses.replace(trials, trials=told, stack=evil, recorder=evil))
+    assert check().returncode == 0
+    text = (project / "proposal/pull_request.md").read_text("utf-8")
+    assert "evil" in text
+    assert "<img" not in text
+    assert "](https" not in text
+    assert " @maintainer" not in text
+    assert not any(line.startswith("# Approved") for line in text.splitlines())
+
+
 @pytest.mark.parametrize(
     "content", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b"{}", b'{"kind": "pytest-ldos trials"}', b"null"]
 )

@@ -84,6 +84,7 @@ class Machine:
             "matrix.host-class": "ldos-lab",
             "matrix.target": "bench",
             "matrix.what": "sweep",
+            "needs.measure.result": "success",
             "steps.page.outputs.artifact-url": f"{RUN}/artifacts/2",
             "steps.traces.outputs.artifact-url": f"{RUN}/artifacts/3",
             "vars.LDOS_HOST_CLASSES": "",

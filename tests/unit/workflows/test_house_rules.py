@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders.workflows import read_workflows
+from tests.builders.workflows import events_of, read_workflows
 
 ROOT = Path(__file__).parents[3]
 FILES = sorted([*(ROOT / ".github" / "workflows").glob("*.yml"), *(ROOT / "examples" / "ci").rglob("*.yml")])
@@ -134,6 +134,22 @@ def test_a_machine_of_the_lab_has_one_job():
         job = WORKFLOWS[f".github/workflows/{path}.yml"]["jobs"][name]
         assert job["runs-on"] == ["self-hosted", f"${{{{ {label} }}}}"]
         assert job["concurrency"]["group"] == f"lab-${{{{ {label} }}}}"
+
+
+def test_what_branch_protection_asks_for_has_one_name_and_is_reported_once():
+    """On a pull request by its stand-in, in the queue and on the branch by the gate; a skipped job would count as passed."""
+    found = {
+        path: {*events_of(workflow)}
+        for path, workflow in WORKFLOWS.items()
+        for job in workflow["jobs"].values()
+        if job["name"] == "Gate verdict"
+    }
+    assert found == {
+        ".github/workflows/gate.yml": {"push", "merge_group", "workflow_dispatch"},
+        ".github/workflows/queue.yml": {"pull_request"},
+    }
+    assert WORKFLOWS[".github/workflows/gate.yml"]["jobs"]["verdict"]["if"] == "${{ always() }}"
+    assert "if" not in WORKFLOWS[".github/workflows/queue.yml"]["jobs"]["verdict"]
 
 
 def test_labels_of_machines_are_checked_before_anything_is_made_of_them():

@@ -96,6 +96,8 @@ AFTER: dict[str, Callable[[Machine], object]] = {
         machine.github.started == [("explore.yml", {"ref": "main", "inputs": {"sha": machine.commit}})]
     ),
     "Pack for other machines": lambda machine: (machine.checkout / "results/packed/result/ldos-lab").is_dir(),
+    "Every machine passed it": lambda machine: True,
+    "Say so": lambda machine: True,
     "Measure": lambda machine: (machine.checkout / "results").is_dir(),
 }
 """What has to be there when it has run; of the others, calls of programs."""
@@ -142,7 +144,13 @@ def test_what_a_night_explores_is_what_the_command_knows(machine, what):
         from pytest_ldos.cli.main import app
 
         _, name, *arguments = call.split()
-        typer.main.get_command(app).commands[name].make_context(name, arguments)  # type: ignore[attr-defined]
+        typer.main.get_command(app).commands[name].make_context(name, arguments)
+
+
+@pytest.mark.parametrize("result", ["failure", "cancelled", "skipped", ""])
+def test_the_verdict_is_red_unless_every_machine_passed_it(machine, result):
+    step = next(step for step in STEPS.values() if step.where == ("gate.yml", "Every machine passed it"))
+    assert machine.run(step, **{"needs.measure.result": result}).returncode != 0
 
 
 def test_targets_that_a_matrix_names_exist(machine):
