@@ -30,7 +30,7 @@ def choose_scheduler(word: str | None, *, workers: int | None = None) -> Schedul
         ConfigurationError: no such scheduler, or none whose processes could be counted.
         Unavailable: Dask is not installed.
     """
-    kept = word or (LOCAL if has_dask() or workers is not None else SYNCHRONOUS)
+    kept = (LOCAL if has_dask() or workers is not None else SYNCHRONOUS) if word is None else word
     if workers is not None and kept != LOCAL:
         raise ConfigurationError(
             f"--workers belongs to --scheduler local, not to {kept}",

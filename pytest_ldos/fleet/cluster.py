@@ -67,6 +67,7 @@ def _client(workers: int) -> Iterator[Client]:
             silence_logs=logging.CRITICAL,
             local_directory=str(folder),
             env=_ONE_THREAD,
+            preload=["pytest_ldos.fleet.undisturbed"],
         ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):

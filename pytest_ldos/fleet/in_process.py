@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from pytest_ldos.fleet.find import Found
 from pytest_ldos.fleet.measure import summarize
@@ -10,6 +11,7 @@ from pytest_ldos.fleet.request import Request
 from pytest_ldos.fleet.summary import TraceSummary
 
 
+@dataclass(frozen=True)
 class InProcess:
     """See `Scheduler`."""
 

@@ -116,8 +116,10 @@ def _pool_table(pooled: Sequence[Pooled]) -> Iterator[RenderableType]:
 
 
 def _unreadable_table(summaries: Sequence[TraceSummary], common: str) -> Iterator[RenderableType]:
+    """Lines that stay whole: paths and reasons are to be copied."""
     if not summaries:
         return
-    rows = [(one_line(_short(each.trace, common)), one_line(each.problem)) for each in summaries]
     yield Text()
-    yield plain_table(("could not be read", "why"), rows, left=("why",))
+    yield line("could not be read", "dim")
+    for each in summaries:
+        yield line(f"{one_line(_short(each.trace, common))}: {one_line(each.problem)}")

@@ -33,6 +33,8 @@ _WITHOUT_SOURCES: Final = 2
 _WITHOUT_LOOKS: Final = 3
 _WITHOUT_LOADS: Final = 4
 KIND: Final = "pytest-ldos trials"
+_OTHERS: Final = frozenset({"pytest-ldos report", "pytest-ldos calibration"})
+"""Files of ours that lie beside."""
 _DAMAGE: Final = (
     AttributeError,
     KeyError,
@@ -64,6 +66,11 @@ def decode_trials(text: str, path: Path) -> TrialSet:
     except (RecursionError, ValueError) as error:
         raise RecordUnreadable(f"{path} is no JSON of ours: {error}", remedy=_REMEDY) from None
     if not isinstance(document, dict) or document.get("kind") != KIND:
+        kind = document.get("kind") if isinstance(document, dict) else None
+        if isinstance(kind, str) and kind in _OTHERS:
+            raise RecordUnreadable(
+                f"{path} is a {kind}, which has no trials to read", remedy="name the trials.json of the same run"
+            )
         raise RecordUnreadable(f"{path} holds no trials of pytest-ldos", remedy=_REMEDY)
     document = _upgrade(document)
     if document.get("schema") != SCHEMA_VERSION:
