@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +24,7 @@ from proposals import FILE, MARK, TEXT
 from provenance import require_commit, require_past
 
 from pytest_ldos.baseline.key import BaselineKey
+from pytest_ldos.baseline.merge import merge_trials
 from pytest_ldos.cli.compare import compare_sets
 from pytest_ldos.errors import LdosError
 from pytest_ldos.gate.decide import judge_alone
@@ -89,17 +89,15 @@ def _require_baseline(trials: TrialSet, path: str, commit: str) -> None:
 
 
 def _unite(found: Iterator[tuple[str, str, TrialSet]]) -> tuple[dict[str, TrialSet], list[str]]:
-    """What is proposed, by its file: machines of one class share a baseline, so that the first one's is taken."""
-    taken: dict[str, TrialSet] = {}
-    left = Counter[str]()
+    """What is proposed, by its file: machines of one class share a baseline, which knows how much they differ."""
+    sets: dict[str, list[TrialSet]] = {}
+    labels: dict[str, list[str]] = {}
     for label, file, trials in found:
-        left[label] += file in taken
-        taken.setdefault(file, trials)
-    notes = [
-        f"{label} is of a host class that has recorded already: {n} of its files are not taken."
-        for label, n in (+left).items()
-    ]
-    return taken, notes
+        sets.setdefault(file, []).append(trials)
+        labels.setdefault(file, []).append(label)
+    shared = dict.fromkeys(" and ".join(each) for each in labels.values() if len(each) > 1)
+    notes = [f"{names} are of one host class, and have one baseline." for names in shared]
+    return {file: each[0] if len(each) == 1 else merge_trials(each) for file, each in sets.items()}, notes
 
 
 def _describe(recorded: Mapping[str, TrialSet], commit: str, notes: list[str]) -> str:

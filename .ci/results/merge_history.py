@@ -27,7 +27,7 @@ from pytest_ldos.baseline.history.anchors import FILE as PIN_FILE
 from pytest_ldos.baseline.history.anchors import read_pin
 from pytest_ldos.baseline.history.files import write_file
 from pytest_ldos.baseline.history.store import HistoryStore
-from pytest_ldos.cli.history import import_runs
+from pytest_ldos.cli.history_import import import_runs
 from pytest_ldos.errors import LdosError
 from pytest_ldos.text import visible
 from pytest_ldos.trial.codec import decode_trials

@@ -107,16 +107,30 @@ def test_several_classes_are_one_text(check, received, project):
     assert "other-cpu" in text
 
 
+def on_another_machine(trials: TrialSet) -> TrialSet:
+    """Of the same class; goals have random names."""
+    renamed = tuple(dataclasses.replace(each, goal_id=f"{each.index + 1000:032x}") for each in trials.trials)
+    return dataclasses.replace(
+        trials, trials=renamed, fingerprint=dataclasses.replace(FINGERPRINT, hostname="lab-2", kernel="6.2")
+    )
+
+
 def test_machines_of_one_class_share_a_baseline(check, received, project):
-    first = recorded(1)
-    leave(received, first, "ldos-lab-a")
-    leave(received, recorded(2), "ldos-lab-b")
+    leave(received, recorded(1), "ldos-lab-a")
+    leave(received, on_another_machine(recorded(2)), "ldos-lab-b")
     assert check().returncode == 0
     (file,) = (project / "proposal/baselines").rglob("*.json")
-    assert read_trials(file) == first
-    assert "ldos-lab-b is of a host class that has recorded already: 1 of its files" in (
-        project / "proposal/pull_request.md"
-    ).read_text("utf-8")
+    merged = read_trials(file)
+    assert (len(merged.trials), merged.fingerprint.hostname) == (24, "lab + lab-2")
+    text = (project / "proposal/pull_request.md").read_text("utf-8")
+    assert "ldos-lab-a and ldos-lab-b are of one host class, and have one baseline." in text
+
+
+def test_the_same_from_two_machines_is_none_of_either(check, received, project):
+    leave(received, recorded(1), "ldos-lab-a")
+    leave(received, recorded(1), "ldos-lab-b")
+    assert "the same trials are there twice" in check().stderr
+    assert not (project / "proposal").exists()
 
 
 def test_it_fits_what_proposes_it(check, received, project, run_program, github):
