@@ -17,6 +17,7 @@ from github_api import Api, Failed, NotFound, at, commit_in
 _LARGEST: Final = 100 * 1024 * 1024
 _MOST_FILES: Final = 1000
 _FILE: Final = "100644"
+_REMEDY: Final = "take away what does not belong there, or delete its branch"
 
 
 def head_of(api: Api, branch: str) -> str:
@@ -66,10 +67,10 @@ def read_files(api: Api, commit: str, wanted: re.Pattern[str]) -> dict[str, byte
     """
     answer = api.ask("GET", f"git/trees/{tree_of(api, commit)}?recursive=1")
     if at(answer, "truncated") is not False:
-        raise Failed(f"the tree of {commit} is too large to be listed")
+        raise Failed(f"the tree of {commit} is too large to be listed: {_REMEDY}")
     entries = [each for each in at(answer, "tree") or () if _is_wanted(each, wanted)]
     if len(entries) > _MOST_FILES or sum(each["size"] for each in entries) > _LARGEST:
-        raise Failed(f"the tree of {commit} has more than {_MOST_FILES} files or {_LARGEST} bytes")
+        raise Failed(f"the tree of {commit} has more than {_MOST_FILES} files or {_LARGEST} bytes: {_REMEDY}")
     return {each["path"]: _read_blob(api, commit_in(each, "sha")) for each in entries}
 
 

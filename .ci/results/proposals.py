@@ -42,6 +42,9 @@ def propose(api: Api, folder: Path, *, commit: str, base: str) -> str:
     return _open(api, branch, base, {"title": f"Baselines of {commit[:12]}", "body": text})
 
 
+_ALLOW: Final = (
+    "Open it by hand, or let workflows do so (Settings, Actions, General: allow GitHub Actions to create pull requests)"
+)
 _LIMITS: Final[dict[str, int]] = {"most": _MOST, "largest": _LARGEST}
 
 
@@ -74,5 +77,8 @@ def _open(api: Api, branch: str, base: str, content: Mapping[str, Any]) -> str:
             number = number_in(found, "number")
             api.ask("PATCH", f"pulls/{number}", content)
             return f"pull request {number} was brought up to date"
-    made = api.ask("POST", "pulls", {**content, "head": branch, "base": base, "maintainer_can_modify": False})
+    try:
+        made = api.ask("POST", "pulls", {**content, "head": branch, "base": base, "maintainer_can_modify": False})
+    except Failed as failed:
+        raise Failed(f"{failed}; the branch {branch} is there. {_ALLOW}") from None
     return f"pull request {number_in(made, 'number')} was opened"

@@ -229,4 +229,7 @@ def test_what_github_refuses_is_an_error(github, propose, where, failure):
         return
     assert done.returncode == 1
     assert done.stderr.startswith("results: ")
+    assert ("allow GitHub Actions to create pull requests" in done.stderr) == (
+        where == "POST pulls" and failure != b"{}" and failure != b"null"
+    )
     assert TOKEN not in done.stdout + done.stderr

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import typer
+import typer.core
 
 from pytest_ldos.baseline.key import BaselineKey
 from pytest_ldos.report import json_text
@@ -117,11 +119,28 @@ def test_a_step_does_what_it_is_for(machine, step):
 
 
 def assert_options_exist(machine: Machine) -> None:
-    """Of the plugin, in what pytest was called with."""
+    """In what pytest and our own command were called with, by the real ones."""
     known = {option.flag for option in OPTIONS.values()}
     for call in machine.calls:
         named = {word.partition("=")[0] for word in call.split() if word.startswith("--ldos-")}
         assert named <= known, call
+        if call.startswith("ldos "):
+            parse_command(call.split()[1:])
+
+
+def parse_command(arguments: list[str]) -> None:
+    """Raises what the command raises where it knows an option or an argument not."""
+    from pytest_ldos.cli.main import app
+
+    name, *others = arguments
+    group = typer.main.get_command(app)
+    assert isinstance(group, typer.core.TyperGroup)
+    group.commands[name].make_context(name, others)
+
+
+def test_an_option_that_is_not_there_would_be_seen():
+    with pytest.raises(Exception, match="No such option: --no-such-option"):
+        parse_command(["history", "--no-such-option"])
 
 
 def test_every_table_here_is_about_steps_that_there_are():
@@ -136,15 +155,8 @@ def test_what_a_night_explores_is_what_the_command_knows(machine, what):
     step = next(step for step in STEPS.values() if step.where == ("explore.yml", "Measure"))
     done = machine.run(step, **{"matrix.what": what})
     assert done.returncode == 0, done.stderr
-    (call,) = machine.calls
+    assert len(machine.calls) == 1
     assert_options_exist(machine)
-    if call.startswith("ldos "):
-        import typer
-
-        from pytest_ldos.cli.main import app
-
-        _, name, *arguments = call.split()
-        typer.main.get_command(app).commands[name].make_context(name, arguments)
 
 
 @pytest.mark.parametrize("result", ["failure", "cancelled", "skipped", ""])
