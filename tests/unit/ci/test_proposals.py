@@ -230,6 +230,6 @@ def test_what_github_refuses_is_an_error(github, propose, where, failure):
     assert done.returncode == 1
     assert done.stderr.startswith("results: ")
     assert ("allow GitHub Actions to create pull requests" in done.stderr) == (
-        where == "POST pulls" and failure != b"{}" and failure != b"null"
+        where == "POST pulls" and failure not in {b"{}", b"null"}
     )
     assert TOKEN not in done.stdout + done.stderr
