@@ -30,7 +30,8 @@ from pytest_ldos.metrics.catalogue import Catalogue, catalogue_of
 from pytest_ldos.report.breaking.formats import render_breaking_as
 from pytest_ldos.report.breaking.words import answer, remarks
 from pytest_ldos.report.formats import Format
-from pytest_ldos.scenario.model import ScenarioSpec, SeedMode
+from pytest_ldos.scenario.model import ScenarioSpec
+from pytest_ldos.scenario.words import SeedMode
 from pytest_ldos.text import visible
 from pytest_ldos.trial.record import TrialSet
 

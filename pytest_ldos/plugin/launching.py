@@ -83,7 +83,7 @@ def module_ldos_launch(request: pytest.FixtureRequest) -> Iterator[Launch]:
 def _launch(request: pytest.FixtureRequest) -> Iterator[Launch]:
     from pytest_ldos.launching.available import launch_available
     from pytest_ldos.launching.recorded import RecordedLaunch
-    from pytest_ldos.scenario.options import KeepTraces
+    from pytest_ldos.scenario.words import KeepTraces
 
     available = launch_available()
     if not available.ok:
@@ -120,7 +120,7 @@ def _new_folder(session: MeasuringSession, node: Any) -> ScenarioFolder:
 
 def _tidy(session: MeasuringSession, nodeid: str, folder: ScenarioFolder) -> None:
     """Keeps or drops what was recorded, by the rule that was asked for."""
-    from pytest_ldos.scenario.options import KeepTraces
+    from pytest_ldos.scenario.words import KeepTraces
     from pytest_ldos.trial.artifacts import drop_folder, enforce_disk_limit
 
     keep = session.value("traces")

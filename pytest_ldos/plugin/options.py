@@ -11,7 +11,8 @@ import pytest
 
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.scenario.nearest import suggest
-from pytest_ldos.scenario.options import OPTIONS, Option, parse_value
+from pytest_ldos.scenario.option_values import parse_value
+from pytest_ldos.scenario.options import OPTIONS, Option
 from pytest_ldos.scenario.settings import Sources, read_environment, read_toml
 
 _PREFIX: Final = "--ldos"

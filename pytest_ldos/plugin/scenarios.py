@@ -108,7 +108,7 @@ def require_loads(loads: Iterable[LoadSpec], spec: ScenarioSpec) -> None:
         Unavailable: with reason and remedy.
     """
     from pytest_ldos.load.choose import load_available
-    from pytest_ldos.scenario.model import WhenUnavailable
+    from pytest_ldos.scenario.words import WhenUnavailable
     from pytest_ldos.text import visible
 
     for load in loads:

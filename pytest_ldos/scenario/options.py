@@ -13,20 +13,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.scenario.fields import parse_number, parse_truth, parse_word
-from pytest_ldos.scenario.model import SeedMode, StackKind, WhenUnavailable
-from pytest_ldos.scenario.ros2 import Simulation
-from pytest_ldos.scenario.watching import DEFAULT_RATE_HZ, ProfilerKind
-
-
-class KeepTraces(StrEnum):
-    """Which traces stay on disk."""
-
-    FAILED = "failed"
-    ALL = "all"
-    NONE = "none"
-
+from pytest_ldos.scenario.parsing import parse_number, parse_truth, parse_word
+from pytest_ldos.scenario.words import (
+    DEFAULT_RATE_HZ,
+    KeepTraces,
+    ProfilerKind,
+    SeedMode,
+    Simulation,
+    StackKind,
+    WhenUnavailable,
+)
 
 REPORT_SUFFIXES: Final = (".html", ".md", ".json")
 """What a report's file may end with; it says the format."""
@@ -322,15 +318,3 @@ OPTIONS: Final[Mapping[str, Option]] = {
         ),
     )
 }
-
-
-def parse_value(option: Option, value: Any, source: str) -> Any:
-    """The value of an option from a source.
-
-    Raises:
-        ConfigurationError: names the source, the value and what would have been right.
-    """
-    try:
-        return option.parse(value)
-    except ValueError as error:
-        raise ConfigurationError(f"{source} is {value!r}", remedy=f"it must be {error}") from None

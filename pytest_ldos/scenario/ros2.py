@@ -5,23 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Final
 
 from pytest_ldos.scenario.requirements import require
+from pytest_ldos.scenario.words import Simulation
 
 PANDA_LAUNCH_FILE: Final = "ldos_bringup/stack.launch.py"
 
 _GRAPH_NAME: Final = re.compile(r"/[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*")
 _RMW: Final = re.compile(r"rmw_[a-z0-9_]+")
-
-
-class Simulation(StrEnum):
-    """Values of ``--ldos-sim``: what moves the arm."""
-
-    AUTO = "auto"
-    GZ = "gz"
-    MOCK = "mock"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,8 @@ from pytest_ldos.scenario.guarded_topic import guarded_topic
 from pytest_ldos.scenario.loads import LOAD_SPECS, GuardSpec
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
 from pytest_ldos.scenario.nearest import refuse_unknown
-from pytest_ldos.scenario.options import OPTIONS, parse_value
+from pytest_ldos.scenario.option_values import parse_value
+from pytest_ldos.scenario.options import OPTIONS
 from pytest_ldos.scenario.paths import BUILT_IN_PATHS, PathSpec, parse_paths
 from pytest_ldos.scenario.scenario_table import BUILT_IN_SCENARIOS, ScenarioTable, find_scenario, parse_scenarios
 from pytest_ldos.scenario.stack_table import parse_stack

@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import Final, TypeVar
 
 from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.scenario.fields import parse_word
 from pytest_ldos.scenario.loads import Reliability
+from pytest_ldos.scenario.parsing import parse_word
 from pytest_ldos.scenario.quantity_text import in_unit_of
 from pytest_ldos.scenario.requirements import require
 
