@@ -24,6 +24,16 @@ from pytest_ldos.scenario.words import (
     WhenUnavailable,
 )
 
+OWN_FILE: Final = "ldos.toml"
+"""Holds what ``[tool.ldos]`` would, for projects that do not want it in their pyproject.toml."""
+
+OTHER_VARIABLES: Final[Mapping[str, str]] = {
+    "LDOS_THREADS": "threads that decode a trace at once (default: the number of CPUs)",
+    "LDOS_LOCK": "name of the lock that a measuring session holds: sessions with different locks do not wait for each "
+    "other, and disturb each other",
+}
+"""Variables of the environment that are no option of pytest, and what they are for."""
+
 REPORT_SUFFIXES: Final = (".html", ".md", ".json")
 """What a report's file may end with; it says the format."""
 

@@ -16,15 +16,11 @@ from pytest_ldos.scenario.loads import LOAD_SPECS, GuardSpec
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
 from pytest_ldos.scenario.nearest import refuse_unknown
 from pytest_ldos.scenario.option_values import parse_value
-from pytest_ldos.scenario.options import OPTIONS
+from pytest_ldos.scenario.options import OPTIONS, OTHER_VARIABLES, OWN_FILE
 from pytest_ldos.scenario.paths import BUILT_IN_PATHS, PathSpec, parse_paths
 from pytest_ldos.scenario.scenario_table import BUILT_IN_SCENARIOS, ScenarioTable, find_scenario, parse_scenarios
 from pytest_ldos.scenario.stack_table import parse_stack
 
-OWN_FILE: Final = "ldos.toml"
-"""Holds what ``[tool.ldos]`` would, for projects that do not want it in their pyproject.toml."""
-
-_OTHER_VARIABLES: Final = frozenset({"LDOS_THREADS", "LDOS_LOCK"})
 _TABLES: Final = frozenset({"stack", "scenarios", "gate", "paths", "base"})
 _GATE_KEYS: Final = frozenset({"alpha", "floors", "relevant_effect"})
 
@@ -108,7 +104,7 @@ def read_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     """Options in ``LDOS_*`` variables; an unknown one is an error."""
     by_variable = {option.variable: option for option in OPTIONS.values()}
     given = {name: value for name, value in environment.items() if name.startswith("LDOS_")}
-    refuse_unknown(given, {*by_variable, *_OTHER_VARIABLES}, "environment variable")
+    refuse_unknown(given, {*by_variable, *OTHER_VARIABLES}, "environment variable")
     return {
         by_variable[name].name: parse_value(by_variable[name], value, f"environment variable {name}")
         for name, value in given.items()
