@@ -44,8 +44,9 @@ def test_no_workflow_has_rights_and_each_job_names_its_own():
     for where, job in jobs():
         assert isinstance(job["permissions"], dict), where
         assert {name for name, right in job["permissions"].items() if right == "write"} <= {
-            "pull-requests",
+            "attestations",
             "id-token",
+            "pull-requests",
         }, where
 
 
