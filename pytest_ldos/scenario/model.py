@@ -68,6 +68,8 @@ class StackSpec:
     """The stack under test.
 
     Attributes:
+        kind: of nodes: this project's own without ROS, real ROS 2, or ``auto``: ROS 2 where it is installed and
+            sourced.
         control_rate_hz: nominal rate of the control loop, against which T3 is measured.
         planning_time_s: allowed to the planner for a goal.
         velocity_scaling, acceleration_scaling: fractions of the joint limits, 0 to 1.

@@ -23,7 +23,7 @@ class Ros2Spec:
     Attributes:
         launch_file: ``PACKAGE/FILE``, or a path.
         launch_arguments: for it, by name.
-        sim: what is given to the launch file as ``sim:=``; `AUTO` gives the Panda's own
+        sim: what is given to the launch file as ``sim:=``; ``auto`` gives the Panda's own
             Gazebo where that is installed, mock hardware where it is not, and nothing to
             other launch files.
         rmw: middleware, ``rmw_…``; empty for that of ``RMW_IMPLEMENTATION``, or ROS 2's default.

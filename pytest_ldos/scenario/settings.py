@@ -21,8 +21,8 @@ from pytest_ldos.scenario.paths import BUILT_IN_PATHS, PathSpec, parse_paths
 from pytest_ldos.scenario.scenario_table import BUILT_IN_SCENARIOS, ScenarioTable, find_scenario, parse_scenarios
 from pytest_ldos.scenario.stack_table import parse_stack
 
-_TABLES: Final = frozenset({"stack", "scenarios", "gate", "paths", "base"})
-_GATE_KEYS: Final = frozenset({"alpha", "floors", "relevant_effect"})
+TABLES: Final = frozenset({"stack", "scenarios", "gate", "paths", "base"})
+GATE_KEYS: Final = frozenset({"alpha", "floors", "relevant_effect"})
 
 
 @dataclass(frozen=True)
@@ -154,8 +154,8 @@ def _read_document(file: Path) -> dict[str, Any]:
 
 def parse_table(table: Mapping[str, Any], *, folder: Path = Path()) -> TomlSettings:
     """A ``[tool.ldos]`` table; paths in it start from `folder`."""
-    refuse_unknown(table, {*OPTIONS, *_TABLES} - {"config"}, "key [tool.ldos]")
-    options = {name: value for name, value in table.items() if name not in _TABLES}
+    refuse_unknown(table, {*OPTIONS, *TABLES} - {"config"}, "key [tool.ldos]")
+    options = {name: value for name, value in table.items() if name not in TABLES}
     settings = TomlSettings(
         options=_parse_options(options, "[tool.ldos]"),
         scenarios=parse_scenarios(_table(table, "scenarios")),
@@ -197,7 +197,7 @@ def _parse_options(values: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def _parse_gate(values: Mapping[str, Any]) -> dict[str, Any]:
-    refuse_unknown(values, _GATE_KEYS, "key [tool.ldos.gate]")
+    refuse_unknown(values, GATE_KEYS, "key [tool.ldos.gate]")
     floors = _table(values, "floors")
     numbers = {name: value for name, value in values.items() if name != "floors"}
     for name, value in {**numbers, **floors}.items():
