@@ -75,9 +75,10 @@ def _settings() -> Iterator[str]:
     yield from (
         "## Settings",
         "",
-        "Strongest first: command line, environment, mark of a test, `[tool.ldos.scenarios.NAME]`, `[tool.ldos]`,",
-        f"default. `[tool.ldos]` lies in `pyproject.toml`; in `{OWN_FILE}` its keys stand at the top. What is unknown or",
-        "has a wrong value is refused before anything is measured.",
+        "Strongest first: command line, environment, mark of a test, `[tool.ldos.scenarios.NAME]`, `[tool.ldos]`, and",
+        "the default. `[tool.ldos]` lies in `pyproject.toml`;",
+        f"in `{OWN_FILE}` its keys stand at the top. What is unknown or has a wrong value is refused before anything",
+        "is measured.",
         "",
         "Each is an option of pytest (`--ldos-max-trials 40`), a variable (`LDOS_MAX_TRIALS=40`) and a key",
         "(`max_trials = 40`). Those with ● can also be set for one scenario, and by the mark of a test",
@@ -85,7 +86,7 @@ def _settings() -> Iterator[str]:
         "",
     )
     yield from _table(
-        ("pytest", "environment", "`[tool.ldos]`", "value", "default", "meaning"),
+        ("option, variable, key", "value", "default", "meaning"),
         [_row_of(option) for option in OPTIONS.values()],
     )
     yield from ("", "Other variables of the environment:", "")
@@ -96,11 +97,9 @@ def _settings() -> Iterator[str]:
 def _row_of(option: Option) -> tuple[str, ...]:
     text, default = _without_default(option.help)
     return (
-        _code(f"{option.flag} {option.metavar}".strip()),
-        _code(option.variable),
-        _key_of(option),
+        f"{_code(f'{option.flag} {option.metavar}'.strip())} {_code(option.variable)} {_key_of(option)}".strip(),
         _value_of(option),
-        default or _shown(option.default) or "none",
+        default or _shown(option.default) or ("off" if option.is_flag else "none"),
         text,
     )
 
