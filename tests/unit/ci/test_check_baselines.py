@@ -76,7 +76,7 @@ def test_what_is_new(check, received, project):
     assert read_trials(project / "proposal" / place) == trials
     text = (project / "proposal/pull_request.md").read_text("utf-8")
     assert text.startswith(f"{MARK}\nBaselines that machines of the lab recorded of {SHA}")
-    assert "close and reopen it" in text
+    assert "close and reopen it." in text
     assert "there is no baseline of it yet" in text
     assert text.count("<!--") == 1
 
