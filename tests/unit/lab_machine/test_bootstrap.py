@@ -235,6 +235,14 @@ def await_lock_of(machine, file):
         time.sleep(0.01)
 
 
+def test_a_kernel_without_headers_is_told(machine):
+    machine.replace("apt-get", 'case "$*" in *linux-headers*) echo "E: Unable to locate package" >&2; exit 100 ;; esac')
+    assert machine.bootstrap("--only", "machine").returncode == 0
+    done = machine.bootstrap("--only", "tracing")
+    assert done.returncode == 1
+    assert "without headers of its kernel (6.8.0-45-generic) this machine has no modules" in done.stderr
+
+
 def test_phases_are_listed_with_their_state(machine):
     machine.configure(ROS2="no")
     machine.bootstrap("--only", "10-machine")
