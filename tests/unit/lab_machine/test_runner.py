@@ -90,6 +90,17 @@ def test_a_program_must_be_named_with_its_digest(machine):
     assert machine.calls == []
 
 
+@pytest.mark.parametrize(
+    ("scope", "group", "is_told"), [("orgs/acme", 1, True), ("orgs/acme", 3, False), ("repos/acme/arm", 1, False)]
+)
+def test_a_group_of_all_repositories_is_told(machine, scope, group, is_told):
+    version = {"RUNNER_VERSION": "2.336.0", "RUNNER_SHA256": "a" * 64}
+    machine.configure(RUNNER_SCOPE=scope, RUNNER_GROUP_ID=str(group), **version)
+    done = machine.bootstrap("--only", "runner", "--dry-run")
+    assert done.returncode == 0
+    assert ("is the group that all repositories may use" in done.stderr) is is_told
+
+
 def test_a_user_who_may_use_sudo_is_refused(machine):
     configure_runner(machine, pack_runner(machine))
     machine.write(TOKEN, SECRET, 0o600)
