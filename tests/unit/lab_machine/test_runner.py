@@ -115,6 +115,7 @@ def test_a_job_gets_a_registration_and_never_the_token(installed):
     assert done.returncode == 0, done.stderr
     [call] = installed.calls
     assert "https://api.github.com/orgs/acme/actions/runners/generate-jitconfig" in call
+    assert call.startswith("curl --disable ")  # or a .curlrc in the job's home would say where the token goes
     body = json.loads(call.partition("--data ")[2].rpartition(" https://")[0])
     assert body == {
         "name": "lab-node-0lab-5b0d1a2c-7e41",
@@ -200,6 +201,14 @@ def test_a_file_that_holds_no_token_reaches_nobody(installed, token, words):
     done = installed.run(program(installed, "prepare"))
     assert done.returncode == 1
     assert words in done.stderr
+    assert installed.calls == []
+
+
+def test_without_the_hook_there_is_no_job(installed):
+    (installed.root / LIBRARY / "job-started.sh").unlink()
+    done = installed.run(program(installed, "prepare"))
+    assert done.returncode == 1
+    assert "job-started.sh whatever is asked for would run" in done.stderr
     assert installed.calls == []
 
 
