@@ -119,6 +119,11 @@ class LabMachine:
             check=False,
         )
 
+    def begin(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """A bootstrap that is not waited for."""
+        command = ["sh", str(LAB / "bootstrap"), *arguments]
+        return subprocess.Popen(command, env=self.environment, stdin=subprocess.DEVNULL, start_new_session=True)
+
     def bootstrap(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         return self.run(LAB / "bootstrap", *arguments, **variables)
 

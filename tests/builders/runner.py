@@ -227,3 +227,34 @@ def fork_pull_request(event: str = "pull_request") -> Started:
         GITHUB_WORKFLOW_REF=f"{REPOSITORY}/.github/workflows/steal.yml@refs/pull/13/merge",
     )
     return Started(variables, payload)
+
+
+def workflow_run() -> Started:
+    """After a stranger's pull request: of the main branch, with its rights, and by nothing but its name to be told."""
+    run = {"id": 99, "name": "Check", "event": "pull_request", "head_branch": "steal", "head_sha": BASE_SHA}
+    payload = {
+        "action": "completed",
+        "workflow_run": {**run, "conclusion": "success", "head_repository": _repository("stranger/arm", 666)},
+        "workflow": {"id": 5, "name": "Check", "path": ".github/workflows/check.yml"},
+        "repository": _repository(),
+        "sender": _sender("stranger"),
+    }
+    return Started(_variables("workflow_run", MAIN, GITHUB_ACTOR="stranger"), payload)
+
+
+def issue_comment() -> Started:
+    """A stranger's, below a pull request."""
+    payload = {
+        "action": "created",
+        "issue": {"number": 13, "title": "Typo", "state": "open", "pull_request": {"url": "https://api.github.com/x"}},
+        "comment": {"id": 1, "body": "/measure", "user": _sender("stranger")},
+        "repository": _repository(),
+        "sender": _sender("stranger"),
+    }
+    return Started(_variables("issue_comment", MAIN, GITHUB_ACTOR="stranger"), payload)
+
+
+def schedule() -> Started:
+    """A clock's."""
+    payload = {"schedule": "17 2 * * *", "workflow": NIGHT, "repository": _repository()}
+    return Started(_variables("schedule", MAIN), payload)

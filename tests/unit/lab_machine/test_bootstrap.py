@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import shutil
+import time
+from pathlib import Path
 
 import pytest
 
@@ -23,7 +25,7 @@ def test_a_bare_machine_is_set_up_and_then_left_alone(machine):
     assert stamps(machine) == PHASES
     calls = "\n".join(machine.calls)
     order = [
-        "Error-Mode=any update",
+        "apt-get update",
         "ros-jazzy-moveit ",
         "lttng-modules-dkms",
         "modprobe lttng-tracer",
@@ -144,7 +146,7 @@ def test_a_dry_run_shows_everything_and_does_nothing(machine):
     assert machine.tree() == tree
     assert [call for call in machine.calls if not call.startswith("systemctl is-active")] == []
     for words in (
-        "apt-get -o",
+        "apt-get update",
         "ros-jazzy-moveit",
         "modprobe",
         "tune.py",
@@ -207,6 +209,38 @@ def test_without_a_network_it_says_so(machine):
     assert "Could not resolve host" in done.stderr
     assert "is there a network" in done.stderr
     assert stamps(machine) == []
+
+
+def test_apt_waits_for_a_machine_that_updates_itself(machine):
+    machine.replace("apt-get", 'cp "$APT_CONFIG" "$FAKES/apt.conf"')
+    lock = machine.write("var/lib/apt/lists/lock", "")
+    with lock.open("w") as held:
+        fcntl.lockf(held, fcntl.LOCK_EX)
+        waiting = machine.begin("--only", "machine")
+        await_lock_of(machine, lock)
+        assert "apt-get update" not in machine.calls
+    assert waiting.wait(60) == 0
+    assert "apt-get update" in machine.calls
+    settings = (machine.fakes / "apt.conf").read_text()
+    assert 'DPkg::Lock::Timeout "1200";' in settings
+    assert 'APT::Update::Error-Mode "any";' in settings
+
+
+def await_lock_of(machine, file):
+    """Until somebody waits for a lock that is held (``->`` in proc's list)."""
+    deadline = time.monotonic() + 30
+    number = f":{file.stat().st_ino} "
+    while not any("->" in line and number in line for line in Path("/proc/locks").read_text().splitlines()):
+        assert time.monotonic() < deadline, "nobody waits"
+        time.sleep(0.01)
+
+
+def test_a_kernel_without_headers_is_told(machine):
+    machine.replace("apt-get", 'case "$*" in *linux-headers*) echo "E: Unable to locate package" >&2; exit 100 ;; esac')
+    assert machine.bootstrap("--only", "machine").returncode == 0
+    done = machine.bootstrap("--only", "tracing")
+    assert done.returncode == 1
+    assert "without headers of its kernel (6.8.0-45-generic) this machine has no modules" in done.stderr
 
 
 def test_phases_are_listed_with_their_state(machine):

@@ -90,6 +90,17 @@ def test_a_program_must_be_named_with_its_digest(machine):
     assert machine.calls == []
 
 
+@pytest.mark.parametrize(
+    ("scope", "group", "is_told"), [("orgs/acme", 1, True), ("orgs/acme", 3, False), ("repos/acme/arm", 1, False)]
+)
+def test_a_group_of_all_repositories_is_told(machine, scope, group, is_told):
+    version = {"RUNNER_VERSION": "2.336.0", "RUNNER_SHA256": "a" * 64}
+    machine.configure(RUNNER_SCOPE=scope, RUNNER_GROUP_ID=str(group), **version)
+    done = machine.bootstrap("--only", "runner", "--dry-run")
+    assert done.returncode == 0
+    assert ("is the group that all repositories may use" in done.stderr) is is_told
+
+
 def test_a_user_who_may_use_sudo_is_refused(machine):
     configure_runner(machine, pack_runner(machine))
     machine.write(TOKEN, SECRET, 0o600)
@@ -104,6 +115,7 @@ def test_a_job_gets_a_registration_and_never_the_token(installed):
     assert done.returncode == 0, done.stderr
     [call] = installed.calls
     assert "https://api.github.com/orgs/acme/actions/runners/generate-jitconfig" in call
+    assert call.startswith("curl --disable ")  # or a .curlrc in the job's home would say where the token goes
     body = json.loads(call.partition("--data ")[2].rpartition(" https://")[0])
     assert body == {
         "name": "lab-node-0lab-5b0d1a2c-7e41",
@@ -189,6 +201,14 @@ def test_a_file_that_holds_no_token_reaches_nobody(installed, token, words):
     done = installed.run(program(installed, "prepare"))
     assert done.returncode == 1
     assert words in done.stderr
+    assert installed.calls == []
+
+
+def test_without_the_hook_there_is_no_job(installed):
+    (installed.root / LIBRARY / "job-started.sh").unlink()
+    done = installed.run(program(installed, "prepare"))
+    assert done.returncode == 1
+    assert "job-started.sh whatever is asked for would run" in done.stderr
     assert installed.calls == []
 
 

@@ -13,9 +13,12 @@ from tests.builders.runner import (
     SHA,
     dispatch,
     fork_pull_request,
+    issue_comment,
     merge_group,
     nightly,
     push,
+    schedule,
+    workflow_run,
 )
 
 OTHER = "5b" * 20
@@ -31,6 +34,14 @@ def test_what_is_allowed_begins(refusal, started):
 @pytest.mark.parametrize("event", ["pull_request", "pull_request_target"])
 def test_a_pull_request_of_a_fork_does_not(refusal, event):
     assert refusal(fork_pull_request(event)) == "GITHUB_HEAD_REF is set: this job belongs to a pull request"
+
+
+@pytest.mark.parametrize("started", [workflow_run(), issue_comment(), schedule()], ids=["run", "comment", "clock"])
+def test_what_runs_on_the_main_branch_for_a_stranger_or_a_clock_does_not(refusal, started):
+    """To the runner, all of these have the main branch, its workflow and its rights."""
+    assert refusal(started) == f"no job of the event '{started.variables['GITHUB_EVENT_NAME']}' may run here"
+    assert refusal(started.changed(GITHUB_EVENT_NAME="push"))
+    assert refusal(started.changed(GITHUB_EVENT_NAME="workflow_dispatch"))
 
 
 @pytest.mark.parametrize(
