@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 _LARGEST_ANSWER: Final = 160 * 1024 * 1024
+_LONGEST_TEXT: Final = 65_536
 _TIMEOUT_S: Final = 60.0
 _PER_PAGE: Final = 100
 _MOST_PAGES: Final = 100
@@ -185,6 +186,3 @@ def read_text(file: os.PathLike[str], mark: str) -> str:
     if len(text) > _LONGEST_TEXT:
         raise Failed(f"{os.fspath(file)} has more than {_LONGEST_TEXT} characters")
     return text
-
-
-_LONGEST_TEXT: Final = 65_536

@@ -23,8 +23,10 @@ FILE: Final = re.compile(rf"{_NAME}/{_NAME}/{_NAME}/(?:[A-Za-z0-9_-]{{1,150}}\.p
 """``<stack>/<host class>/<scenario>/<runs>.parquet``, and ``pin.json`` beside it."""
 
 _MAGIC: Final = b"PAR1"
+LARGEST: Final = 64 * 1024 * 1024
+"""Bytes of all files."""
+
 _MOST: Final = 1000
-_LARGEST: Final = 64 * 1024 * 1024
 
 
 def fetch(api: Api, folder: Path) -> str:
@@ -48,7 +50,7 @@ def keep(api: Api, folder: Path) -> str:
         Failed: the folder holds anything else, another one was kept meanwhile, or GitHub refuses.
     """
     start = _read_start(folder / MADE_FROM)
-    files = read_folder(folder / ROWS, FILE, most=_MOST, largest=_LARGEST)
+    files = read_folder(folder / ROWS, FILE, most=_MOST, largest=LARGEST)
     _require_parquet(files)
     there = head_of(api, BRANCH)
     if there != start:

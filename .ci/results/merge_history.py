@@ -19,13 +19,14 @@ from typing import Final
 import polars as pl
 from folders import read_folder
 from github_api import Failed, parse_commit
-from history import ROWS
+from history import BRANCH, LARGEST, ROWS
 from labels import FORM
 from provenance import require_commit, require_past
 
 from pytest_ldos.baseline.history.anchors import FILE as PIN_FILE
 from pytest_ldos.baseline.history.anchors import read_pin
 from pytest_ldos.baseline.history.files import write_file
+from pytest_ldos.baseline.history.rows import SCHEMA
 from pytest_ldos.baseline.history.store import HistoryStore
 from pytest_ldos.cli.history_import import import_runs
 from pytest_ldos.errors import LdosError
@@ -35,6 +36,7 @@ from pytest_ldos.trial.codec import decode_trials
 MOST_RUNS: Final = 400
 """Of each series."""
 
+_REMEDY: Final = f"put the branch {BRANCH} back to what it was, or delete it to begin anew"
 _FOLDER: Final = r"[A-Za-z0-9_+-][A-Za-z0-9_.+-]{0,99}"
 _RECEIVED: Final = re.compile(rf"(?:{FORM.pattern})/{_FOLDER}/{_FOLDER}/(?:base/)?trials\.json")
 _MOST: Final = 400
@@ -51,8 +53,9 @@ def main() -> int:
     try:
         runs = check_received(arguments.received, commit=arguments.commit, now=datetime.now(UTC))
         rows = arguments.history / ROWS
+        require_history(rows)
         import_runs(runs, rows)
-        compact(rows, most_runs=MOST_RUNS)
+        compact(rows, most_runs=MOST_RUNS, largest=LARGEST)
     except (Failed, LdosError) as error:
         sys.stderr.write(f"merge_history: {visible(str(error))}\n")
         return 1
@@ -73,8 +76,23 @@ def check_received(received: Path, *, commit: str, now: datetime) -> list[str]:
     return sorted({str(received.joinpath(*Path(path).parts[:2])) for path in files})
 
 
-def compact(directory: Path, *, most_runs: int) -> None:
-    """Writes each series anew, into one file.
+def require_history(directory: Path) -> None:
+    """Requires that every file of the branch is one of ours: whoever can push can write there.
+
+    Raises:
+        Failed: it is not.
+    """
+    for file in sorted(directory.rglob("*.parquet")):
+        try:
+            columns = dict(pl.read_parquet_schema(file))
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise Failed(f"{file} is damaged ({type(error).__name__}); {_REMEDY}") from None
+        if columns != SCHEMA:
+            raise Failed(f"{file} has not the columns of a history; {_REMEDY}")
+
+
+def compact(directory: Path, *, most_runs: int, largest: int) -> None:
+    """Writes each series anew, into one file; of fewer and fewer runs until all of them have room.
 
     Raises:
         Failed: files of it are damaged.
@@ -82,8 +100,10 @@ def compact(directory: Path, *, most_runs: int) -> None:
     for folder in sorted({file.parent for file in directory.rglob("*.parquet")}):
         rows = HistoryStore(folder).read()
         if rows.damaged:
-            raise Failed("; ".join(map(str, rows.damaged)))
+            raise Failed(f"{'; '.join(map(str, rows.damaged))}; {_REMEDY}")
         _write_alone(folder, _newest(rows.table, folder, most_runs))
+    if most_runs > 1 and sum(file.stat().st_size for file in directory.rglob("*.parquet")) > largest:
+        compact(directory, most_runs=most_runs // 2, largest=largest)
 
 
 def _newest(table: pl.DataFrame, folder: Path, most_runs: int) -> pl.DataFrame:

@@ -113,7 +113,7 @@ def test_the_newest_runs_stay_and_what_is_pinned(module_of, merge, received, his
     (folder,) = {file.parent for file in (history / "rows").rglob("*.parquet")}
     oldest = rows(history).sort("started_at")["trials"][0]
     write_pin(folder, Pin(commit="", trials=oldest, name="run-0"))
-    module_of("merge_history").compact(history / "rows", most_runs=2)
+    module_of("merge_history").compact(history / "rows", most_runs=2, largest=10**9)
     kept = rows(history).group_by("trials").agg(pl.col("started_at").first()).sort("started_at")
     assert [(moment - BEGIN).days for moment in kept["started_at"]] == [0, 4, 5]
     pin = read_pin(folder)
@@ -130,7 +130,20 @@ def test_the_size_is_bounded(module_of, merge, received, history):
         leave(received, measured(number, n=30, started_at=moment), run=f"run-{number}")
     merge()
     size = sum(file.stat().st_size for file in (history / "rows").rglob("*.parquet"))
-    assert size / 4 * most * 16 < module_of("history")._LARGEST
+    assert size / 4 * most * 16 < module_of("history").LARGEST
+
+
+def test_where_there_is_no_room_fewer_runs_stay(module_of, merge, received, history):
+    for number in range(8):
+        moment = (BEGIN + timedelta(days=number)).isoformat()
+        leave(received, measured(number, started_at=moment), run=f"run-{number}")
+        leave(received, measured(number, started_at=moment, name="cpu_load"), run=f"run-{number}")
+    merge()
+    whole = sum(file.stat().st_size for file in (history / "rows").rglob("*.parquet"))
+    module_of("merge_history").compact(history / "rows", most_runs=8, largest=whole - 1)
+    assert sum(file.stat().st_size for file in (history / "rows").rglob("*.parquet")) < whole
+    for _, series in rows(history).group_by("scenario"):
+        assert {(moment - BEGIN).days for moment in series["started_at"]} == {4, 5, 6, 7}
 
 
 def test_it_fits_what_keeps_it(merge, received, history, run_program, github):
@@ -222,15 +235,34 @@ def test_names_that_were_chosen_to_do_harm_stay_below_the_history(merge, receive
     assert all(each.name == "merged-runs.parquet" for each in (history / "rows").rglob("*") if each.is_file())
 
 
-def test_a_damaged_history_is_not_written_over(merge, received, history):
+@pytest.mark.parametrize(
+    "kind", ["cut", "no Parquet", "other columns", "other types", "of another version", "of something else"]
+)
+def test_a_history_that_somebody_spoilt_is_not_written_over(merge, received, history, kind):
+    """Whoever can push can write to its branch."""
     leave(received, measured())
     merge()
     (file,) = (history / "rows").rglob("*.parquet")
-    whole = file.read_bytes()
-    file.write_bytes(whole[: len(whole) // 2] + b"\0" * (len(whole) - len(whole) // 2))
+    whole, table = file.read_bytes(), pl.read_parquet(file)
+    metadata = {"pytest-ldos history": "1", "pytest-ldos trial sets": ""}
+    if kind == "cut":
+        file.write_bytes(whole[: len(whole) // 2] + b"\0" * (len(whole) - len(whole) // 2))
+    elif kind == "no Parquet":
+        file.write_bytes(b"PAR1PAR1")
+    elif kind == "other columns":
+        table.drop("metric").write_parquet(file, metadata=metadata)
+    elif kind == "other types":
+        table.with_columns(pl.col("value").cast(pl.String)).write_parquet(file, metadata=metadata)
+    elif kind == "of another version":
+        table.write_parquet(file, metadata={**metadata, "pytest-ldos history": "99"})
+    else:
+        table.write_parquet(file)
+    spoilt = file.read_bytes()
+    leave(received, measured(2, started_at="2026-01-02T00:00:00+00:00"), run="run-2")
     done = merge()
     assert done.returncode == 1
-    assert "damaged" in done.stderr
+    assert str(file.relative_to(history.parent)) in done.stderr
+    assert file.read_bytes() == spoilt
 
 
 def test_nothing_was_measured(merge, history):
