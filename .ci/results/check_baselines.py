@@ -26,7 +26,7 @@ from provenance import require_commit, require_past
 from pytest_ldos.baseline.key import BaselineKey
 from pytest_ldos.baseline.merge import merge_trials
 from pytest_ldos.cli.compare import compare_sets
-from pytest_ldos.errors import LdosError
+from pytest_ldos.errors import LdosError, RecordUnreadable
 from pytest_ldos.gate.decide import judge_alone
 from pytest_ldos.gate.policy import Policy
 from pytest_ldos.report import markdown
@@ -121,14 +121,24 @@ def _documents(recorded: Mapping[str, TrialSet]) -> Iterator[Document]:
 
 
 def _sections(recorded: Mapping[Path, TrialSet], folder: Path) -> Iterator[Section]:
-    known = {file: read_trials(file) for file in recorded if file.is_file()}
-    pairs = {recorded[file].scenario: (recorded[file], known[file]) for file in known}
+    known = {file: old for file in recorded if isinstance(old := _read_old(file), TrialSet)}
+    pairs = {recorded[file].scenario: (recorded[file], old) for file, old in known.items()}
     if pairs:
         yield from compare_sets(pairs, folder)[0]
     for file, trials in recorded.items():
         if file not in known:
-            alone = compose_section(trials, judge_alone(trials, Policy()), notes=("there is no baseline of it yet",))
+            alone = compose_section(trials, judge_alone(trials, Policy()), notes=(str(_read_old(file)),))
             yield without_verdict(alone)
+
+
+def _read_old(file: Path) -> TrialSet | str:
+    """The baseline that is here now; or why there is none to compare with, which must keep no new one away."""
+    if not file.is_file():
+        return "there is no baseline of it yet"
+    try:
+        return read_trials(file)
+    except RecordUnreadable as error:
+        return f"the one that is here cannot be read: {error.message}"
 
 
 if __name__ == "__main__":

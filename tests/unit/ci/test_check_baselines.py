@@ -96,6 +96,16 @@ def test_old_beside_new(check, received, project):
     assert len(text) < 65_536
 
 
+def test_an_old_one_that_cannot_be_read_keeps_no_new_one_away(check, received, project):
+    file = leave(received, recorded())
+    place = project / "baselines" / file.relative_to(received / LABEL)
+    write_atomically(place, '{"kind": "pytest-ldos trials", "schema": 99}')
+    assert check().returncode == 0
+    text = (project / "proposal/pull_request.md").read_text("utf-8")
+    assert "the one that is here cannot be read" in text
+    assert "schema version 99" in text
+
+
 def test_several_classes_are_one_text(check, received, project):
     other = dataclasses.replace(FINGERPRINT, cpu_model="Other CPU")
     leave(received, recorded(), "ldos-lab-a")
