@@ -90,7 +90,7 @@ def test_a_release_that_is_not_there(build, tmp_path):
 def test_what_is_pinned():
     """LTTng-UST 2.13 is the first whose library is liblttng-ust.so.1, as in Debian 12 and Ubuntu 24.04."""
     lines = SUMS.read_text("utf-8").splitlines()
-    assert [re.fullmatch(r"[0-9a-f]{64}  ([\w/-]+)-\d+\.\d+\.\d+\.tar\.bz2", line)[1] for line in lines] == [  # type: ignore[index]
+    assert [re.fullmatch(r"[0-9a-f]{64}  ([\w/-]+)-\d+\.\d+\.\d+\.tar\.bz2", line)[1] for line in lines] == [
         "urcu/userspace-rcu",
         "lttng-ust/lttng-ust",
     ]
