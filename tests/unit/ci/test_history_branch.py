@@ -72,6 +72,15 @@ def test_other_files_of_the_branch_are_not_read(github, run_program, history):
     assert sorted(each.name for each in history.rglob("*") if each.is_file()) == ["a.parquet", "made-from"]
 
 
+@pytest.mark.parametrize("mode", ["120000", "100755", "160000", "040000"])
+def test_what_is_no_plain_file_is_not_read(github, run_program, history, mode):
+    start = github.git.start("ldos-history", {f"{SERIES}/a.parquet": ROWS, f"{SERIES}/b.parquet": b"/etc/passwd"})
+    tree = github.git.trees[github.git.commits[start]["tree"]]
+    tree[f"{SERIES}/b.parquet"] = (mode, tree[f"{SERIES}/b.parquet"][1])
+    assert run_program("fetch-history", history, *WHERE).stdout == f"1 files of {start}\n"
+    assert not (history / f"rows/{SERIES}/b.parquet").exists()
+
+
 def test_a_branch_that_is_too_large(github, run_program, history, module_of, monkeypatch):
     monkeypatch.setattr(module_of("branches"), "_LARGEST", 10)
     github.git.start("ldos-history", {f"{SERIES}/a.parquet": ROWS})
