@@ -1,4 +1,4 @@
-"""``ldos analyze TRACE``: what ran in a trace."""
+"""``ldos analyze TRACE…``: what ran in a trace, or in many."""
 
 from __future__ import annotations
 
@@ -10,26 +10,40 @@ from rich.console import Console
 
 from pytest_ldos.cli.clocks import correct_clocks
 from pytest_ldos.cli.export import Format, refuse_existing, told_if_unwritable
-from pytest_ldos.cli.interfaces import parse_interfaces, require_action
-from pytest_ldos.cli.model import Damage, OnCorrupt, Pids, TraceDirectory, build_observed
-from pytest_ldos.cli.own_metrics import MetricsOption, load_metrics
+from pytest_ldos.cli.interfaces import parse_interfaces
+from pytest_ldos.cli.many_traces import Many, analyze_many
+from pytest_ldos.cli.model import Damage, OnCorrupt, Pids, build_observed
+from pytest_ldos.cli.own_metrics import MetricsOption
 from pytest_ldos.cli.paths import sources_here, terminal
 from pytest_ldos.ctf.read import read_trace
+from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.execution.build import NEEDED_EVENTS
 from pytest_ldos.export.parquet import write_parquet
+from pytest_ldos.fleet.find import find_traces
+from pytest_ldos.fleet.request import Request
 from pytest_ldos.flow.build import build_flow
 from pytest_ldos.metrics.catalogue import catalogue_of
 from pytest_ldos.metrics.extract import extract_metrics
+from pytest_ldos.metrics.load_own import OwnSource, load_metrics
 from pytest_ldos.metrics.model import Interfaces
 from pytest_ldos.metrics.regularity import nominal_period_ns
+from pytest_ldos.metrics.served import require_action
 from pytest_ldos.report.analysis import render_analysis
 from pytest_ldos.text import visible
 
+Traces = Annotated[
+    list[Path],
+    typer.Argument(metavar="TRACE…", help="Directories of CTF traces or LTTng sessions, or folders that hold many."),
+]
+
 
 def analyze(  # noqa: PLR0913 - an argument is an option of the command
-    trace: TraceDirectory,
+    traces: Traces,
     *,
-    output: Annotated[Path | None, typer.Option(help="Also write the model's tables there, as Parquet.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="Also write Parquet there: the model's tables; of many traces, a data set of all goals."),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace tables that were written there before.")] = False,
     pid: Pids = None,
     clock_offset: Annotated[
@@ -43,25 +57,55 @@ def analyze(  # noqa: PLR0913 - an argument is an option of the command
     ] = None,
     metrics: MetricsOption = None,
     whole: Annotated[bool, typer.Option("--all", help="Show all rows of each table.")] = False,
+    together: Annotated[
+        bool, typer.Option("--together", help="Each folder is one trace, also where it holds those of several hosts.")
+    ] = False,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHERE",
+            help="Who reads many traces, with Dask: local (processes here; the default), synchronous (this one), "
+            "or the tcp://HOST:PORT of a running scheduler, whose workers must see the same paths.",
+        ),
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes of a local scheduler; one a CPU.")] = None,
 ) -> None:
     """Show what ran in a trace: nodes, topics, callbacks, executors, the paths of the project, and goals with T1 to T5.
 
-    Joint states and control cycles are held against the project's control_rate_hz.
+    Joint states and control cycles are held against the project's control_rate_hz. Of several traces, or of a folder
+    that holds several, a summary is shown: goals and metrics of each, and of all together.
+
+    Exit code: 11 where one of several could not be read.
     """
     settings = sources_here().toml
     usual = Interfaces.of(settings.stack)
     interfaces = parse_interfaces(interface or (), usual)
     own = load_metrics(metrics)
     catalogue = catalogue_of(own)
+    period_ns = nominal_period_ns(settings.stack.control_rate_hz)
+    found = find_traces(traces, together=together or bool(clock_offset))
+    if len(found) > 1 or len(traces) > 1 or scheduler is not None or workers is not None:
+        _refuse_for_many(pid, clock_offset)
+        request = Request(
+            nominal_period_ns=period_ns,
+            interfaces=interfaces,
+            usual=usual,
+            paths=tuple(settings.paths),
+            own=None if metrics is None else OwnSource(metrics, str(Path.cwd())),
+            on_corrupt=on_corrupt.value,
+        )
+        many = Many(scheduler=scheduler, workers=workers, output=output, force=force, whole=whole)
+        analyze_many(found, request, many)
+        return
     if output is not None:
         refuse_existing(output, Format.PARQUET, force=force)
+    (trace,) = traces
     with Console(stderr=True).status("reading the trace") as status:
         decoded = read_trace(trace, events=NEEDED_EVENTS, on_corrupt=on_corrupt.value)
         status.update("building the model")
         model, notes = correct_clocks(build_observed(decoded, pid), clock_offset or ())
         require_action(model, interfaces, usual)
         flow = build_flow(model, settings.paths)
-        period_ns = nominal_period_ns(settings.stack.control_rate_hz)
         goals = extract_metrics(model, nominal_period_ns=period_ns, interfaces=interfaces, own=own, flow=flow)
         status.update("summing up")
         width, color = terminal()
@@ -82,3 +126,10 @@ def analyze(  # noqa: PLR0913 - an argument is an option of the command
         typer.echo(visible(note))
     if output is not None:
         typer.echo(f"tables: {output}")
+
+
+def _refuse_for_many(pid: list[int] | None, clock_offset: list[str] | None) -> None:
+    """Processes and clocks belong to one recording."""
+    for option, given in (("--pid", pid), ("--clock-offset", clock_offset)):
+        if given:
+            raise ConfigurationError(f"{option} belongs to one trace", remedy="name that trace alone")

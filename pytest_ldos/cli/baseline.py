@@ -1,4 +1,4 @@
-"""``ldos baseline list | show | pin | promote``."""
+"""``ldos baseline list | show | pin | promote | merge``."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from pytest_ldos.baseline.key import BaselineKey
+from pytest_ldos.baseline.merge import merge_trials
 from pytest_ldos.baseline.store import StoredBaseline
-from pytest_ldos.cli.paths import stores_here, terminal
+from pytest_ldos.cli.paths import load_run, stores_here, terminal
 from pytest_ldos.errors import ConfigurationError, RecordUnreadable
 from pytest_ldos.gate.decide import judge_alone
 from pytest_ldos.gate.policy import Policy
@@ -17,6 +19,7 @@ from pytest_ldos.report.compose import compose, compose_section, without_verdict
 from pytest_ldos.report.terminal import render
 from pytest_ldos.text import visible
 from pytest_ldos.trial.artifacts import read_trials
+from pytest_ldos.trial.record import TrialSet
 
 baseline_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -33,7 +36,7 @@ def list_baselines() -> None:
         typer.echo("no baselines yet; the first run of a scenario records one: pytest -m baseline")
         return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for title in ("scenario", "where", "trials", "recorded", "commit", "stack", "host class"):
+    for title in ("scenario", "where", "trials", "recorded", "commit", "machine", "stack", "host class"):
         table.add_column(title, overflow="fold")
     for baseline in stored:
         table.add_row(*(visible(text) for text in _describe(baseline)))
@@ -47,9 +50,9 @@ def _describe(baseline: StoredBaseline) -> tuple[str, ...]:
     try:
         trials = read_trials(baseline.file)
     except RecordUnreadable:
-        return name, where, "unreadable", "", "", baseline.key.stack, baseline.key.host_class
-    count = str(len(trials.trials))
-    return name, where, count, trials.started_at, trials.commit, baseline.key.stack, baseline.key.host_class
+        return name, where, "unreadable", "", "", "", baseline.key.stack, baseline.key.host_class
+    recorded = (str(len(trials.trials)), trials.started_at, trials.commit, trials.fingerprint.hostname)
+    return name, where, *recorded, baseline.key.stack, baseline.key.host_class
 
 
 @baseline_app.command()
@@ -73,6 +76,26 @@ def pin(scenario: Scenario, host_class: HostClass = "") -> None:
 def promote(scenario: Scenario, host_class: HostClass = "", pinned: Pinned = False) -> None:
     """Copy a baseline from this machine's store into the repository's."""
     typer.echo(f"promoted: {stores_here().promote(_find(scenario, host_class, pinned=pinned, local_only=True))}")
+
+
+@baseline_app.command()
+def merge(
+    runs: Annotated[
+        list[str], typer.Argument(help="Baselines or runs of several machines of one class: files of trials, folders.")
+    ],
+) -> None:
+    """Record one baseline from runs of several machines of a class, so that it knows how much machines differ.
+
+    Runs must be of the same commit, stack, host class and settings; each stack start stays a block of its own.
+    """
+    by_key: dict[BaselineKey, list[TrialSet]] = {}
+    for trials in (each for name in runs for each in load_run(name)):
+        by_key.setdefault(BaselineKey.of(trials), []).append(trials)
+    merged = [merge_trials(sets) for sets in by_key.values()]
+    for trials in merged:
+        starts = len({each.block for each in trials.trials})
+        counts = f"{len(trials.trials)} trials in {starts} starts, from {trials.fingerprint.hostname}"
+        typer.echo(visible(f"baseline of '{trials.scenario}': {counts}: {stores_here().update(trials)}"))
 
 
 def _find(scenario: str, host_class: str, *, pinned: bool, local_only: bool = False) -> StoredBaseline:

@@ -25,12 +25,13 @@ from pytest_ldos.cli.measuring import (
     refuse_unable,
     refuse_watching,
 )
-from pytest_ldos.cli.own_metrics import MetricsOption, load_metrics
+from pytest_ldos.cli.own_metrics import MetricsOption
 from pytest_ldos.cli.paths import sources_here, stores_here, terminal
 from pytest_ldos.cli.progress import MeasuringProgress
 from pytest_ldos.cli.quantities import parse_duration_s, parse_share
 from pytest_ldos.host.checkout import describe_commit
 from pytest_ldos.metrics.catalogue import Catalogue, catalogue_of
+from pytest_ldos.metrics.load_own import load_metrics
 from pytest_ldos.report.calibration import render_calibration, render_calibration_json
 from pytest_ldos.scenario.model import ScenarioSpec
 

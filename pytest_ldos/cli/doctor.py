@@ -20,8 +20,8 @@ from pytest_ldos.doctor.machine import Machine
 from pytest_ldos.doctor.mend import describe_question, mend
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.report.diagnosis import render_diagnosis, render_diagnosis_json
-from pytest_ldos.scenario.model import StackKind
 from pytest_ldos.scenario.scenario_table import BUILT_IN_SCENARIOS
+from pytest_ldos.scenario.words import StackKind
 from pytest_ldos.text import visible
 
 _EXIT_CODES: Final = {Status.OK: 0, Status.WARNING: 0, Status.ERROR: exit_codes.INVALID}

@@ -21,16 +21,18 @@ from pytest_ldos.campaign.measured_version import version_here
 from pytest_ldos.campaign.varied_field import Harsher, VariedField
 from pytest_ldos.cli.measuring import chosen_scenarios, key_of, measuring, output_here, refuse_unable, refuse_watching
 from pytest_ldos.cli.output import FormatOption, OutputOption, choose_format, put_out_text
-from pytest_ldos.cli.own_metrics import MetricsOption, load_metrics
+from pytest_ldos.cli.own_metrics import MetricsOption
 from pytest_ldos.cli.paths import sources_here, terminal
 from pytest_ldos.cli.progress import MeasuringProgress
 from pytest_ldos.cli.quantities import parse_duration_s, parse_share
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.metrics.catalogue import Catalogue, catalogue_of
+from pytest_ldos.metrics.load_own import load_metrics
 from pytest_ldos.report.breaking.formats import render_breaking_as
 from pytest_ldos.report.breaking.words import answer, remarks
 from pytest_ldos.report.formats import Format
-from pytest_ldos.scenario.model import ScenarioSpec, SeedMode
+from pytest_ldos.scenario.model import ScenarioSpec
+from pytest_ldos.scenario.words import SeedMode
 from pytest_ldos.text import visible
 from pytest_ldos.trial.record import TrialSet
 

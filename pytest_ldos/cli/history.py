@@ -1,37 +1,32 @@
-"""``ldos history`` and ``ldos history pin | unpin | import``."""
+"""``ldos history``; its commands ``pin | unpin | import`` are beside."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import polars as pl
 import typer
 
 from pytest_ldos.baseline.history.commits import CommitPoint
-from pytest_ldos.baseline.history.rows import Version, build_rows
-from pytest_ldos.baseline.history.store import HistoryStore
 from pytest_ldos.baseline.history.trend import ROLLING_WINDOW, Trend
 from pytest_ldos.cli.history_anchors import pin, unpin
+from pytest_ldos.cli.history_import import import_runs
 from pytest_ldos.cli.history_selection import Directory, HostClass, Scenario, Stack, Wanted, open_store, read_trends
-from pytest_ldos.cli.paths import find_trials, metric_names, sources_here, terminal
+from pytest_ldos.cli.paths import terminal
 from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.gate.policy import Policy
-from pytest_ldos.gate.unjudged import verdict_alone
 from pytest_ldos.report.history.data import render_csv, render_json
 from pytest_ldos.report.history.figure import render_image, render_page
 from pytest_ldos.report.history.table import describe, render_overview, render_trend
 from pytest_ldos.scenario.nearest import suggest
 from pytest_ldos.text import visible
-from pytest_ldos.trial.artifacts import BASE, TRIALS_FILE, read_trials
-from pytest_ldos.trial.record import TrialSet
 
 history_app = typer.Typer(rich_markup_mode=None, invoke_without_command=True)
 history_app.command()(pin)
 history_app.command()(unpin)
+history_app.command("import")(import_runs)
 
 
 class Format(StrEnum):
@@ -81,66 +76,6 @@ def history(  # noqa: PLR0913, PLR0917 - one argument an option
     else:
         text = render_overview(trends, width=width, color=color)
     typer.echo(text, nl=False, color=True)
-
-
-@history_app.command("import")
-def import_runs(
-    runs: Annotated[list[str], typer.Argument(help="Run folders, scenario folders or files of trials; or 'latest'.")],
-    directory: Directory = None,
-) -> None:
-    """Add saved runs; what is there already stays as it is."""
-    store = open_store(directory, must_exist=False)
-    store.require_writable()
-    files = [file for name in runs for file in find_trials(name)]
-    sets = [each for file in files for each in _saved_with(file)]
-    policy = Policy.configured(sources_here().toml.gate, scenarios=1, own=metric_names(each for *_, each in sets))
-    added = 0
-    for run, version, trials in sets:
-        if trials.trials and not trials.watched:
-            verdict = verdict_alone(trials, policy)
-            added += _append(store, build_rows(trials, run=run, branch="", verdict=verdict, version=version))
-    typer.echo(
-        visible(f"{added} of {len(sets)} added to {store.directory}; the others were there, are empty or were watched")
-    )
-
-
-def _append(store: HistoryStore, rows: pl.DataFrame) -> bool:
-    """Whether they were not there yet.
-
-    Raises:
-        ConfigurationError: they cannot be written.
-    """
-    try:
-        return store.append(rows)
-    except OSError as error:
-        folder = store.folder(rows.row(0, named=True))
-        raise ConfigurationError(
-            f"{error.filename or folder} cannot be written: {error.strerror}",
-            remedy=f"make {folder} a directory that can be written, or name another history with --dir",
-        ) from None
-
-
-def _saved_with(file: Path) -> Iterator[tuple[str, Version, TrialSet]]:
-    """The trials of a file, and those of the base that they took turns with: name of the run, version, trials."""
-    trials = read_trials(file)
-    version = _version_in(file, trials)
-    run = _run_name(file, version)
-    yield run, version, trials
-    base = file.parent / BASE / TRIALS_FILE
-    if base.exists():
-        yield run, Version.BASE, read_trials(base)
-
-
-def _version_in(file: Path, trials: TrialSet) -> Version:
-    """Which of two versions a file holds: that of the base lies in a folder of its own."""
-    return Version.BASE if trials.session and file.absolute().parent.name == BASE else Version.HEAD
-
-
-def _run_name(file: Path, version: Version) -> str:
-    """The folder of the run that a file of trials belongs to, or the file where it lies alone."""
-    place = file.absolute()
-    scenario = place.parents[1 if version is Version.BASE else 0]
-    return scenario.parent.name if place.name == TRIALS_FILE else place.stem
 
 
 def _choose(trend: Trend, *, since: str, last: int) -> tuple[CommitPoint, ...]:

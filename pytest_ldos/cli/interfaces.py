@@ -6,8 +6,6 @@ import dataclasses
 from collections.abc import Sequence
 
 from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.execution.action_goals import STATUS
-from pytest_ldos.execution.model import ExecutionModel
 from pytest_ldos.metrics.model import Interfaces
 from pytest_ldos.scenario.nearest import refuse_unknown
 
@@ -21,18 +19,6 @@ def parse_interfaces(texts: Sequence[str], usual: Interfaces) -> Interfaces:
     given = dict(_parse(text) for text in texts)
     refuse_unknown(given, {each.name for each in dataclasses.fields(Interfaces)}, "interface")
     return dataclasses.replace(usual, **given)
-
-
-def require_action(model: ExecutionModel, interfaces: Interfaces, usual: Interfaces) -> None:
-    """An action that is not the usual one must be there.
-
-    Raises:
-        ConfigurationError: nobody serves it in the trace.
-    """
-    served = [topic.removesuffix(STATUS) for topic in model.publishers["topic"].drop_nulls() if topic.endswith(STATUS)]
-    if interfaces.action not in {usual.action, *served}:
-        there = f"served are: {', '.join(sorted(served))}" if served else "none is served in it"
-        raise ConfigurationError(f"no action {interfaces.action} in the trace", remedy=there)
 
 
 def _parse(text: str) -> tuple[str, str]:

@@ -22,7 +22,7 @@ from pytest_ldos.cli.measuring import (
     refuse_unable,
     refuse_watching,
 )
-from pytest_ldos.cli.own_metrics import MetricsOption, load_metrics
+from pytest_ldos.cli.own_metrics import MetricsOption
 from pytest_ldos.cli.paths import sources_here, stores_here, terminal
 from pytest_ldos.cli.progress import MeasuringProgress
 from pytest_ldos.cli.quantities import parse_share
@@ -30,6 +30,7 @@ from pytest_ldos.errors import RecordUnreadable
 from pytest_ldos.gate.calibrated import describe_calibration, with_calibration
 from pytest_ldos.gate.policy import Policy
 from pytest_ldos.metrics.catalogue import catalogue_of
+from pytest_ldos.metrics.load_own import load_metrics
 from pytest_ldos.report.detection import render_self_test, render_self_test_json
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.stack.choose import resolve_kind

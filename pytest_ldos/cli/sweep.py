@@ -20,11 +20,12 @@ from pytest_ldos.campaign.sweep_records import TRUSTED, CellResult, CellState
 from pytest_ldos.cli.calibrate import Format
 from pytest_ldos.cli.measuring import chosen_scenarios, measuring, output_here, refuse_watching
 from pytest_ldos.cli.output import write_text
-from pytest_ldos.cli.own_metrics import MetricsOption, load_metrics
+from pytest_ldos.cli.own_metrics import MetricsOption
 from pytest_ldos.cli.paths import sources_here, terminal
 from pytest_ldos.cli.progress import MeasuringProgress, describe_duration
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.metrics.catalogue import catalogue_of
+from pytest_ldos.metrics.load_own import load_metrics
 from pytest_ldos.recording.choose import recording_available
 from pytest_ldos.report.sweep import text
 from pytest_ldos.report.sweep.compose import compose_sweep

@@ -7,13 +7,14 @@ table cell of its own, no HTML.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.gate.verdict import Verdict
 from pytest_ldos.report.document import Document, MetricReport, Section
+from pytest_ldos.report.host_reports import HostReport, worst_of
 from pytest_ldos.report.paths import describe_paths
 from pytest_ldos.report.words import (
     change_of,
@@ -88,8 +89,20 @@ class Link:
 
 def render(document: Document, *, links: Sequence[Link] = ()) -> str:
     """Verdicts first, then each scenario; where it would be too long for a comment, without the details."""
-    whole = _render(document, links, details=True)
-    return whole if len(whole) <= _LARGEST else _cut(_render(document, links, details=False))
+    return _fitting(lambda details: _render(document, links, details=details))
+
+
+def render_several(
+    reports: Sequence[HostReport], *, links: Sequence[Link] = (), links_of: Mapping[str, Sequence[Link]] | None = None
+) -> str:
+    """The verdict over all machines and a table of all first, then what each machine has, in the same form.
+
+    Args:
+        reports: what each machine measured.
+        links: what belongs to all of them.
+        links_of: what belongs to one, by host class.
+    """
+    return _fitting(lambda details: _render_several(reports, links, links_of or {}, details=details))
 
 
 def escape(text: str) -> str:
@@ -101,6 +114,11 @@ def escape(text: str) -> str:
     return _REFERENCE.sub(r"\1&#8288;", without_html)
 
 
+def _fitting(render_it: Callable[[bool], str]) -> str:
+    whole = render_it(True)
+    return whole if len(whole) <= _LARGEST else _cut(render_it(False))
+
+
 def _cut(text: str) -> str:
     if len(text) <= _LARGEST:
         return text
@@ -110,15 +128,49 @@ def _cut(text: str) -> str:
 
 def _render(document: Document, links: Sequence[Link], *, details: bool) -> str:
     parts = [MARK, f"## {_signed('ldos: ', document.verdict)}"]
-    parts.append(_table(("scenario", "verdict", "trials", "in short"), map(_overview, document.sections)))
-    parts.append(" · ".join(f"[{escape(link.title)}]({link.url})" for link in links))
+    parts.append(_table(_OVERVIEW, map(_overview, document.sections)))
+    parts.append(_render_links(links))
     for section in document.sections:
         parts += _render_section(section, details=details)
     parts.append("\n".join(_list(describe_setting(document))))
+    parts += _render_end([document], details=details)
+    return _join(parts)
+
+
+def _render_several(
+    reports: Sequence[HostReport], links: Sequence[Link], links_of: Mapping[str, Sequence[Link]], *, details: bool
+) -> str:
+    parts = [MARK, f"## {_signed('ldos: ', worst_of(reports))}"]
+    rows = ((escape(each.name), *_overview(section)) for each in reports for section in each.document.sections)
+    parts.append(_table(("host class", *_OVERVIEW), rows))
+    parts.append(_render_links(links))
+    for each in reports:
+        parts += _render_host(each, links_of.get(each.host_class, ()), details=details)
+    parts += _render_end([each.document for each in reports], details=details)
+    return _join(parts)
+
+
+def _render_host(report: HostReport, links: Sequence[Link], *, details: bool) -> Iterator[str]:
+    yield f"## {_signed(f'{escape(report.name)}: ', report.document.verdict)}"
+    yield _render_links(links)
+    for section in report.document.sections:
+        yield from _render_section(section, details=details)
+    yield "\n".join(_list(describe_setting(report.document)))
+
+
+def _render_end(documents: Sequence[Document], *, details: bool) -> Iterator[str]:
     if not details:
-        parts.append("The details are left out: the report would be too long for a comment.")
-    if document.made_by:
-        parts.append(f"<sub>{escape(document.made_by)}, {escape(document.made_at)}</sub>")
+        yield "The details are left out: the report would be too long for a comment."
+    makers = dict.fromkeys(f"{each.made_by}, {each.made_at}" for each in documents if each.made_by)
+    if makers:
+        yield f"<sub>{'; '.join(map(escape, makers))}</sub>"
+
+
+def _render_links(links: Sequence[Link]) -> str:
+    return " · ".join(f"[{escape(link.title)}]({link.url})" for link in links)
+
+
+def _join(parts: Iterable[str]) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -126,6 +178,9 @@ def _signed(before: str, verdict: Verdict | None) -> str:
     """A verdict's sign, then words: the sign only repeats them."""
     words = f"{before}{verdict_word(verdict)}"
     return words if verdict is None else f"{_SIGNS.get(verdict, _UNDECIDED)} {words}"
+
+
+_OVERVIEW: Final = ("scenario", "verdict", "trials", "in short")
 
 
 def _overview(section: Section) -> tuple[str, ...]:

@@ -70,12 +70,14 @@ def _failures(trials: TrialSet) -> tuple[Failure, ...]:
 
 
 def report_differences(head: TrialSet, base: TrialSet) -> tuple[Difference, ...]:
-    """Versions of kernel and packages, what watched the processes, and settings of the stack and of its loads."""
+    """Machine, versions of kernel and packages, what watched the processes, settings of the stack and of its loads."""
     versions = find_differences(head.fingerprint, base.fingerprint)
+    machines = (("machine", base.fingerprint.hostname or "unknown", head.fingerprint.hostname or "unknown"),)
     before, after = _settings(base), _settings(head)
     settings = [(name, before.get(name, "absent"), after.get(name, "absent")) for name in {**after, **before}]
     watched = (("watched by", base.watched or "nothing", head.watched or "nothing"),)
     return (
+        *(_difference(DifferenceKind.ENVIRONMENT, *each) for each in machines if each[1] != each[2]),
         *(_difference(DifferenceKind.ENVIRONMENT, *each) for each in versions),
         *(_difference(DifferenceKind.ENVIRONMENT, *each) for each in watched if each[1] != each[2]),
         *(_difference(DifferenceKind.SETTING, name, old, new) for name, old, new in settings if old != new),

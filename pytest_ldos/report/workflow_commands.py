@@ -6,11 +6,12 @@ Reference: GitHub's "Workflow commands"; actions/runner, ``ActionCommand.cs``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from pytest_ldos.gate.verdict import Verdict
 from pytest_ldos.report.document import Document, Place, Section
+from pytest_ldos.report.host_reports import HostReport
 from pytest_ldos.report.paths import describe_paths
 from pytest_ldos.report.words import describe_move, moved_metrics, verdict_word
 from pytest_ldos.text import one_line
@@ -36,7 +37,16 @@ _BELOW_ROOT: Final = re.compile(r"(?!/)(?!(?:.*/)?\.\.(?:/|$))[^\\\x00-\x1f]+")
 
 def render(document: Document) -> str:
     """A line for each scenario that is not fine; no text in it can be a command of its own."""
-    lines = [_annotate(command, each) for each in document.sections if (command := _command(each))]
+    return _render((section, "") for section in document.sections)
+
+
+def render_several(reports: Sequence[HostReport]) -> str:
+    """The same for several machines, whose names stand in the titles."""
+    return _render((section, f" on {each.name}") for each in reports for section in each.document.sections)
+
+
+def _render(sections: Iterable[tuple[Section, str]]) -> str:
+    lines = [_annotate(command, each, where) for each, where in sections if (command := _command(each))]
     kept = [line for command in ("error", "warning") for line in _first(lines, command)]
     return "".join(f"{line}\n" for line in kept)
 
@@ -54,8 +64,8 @@ def _first(lines: list[str], command: str) -> list[str]:
     return [*found[: MOST - 1], f"::{command} title=ldos::and {left} scenarios more: see the report"]
 
 
-def _annotate(command: str, section: Section) -> str:
-    title = f"ldos: {section.scenario} {verdict_word(section.verdict)}"
+def _annotate(command: str, section: Section, where: str) -> str:
+    title = f"ldos: {section.scenario} {verdict_word(section.verdict)}{where}"
     properties = [*_place(section.test), f"title={_escape(_short(title), _IN_PROPERTY)}"]
     lines = [_short(line) for line in _message(section)][:_MOST_LINES]
     return f"::{command} {','.join(properties)}::{_escape(chr(10).join(lines), _IN_DATA)}"

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.errors import RecordUnreadable, ResultsNotKept
-from pytest_ldos.scenario.options import KeepTraces
+from pytest_ldos.scenario.words import KeepTraces
 from pytest_ldos.trial.codec import decode_trials, encode_trials
 from pytest_ldos.trial.record import TrialSet
 
@@ -30,6 +30,8 @@ TRACE_FOLDER: Final = "trace"
 LOG_FOLDER: Final = "logs"
 BLOCKS: Final = "blocks"
 BASE: Final = "base"
+LARGEST_RECORD: Final = 64 * 1024 * 1024
+"""Bytes of a file of trials, which may be somebody else's; ten thousand trials fit."""
 
 
 @dataclass(frozen=True)
@@ -130,12 +132,15 @@ def read_trials(path: str | os.PathLike[str]) -> TrialSet:
     """
     place = Path(path)
     file = place / TRIALS_FILE if place.is_dir() else place
+    remedy = "name a file of trials or the folder of a scenario's run"
     try:
-        text = file.read_text("utf-8", errors="replace")
+        with file.open("rb") as stream:
+            content = stream.read(LARGEST_RECORD + 1)
     except OSError as error:
-        remedy = "name a file of trials or the folder of a scenario's run"
         raise RecordUnreadable(f"{file} cannot be read: {error.strerror}", remedy=remedy) from None
-    return decode_trials(text, file)
+    if len(content) > LARGEST_RECORD:
+        raise RecordUnreadable(f"{file} is larger than {LARGEST_RECORD} bytes: no run wrote it", remedy=remedy)
+    return decode_trials(content.decode("utf-8", errors="replace"), file)
 
 
 def is_worth_keeping(trials: TrialSet, *, regressed: bool, policy: KeepTraces) -> bool:

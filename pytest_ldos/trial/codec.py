@@ -18,9 +18,10 @@ from pytest_ldos.metrics.deadlines import Kept
 from pytest_ldos.metrics.model import Measurement, Metric
 from pytest_ldos.metrics.sources import CONTROL_PROBE, MARKERS, SIMULATOR_PROBE, Source
 from pytest_ldos.scenario.deadlines import DeadlineSpec
-from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, SeedMode, StackKind, StackSpec, WhenUnavailable
-from pytest_ldos.scenario.ros2 import Ros2Spec, Simulation
+from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, StackSpec
+from pytest_ldos.scenario.ros2 import Ros2Spec
 from pytest_ldos.scenario.scenario_table import parse_loads
+from pytest_ldos.scenario.words import SeedMode, Simulation, StackKind, WhenUnavailable
 from pytest_ldos.series import Invalid, Missing, Value
 from pytest_ldos.stack.goals import OutcomeClass
 from pytest_ldos.trial.damage import require_undamaged
@@ -33,6 +34,8 @@ _WITHOUT_SOURCES: Final = 2
 _WITHOUT_LOOKS: Final = 3
 _WITHOUT_LOADS: Final = 4
 KIND: Final = "pytest-ldos trials"
+_OTHERS: Final = frozenset({"pytest-ldos report", "pytest-ldos calibration"})
+"""Files of ours that lie beside."""
 _DAMAGE: Final = (
     AttributeError,
     KeyError,
@@ -64,6 +67,11 @@ def decode_trials(text: str, path: Path) -> TrialSet:
     except (RecursionError, ValueError) as error:
         raise RecordUnreadable(f"{path} is no JSON of ours: {error}", remedy=_REMEDY) from None
     if not isinstance(document, dict) or document.get("kind") != KIND:
+        kind = document.get("kind") if isinstance(document, dict) else None
+        if isinstance(kind, str) and kind in _OTHERS:
+            raise RecordUnreadable(
+                f"{path} is a {kind}, which has no trials to read", remedy="name the trials.json of the same run"
+            )
         raise RecordUnreadable(f"{path} holds no trials of pytest-ldos", remedy=_REMEDY)
     document = _upgrade(document)
     if document.get("schema") != SCHEMA_VERSION:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from pytest_ldos.gate.verdict import Verdict
 from pytest_ldos.report import markdown, workflow_commands
-from pytest_ldos.report.document import Document, Failure, Place
+from pytest_ldos.report.document import Document, Failure, Place, Section
+from pytest_ldos.report.host_reports import name_reports
 from tests.builders.reports import full_document, full_section, version
 
 FOLDER = Path(__file__).parents[1] / "unit" / "report" / "snapshots"
@@ -44,6 +46,26 @@ def hostile() -> Document:
     return full_document(sections=(section,))
 
 
+OTHER_CLASS = "other-cpu_32-cores"
+OTHER_PAGE = f"{RUN}/artifacts/4"
+
+
+def fleet() -> tuple[Document, ...]:
+    """A regression on one class of machine, nothing on another, and a machine that did not measure."""
+    calm = Section(scenario="msg_load", verdict=Verdict.PASSED, head=version("this run", host_class=OTHER_CLASS))
+    dead = Section(scenario="msg_load", verdict=Verdict.INFRA, reasons=("the stack did not start",))
+    return full_document(sections=(calm,)), full_document(), full_document(sections=(dead,))
+
+
+FLEET_FILES = ("received/other/result.json", "received/test/result.json", "received/dead/result.json")
+
+
+def hostile_fleet() -> tuple[Document, ...]:
+    """Machines whose names were chosen to do harm."""
+    names = ("x](https://evil.example)\n# Approved", "<img src=x onerror=alert(1)>|@everyone\n::error::owned", "plain")
+    return tuple(full_document(sections=(full_section(head=version("this run", host_class=name)),)) for name in names)
+
+
 def render_snapshots() -> Mapping[str, str]:
     """Each file's content by its name."""
     links = (markdown.Link("full report", URLS["page"]), markdown.Link("traces, for Perfetto", URLS["trace"]))
@@ -52,6 +74,10 @@ def render_snapshots() -> Mapping[str, str]:
     for name, document in (("harmless", harmless()), ("hostile", hostile())):
         found[f"{name}.comment.md"] = markdown.render(document, links=(*links, run))
         found[f"{name}.annotations.txt"] = workflow_commands.render(document)
+    reports = name_reports(fleet(), FLEET_FILES)
+    links_of = {OTHER_CLASS: (markdown.Link("full report", OTHER_PAGE),)}
+    found["fleet.comment.md"] = markdown.render_several(reports, links=(*links, run), links_of=links_of)
+    found["fleet.annotations.txt"] = workflow_commands.render_several(reports)
     return found
 
 

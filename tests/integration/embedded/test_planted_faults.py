@@ -11,8 +11,8 @@ import psutil
 import pytest
 
 from pytest_ldos import api
-from pytest_ldos.cli.own_metrics import load_metrics
 from pytest_ldos.host.cpu_thief import NAME
+from pytest_ldos.metrics.load_own import load_metrics
 from pytest_ldos.stack.client_protocol import TrialTag
 from pytest_ldos.stack.faulty_goals import PlantedFailure, plant_failure
 from pytest_ldos.stack.goals import OutcomeClass

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from markdown_it import MarkdownIt
 
-from tests.builders.report_snapshots import FOLDER, URLS, render_snapshots
+from pytest_ldos.report import markdown, workflow_commands
+from pytest_ldos.report.host_reports import name_reports
+from tests.builders.report_snapshots import FOLDER, OTHER_PAGE, URLS, hostile_fleet, render_snapshots
 
 PARSER = MarkdownIt("gfm-like", {"html": True, "linkify": True})
 
@@ -39,3 +41,42 @@ def test_both_have_the_same_headings():
         for name in ("harmless.comment.md", "hostile.comment.md")
     ]
     assert found[0][:2] == found[1] == [("h2", True), ("h3", True)]
+
+
+def _parsed(text):
+    return [child for token in PARSER.parse(text) for child in [token, *(token.children or [])]]
+
+
+def test_a_fleet_has_one_verdict_first_then_a_section_a_host_class():
+    text = render_snapshots()["fleet.comment.md"]
+    lines = [line for line in text.splitlines() if line.startswith("## ")]
+    assert lines == [
+        "## ❌ ldos: regressed",
+        "## ✅ other-cpu\\_32-cores: passed",
+        "## ❌ test-cpu\\_4-cores: regressed",
+        "## ❌ unknown host class (received/dead/result.json): infra",
+    ]
+    assert text.count(markdown.MARK) == 1
+    links = [token.attrs["href"] for token in _parsed(text) if token.type == "link_open"]
+    assert links == [*URLS.values(), OTHER_PAGE]
+
+
+def test_a_hostile_name_of_a_machine_does_nothing():
+    text = markdown.render_several(name_reports(hostile_fleet(), ("a", "b", "c")))
+    tokens = _parsed(text)
+    assert not [token for token in tokens if token.type in {"link_open", "image"}]
+    assert {token.content for token in tokens if token.type == "html_inline"} == {"<sub>", "</sub>"}
+    blocks = {token.content.strip() for token in tokens if token.type == "html_block"}
+    assert {block.split(">")[0] for block in blocks} == {"<!-- pytest-ldos report --", "<details", "</details"}
+    headings = [token.tag for token in tokens if token.type == "heading_open"]
+    assert headings == ["h2", *["h2", "h3"] * 3]
+    assert {len(line.replace("\\|", "").split("|")) for line in text.splitlines()[4:9]} == {7}
+
+
+def test_a_hostile_name_of_a_machine_is_no_command():
+    lines = workflow_commands.render_several(name_reports(hostile_fleet(), ("a", "b", "c"))).splitlines()
+    assert len(lines) == 3
+    assert all(
+        line.startswith("::error file=tests/scenarios/test_msg_load.py,line=12,title=ldos%3A ") for line in lines
+    )
+    assert all(line.count("::") == 2 for line in lines)

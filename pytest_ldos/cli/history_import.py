@@ -1,0 +1,134 @@
+"""``ldos history import``: saved runs, of this machine or as they were downloaded from many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import polars as pl
+import typer
+
+from pytest_ldos.baseline.history.rows import Version, build_rows
+from pytest_ldos.baseline.history.store import HistoryStore
+from pytest_ldos.cli.history_selection import Directory, open_store
+from pytest_ldos.cli.paths import LATEST, find_trials, metric_names, sources_here
+from pytest_ldos.errors import ConfigurationError, RecordUnreadable
+from pytest_ldos.gate.policy import Policy
+from pytest_ldos.gate.unjudged import verdict_alone
+from pytest_ldos.text import one_line, visible
+from pytest_ldos.trial.artifacts import BASE, TRIALS_FILE, read_trials
+from pytest_ldos.trial.record import TrialSet
+
+Runs = Annotated[
+    list[str],
+    typer.Argument(help="Run folders, scenario folders or files of trials; folders that hold many; or 'latest'."),
+]
+
+
+@dataclass(frozen=True)
+class _Saved:
+    """A set of trials as it lies on disk."""
+
+    run: str
+    version: Version
+    trials: TrialSet
+
+
+def import_runs(runs: Runs, directory: Directory = None) -> None:
+    """Add saved runs, of any machine; what is there already stays as it is.
+
+    A file that cannot be read keeps no other from being added. Exit code: 2 where there was one.
+    """
+    store = open_store(directory, must_exist=False)
+    store.require_writable()
+    saved, unreadable = _read_all(file for name in runs for file in _find(name))
+    own = metric_names(each.trials for each in saved)
+    policy = Policy.configured(sources_here().toml.gate, scenarios=1, own=own)
+    added = sum(_add(each, store, policy) for each in saved)
+    typer.echo(
+        visible(f"{added} of {len(saved)} added to {store.directory}; the others were there, are empty or were watched")
+    )
+    _refuse(unreadable)
+
+
+def _find(name: str) -> list[Path]:
+    """As a run, or however deep below a folder; the base of a session comes with its head."""
+    place = Path(name)
+    if name != LATEST and place.is_dir():
+        found = [file for file in sorted(place.rglob(TRIALS_FILE)) if not _is_of_base(file)]
+        if found:
+            return found
+    return find_trials(name)
+
+
+def _is_of_base(file: Path) -> bool:
+    return file.parent.name == BASE and (file.parents[1] / TRIALS_FILE).is_file()
+
+
+def _read_all(files: Iterable[Path]) -> tuple[list[_Saved], list[RecordUnreadable]]:
+    saved: list[_Saved] = []
+    unreadable: list[RecordUnreadable] = []
+    for file in dict.fromkeys(files):
+        try:
+            saved += _saved_with(file)
+        except RecordUnreadable as error:
+            unreadable.append(error)
+    return saved, unreadable
+
+
+def _refuse(unreadable: list[RecordUnreadable]) -> None:
+    """Raises the first, behind the messages of the others."""
+    for error in unreadable[1:]:
+        typer.echo(f"ldos: {one_line(error.message)}", err=True)
+    if unreadable:
+        raise unreadable[0]
+
+
+def _add(saved: _Saved, store: HistoryStore, policy: Policy) -> bool:
+    """Whether it is new; trials that were watched are slower than others, and stay out."""
+    trials = saved.trials
+    if not trials.trials or trials.watched:
+        return False
+    verdict = verdict_alone(trials, policy)
+    return _append(store, build_rows(trials, run=saved.run, branch="", verdict=verdict, version=saved.version))
+
+
+def _append(store: HistoryStore, rows: pl.DataFrame) -> bool:
+    """Whether they were not there yet.
+
+    Raises:
+        ConfigurationError: they cannot be written.
+    """
+    try:
+        return store.append(rows)
+    except OSError as error:
+        folder = store.folder(rows.row(0, named=True))
+        raise ConfigurationError(
+            f"{error.filename or folder} cannot be written: {error.strerror}",
+            remedy=f"make {folder} a directory that can be written, or name another history with --dir",
+        ) from None
+
+
+def _saved_with(file: Path) -> Iterator[_Saved]:
+    """The trials of a file, and those of the base that they took turns with."""
+    trials = read_trials(file)
+    version = _version_in(file, trials)
+    run = _run_name(file, version)
+    yield _Saved(run, version, trials)
+    base = file.parent / BASE / TRIALS_FILE
+    if base.exists():
+        yield _Saved(run, Version.BASE, read_trials(base))
+
+
+def _version_in(file: Path, trials: TrialSet) -> Version:
+    """Which of two versions a file holds: that of the base lies in a folder of its own."""
+    return Version.BASE if trials.session and file.absolute().parent.name == BASE else Version.HEAD
+
+
+def _run_name(file: Path, version: Version) -> str:
+    """The folder of the run that a file of trials belongs to, or the file where it lies alone."""
+    place = file.absolute()
+    scenario = place.parents[1 if version is Version.BASE else 0]
+    return scenario.parent.name if place.name == TRIALS_FILE else place.stem

@@ -1,0 +1,116 @@
+"""``ldos analyze`` of many traces: who reads them, progress, and one summary."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from pytest_ldos import exit_codes
+from pytest_ldos.cli.export import told_if_unwritable
+from pytest_ldos.cli.paths import terminal
+from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.export.fleet_tables import is_fleet_directory, write_fleet
+from pytest_ldos.fleet.choose import INSTALL, choose_scheduler, has_dask
+from pytest_ldos.fleet.find import Found
+from pytest_ldos.fleet.in_process import InProcess
+from pytest_ldos.fleet.protocol import Scheduler
+from pytest_ldos.fleet.request import Request
+from pytest_ldos.fleet.summary import TraceSummary
+from pytest_ldos.report.fleet import render_fleet
+from pytest_ldos.text import visible
+
+_LINES: Final = 10
+"""Of progress, where nothing can be rewritten."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Many:
+    """How many traces are to be analysed.
+
+    Attributes:
+        scheduler: as it was asked for; ``None`` where it was not.
+        output: directory of the data set; ``None`` without one.
+        whole: show all traces.
+    """
+
+    scheduler: str | None
+    workers: int | None
+    output: Path | None
+    force: bool
+    whole: bool
+
+
+def analyze_many(traces: Sequence[Found], request: Request, many: Many) -> None:
+    """Prints the summary, and writes the data set; ends the command with `INVALID` where a trace could not be read."""
+    scheduler = choose_scheduler(many.scheduler, workers=many.workers)
+    if many.output is not None:
+        _refuse_existing(many.output, force=many.force)
+    if many.scheduler is None and not has_dask():
+        typer.echo(f"Dask is not installed: the traces are read one by one ({INSTALL} reads several at once)", err=True)
+    summaries = _summarize(scheduler, traces, request)
+    if many.output is not None:
+        with told_if_unwritable(many.output):
+            write_fleet(summaries, many.output)
+    width, color = terminal()
+    typer.echo(render_fleet(summaries, width=width, color=color, whole=many.whole), nl=False, color=True)
+    if many.output is not None:
+        typer.echo(visible(f"tables: {many.output}"))
+    if any(each.problem for each in summaries):
+        raise typer.Exit(exit_codes.INVALID)
+
+
+def _summarize(scheduler: Scheduler, traces: Sequence[Found], request: Request) -> list[TraceSummary]:
+    """In the order of traces, whoever finished first."""
+    asked = request if isinstance(scheduler, InProcess) else replace(request, threads=1)
+    found: dict[str, TraceSummary] = {}
+    summaries = scheduler.summarize(traces, asked)
+    with _progress(len(traces)) as progress:
+        for summary in summaries:
+            found[summary.trace] = summary
+            progress.step()
+    return [found[each.name] for each in traces]
+
+
+def _refuse_existing(target: Path, *, force: bool) -> None:
+    if not target.exists() and not target.is_symlink():
+        return
+    if not is_fleet_directory(target):
+        raise ConfigurationError(
+            f"{target} exists and is nothing that this command would write", remedy="name another place with --output"
+        )
+    if not force:
+        raise ConfigurationError(f"{target} exists", remedy="name another place with --output, or replace it: --force")
+
+
+class _Steps:
+    """So many of so many, on standard error."""
+
+    def __init__(self, count: int, bar: Progress | None) -> None:
+        self._made, self._count, self._bar = 0, count, bar
+        self._task = None if bar is None else bar.add_task("traces", total=count)
+
+    def step(self) -> None:
+        self._made += 1
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=self._made)
+        elif self._made * _LINES // self._count > (self._made - 1) * _LINES // self._count:
+            sys.stderr.write(f"{self._made} of {self._count} traces\n")
+            sys.stderr.flush()
+
+
+@contextmanager
+def _progress(count: int) -> Iterator[_Steps]:
+    if not sys.stderr.isatty():
+        yield _Steps(count, None)
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        yield _Steps(count, bar)

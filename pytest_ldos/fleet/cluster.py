@@ -1,0 +1,83 @@
+"""Dask's processes on this machine: theirs are loopback, keys of their own, and a private folder."""
+
+from __future__ import annotations
+
+import logging
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pytest_ldos.ctf.read import THREADS_VARIABLE
+from pytest_ldos.fleet.find import Found
+from pytest_ldos.fleet.request import Request
+from pytest_ldos.fleet.summary import TraceSummary
+from pytest_ldos.fleet.tasks import run_tasks
+from pytest_ldos.host.undo import undone_at_end
+from pytest_ldos.host.undo_actions import RemoveTree
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+_SETTINGS: Final[dict[str, Any]] = {
+    "distributed.scheduler.allowed-failures": 2,
+    "distributed.scheduler.http.routes": [],
+    "distributed.scheduler.worker-saturation": 1.0,
+    "distributed.worker.http.routes": [],
+    "distributed.worker.profile.enabled": False,
+}
+_ONE_THREAD: Final = {THREADS_VARIABLE: "1", "POLARS_MAX_THREADS": "1"}
+"""Each worker is a process on a CPU of its own."""
+
+
+@dataclass(frozen=True)
+class LocalCluster:
+    """See `Scheduler`.
+
+    Attributes:
+        workers: processes, at most one a trace.
+    """
+
+    workers: int
+
+    def summarize(self, traces: Sequence[Found], request: Request) -> Iterator[TraceSummary]:
+        with _client(min(self.workers, max(len(traces), 1))) as client:
+            yield from run_tasks(client, traces, request)
+
+
+@contextmanager
+def _client(workers: int) -> Iterator[Client]:
+    import dask
+    import distributed
+
+    with (
+        _private_folder() as folder,
+        dask.config.set({**_SETTINGS, "temporary-directory": str(folder)}),
+        distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            security=True,
+            dashboard_address=None,
+            scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
+            silence_logs=logging.CRITICAL,
+            local_directory=str(folder),
+            env=_ONE_THREAD,
+            preload=["pytest_ldos.fleet.undisturbed"],
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@contextmanager
+def _private_folder() -> Iterator[Path]:
+    """Removed at the end, also when we are killed."""
+    with undone_at_end(Path(os.devnull)) as undo:
+        folder = Path(tempfile.mkdtemp(prefix="ldos-analyze-"))
+        undo.register(RemoveTree(str(folder)))
+        yield folder

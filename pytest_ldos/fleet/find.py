@@ -1,0 +1,95 @@
+"""The traces below some folders: a recorded session is one, however many CTF traces it has.
+
+Reference: LTTng's layout of a session, ``[archives/CHUNK/](ust/uid/UID/BITS | ust/pid/PROCESS | kernel)/metadata``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pytest_ldos.ctf.files import METADATA
+
+_ARCHIVES: Final = "archives"
+
+
+@dataclass(frozen=True)
+class Found:
+    """A trace, or a place where none could be found.
+
+    Attributes:
+        name: as it was asked for.
+        path: the same from everywhere.
+        problem: why there is none; empty where there is one.
+    """
+
+    name: str
+    path: Path
+    problem: str = ""
+
+    @classmethod
+    def at(cls, place: Path, problem: str = "") -> Found:
+        return cls(str(place), place.absolute(), problem)
+
+
+def find_traces(places: Iterable[Path], *, together: bool = False) -> tuple[Found, ...]:
+    """Each trace once, in the order of names.
+
+    Args:
+        places: folders of one session or of many.
+        together: each place is one trace, whatever lies below it.
+    """
+    found: dict[Path, Found] = {}
+    for place in places:
+        for each in [Found.at(place)] if together else _below(place):
+            found.setdefault(each.path, each)
+    return tuple(sorted(found.values(), key=lambda each: each.name))
+
+
+def _below(place: Path) -> Iterator[Found]:
+    if not place.is_dir():
+        yield Found.at(place, "is a file, no folder of traces" if place.exists() else "there is no such directory")
+        return
+    closed: list[OSError] = []
+    sessions = dict.fromkeys(_session_of(folder, place) for folder in _folders_of_metadata(place, closed))
+    yield from (Found.at(session) for session in sessions)
+    yield from (Found.at(Path(error.filename), error.strerror or "cannot be listed") for error in closed)
+    if not sessions and not closed:
+        yield Found.at(place, f"no trace in it (no file named `{METADATA}` anywhere below)")
+
+
+def _folders_of_metadata(place: Path, closed: list[OSError]) -> Iterator[Path]:
+    """Links are followed, each folder once; what cannot be listed is added to `closed`."""
+    entered: set[tuple[int, int]] = set()
+    for name, folders, files in os.walk(place, onerror=closed.append, followlinks=True):
+        status = Path(name).stat()
+        identity = (status.st_dev, status.st_ino)
+        if identity in entered:
+            folders.clear()
+            continue
+        entered.add(identity)
+        folders.sort()
+        if METADATA in files:
+            yield Path(name)
+
+
+def _session_of(folder: Path, place: Path) -> Path:
+    """The session that a CTF trace belongs to; not above the place that was named."""
+    absolute, top = folder.absolute(), place.absolute()
+    session = (absolute, *absolute.parents)[_depth(absolute.parts)]
+    if session.parent.name == _ARCHIVES:
+        session = session.parent.parent
+    within = session if session.is_relative_to(top) else top
+    return place / within.relative_to(top)
+
+
+def _depth(parts: Sequence[str]) -> int:
+    """How many folders a trace lies below its session; in another layout than LTTng's, it is one of its own."""
+    if parts[-4:-2] == ("ust", "uid"):
+        return 4
+    if parts[-3:-1] == ("ust", "pid"):
+        return 3
+    return 1 if parts[-1] == "kernel" else 0

@@ -1,0 +1,65 @@
+"""The goals of many traces taken together, metric by metric."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pytest_ldos.fleet.summary import TraceSummary
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pooled:
+    """A metric over all goals that have it, from one source: numbers of others do not compare.
+
+    Attributes:
+        count: goals with a number.
+        traces: that these are of.
+        median, p95: in the metric's unit; p95 by linear interpolation.
+    """
+
+    metric: str
+    source: str
+    unit: str
+    count: int
+    traces: int
+    median: float
+    p95: float
+
+
+def pool(summaries: Sequence[TraceSummary]) -> tuple[Pooled, ...]:
+    """In the order of metrics, then of sources."""
+    found: dict[tuple[str, str, str], list[tuple[str, float]]] = {}
+    for summary in summaries:
+        for each in summary.values:
+            if each.value is not None:
+                found.setdefault((each.metric, each.source, each.unit), []).append((summary.trace, each.value))
+    places = {name: place for place, name in enumerate(metric_names(summaries))}
+    ordered = sorted(found.items(), key=lambda item: (places[item[0][0]], item[0]))
+    return tuple(_pool(*key, values) for key, values in ordered)
+
+
+def metric_names(summaries: Sequence[TraceSummary]) -> tuple[str, ...]:
+    """Of all traces, each once, as they were taken."""
+    return tuple(dict.fromkeys(each.metric for summary in summaries for each in summary.values))
+
+
+def median_of(summary: TraceSummary, metric: str) -> tuple[float, str] | None:
+    """Median over a trace's goals, and its unit; ``None`` where no goal has the metric."""
+    values = [each for each in summary.values if each.metric == metric and each.value is not None]
+    return (float(np.median([each.value for each in values])), values[0].unit) if values else None
+
+
+def _pool(metric: str, source: str, unit: str, values: Sequence[tuple[str, float]]) -> Pooled:
+    median, p95 = np.quantile([value for _, value in values], [0.5, 0.95])
+    return Pooled(
+        metric=metric,
+        source=source,
+        unit=unit,
+        count=len(values),
+        traces=len({trace for trace, _ in values}),
+        median=float(median),
+        p95=float(p95),
+    )

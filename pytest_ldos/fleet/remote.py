@@ -1,0 +1,84 @@
+"""A Dask scheduler that somebody else started: on this machine, or before a cluster of them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pytest_ldos.errors import Unavailable
+from pytest_ldos.fleet.find import Found
+from pytest_ldos.fleet.handshake import require_able_workers
+from pytest_ldos.fleet.request import Request
+from pytest_ldos.fleet.summary import TraceSummary
+from pytest_ldos.fleet.tasks import run_tasks
+from pytest_ldos.text import one_line
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+ANSWER_S: Final = 10.0
+"""How long a scheduler has to answer, and then to have a worker."""
+
+
+@dataclass(frozen=True)
+class RemoteScheduler:
+    """See `Scheduler`.
+
+    Attributes:
+        address: ``tcp://HOST:PORT``; ``tls://HOST:PORT`` with the keys that Dask is configured with.
+    """
+
+    address: str
+
+    def summarize(self, traces: Sequence[Found], request: Request) -> Iterator[TraceSummary]:
+        with _quiet(), self._client() as client:
+            require_able_workers(client, self.address, traces, request, limit_s=ANSWER_S)
+            yield from run_tasks(client, traces, request)
+
+    @contextmanager
+    def _client(self) -> Iterator[Client]:
+        import distributed
+
+        try:
+            asyncio.run(_require_scheduler(self.address))
+            client = distributed.Client(self.address, timeout=ANSWER_S, set_as_default=False)
+        except Exception as error:  # noqa: BLE001 - whatever listens there may answer anything
+            raise Unavailable(
+                f"no Dask scheduler answers at {self.address}: {one_line(f'{type(error).__name__} {error}').strip()}",
+                remedy="look whether it runs there (dask scheduler --host HOST), or use --scheduler local",
+            ) from None
+        try:
+            yield client
+        finally:
+            client.close(timeout=ANSWER_S)
+
+
+async def _require_scheduler(address: str) -> None:
+    """A client would wait without end for something else that listens there and says nothing.
+
+    Raises:
+        TimeoutError: nobody answers in time.
+    """
+    import distributed
+
+    keys = distributed.Security().get_connection_args("client")
+    async with distributed.rpc(address, connection_args=keys) as scheduler:
+        found = await asyncio.wait_for(scheduler.identity(), ANSWER_S)
+    if found.get("type") != "Scheduler":
+        raise ValueError(f"it is a {found.get('type')}")
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """What goes wrong is told by us; Dask's log would stand in between."""
+    logger = logging.getLogger("distributed")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)

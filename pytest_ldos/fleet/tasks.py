@@ -1,0 +1,79 @@
+"""Traces as tasks of a Dask client: submitted at once, and each of them answered, whatever becomes of the workers."""
+
+from __future__ import annotations
+
+import queue
+import secrets
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from pytest_ldos.fleet.find import Found
+from pytest_ldos.fleet.measure import summarize
+from pytest_ldos.fleet.request import Request
+from pytest_ldos.fleet.summary import TraceSummary
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+PATIENCE_S: Final = 30.0
+"""How long nobody may be there to work before what is left is given up."""
+
+_LOOK_S: Final = 0.5
+
+
+def run_tasks(client: Client, traces: Sequence[Found], request: Request) -> Iterator[TraceSummary]:
+    """One summary a trace, in the order in which they are finished; what is left at the end is cancelled."""
+    done: queue.SimpleQueue[Future] = queue.SimpleQueue()
+    prefix = f"ldos-analyze-{secrets.token_hex(8)}"  # nothing that another client asked for is ours
+    waiting: dict[str, Found] = {}
+    futures = []
+    try:
+        for number, trace in enumerate(traces):
+            future = client.submit(summarize, trace, request, key=f"{prefix}-{number}", pure=False)
+            waiting[future.key] = trace
+            futures.append(future)
+            future.add_done_callback(done.put)
+        yield from _gather(client, waiting, done)
+    finally:
+        if client.status == "running":
+            client.cancel(futures, force=True)
+
+
+def _gather(client: Client, waiting: dict[str, Found], done: queue.SimpleQueue[Future]) -> Iterator[TraceSummary]:
+    last_seen_s = time.monotonic()
+    while waiting:
+        try:
+            future = done.get(timeout=_LOOK_S)
+        except queue.Empty:
+            if _has_workers(client):
+                last_seen_s = time.monotonic()
+            elif time.monotonic() - last_seen_s > PATIENCE_S:
+                yield from (_lost(trace, "no worker is left that could read it") for trace in waiting.values())
+                return
+            continue
+        yield _answer(future, waiting.pop(future.key))
+
+
+def _has_workers(client: Client) -> bool:
+    return client.status == "running" and bool(client.scheduler_info()["workers"])
+
+
+def _answer(future: Future, trace: Found) -> TraceSummary:
+    if future.status == "finished":
+        found = future.result()
+        assert isinstance(found, TraceSummary)
+        return found
+    if future.status == "error":
+        return _lost(trace, _describe(future.exception()))
+    return _lost(trace, "the scheduler ended before it was read")
+
+
+def _describe(error: BaseException | None) -> str:
+    if type(error).__name__ == "KilledWorker":
+        return "each worker that read it was killed, or ran out of memory"
+    return f"{type(error).__name__}: {error}"
+
+
+def _lost(trace: Found, reason: str) -> TraceSummary:
+    return TraceSummary(trace=trace.name, problem=reason)

@@ -1,0 +1,20 @@
+"""Whether the action that goals are known by is in a trace."""
+
+from __future__ import annotations
+
+from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.execution.action_goals import STATUS
+from pytest_ldos.execution.model import ExecutionModel
+from pytest_ldos.metrics.model import Interfaces
+
+
+def require_action(model: ExecutionModel, interfaces: Interfaces, usual: Interfaces) -> None:
+    """An action that is not the usual one must be there.
+
+    Raises:
+        ConfigurationError: nobody serves it in the trace.
+    """
+    served = [topic.removesuffix(STATUS) for topic in model.publishers["topic"].drop_nulls() if topic.endswith(STATUS)]
+    if interfaces.action not in {usual.action, *served}:
+        there = f"served are: {', '.join(sorted(served))}" if served else "none is served in it"
+        raise ConfigurationError(f"no action {interfaces.action} in the trace", remedy=there)

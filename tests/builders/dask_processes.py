@@ -1,0 +1,92 @@
+"""A Dask scheduler and its workers as processes of their own, on loopback, as somebody else would start them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+_LIMIT_S = 30.0
+
+
+@dataclass(frozen=True)
+class Running:
+    """A scheduler that answers, and its workers.
+
+    Attributes:
+        workers: each a nanny, whose child reads traces.
+    """
+
+    address: str
+    scheduler: subprocess.Popen[bytes]
+    workers: tuple[subprocess.Popen[bytes], ...]
+
+
+@contextmanager
+def running_scheduler(
+    folder: Path, *, workers: int = 2, cwd: Path | None = None, environment: Mapping[str, str] | None = None
+) -> Iterator[Running]:
+    """All of them end with the context, and whatever they started.
+
+    Args:
+        cwd, environment: of the workers.
+    """
+    told = folder / "scheduler.json"
+    with ExitStack() as stack:
+        scheduler = stack.enter_context(_process("scheduler", "--port", "0", "--scheduler-file", told, folder=folder))
+        address = _await_address(told, scheduler)
+        options = ("--nthreads", "1", "--local-directory", folder, "--no-dashboard", address)
+        nannies = tuple(
+            stack.enter_context(_process("worker", *options, folder=folder, cwd=cwd, environment=environment))
+            for _ in range(workers)
+        )
+        yield Running(address, scheduler, nannies)
+
+
+@contextmanager
+def _process(
+    kind: str,
+    *options: object,
+    folder: Path,
+    cwd: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[subprocess.Popen[bytes]]:
+    command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", "--host", "127.0.0.1"]
+    no_page = ["--no-dashboard"] if kind == "scheduler" else []
+    with (folder / "dask.log").open("ab") as log:
+        process = subprocess.Popen(
+            [*command, *no_page, *map(str, options)],
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            cwd=cwd,
+            env={**os.environ, **(environment or {})},
+        )
+    try:
+        yield process
+    finally:
+        end(process)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """A process and its session, at once."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _await_address(told: Path, scheduler: subprocess.Popen[bytes]) -> str:
+    deadline = time.monotonic() + _LIMIT_S
+    while time.monotonic() < deadline:
+        if told.exists() and (text := told.read_text()):
+            return str(json.loads(text)["address"])
+        assert scheduler.poll() is None, "the scheduler ended"
+        time.sleep(0.05)
+    raise AssertionError("the scheduler does not answer")

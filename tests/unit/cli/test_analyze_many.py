@@ -1,0 +1,175 @@
+"""`ldos analyze` of many traces."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import polars as pl
+import psutil
+import pytest
+
+from tests.builders.command_line import run_ldos
+
+NAMES = ("workspace_mock", "panda_baseline_1", "service_action")
+
+
+@pytest.fixture
+def folder(golden, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    (tmp_path / "runs").mkdir()
+    for name in NAMES:
+        (tmp_path / "runs" / name).symlink_to(golden(name))
+    return tmp_path / "runs"
+
+
+def lines_of(text):
+    return [" ".join(line.split()) for line in text.splitlines()]
+
+
+def test_a_summary_of_all(folder):
+    done = run_ldos("analyze", "runs", "--scheduler", "synchronous")
+    lines = lines_of(done.stdout)
+    assert done.returncode == 0
+    assert lines[0].startswith("3 traces below runs: ")
+    assert lines[0].endswith(" events, 4 goals")
+    assert "trace nodes goals T1 T2 T3 T4 lost damage" in lines
+    assert "workspace_mock 15 3 reached 24.0 ms 1964.2 ms 0.0274 ms 1989.7 ms 0 none" in lines
+    assert "panda_baseline_1 14 1 unknown 17.3 ms 1962.0 ms 0.294 ms 1979.9 ms 0 none" in lines
+    assert "T1 3 1 24.0 ms 30.6 ms markers" in lines
+    assert "T1 1 1 17.3 ms 17.3 ms feedback publications" in lines
+    assert done.stderr.splitlines() == ["1 of 3 traces", "2 of 3 traces", "3 of 3 traces"]
+
+
+def test_one_trace_is_shown_as_ever(folder):
+    one = run_ldos("analyze", "runs/workspace_mock").stdout
+    assert "nodes" in lines_of(one)
+    assert run_ldos("analyze", "runs/workspace_mock", "--scheduler", "synchronous").stdout.startswith("1 traces: ")
+
+
+def test_several_of_a_folder_as_one_trace(folder):
+    together = run_ldos("analyze", "runs", "--together")
+    assert "nodes" in lines_of(together.stdout)
+    assert "3 traces" not in together.stdout
+
+
+def test_what_cannot_be_read_is_a_row_and_an_exit_code(folder):
+    shutil.copytree((folder / "service_action").resolve(), folder / "broken")
+    metadata = next((folder / "broken").rglob("metadata"))
+    metadata.write_bytes(b"x")
+    done = run_ldos("analyze", "runs", "nothing", "--scheduler", "synchronous", "--output", "out")
+    assert done.returncode == 11
+    lines = lines_of(done.stdout)
+    assert lines[0].startswith("5 traces: ")
+    assert lines[0].endswith("; 2 could not be read")
+    assert "nothing: there is no such directory" in lines
+    assert any(re.match(r"runs/broken: \S+/metadata, byte 0: not CTF 1.8 metadata", line) for line in lines)
+    table = pl.read_parquet("out/traces.parquet")
+    assert table.filter(problem="")["trace"].to_list() == sorted(f"runs/{name}" for name in NAMES)
+    assert pl.read_parquet("out/measurements.parquet")["trace"].unique().sort().to_list() == [
+        "runs/panda_baseline_1",
+        "runs/workspace_mock",
+    ]
+
+
+def test_a_data_set_replaces_only_its_own_kind(folder):
+    arguments = ("analyze", "runs", "--scheduler", "synchronous", "--output")
+    assert run_ldos(*arguments, "out").returncode == 0
+    assert "out exists\n  → name another place" in run_ldos(*arguments, "out").stderr
+    assert run_ldos(*arguments, "out", "--force").returncode == 0
+    assert "is nothing that this command would write" in run_ldos(*arguments, "runs", "--force").stderr
+    done = run_ldos(*arguments, "/proc/tables")
+    assert (done.returncode, "/proc/tables cannot be written" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--pid", "1"), "--pid belongs to one trace"),
+        (("--scheduler", "lokal"), "unknown scheduler 'lokal'"),
+        (("--scheduler", "synchronous", "--workers", "2"), "--workers belongs to --scheduler local"),
+        (("--metrics", "nothing.py"), "nothing.py cannot be loaded"),
+    ],
+)
+def test_what_cannot_be_asked_of_many(folder, arguments, message):
+    done = run_ldos("analyze", "runs", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+
+
+def test_no_trace_at_all(folder):
+    (folder / "empty").mkdir()
+    done = run_ldos("analyze", folder / "empty")
+    assert done.returncode == 2
+    assert "no trace in it" in done.stderr
+
+
+def test_without_dask_traces_are_read_one_by_one(folder, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    done = run_ldos("analyze", "runs")
+    assert done.returncode == 0
+    assert done.stderr.startswith("Dask is not installed: the traces are read one by one (pip install 'pytest-ldos[fl")
+    asked = run_ldos("analyze", "runs", "--scheduler", "local")
+    assert (asked.returncode, "Dask is not installed" in asked.stderr) == (2, True)
+
+
+SLOW = """
+import time
+from pathlib import Path
+from pytest_ldos.api import Better, OwnMetric
+
+def measure(context, window):
+    Path(__file__).with_name("reading").touch()
+    time.sleep(60)
+
+def pytest_ldos_metrics():
+    return [OwnMetric(name="slow", title="slow", unit="ms", better=Better.LOWER, measure=measure)]
+"""
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
+def test_whatever_ends_it_no_process_is_left(folder, tmp_path, end):
+    """Ctrl-C reaches all processes of a terminal's group; SIGKILL only the one."""
+    (tmp_path / "slow.py").write_text(SLOW)
+    command = [sys.executable, "-c", "from pytest_ldos.cli.main import run; run()", "analyze", "runs"]
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    with (tmp_path / "said").open("wb") as said:
+        process = subprocess.Popen(
+            [*command, "--metrics", "slow.py", "--workers", "2"],
+            stdout=said,
+            stderr=said,
+            start_new_session=True,
+            env={**os.environ, "TMPDIR": str(temporary)},
+        )
+    await_(lambda: (tmp_path / "reading").exists() or process.poll() is not None)
+    started = psutil.Process(process.pid).children(recursive=True)
+    assert len(started) >= 3
+    if end is signal.SIGINT:
+        os.killpg(process.pid, end)
+    else:
+        process.kill()
+    assert process.wait(20) != 0
+    await_(lambda: not [each for each in started if is_running(each)])
+    await_(lambda: not list(temporary.iterdir()))
+    assert "Traceback" not in (tmp_path / "said").read_text()
+
+
+def await_(condition):
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def is_running(process):
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

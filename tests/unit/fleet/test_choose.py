@@ -1,0 +1,60 @@
+"""Which words name a scheduler, and what is said of others."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_ldos.errors import ConfigurationError, Unavailable
+from pytest_ldos.fleet.choose import choose_scheduler
+from pytest_ldos.fleet.cluster import LocalCluster
+from pytest_ldos.fleet.in_process import InProcess
+from pytest_ldos.fleet.remote import RemoteScheduler
+from pytest_ldos.host.affinity import our_cpus
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        (None, LocalCluster(len(our_cpus()))),
+        ("local", LocalCluster(len(our_cpus()))),
+        ("synchronous", InProcess()),
+        ("tcp://lab-1.example:8786", RemoteScheduler("tcp://lab-1.example:8786")),
+        ("tls://[::1]:8786", RemoteScheduler("tls://[::1]:8786")),
+    ],
+)
+def test_words(word, expected):
+    assert choose_scheduler(word) == expected
+
+
+def test_so_many_processes():
+    assert choose_scheduler(None, workers=3) == choose_scheduler("local", workers=3) == LocalCluster(3)
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["", "locale", "tcp://", "tcp://host", "tcp://host:0", "tcp://host:70000", "http://host:8786", "tcp://a b:1"],
+)
+def test_a_word_that_names_none(word):
+    with pytest.raises(ConfigurationError, match="unknown scheduler") as caught:
+        choose_scheduler(word)
+    assert "tcp://HOST:PORT" in caught.value.remedy
+
+
+@pytest.mark.parametrize("word", ["synchronous", "tcp://host:1"])
+def test_processes_that_are_not_ours_to_count(word):
+    with pytest.raises(ConfigurationError, match=f"--workers belongs to --scheduler local, not to {word}"):
+        choose_scheduler(word, workers=2)
+
+
+@pytest.fixture
+def no_dask(monkeypatch):
+    """As where it was never installed: nothing of that name is found."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+
+
+def test_without_dask(no_dask):
+    assert isinstance(choose_scheduler(None), InProcess)
+    for word in ("local", "tcp://host:1"):
+        with pytest.raises(Unavailable, match="Dask is not installed") as caught:
+            choose_scheduler(word)
+        assert caught.value.remedy == "pip install 'pytest-ldos[fleet]', or use --scheduler synchronous"

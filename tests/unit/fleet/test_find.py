@@ -1,0 +1,104 @@
+"""What is a trace of its own below a folder, and what is not."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pytest_ldos.fleet.find import find_traces
+
+
+@pytest.fixture
+def make(tmp_path):
+    def make_metadata(*places):
+        for place in places:
+            (tmp_path / place).mkdir(parents=True)
+            (tmp_path / place / "metadata").touch()
+        return tmp_path
+
+    return make_metadata
+
+
+def names(root, found):
+    return [str(each.path.relative_to(root)) for each in found]
+
+
+def test_a_session_is_one_trace_whatever_it_holds(make):
+    root = make("s/ust/uid/0/64-bit", "s/ust/uid/1000/32-bit", "s/kernel", "s/ust/pid/a-1-2026", "s/ust/pid/b-2-2026")
+    assert names(root, find_traces([root])) == ["s"]
+    assert names(root, find_traces([root / "s"])) == ["s"]
+
+
+def test_chunks_of_a_rotated_session_are_one_trace(make):
+    chunks = [f"s/archives/2026112{day}T0-{day}/ust/uid/0/64-bit" for day in (1, 2)]
+    root = make(*chunks, "s/ust/uid/0/64-bit", "s/archives/20261121T0-3/kernel")
+    assert names(root, find_traces([root])) == ["s"]
+
+
+def test_a_part_of_a_session_that_is_named_stays_a_part(make):
+    root = make("s/ust/pid/a-1-2026", "s/ust/pid/b-2-2026", "s/kernel")
+    assert names(root, find_traces([root / "s" / "ust"])) == ["s/ust"]
+    assert names(root, find_traces([root / "s" / "kernel"])) == ["s/kernel"]
+
+
+def test_runs_of_ours(make):
+    root = make(
+        "runs/1/baseline/trace/ust/uid/0/64-bit",
+        "runs/1/msg_load/trace/ust/uid/0/64-bit",
+        "runs/2/baseline/blocks/1-base/trace/ust/uid/0/64-bit",
+        "runs/2/baseline/blocks/2-head/trace/ust/uid/0/64-bit",
+    )
+    assert names(root, find_traces([root / "runs"])) == [
+        "runs/1/baseline/trace",
+        "runs/1/msg_load/trace",
+        "runs/2/baseline/blocks/1-base/trace",
+        "runs/2/baseline/blocks/2-head/trace",
+    ]
+
+
+def test_plain_traces_are_each_their_own_unless_a_folder_is_one(make):
+    root = make("a", "b")
+    assert names(root, find_traces([root])) == ["a", "b"]
+    assert names(root, find_traces([root], together=True)) == ["."]
+
+
+def test_each_trace_once_whatever_leads_to_it(make):
+    root = make("a")
+    (root / "circle").symlink_to(root)
+    (root / "link").symlink_to(root / "a")
+    assert names(root, find_traces([root, root / "a", root])) == ["a"]
+
+
+def test_names_are_those_that_were_asked_for(make, monkeypatch):
+    monkeypatch.chdir(make("runs/a"))
+    (found,) = find_traces([Path("./runs")])
+    assert found.name == "runs/a"
+    assert found.path.is_absolute()
+
+
+def test_places_without_a_trace_are_kept_with_their_reason(make):
+    root = make("a")
+    (root / "empty").mkdir()
+    (root / "file").touch()
+    found = find_traces([root / "a", root / "empty", root / "file", root / "nothing"])
+    assert [each.problem for each in found] == [
+        "",
+        "no trace in it (no file named `metadata` anywhere below)",
+        "is a file, no folder of traces",
+        "there is no such directory",
+    ]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may list everything")
+def test_a_folder_that_cannot_be_listed_is_a_row(make):
+    root = make("a", "closed")
+    (root / "closed").chmod(0)
+    try:
+        assert [(each.path.name, each.problem) for each in find_traces([root])] == [
+            ("a", ""),
+            ("closed", "Permission denied"),
+        ]
+    finally:
+        (root / "closed").chmod(0o755)

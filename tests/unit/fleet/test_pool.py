@@ -1,0 +1,74 @@
+"""Goals of many traces together."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from pytest_ldos.fleet.pool import median_of, metric_names, pool
+from pytest_ldos.fleet.summary import GoalValue, Outcome, Status, TraceSummary
+from pytest_ldos.report.fleet import render_fleet
+
+
+def value(number, metric="T1", source="markers"):
+    status = Status.MISSING if number is None else Status.MEASURED
+    plain = GoalValue(
+        goal="reach 1", goal_id="a", began_ns=1, outcome=Outcome.REACHED, metric=metric, unit="ms", status=status
+    )
+    return dataclasses.replace(plain, value=number, source=source if number is not None else "", reason="none")
+
+
+def summary(name, *numbers, **changes):
+    values = tuple(value(number) for number in numbers)
+    return TraceSummary(**{"trace": name, "nodes": 2, "reached": len(numbers), "values": values, **changes})
+
+
+def test_a_metric_over_all():
+    (found,) = pool([summary("a", 1.0, 2.0), summary("b", 3.0, None, 4.0), summary("c")])
+    assert (found.count, found.traces, found.median) == (4, 2, 2.5)
+    assert found.p95 == pytest.approx(3.85)
+
+
+def test_numbers_of_different_sources_are_not_mixed():
+    found = pool([summary("a", 1.0), summary("b", values=(value(100.0, source="feedback publications"),))])
+    assert [(each.source, each.median) for each in found] == [("feedback publications", 100.0), ("markers", 1.0)]
+
+
+def test_metrics_in_the_order_of_the_catalogue():
+    values = tuple(value(1.0, metric=name) for name in ("T2", "T1", "grip"))
+    assert [each.metric for each in pool([summary("a", values=values)])] == ["T2", "T1", "grip"]
+    assert metric_names([summary("a", values=values), summary("b", 1.0)]) == ("T2", "T1", "grip")
+
+
+def test_the_median_of_a_trace():
+    assert median_of(summary("a", 1.0, None, 2.0, 6.0), "T1") == (2.0, "ms")
+    assert median_of(summary("a", None), "T1") is None
+
+
+def render(*summaries, **changes):
+    return render_fleet(summaries, **{"width": 160, "color": False, "whole": False, **changes})
+
+
+def test_hostile_names_stay_text():
+    name, problem = "runs/\x1b[31m[bold]x\n::error::y", "no\n::error::z\x07"
+    text = render(summary(name, 1.0), TraceSummary(trace=f"{name}2", problem=problem))
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert not [line for line in text.splitlines() if line.startswith("::")]
+    assert "[bold]x" in text
+
+
+def test_unreadable_traces_are_all_there_however_many_there_are():
+    bad = [TraceSummary(trace=f"runs/{number}", problem="why") for number in range(100)]
+    text = render(*bad, *(summary(f"runs/good{number}", 1.0) for number in range(100)))
+    assert text.startswith("200 traces below runs: 0 events, 100 goals; 100 could not be read\n")
+    assert all(f"{number}: why" in text for number in range(100))
+    assert "… and 60 more (--all shows them)" in text
+    assert "more (--all" not in render(*(summary(f"runs/{number}", 1.0) for number in range(100)), whole=True)
+
+
+def test_goals_by_their_end():
+    text = render(summary("a", 1.0, reached=1, failed=2, unknown=3, lost_events=7, damage="7 discarded events"))
+    assert "1 reached, 2 failed, 3 unknown" in text
+    assert "7  7 discarded events" in text

@@ -1,0 +1,232 @@
+"""Workers that are killed, cannot do what is asked, or are not there: each ends in a row or an error, in bounded time."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import ssl
+import threading
+from pathlib import Path
+
+import psutil
+import pytest
+
+from pytest_ldos.errors import Unavailable
+from pytest_ldos.fleet import remote, tasks
+from pytest_ldos.fleet.cluster import LocalCluster
+from pytest_ldos.fleet.find import find_traces
+from pytest_ldos.fleet.in_process import InProcess
+from pytest_ldos.fleet.remote import RemoteScheduler
+from pytest_ldos.metrics.load_own import OwnSource
+from tests.builders.dask_processes import end, running_scheduler
+
+OWN = """
+import os, signal, time
+from pathlib import Path
+from pytest_ldos.api import Better, OwnMetric
+
+FLAG = Path(__file__).with_name("flag")
+
+def measure(context, window):
+    {body}
+    return 1.0
+
+def pytest_ldos_metrics():
+    return [OwnMetric(name="own", title="own", unit="ms", better=Better.LOWER, measure=measure)]
+"""
+KILLS = """
+    if context.trial.marked and ({condition}):
+        FLAG.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture
+def own(tmp_path, request_of):
+    """A request with a metric that does something else beside."""
+
+    def make(body):
+        (tmp_path / "own.py").write_text(OWN.format(body=body.strip()))
+        return request_of(own=OwnSource("own.py", str(tmp_path)))
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def two(golden):
+    """The first has marked trials, the second has none."""
+    return find_traces([golden("workspace_mock"), golden("panda_baseline_1")])
+
+
+def read(scheduler, traces, request):
+    return {each.trace: each for each in scheduler.summarize(traces, request)}
+
+
+def descendants():
+    """Processes that Dask started for us; Python's own tracker of resources stays until we end."""
+    return [each.pid for each in psutil.Process().children(recursive=True) if "spawn_main" in str(each.cmdline())]
+
+
+def test_a_worker_that_is_killed_once_is_replaced(own, two, tmp_path):
+    request = own(KILLS.format(condition="not FLAG.exists()"))
+    found = read(LocalCluster(1), two, request)
+    assert (tmp_path / "flag").exists()
+    assert found == read(InProcess(), two, request)
+    assert not descendants()
+
+
+def test_a_trace_that_kills_every_worker_is_a_row_and_takes_no_other_with_it(own, two):
+    found = read(LocalCluster(2), two, own(KILLS.format(condition="True")))
+    marked, other = (
+        (found[each.name] for each in two)
+        if "workspace" in two[0].name
+        else (found[each.name] for each in reversed(two))
+    )
+    assert marked.problem == "each worker that read it was killed, or ran out of memory"
+    assert other.problem == ""
+    assert [each.value for each in other.values if each.metric == "own"] == [1.0]
+
+
+def test_a_worker_elsewhere_that_is_killed_is_replaced_by_its_nanny(own, two, scheduler, tmp_path):
+    request = own(KILLS.format(condition="not FLAG.exists()"))
+    found = read(RemoteScheduler(scheduler.address), two, request)
+    assert (tmp_path / "flag").exists()
+    assert found == read(InProcess(), two, request)
+
+
+def test_a_scheduler_that_ends_in_the_middle(own, two, tmp_path, monkeypatch):
+    monkeypatch.setattr(tasks, "PATIENCE_S", 1.0)
+    request = own(
+        'FLAG.touch()\n    while Path(f"/proc/{os.getppid()}").exists() and os.getppid() > 1: time.sleep(0.1)'
+    )
+    with running_scheduler(tmp_path, workers=1) as running:
+
+        def end_when_it_reads():
+            while not (tmp_path / "flag").exists():
+                pass
+            end(running.scheduler)
+
+        threading.Thread(target=end_when_it_reads, daemon=True).start()
+        found = read(RemoteScheduler(running.address), two, request)
+    assert len(found) == 2
+    reasons = {"the scheduler ended before it was read", "no worker is left that could read it"}
+    assert {each.problem for each in found.values()} <= reasons
+
+
+def test_workers_that_end_in_the_middle(own, two, tmp_path, monkeypatch):
+    monkeypatch.setattr(tasks, "PATIENCE_S", 1.0)
+    request = own("FLAG.touch()\n    time.sleep(30)")
+    with running_scheduler(tmp_path, workers=1) as running:
+
+        def end_when_it_reads():
+            while not (tmp_path / "flag").exists():
+                pass
+            for worker in running.workers:
+                end(worker)
+
+        threading.Thread(target=end_when_it_reads, daemon=True).start()
+        found = read(RemoteScheduler(running.address), two, request)
+    assert {each.problem for each in found.values()} == {"no worker is left that could read it"}
+
+
+@pytest.fixture
+def hasty(monkeypatch):
+    monkeypatch.setattr(remote, "ANSWER_S", 1.0)
+
+
+def test_a_scheduler_that_is_not_there(hasty, two, request_of):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with pytest.raises(Unavailable, match=f"no Dask scheduler answers at tcp://127.0.0.1:{port}: ") as caught:
+        read(RemoteScheduler(f"tcp://127.0.0.1:{port}"), two, request_of())
+    assert "dask scheduler --host" in caught.value.remedy
+
+
+def test_something_else_that_listens_there(hasty, two, request_of):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(Unavailable, match="no Dask scheduler answers at"):
+            read(RemoteScheduler(address), two, request_of())
+
+
+def test_a_scheduler_without_workers(hasty, two, request_of, tmp_path):
+    with (
+        running_scheduler(tmp_path, workers=0) as running,
+        pytest.raises(Unavailable, match=r"has no worker\n.*dask worker tcp://"),
+    ):
+        read(RemoteScheduler(running.address), two, request_of())
+
+
+def test_workers_of_another_version(two, request_of, tmp_path):
+    """An older package lies before ours on their path."""
+    of_package = tmp_path / "older" / "pytest_ldos-0.0.1.dist-info"
+    of_package.mkdir(parents=True)
+    (of_package / "METADATA").write_text("Metadata-Version: 2.1\nName: pytest-ldos\nVersion: 0.0.1\n")
+    environment = {"PYTHONPATH": str(of_package.parent)}
+    with (
+        running_scheduler(tmp_path, workers=1, environment=environment) as running,
+        pytest.raises(Unavailable, match=rf"{socket.gethostname()} has pytest-ldos 0\.0\.1, this is ") as caught,
+    ):
+        read(RemoteScheduler(running.address), two, request_of())
+    assert "give them pytest-ldos" in caught.value.remedy
+
+
+def test_workers_that_do_not_see_the_traces(golden, request_of, tmp_path, monkeypatch):
+    """What a path of this kind leads to is each process's own, as a local disk is each machine's."""
+    monkeypatch.chdir(golden("service_action").parent)
+    traces = find_traces([Path("/proc/self/cwd/service_action")])
+    assert [each.problem for each in traces] == [""]
+    (tmp_path / "elsewhere").mkdir()
+    with (
+        running_scheduler(tmp_path, workers=1, cwd=tmp_path / "elsewhere") as running,
+        pytest.raises(Unavailable, match="does not see /proc/self/cwd/service_action"),
+    ):
+        read(RemoteScheduler(running.address), traces, request_of())
+
+
+def test_processes_of_ours_listen_on_loopback_alone_with_keys_and_leave_nothing(own, two, tmp_path, monkeypatch, hasty):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    request = own(
+        "import json, psutil; tree = psutil.Process().parent(); ps = [tree, *tree.children(recursive=True)]\n"
+        "    FLAG.write_text(json.dumps([c.laddr for p in ps for c in p.net_connections() if c.status == 'LISTEN']))"
+    )
+    of_others = [[*each.laddr] for each in psutil.Process().net_connections()]  # plugins of pytest listen, too
+    summaries = LocalCluster(2).summarize(two, request)
+    read_already = [next(summaries) for _ in two]
+    assert not any(each.problem for each in read_already)
+    assert {folder.stat().st_mode & 0o777 for folder in tmp_path.glob("ldos-analyze-*")} == {0o700}
+    listening = [each for each in json.loads((tmp_path / "flag").read_text()) if each not in of_others]
+    assert len(listening) >= 5  # scheduler, nannies, workers
+    assert {host for host, _ in listening} == {"127.0.0.1"}
+    for _, port in listening:
+        assert says_nothing_to_strangers(port)
+    summaries.close()
+    assert not list(tmp_path.glob("ldos-analyze-*"))
+    assert not descendants()
+
+
+def says_nothing_to_strangers(port):
+    """Neither in plain text, where it has no page, nor to somebody without the keys."""
+    answers = [ask(port, lambda plain: plain), ask(port, ssl._create_unverified_context().wrap_socket)]
+    return all(not answer or answer.startswith(b"HTTP/1.1 404 ") for answer in answers)
+
+
+def ask(port, secure):
+    with (
+        contextlib.suppress(OSError),
+        socket.create_connection(("127.0.0.1", port), timeout=1) as plain,
+        secure(plain) as client,
+    ):
+        client.sendall(b"GET /status HTTP/1.0\r\n\r\n")
+        return client.recv(1000)
+    return b""
+
+
+def test_reading_that_is_given_up_leaves_nothing(two, request_of):
+    summaries = LocalCluster(2).summarize(two, request_of())
+    next(iter(summaries))
+    assert descendants()
+    summaries.close()
+    assert not descendants()
