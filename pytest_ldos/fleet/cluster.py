@@ -44,12 +44,13 @@ class LocalCluster:
     workers: int
 
     def summarize(self, traces: Sequence[Found], request: Request) -> Iterator[TraceSummary]:
-        with _client(min(self.workers, max(len(traces), 1))) as client:
+        with connected_cluster(min(self.workers, max(len(traces), 1))) as client:
             yield from run_tasks(client, traces, request)
 
 
 @contextmanager
-def _client(workers: int) -> Iterator[Client]:
+def connected_cluster(workers: int) -> Iterator[Client]:
+    """A client of so many processes, which end with it."""
     import dask
     import distributed
 
