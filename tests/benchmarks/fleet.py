@@ -68,6 +68,7 @@ def main() -> None:
         traces = copy_traces(Path(folder), arguments.copies)
         size = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
         runs: dict[int, list[Run]] = {1: [], 2: []}
+        found: dict[int, list[TraceSummary]] = {1: [], 2: []}
         for _ in range(arguments.repeats):
             found = {count: read(traces, count, runs[count]) for count in (1, 2)}
             assert found[1] == found[2], "one and two workers found different things"
@@ -87,7 +88,7 @@ def copy_traces(folder: Path, copies: int) -> Sequence[Found]:
 def read(traces: Sequence[Found], workers: int, runs: list[Run]) -> list[TraceSummary]:
     began = time.perf_counter()
     with connected_cluster(workers) as client:
-        list(run_tasks(client, traces[:1] * workers, REQUEST))
+        list(run_tasks(client, [*traces[:1]] * workers, REQUEST))
         start_s = time.perf_counter() - began
         before, busy, began = cpu_seconds(client), busy_seconds(), time.perf_counter()
         found = sorted(run_tasks(client, traces, REQUEST), key=lambda each: each.trace)
