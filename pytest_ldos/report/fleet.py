@@ -45,7 +45,8 @@ def _headline(readable: Sequence[TraceSummary], unreadable: Sequence[TraceSummar
     goals = sum(each.reached + each.failed + each.unknown for each in readable)
     bad = f"; {len(unreadable)} could not be read" if unreadable else ""
     where = f" below {common}" if common else ""
-    text = f"{count} traces{where}: {sum(each.events for each in readable)} events, {goals} goals{bad}"
+    traces = "1 trace" if count == 1 else f"{count} traces"
+    text = f"{traces}{where}: {sum(each.events for each in readable)} events, {goals} goals{bad}"
     return line(text, "bold red" if unreadable else "bold")
 
 

@@ -50,7 +50,7 @@ def test_a_summary_of_all(folder):
 def test_one_trace_is_shown_as_ever(folder):
     one = run_ldos("analyze", "runs/workspace_mock").stdout
     assert "nodes" in lines_of(one)
-    assert run_ldos("analyze", "runs/workspace_mock", "--scheduler", "synchronous").stdout.startswith("1 traces: ")
+    assert run_ldos("analyze", "runs/workspace_mock", "--scheduler", "synchronous").stdout.startswith("1 trace: ")
 
 
 def test_several_of_a_folder_as_one_trace(folder):
