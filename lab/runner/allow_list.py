@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from lab.runner.refusal import Refused, quoted
+from lab.runner.table import read_list, read_number, read_text, read_texts, read_value, require_keys
 
 PUSH: Final = "push"
 MERGE_GROUP: Final = "merge_group"
@@ -17,9 +17,15 @@ DISPATCH: Final = "workflow_dispatch"
 EVENTS: Final = (PUSH, MERGE_GROUP, DISPATCH)
 """No allow-list can name another: whoever can open a pull request or write a comment could start the others."""
 
+_BY_HAND: Final = {"actors", "own_commit", "inputs", "sha_input"}
+_EVERY_WRITER: Final = "github-actions[bot]"
+"""Whoever may push a branch may push a workflow that starts others by this name."""
+
 _REPOSITORY: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*)/[A-Za-z0-9._-]+")
 _BRANCH: Final = re.compile(r"refs/heads/[A-Za-z0-9][A-Za-z0-9._/-]*")
 _WORKFLOW: Final = re.compile(r"\.github/workflows/[A-Za-z0-9._-]+\.ya?ml")
+_ACTOR: Final = re.compile(r"[A-Za-z0-9_-]+(?:\[bot\])?")
+_INPUT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _SETTINGS: Final = {"governor": None, "turbo": ("on", "off"), "smt": ("on", "off")}
 
 
@@ -33,7 +39,9 @@ class Rule:
         event: one of `EVENTS`.
         refs: full names of protected branches; of a merge group, the branch it is for.
         workflows: paths of the workflows that may be started, ``.github/workflows/…``.
-        actors: logins that may start by hand; empty for everybody who can.
+        actors: of starts by hand, logins that may name any commit; empty with `own_commit`.
+        own_commit: of starts by hand, whether everybody may, who names the commit that the branch is at.
+        inputs: with `own_commit`, the values that other inputs may have, by name.
         sha_input: of a start by hand, the input that holds the commit.
     """
 
@@ -43,6 +51,8 @@ class Rule:
     refs: tuple[str, ...]
     workflows: tuple[str, ...]
     actors: tuple[str, ...] = ()
+    own_commit: bool = False
+    inputs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     sha_input: str = "sha"
 
 
@@ -88,95 +98,63 @@ def parse_allow_list(content: bytes) -> AllowList:
         table = tomllib.loads(content.decode())
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise Refused(f"the allow-list is no TOML: {quoted(str(error))}") from None
-    _require_keys(table, "the allow-list", needed={"allow", "machine"}, known={"server_url"})
-    rules = _list_of(table, "allow", dict)
+    require_keys(table, "the allow-list", needed={"allow", "machine"}, known={"server_url"})
+    rules = read_list(table, "allow", dict)
     if not rules:
         raise Refused("the allow-list allows nothing: it has no table [[allow]]")
     return AllowList(
-        server_url=_text(table, "server_url", re.compile(r"https://[a-z0-9.-]+"), default="https://github.com"),
+        server_url=read_text(table, "server_url", re.compile(r"https://[a-z0-9.-]+"), default="https://github.com"),
         rules=tuple(map(_rule, rules)),
-        demands=_demands(_value(table, "machine", dict)),
+        demands=_demands(read_value(table, "machine", dict)),
     )
 
 
 def _rule(table: Mapping[str, Any]) -> Rule:
     needed = {"repository", "repository_id", "event", "refs", "workflows"}
-    _require_keys(table, "[[allow]]", needed=needed, known={"actors", "sha_input"})
-    event = _text(table, "event", re.compile(".*"))
+    require_keys(table, "[[allow]]", needed=needed, known=_BY_HAND)
+    event = read_text(table, "event", re.compile(".*"))
     if event not in EVENTS:
         raise Refused(f"[[allow]] names the event {quoted(event)}; only {', '.join(EVENTS)} can be allowed")
-    if event != DISPATCH and {"actors", "sha_input"} & table.keys():
-        raise Refused(f"[[allow]] has actors or sha_input for the event {event}, which nobody starts by hand")
+    if event != DISPATCH and (named := sorted(_BY_HAND & table.keys())):
+        raise Refused(f"[[allow]] has {', '.join(named)} for the event {event}, which nobody starts by hand")
     return Rule(
-        repository=_text(table, "repository", _REPOSITORY),
-        repository_id=_value(table, "repository_id", int),
+        repository=read_text(table, "repository", _REPOSITORY),
+        repository_id=read_value(table, "repository_id", int),
         event=event,
-        refs=_texts(table, "refs", _BRANCH),
-        workflows=_texts(table, "workflows", _WORKFLOW),
-        actors=_texts(table, "actors", re.compile(r"[A-Za-z0-9\[\]-]+")) if "actors" in table else (),
-        sha_input=_text(table, "sha_input", re.compile(r"[A-Za-z_][A-Za-z0-9_-]*"), default="sha"),
+        refs=read_texts(table, "refs", _BRANCH),
+        workflows=read_texts(table, "workflows", _WORKFLOW),
+        **(_by_hand(table) if event == DISPATCH else {}),
     )
 
 
+def _by_hand(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Who may start a job, and of which commit: some name any, or everybody that of the branch, which was reviewed."""
+    own_commit = read_value(table, "own_commit", bool) if "own_commit" in table else False
+    if own_commit == ("actors" in table):
+        raise Refused(f"[[allow]] of {DISPATCH} needs either actors, who may name any commit, or own_commit = true")
+    actors = read_texts(table, "actors", _ACTOR) if "actors" in table else ()
+    if _EVERY_WRITER in actors:
+        raise Refused(f"actors has {_EVERY_WRITER}, which every writer can act as: allow own_commit = true instead")
+    inputs = read_value(table, "inputs", dict) if "inputs" in table else {}
+    if inputs and not own_commit:
+        raise Refused("[[allow]] has inputs without own_commit = true; its actors may give any")
+    return {
+        "actors": actors,
+        "own_commit": own_commit,
+        "inputs": {name: read_texts(inputs, name, re.compile("[ -~]*")) for name in inputs},
+        "sha_input": read_text(table, "sha_input", _INPUT, default="sha"),
+    }
+
+
 def _demands(table: Mapping[str, Any]) -> Demands:
-    _require_keys(table, "[machine]", needed={"max_busy"}, known={"settle_s", "lock", *_SETTINGS})
-    max_busy, settle_s = _number(table, "max_busy"), _number(table, "settle_s", default=0.0)
+    require_keys(table, "[machine]", needed={"max_busy"}, known={"settle_s", "lock", *_SETTINGS})
+    max_busy, settle_s = read_number(table, "max_busy"), read_number(table, "settle_s", default=0.0)
     if not 0 < max_busy <= 1 or not 0 <= settle_s <= 600:
         raise Refused("[machine] needs 0 < max_busy <= 1 and 0 <= settle_s <= 600")
-    settings = {name: _text(table, name, re.compile("[a-z_]+")) for name in _SETTINGS if name in table}
+    settings = {name: read_text(table, name, re.compile("[a-z_]+")) for name in _SETTINGS if name in table}
     for name, value in settings.items():
         values = _SETTINGS[name]
         if values is not None and value not in values:
             raise Refused(f"[machine] has {name} = {quoted(value)}; it can be {' or '.join(values)}")
-    lock = _text(table, "lock", re.compile("[A-Za-z0-9._-]{1,90}"), default="ldos-measuring")
+    lock = read_text(table, "lock", re.compile("[A-Za-z0-9._-]{1,90}"), default="ldos-measuring")
     return Demands(max_busy=max_busy, settle_s=settle_s, lock=lock, settings=settings)
-
-
-def _require_keys(table: Mapping[str, Any], where: str, *, needed: set[str], known: set[str]) -> None:
-    missing, unknown = sorted(needed - table.keys()), sorted(table.keys() - needed - known)
-    if missing:
-        raise Refused(f"{where} has no {', '.join(missing)}")
-    if unknown:
-        raise Refused(f"{where} has unknown keys: {quoted(', '.join(unknown))}")
-
-
-def _value(table: Mapping[str, Any], key: str, kind: type) -> Any:
-    value = table[key]
-    if type(value) is not kind:
-        raise Refused(f"{key} of the allow-list is not of type {kind.__name__}")
-    return value
-
-
-def _number(table: Mapping[str, Any], key: str, *, default: float | None = None) -> float:
-    if key not in table and default is not None:
-        return default
-    value = table[key]
-    if type(value) not in {int, float} or math.isnan(value):
-        raise Refused(f"{key} of the allow-list is no number")
-    return float(value)
-
-
-def _text(table: Mapping[str, Any], key: str, form: re.Pattern[str], *, default: str | None = None) -> str:
-    if key not in table and default is not None:
-        return default
-    value = _value(table, key, str)
-    if form.fullmatch(value) is None:
-        raise Refused(f"{key} of the allow-list cannot be {quoted(value)}")
-    return str(value)
-
-
-def _list_of(table: Mapping[str, Any], key: str, kind: type) -> list[Any]:
-    values = _value(table, key, list)
-    if any(type(value) is not kind for value in values):
-        raise Refused(f"{key} of the allow-list is no list of {kind.__name__}")
-    return list(values)
-
-
-def _texts(table: Mapping[str, Any], key: str, form: re.Pattern[str]) -> tuple[str, ...]:
-    values = _list_of(table, key, str)
-    if not values:
-        raise Refused(f"{key} of the allow-list is empty")
-    for value in values:
-        if form.fullmatch(value) is None:
-            raise Refused(f"{key} of the allow-list cannot hold {quoted(value)}")
-    return tuple(values)

@@ -102,6 +102,8 @@ def _require_rule(job: Job, payload: Mapping[str, Any], rules: tuple[Rule, ...],
         (lambda rule: _has_workflow(rule, job), f"the workflow {quoted(job.workflow_ref)} is not allowed"),
         (lambda rule: _has_actor(rule, job), f"{quoted(job.triggering_actor)} may not start jobs here by hand"),
         (lambda rule: _has_commit(rule, payload), "no commit was named: give its 40 hexadecimal digits"),
+        (lambda rule: _is_own(rule, job, payload), f"only the commit that {quoted(branch)} is at may be started so"),
+        (lambda rule: _has_inputs(rule, payload), "an input has a value that the allow-list does not name"),
     ):
         left = [rule for rule in left if keeps(rule)]
         if not left:
@@ -113,7 +115,8 @@ def _has_workflow(rule: Rule, job: Job) -> bool:
 
 
 def _has_actor(rule: Rule, job: Job) -> bool:
-    return not rule.actors or {job.actor, job.triggering_actor} <= {*rule.actors}
+    """Both who started it first and who started it again."""
+    return rule.event != DISPATCH or rule.own_commit or {job.actor, job.triggering_actor} <= {*rule.actors}
 
 
 def _has_commit(rule: Rule, payload: Mapping[str, Any]) -> bool:
@@ -122,3 +125,15 @@ def _has_commit(rule: Rule, payload: Mapping[str, Any]) -> bool:
         return True
     commit = at(payload, "inputs", rule.sha_input)
     return isinstance(commit, str) and COMMIT.fullmatch(commit) is not None
+
+
+def _is_own(rule: Rule, job: Job, payload: Mapping[str, Any]) -> bool:
+    return not rule.own_commit or at(payload, "inputs", rule.sha_input) == job.sha
+
+
+def _has_inputs(rule: Rule, payload: Mapping[str, Any]) -> bool:
+    """An input may name code as well: whoever may not name a commit gives only what was foreseen, or nothing."""
+    if not rule.own_commit:
+        return True
+    others = {name: value for name, value in at(payload, "inputs").items() if name != rule.sha_input}
+    return all(value in (None, "") or value in rule.inputs.get(name, ()) for name, value in others.items())

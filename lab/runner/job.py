@@ -4,7 +4,7 @@ The runner (2.336) sets the ``GITHUB_*`` variables of its own list in the enviro
 none that a workflow sets with ``env:``; it writes the payload to ``_temp/_github_workflow/event.json``. Both come
 from GitHub's server; the file lies where jobs can write.
 
-Reference: actions/runner, ``JobHookProvider.cs``, ``GitHubContext.cs``, ``ScriptHandler.cs``.
+Reference: actions/runner, ``JobHookProvider.cs``, ``GitHubContext.cs``, ``ScriptHandler.cs``, ``ExecutionContext.cs``.
 """
 
 from __future__ import annotations

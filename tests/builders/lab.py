@@ -25,6 +25,7 @@ _PROGRAMS = {
     "apt-helper": f'{_NETWORK}\n: >"$3"',
     "curl": f'{_NETWORK}\n[ ! -p /dev/stdin ] || cat >>"$FAKES/curl-input"\n'
     'while [ $# -gt 0 ]; do [ "$1" != --output ] || cp "$FAKES/answer" "$2"; shift; done; cat "$FAKES/status" 2>/dev/null || true',
+    "lttng": "",
     "groupadd": _NOTED.format("group"),
     "modprobe": "",
     "systemctl": '[ "$1" != is-active ] || [ -e "$FAKES/active-$3" ]',
@@ -40,10 +41,18 @@ _SILENT = {
     "hostname": "echo node-0.lab",
     "id": 'echo "${FAKE_UID:-0}"',
     "pgrep": '[ -e "$FAKES/busy" ]',
-    "runuser": 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"',
+    "setpriv": 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"',
     "sudo": "echo 'User ldos-runner is not allowed to run sudo.'",
     "uname": '[ "$1" = -m ] && echo x86_64 || echo 6.8.0-45-generic',
 }
+_FUSE = """if [ -e "$FAKES/fuse" ]; then
+  read -r left <"$FAKES/fuse"
+  [ "$left" -gt 1 ] || kill -KILL 0
+  echo $((left - 1)) >"$FAKES/fuse"
+fi
+"""
+"""Kills whoever called, and all of theirs, at the call whose number a test has written there."""
+
 _PYTHON = f"""if [ "$1 $2" = "-m venv" ]; then
   for last; do :; done
   mkdir -p "$last/bin"
@@ -110,6 +119,11 @@ class LabMachine:
             check=False,
         )
 
+    def begin(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """A bootstrap that is not waited for."""
+        command = ["sh", str(LAB / "bootstrap"), *arguments]
+        return subprocess.Popen(command, env=self.environment, stdin=subprocess.DEVNULL, start_new_session=True)
+
     def bootstrap(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         return self.run(LAB / "bootstrap", *arguments, **variables)
 
@@ -127,6 +141,7 @@ def build_lab_machine(folder: Path) -> LabMachine:
     for name, script in _SILENT.items():
         _add(machine.fakes, name, script, is_noted=False)
     _add(machine.fakes, "python3", _PYTHON, is_noted=True)
+    (machine.root / "run").mkdir(parents=True)
     machine.write("etc/os-release", UBUNTU)
     machine.write("proc/sys/kernel/random/boot_id", "8a1e\n")
     machine.write("proc/sys/kernel/random/uuid", "5b0d1a2c-7e41-4f7a-9c55-1d2f3a4b5c6d\n")
@@ -149,7 +164,7 @@ def build_lab_machine(folder: Path) -> LabMachine:
 
 
 def _add(fakes: Path, name: str, script: str, *, is_noted: bool) -> None:
-    note = f'printf \'%s\\n\' "{name} $*" >>"$FAKES/calls"\n' if is_noted else ""
+    note = f'printf \'%s\\n\' "{name} $*" >>"$FAKES/calls"\n{_FUSE}' if is_noted else ""
     add_program(fakes / "bin", name, note + script)
 
 
@@ -160,3 +175,8 @@ def pack_runner(machine: LabMachine, run_script: str = "true") -> str:
     with tarfile.open(machine.fakes / "answer", "w:gz") as archive:
         archive.add(folder, arcname=".")
     return hashlib.sha256((machine.fakes / "answer").read_bytes()).hexdigest()
+
+
+def configure_runner(machine: LabMachine, digest: str = "a" * 64, **settings: str) -> None:
+    """Settings that ask for a runner."""
+    machine.configure(RUNNER_SCOPE="orgs/acme", RUNNER_VERSION="2.336.0", RUNNER_SHA256=digest, **settings)

@@ -18,6 +18,7 @@ BASE_SHA = "2e" * 20
 MAIN = "refs/heads/main"
 QUEUED = f"refs/heads/gh-readonly-queue/main/pr-12-{BASE_SHA}"
 GATE = ".github/workflows/gate.yml"
+NIGHT = ".github/workflows/explore.yml"
 
 ALLOW_LIST = f"""
 [[allow]]
@@ -41,6 +42,15 @@ event = "workflow_dispatch"
 refs = ["{MAIN}"]
 workflows = ["{GATE}"]
 actors = ["maintainer"]
+
+[[allow]]
+repository = "{REPOSITORY}"
+repository_id = {NUMBER}
+event = "workflow_dispatch"
+refs = ["{MAIN}"]
+workflows = ["{NIGHT}"]
+own_commit = true
+inputs = {{ what = ["sweep", "breaking"] }}
 
 [machine]
 max_busy = 1.0
@@ -175,6 +185,25 @@ def dispatch() -> Started:
     return Started(_variables("workflow_dispatch", MAIN), payload)
 
 
+def nightly() -> Started:
+    """By a schedule's job, for the commit that the main branch is at."""
+    payload = {
+        "inputs": {"sha": SHA, "what": "sweep", "note": ""},
+        "ref": MAIN,
+        "repository": _repository(),
+        "sender": _sender("github-actions[bot]"),
+        "workflow": NIGHT,
+    }
+    variables = _variables(
+        "workflow_dispatch",
+        MAIN,
+        GITHUB_ACTOR="github-actions[bot]",
+        GITHUB_TRIGGERING_ACTOR="github-actions[bot]",
+        GITHUB_WORKFLOW_REF=f"{REPOSITORY}/{NIGHT}@{MAIN}",
+    )
+    return Started(variables, payload)
+
+
 def fork_pull_request(event: str = "pull_request") -> Started:
     """Of a stranger, whose branch has a workflow of its own."""
     stranger = "stranger/arm"
@@ -198,3 +227,34 @@ def fork_pull_request(event: str = "pull_request") -> Started:
         GITHUB_WORKFLOW_REF=f"{REPOSITORY}/.github/workflows/steal.yml@refs/pull/13/merge",
     )
     return Started(variables, payload)
+
+
+def workflow_run() -> Started:
+    """After a stranger's pull request: of the main branch, with its rights, and by nothing but its name to be told."""
+    run = {"id": 99, "name": "Check", "event": "pull_request", "head_branch": "steal", "head_sha": BASE_SHA}
+    payload = {
+        "action": "completed",
+        "workflow_run": {**run, "conclusion": "success", "head_repository": _repository("stranger/arm", 666)},
+        "workflow": {"id": 5, "name": "Check", "path": ".github/workflows/check.yml"},
+        "repository": _repository(),
+        "sender": _sender("stranger"),
+    }
+    return Started(_variables("workflow_run", MAIN, GITHUB_ACTOR="stranger"), payload)
+
+
+def issue_comment() -> Started:
+    """A stranger's, below a pull request."""
+    payload = {
+        "action": "created",
+        "issue": {"number": 13, "title": "Typo", "state": "open", "pull_request": {"url": "https://api.github.com/x"}},
+        "comment": {"id": 1, "body": "/measure", "user": _sender("stranger")},
+        "repository": _repository(),
+        "sender": _sender("stranger"),
+    }
+    return Started(_variables("issue_comment", MAIN, GITHUB_ACTOR="stranger"), payload)
+
+
+def schedule() -> Started:
+    """A clock's."""
+    payload = {"schedule": "17 2 * * *", "workflow": NIGHT, "repository": _repository()}
+    return Started(_variables("schedule", MAIN), payload)

@@ -24,7 +24,8 @@ EventIndex::EventIndex(const StreamType& stream) {
   dense_.resize(size);
   for (const auto& [id, number] : stream.type_by_id) {
     const EventType& type = stream.types[number];
-    (id < size ? dense_[id] : sparse_[id]) = {&type, bytes_to_skip(type), kNone};
+    EventEntry& entry = id < size ? dense_[id] : sparse_[id];
+    entry = EventEntry{&type, bytes_to_skip(type), kNone};
   }
 }
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import fcntl
+import shutil
+import time
+from pathlib import Path
 
 import pytest
 
-from tests.builders.lab import LAB, SECRET, pack_runner
+from tests.builders.lab import LAB, SECRET, build_lab_machine, pack_runner
 
 PHASES = [file.name for file in sorted((LAB / "phases").iterdir())]
 
@@ -22,7 +25,7 @@ def test_a_bare_machine_is_set_up_and_then_left_alone(machine):
     assert stamps(machine) == PHASES
     calls = "\n".join(machine.calls)
     order = [
-        "Error-Mode=any update",
+        "apt-get update",
         "ros-jazzy-moveit ",
         "lttng-modules-dkms",
         "modprobe lttng-tracer",
@@ -87,6 +90,47 @@ def test_a_bootstrap_that_is_killed_goes_on_with_the_phase_it_was_in(machine):
     assert "30-tracing: running" in again.stderr
 
 
+EVERYTHING = "ROS2=no\nTUNE_GOVERNOR=yes\nTUNE_TURBO=yes\nIRQ_CPUS=0\nISOLATED_CPUS=3\nRUNNER_SCOPE=orgs/acme\n"
+
+
+def run_with_fuses(machine, *arguments):
+    """Killed at its first command, then begun anew and killed at its second, and so on until none is left."""
+    for number in range(1, 100):
+        machine.know("fuse", f"{number}\n")
+        done = machine.bootstrap(*arguments)
+        if done.returncode == 0:
+            return number
+        assert done.returncode == -9, done.stderr
+    raise AssertionError("it does not get on")
+
+
+def settled(machine):
+    """What a bootstrap is for, without what tells of its way there; of archives, which hold the time, that they are."""
+    told = ("var/log/", "var/lib/ldos-lab/stamps/", "var/lib/ldos-lab/doing/")
+    found = {place: digest for place, digest in machine.tree().items() if not place.startswith(told)}
+    return {place: digest if not place.endswith(".pyz") else "" for place, digest in found.items()}
+
+
+def test_killed_again_and_again_it_makes_and_undoes_the_same_machine(machine, tmp_path):
+    other = build_lab_machine(tmp_path / "other")
+    digest = pack_runner(machine)
+    shutil.copy(machine.fakes / "answer", other.fakes)
+    for each in (machine, other):
+        each.write("etc/ldos-lab/runner-token", SECRET, 0o600)
+        each.write("etc/ldos-lab/lab.conf", f"{EVERYTHING}RUNNER_VERSION=2.336.0\nRUNNER_SHA256={digest}\n")
+    assert run_with_fuses(machine) > 5
+    assert other.bootstrap().returncode == 0
+    assert stamps(machine) == PHASES
+    assert settled(machine) == settled(other)
+    for each in (machine, other):
+        each.know("passwd", "ldos-runner\n")
+    assert run_with_fuses(machine, "--undo") > 4
+    (other.fakes / "fuse").unlink(missing_ok=True)
+    assert other.bootstrap("--undo").returncode == 0
+    assert stamps(machine) == []
+    assert settled(machine) == settled(other)
+
+
 def test_a_dry_run_shows_everything_and_does_nothing(machine):
     machine.configure(
         TUNE_GOVERNOR="yes",
@@ -102,7 +146,7 @@ def test_a_dry_run_shows_everything_and_does_nothing(machine):
     assert machine.tree() == tree
     assert [call for call in machine.calls if not call.startswith("systemctl is-active")] == []
     for words in (
-        "apt-get -o",
+        "apt-get update",
         "ros-jazzy-moveit",
         "modprobe",
         "tune.py",
@@ -167,6 +211,38 @@ def test_without_a_network_it_says_so(machine):
     assert stamps(machine) == []
 
 
+def test_apt_waits_for_a_machine_that_updates_itself(machine):
+    machine.replace("apt-get", 'cp "$APT_CONFIG" "$FAKES/apt.conf"')
+    lock = machine.write("var/lib/apt/lists/lock", "")
+    with lock.open("w") as held:
+        fcntl.lockf(held, fcntl.LOCK_EX)
+        waiting = machine.begin("--only", "machine")
+        await_lock_of(machine, lock)
+        assert "apt-get update" not in machine.calls
+    assert waiting.wait(60) == 0
+    assert "apt-get update" in machine.calls
+    settings = (machine.fakes / "apt.conf").read_text()
+    assert 'DPkg::Lock::Timeout "1200";' in settings
+    assert 'APT::Update::Error-Mode "any";' in settings
+
+
+def await_lock_of(machine, file):
+    """Until somebody waits for a lock that is held (``->`` in proc's list)."""
+    deadline = time.monotonic() + 30
+    number = f":{file.stat().st_ino} "
+    while not any("->" in line and number in line for line in Path("/proc/locks").read_text().splitlines()):
+        assert time.monotonic() < deadline, "nobody waits"
+        time.sleep(0.01)
+
+
+def test_a_kernel_without_headers_is_told(machine):
+    machine.replace("apt-get", 'case "$*" in *linux-headers*) echo "E: Unable to locate package" >&2; exit 100 ;; esac')
+    assert machine.bootstrap("--only", "machine").returncode == 0
+    done = machine.bootstrap("--only", "tracing")
+    assert done.returncode == 1
+    assert "without headers of its kernel (6.8.0-45-generic) this machine has no modules" in done.stderr
+
+
 def test_phases_are_listed_with_their_state(machine):
     machine.configure(ROS2="no")
     machine.bootstrap("--only", "10-machine")
@@ -184,6 +260,16 @@ def test_what_cannot_be_understood_is_refused(machine, arguments):
     assert done.stderr.startswith("bootstrap: ")
     assert "\x1b" not in done.stderr
     assert machine.calls == []
+
+
+@pytest.mark.parametrize("arguments", [[], ["--undo"], ["--only", "tuning"]])
+def test_a_job_is_not_disturbed(machine, arguments):
+    machine.know("busy")
+    done = machine.bootstrap(*arguments)
+    assert done.returncode == 1
+    assert "a job runs here: wait until it has ended" in done.stderr
+    assert machine.calls == []
+    assert machine.bootstrap("--dry-run").returncode == 0
 
 
 def test_two_bootstraps_do_not_run_at_once(machine):

@@ -80,6 +80,15 @@ def test_a_machine_that_runs_a_job_is_left_alone(watched):
     assert not (watched.fakes / "asked").exists()
 
 
+def test_a_job_that_began_meanwhile_is_not_ended(watched):
+    add_program(watched.root / LDOS, "ldos", f": >{watched.fakes}/busy; exit 11")
+    done = check(watched)
+    assert done.returncode == 0
+    assert "a job runs" in done.stderr
+    assert watched.calls == []
+    assert not (watched.root / OUT).exists()
+
+
 def test_ros_2_is_sourced_where_it_is(watched):
     watched.write("opt/ros/jazzy/setup.sh", f"echo sourced >{watched.fakes}/ros; : $NOT_SET")
     assert check(watched).returncode == 0

@@ -3,41 +3,16 @@
 from __future__ import annotations
 
 import json
-import shutil
+import os
 
 import pytest
 
-from tests.builders.lab import SECRET, LabMachine, build_lab_machine, pack_runner
+from tests.builders.lab import SECRET, configure_runner, pack_runner
 
 LIBRARY = "usr/local/lib/ldos-lab"
 JOB = "var/lib/ldos-runner/job"
 REGISTRATION = "run/ldos-runner"
 TOKEN = "etc/ldos-lab/runner-token"
-
-
-def configure(machine, digest="a" * 64, **settings):
-    machine.configure(RUNNER_SCOPE="orgs/acme", RUNNER_VERSION="2.336.0", RUNNER_SHA256=digest, **settings)
-
-
-@pytest.fixture(scope="module")
-def installed_once(tmp_path_factory):
-    machine = build_lab_machine(tmp_path_factory.mktemp("installed"))
-    configure(machine, pack_runner(machine, 'echo "$ACTIONS_RUNNER_INPUT_JITCONFIG" >"$FAKES/ran"; pwd >>"$FAKES/ran"'))
-    machine.write(TOKEN, f"{SECRET}\n", 0o600)
-    for phase in ("machine", "runner"):
-        done = machine.bootstrap("--only", phase)
-        assert done.returncode == 0, done.stderr
-    machine.know("answer", json.dumps({"runner": {"id": 23}, "encoded_jit_config": "eyJhIjoi/+Q=="}))
-    machine.know("status", "201")
-    machine.know("calls")
-    return machine
-
-
-@pytest.fixture
-def installed(installed_once, tmp_path):
-    """A machine on which the runner is installed, and has not had a job yet."""
-    shutil.copytree(installed_once.root.parent, tmp_path, symlinks=True, dirs_exist_ok=True)
-    return LabMachine(tmp_path / "root", tmp_path / "fakes")
 
 
 def program(machine, name):
@@ -61,7 +36,7 @@ def test_the_runner_is_installed_as_its_makers_publish_it(installed):
 
 def test_a_wrong_digest_unpacks_nothing(machine):
     pack_runner(machine)
-    configure(machine)
+    configure_runner(machine)
     machine.write(TOKEN, SECRET, 0o600)
     done = machine.bootstrap("--only", "runner")
     assert done.returncode == 1
@@ -71,7 +46,7 @@ def test_a_wrong_digest_unpacks_nothing(machine):
 
 
 def test_a_runner_that_cannot_be_fetched_is_told(machine):
-    configure(machine)
+    configure_runner(machine)
     machine.write(TOKEN, SECRET, 0o600)
     done = machine.bootstrap("--only", "runner", NO_NETWORK="yes")
     assert done.returncode == 1
@@ -82,7 +57,7 @@ def test_a_runner_that_cannot_be_fetched_is_told(machine):
     ("token", "mode", "words"), [(None, 0, "no token in"), ("", 0o600, "no token in"), (SECRET, 0o640, "chmod 600")]
 )
 def test_a_token_must_be_there_for_root_alone(machine, token, mode, words):
-    configure(machine)
+    configure_runner(machine)
     if token is not None:
         machine.write(TOKEN, token, mode)
     done = machine.bootstrap("--only", "runner")
@@ -92,8 +67,18 @@ def test_a_token_must_be_there_for_root_alone(machine, token, mode, words):
     assert machine.calls == []
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_a_token_that_belongs_to_another_is_refused(machine):
+    configure_runner(machine)
+    os.chown(machine.write(TOKEN, SECRET, 0o600), 4242, 4242)
+    done = machine.bootstrap("--only", "runner")
+    assert done.returncode == 1
+    assert "sudo chown root" in done.stderr
+    assert machine.calls == []
+
+
 def test_jobs_record_no_kernel_events_unless_it_is_chosen(machine):
-    configure(machine, pack_runner(machine), KERNEL_TRACING="no")
+    configure_runner(machine, pack_runner(machine), KERNEL_TRACING="no")
     machine.write(TOKEN, SECRET, 0o600)
     assert machine.bootstrap("--only", "runner").returncode == 0
     assert "usermod --groups  --lock ldos-runner" in machine.calls
@@ -105,8 +90,19 @@ def test_a_program_must_be_named_with_its_digest(machine):
     assert machine.calls == []
 
 
+@pytest.mark.parametrize(
+    ("scope", "group", "is_told"), [("orgs/acme", 1, True), ("orgs/acme", 3, False), ("repos/acme/arm", 1, False)]
+)
+def test_a_group_of_all_repositories_is_told(machine, scope, group, is_told):
+    version = {"RUNNER_VERSION": "2.336.0", "RUNNER_SHA256": "a" * 64}
+    machine.configure(RUNNER_SCOPE=scope, RUNNER_GROUP_ID=str(group), **version)
+    done = machine.bootstrap("--only", "runner", "--dry-run")
+    assert done.returncode == 0
+    assert ("is the group that all repositories may use" in done.stderr) is is_told
+
+
 def test_a_user_who_may_use_sudo_is_refused(machine):
-    configure(machine, pack_runner(machine))
+    configure_runner(machine, pack_runner(machine))
     machine.write(TOKEN, SECRET, 0o600)
     machine.replace("sudo", "echo 'User ldos-runner may run the following commands on node-0: ALL'")
     done = machine.bootstrap("--only", "runner")
@@ -119,11 +115,12 @@ def test_a_job_gets_a_registration_and_never_the_token(installed):
     assert done.returncode == 0, done.stderr
     [call] = installed.calls
     assert "https://api.github.com/orgs/acme/actions/runners/generate-jitconfig" in call
+    assert call.startswith("curl --disable ")  # or a .curlrc in the job's home would say where the token goes
     body = json.loads(call.partition("--data ")[2].rpartition(" https://")[0])
     assert body == {
         "name": "lab-node-0lab-5b0d1a2c-7e41",
         "runner_group_id": 1,
-        "labels": ["ldos-lab"],
+        "labels": ["self-hosted", "linux", "x64", "ldos-lab"],
         "work_folder": "_work",
     }
     assert (installed.fakes / "curl-input").read_text() == f'header = "Authorization: Bearer {SECRET}"\n'
@@ -133,6 +130,30 @@ def test_a_job_gets_a_registration_and_never_the_token(installed):
     seen = [path for folder in (JOB, REGISTRATION) for path in (installed.root / folder).rglob("*") if path.is_file()]
     assert all(SECRET not in path.read_text() for path in seen)
     assert sorted(path.name for path in (installed.root / REGISTRATION).iterdir()) == ["jitconfig"]
+
+
+def test_labels_are_those_of_the_settings_each_once(installed):
+    configure_runner(installed, RUNNER_LABELS="ldos-lab,c6525-25g,Self-Hosted,LDOS-lab")
+    assert installed.run(program(installed, "prepare")).returncode == 0
+    [call] = installed.calls
+    assert '"labels":["self-hosted","linux","x64","ldos-lab","c6525-25g"]' in call
+
+
+def test_each_job_has_a_registration_of_its_own(installed):
+    names = []
+    for number in range(2):
+        installed.write("proc/sys/kernel/random/uuid", f"{number}b0d1a2c-7e41-4f7a-9c55-1d2f3a4b5c6d\n")
+        installed.know("answer", json.dumps({"runner": {"id": number}, "encoded_jit_config": f"job{number}"}))
+        assert installed.run(program(installed, "prepare")).returncode == 0
+        assert installed.read(f"{REGISTRATION}/jitconfig") == f"job{number}\n"
+        names.append(installed.calls[-1].partition('"name":"')[2].partition('"')[0])
+    assert len(set(names)) == 2
+    assert len(installed.calls) == 2
+
+
+def test_what_a_job_records_through_roots_daemon_ends_with_it(installed):
+    assert installed.run(program(installed, "clear")).returncode == 0
+    assert installed.calls == ["lttng --no-sessiond destroy --all"]
 
 
 def test_a_job_begins_in_a_new_copy_and_leaves_nothing(installed):
@@ -180,6 +201,14 @@ def test_a_file_that_holds_no_token_reaches_nobody(installed, token, words):
     done = installed.run(program(installed, "prepare"))
     assert done.returncode == 1
     assert words in done.stderr
+    assert installed.calls == []
+
+
+def test_without_the_hook_there_is_no_job(installed):
+    (installed.root / LIBRARY / "job-started.sh").unlink()
+    done = installed.run(program(installed, "prepare"))
+    assert done.returncode == 1
+    assert "job-started.sh whatever is asked for would run" in done.stderr
     assert installed.calls == []
 
 

@@ -65,4 +65,31 @@ def test_a_job_has_no_rights_and_keeps_nothing():
     assert {key: values(unit, key) for key in held} == {key: [value] for key, value in held.items()}
     assert "-/etc/ldos-lab/runner-token" in values(unit, "InaccessiblePaths")[0]
     assert "ACTIONS_RUNNER_HOOK_JOB_STARTED=/usr/local/lib/ldos-lab/job-started.sh" in values(unit, "Environment")
+    # More milliseconds than a timer of .NET takes: a job that is to be debugged, before its hook, fails.
+    longest = f"{2**31 - 1}"
+    for name in ("TUNNEL_CONNECT_TIMEOUT_SECONDS", "CONNECTION_TIMEOUT"):
+        assert f"ACTIONS_RUNNER_DAP_{name}={longest}" in values(unit, "Environment")
     assert [call for call in values(unit, "ExecStart") if call.startswith("+")] == []
+
+
+def test_the_doctor_is_asked_with_a_jobs_limits():
+    for limit in ("LimitRTPRIO", "LimitMEMLOCK"):
+        assert values("health/ldos-health.service", limit) == values("runner/ldos-runner.service", limit) != []
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze comes with systemd")
+@pytest.mark.parametrize(
+    ("unit", "threshold"), [("runner/ldos-runner.service", 25), ("tuning/ldos-tuning.service", 40)]
+)
+def test_what_a_service_is_exposed_to_is_held_down(unit, threshold):
+    """In tenths, as systemd counts: 100 is a service without any restriction."""
+    command = [
+        "systemd-analyze",
+        "security",
+        "--offline=yes",
+        "--no-pager",
+        f"--threshold={threshold}",
+        str(LAB / unit),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-300:] + done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 
 import pytest
 
@@ -120,6 +121,19 @@ def test_a_clock_that_stands(root, lock):
 
 def test_this_machine_really_says_how_busy_it_is(lock):
     require_machine(demands(lock, max_busy=1.0))
+
+
+def test_a_machine_that_is_really_busy(lock):
+    """As many loops as CPUs that this test has, which end by themselves."""
+    spin = ["timeout", "20", "sh", "-c", "while :; do :; done"]
+    loops = [subprocess.Popen(spin) for _ in os.sched_getaffinity(0)]
+    try:
+        with pytest.raises(Refused, match="this machine is busy"):
+            require_machine(demands(lock, max_busy=0.3 * len(loops) / (os.cpu_count() or 1)))
+    finally:
+        for loop in loops:
+            loop.terminate()
+            loop.wait()
 
 
 def test_a_machine_on_which_is_measured(tmp_path, allow_list, lock, monkeypatch):

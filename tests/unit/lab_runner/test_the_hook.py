@@ -85,6 +85,14 @@ def test_what_is_installed(installed):
     assert (installed / "etc/ldos-lab/runner.toml").stat().st_mode & 0o777 == 0o644
 
 
+def test_what_is_to_be_set_is_what_our_service_sets(tmp_path):
+    done = subprocess.run(["sh", INSTALL, tmp_path], check=True, capture_output=True, text=True)
+    told = [line.replace(str(tmp_path), "") for line in done.stdout.splitlines() if line.startswith("Environment=")]
+    service = INSTALL.with_name("ldos-runner.service").read_text("utf-8").splitlines()
+    assert told == [line for line in service if line.startswith("Environment=ACTIONS_RUNNER_")]
+    assert len(told) == 3
+
+
 def test_it_needs_nothing_but_python():
     """What root installs is to be read by root, whole."""
     for file in INSTALL.parent.glob("*.py"):
@@ -182,9 +190,14 @@ def await_child(pid: int) -> int:
 
 
 @ONLY_ROOT
-def test_without_a_worker_the_status_says_it_and_a_warning(worker):
-    """As where somebody tries the hook by hand: nothing else of theirs is ended."""
-    status, lines, errors = ended(worker(fork_pull_request(), name="bash"))
+def test_whatever_the_worker_is_called_a_refusal_ends_it(worker):
+    status, lines, _ = ended(worker(fork_pull_request(), name="dotnet"))
+    assert (status, len(lines)) == (-signal.SIGKILL, 1)
+
+
+@ONLY_ROOT
+def test_who_tries_it_by_hand_keeps_their_shell(worker):
+    status, lines, errors = ended(worker(fork_pull_request().changed(GITHUB_ACTIONS=None), name="bash"))
     assert status == 0
     assert lines[1:] == ["hook ended with 1", "a step with if: always() ran"]
-    assert "no Runner.Worker above this hook" in errors
+    assert "not started by the runner's worker" in errors

@@ -4,12 +4,29 @@ from __future__ import annotations
 
 import pytest
 
-from tests.builders.runner import GATE, MAIN, QUEUED, REPOSITORY, SHA, dispatch, fork_pull_request, merge_group, push
+from tests.builders.runner import (
+    GATE,
+    MAIN,
+    NIGHT,
+    QUEUED,
+    REPOSITORY,
+    SHA,
+    dispatch,
+    fork_pull_request,
+    issue_comment,
+    merge_group,
+    nightly,
+    push,
+    schedule,
+    workflow_run,
+)
 
 OTHER = "5b" * 20
 
 
-@pytest.mark.parametrize("started", [push(), merge_group(), dispatch()], ids=["push", "merge_group", "dispatch"])
+@pytest.mark.parametrize(
+    "started", [push(), merge_group(), dispatch(), nightly()], ids=["push", "queue", "hand", "night"]
+)
 def test_what_is_allowed_begins(refusal, started):
     assert refusal(started) == ""
 
@@ -17,6 +34,14 @@ def test_what_is_allowed_begins(refusal, started):
 @pytest.mark.parametrize("event", ["pull_request", "pull_request_target"])
 def test_a_pull_request_of_a_fork_does_not(refusal, event):
     assert refusal(fork_pull_request(event)) == "GITHUB_HEAD_REF is set: this job belongs to a pull request"
+
+
+@pytest.mark.parametrize("started", [workflow_run(), issue_comment(), schedule()], ids=["run", "comment", "clock"])
+def test_what_runs_on_the_main_branch_for_a_stranger_or_a_clock_does_not(refusal, started):
+    """To the runner, all of these have the main branch, its workflow and its rights."""
+    assert refusal(started) == f"no job of the event '{started.variables['GITHUB_EVENT_NAME']}' may run here"
+    assert refusal(started.changed(GITHUB_EVENT_NAME="push"))
+    assert refusal(started.changed(GITHUB_EVENT_NAME="workflow_dispatch"))
 
 
 @pytest.mark.parametrize(
@@ -192,6 +217,104 @@ def test_a_start_by_hand_without_inputs(refusal, inputs):
 )
 def test_a_start_by_hand_that_is_not_what_it_says(refusal, started, reason):
     assert refusal(started).startswith(reason)
+
+
+EVIL = "e5" * 20
+
+
+@pytest.mark.parametrize(
+    ("started", "reason"),
+    [
+        (nightly().changed({"inputs.sha": EVIL}), "only the commit that 'refs/heads/main' is at may be started so"),
+        (nightly().changed({"inputs.base": EVIL}), "an input has a value that the allow-list does not name"),
+        (nightly().changed({"inputs.base": [EVIL]}), "an input has a value that the allow-list does not name"),
+        (nightly().changed({"inputs.what": "sweep; id"}), "an input has a value that the allow-list does not name"),
+        (nightly().changed({"inputs.sha": None}), "no commit was named"),
+        (nightly().changed({"inputs.sha": EVIL}, GITHUB_SHA=EVIL), "the workflow was taken from another commit"),
+        (
+            nightly().changed({"workflow": GATE}, GITHUB_WORKFLOW_REF=f"{REPOSITORY}/{GATE}@{MAIN}"),
+            "'github-actions[bot]' may not start jobs here by hand".replace("[bot]", r"\x5bbot\x5d"),
+        ),
+    ],
+)
+def test_a_start_by_everybody_names_no_code_of_its_own(refusal, started, reason):
+    """Whoever may push a branch may push a workflow that starts others as GitHub's bot."""
+    assert refusal(started).startswith(reason)
+
+
+def test_a_maintainer_may_not_start_a_foreign_commit_where_only_the_branchs_own_may(refusal):
+    started = nightly().changed(
+        {"inputs.sha": EVIL, "sender.login": "maintainer"},
+        GITHUB_ACTOR="maintainer",
+        GITHUB_TRIGGERING_ACTOR="maintainer",
+    )
+    assert refusal(started).startswith("only the commit that")
+    assert NIGHT in started.variables["GITHUB_WORKFLOW_REF"]
+
+
+def test_a_repository_that_was_renamed_is_named_anew_in_the_allow_list_first(refusal):
+    started = push().changed({"repository.full_name": "arm-makers/limb"}, GITHUB_REPOSITORY="arm-makers/limb")
+    assert refusal(started) == "the repository 'arm-makers/limb' is not allowed"
+
+
+def test_a_workflow_of_another_repository_that_calls_ours_does_not(refusal):
+    """What is called does not count: the one that was started is the stranger's."""
+    own = ".github/workflows/own.yml"
+    started = push().changed(
+        {"repository.full_name": "stranger/arm", "repository.id": 666},
+        GITHUB_REPOSITORY="stranger/arm",
+        GITHUB_REPOSITORY_ID="666",
+        GITHUB_WORKFLOW_REF=f"stranger/arm/{own}@{MAIN}",
+        GITHUB_JOB_WORKFLOW_REF=f"{REPOSITORY}/{GATE}@{MAIN}",
+    )
+    assert refusal(started) == "the repository 'stranger/arm' is not allowed"
+
+
+def test_a_workflow_of_ours_that_calls_the_gate_does_not(refusal):
+    """As where somebody adds one that calls an allowed one with words of their own."""
+    started = push().changed(
+        GITHUB_WORKFLOW_REF=f"{REPOSITORY}/.github/workflows/sly.yml@{MAIN}",
+        GITHUB_JOB_WORKFLOW_REF=f"{REPOSITORY}/{GATE}@{MAIN}",
+    )
+    assert refusal(started).startswith("the workflow 'arm-makers/arm/.github/workflows/sly.yml@refs/heads/main' is not")
+
+
+@pytest.mark.parametrize(
+    "ref",
+    [
+        "refs/heads/Main",
+        "refs/heads/main/",
+        "refs/heads/main~1",
+        "refs/heads//main",
+        "refs/heads/main\\",
+        "refs/heads/m%61in",
+        "refs/heads/$(id)",
+        "refs/heads/main@{0}",
+        "refs/heads/::error::x",
+        "refs/pull/1/merge",
+        "main",
+        "HEAD",
+    ],
+)
+def test_a_ref_that_is_nearly_the_one_does_not(refusal, ref):
+    started = push().changed({"ref": ref}, GITHUB_REF=ref, GITHUB_WORKFLOW_REF=f"{REPOSITORY}/{GATE}@{ref}")
+    reason = refusal(started)
+    assert reason.startswith("the branch '")
+    assert "is not allowed for the event push" in reason
+    assert "::" not in reason
+
+
+def test_a_branch_that_was_deleted_has_no_commit(refusal):
+    zero = "0" * 40
+    started = push().changed(
+        {"after": zero, "deleted": True, "head_commit": None}, GITHUB_SHA=zero, GITHUB_WORKFLOW_SHA=zero
+    )
+    assert refusal(started) == "the push deleted its branch"
+
+
+def test_the_queues_branch_pushed_by_hand_does_not(refusal):
+    started = push().changed({"ref": QUEUED}, GITHUB_REF=QUEUED, GITHUB_WORKFLOW_REF=f"{REPOSITORY}/{GATE}@{QUEUED}")
+    assert "is not allowed for the event push" in refusal(started)
 
 
 NEEDED = (
