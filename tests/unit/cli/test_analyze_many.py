@@ -53,8 +53,10 @@ def test_one_trace_is_shown_as_ever(folder):
     assert run_ldos("analyze", "runs/workspace_mock", "--scheduler", "synchronous").stdout.startswith("1 trace: ")
 
 
-def test_several_of_a_folder_as_one_trace(folder):
-    together = run_ldos("analyze", "runs", "--together")
+@pytest.mark.parametrize("arguments", [("--together",), ("--clock-offset", "estimate")])
+def test_several_of_a_folder_as_one_trace(folder, arguments):
+    """As traces of several hosts are read, whose clocks are to be brought together."""
+    together = run_ldos("analyze", "runs", *arguments)
     assert "nodes" in lines_of(together.stdout)
     assert "3 traces" not in together.stdout
 
@@ -92,6 +94,7 @@ def test_a_data_set_replaces_only_its_own_kind(folder):
     ("arguments", "message"),
     [
         (("--pid", "1"), "--pid belongs to one trace"),
+        (("runs/workspace_mock", "--clock-offset", "estimate"), "--clock-offset belongs to one trace"),
         (("--scheduler", "lokal"), "unknown scheduler 'lokal'"),
         (("--scheduler", "synchronous", "--workers", "2"), "--workers belongs to --scheduler local"),
         (("--metrics", "nothing.py"), "nothing.py cannot be loaded"),
