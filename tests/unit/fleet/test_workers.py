@@ -7,6 +7,7 @@ import json
 import socket
 import ssl
 import threading
+import time
 from pathlib import Path
 
 import psutil
@@ -102,7 +103,7 @@ def test_a_scheduler_that_ends_in_the_middle(own, two, tmp_path, monkeypatch):
 
         def end_when_it_reads():
             while not (tmp_path / "flag").exists():
-                pass
+                time.sleep(0.01)
             end(running.scheduler)
 
         threading.Thread(target=end_when_it_reads, daemon=True).start()
@@ -119,7 +120,7 @@ def test_workers_that_end_in_the_middle(own, two, tmp_path, monkeypatch):
 
         def end_when_it_reads():
             while not (tmp_path / "flag").exists():
-                pass
+                time.sleep(0.01)
             for worker in running.workers:
                 end(worker)
 
