@@ -7,7 +7,7 @@ SOURCES := $(shell find pytest_ldos -path '*/native/*' -type f 2>/dev/null)
 TESTS := tests/unit tests/plugin tests/golden tests/properties tests/native tests/integration
 
 .DEFAULT_GOAL := help
-.PHONY: help setup baseline cpu_load msg_load cpu_limit ros2-baseline test check bench scorecard fuzz acceptance format clean look_again
+.PHONY: help setup baseline cpu_load msg_load cpu_limit ros2-baseline test check bench scorecard fuzz acceptance reference format clean look_again
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9_-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-14s %s\n", $$1, $$2}'
@@ -44,10 +44,11 @@ check: $(STAMP) ## Lint, types, the floors of the architecture, workflows and sc
 	@$(VENV)/bin/lint-imports
 	@sh .ci/lint-workflows
 
-bench: $(STAMP) ## Measure the decoder beside babeltrace2, how well a flood keeps its rate, what our DDS latency adds, two readers over one
+bench: $(STAMP) ## Measure the decoder beside babeltrace2, a flood's rate, what our DDS latency and the installed plugin add, two readers over one
 	@$(PYTHON) -m tests.benchmarks.decoder $(ARGS)
 	@$(PYTHON) -m tests.benchmarks.flood
 	@$(PYTHON) -m tests.benchmarks.latency
+	@$(PYTHON) -m tests.benchmarks.startup
 	@$(PYTHON) -m tests.benchmarks.fleet
 
 scorecard: $(STAMP) ## Our rule beside others': false alarms and power, on recorded and made trials
@@ -60,6 +61,9 @@ fuzz: $(STAMP) ## Fuzz the decoder for SECONDS=60 (needs clang; says so)
 
 acceptance: $(STAMP) ## Long proofs on the running stack: equal runs, planted faults, kills
 	@$(PYTHON) -m pytest tests/acceptance -s $(ARGS)
+
+reference: $(STAMP) ## Write REFERENCE.md anew: all settings, marks, fixtures and commands, from what reads them
+	@$(PYTHON) .ci/reference.py
 
 format: $(STAMP) ## Format the sources
 	@$(VENV)/bin/ruff check --fix --quiet .

@@ -73,9 +73,10 @@ from pytest_ldos.scenario.loads import (
     NoisyNeighbourSpec,
     SchedulerGroup,
 )
-from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, StackKind, StackSpec
+from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, StackSpec
 from pytest_ldos.scenario.paths import LinkRule, LinkSpec, PathSpec
-from pytest_ldos.scenario.ros2 import Ros2Spec, Simulation
+from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.scenario.words import Simulation, StackKind
 from pytest_ldos.series import Better, Invalid, Missing
 from pytest_ldos.stack.goals import Goal, Pose
 from pytest_ldos.tracepoints import Phase

@@ -6,9 +6,17 @@ uses the same numbers, and `USAGE` for a call it does not understand.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 USAGE: Final = 2
 REGRESSED: Final = 10
 INVALID: Final = 11
 INCONCLUSIVE: Final = 12
+
+MEANINGS: Final[Mapping[int, str]] = {
+    USAGE: "`ldos`: a call that is not understood, or a wrong setting",
+    REGRESSED: "regressed: a metric or the success rate is worse than before, or an expectation is not met",
+    INVALID: "nothing can be said of what was measured, it could not be measured, or results could not be written",
+    INCONCLUSIVE: "no verdict was possible, in a strict run",
+}

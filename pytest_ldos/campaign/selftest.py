@@ -14,8 +14,9 @@ from pytest_ldos.campaign.evidence import append_start
 from pytest_ldos.campaign.faults import FAULTS, Medians, PlantableFault
 from pytest_ldos.errors import BringUpFailed, ConfigurationError, LdosError, LoadFailed, SelfTestFailed
 from pytest_ldos.gate.policy import Policy
-from pytest_ldos.scenario.model import ScenarioSpec, StackKind
+from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.nearest import refuse_unknown
+from pytest_ldos.scenario.words import StackKind
 from pytest_ldos.trial.record import TrialSet
 from pytest_ldos.trial.series_of import all_series
 

@@ -19,7 +19,8 @@ from pytest_ldos.gate.policy import Policy
 from pytest_ldos.gate.verdict import Verdict
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.load.choose import load_available
-from pytest_ldos.scenario.model import ScenarioSpec, WhenUnavailable
+from pytest_ldos.scenario.model import ScenarioSpec
+from pytest_ldos.scenario.words import WhenUnavailable
 from pytest_ldos.stack.choose import stack_available
 from pytest_ldos.trial.record import TrialSet
 

@@ -23,7 +23,8 @@ from pytest_ldos.profiles.syscalls import SyscallCount, add_syscalls
 from pytest_ldos.recording.choose_profiler import choose_profiler, resolve_profiler
 from pytest_ldos.recording.profiler import Profiler
 from pytest_ldos.recording.strace import SyscallCounter, strace_available
-from pytest_ldos.scenario.watching import ProfilerKind, WatchSpec
+from pytest_ldos.scenario.watching import WatchSpec
+from pytest_ldos.scenario.words import ProfilerKind
 from pytest_ldos.trial.rig import Rig
 
 DISTORTION: Final = (

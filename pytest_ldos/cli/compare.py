@@ -40,17 +40,31 @@ def compare(
             f"{base} and {head} have no scenario in common",
             remedy=f"the first has {', '.join(bases)}, the second {', '.join(heads)}",
         )
-    own = metric_names([*bases.values(), *heads.values()])
-    policy = Policy.configured(sources_here().toml.gate, scenarios=len(common), own=own)
-    known = {name: find_calibration(stores_here(), heads[name]) for name in common}
-    results = _decide({name: (heads[name], bases[name]) for name in common}, policy, known)
-    sections = [_section(heads[name], bases[name], results[name], known[name], base) for name in common]
+    sections, verdict = compare_sets({name: (heads[name], bases[name]) for name in common}, Path(base))
     put_out(compose(sections), chosen, output)
-    raise typer.Exit(exit_code(worst(result.verdict for result in results.values()), strict=is_strict()))
+    raise typer.Exit(exit_code(verdict, strict=is_strict()))
 
 
-def _section(head: TrialSet, base: TrialSet, result: GateResult, known: CalibrationLookup, file: str) -> Section:
-    background = Background(base_label="base", base_file=Path(file), calibration=known)
+def compare_sets(pairs: Mapping[str, Pair], base: Path) -> tuple[list[Section], Verdict]:
+    """What the gate says of saved trials, and the worst of it.
+
+    Args:
+        pairs: head's and base's, by scenario.
+        base: where the latter come from.
+    """
+    policy = Policy.configured(
+        sources_here().toml.gate,
+        scenarios=len(pairs),
+        own=metric_names(each for head_and_base in pairs.values() for each in head_and_base),
+    )
+    known = {name: find_calibration(stores_here(), head) for name, (head, _) in pairs.items()}
+    results = _decide(pairs, policy, known)
+    sections = [_section(*pairs[name], results[name], known[name], base) for name in pairs]
+    return sections, worst(result.verdict for result in results.values())
+
+
+def _section(head: TrialSet, base: TrialSet, result: GateResult, known: CalibrationLookup, file: Path) -> Section:
+    background = Background(base_label="base", base_file=file, calibration=known)
     return compose_section(head, result, base=base, background=background)
 
 

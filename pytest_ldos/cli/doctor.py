@@ -21,8 +21,8 @@ from pytest_ldos.doctor.mend import describe_question, mend
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.host.fingerprint import take_fingerprint
 from pytest_ldos.report.diagnosis import render_diagnosis, render_diagnosis_json
-from pytest_ldos.scenario.model import StackKind
 from pytest_ldos.scenario.scenario_table import BUILT_IN_SCENARIOS
+from pytest_ldos.scenario.words import StackKind
 from pytest_ldos.stack.choose import describe_stack
 from pytest_ldos.text import visible
 

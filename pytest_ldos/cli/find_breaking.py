@@ -31,7 +31,8 @@ from pytest_ldos.metrics.load_own import load_metrics
 from pytest_ldos.report.breaking.formats import render_breaking_as
 from pytest_ldos.report.breaking.words import answer, remarks
 from pytest_ldos.report.formats import Format
-from pytest_ldos.scenario.model import ScenarioSpec, SeedMode
+from pytest_ldos.scenario.model import ScenarioSpec
+from pytest_ldos.scenario.words import SeedMode
 from pytest_ldos.text import visible
 from pytest_ldos.trial.record import TrialSet
 

@@ -17,7 +17,8 @@ from pytest_ldos.errors import MendFailed
 from pytest_ldos.host.cpu import read_setting
 from pytest_ldos.host.lock import find_holder
 from pytest_ldos.host.ros import find_distro
-from pytest_ldos.scenario.model import StackKind, StackSpec
+from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.scenario.words import StackKind
 
 PROGRAM_TIMEOUT_S: Final = 20.0
 

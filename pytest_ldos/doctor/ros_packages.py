@@ -17,7 +17,7 @@ from pytest_ldos.host.ros import (
     rmw_installed,
     ros_python_available,
 )
-from pytest_ldos.scenario.ros2 import Simulation
+from pytest_ldos.scenario.words import Simulation
 from pytest_ldos.stack.ros2.installed import EVERY_STACK, PANDA, tracing_available
 from pytest_ldos.stack.ros2.launch_file import GAZEBO_PACKAGES
 

@@ -21,7 +21,8 @@ from pytest_ldos.load.protocol import LoadSite
 from pytest_ldos.load.scheduler_group import NOT_READ, read_group
 from pytest_ldos.load.traffic_control import is_impaired
 from pytest_ldos.scenario.loads import DdsFloodSpec, FloodDomain, SchedulerGroup
-from pytest_ldos.scenario.model import StackKind, StackSpec
+from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.scenario.words import StackKind
 
 _READY_TIMEOUT_S: Final = 60.0
 _POLL_S: Final = 0.1

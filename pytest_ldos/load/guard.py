@@ -20,7 +20,8 @@ from pytest_ldos.load.protocol import LoadSite
 from pytest_ldos.load.scheduler_group import NOT_READ, read_group
 from pytest_ldos.scenario.guarded_topic import GuardedTopic, guarded_topic
 from pytest_ldos.scenario.loads import GuardSpec, SchedulerGroup
-from pytest_ldos.scenario.model import StackKind, StackSpec
+from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.scenario.words import StackKind
 
 _START_TIMEOUT_S: Final = 60.0
 _HEARING_TIMEOUT_S: Final = 10.0

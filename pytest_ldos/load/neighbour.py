@@ -23,7 +23,8 @@ from pytest_ldos.load.protocol import LoadSite
 from pytest_ldos.load.scheduler_group import NOT_READ, GroupedProof, read_group
 from pytest_ldos.load.watch import watched
 from pytest_ldos.scenario.loads import NeighbourStack, NoisyNeighbourSpec, SchedulerGroup
-from pytest_ldos.scenario.model import FaultSpec, StackKind, StackSpec
+from pytest_ldos.scenario.model import FaultSpec, StackSpec
+from pytest_ldos.scenario.words import StackKind
 from pytest_ldos.stack.choose import stack_available
 from pytest_ldos.text import one_line
 

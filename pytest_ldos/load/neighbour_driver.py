@@ -18,8 +18,9 @@ from typing import Any, Final
 
 from pytest_ldos.errors import LdosError
 from pytest_ldos.recording.protocol import RecordingReport
-from pytest_ldos.scenario.model import FaultSpec, StackKind, StackSpec
-from pytest_ldos.scenario.ros2 import Ros2Spec, Simulation
+from pytest_ldos.scenario.model import FaultSpec, StackSpec
+from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.scenario.words import Simulation, StackKind
 from pytest_ldos.stack.choose import choose_backend
 from pytest_ldos.stack.goals import Goal, GoalBook, OutcomeClass
 from pytest_ldos.stack.protocol import RunningStack

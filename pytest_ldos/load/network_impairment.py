@@ -27,7 +27,8 @@ from pytest_ldos.load.traffic_control import (
     traffic_control_available,
 )
 from pytest_ldos.scenario.loads import NetworkImpairmentSpec
-from pytest_ldos.scenario.model import StackKind, StackSpec
+from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.scenario.words import StackKind
 from pytest_ldos.stack.choose import resolve_kind
 from pytest_ldos.stats.success import shortfall_p
 from pytest_ldos.units import NS_PER_MS, NS_PER_S

@@ -6,7 +6,8 @@ from typing import Final
 
 from pytest_ldos.host.availability import Availability, find_modules
 from pytest_ldos.host.ros import find_ros_packages
-from pytest_ldos.scenario.model import StackKind, StackSpec
+from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.scenario.words import StackKind
 from pytest_ldos.stack.choose import resolve_kind
 
 _EMBEDDED_PARTS: Final = ("cyclonedds", "rosbags")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from pytest_ldos.dds.messages import Message, fields_of
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.units import NS_PER_S
+
+if TYPE_CHECKING:
+    from pytest_ldos.dds.messages import Message
 
 _TRANSFORMS: Final = "tf2_msgs/msg/TFMessage"
 _HEADER: Final = "std_msgs/msg/Header"
@@ -21,6 +23,8 @@ def stamp_reader(ros_type: str) -> Callable[[Message], int | None]:
     """
     if ros_type == _TRANSFORMS:
         return _first_transform_ns
+    from pytest_ldos.dds.messages import fields_of  # noqa: PLC0415 - its library is one of the extra `embedded`
+
     try:
         fields = fields_of(ros_type)
     except KeyError:

@@ -16,6 +16,7 @@ from pytest_ldos.host.ros import chosen_rmw, find_ros_package, find_ros_packages
 from pytest_ldos.scenario.requirements import require
 from pytest_ldos.scenario.ros2 import Ros2Spec
 from pytest_ldos.stack.embedded.installed import installed_here
+from pytest_ldos.stack.embedded.tracepoints import tracepoints_available
 from pytest_ldos.stack.ros2.installed import tracing_available, version_of
 from pytest_ldos.stack.ros2.isolation import isolated_environment
 from pytest_ldos.stack.ros2.shared_memory import SharedMemory
@@ -117,13 +118,7 @@ def layers_available(asked: Layers, rmws: Sequence[str], *, traced: bool = False
 def embedded_available(*, traced: bool = False) -> Availability:
     """Whether the node layer can run here."""
     modules = find_modules(_EMBEDDED_MODULES, extra="embedded")
-    if not modules.ok or not traced or installed_here().is_traced:
-        return modules
-    return Availability(
-        False,
-        "pytest-ldos was built without tracepoints, because LTTng-UST was missing",
-        "sudo apt-get install liblttng-ust-dev, then build again (make setup)",
-    )
+    return tracepoints_available(installed_here()) if modules.ok and traced else modules
 
 
 def ros2_available(rmws: Sequence[str], *, traced: bool = False) -> Availability:

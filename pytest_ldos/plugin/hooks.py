@@ -1,9 +1,12 @@
-"""The hooks pytest calls: each hands over to one object and holds nothing itself."""
+"""The hooks pytest calls: each hands over to one object and holds nothing itself.
+
+Runs that measure nothing pay for what is loaded here: see `standby`.
+"""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,29 +18,24 @@ from pytest_ldos.plugin.fixtures import (
     dds_flood,
     guard,
     io_load,
+    ldos_cell,
     ldos_gate,
+    ldos_launch,
     ldos_loads,
     ldos_scenario,
     ldos_stack,
     ldos_stack_spec,
+    ldos_study,
     ldos_trials,
     memory_load,
+    module_ldos_launch,
     network_impairment,
     noisy_neighbour,
     panda_stack,
 )
-from pytest_ldos.plugin.launching import ldos_launch, module_ldos_launch
-from pytest_ldos.plugin.options import (
-    add_options,
-    read_sources,
-    refuse_base_behind_a_space,
-    refuse_unknown_flags,
-)
-from pytest_ldos.plugin.reporting import refuse_unavailable
-from pytest_ldos.plugin.scenarios import make_scenario_tests, refuse_unknown_parts
-from pytest_ldos.plugin.session import MeasuringSession
-from pytest_ldos.plugin.studies import ldos_study
-from pytest_ldos.plugin.sweep import SweepPlugin
+from pytest_ldos.plugin.marks import makes_tests, measures
+from pytest_ldos.plugin.options import add_options, refuse_base_behind_a_space, refuse_unknown_flags
+from pytest_ldos.plugin.standby import Standby, awake_session, session_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -50,6 +48,7 @@ __all__ = [
     "dds_flood",
     "guard",
     "io_load",
+    "ldos_cell",
     "ldos_gate",
     "ldos_launch",
     "ldos_loads",
@@ -80,47 +79,67 @@ def pytest_load_initial_conftests(args: list[str]) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    session = MeasuringSession(config, read_sources(config, os.environ))
-    config.stash[MeasuringSession.KEY] = session
-    config.pluginmanager.register(SweepPlugin(config, session), "ldos-sweeps")
-    refuse_unavailable(session.value("report"))
-    refuse_unknown_parts(config.getoption("markexpr"), session.scenario_names())
-    for name, description in session.markers().items():
-        config.addinivalue_line("markers", f"{name}: {description}")
+    standby = Standby(config, os.environ)
+    config.stash[Standby.KEY] = standby
+    config.pluginmanager.register(standby, "ldos-standby")
+    standby.begin()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    session = awake_session(node.config)
+    if session is not None:
+        session.sweeps.tell_worker(node)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    make_scenario_tests(metafunc.config.stash[MeasuringSession.KEY], metafunc)
+    if makes_tests(metafunc):
+        session_of(metafunc.config).make_tests(metafunc)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    config.stash[MeasuringSession.KEY].take_items(items)
+    if awake_session(config) is not None or any(map(measures, items)):
+        session_of(config).take_items(items)
 
 
 def pytest_report_collectionfinish(config: pytest.Config, start_path: Path, items: Sequence[pytest.Item]) -> list[str]:
-    return config.stash[MeasuringSession.KEY].header()
+    session = awake_session(config)
+    return [] if session is None else session.header()
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    session = awake_session(item.config)
+    if session is not None:
+        session.sweeps.repeat(item)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    session = item.config.stash[MeasuringSession.KEY]
+    session = awake_session(item.config)
+    if session is None:
+        return (yield)
     session.describe(item)
     report = yield
     session.take_report(report)
+    session.sweeps.complete(item, report)
     return report
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    session.exitstatus = session.config.stash[MeasuringSession.KEY].finish(exitstatus)
+    measuring = awake_session(session.config)
+    if measuring is not None:
+        session.exitstatus = measuring.finish(exitstatus)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    config.stash[MeasuringSession.KEY].outputs.summarize(terminalreporter)
+    session = awake_session(config)
+    if session is not None:
+        session.summarize(terminalreporter)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    session = config.stash.get(MeasuringSession.KEY, None)
-    if session is not None:  # there is none after a usage error
+    session = awake_session(config)
+    if session is not None:
         session.close()

@@ -8,26 +8,10 @@ import pytest
 
 from pytest_ldos.campaign.instruments import MODULES
 from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.plugin.marks import mark_name
 from pytest_ldos.scenario.nearest import suggest
 
-STUDY_FIXTURE: Final = "ldos_study"
 _PREFIX: Final = "ldos_"
-
-
-def mark_name(instrument: str) -> str:
-    return f"{_PREFIX}{instrument.replace('-', '_')}"
-
-
-def instrument_marks() -> dict[str, str]:
-    """Marks of all instruments, with what they are for."""
-    return {
-        f"{mark_name(name)}(**settings)": f"the fixture ldos_study measures as {_command(name)} does"
-        for name in MODULES
-    }
-
-
-def _command(instrument: str) -> str:
-    return f"'ldos {instrument.replace('_', '-')}'"
 
 
 def asked_instruments(item: pytest.Item) -> dict[str, pytest.Mark]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_ldos.plugin.faults import named_faults
-from pytest_ldos.plugin.session import MeasuringSession, session_of
+from pytest_ldos.plugin.session import MeasuringSession
+from pytest_ldos.plugin.standby import session_of
 from pytest_ldos.text import visible
 
 if TYPE_CHECKING:
@@ -65,25 +66,11 @@ class Launch:
         return self._recorded.processes
 
 
-@pytest.fixture
-def ldos_launch(request: pytest.FixtureRequest) -> Iterator[Launch]:
-    """Records what a launch_pytest fixture launches.
-
-    ``return ldos_launch([Node(…), …])`` in the fixture; ``ldos_launch.model`` in the test.
-    """
-    yield from _launch(request)
-
-
-@pytest.fixture(scope="module")
-def module_ldos_launch(request: pytest.FixtureRequest) -> Iterator[Launch]:
-    """`ldos_launch` for launch_pytest fixtures with ``scope="module"``."""
-    yield from _launch(request)
-
-
-def _launch(request: pytest.FixtureRequest) -> Iterator[Launch]:
+def launch_for(request: pytest.FixtureRequest) -> Iterator[Launch]:
+    """Recorded launches for a test or a module; they end with it."""
     from pytest_ldos.launching.available import launch_available
     from pytest_ldos.launching.recorded import RecordedLaunch
-    from pytest_ldos.scenario.options import KeepTraces
+    from pytest_ldos.scenario.words import KeepTraces
 
     available = launch_available()
     if not available.ok:
@@ -120,7 +107,7 @@ def _new_folder(session: MeasuringSession, node: Any) -> ScenarioFolder:
 
 def _tidy(session: MeasuringSession, nodeid: str, folder: ScenarioFolder) -> None:
     """Keeps or drops what was recorded, by the rule that was asked for."""
-    from pytest_ldos.scenario.options import KeepTraces
+    from pytest_ldos.scenario.words import KeepTraces
     from pytest_ldos.trial.artifacts import drop_folder, enforce_disk_limit
 
     keep = session.value("traces")

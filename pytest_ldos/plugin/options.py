@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.scenario.nearest import suggest
-from pytest_ldos.scenario.options import OPTIONS, Option, parse_value
-from pytest_ldos.scenario.settings import Sources, read_environment, read_toml
+from pytest_ldos.scenario.options import OPTIONS, Option
+
+if TYPE_CHECKING:
+    from pytest_ldos.scenario.settings import Sources
 
 _PREFIX: Final = "--ldos"
 
@@ -39,6 +39,8 @@ def refuse_unknown_flags(arguments: list[str]) -> None:
     for argument in arguments:
         flag = argument.partition("=")[0]
         if flag.startswith(_PREFIX) and flag not in known:
+            from pytest_ldos.scenario.nearest import suggest
+
             raise pytest.UsageError(f"unknown option {flag}\n  → {suggest(flag, known)}")
 
 
@@ -56,6 +58,9 @@ def refuse_base_behind_a_space(arguments: list[str]) -> None:
 
 def read_sources(config: pytest.Config, environment: Mapping[str, str]) -> Sources:
     """All settings; what is wrong with them is a usage error."""
+    from pytest_ldos.errors import ConfigurationError
+    from pytest_ldos.scenario.settings import Sources, read_environment, read_toml
+
     try:
         given, variables = _read_command_line(config), read_environment(environment)
         file = given.get("config", variables.get("config"))
@@ -66,6 +71,8 @@ def read_sources(config: pytest.Config, environment: Mapping[str, str]) -> Sourc
 
 
 def _read_command_line(config: pytest.Config) -> dict[str, Any]:
+    from pytest_ldos.scenario.option_values import parse_value
+
     given = {option: config.getoption(f"ldos_{option.name}") for option in OPTIONS.values()}
     return {
         option.name: parse_value(option, value, option.flag) for option, value in given.items() if value is not None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from pytest_ldos.errors import ConfigurationError, Unavailable
+from pytest_ldos.plugin.marks import CHOICE_MARK, SCENARIO_FIXTURE, SCENARIO_MARK
 from pytest_ldos.scenario.nearest import refuse_unknown
 from pytest_ldos.scenario.scenario_table import PLUS, usual_name
 
@@ -16,10 +17,6 @@ if TYPE_CHECKING:
     from pytest_ldos.plugin.session import MeasuringSession
     from pytest_ldos.scenario.loads import LoadSpec
     from pytest_ldos.scenario.model import ScenarioSpec
-
-SCENARIO_MARK: Final = "ldos_scenario"
-CHOICE_MARK: Final = "ldos_scenarios"
-SCENARIO_FIXTURE: Final = "ldos_scenario"
 
 _WORD: Final = re.compile(r"[\w.+-]+")
 
@@ -108,7 +105,7 @@ def require_loads(loads: Iterable[LoadSpec], spec: ScenarioSpec) -> None:
         Unavailable: with reason and remedy.
     """
     from pytest_ldos.load.choose import load_available
-    from pytest_ldos.scenario.model import WhenUnavailable
+    from pytest_ldos.scenario.words import WhenUnavailable
     from pytest_ldos.text import visible
 
     for load in loads:

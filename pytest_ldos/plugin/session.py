@@ -4,31 +4,32 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_ldos import exit_codes
 from pytest_ldos.errors import ConfigurationError, LdosError
 from pytest_ldos.plugin.guard import refuse_parallel_runs, refuse_reruns
-from pytest_ldos.plugin.instrument_marks import STUDY_FIXTURE, asked_instruments, instrument_marks
+from pytest_ldos.plugin.instrument_marks import asked_instruments
 from pytest_ldos.plugin.machine import Machine
+from pytest_ldos.plugin.marks import MEASURING_FIXTURE, STUDY_FIXTURE, describe_marks
 from pytest_ldos.plugin.outputs import Outputs
 from pytest_ldos.plugin.refusals import Refusals
 from pytest_ldos.plugin.scenarios import (
-    CHOICE_MARK,
-    SCENARIO_MARK,
     combinations_in,
+    make_scenario_tests,
     require_loads,
     scenario_mark,
     scenario_name,
 )
-from pytest_ldos.plugin.sweep_cells import SWEEP_MARK, cell_of, in_cell
+from pytest_ldos.plugin.sweep import Sweeps
+from pytest_ldos.plugin.sweep_cells import cell_of, in_cell
 from pytest_ldos.plugin.turns import Turns
 from pytest_ldos.scenario.settings import Sources
 from pytest_ldos.text import visible
@@ -50,8 +51,6 @@ if TYPE_CHECKING:
     from pytest_ldos.trial.artifacts import ScenarioFolder
     from pytest_ldos.trial.record import TrialSet
     from pytest_ldos.trial.rig import Rig
-
-MEASURING_FIXTURE: Final = "ldos_stack"
 
 
 @dataclass
@@ -108,11 +107,13 @@ class ScenarioRun:
 
 
 class MeasuringSession:
-    """The measurements of one pytest session; does nothing until a test asks for a stack."""
+    """The measurements of one pytest session; does nothing until a test asks for a stack.
 
-    KEY: ClassVar[pytest.StashKey[MeasuringSession]] = pytest.StashKey()
+    Args:
+        failed: tests that failed before there was this session.
+    """
 
-    def __init__(self, config: pytest.Config, sources: Sources) -> None:
+    def __init__(self, config: pytest.Config, sources: Sources, *, failed: Collection[str] = ()) -> None:
         self.config = config
         self.sources = sources
         self.runs: list[ScenarioRun] = []
@@ -121,13 +122,14 @@ class MeasuringSession:
         self._items: list[pytest.Item] = []
         self._studies: list[pytest.Item] = []
         self._is_one_sweep = False
-        self._failed: set[str] = set()
+        self._failed = set(failed)
         self._failed_by_verdict: set[str] = set()
         self.made_folder: Path | None = None
         self.machine = Machine(config)
         self.refusals = Refusals()
         self._turns = Turns(config, sources)
         self.outputs = Outputs(self)
+        self.sweeps = Sweeps(config, self)
         self.is_kept = True
 
     @cached_property
@@ -144,26 +146,24 @@ class MeasuringSession:
         described = {name: table.description for name, table in self.sources.toml.scenarios.items()}
         for name, spellings in combinations_in(self.config.getoption("markexpr"), described).items():
             described |= {each: "several at once" for each in (name, *spellings) if each not in described}
-        keywords = "(trials=…, max_trials=…, warmup=…, seeds=…, success_rate=…)"
-        marks = {f"{name}{keywords}": f"scenario of pytest-ldos: {text}" for name, text in described.items()}
-        return {
-            **marks,
-            **instrument_marks(),
-            f"{SCENARIO_MARK}(name)": "the scenario of pytest-ldos that a test measures; 'a+b' is both at once",
-            f"{SWEEP_MARK}(address, values)": "a test for each value of a setting of its scenario; several make a grid",
-            f"{CHOICE_MARK}(*names)": "for which scenarios a test with the fixture ldos_scenario is made",
-        }
+        return describe_marks(described)
 
     def scenario_names(self) -> list[str]:
         return self.sources.scenario_names()
 
+    def make_tests(self, metafunc: pytest.Metafunc) -> None:
+        """A test for each cell and each scenario that a test function stands for."""
+        self.sweeps.make_cells(metafunc)
+        make_scenario_tests(self, metafunc)
+
     def take_items(self, items: list[pytest.Item]) -> None:
-        """Remembers the tests that will measure."""
+        """Remembers the tests that will measure, and puts cells of sweeps in order."""
         self._items = [item for item in items if MEASURING_FIXTURE in getattr(item, "fixturenames", ())]
         self._studies = [item for item in items if STUDY_FIXTURE in getattr(item, "fixturenames", ())]
         self._is_one_sweep = all(cell_of(item) is not None for item in items)
         if self._items or self._studies:
             self.outputs.require_writable()
+        self.sweeps.put_in_order(items)
 
     def value(self, name: str) -> Any:
         return self.sources.value(name)
@@ -427,9 +427,9 @@ class MeasuringSession:
 
         return exit_code(worst(self._verdicts), strict=self.is_strict)
 
+    def summarize(self, reporter: pytest.TerminalReporter) -> None:
+        self.sweeps.summarize(reporter)
+        self.outputs.summarize(reporter)
+
     def close(self) -> None:
         self.machine.close()
-
-
-def session_of(config: pytest.Config) -> MeasuringSession:
-    return config.stash[MeasuringSession.KEY]

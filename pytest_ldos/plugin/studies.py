@@ -11,7 +11,8 @@ import pytest
 from pytest_ldos.errors import ConfigurationError, LdosError, Unavailable
 from pytest_ldos.plugin.faults import fail_with
 from pytest_ldos.plugin.instrument_marks import instrument_mark
-from pytest_ldos.plugin.session import ScenarioRun, session_of
+from pytest_ldos.plugin.session import ScenarioRun
+from pytest_ldos.plugin.standby import session_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from pytest_ldos.gate.decide import GateResult
     from pytest_ldos.middleware.instrument import Instrument
     from pytest_ldos.middleware.study import Study
-    from pytest_ldos.plugin.fixtures import Gate
+    from pytest_ldos.plugin.scenario_test import Gate
     from pytest_ldos.trial.record import TrialSet
 
 FEWEST_ROUNDS: Final = 4
@@ -75,9 +76,8 @@ class _Progress:
     def step(self, count: int = 1) -> None: ...
 
 
-@pytest.fixture
-def ldos_study(request: pytest.FixtureRequest) -> MeasuredStudy:
-    """What the instrument of the test's mark found: ``ldos_study.check()`` judges it."""
+def measured_study_for(request: pytest.FixtureRequest) -> MeasuredStudy:
+    """What the instrument of a test's mark found."""
     session, item = session_of(request.config), request.node
     instrument, spec, name = _asked(item)
     _refuse_taken(session.runs, name, item.nodeid)
@@ -126,7 +126,7 @@ def _asked(item: pytest.Item) -> tuple[Instrument, Any, str]:
 def _measure(request: pytest.FixtureRequest, instrument: Instrument, spec: Any, name: str) -> MeasuredStudy:
     from pytest_ldos.campaign.study_trials import to_trials
     from pytest_ldos.campaign.watch_files import FOLDER
-    from pytest_ldos.plugin.fixtures import Gate
+    from pytest_ldos.plugin.scenario_test import Gate
     from pytest_ldos.plugin.watching import measured_study
     from pytest_ldos.trial.artifacts import new_scenario_folder, write_trials
 

@@ -7,7 +7,7 @@ give it to the one who writes.
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import pytest
@@ -15,10 +15,15 @@ import pytest
 from pytest_ldos.errors import LdosError, ResultsNotKept
 from pytest_ldos.plugin.faults import fail_with
 from pytest_ldos.plugin.machine import is_worker
-from pytest_ldos.plugin.scenarios import SCENARIO_FIXTURE
-from pytest_ldos.plugin.sweep_cells import (
+from pytest_ldos.plugin.marks import (
+    CELL_ATTRIBUTE,
     CELL_FIXTURE,
+    MEASURING_FIXTURE,
+    SCENARIO_FIXTURE,
+    SWEEP_ATTRIBUTE,
     SWEEP_MARK,
+)
+from pytest_ldos.plugin.sweep_cells import (
     SweepCell,
     cell_of,
     cells_of,
@@ -28,25 +33,16 @@ from pytest_ldos.plugin.sweep_cells import (
 from pytest_ldos.text import visible
 
 if TYPE_CHECKING:
-    from pytest_ldos.campaign.cells import Value
     from pytest_ldos.plugin.session import MeasuringSession
     from pytest_ldos.plugin.sweep_results import SweepResults
     from pytest_ldos.scenario.model import ScenarioSpec
 
-_ATTRIBUTE: Final = "ldos_cell"
-"""Of a report: what its test gave, as JSON."""
-
-_PART_OF: Final = "ldos_sweep"
-"""Of the report of a cell that was measured before: of which sweep, as JSON."""
-
 _WORKER_INPUT: Final = "ldos_sweeps"
 """What workers are told: cells that are done, as JSON."""
 
-_MEASURING: Final = "ldos_stack"
 
-
-class SweepPlugin:
-    """The hooks of sweeps."""
+class Sweeps:
+    """The sweeps of one session."""
 
     _TOLD: ClassVar[pytest.StashKey[list[pytest.TestReport]]] = pytest.StashKey()
     _REPEATED: ClassVar[pytest.StashKey[bool]] = pytest.StashKey()
@@ -67,18 +63,12 @@ class SweepPlugin:
 
     # --- cells become tests -----------------------------------------------------------
 
-    @pytest.fixture
-    def ldos_cell(self, request: pytest.FixtureRequest) -> Mapping[str, Value]:
-        """Values of the cell that a test of a sweep measures, by address."""
-        cell = cell_of(request.node)
-        return {} if cell is None else cell.assignments
-
-    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+    def make_cells(self, metafunc: pytest.Metafunc) -> None:
         """One test a cell."""
         marks = list(metafunc.definition.iter_markers(SWEEP_MARK))[::-1]
         if not marks:
             return
-        if _MEASURING not in metafunc.fixturenames:
+        if MEASURING_FIXTURE not in metafunc.fixturenames:
             raise pytest.Collector.CollectError(
                 f"{metafunc.definition.nodeid} is swept but measures no stack\n  → let it use panda_stack or ldos_stack"
             )
@@ -99,8 +89,7 @@ class SweepPlugin:
 
         return ScenarioSpec(name="any", loads=tuple(each() for each in LOAD_SPECS.values()))
 
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+    def put_in_order(self, items: list[pytest.Item]) -> None:
         """What a cell cannot have is refused before any is measured; then they are put in order."""
         for item in (each for each in items if cell_of(each) is not None):
             try:
@@ -111,13 +100,12 @@ class SweepPlugin:
 
     # --- what was measured before -----------------------------------------------------
 
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_configure_node(self, node: Any) -> None:
+    def tell_worker(self, node: Any) -> None:
         """Tells a worker of pytest-xdist which cells are done."""
         if self._session.value("resume"):
             node.workerinput[_WORKER_INPUT] = json.dumps(self.results.done)
 
-    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+    def repeat(self, item: pytest.Item) -> None:
         """A cell that is done is not measured again, unless it could not be; that it failed is said again."""
         cell = cell_of(item)
         if cell is None or not self._session.value("resume"):
@@ -140,35 +128,33 @@ class SweepPlugin:
 
     # --- what comes of a cell ---------------------------------------------------------
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        report = yield
+    def complete(self, item: pytest.Item, report: pytest.TestReport) -> None:
+        """Gives the report of a cell what it gave."""
         cell = cell_of(item)
         if cell is None or item.nodeid in self._session.refusals:
-            return report
+            return
         if not item.stash.get(self._REPEATED, False):
             self._take(item, cell, report)
         elif report.when == "teardown":
-            setattr(report, _PART_OF, self.results.identify(item, cell))
-        return report
+            setattr(report, SWEEP_ATTRIBUTE, self.results.identify(item, cell))
 
     def _take(self, item: pytest.Item, cell: SweepCell, report: pytest.TestReport) -> None:
         """Gives the last report of a test what the test gave."""
         told = item.stash.setdefault(self._TOLD, [])
         told.append(report)
         if report.when == "teardown":
-            setattr(report, _ATTRIBUTE, self.results.encode(item, cell, told))
+            setattr(report, CELL_ATTRIBUTE, self.results.encode(item, cell, told))
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+    def take(self, report: pytest.TestReport) -> None:
         """Keeps it, where the session runs: in workers nobody writes. Where it cannot be kept, the session ends: all
         that would be measured from then on would be lost, too.
         """
         if is_worker(self._config):
             return
-        part_of = getattr(report, _PART_OF, None)
+        part_of = getattr(report, SWEEP_ATTRIBUTE, None)
         if part_of is not None:
             self.results.recall(part_of)
-        given = getattr(report, _ATTRIBUTE, None)
+        given = getattr(report, CELL_ATTRIBUTE, None)
         if given is not None:
             try:
                 self._say(self.results.keep(report.nodeid, given))
@@ -183,6 +169,6 @@ class SweepPlugin:
             reporter.ensure_newline()
             reporter.write_line(visible(line))
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+    def summarize(self, terminalreporter: pytest.TerminalReporter) -> None:
         if self._results is not None and not is_worker(self._config):
             self._results.summarize(terminalreporter)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.plugin.marks import CELL_FIXTURE, SWEEP_MARK
 
 if TYPE_CHECKING:
     from pytest_ldos.campaign.cells import Axis, Value
     from pytest_ldos.scenario.model import ScenarioSpec
-
-SWEEP_MARK: Final = "ldos_sweep"
-CELL_FIXTURE: Final = "ldos_cell"
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from pytest_ldos.scenario.settings import Sources
 if TYPE_CHECKING:
     from pytest_ldos.campaign.order import Role
     from pytest_ldos.campaign.versions import Version
-    from pytest_ldos.scenario.model import StackKind, StackSpec
+    from pytest_ldos.scenario.model import StackSpec
+    from pytest_ldos.scenario.words import StackKind
 
 
 class Turns:
@@ -53,7 +54,7 @@ class Turns:
         from pytest_ldos.campaign.prefixes import find_prefix
         from pytest_ldos.campaign.prepare import BASES, prepare
         from pytest_ldos.campaign.versions import Revision, find_base
-        from pytest_ldos.scenario.model import StackKind
+        from pytest_ldos.scenario.words import StackKind
 
         try:
             if kind is StackKind.ROS2:

@@ -10,7 +10,7 @@ from pytest_ldos.host.availability import Availability
 from pytest_ldos.recording.perf import PerfProfiler, perf_available
 from pytest_ldos.recording.profiler import Profiler
 from pytest_ldos.recording.py_spy import PySpyProfiler, py_spy_available
-from pytest_ldos.scenario.watching import ProfilerKind
+from pytest_ldos.scenario.words import ProfilerKind
 
 
 def resolve_profiler(kind: ProfilerKind) -> ProfilerKind:

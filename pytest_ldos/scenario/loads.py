@@ -65,6 +65,7 @@ class LoadSpec:
 
 
 def _one_a_cpu() -> int:
+    """The number of CPUs."""
     return os.cpu_count() or 1
 
 
@@ -77,6 +78,7 @@ class CpuLoadSpec(LoadSpec):
         percent: of a CPU, for each worker.
         method: one of stress-ng's (``--cpu-method``).
         reserved: CPUs that the workers leave to the stack; ``0`` for none.
+        group: whom the workers compete with: the stack's processes one by one, or the stack as a whole.
     """
 
     KIND: ClassVar[str] = "cpu_load"
@@ -98,7 +100,9 @@ class MemoryLoadSpec(LoadSpec):
     """stress-ng's workers that write and read memory.
 
     Attributes:
+        workers: processes.
         size_mb: of each worker, in units of 10^6 bytes.
+        group: as of `cpu_load`.
     """
 
     KIND: ClassVar[str] = "memory_load"
@@ -114,7 +118,12 @@ class MemoryLoadSpec(LoadSpec):
 
 @dataclass(frozen=True, kw_only=True)
 class CacheLoadSpec(LoadSpec):
-    """stress-ng's workers that throw others' data out of the CPU's caches."""
+    """stress-ng's workers that throw others' data out of the CPU's caches.
+
+    Attributes:
+        workers: processes; one a CPU by default.
+        group: as of `cpu_load`.
+    """
 
     KIND: ClassVar[str] = "cache_load"
 
@@ -130,7 +139,9 @@ class IoLoadSpec(LoadSpec):
     """stress-ng's workers that write files and sync them.
 
     Attributes:
+        workers: processes.
         size_mb: of each worker's file, in units of 10^6 bytes.
+        group: as of `cpu_load`.
     """
 
     KIND: ClassVar[str] = "io_load"
@@ -149,14 +160,16 @@ class DdsFloodSpec(LoadSpec):
     """Publishers of `std_msgs/String` that send at a fixed rate, volatile, each on a topic of its own.
 
     Attributes:
+        publishers: how many.
         rate_hz: of each publisher.
         burst: messages that are sent at once; the rate stays the same.
         size_bytes: length of the text.
+        reliability: of publishers and readers.
         depth: of the publishers' history.
         participants: over how many DDS participants (processes) the publishers are spread; ``0`` gives each its own.
         domain: the stack's, or another.
         readers: whether somebody takes what is sent, and counts it; without, little of it gets beyond its publisher.
-        group: with `OWN`, each participant has a session of its own.
+        group: as of `cpu_load`; with ``own``, each participant has a session of its own.
     """
 
     KIND: ClassVar[str] = "dds_flood"
@@ -207,7 +220,8 @@ class NetworkImpairmentSpec(LoadSpec):
     """What the network does to the messages of the stack's DDS domain (``tc netem``).
 
     Attributes:
-        delay_ms, jitter_ms: by which each datagram is later, and by how much that varies.
+        delay_ms: by which each datagram is later.
+        jitter_ms: by how much that varies, either way.
         loss_percent: of the datagrams.
         rate_mbps: to which they are throttled, in 10^6 bits a second; ``0`` for no limit.
     """
@@ -258,7 +272,12 @@ class NeighbourStack(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class NoisyNeighbourSpec(LoadSpec):
-    """A second stack on a DDS domain of its own, whose arm moves all the time."""
+    """A second stack on a DDS domain of its own, whose arm moves all the time.
+
+    Attributes:
+        stack: which: the embedded one, or the launch file of the stack under test once more.
+        group: as of `cpu_load`.
+    """
 
     KIND: ClassVar[str] = "noisy_neighbour"
 
@@ -280,10 +299,15 @@ class GuardSpec(LoadSpec):
         type: of the topic's messages; known of ``/tf`` and ``/joint_states``.
         deadline_ms: from when on a message is late; ``0`` for the path's own deadline.
         silence_ms: after so long without a message, each window is late.
-        late_share: of the messages of a window.
+        window_ms: after which the guard decides anew.
+        late_share: of the messages of a window; above it, the window is late.
         least_share: below which nobody is throttled; with ``1`` the guard only watches.
+        decrease: by which the share is multiplied in a late window.
+        calm_windows: in a row, after which the share grows.
+        increase: of the share, in each calm window from then on.
         publishers: names of nodes, with commas between them; empty for those of the flood beside it.
         parameter: of these nodes: the share of its own rate that each may use.
+        group: as of `cpu_load`.
     """
 
     KIND: ClassVar[str] = "guard"

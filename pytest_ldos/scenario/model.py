@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Final
 
 from pytest_ldos.scenario.deadlines import DeadlineSpec
 from pytest_ldos.scenario.loads import LoadSpec
 from pytest_ldos.scenario.requirements import require
 from pytest_ldos.scenario.ros2 import Ros2Spec
-
-
-class StackKind(StrEnum):
-    """Values of ``--ldos-stack``."""
-
-    AUTO = "auto"
-    EMBEDDED = "embedded"
-    ROS2 = "ros2"
+from pytest_ldos.scenario.words import SeedMode, StackKind, WhenUnavailable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +68,8 @@ class StackSpec:
     """The stack under test.
 
     Attributes:
+        kind: of nodes: this project's own without ROS, real ROS 2, or ``auto``: ROS 2 where it is installed and
+            sourced.
         control_rate_hz: nominal rate of the control loop, against which T3 is measured.
         planning_time_s: allowed to the planner for a goal.
         velocity_scaling, acceleration_scaling: fractions of the joint limits, 0 to 1.
@@ -98,20 +92,6 @@ class StackSpec:
         require(0 < self.planning_time_s <= 60, "planning_time_s must lie between 0 and 60")
         for name in ("velocity_scaling", "acceleration_scaling"):
             require(0 < getattr(self, name) <= 1, f"{name} must lie between 0 and 1")
-
-
-class SeedMode(StrEnum):
-    """Where the planner's random seeds come from."""
-
-    FIXED = "fixed"
-    RANDOM = "random"
-
-
-class WhenUnavailable(StrEnum):
-    """What becomes of a scenario whose loads cannot be applied here."""
-
-    ERROR = "error"
-    SKIP = "skip"
 
 
 FIRST_SEED: Final = 1

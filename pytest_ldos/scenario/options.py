@@ -13,20 +13,26 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.scenario.fields import parse_number, parse_truth, parse_word
-from pytest_ldos.scenario.model import SeedMode, StackKind, WhenUnavailable
-from pytest_ldos.scenario.ros2 import Simulation
-from pytest_ldos.scenario.watching import DEFAULT_RATE_HZ, ProfilerKind
+from pytest_ldos.scenario.parsing import parse_number, parse_truth, parse_word
+from pytest_ldos.scenario.words import (
+    DEFAULT_RATE_HZ,
+    KeepTraces,
+    ProfilerKind,
+    SeedMode,
+    Simulation,
+    StackKind,
+    WhenUnavailable,
+)
 
+OWN_FILE: Final = "ldos.toml"
+"""Holds what ``[tool.ldos]`` would, for projects that do not want it in their pyproject.toml."""
 
-class KeepTraces(StrEnum):
-    """Which traces stay on disk."""
-
-    FAILED = "failed"
-    ALL = "all"
-    NONE = "none"
-
+OTHER_VARIABLES: Final[Mapping[str, str]] = {
+    "LDOS_THREADS": "threads that decode a trace at once (default: the number of CPUs)",
+    "LDOS_LOCK": "name of the lock that a measuring session holds: sessions with different locks do not wait for each "
+    "other, and disturb each other",
+}
+"""Variables of the environment that are no option of pytest, and what they are for."""
 
 REPORT_SUFFIXES: Final = (".html", ".md", ".json")
 """What a report's file may end with; it says the format."""
@@ -322,15 +328,3 @@ OPTIONS: Final[Mapping[str, Option]] = {
         ),
     )
 }
-
-
-def parse_value(option: Option, value: Any, source: str) -> Any:
-    """The value of an option from a source.
-
-    Raises:
-        ConfigurationError: names the source, the value and what would have been right.
-    """
-    try:
-        return option.parse(value)
-    except ValueError as error:
-        raise ConfigurationError(f"{source} is {value!r}", remedy=f"it must be {error}") from None

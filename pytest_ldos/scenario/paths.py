@@ -33,7 +33,8 @@ class LinkSpec:
         rule: `periodic_async`: publishes from the last message of each input;
             `partial_sync`: publishes when each input got a new message.
         node: full name of the node (``/fusion``).
-        inputs, outputs: topics it subscribes to and publishes on.
+        inputs: topics it subscribes to.
+        outputs: topics it publishes on.
     """
 
     rule: LinkRule

@@ -5,23 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Final
 
 from pytest_ldos.scenario.requirements import require
+from pytest_ldos.scenario.words import Simulation
 
 PANDA_LAUNCH_FILE: Final = "ldos_bringup/stack.launch.py"
 
 _GRAPH_NAME: Final = re.compile(r"/[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*")
 _RMW: Final = re.compile(r"rmw_[a-z0-9_]+")
-
-
-class Simulation(StrEnum):
-    """Values of ``--ldos-sim``: what moves the arm."""
-
-    AUTO = "auto"
-    GZ = "gz"
-    MOCK = "mock"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +23,7 @@ class Ros2Spec:
     Attributes:
         launch_file: ``PACKAGE/FILE``, or a path.
         launch_arguments: for it, by name.
-        sim: what is given to the launch file as ``sim:=``; `AUTO` gives the Panda's own
+        sim: what is given to the launch file as ``sim:=``; ``auto`` gives the Panda's own
             Gazebo where that is installed, mock hardware where it is not, and nothing to
             other launch files.
         rmw: middleware, ``rmw_…``; empty for that of ``RMW_IMPLEMENTATION``, or ROS 2's default.

@@ -12,8 +12,10 @@ from pytest_ldos.scenario.deadlines import DeadlineSpec, parse_deadlines
 from pytest_ldos.scenario.fields import build_spec
 from pytest_ldos.scenario.loads import LOAD_SPECS, CpuLimitSpec, CpuLoadSpec, DdsFloodSpec, LoadSpec
 from pytest_ldos.scenario.nearest import refuse_unknown
-from pytest_ldos.scenario.options import OPTIONS, parse_value
+from pytest_ldos.scenario.option_values import parse_value
+from pytest_ldos.scenario.options import OPTIONS
 from pytest_ldos.scenario.requirements import require
+from pytest_ldos.scenario.words import SCENARIO_DESCRIPTIONS
 
 PLUS: Final = "+"
 _NAME: Final = re.compile(r"[A-Za-z][\w.-]*(\+[A-Za-z][\w.-]*)*", re.ASCII)
@@ -35,15 +37,15 @@ class ScenarioTable:
     deadlines: tuple[DeadlineSpec, ...] = ()
 
 
-def _with_loads(description: str, *loads: LoadSpec) -> ScenarioTable:
-    return ScenarioTable(description=description, loads={load.KIND: load for load in loads})
-
+_LOADS_OF_BUILT_IN: Final[Mapping[str, tuple[LoadSpec, ...]]] = {
+    "cpu_load": (CpuLoadSpec(),),
+    "msg_load": (DdsFloodSpec(),),
+    "cpu_limit": (CpuLimitSpec(),),
+}
 
 BUILT_IN_SCENARIOS: Final[Mapping[str, ScenarioTable]] = {
-    "baseline": _with_loads("the arm alone"),
-    "cpu_load": _with_loads("the arm beside CPU-bound processes", CpuLoadSpec()),
-    "msg_load": _with_loads("the arm beside a flood of messages", DdsFloodSpec()),
-    "cpu_limit": _with_loads("the arm on one CPU", CpuLimitSpec()),
+    name: ScenarioTable(description=description, loads={load.KIND: load for load in _LOADS_OF_BUILT_IN.get(name, ())})
+    for name, description in SCENARIO_DESCRIPTIONS.items()
 }
 
 

@@ -15,17 +15,14 @@ from pytest_ldos.scenario.guarded_topic import guarded_topic
 from pytest_ldos.scenario.loads import LOAD_SPECS, GuardSpec
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
 from pytest_ldos.scenario.nearest import refuse_unknown
-from pytest_ldos.scenario.options import OPTIONS, parse_value
+from pytest_ldos.scenario.option_values import parse_value
+from pytest_ldos.scenario.options import OPTIONS, OTHER_VARIABLES, OWN_FILE
 from pytest_ldos.scenario.paths import BUILT_IN_PATHS, PathSpec, parse_paths
 from pytest_ldos.scenario.scenario_table import BUILT_IN_SCENARIOS, ScenarioTable, find_scenario, parse_scenarios
 from pytest_ldos.scenario.stack_table import parse_stack
 
-OWN_FILE: Final = "ldos.toml"
-"""Holds what ``[tool.ldos]`` would, for projects that do not want it in their pyproject.toml."""
-
-_OTHER_VARIABLES: Final = frozenset({"LDOS_THREADS", "LDOS_LOCK"})
-_TABLES: Final = frozenset({"stack", "scenarios", "gate", "paths", "base"})
-_GATE_KEYS: Final = frozenset({"alpha", "floors", "relevant_effect"})
+TABLES: Final = frozenset({"stack", "scenarios", "gate", "paths", "base"})
+GATE_KEYS: Final = frozenset({"alpha", "floors", "relevant_effect"})
 
 
 @dataclass(frozen=True)
@@ -107,7 +104,7 @@ def read_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     """Options in ``LDOS_*`` variables; an unknown one is an error."""
     by_variable = {option.variable: option for option in OPTIONS.values()}
     given = {name: value for name, value in environment.items() if name.startswith("LDOS_")}
-    refuse_unknown(given, {*by_variable, *_OTHER_VARIABLES}, "environment variable")
+    refuse_unknown(given, {*by_variable, *OTHER_VARIABLES}, "environment variable")
     return {
         by_variable[name].name: parse_value(by_variable[name], value, f"environment variable {name}")
         for name, value in given.items()
@@ -157,8 +154,8 @@ def _read_document(file: Path) -> dict[str, Any]:
 
 def parse_table(table: Mapping[str, Any], *, folder: Path = Path()) -> TomlSettings:
     """A ``[tool.ldos]`` table; paths in it start from `folder`."""
-    refuse_unknown(table, {*OPTIONS, *_TABLES} - {"config"}, "key [tool.ldos]")
-    options = {name: value for name, value in table.items() if name not in _TABLES}
+    refuse_unknown(table, {*OPTIONS, *TABLES} - {"config"}, "key [tool.ldos]")
+    options = {name: value for name, value in table.items() if name not in TABLES}
     settings = TomlSettings(
         options=_parse_options(options, "[tool.ldos]"),
         scenarios=parse_scenarios(_table(table, "scenarios")),
@@ -200,7 +197,7 @@ def _parse_options(values: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def _parse_gate(values: Mapping[str, Any]) -> dict[str, Any]:
-    refuse_unknown(values, _GATE_KEYS, "key [tool.ldos.gate]")
+    refuse_unknown(values, GATE_KEYS, "key [tool.ldos.gate]")
     floors = _table(values, "floors")
     numbers = {name: value for name, value in values.items() if name != "floors"}
     for name, value in {**numbers, **floors}.items():

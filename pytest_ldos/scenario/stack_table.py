@@ -10,9 +10,10 @@ from typing import Any, Final
 
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.scenario.fields import parse_field
-from pytest_ldos.scenario.model import FaultSpec, StackKind, StackSpec
+from pytest_ldos.scenario.model import FaultSpec, StackSpec
 from pytest_ldos.scenario.nearest import refuse_unknown
 from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.scenario.words import StackKind
 
 _WHERE: Final = "[tool.ldos.stack]"
 _PATHS: Final = frozenset({"goals", "launch_file"})

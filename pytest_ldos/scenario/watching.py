@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 from pytest_ldos.scenario.requirements import require
-
-DEFAULT_RATE_HZ: Final = 99
-"""Of samples: no round number, so that what happens in a round period is not met at the same place for ever."""
+from pytest_ldos.scenario.words import DEFAULT_RATE_HZ, ProfilerKind
 
 _HIGHEST_RATE_HZ: Final = 10_000
-
-
-class ProfilerKind(StrEnum):
-    """Which tool samples stacks of calls."""
-
-    AUTO = "auto"
-    PERF = "perf"
-    PY_SPY = "py-spy"
 
 
 @dataclass(frozen=True, kw_only=True)

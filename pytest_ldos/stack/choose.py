@@ -8,7 +8,8 @@ from pathlib import Path
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.ros import find_distro
 from pytest_ldos.recording.protocol import Recorder
-from pytest_ldos.scenario.model import FaultSpec, StackKind, StackSpec
+from pytest_ldos.scenario.model import FaultSpec, StackSpec
+from pytest_ldos.scenario.words import StackKind
 from pytest_ldos.stack.embedded.backend import EmbeddedBackend, embedded_available, embedded_info
 from pytest_ldos.stack.installation import OURS, Installation
 from pytest_ldos.stack.protocol import StackBackend, StackInfo

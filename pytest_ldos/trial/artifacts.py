@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.errors import RecordUnreadable, ResultsNotKept
-from pytest_ldos.scenario.options import KeepTraces
+from pytest_ldos.scenario.words import KeepTraces
 from pytest_ldos.trial.codec import decode_trials, encode_trials
 from pytest_ldos.trial.record import TrialSet
 

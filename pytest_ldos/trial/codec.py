@@ -18,9 +18,10 @@ from pytest_ldos.metrics.deadlines import Kept
 from pytest_ldos.metrics.model import Measurement, Metric
 from pytest_ldos.metrics.sources import CONTROL_PROBE, MARKERS, SIMULATOR_PROBE, Source
 from pytest_ldos.scenario.deadlines import DeadlineSpec
-from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, SeedMode, StackKind, StackSpec, WhenUnavailable
-from pytest_ldos.scenario.ros2 import Ros2Spec, Simulation
+from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, StackSpec
+from pytest_ldos.scenario.ros2 import Ros2Spec
 from pytest_ldos.scenario.scenario_table import parse_loads
+from pytest_ldos.scenario.words import SeedMode, Simulation, StackKind, WhenUnavailable
 from pytest_ldos.series import Invalid, Missing, Value
 from pytest_ldos.stack.goals import OutcomeClass
 from pytest_ldos.trial.damage import require_undamaged

@@ -40,6 +40,15 @@ def cost_of(work: Callable[[], object]) -> Cost:
     return Cost(wall, used, kernel_after - kernel, max(own, used - own))
 
 
+def cost_of_children(work: Callable[[], object]) -> Cost:
+    """Of the processes that the work waits for, without this one."""
+    wall, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    work()
+    wall, after = time.perf_counter() - wall, resource.getrusage(resource.RUSAGE_CHILDREN)
+    kernel = after.ru_stime - before.ru_stime
+    return Cost(wall, after.ru_utime - before.ru_utime + kernel, kernel)
+
+
 def least_costs(works: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, Cost]:
     """The least wall and the least CPU seconds of each, run in turns."""
     runs = [{name: cost_of(work) for name, work in works.items()} for _ in range(repeats)]

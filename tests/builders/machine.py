@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from pytest_ldos.doctor.machine import Machine
-from pytest_ldos.scenario.model import StackKind, StackSpec
+from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.scenario.words import StackKind
 
 CPU = "sys/devices/system/cpu"
 BOOT_ID = "proc/sys/kernel/random/boot_id"

@@ -69,7 +69,12 @@ def events_of(workflow: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def find_faults(workflows: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Every job that could run on the lab's machine and begins in a way that it must not; empty where all is well."""
+    """Every job that could run on the lab's machine, or could start another workflow, and begins in a way that it must
+    not; empty where all is well."""
+    return [*_lab_faults(workflows), *_dispatch_faults(workflows)]
+
+
+def _lab_faults(workflows: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return [
         f"{' → '.join(start.chain)}, job {name}: may run on {', '.join(labels)} and {reason}"
         for path, workflow in workflows.items()
@@ -77,6 +82,34 @@ def find_faults(workflows: Mapping[str, Mapping[str, Any]]) -> list[str]:
         for start in _starts(workflows, path, ())
         if (labels := [*_foreign_labels(job, start)]) and (reason := _why_not(start))
     ]
+
+
+def _dispatch_faults(workflows: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Jobs whose token starts workflows as if by hand, and that somebody can start who could not do so himself.
+
+    A clock is as good as the default branch: it runs what is there.
+    """
+    return [
+        f"{' → '.join(start.chain)}, job {name}: may start workflows by hand and can be started by {start.event}"
+        for path, name in sorted(dispatchers(workflows))
+        for start in _starts(workflows, path, ())
+        if start.event not in {*TRUSTED, "schedule"}
+    ]
+
+
+def dispatchers(workflows: Mapping[str, Mapping[str, Any]]) -> set[tuple[str, str]]:
+    """Jobs whose token can start other workflows, by the path of their workflow and their name."""
+    return {
+        (path, name)
+        for path, workflow in workflows.items()
+        for name, job in workflow.get("jobs", {}).items()
+        if _can_dispatch(job.get("permissions", workflow.get("permissions")))
+    }
+
+
+def _can_dispatch(permissions: Any) -> bool:
+    """Where nothing is said, the repository's settings decide: GitHub's own default has no right to write."""
+    return permissions == "write-all" or (isinstance(permissions, dict) and permissions.get("actions") == "write")
 
 
 def lab_jobs(workflows: Mapping[str, Mapping[str, Any]]) -> set[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""GitHub's API on the loopback device, as far as comments on pull requests go."""
+"""GitHub's API on the loopback device: comments, pull requests, what Git keeps, and starts of workflows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from tests.fakes.git_data import GitData
 
 BOT = "github-actions[bot]"
 TOKEN = "ghs_secret0123456789"
@@ -21,13 +23,17 @@ class FakeGitHub:
 
     Attributes:
         comments: of the one pull request, in the order in which they were made.
-        pulls: that have a commit.
+        pulls: that have a commit, or are open.
+        git: branches and what they are at.
+        started: workflows, with what each was given.
         asked: method and path of each request.
-        failures: status by method; or a body that is no JSON, or a place to go to.
+        failures: status by method, or by method and beginning of the place; or a body that is no JSON.
     """
 
     comments: list[dict[str, Any]] = field(default_factory=list)
     pulls: list[dict[str, Any]] = field(default_factory=list)
+    git: GitData = field(default_factory=GitData)
+    started: list[tuple[str, Any]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     failures: dict[str, Any] = field(default_factory=dict)
     url: str = ""
@@ -41,15 +47,56 @@ class FakeGitHub:
         return next(str(each["body"]) for each in self.comments if each["id"] == number)
 
     def answer(self, method: str, path: str, query: Mapping[str, list[str]], body: Any) -> tuple[int, Any]:
+        place = path.removeprefix("/repos/arm-makers/arm/")
+        if place.startswith("git/"):
+            return self.git.answer(method, place.removeprefix("git/"), body)
+        if place.startswith("actions/workflows/"):
+            self.started.append((place.split("/")[2], body))
+            return 204, None
+        if "comments" in place:
+            return self._answer_about_comments(method, path, query, body)
+        return self._answer_about_pulls(method, place, query, body)
+
+    def _answer_about_comments(
+        self, method: str, path: str, query: Mapping[str, list[str]], body: Any
+    ) -> tuple[int, Any]:
         if method == "GET":
-            which = self.comments if path.endswith("/comments") else self.pulls
-            size, page = int(query["per_page"][0]), int(query["page"][0])
-            return 200, which[size * (page - 1) : size * page]
+            return 200, _page(self.comments, query)
         if method == "POST":
             return 201, {"id": self.add(body["body"])}
         found = next(each for each in self.comments if each["id"] == int(path.rpartition("/")[2]))
         found["body"] = body["body"]
         return 200, found
+
+    def _answer_about_pulls(
+        self, method: str, place: str, query: Mapping[str, list[str]], body: Any
+    ) -> tuple[int, Any]:
+        if method == "GET":
+            head, base = query.get("head"), query.get("base")
+            found = [each for each in self.pulls if not head or self._is_of(each, head[0], (base or [""])[0])]
+            return 200, _page(found, query)
+        if method == "PATCH":
+            found = [each for each in self.pulls if each["number"] == int(place.rpartition("/")[2])]
+            found[0].update(body)
+            return 200, found[0]
+        self.open_pull(**body)
+        return 201, self.pulls[-1]
+
+    def open_pull(self, *, head: str, base: str = "main", repository: str = "arm-makers/arm", **other: Any) -> None:
+        """As somebody who can write to the repository of its branch."""
+        number = 40 + len(self.pulls)
+        source = {"ref": head, "repo": {"full_name": repository}}
+        self.pulls.append({"number": number, "state": "open", **other, "head": source, "base": {"ref": base}})
+
+    def _is_of(self, pull: Mapping[str, Any], head: str, base: str) -> bool:
+        owner, _, branch = head.partition(":")
+        is_same = pull["head"]["ref"] == branch and pull["head"]["repo"]["full_name"].startswith(f"{owner}/")
+        return is_same and pull["base"]["ref"] == base and pull["state"] == "open"
+
+
+def _page(found: list[dict[str, Any]], query: Mapping[str, list[str]]) -> list[dict[str, Any]]:
+    size, page = int(query["per_page"][0]), int(query["page"][0])
+    return found[size * (page - 1) : size * page]
 
 
 @contextmanager
@@ -65,6 +112,8 @@ def running(github: FakeGitHub) -> Iterator[FakeGitHub]:
             self.send_response(status)
             if status == 302:
                 self.send_header("Location", f"{github.url}/elsewhere")
+            if status == 204:
+                content = b""
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)
@@ -72,12 +121,17 @@ def running(github: FakeGitHub) -> Iterator[FakeGitHub]:
         def _answer(self, path: str, query: Mapping[str, list[str]], body: Any) -> tuple[int, bytes]:
             if self.headers["Authorization"] != f"Bearer {TOKEN}":
                 return 401, b"{}"
-            failure = github.failures.get(self.command)
+            place = path.removeprefix("/repos/arm-makers/arm/")
+            failed = (
+                self.command,
+                *(where for where in github.failures if f"{self.command} {place}".startswith(where)),
+            )
+            failure = next((github.failures[where] for where in failed if where in github.failures), None)
             if isinstance(failure, int):
                 return failure, b'{"message": "no"}'
             if failure is not None:
                 return 200, failure
-            status, answer = github.answer(self.command, path, query, body)
+            status, answer = github.answer(self.command, unquote(path), query, body)
             return status, json.dumps(answer).encode()
 
         do_GET = do_POST = do_PATCH = _serve  # noqa: N815 - the names that the library looks for

@@ -22,6 +22,7 @@ class CpuCostSpec:
     """The traffic, and how often it is exchanged on each rung.
 
     Attributes:
+        layer: what nodes are made of; ``auto``: embedded, and rclcpp where ROS 2 is sourced.
         rmw: middlewares of rclcpp, with commas between them; all that are sourced unless given.
         rungs: of the ladder, likewise.
         topics: each has a publisher.

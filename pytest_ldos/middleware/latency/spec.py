@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import Final, TypeVar
 
 from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.scenario.fields import parse_word
 from pytest_ldos.scenario.loads import Reliability
+from pytest_ldos.scenario.parsing import parse_word
 from pytest_ldos.scenario.quantity_text import in_unit_of
 from pytest_ldos.scenario.requirements import require
 
@@ -53,10 +53,11 @@ class LatencySpec:
 
     Attributes:
         sizes: octets of data in a message, of 1 B to 1 MiB; 12 more hold its number, key and length.
-        reliability: `Reliability`.
-        transports: `Transport`.
+        reliability: ``reliable``, ``best_effort``, or both.
+        transports: of ``one_process``, ``loopback`` and ``shared_memory``.
         fragment_sizes: Cyclone DDS's FragmentSize, in bytes; its default where empty.
         max_message_sizes: Cyclone DDS's MaxMessageSize, in bytes; its default where empty.
+        trigger: whether messages are taken on the middleware's thread, or on one that waits.
         seconds: that a round measures, after a warm-up.
         rounds: of each case; cases take turns.
         rate_hz: messages a second; 0 sends the next when the answer is there.

@@ -20,6 +20,7 @@ from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.stack.client_protocol import TrialTag
 from pytest_ldos.stack.conversation import ANSWER_GRACE_S, Conversation, to_command
 from pytest_ldos.stack.embedded.installed import PARTS, installed_here, installed_in
+from pytest_ldos.stack.embedded.tracepoints import tracepoints_available
 from pytest_ldos.stack.faulty_goals import plant_failure
 from pytest_ldos.stack.goal_file import read_goals
 from pytest_ldos.stack.goals import HOME, PANDA_GOALS, Goal
@@ -44,13 +45,7 @@ def embedded_available(installation: Installation = OURS) -> Availability:
     if not installation.is_ours:
         return _available_elsewhere(installation)
     modules = find_modules(PARTS, extra="embedded")
-    if not modules.ok or installed_here().is_traced:
-        return modules
-    return Availability(
-        False,
-        "pytest-ldos was built without tracepoints, because LTTng-UST was missing",
-        "sudo apt-get install liblttng-ust-dev, then build again (make setup, or pip install --force-reinstall)",
-    )
+    return tracepoints_available(installed_here()) if modules.ok else modules
 
 
 def _available_elsewhere(installation: Installation) -> Availability:
@@ -62,9 +57,7 @@ def _available_elsewhere(installation: Installation) -> Availability:
         return Availability(
             False, f"the environment of {installation.python} lacks {lacking}", "install pytest-ldos[embedded] there"
         )
-    remedy = "install liblttng-ust-dev and build pytest-ldos there again"
-    untraced = Availability(False, f"the pytest-ldos of {installation.python} was built without tracepoints", remedy)
-    return Availability(True) if found.is_traced else untraced
+    return tracepoints_available(found, where=installation.python)
 
 
 def embedded_info(installation: Installation = OURS) -> StackInfo:

@@ -7,6 +7,7 @@ and what they have installed may be older than it.
 from __future__ import annotations
 
 import json
+import os
 import platform
 import subprocess
 import sys
@@ -21,6 +22,15 @@ _PROJECT = "pytest-ldos"
 _PROVIDER = "pytest_ldos.dds._lttng"
 _TIMEOUT_S = 60
 
+_LOAD = """
+import ctypes, sys
+try:
+    ctypes.CDLL(sys.argv[1])
+except OSError as error:
+    sys.stdout.write(str(error))
+    sys.exit(1)
+"""
+
 
 @dataclass(frozen=True)
 class Installed:
@@ -29,10 +39,12 @@ class Installed:
     Attributes:
         versions: of the parts, of pytest-ldos and of Python, by name; what is missing is not there.
         is_traced: whether pytest-ldos was built with tracepoints.
+        load_fault: why they cannot be loaded, although they were built; empty where they can.
     """
 
     versions: dict[str, str]
     is_traced: bool
+    load_fault: str = ""
 
     @property
     def missing(self) -> list[str]:
@@ -43,7 +55,9 @@ def installed_here() -> Installed:
     """In the environment of this process."""
     found = {name: _version(name) for name in (*PARTS, _PROJECT)}
     versions = {name: text for name, text in found.items() if text}
-    return Installed({**versions, "python": platform.python_version()}, _has_provider())
+    provider = _provider()
+    fault = load_fault(provider) if provider else ""
+    return Installed({**versions, "python": platform.python_version()}, bool(provider), fault)
 
 
 @lru_cache(maxsize=8)
@@ -70,11 +84,30 @@ def _version(name: str) -> str:
         return ""
 
 
-def _has_provider() -> bool:
+def _provider() -> str:
+    """The library that holds the tracepoints; empty where it was not built."""
     try:
-        return find_spec(_PROVIDER) is not None
+        spec = find_spec(_PROVIDER)
     except ModuleNotFoundError:
-        return False
+        return ""
+    return (spec.origin or "") if spec else ""
+
+
+@lru_cache(maxsize=8)
+def load_fault(library: str) -> str:
+    """Why a library cannot be loaded, in the loader's words; empty where it can.
+
+    A process of its own tries it, because LTTng-UST starts threads in each process that loads it.
+    """
+    command = [sys.executable, "-I", "-c", _LOAD, library]
+    environment = {**os.environ, "LTTNG_UST_REGISTER_TIMEOUT": "0"}
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    if done.returncode == 0:
+        return ""
+    return done.stdout.strip() or f"exit status {done.returncode}"
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from pytest_ldos.host.kept import KeptTree
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.recording.protocol import Recorder
 from pytest_ldos.scenario.model import StackSpec
-from pytest_ldos.scenario.ros2 import Simulation
+from pytest_ldos.scenario.words import Simulation
 from pytest_ldos.stack.goal_file import read_goals
 from pytest_ldos.stack.goals import PANDA_GOALS, GoalBook
 from pytest_ldos.stack.installation import OURS, Installation

@@ -24,7 +24,8 @@ from pytest_ldos.host.ros import (
     ros_python_available,
 )
 from pytest_ldos.scenario.model import StackSpec
-from pytest_ldos.scenario.ros2 import Ros2Spec, Simulation
+from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.scenario.words import Simulation
 from pytest_ldos.stack.protocol import StackInfo
 from pytest_ldos.stack.ros2.goal_client import PACKAGE
 from pytest_ldos.stack.ros2.launch_file import GAZEBO_PACKAGES, resolve_simulation

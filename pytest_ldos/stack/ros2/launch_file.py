@@ -8,7 +8,8 @@ from typing import Final
 
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.host.ros import find_ros_package, find_ros_packages
-from pytest_ldos.scenario.ros2 import Ros2Spec, Simulation
+from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.scenario.words import Simulation
 
 GAZEBO_PACKAGES: Final = ("ros_gz_sim", "ros_gz_bridge", "gz_ros2_control", "ldos_gz_probe")
 

@@ -13,7 +13,8 @@ from pytest_ldos.campaign.resample import plant
 from pytest_ldos.campaign.selftest import plan_self_test, run_self_test
 from pytest_ldos.errors import BringUpFailed, ConfigurationError, SelfTestFailed
 from pytest_ldos.gate.policy import Policy
-from pytest_ldos.scenario.model import ScenarioSpec, StackKind, StackSpec
+from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
+from pytest_ldos.scenario.words import StackKind
 from pytest_ldos.series import Missing
 from tests.builders.trials import TYPICAL, failed_trial, noisy_set, trial_set
 

@@ -23,7 +23,7 @@ from pytest_ldos.errors import (
 )
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.load import choose
-from pytest_ldos.scenario.model import WhenUnavailable
+from pytest_ldos.scenario.words import WhenUnavailable
 from pytest_ldos.stack.goals import OutcomeClass
 from tests.builders.breaking import STUCK, at, plan, search
 from tests.builders.sweeps import FLOOD, failed, grid, measured, start_of

@@ -29,7 +29,8 @@ from pytest_ldos.recording.perf import perf_available
 from pytest_ldos.recording.py_spy import py_spy_available
 from pytest_ldos.recording.strace import SyscallCounter, strace_available
 from pytest_ldos.scenario.model import StackSpec
-from pytest_ldos.scenario.watching import ProfilerKind, WatchSpec
+from pytest_ldos.scenario.watching import WatchSpec
+from pytest_ldos.scenario.words import ProfilerKind
 from pytest_ldos.trial.artifacts import ScenarioFolder
 from pytest_ldos.trial.watch import NoWatch
 from tests.builders.busy import busy_process, ready_process, run_for
@@ -263,7 +264,8 @@ KILLED = """
 import sys, time
 from pathlib import Path
 from pytest_ldos.campaign.watching import Watching
-from pytest_ldos.scenario.watching import ProfilerKind, WatchSpec
+from pytest_ldos.scenario.watching import WatchSpec
+from pytest_ldos.scenario.words import ProfilerKind
 spec = WatchSpec(profile=True, profiler=ProfilerKind(sys.argv[1]), syscalls=sys.argv[1] == "perf")
 watching = Watching(spec)
 with watching.beside_own(Path(sys.argv[2])):

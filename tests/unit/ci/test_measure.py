@@ -13,9 +13,11 @@ import pytest
 SCRIPT = Path(__file__).parents[3] / ".ci" / "measure"
 
 PYTHON = """#!/bin/sh
-printf '%s\\n' "$@" >asked
+printf '%s\\n' "$@" "strict: ${LDOS_STRICT:-as on any CI}" >asked
 [ -n "${STUB_EMPTY:-}" ] || echo '{}' >results/result.json
-mkdir -p .ldos/runs/1/baseline/trace '.ldos/runs/1/cpu load/trace' .ldos/baselines/embedded
+mkdir -p .ldos/runs/1/baseline/trace '.ldos/runs/1/cpu load/trace' .ldos/runs/1/baseline/base .ldos/baselines/embedded/epyc
+for name in baseline baseline.pinned baseline.calibration; do echo '{}' >.ldos/baselines/embedded/epyc/$name.json; done
+for folder in baseline baseline/base 'cpu load'; do echo "$folder" >".ldos/runs/1/$folder/trials.json"; done
 exit "${STUB_STATUS:-0}"
 """
 LDOS = """#!/bin/sh
@@ -49,10 +51,16 @@ def checkout(tmp_path) -> Path:
 def measure(checkout) -> Callable[..., subprocess.CompletedProcess[str]]:
     head = git(checkout, "rev-parse", "HEAD").strip()
 
-    def run(folder: Path = checkout, **settings: str) -> subprocess.CompletedProcess[str]:
+    def run(folder: Path = checkout, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
         environment = {"PATH": os.environ["PATH"], "GATE_COMMIT": head, **settings}
         return subprocess.run(
-            ["sh", SCRIPT], cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False
+            ["sh", SCRIPT, *arguments],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
         )
 
     return run
@@ -78,6 +86,7 @@ def test_a_commit_beside_its_base(measure, checkout):
     assert arguments[6:9] == ["--ldos-max-trials", "30", f"--ldos-base={base}"]
     assert "results/result.json" in arguments
     assert "results/report.html" in arguments
+    assert arguments[-1] == "strict: as on any CI"
 
 
 def test_a_commit_beside_the_stored_baseline(measure, checkout):
@@ -106,7 +115,73 @@ def test_a_baseline_is_recorded(measure, checkout):
     assert measure(GATE_RECORD="true", GATE_BASE="main~1").returncode == 0
     assert "--ldos-update-baseline" in asked(checkout)
     assert not [each for each in asked(checkout) if "base=" in each or "max" in each]
-    assert (checkout / "results/baselines/embedded").is_dir()
+    # Else it would be a failure, on CI, that there is nothing to compare with.
+    assert asked(checkout)[-1] == "strict: 0"
+    # Where none is found, so that one that is in the repository does not take what is recorded.
+    assert asked(checkout)[asked(checkout).index("--ldos-baselines") + 1] == "results/none"
+    assert not (checkout / "results/none").exists()
+    found = (checkout / "results/baselines").rglob("*.json")
+    assert [file.relative_to(checkout / "results").as_posix() for file in found] == [
+        "baselines/embedded/epyc/baseline.json"
+    ]
+
+
+def test_what_was_recorded_before_is_not_recorded_again(measure, checkout):
+    old = checkout / ".ldos/baselines/embedded/old/baseline.json"
+    old.parent.mkdir(parents=True)
+    old.write_text("{}", "utf-8")
+    assert measure(GATE_RECORD="true").returncode == 0
+    assert not (checkout / "results/baselines/embedded/old").exists()
+
+
+def packed(checkout: Path) -> dict[str, str]:
+    folder = checkout / "results/packed"
+    found = sorted(file for file in folder.rglob("*") if file.is_file())
+    return {file.relative_to(folder).as_posix(): file.read_text("utf-8") for file in found}
+
+
+def test_it_is_packed_below_the_name_of_the_machine(measure, checkout):
+    measure(GATE_RECORD="true")
+    page = "https://github.com/arm-makers/arm/actions/runs/1/artifacts/2"
+    for _ in range(2):
+        assert measure(checkout, "pack", GATE_HOST_CLASS="ldos-lab-a", PAGE_URL=page).returncode == 0
+        assert packed(checkout) == {
+            "baselines/ldos-lab-a/embedded/epyc/baseline.json": "{}\n",
+            "result/ldos-lab-a/page-url": f"{page}\n",
+            "result/ldos-lab-a/result.json": "{}\n",
+            "result/ldos-lab-a/trace-url": "\n",
+            "trials/ldos-lab-a/1/baseline/base/trials.json": "baseline/base\n",
+            "trials/ldos-lab-a/1/baseline/trials.json": "baseline\n",
+            "trials/ldos-lab-a/1/cpu load/trials.json": "cpu load\n",
+        }
+
+
+def test_of_nothing_nothing_is_packed(measure, checkout):
+    assert measure(checkout, "pack", GATE_HOST_CLASS="ldos-lab").returncode == 0
+    assert packed(checkout) == {}
+
+
+@pytest.mark.parametrize("label", ["", "lab", "ldos-lab/../x", "ldos-lab x", "ldos-lab$(touch owned)", "-rf"])
+def test_a_label_that_is_none(measure, checkout, label):
+    done = measure(checkout, "pack", GATE_HOST_CLASS=label)
+    assert (done.returncode, done.stderr) == (2, "measure: GATE_HOST_CLASS is no label\n")
+    assert not (checkout / "owned").exists()
+
+
+def test_a_call_that_is_none(measure, checkout):
+    assert measure(checkout, "--help").returncode == 2
+    assert not (checkout / "asked").exists()
+
+
+def test_a_machine_s_folder_cannot_be_a_way_out(measure, checkout):
+    """What was measured can leave links; none is packed."""
+    measure()
+    (checkout / ".ldos/runs/1/linked").symlink_to("/etc")
+    (checkout / ".ldos/runs/1/baseline/trials.json").unlink()
+    (checkout / ".ldos/runs/1/baseline/trials.json").symlink_to("/etc/hostname")
+    measure(checkout, "pack", GATE_HOST_CLASS="ldos-lab")
+    assert "trials/ldos-lab/1/baseline/trials.json" not in packed(checkout)
+    assert not any(file.is_symlink() for file in (checkout / "results/packed").rglob("*"))
 
 
 @pytest.mark.parametrize("status", [1, 2, 10, 11, 12])

@@ -1,97 +1,207 @@
-"""``.ci/render``: a result becomes comment, summary and annotations, or nothing at all."""
+"""``.ci/results/render.py``: results of machines become one comment, a summary and annotations; nothing else gets out."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from pytest_ldos.report import json_text
-from tests.builders.report_snapshots import FOLDER, URLS, hostile
+from pytest_ldos.report import json_text, markdown, workflow_commands
+from pytest_ldos.report.host_reports import name_reports
+from tests.builders.ci_rooms import ROOM
+from tests.builders.report_snapshots import FOLDER, RUN, URLS, fleet, hostile, hostile_fleet
+from tests.unit.ci.conftest import Done
 
-SCRIPT = Path(__file__).parents[3] / ".ci" / "render"
-LINKS = {"PAGE_URL": URLS["page"], "TRACE_URL": URLS["trace"], "RUN_URL": URLS["run"]}
-
-
-STUB = """#!/bin/sh
-printf '%s\\n' "$@" >>asked
-if [ -n "${STUB_STATUS:-}" ]; then exit "$STUB_STATUS"; fi
-if [ "$1" = comment ]; then echo text >comment.md; fi
-"""
+CALM, SLOW, DEAD = "ldos-lab-calm", "ldos-lab-slow", "ldos-lab-dead"
+LABELS = json.dumps([CALM, SLOW, DEAD])
 
 
-COMMANDS = """
-import typer
-from pytest_ldos.cli.comment import annotate, comment
-app = typer.Typer()
-app.command()(comment)
-app.command()(annotate)
-app()
-"""
+def leave(folder: Path, document, *, page: str = "", trace: str = "") -> None:
+    """What a machine leaves."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "result.json").write_text(json_text.render(document), "utf-8")
+    (folder / "page-url").write_text(f"{page}\n", "utf-8")
+    (folder / "trace-url").write_text(f"{trace}\n", "utf-8")
 
 
 @pytest.fixture
-def ldos(tmp_path) -> Path:
-    """The command in the environment; notes how it is called."""
-    program = tmp_path / ".venv" / "bin" / "ldos"
-    program.parent.mkdir(parents=True)
-    program.write_text(STUB, "utf-8")
-    program.chmod(0o755)
-    return program
+def received(tmp_path) -> Path:
+    return tmp_path / "received"
 
 
 @pytest.fixture
-def render(tmp_path, ldos):
-    (tmp_path / "result.json").write_text(json_text.render(hostile()), "utf-8")
+def render(module_of, received, tmp_path, monkeypatch, capsys):
+    """In this process; the whole of `ldos` takes long to load."""
+    program = module_of("render")
 
-    def run(**settings: str) -> subprocess.CompletedProcess[str]:
-        environment = {
-            "PATH": "/usr/bin:/bin",
+    def run(**settings: str | None) -> Done:
+        given: dict[str, str | None] = {
             "GITHUB_REPOSITORY": "arm-makers/arm",
             "GITHUB_SERVER_URL": "https://github.com",
             "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
+            "RUN_URL": URLS["run"],
+            "HOST_CLASSES": None,
             **settings,
         }
-        command = ["sh", str(SCRIPT), "result.json", "comment.md"]
-        return subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
-        )
+        for name, value in given.items():
+            if value is None:
+                monkeypatch.delenv(name, raising=False)
+            else:
+                monkeypatch.setenv(name, value)
+        return Done(program.main(str(received), str(tmp_path / "comment.md")), *capsys.readouterr())
 
     return run
 
 
-def test_comment_summary_and_annotations(render, ldos, tmp_path):
-    """With the real commands; the whole of `ldos` takes long to load."""
-    ldos.write_text(f"#!{sys.executable}\n{COMMANDS}", "utf-8")
-    done = render(**LINKS)
+def written(tmp_path: Path) -> str:
+    return (tmp_path / "comment.md").read_text("utf-8")
+
+
+def test_one_machine(render, received, tmp_path):
+    leave(received, hostile(), page=URLS["page"], trace=URLS["trace"])
+    done = render()
     assert (done.returncode, done.stderr) == (0, "")
-    expected = (FOLDER / "hostile.comment.md").read_text("utf-8")
-    assert (tmp_path / "comment.md").read_text("utf-8") == expected
-    assert (tmp_path / "summary.md").read_text("utf-8") == expected
-    assert done.stdout == "report: comment.md\n" + (FOLDER / "hostile.annotations.txt").read_text("utf-8")
+    assert written(tmp_path) == (FOLDER / "hostile.comment.md").read_text("utf-8")
+    assert (tmp_path / "summary.md").read_text("utf-8") == written(tmp_path)
+    assert done.stdout == (FOLDER / "hostile.annotations.txt").read_text("utf-8")
 
 
-def test_links_that_lead_elsewhere_are_left_out(render, tmp_path):
-    done = render(
-        PAGE_URL="https://evil.example/page", TRACE_URL="https://github.com/arm-makers/arm/$(id)", RUN_URL="http://x"
+def test_one_class_by_its_label_is_shown_the_same(render, received, tmp_path):
+    leave(received / "ldos-lab", hostile(), page=URLS["page"], trace=URLS["trace"])
+    assert render(HOST_CLASSES="").returncode == 0
+    assert written(tmp_path) == (FOLDER / "hostile.comment.md").read_text("utf-8")
+
+
+def test_a_fleet_is_one_comment(render, received, tmp_path):
+    pages = [f"{RUN}/artifacts/{number}" for number in (5, 6, 7)]
+    for label, document, page in zip((CALM, SLOW, DEAD), fleet(), pages, strict=True):
+        leave(received / label, document, page=page)
+    done = render(HOST_CLASSES=LABELS)
+    assert (done.returncode, done.stderr) == (0, "")
+    text = written(tmp_path)
+    assert text.count(markdown.MARK) == 1
+    assert all(text.count(page) == 1 for page in pages[:2])
+    named = name_reports(fleet(), (CALM, SLOW, DEAD))
+    assert done.stdout == workflow_commands.render_several(named)
+    assert DEAD in text
+
+
+def test_a_machine_that_left_nothing_is_named_and_makes_it_red(render, received, tmp_path):
+    leave(received / SLOW, hostile())
+    (received / DEAD).mkdir()
+    (received / DEAD / "result.json").write_text('{"kind": "x"}', "utf-8")
+    done = render(HOST_CLASSES=LABELS)
+    assert done.returncode == 1
+    assert f"render: {CALM} left no result\n" in done.stderr
+    assert f"render: {DEAD}: " in done.stderr
+    text = written(tmp_path)
+    assert text.endswith(f"\n❌ No result came from {CALM}.\n\n❌ No result came from {DEAD}.\n")
+    assert "msg\\_load" in text
+
+
+@pytest.mark.parametrize("classes", [None, LABELS])
+def test_no_result_at_all_is_said_too(render, tmp_path, classes):
+    done = render(HOST_CLASSES=classes)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert written(tmp_path).startswith(
+        f"{markdown.MARK}\n## ldos: ❌ nothing was measured\n\n[the run]({URLS['run']})\n"
     )
+
+
+def test_results_of_machines_that_nobody_asked_for_are_not_shown(render, received, tmp_path):
+    leave(received / "ldos-lab", hostile())
+    leave(received / "ldos-lab-other", fleet()[0])
+    assert render(HOST_CLASSES='["ldos-lab"]').returncode == 0
+    assert written(tmp_path).startswith(f"{markdown.MARK}\n")
+    assert "32-cores" not in written(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://evil.example/page",
+        "https://github.com/arm-makers/arm/$(id)",
+        "https://github.com/arm-makers/arm/issues/1",
+        "https://github.com/arm-makers/arm/actions/runs/1",
+        "https://github.com/arm-makers/arm/actions/runs/1/artifacts/2?x=y",
+        f"{URLS['page']})[x](https://evil.example",
+        f"{URLS['page']}\n{URLS['page']}",
+        "https://github.com/arm-makers/arm@evil.example/actions/runs/1/artifacts/2",
+        "javascript:alert(1)",
+        "é",
+        "x" * 100_000,
+    ],
+)
+def test_an_address_of_a_machine_that_is_no_artifact_here_is_left_out(render, received, tmp_path, address):
+    leave(received, hostile(), page=address, trace=address)
+    done = render(RUN_URL="")
     assert done.returncode == 0
-    assert (tmp_path / "asked").read_text("utf-8").split() == [
-        *("comment", "result.json", "--output", "comment.md"),
-        *("annotate", "result.json"),
-    ]
-    assert done.stderr.splitlines() == [
-        "render: --page-url leads out of https://github.com/arm-makers/arm/ : left out",
-        "render: --trace-url is no address: left out",
-        "render: --run-url does not begin with https:// : left out",
-    ]
+    assert done.stderr == "render: an address that leads out of 'https://github.com/arm-makers/arm/' was left out\n" * 2
+    leave(received, hostile())
+    plain = written(tmp_path)
+    assert render(RUN_URL="").stderr == ""
+    assert written(tmp_path) == plain
 
 
-def test_a_result_that_is_none_is_not_shown(render, tmp_path):
-    """What `ldos comment` says of one is in tests/unit/cli/test_comment.py."""
-    done = render(**LINKS, STUB_STATUS="2")
+@pytest.mark.parametrize(
+    "address", ["https://evil.example/x", "http://github.com/arm-makers/arm/x", "https://github.com/arm-makers/arm/) x"]
+)
+def test_an_address_of_the_run_that_leads_elsewhere(render, received, tmp_path, address):
+    leave(received, hostile())
+    assert "was left out" in render(RUN_URL=address).stderr
+    assert address not in written(tmp_path)
+
+
+def test_other_ci_systems_have_other_addresses(render, received, tmp_path):
+    leave(received, fleet()[0])
+    url = "https://git.example.org/arm-makers/arm/-/pipelines/7"
+    assert render(GITHUB_SERVER_URL="https://git.example.org", RUN_URL=url).stderr == ""
+    assert f"({url})" in written(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_a_link_is_no_result(render, received, tmp_path, kind):
+    leave(tmp_path / "elsewhere", fleet()[0])
+    received.mkdir()
+    if kind == "folder":
+        (received / "ldos-lab").symlink_to(tmp_path / "elsewhere")
+    else:
+        (received / "ldos-lab").mkdir()
+        (received / "ldos-lab" / "result.json").symlink_to(tmp_path / "elsewhere" / "result.json")
+    done = render(HOST_CLASSES='["ldos-lab"]')
+    assert (done.returncode, done.stderr) == (1, "render: ldos-lab left no result\n")
+
+
+def test_labels_that_are_none(render, tmp_path):
+    done = render(HOST_CLASSES='["../x"]')
     assert done.returncode == 2
-    assert "annotate" not in (tmp_path / "asked").read_text("utf-8")
-    assert not (tmp_path / "summary.md").exists()
+    assert not (tmp_path / "comment.md").exists()
+
+
+def test_machines_whose_names_were_chosen_to_do_harm(render, received, tmp_path):
+    for label, document in zip((CALM, SLOW, DEAD), hostile_fleet(), strict=True):
+        leave(received / label, document)
+    done = render(HOST_CLASSES=LABELS)
+    assert done.returncode == 0
+    assert not any(line.startswith("# Approved") for line in written(tmp_path).splitlines())
+    assert "<img" not in written(tmp_path)
+    assert all(line.startswith(("::error ", "::warning ", "::notice ")) for line in done.stdout.splitlines())
+
+
+def test_as_a_program(received, tmp_path):
+    leave(received, hostile())
+    done = subprocess.run(
+        [sys.executable, ROOM / "render.py", received, "comment.md"],
+        cwd=tmp_path,
+        env={"GITHUB_REPOSITORY": "arm-makers/arm", "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert written(tmp_path).startswith(markdown.MARK)

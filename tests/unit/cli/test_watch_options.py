@@ -23,7 +23,8 @@ from pytest_ldos.host.availability import Availability
 from pytest_ldos.middleware.instrument import Instrument
 from pytest_ldos.recording.perf import perf_available
 from pytest_ldos.recording.strace import strace_available
-from pytest_ldos.scenario.watching import ProfilerKind, WatchSpec
+from pytest_ldos.scenario.watching import WatchSpec
+from pytest_ldos.scenario.words import ProfilerKind
 from pytest_ldos.trial.artifacts import read_trials
 from tests.builders.busy import busy_process, run_for
 from tests.builders.studies import HALF_TRIP, RATE, study

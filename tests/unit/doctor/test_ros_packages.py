@@ -18,7 +18,7 @@ from pytest_ldos.doctor.ros_packages import (
     check_tracetools,
     check_workspace,
 )
-from pytest_ldos.scenario.ros2 import Simulation
+from pytest_ldos.scenario.words import Simulation
 from pytest_ldos.stack.ros2.installed import EVERY_STACK, PANDA
 from pytest_ldos.stack.ros2.launch_file import GAZEBO_PACKAGES
 from tests.builders.machine import add_program, build_machine

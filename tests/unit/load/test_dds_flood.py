@@ -20,7 +20,8 @@ from pytest_ldos.load.dds_flood import dds_flood_available, run_dds_flood
 from pytest_ldos.load.flood_programs import ros_programs
 from pytest_ldos.load.protocol import LoadSite, proof_to_dict
 from pytest_ldos.scenario.loads import DdsFloodSpec
-from pytest_ldos.scenario.model import StackKind, StackSpec
+from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.scenario.words import StackKind
 from tests.builders.stressors import is_gone, owner_of, wait_until
 from tests.fakes.rig import FakeRecorder
 

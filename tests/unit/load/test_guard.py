@@ -28,8 +28,9 @@ from pytest_ldos.load.guard_programs import publishers_of, ros_program
 from pytest_ldos.load.protocol import LoadSite, proof_to_dict
 from pytest_ldos.scenario.guarded_topic import GuardedTopic
 from pytest_ldos.scenario.loads import DdsFloodSpec, GuardSpec
-from pytest_ldos.scenario.model import StackKind, StackSpec
+from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.paths import PathSpec
+from pytest_ldos.scenario.words import StackKind
 from tests.builders.stressors import is_gone, owner_of, wait_until
 from tests.fakes.rig import FakeRecorder
 

@@ -19,8 +19,9 @@ from pytest_ldos.load.neighbour import RunningNeighbour, run_neighbour, stack_of
 from pytest_ldos.load.neighbour_driver import parse_stack
 from pytest_ldos.load.protocol import proof_to_dict
 from pytest_ldos.scenario.loads import NeighbourStack, NoisyNeighbourSpec, SchedulerGroup
-from pytest_ldos.scenario.model import FaultSpec, StackKind, StackSpec
-from pytest_ldos.scenario.ros2 import Ros2Spec, Simulation
+from pytest_ldos.scenario.model import FaultSpec, StackSpec
+from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.scenario.words import Simulation, StackKind
 from tests.builders.stressors import is_gone, running, wait_until
 
 available = load_available(NoisyNeighbourSpec(), StackSpec())

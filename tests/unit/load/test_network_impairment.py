@@ -31,8 +31,9 @@ from pytest_ldos.load.traffic_control import (
     traffic_control_available,
 )
 from pytest_ldos.scenario.loads import NetworkImpairmentSpec
-from pytest_ldos.scenario.model import StackKind, StackSpec
+from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.scenario.words import StackKind
 from tests.builders.stressors import owner_of, wait_until
 from tests.fakes.rig import FakeRecorder
 from tests.fakes.tc import DEFAULT, FakeTc

@@ -12,7 +12,7 @@ from pytest_ldos.errors import ProfilingFailed, Unavailable
 from pytest_ldos.recording import choose_profiler, py_spy
 from pytest_ldos.recording.choose_profiler import resolve_profiler
 from pytest_ldos.recording.py_spy import PySpyProfiler, py_spy_available
-from pytest_ldos.scenario.watching import ProfilerKind
+from pytest_ldos.scenario.words import ProfilerKind
 from tests.builders.busy import busy_process, run_for
 from tests.builders.forbidden import forbid
 from tests.unit.recording.test_perf import ABLE as PERF

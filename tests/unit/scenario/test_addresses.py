@@ -9,9 +9,9 @@ import pytest
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.scenario.addresses import assign, canonical, known_addresses, value_at
 from pytest_ldos.scenario.loads import LOAD_SPECS, CpuLimitSpec, CpuLoadSpec, DdsFloodSpec, Reliability, SchedulerGroup
-from pytest_ldos.scenario.model import ScenarioSpec, SeedMode, StackKind
+from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.quantity_text import in_unit_of
-from pytest_ldos.scenario.ros2 import Simulation
+from pytest_ldos.scenario.words import SeedMode, Simulation, StackKind
 
 CALM = ScenarioSpec(name="baseline")
 LOADED = ScenarioSpec(name="both", loads=(CpuLoadSpec(workers=3), DdsFloodSpec(rate_hz=10)))

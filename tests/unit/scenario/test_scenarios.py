@@ -15,8 +15,9 @@ from pytest_ldos.scenario.loads import (
     Reliability,
     SchedulerGroup,
 )
-from pytest_ldos.scenario.model import ScenarioSpec, WhenUnavailable
+from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.settings import Sources, parse_table
+from pytest_ldos.scenario.words import WhenUnavailable
 
 
 def scenario(name: str, *, marker=None, **tables) -> ScenarioSpec:

@@ -8,9 +8,11 @@ import pytest
 
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.scenario.fields import parse_field
-from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, SeedMode, StackKind, StackSpec
-from pytest_ldos.scenario.options import OPTIONS, parse_value
+from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, StackSpec
+from pytest_ldos.scenario.option_values import parse_value
+from pytest_ldos.scenario.options import OPTIONS
 from pytest_ldos.scenario.settings import Sources, TomlSettings, parse_table, read_environment, read_toml
+from pytest_ldos.scenario.words import SeedMode, StackKind
 
 
 def sources(command_line=None, environment=None, toml=None) -> Sources:

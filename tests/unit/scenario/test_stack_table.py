@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.scenario.ros2 import Ros2Spec, Simulation
+from pytest_ldos.scenario.ros2 import Ros2Spec
 from pytest_ldos.scenario.settings import Sources, parse_table
 from pytest_ldos.scenario.stack_table import parse_stack
+from pytest_ldos.scenario.words import Simulation
 
 
 def test_a_robot_of_ones_own(tmp_path):

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
 from pytest_ldos.stack.embedded.backend import embedded_available, embedded_info
-from pytest_ldos.stack.embedded.installed import PARTS, installed_here, installed_in
+from pytest_ldos.stack.embedded.installed import PARTS, installed_here, installed_in, load_fault
+from pytest_ldos.stack.embedded.tracepoints import tracepoints_available
 from pytest_ldos.stack.installation import OURS, Installation
 
 
@@ -48,6 +52,34 @@ def test_one_without_tracepoints(tmp_path):
     python.chmod(0o755)
     assert "built without tracepoints" in embedded_available(Installation(str(python))).reason
     assert embedded_info(Installation(str(python))).versions["ompl"] == "1"
+
+
+@pytest.fixture
+def tracerless_provider(tmp_path) -> Path:
+    """The provider as it is where LTTng-UST's library is not installed: it needs one that nobody has."""
+    provider = find_spec("pytest_ldos.dds._lttng")
+    if provider is None or provider.origin is None:
+        pytest.skip("built without tracepoints: LTTng-UST was missing")
+    needed, absent = b"liblttng-ust.so.1\0", b"liblttng-ust.so.X\0"
+    content = Path(provider.origin).read_bytes()
+    assert needed in content
+    copy = tmp_path / "provider.so"
+    copy.write_bytes(content.replace(needed, absent))
+    return copy
+
+
+def test_tracepoints_that_cannot_be_loaded_are_not_taken_for_silence(tracerless_provider):
+    fault = load_fault(str(tracerless_provider))
+    assert fault == "liblttng-ust.so.X: cannot open shared object file: No such file or directory"
+    found = tracepoints_available(replace(installed_here(), load_fault=fault))
+    assert not found.ok
+    assert found.reason == f"the tracepoints of pytest-ldos cannot be loaded: {fault}"
+    assert found.remedy.startswith("sudo apt-get install liblttng-ust-dev")
+
+
+def test_tracepoints_of_this_environment_can_be_loaded():
+    assert installed_here().load_fault == ""
+    assert tracepoints_available(installed_here()).ok == installed_here().is_traced
 
 
 def test_ours_is_run_as_we_are_and_others_are_isolated():

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 import pytest
 
 from pytest_ldos.errors import RecordingFailed
-from pytest_ldos.scenario.model import ScenarioSpec, SeedMode, StackSpec
+from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
+from pytest_ldos.scenario.words import SeedMode
 from pytest_ldos.series import Invalid
 from pytest_ldos.stack.goals import GOAL_SETS, ErrorCode, Goal, OutcomeClass, Pose
 from pytest_ldos.trial.artifacts import ScenarioFolder, read_trials

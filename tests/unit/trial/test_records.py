@@ -11,7 +11,7 @@ from pytest_ldos.errors import RecordUnreadable
 from pytest_ldos.metrics.catalogue import METRICS
 from pytest_ldos.metrics.model import PLANNED_DURATION, Measurement, Metric
 from pytest_ldos.metrics.sources import CONTROL_PROBE, MARKERS, SIMULATOR_PROBE, published_clock
-from pytest_ldos.scenario.options import KeepTraces
+from pytest_ldos.scenario.words import KeepTraces
 from pytest_ldos.series import CENSORED, Better, Invalid, Missing
 from pytest_ldos.trial.artifacts import (
     ScenarioFolder,

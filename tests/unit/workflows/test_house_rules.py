@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders.workflows import read_workflows
+from tests.builders.workflows import events_of, read_workflows
 
 ROOT = Path(__file__).parents[3]
 FILES = sorted([*(ROOT / ".github" / "workflows").glob("*.yml"), *(ROOT / "examples" / "ci").rglob("*.yml")])
@@ -39,26 +39,129 @@ def test_actions_are_pinned_by_commit_and_version(file):
             assert PINNED.fullmatch(used) or LOCAL.fullmatch(used.split(" #")[0]), line
 
 
+WRITING = {
+    (".github/workflows/baseline.yml", "propose"): {"contents", "pull-requests"},
+    (".github/workflows/history.yml", "keep"): {"contents"},
+    (".github/workflows/nightly.yml", "lab"): {"actions"},
+    (".github/workflows/report.yml", "post"): {"pull-requests"},
+    (".github/workflows/wheels.yml", "publish"): {"id-token", "attestations"},
+}
+"""Every job of ours that may write, and what; calls hand through what these need."""
+
+
 def test_no_workflow_has_rights_and_each_job_names_its_own():
     assert {path: each["permissions"] for path, each in WORKFLOWS.items() if each["permissions"] != {}} == {}
     for where, job in jobs():
         assert isinstance(job["permissions"], dict), where
-        assert {name for name, right in job["permissions"].items() if right == "write"} <= {
-            "pull-requests",
-            "id-token",
-        }, where
+
+
+def rights_to_write(job: dict[str, Any]) -> set[str]:
+    return {name for name, right in job["permissions"].items() if right == "write"}
 
 
 def test_a_right_to_write_is_where_no_code_of_others_runs():
-    """One job posts and one publishes; they install nothing and read only what a job without rights has made."""
-    writing = [(where, job) for where, job in jobs() if "write" in job["permissions"].values() and "steps" in job]
-    assert [where for where, _ in writing] == [
-        ".github/workflows/report.yml, post",
-        ".github/workflows/wheels.yml, publish",
-    ]
-    runs = [step["run"] for _, job in writing for step in job["steps"] if "run" in step]
-    assert len(runs) == 1
-    assert runs[0].startswith("python3 -I .ci/post_comment.py received/comment.md ")
+    """These jobs install nothing, and read only what a job without rights has made."""
+    found = {
+        (path, name): job
+        for path, workflow in WORKFLOWS.items()
+        for name, job in workflow["jobs"].items()
+        if "steps" in job and rights_to_write(job)
+    }
+    assert found.keys() == WRITING.keys()
+    for where, job in found.items():
+        assert rights_to_write(job) <= WRITING[where], where
+        assert job["runs-on"] == "ubuntu-24.04"
+        if where[1] == "publish":
+            continue
+        used = [step["uses"].partition("@")[0] for step in job["steps"] if "uses" in step]
+        assert used in (["actions/checkout", "actions/download-artifact"], ["actions/checkout"]), where
+        (run,) = (step["run"] for step in job["steps"] if "run" in step)
+        assert re.match(r"python3 -I \.ci/results (comment|propose|keep-history|start) ", run), where
+        checkout = job["steps"][0]["with"]
+        assert checkout["sparse-checkout"] == ".ci", where
+        assert "inputs.commit" not in str(checkout), "its own commit, not the one that was measured"
+        assert "inputs.sha" not in str(checkout)
+
+
+def test_a_call_hands_through_what_is_needed_and_no_more():
+    for where, job in jobs():
+        called = LOCAL.fullmatch(str(job.get("uses", "")))
+        if not called:
+            continue
+        inner = WORKFLOWS[job["uses"].removeprefix("./")]["jobs"].values()
+        needed = set().union(*(rights_to_write(each) for each in inner))
+        assert rights_to_write(job) == needed, where
+
+
+def test_no_token_is_where_results_are_read():
+    """But to read the branch of the history, before anything else is read."""
+    with_token = {
+        (where.split(",")[0], step["run"].split()[3])
+        for where, step in steps()
+        if any("github.token" in str(value) for value in step.get("env", {}).values())
+    }
+    assert with_token == {
+        (".github/workflows/baseline.yml", "propose"),
+        (".github/workflows/history.yml", "fetch-history"),
+        (".github/workflows/history.yml", "keep-history"),
+        (".github/workflows/nightly.yml", "start"),
+        (".github/workflows/report.yml", "comment"),
+    }
+
+
+def groups() -> Iterator[tuple[str, dict[str, Any]]]:
+    for path, workflow in WORKFLOWS.items():
+        if "concurrency" in workflow:
+            yield path, workflow["concurrency"]
+    for where, job in jobs():
+        if "concurrency" in job:
+            yield where, job["concurrency"]
+
+
+def test_what_measures_or_writes_waits_in_turn_and_nothing_of_it_is_dropped():
+    """actionlint does not know the key yet: what it can be is looked at here."""
+    for where, group in groups():
+        assert group.keys() <= {"group", "cancel-in-progress", "queue"}, where
+        assert ("queue" in group) != group["cancel-in-progress"], where
+        assert group.get("queue", "max") == "max", where
+    kept = {where.split(",")[0] for where, group in groups() if "queue" in group}
+    assert kept == {f".github/workflows/{name}.yml" for name in ("baseline", "explore", "gate", "history", "measure")}
+
+
+def test_a_machine_of_the_lab_has_one_job():
+    """Whatever workflow it is of: their groups are called the same."""
+    for path, name, label in (("measure", "measure", "inputs.host-class"), ("explore", "explore", "matrix.host-class")):
+        job = WORKFLOWS[f".github/workflows/{path}.yml"]["jobs"][name]
+        assert job["runs-on"] == ["self-hosted", f"${{{{ {label} }}}}"]
+        assert job["concurrency"]["group"] == f"lab-${{{{ {label} }}}}"
+
+
+def test_what_branch_protection_asks_for_has_one_name_and_is_reported_once():
+    """On a pull request by its stand-in, in the queue and on the branch by the gate; a skipped job would count as passed."""
+    found = {
+        path: {*events_of(workflow)}
+        for path, workflow in WORKFLOWS.items()
+        for job in workflow["jobs"].values()
+        if job["name"] == "Gate verdict"
+    }
+    assert found == {
+        ".github/workflows/gate.yml": {"push", "merge_group", "workflow_dispatch"},
+        ".github/workflows/queue.yml": {"pull_request"},
+    }
+    assert WORKFLOWS[".github/workflows/gate.yml"]["jobs"]["verdict"]["if"] == "${{ always() }}"
+    assert "if" not in WORKFLOWS[".github/workflows/queue.yml"]["jobs"]["verdict"]
+
+
+def test_labels_of_machines_are_checked_before_anything_is_made_of_them():
+    """The variable is read in one place."""
+    for file in FILES:
+        assert ("vars." in file.read_text("utf-8")) == (file.name == "classes.yml"), file
+    for where, job in jobs():
+        matrix = job.get("strategy", {}).get("matrix", {})
+        if "host-class" in matrix:
+            assert matrix["host-class"] == "${{ fromJSON(needs.classes.outputs.labels) }}", where
+            assert "classes" in job["needs"], where
+            assert job["strategy"]["fail-fast"] is False
 
 
 def test_checked_out_code_gets_no_credentials():
@@ -89,8 +192,8 @@ def test_no_secret_is_used():
 
 def test_scripts_that_are_named_exist():
     for where, step in steps():
-        for script in re.findall(r"\.ci/[\w.-]+", step.get("run", "")):
-            assert (ROOT / script).is_file(), (where, script)
+        for script in re.findall(r"\.ci/[\w./-]+", step.get("run", "")):
+            assert (ROOT / script).is_file() or (ROOT / script / "__main__.py").is_file(), (where, script)
 
 
 def test_the_linters_have_nothing_to_say():

@@ -1,23 +1,87 @@
-"""Recipes for other CI systems: what can be read of them here. None was run by the system it is for."""
+"""Recipes for other CI systems: what can be read of them, and their commands run. None was run by the system it is for."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+import pytest
 import yaml
+
+from pytest_ldos.report import json_text
+from pytest_ldos.trial.artifacts import write_atomically
+from tests.builders.report_snapshots import hostile
+from tests.unit.workflows.conftest import Machine, git
 
 FOLDER = Path(__file__).parents[3] / "examples" / "ci"
 
 
 def test_gitlab_s_lab_job_begins_for_protected_branches_alone():
     found = yaml.safe_load((FOLDER / "gitlab-ci.yml").read_text("utf-8"))
-    lab = {name: job for name, job in found.items() if isinstance(job, dict) and "ldos-lab" in job.get("tags", ())}
-    assert {*lab} == {"gate"}
+    hosted = {"stages", "report"}
+    assert found.keys() - hosted == {"gate"}
+    lab = {"gate": found["gate"]}
+    assert (lab["gate"]["tags"], lab["gate"]["resource_group"]) == (["$HOST_CLASS"], "$HOST_CLASS")
+    assert lab["gate"]["parallel"]["matrix"] == [{"HOST_CLASS": ["ldos-lab"]}]
+    assert "tags" not in found["report"]
     for rule in lab["gate"]["rules"]:
         assert "merge_request" not in rule["if"]
         assert "$CI_DEFAULT_BRANCH" in rule["if"] or "$CI_COMMIT_REF_PROTECTED" in rule["if"]
-    assert all("sh .ci/" in line for job in ("gate", "report") for line in found[job]["script"])
+    assert all(".ci/" in line for job in ("gate", "report") for line in found[job]["script"])
+
+
+def leave_result(machine: Machine) -> None:
+    """What the lab's machine has really measured; the stand-in for it leaves none that could be shown."""
+    for file in machine.checkout.glob("results/**/result.json"):
+        write_atomically(file, json_text.render(hostile()))
+
+
+def test_what_gitlab_runs(machine):
+    found = yaml.safe_load((FOLDER / "gitlab-ci.yml").read_text("utf-8"))
+    gate, report = found["gate"], found["report"]
+    variables = {
+        "CI_COMMIT_SHA": machine.commit,
+        "CI_COMMIT_BEFORE_SHA": git(machine.checkout, "rev-parse", "HEAD~1").strip(),
+        "CI_PROJECT_PATH": "arm-makers/arm",
+        "CI_SERVER_URL": "https://git.example.org",
+        "CI_PIPELINE_URL": "https://git.example.org/arm-makers/arm/-/pipelines/7",
+        "HOST_CLASS": gate["parallel"]["matrix"][0]["HOST_CLASS"][0],
+    }
+    for lines in ([*gate["before_script"], *gate["script"]], gate["after_script"]):
+        done = machine.call("\n".join(lines), variables, shell="bash")
+        assert done.returncode == 0, done.stderr
+    leave_result(machine)
+    lines = [*report["before_script"], *report["script"]]
+    done = machine.call("\n".join(lines), {**variables, **report["variables"]}, shell="bash")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"({variables['CI_PIPELINE_URL']})" in (machine.checkout / "comment.md").read_text("utf-8")
+    assert "apt-get install --yes --no-install-recommends make" in machine.calls
+
+
+def test_what_jenkins_runs(machine):
+    text = (FOLDER / "Jenkinsfile").read_text("utf-8")
+    commands = re.findall(r"\bsh '(.*)'$", text, re.MULTILINE)
+    build = "https://ci.example.org/job/arm-gate/7/"
+    variables = {
+        "GATE_SHA": machine.commit,
+        "GATE_BASE": "main~1",
+        "JENKINS_URL": "https://ci.example.org/",
+        "JOB_NAME": "arm-gate",
+        "BUILD_URL": build,
+    }
+    for command in commands:
+        if "render" in command:
+            leave_result(machine)
+        done = machine.call(command, variables, shell="sh")
+        assert done.returncode == 0, done.stderr
+    assert f"({build})" in (machine.checkout / "comment.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("text", ["$(touch owned)", "--upload-pack=touch owned", "'; touch owned; '"])
+def test_no_parameter_of_jenkins_becomes_a_command(machine, text):
+    for command in re.findall(r"\bsh '(.*)'$", (FOLDER / "Jenkinsfile").read_text("utf-8"), re.MULTILINE):
+        machine.call(command, {"GATE_SHA": text, "GATE_BASE": text, "JOB_NAME": text, "BUILD_URL": text}, shell="sh")
+    assert not [*machine.checkout.rglob("owned")]
 
 
 def test_jenkins_takes_parameters_from_the_environment():

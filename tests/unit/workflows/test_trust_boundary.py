@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from tests.builders.workflows import events_of, find_faults, lab_jobs, parse, read_workflows
+from tests.builders.workflows import dispatchers, events_of, find_faults, lab_jobs, parse, read_workflows
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "examples" / "ci" / "github"
@@ -21,7 +22,7 @@ def test_no_job_of_ours_begins_on_the_lab_s_machine_as_it_must_not():
 
 def test_what_others_are_to_copy_is_as_safe():
     workflows = {file.name: parse(file.read_text("utf-8")) for file in EXAMPLES.glob("*.yml")}
-    assert lab_jobs(workflows) == {("gate.yml", "measure"), ("gate.yml", "report")}
+    assert lab_jobs(workflows) == {("gate.yml", name) for name in ("classes", "measure", "report", "history")}
     assert find_faults(workflows) == []
 
 
@@ -30,13 +31,26 @@ def test_those_that_do_begin_there_are_these():
     assert lab_jobs(read_workflows(ROOT)) == {
         (".github/workflows/gate.yml", "measure"),
         (".github/workflows/baseline.yml", "measure"),
+        (".github/workflows/explore.yml", "explore"),
     }
 
 
 def test_the_hook_s_example_allows_them_and_no_others():
-    allowed = (ROOT / "lab" / "runner" / "runner.toml").read_text("utf-8")
-    for path in read_workflows(ROOT):
-        assert (path in allowed) == (path in {first for first, _ in lab_jobs(read_workflows(ROOT))})
+    """For each event the workflows that it starts."""
+    allowed = tomllib.loads((ROOT / "lab" / "runner" / "runner.toml").read_text("utf-8"))["allow"]
+    workflows = read_workflows(ROOT)
+    for path in workflows:
+        events = {*events_of(workflows[path])} if path in {first for first, _ in lab_jobs(workflows)} else set()
+        assert {rule["event"] for rule in allowed if path in rule["workflows"]} == events, path
+
+
+def test_what_a_clock_starts_is_started_as_if_by_hand():
+    """The nightly workflow reaches the lab's machines by one way: a start with a commit, of what is on the main branch."""
+    workflows = read_workflows(ROOT)
+    assert dispatchers(workflows) == {(".github/workflows/nightly.yml", "lab")}
+    assert {*events_of(workflows[".github/workflows/nightly.yml"])} == {"schedule", "workflow_dispatch"}
+    (step,) = (each for each in workflows[".github/workflows/nightly.yml"]["jobs"]["lab"]["steps"] if "run" in each)
+    assert '--commit "$GITHUB_SHA" --ref "$GITHUB_REF_NAME"' in step["run"]
 
 
 LAB = "runs-on: [self-hosted, ldos-lab]"
@@ -108,6 +122,10 @@ def test_the_key_that_yaml_reads_as_true(key):
         "runs-on: ${{ matrix.x }}\n    strategy: {matrix: {x: '${{ fromJSON(inputs.m) }}'}}",
         "runs-on: ${{ matrix.x }}\n    strategy: {matrix: {x: [ubuntu-24.04], include: '${{ fromJSON(vars.m) }}'}}",
         "runs-on: ldos-${{ matrix.x }}\n    strategy: {matrix: {x: [lab]}}",
+        "runs-on: [self-hosted, '${{ matrix.x }}']\n    strategy: {matrix: {x: '${{ fromJSON(needs.c.outputs.l) }}'}}",
+        "runs-on: ['${{ matrix.x }}']\n    strategy: {matrix: {x: '${{ fromJSON(needs.c.outputs.l) }}'}}",
+        "runs-on: ['${{ matrix.x }}', '${{ matrix.y }}']\n    strategy: {matrix: {x: [ubuntu-24.04], y: '${{ x }}'}}",
+        "runs-on: {labels: ['${{ matrix.x }}']}\n    strategy: {matrix: {include: '${{ fromJSON(vars.m) }}'}}",
         "if: github.event_name == 'push'\n    runs-on: ldos-lab",
         "if: false\n    runs-on: ldos-lab",
         "uses: stranger/repo/.github/workflows/x.yml@main",
@@ -162,7 +180,7 @@ def test_through_two_calls_and_in_the_new_form():
 
 @pytest.mark.parametrize(
     "given",
-    ["ldos-lab", "${{ github.head_ref }}", "${{ matrix.x }}", "${{ inputs.where }}"],
+    ["ldos-lab", "${{ github.head_ref }}", "${{ matrix.x }}", "${{ inputs.where }}", "${{ needs.c.outputs.labels }}"],
 )
 def test_a_label_that_a_caller_gives(given):
     caller = workflow("pull_request", f"{CALLS_B}\n    with: {{where: '{given}'}}")
@@ -178,6 +196,41 @@ def test_a_label_that_is_handed_through():
     for given, is_fault in (("ldos-lab", True), ("ubuntu-24.04", False)):
         first = workflow("pull_request", f"{CALLS_B}\n    with: {{w: {given}}}")
         assert bool(faults(a=first, b=middle, c=last)) is is_fault
+
+
+@pytest.mark.parametrize("event", FORBIDDEN)
+def test_a_label_of_a_matrix_that_is_handed_to_a_called_workflow(event):
+    caller = workflow(
+        event, f"{CALLS_B}\n    strategy: {{matrix: {{x: [ubuntu-24.04]}}}}\n    with: {{where: '${{{{ matrix.x }}}}'}}"
+    )
+    assert faults(a=caller, b=workflow(CALLED, "runs-on: ${{ inputs.where }}"))
+
+
+STARTS = "runs-on: ubuntu-24.04\n    permissions: {permissions}"
+
+
+@pytest.mark.parametrize("rights", ["{actions: write}", "write-all", "{contents: read, actions: write}"])
+@pytest.mark.parametrize("event", [*FORBIDDEN, "issues", "pull_request_review", "repository_dispatch"])
+def test_a_stranger_s_event_that_may_start_other_workflows(event, rights):
+    """A start by hand is only as good as whoever starts it."""
+    (fault,) = faults(a=workflow(event, STARTS.format(permissions=rights)))
+    assert fault == f".github/workflows/a.yml, job a: may start workflows by hand and can be started by {event}"
+
+
+def test_rights_of_a_whole_workflow_count():
+    text = workflow("issues", "runs-on: ubuntu-24.04").replace("jobs:", "permissions: {actions: write}\njobs:")
+    assert faults(a=text)
+    assert faults(a=text.replace("{actions: write}", "{}")) == []
+
+
+def test_a_call_hands_the_right_on():
+    called = workflow(CALLED, "runs-on: ubuntu-24.04")
+    assert faults(a=workflow("issues", f"{CALLS_B}\n    permissions: {{actions: write}}"), b=called)
+
+
+@pytest.mark.parametrize("on", ["{schedule: [{cron: '1 1 * * *'}]}", "workflow_dispatch", GOOD_PUSH])
+def test_who_may_start_other_workflows(on):
+    assert faults(a=workflow(on, STARTS.format(permissions="{actions: write}"))) == []
 
 
 def test_one_good_caller_does_not_excuse_a_bad_one():

@@ -7,8 +7,9 @@ from dataclasses import fields
 import pytest
 
 from pytest_ldos.errors import BringUpFailed, ConfigurationError
-from pytest_ldos.scenario.model import FaultSpec, StackKind, StackSpec
+from pytest_ldos.scenario.model import FaultSpec, StackSpec
 from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.scenario.words import StackKind
 from pytest_ldos.stack.choose import plantable_faults
 from pytest_ldos.stack.conversation import to_command
 from pytest_ldos.stack.goals import HOME, REACH

@@ -8,8 +8,9 @@ import pytest
 
 from pytest_ldos.host import ros
 from pytest_ldos.host.availability import Availability
-from pytest_ldos.scenario.model import StackKind, StackSpec
-from pytest_ldos.scenario.ros2 import Ros2Spec, Simulation
+from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.scenario.words import Simulation, StackKind
 from pytest_ldos.stack import choose
 from pytest_ldos.stack.ros2 import installed
 from pytest_ldos.stack.ros2.installed import ros2_available, ros2_info

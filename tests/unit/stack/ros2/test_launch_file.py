@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.scenario.ros2 import Ros2Spec, Simulation
+from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.scenario.words import Simulation
 from pytest_ldos.stack.ros2.launch_file import (
     GAZEBO_PACKAGES,
     find_launch_file,

@@ -2,65 +2,29 @@
 
 from __future__ import annotations
 
-import importlib.util
 import socket
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.builders.report_snapshots import FOLDER
-from tests.fakes.github_api import BOT, TOKEN, FakeGitHub, running
+from tests.fakes.github_api import BOT, TOKEN
 
-SCRIPT = Path(__file__).parents[3] / ".ci" / "post_comment.py"
+ROOM = Path(__file__).parents[3] / ".ci" / "results"
 MARK = "<!-- pytest-ldos report -->"
 REPORT = FOLDER / "hostile.comment.md"
 SHA = "1f" * 20
 
 
 @pytest.fixture
-def github():
-    with running(FakeGitHub()) as served:
-        yield served
+def post(run_program):
+    """Posts a report."""
 
-
-@dataclass(frozen=True)
-class Done:
-    """How the program ended."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-@pytest.fixture(scope="module")
-def program():
-    specification = importlib.util.spec_from_file_location("post_comment", SCRIPT)
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    sys.modules["post_comment"] = module
-    specification.loader.exec_module(module)
-    yield module
-    del sys.modules["post_comment"]
-
-
-@pytest.fixture
-def post(github, program, capsys, monkeypatch):
-    """Runs it in this process."""
-
-    def run(*arguments: str, file: Path = REPORT, **changes: str) -> Done:
+    def run(*arguments: str, file: Path = REPORT, **changes: str):
         where = arguments or ("--pull-request", "12")
-        for name, value in {"GITHUB_API_URL": github.url, "GITHUB_TOKEN": TOKEN, "no_proxy": "*", **changes}.items():
-            monkeypatch.setenv(name, value)
-        monkeypatch.setattr(sys, "argv", [str(SCRIPT), str(file), "--repository", "arm-makers/arm", *where])
-        try:
-            status = program.main()
-        except SystemExit as ended:  # a call that argparse refuses
-            status = ended.code
-        return Done(status, *capsys.readouterr())
+        return run_program("comment", file, "--repository", "arm-makers/arm", *where, **changes)
 
     return run
 
@@ -77,7 +41,7 @@ def test_the_first_report_is_a_comment(github, post):
 def test_as_a_program(github):
     """With Python alone: nothing has to be installed where the token is."""
     done = subprocess.run(
-        [sys.executable, "-I", "-S", SCRIPT, REPORT, "--repository", "arm-makers/arm", "--pull-request", "12"],
+        [sys.executable, "-I", "-S", ROOM, "comment", REPORT, "--repository", "arm-makers/arm", "--pull-request", "12"],
         env={"GITHUB_API_URL": github.url, "GITHUB_TOKEN": TOKEN, "no_proxy": "*"},
         capture_output=True,
         text=True,
@@ -138,7 +102,7 @@ def test_what_github_refuses_is_an_error(github, post, method, status):
     github.failures[method] = status
     done = post()
     assert done.returncode == 1
-    assert done.stderr.startswith(f"post_comment: {method} issues/")
+    assert done.stderr.startswith(f"results: {method} issues/")
     assert done.stderr.endswith(f": GitHub answers {status}\n")
     assert [each.split()[0] for each in github.asked].count(method) == 1
 
@@ -232,9 +196,9 @@ def test_a_commit_of_no_pull_request(github, post):
     assert github.comments == []
 
 
-def test_an_answer_without_end(github, post, program, monkeypatch):
+def test_an_answer_without_end(github, post, module_of, monkeypatch):
     github.add("x" * 1000, "talker")
-    monkeypatch.setattr(program, "_LARGEST_ANSWER", 1000)
+    monkeypatch.setattr(module_of("github_api"), "_LARGEST_ANSWER", 1000)
     done = post()
     assert done.returncode == 1
-    assert done.stderr == "post_comment: GET issues/12/comments?per_page=100&page=1: the answer is too large\n"
+    assert done.stderr == "results: GET issues/12/comments?per_page=100&page=1: the answer is too large\n"

@@ -1,0 +1,139 @@
+"""Shows results of the lab's machines: checks each whole, then writes one comment, the job summary and annotations.
+
+Usage: .venv/bin/python .ci/results/render.py FOLDER COMMENT.md
+
+HOST_CLASSES           labels of the machines, a JSON list: FOLDER/LABEL/result.json is what each has left, with
+                       page-url and trace-url beside it; not set: FOLDER/result.json is the only one
+RUN_URL                the page of the run
+GITHUB_SERVER_URL, GITHUB_REPOSITORY   only addresses there are shown
+GITHUB_STEP_SUMMARY    the job's summary, where there is one
+
+Its exit status is 1 where a machine left no result that can be shown; those of the others are shown all the same.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from github_api import Failed
+from labels import parse_labels
+from links import own_link, read_artifact_link
+
+from pytest_ldos.errors import LdosError
+from pytest_ldos.report import markdown, workflow_commands
+from pytest_ldos.report.document import Document
+from pytest_ldos.report.host_reports import HostReport, name_reports
+from pytest_ldos.report.reading import read_document
+from pytest_ldos.text import visible
+
+
+@dataclass(frozen=True)
+class Received:
+    """What one machine has left.
+
+    Attributes:
+        label: of the machine; empty where it is the only one.
+        document: its result; ``None`` where there is none that can be read.
+        fault: why not.
+    """
+
+    label: str
+    folder: Path
+    document: Document | None
+    fault: str = ""
+
+    @property
+    def links(self) -> tuple[markdown.Link, ...]:
+        named = (("full report", "page-url"), ("traces, for Perfetto", "trace-url"))
+        found = ((title, read_artifact_link(self.folder / name)) for title, name in named)
+        return tuple(markdown.Link(title, url) for title, url in found if url)
+
+
+def main(folder: str, comment: str) -> int:
+    """Entry point."""
+    try:
+        received = [_receive(label, place) for label, place in _places(Path(folder))]
+    except Failed as failed:
+        sys.stderr.write(f"render: {failed}\n")
+        return 2
+    text = render_comment(received)
+    Path(comment).write_text(text, "utf-8")
+    _add_to_summary(text)
+    reports = _name(received)
+    sys.stdout.write(_annotate(reports))
+    missing = [each for each in received if each.document is None]
+    for each in missing:
+        sys.stderr.write(f"render: {visible(each.fault)}\n")
+    return 1 if missing else 0
+
+
+def _places(folder: Path) -> Iterator[tuple[str, Path]]:
+    asked = os.environ.get("HOST_CLASSES")
+    if asked is None:
+        yield "", folder
+    else:
+        yield from ((label, folder / label) for label in parse_labels(asked))
+
+
+def _receive(label: str, folder: Path) -> Received:
+    file = folder / "result.json"
+    if file.is_symlink() or folder.is_symlink() or not file.is_file():
+        return Received(label, folder, None, f"{label or 'the machine'} left no result")
+    try:
+        return Received(label, folder, read_document(file))
+    except LdosError as error:
+        return Received(label, folder, None, f"{label or 'the machine'}: {error}")
+
+
+def render_comment(received: Sequence[Received]) -> str:
+    """All results in one comment; machines without one are named at its end."""
+    reports = _name(received)
+    run = own_link(os.environ.get("RUN_URL", ""))
+    links = [markdown.Link("the run", run)] if run else []
+    of_class: dict[str, tuple[markdown.Link, ...]] = {}
+    for report, each in zip(reports, _shown(received), strict=True):
+        of_class[report.host_class] = (*of_class.get(report.host_class, ()), *each.links)
+    missing = [each.label or "the machine" for each in received if each.document is None]
+    return _render(reports, links, of_class) + "".join(f"\n❌ No result came from {name}.\n" for name in missing)
+
+
+def _render(
+    reports: Sequence[HostReport], links: Sequence[markdown.Link], of_class: Mapping[str, Sequence[markdown.Link]]
+) -> str:
+    if not reports:
+        lines = "\n".join(f"\n[{each.title}]({each.url})" for each in links)
+        return f"{markdown.MARK}\n## ldos: ❌ nothing was measured\n{lines}\n"
+    if len(reports) == 1:
+        (only,) = reports
+        return markdown.render(only.document, links=(*of_class[only.host_class], *links))
+    return markdown.render_several(reports, links=links, links_of=of_class)
+
+
+def _shown(received: Sequence[Received]) -> list[Received]:
+    return [each for each in received if each.document is not None]
+
+
+def _name(received: Sequence[Received]) -> tuple[HostReport, ...]:
+    shown = [(each.document, each.label) for each in received if each.document is not None]
+    return name_reports([document for document, _ in shown], [label for _, label in shown])
+
+
+def _annotate(reports: Sequence[HostReport]) -> str:
+    if len(reports) == 1:
+        return workflow_commands.render(reports[0].document)
+    return workflow_commands.render_several(reports) if reports else ""
+
+
+def _add_to_summary(text: str) -> None:
+    summary = os.environ.get("GITHUB_STEP_SUMMARY")
+    if summary:
+        with Path(summary).open("a", encoding="utf-8") as file:
+            file.write(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:3]))

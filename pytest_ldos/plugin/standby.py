@@ -1,0 +1,106 @@
+"""What stands by until something asks for a measurement: only then the session is made, and what it needs loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar, Final
+
+import pytest
+
+from pytest_ldos.plugin.marks import CELL_ATTRIBUTE, SWEEP_ATTRIBUTE, describe_marks
+from pytest_ldos.scenario.options import OPTIONS, OTHER_VARIABLES, OWN_FILE
+from pytest_ldos.scenario.words import SCENARIO_DESCRIPTIONS
+
+if TYPE_CHECKING:
+    from pytest_ldos.plugin.session import MeasuringSession
+
+_SHARED_FILE: Final = "pyproject.toml"
+_WORD: Final = b"ldos"
+_OUR_NAME: Final = b"pytest-ldos"
+"""As those that only depend on us have it."""
+
+_PLUS: Final = "+"
+
+
+class Standby:
+    """Of one pytest session."""
+
+    KEY: ClassVar[pytest.StashKey[Standby]] = pytest.StashKey()
+
+    def __init__(self, config: pytest.Config, environment: Mapping[str, str]) -> None:
+        self._config = config
+        self._environment = {name: value for name, value in environment.items() if name.startswith("LDOS_")}
+        self._session: MeasuringSession | None = None
+        self._failed: set[str] = set()
+
+    def begin(self) -> None:
+        """Registers the marks; makes the session at once where anything is set for it, so that a wrong setting is
+        refused before tests are collected.
+        """
+        if self._is_set():
+            self._refuse(self.wake())
+        marks = describe_marks(SCENARIO_DESCRIPTIONS) if self._session is None else self._session.markers()
+        for name, description in marks.items():
+            self._config.addinivalue_line("markers", f"{name}: {description}")
+
+    def awake(self) -> MeasuringSession | None:
+        """The session, where anything has asked for it."""
+        return self._session
+
+    def wake(self) -> MeasuringSession:
+        """The session; made when it is first asked for."""
+        if self._session is None:
+            from pytest_ldos.plugin.options import read_sources
+            from pytest_ldos.plugin.session import MeasuringSession
+
+            sources = read_sources(self._config, self._environment)
+            self._session = MeasuringSession(self._config, sources, failed=self._failed)
+        return self._session
+
+    def _refuse(self, session: MeasuringSession) -> None:
+        """What is asked for and cannot be had."""
+        from pytest_ldos.plugin.reporting import refuse_unavailable
+        from pytest_ldos.plugin.scenarios import refuse_unknown_parts
+
+        refuse_unavailable(session.value("report"))
+        refuse_unknown_parts(self._config.getoption("markexpr"), session.scenario_names())
+
+    def _is_set(self) -> bool:
+        """Whether command line, environment, ``-m`` or a settings file has anything that is for us, or may have."""
+        given = (self._config.getoption(f"ldos_{name}") for name in OPTIONS)
+        return (
+            any(value is not None for value in given)
+            or not self._environment.keys() <= OTHER_VARIABLES.keys()
+            or _PLUS in self._config.getoption("markexpr")
+            or (self._config.rootpath / OWN_FILE).is_file()
+            or self._may_be_shared()
+        )
+
+    def _may_be_shared(self) -> bool:
+        """Whether ``pyproject.toml`` names us at all; what it says is read later, where it does."""
+        try:
+            text = (self._config.rootpath / _SHARED_FILE).read_bytes()
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True  # reading it as settings says what is wrong
+        return _WORD in text.replace(_OUR_NAME, b"")
+
+    @pytest.hookimpl
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Takes note of failures, and of what a worker of pytest-xdist measured in a cell of a sweep."""
+        if report.failed:
+            self._failed.add(report.nodeid)
+        if self._session is not None or hasattr(report, CELL_ATTRIBUTE) or hasattr(report, SWEEP_ATTRIBUTE):
+            self.wake().sweeps.take(report)
+
+
+def session_of(config: pytest.Config) -> MeasuringSession:
+    """The session of measurements; made when it is first asked for."""
+    return config.stash[Standby.KEY].wake()
+
+
+def awake_session(config: pytest.Config) -> MeasuringSession | None:
+    """The session of measurements, where anything has asked for it; there is none after a usage error, too."""
+    standby = config.stash.get(Standby.KEY, None)
+    return None if standby is None else standby.awake()

@@ -1,0 +1,20 @@
+"""What a source has for an option, as a value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.scenario.options import Option
+
+
+def parse_value(option: Option, value: Any, source: str) -> Any:
+    """The value of an option from a source.
+
+    Raises:
+        ConfigurationError: names the source, the value and what would have been right.
+    """
+    try:
+        return option.parse(value)
+    except ValueError as error:
+        raise ConfigurationError(f"{source} is {value!r}", remedy=f"it must be {error}") from None

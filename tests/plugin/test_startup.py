@@ -1,0 +1,131 @@
+"""What the plugin costs those that measure nothing: which of its modules they load, and what makes it load the rest."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_ldos.plugin import hooks
+
+LOADED = {
+    "pytest_ldos",
+    "pytest_ldos.campaign",
+    "pytest_ldos.campaign.instruments",
+    "pytest_ldos.plugin",
+    "pytest_ldos.plugin.fixtures",
+    "pytest_ldos.plugin.hooks",
+    "pytest_ldos.plugin.hookspecs",
+    "pytest_ldos.plugin.marks",
+    "pytest_ldos.plugin.options",
+    "pytest_ldos.plugin.standby",
+    "pytest_ldos.scenario",
+    "pytest_ldos.scenario.options",
+    "pytest_ldos.scenario.parsing",
+    "pytest_ldos.scenario.words",
+}
+"""By an unrelated run. Each that comes to them costs every test run of everybody who has the plugin installed."""
+
+TELL = """
+import sys
+
+def pytest_unconfigure():
+    print("LOADED", *sorted(name for name in sys.modules if name.split(".")[0] == "pytest_ldos"))
+"""
+
+PLAIN = "def test_plain():\n    pass\n"
+
+
+@pytest.fixture
+def unrelated(project) -> pytest.Pytester:
+    """A project that has nothing to do with us; its settings are pytest's alone."""
+    project.makeconftest(TELL)
+    project.path.joinpath("test_scenario.py").unlink()
+    project.makepyfile(test_plain=PLAIN)
+    return project
+
+
+def loaded(project: pytest.Pytester, *arguments: str) -> set[str]:
+    result = project.runpytest_subprocess("-s", *arguments, timeout=60)
+    found = [line.split("LOADED", 1)[1] for line in result.outlines if "LOADED" in line]
+    assert len(found) == 1, result.stdout.str()
+    return set(found[0].split())
+
+
+@pytest.mark.parametrize("arguments", [(), ("--markers",), ("-m", "not baseline")], ids=" ".join)
+def test_an_unrelated_run_loads_these_and_no_others(unrelated, arguments):
+    assert loaded(unrelated, *arguments) == LOADED
+
+
+def test_a_project_that_only_depends_on_us_is_unrelated(unrelated):
+    unrelated.makepyprojecttoml('[project]\nname = "other"\ndependencies = ["pytest-ldos>=0.1"]\n')
+    assert loaded(unrelated) == LOADED
+
+
+SESSION = "pytest_ldos.plugin.session"
+
+
+@pytest.mark.parametrize("arguments", [("--ldos-trials=3",), ("-m", "not cpu_load+msg_load")], ids=" ".join)
+def test_what_is_asked_on_the_command_line_makes_the_session(unrelated, arguments):
+    assert SESSION in loaded(unrelated, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("ldos.toml", "trials = 3\n"),
+        ("pyproject.toml", "[tool.ldos]\ntrials = 3\n"),
+        ("pyproject.toml", '[project]\ndependencies = ["pytest-ldos"]\n[tool]\nldos.trials = 3\n'),
+    ],
+)
+def test_a_settings_file_makes_the_session(unrelated, file, text):
+    (unrelated.path / file).write_text(text, "utf-8")
+    assert SESSION in loaded(unrelated, f"--rootdir={unrelated.path}")
+
+
+def test_a_variable_of_the_environment_makes_the_session(unrelated, monkeypatch):
+    monkeypatch.setenv("LDOS_TRIALS", "3")
+    assert SESSION in loaded(unrelated)
+
+
+def test_a_wrong_variable_is_refused_where_nothing_measures(unrelated, monkeypatch):
+    monkeypatch.setenv("LDOS_TRAILS", "3")
+    result = unrelated.runpytest_subprocess(timeout=60)
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*unknown environment variable 'LDOS_TRAILS'*", "*did you mean 'LDOS_TRIALS'*"])
+
+
+def test_marks_and_fixtures_are_known_without_a_session(unrelated):
+    unrelated.makepyfile(
+        test_marked="""
+        import pytest
+
+        @pytest.mark.baseline(trials=3)
+        @pytest.mark.ldos_latency
+        def test_marked():
+            pass
+        """
+    )
+    unrelated.runpytest_subprocess("--strict-markers", timeout=60).assert_outcomes(passed=2)
+    shown = unrelated.runpytest_subprocess("--fixtures", timeout=60).stdout.str()
+    assert [name for name in hooks.__all__ if f"\n{name} " not in shown] == []
+
+
+def test_a_stack_that_is_asked_for_at_run_time_makes_the_session(run, project):
+    """What failed before still decides the exit status: it is no verdict."""
+    project.makepyfile(
+        test_scenario="""
+        import pytest
+
+        def test_fails_before():
+            assert False
+
+        @pytest.mark.baseline
+        def test_reach(request):
+            stack = request.getfixturevalue("panda_stack")
+            trials = request.getfixturevalue("ldos_trials")(stack, n=3)
+            request.getfixturevalue("ldos_gate").check(trials)
+        """
+    )
+    result = run("--junitxml=junit.xml")
+    result.assert_outcomes(failed=1, passed=1)
+    assert result.ret == 1
+    assert "no_baseline" in (project.path / "junit.xml").read_text("utf-8")

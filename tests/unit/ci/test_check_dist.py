@@ -1,0 +1,121 @@
+"""``.ci/check_dist.py``: what distributions must hold, and nothing else."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+SCRIPT = ROOT / ".ci" / "check_dist.py"
+
+DATA = [
+    "pytest_ldos/plugin/hooks.py",
+    "pytest_ldos/py.typed",
+    "pytest_ldos/report/schema.json",
+    "pytest_ldos/dds/definitions/control_msgs.txt",
+    "pytest_ldos/dds/definitions/moveit_msgs.txt",
+    "pytest_ldos/dds/definitions/services.txt",
+    "pytest_ldos/stack/embedded/panda.xml",
+    "pytest_ldos/middleware/topology/topologies/pick_cell.json",
+]
+TAG = "cpython-311-x86_64-linux-gnu"
+WHEEL = [
+    *DATA,
+    f"pytest_ldos/ctf/_decoder.{TAG}.so",
+    f"pytest_ldos/dds/_lttng.{TAG}.so",
+    f"pytest_ldos/middleware/latency/_pingpong.{TAG}.so",
+    "pytest_ldos-1.0.dist-info/METADATA",
+    "pytest_ldos-1.0.dist-info/RECORD",
+    "pytest_ldos-1.0.dist-info/WHEEL",
+    "pytest_ldos-1.0.dist-info/entry_points.txt",
+    "pytest_ldos-1.0.dist-info/licenses/LICENSE",
+]
+SDIST = [
+    *DATA,
+    "pytest_ldos/ctf/native/CMakeLists.txt",
+    "pytest_ldos/ctf/native/census.cpp",
+    "CMakeLists.txt",
+    "pyproject.toml",
+    "README.md",
+    "CHANGELOG.md",
+    "REFERENCE.md",
+    "LICENSE",
+    "PKG-INFO",
+]
+
+
+def check(folder: Path, names: list[str], *, is_wheel: bool) -> tuple[int, str]:
+    file = folder / ("x.whl" if is_wheel else "x.tar.gz")
+    if is_wheel:
+        with zipfile.ZipFile(file, "w") as wheel:
+            for name in names:
+                wheel.writestr(name, "")
+    else:
+        with tarfile.open(file, "w:gz") as sdist:
+            for name in names:
+                sdist.addfile(tarfile.TarInfo(f"pytest_ldos-1.0/{name}"), io.BytesIO())
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), str(file)], capture_output=True, text=True, check=False, timeout=60
+    )
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize(("names", "is_wheel"), [(WHEEL, True), (SDIST, False)])
+def test_what_is_whole(tmp_path, names, is_wheel):
+    assert check(tmp_path, names, is_wheel=is_wheel) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "missing", [name for name in WHEEL if "dist-info" not in name or "entry" in name or "LICENSE" in name]
+)
+def test_a_wheel_that_lacks_something(tmp_path, missing):
+    status, said = check(tmp_path, [name for name in WHEEL if name != missing], is_wheel=True)
+    assert status == 1
+    assert "it lacks" in said
+
+
+@pytest.mark.parametrize(
+    "stray",
+    [
+        "tests/unit/test_x.py",
+        ".ldos/runs/1/trials.json",
+        "pytest_ldos/ctf/native/census.cpp",
+        "pytest_ldos.libs/liblttng-ust-abc.so.1",
+        "pytest_ldos/ARCHITECTURE.md",
+        "pytest_ldos/own.so",
+    ],
+)
+def test_what_does_not_belong_in_a_wheel(tmp_path, stray):
+    """A second copy of the tracer's library, above all."""
+    status, said = check(tmp_path, [*WHEEL, stray], is_wheel=True)
+    assert (status, said) == (1, f"check_dist: x.whl: {stray} does not belong there\n")
+
+
+@pytest.mark.parametrize(
+    "stray", ["tests/golden/x.tar.xz", "lab/setup", ".ldos/x.json", "profile.py", "dist/x.whl", ".ci/wheels"]
+)
+def test_what_does_not_belong_in_a_source_distribution(tmp_path, stray):
+    status, said = check(tmp_path, [*SDIST, stray], is_wheel=False)
+    assert (status, said) == (1, f"check_dist: x.tar.gz: {stray} does not belong there\n")
+
+
+def test_every_file_of_the_package_is_known():
+    """A kind of data that is new has to be told to the check, or it fails when a release is built."""
+    spec = importlib.util.spec_from_file_location("check_dist", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    listed = subprocess.run(
+        ["git", "ls-files", "pytest_ldos"], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+    ).stdout.split()
+    assert len(listed) > 600
+    known = [name for name in SDIST if not name.startswith("pytest_ldos/")]
+    assert list(script.find_faults([*known, *listed], is_wheel=False)) == []

@@ -1,0 +1,80 @@
+"""How a release is published: on a tag that fits, from what other jobs built and tried, with the tracer left out."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.builders.workflows import events_of, read_workflows
+
+ROOT = Path(__file__).parents[3]
+WORKFLOW = read_workflows(ROOT)[".github/workflows/wheels.yml"]
+JOBS = WORKFLOW["jobs"]
+BUILDING = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["cibuildwheel"]
+
+
+def test_it_is_published_on_a_tag_alone_after_everything_was_tried():
+    publish = JOBS["publish"]
+    assert "github.ref_type == 'tag'" in publish["if"]
+    assert "github.event_name == 'push'" in publish["if"]
+    assert set(publish["needs"]) == set(JOBS) - {"publish"}
+    assert publish["environment"] == "pypi"
+    assert events_of(WORKFLOW)["push"]["tags"] == ["v*"]
+
+
+def test_the_publisher_has_no_password_and_runs_nothing_of_ours():
+    publish = JOBS["publish"]
+    assert publish["permissions"] == {"attestations": "write", "id-token": "write"}
+    assert all("run" not in step for step in publish["steps"])
+    assert not any("write" in job["permissions"].values() for name, job in JOBS.items() if name != "publish")
+    last = publish["steps"][-1]
+    assert last["uses"].startswith("pypa/gh-action-pypi-publish@")
+    assert last["with"] == {"attestations": True}
+
+
+@pytest.mark.parametrize(("tag", "fits"), [("v2.0.0", True), ("v2.0.1", False), ("v2.0.0; true", False)])
+def test_the_step_that_compares_the_tag(tmp_path, tag, fits):
+    """As the workflow has it, in a shell."""
+    (tmp_path / ".ci").symlink_to(ROOT / ".ci")
+    (tmp_path / "pyproject.toml").write_text('[project]\nversion = "2.0.0"\n', "utf-8")
+    (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## [2.0.0] - 2027-01-01\n", "utf-8")
+    (step,) = (each for each in JOBS["install"]["steps"] if "TAG" in each.get("env", {}))
+    environment = {**os.environ, "TAG": tag}
+    done = subprocess.run(
+        ["sh", "-c", step["run"]],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode == 0) == fits, done.stderr
+
+
+def test_no_wheel_gets_a_tracer_of_its_own():
+    repair = shlex.split(BUILDING["repair-wheel-command"])
+    assert repair[:2] == ["auditwheel", "repair"]
+    assert repair[repair.index("--exclude") + 1] == "liblttng-ust*.so.*"
+
+
+def test_wheels_are_built_by_what_is_here_and_tried():
+    for command in (BUILDING["before-all"], BUILDING["test-command"]):
+        for word in shlex.split(command):
+            if word.startswith("{project}/"):
+                assert (ROOT / word.removeprefix("{project}/")).is_file(), word
+    assert BUILDING["before-all"] == "sh {project}/.ci/lttng-ust"
+
+
+def test_wheels_are_for_every_python_that_is_tested_and_claimed():
+    tested = read_workflows(ROOT)[".github/workflows/test.yml"]["jobs"]["test"]["strategy"]["matrix"]["python"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    prefix = "Programming Language :: Python :: 3."
+    claimed = [each.rpartition(" ")[2] for each in project["classifiers"] if each.startswith(prefix)]
+    assert claimed == tested
+    assert BUILDING["build"] == f"cp3{{{','.join(each.removeprefix('3.') for each in tested)}}}-manylinux_*"

@@ -1,0 +1,219 @@
+"""Every command of every workflow, run here: in a copy of the repository, with fakes for what installs or measures.
+
+What cannot be run so is named, with the reason. None of it was run by GitHub.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import typer
+import typer.core
+
+from pytest_ldos.baseline.key import BaselineKey
+from pytest_ldos.report import json_text
+from pytest_ldos.scenario.options import OPTIONS
+from pytest_ldos.trial.artifacts import write_atomically
+from pytest_ldos.trial.codec import encode_trials
+from tests.builders.report_snapshots import FOLDER, hostile
+from tests.builders.trials import noisy_set
+from tests.builders.workflow_steps import steps_of
+from tests.builders.workflows import read_workflows
+from tests.unit.workflows.conftest import LABELS, ROOT, Machine
+
+STEPS = {(step.where, step.run): step for step in steps_of(read_workflows(ROOT))}
+
+NOT_RUN = {
+    "sh .ci/lint-workflows --with-go": "builds actionlint from the network; test_house_rules runs it with an installed one",
+    "sh .ci/wheels": "builds for minutes, and needs the network",
+    "python3 .ci/check_dist.py": "needs built distributions; tests/unit/ci/test_check_dist.py makes some",
+    "python3 .ci/check_release.py": "judges a release; tests/unit/ci/test_check_release.py makes good and bad ones",
+}
+"""Beginnings of commands that are not run here, and why."""
+
+
+def leave(machine: Machine, name: str, content: str) -> None:
+    write_atomically(machine.checkout / name, content)
+
+
+def leave_result(machine: Machine) -> None:
+    leave(machine, "received/ldos-lab/result.json", json_text.render(hostile()))
+
+
+def leave_comment(machine: Machine) -> None:
+    leave(machine, "received/comment.md", (FOLDER / "hostile.comment.md").read_text("utf-8"))
+    machine.github.pulls.append({"number": 3, "state": "open"})
+
+
+def leave_baselines(machine: Machine) -> None:
+    trials = noisy_set(1, commit=machine.commit[:12])
+    file = BaselineKey.of(trials).file(Path("received/ldos-lab"))
+    leave(machine, str(file), encode_trials(trials))
+
+
+def leave_proposal(machine: Machine) -> None:
+    leave(machine, "received/pull_request.md", "<!-- pytest-ldos baselines -->\ntext\n")
+    leave(machine, "received/baselines/embedded/epyc/baseline.json", "{}")
+
+
+def leave_trials(machine: Machine) -> None:
+    trials = noisy_set(1, commit=machine.commit[:12])
+    leave(machine, "received/ldos-lab/1/baseline/trials.json", encode_trials(trials))
+    (machine.checkout / "history" / "rows").mkdir(parents=True)
+
+
+def leave_history(machine: Machine) -> None:
+    leave(machine, "received/made-from", "\n")
+    leave(machine, "received/rows/embedded/epyc/baseline/merged-runs.parquet", "PAR1PAR1")
+
+
+def leave_measurement(machine: Machine) -> None:
+    leave(machine, "results/result.json", "{}")
+
+
+BEFORE: dict[str, Callable[[Machine], None]] = {
+    "Check and render": leave_result,
+    "Comment on the pull request": leave_comment,
+    "Check, and hold against the old ones": leave_baselines,
+    "Open a pull request": leave_proposal,
+    "Check and merge": leave_trials,
+    "Keep": leave_history,
+    "Pack for other machines": leave_measurement,
+}
+"""What steps and jobs before it have left."""
+
+AFTER: dict[str, Callable[[Machine], object]] = {
+    "Check the labels": lambda machine: (machine.programs / "output").read_text("utf-8") == f"labels={LABELS}\n",
+    "Check and render": lambda machine: (machine.checkout / "comment.md").is_file(),
+    "Comment on the pull request": lambda machine: len(machine.github.comments) == 1,
+    "Check, and hold against the old ones": lambda machine: (machine.checkout / "proposal/pull_request.md").is_file(),
+    "Open a pull request": lambda machine: machine.github.pulls[0]["head"]["ref"] == f"baselines/{machine.commit}",
+    "Check and merge": lambda machine: [*(machine.checkout / "history/rows").rglob("merged-runs.parquet")],
+    "Keep": lambda machine: "ldos-history" in machine.github.git.branches,
+    "Read the history": lambda machine: (machine.checkout / "history" / "made-from").is_file(),
+    "Start": lambda machine: (
+        machine.github.started == [("explore.yml", {"ref": "main", "inputs": {"sha": machine.commit}})]
+    ),
+    "Pack for other machines": lambda machine: (machine.checkout / "results/packed/result/ldos-lab").is_dir(),
+    "Every machine passed it": lambda machine: True,
+    "Say so": lambda machine: True,
+    "Measure": lambda machine: (machine.checkout / "results").is_dir(),
+}
+"""What has to be there when it has run; of the others, calls of programs."""
+
+
+@pytest.mark.parametrize(
+    "step",
+    [step for step in STEPS.values() if not step.run.startswith((*NOT_RUN,))],
+    ids=lambda step: f"{step.where[0]}-{step.where[1]}",
+)
+def test_a_step_does_what_it_is_for(machine, step):
+    BEFORE.get(step.where[1], lambda _: None)(machine)
+    done = machine.run(step)
+    assert done.returncode == 0, done.stdout + done.stderr
+    effect = AFTER.get(step.where[1])
+    assert effect(machine) if effect is not None else machine.calls, "it did nothing that can be seen"
+    assert_options_exist(machine)
+
+
+def assert_options_exist(machine: Machine) -> None:
+    """In what pytest and our own command were called with, by the real ones."""
+    known = {option.flag for option in OPTIONS.values()}
+    for call in machine.calls:
+        named = {word.partition("=")[0] for word in call.split() if word.startswith("--ldos-")}
+        assert named <= known, call
+        if call.startswith("ldos "):
+            parse_command(call.split()[1:])
+
+
+def parse_command(arguments: list[str]) -> None:
+    """Raises what the command raises where it knows an option or an argument not."""
+    from pytest_ldos.cli.main import app
+
+    name, *others = arguments
+    group = typer.main.get_command(app)
+    assert isinstance(group, typer.core.TyperGroup)
+    group.commands[name].make_context(name, others)
+
+
+def test_an_option_that_is_not_there_would_be_seen():
+    with pytest.raises(Exception, match="No such option: --no-such-option"):
+        parse_command(["history", "--no-such-option"])
+
+
+def test_every_table_here_is_about_steps_that_there_are():
+    names = {step.where[1] for step in STEPS.values()}
+    assert {*BEFORE} | {*AFTER} <= names
+    assert all(any(step.run.startswith(each) for step in STEPS.values()) for each in NOT_RUN)
+
+
+@pytest.mark.parametrize("what", ["sweep", "breaking", "history"])
+def test_what_a_night_explores_is_what_the_command_knows(machine, what):
+    """Its options are those of the real command."""
+    step = next(step for step in STEPS.values() if step.where == ("explore.yml", "Measure"))
+    done = machine.run(step, **{"matrix.what": what})
+    assert done.returncode == 0, done.stderr
+    (call,) = machine.calls
+    assert " results/" in call, "what came of it is kept"
+    assert_options_exist(machine)
+
+
+@pytest.mark.parametrize("result", ["failure", "cancelled", "skipped", ""])
+def test_the_verdict_is_red_unless_every_machine_passed_it(machine, result):
+    step = next(step for step in STEPS.values() if step.where == ("gate.yml", "Every machine passed it"))
+    assert machine.run(step, **{"needs.measure.result": result}).returncode != 0
+
+
+def test_targets_that_a_matrix_names_exist(machine):
+    """Of the nightly workflow."""
+    workflow = read_workflows(ROOT)[".github/workflows/nightly.yml"]
+    step = next(step for step in STEPS.values() if step.where == ("nightly.yml", "Run"))
+    for target in workflow["jobs"]["long"]["strategy"]["matrix"]["target"]:
+        assert machine.run(step, **{"matrix.target": target}).returncode == 0
+    assert machine.run(step, **{"matrix.target": "nothing"}).returncode != 0
+
+
+HOSTILE = "$(touch owned)`touch owned`; touch owned\ntouch owned\n'; touch owned; '\"; touch owned; \""
+"""Commands, in every way in which a shell could come to them."""
+
+FOREIGN = (  # from events, inputs and variables
+    *("inputs.commit", "inputs.base", "inputs.scenarios", "inputs.trials", "inputs.host-class", "inputs.sha"),
+    *("matrix.host-class", "matrix.what", "matrix.target"),
+)
+READ_BY_A_SHELL = [
+    (step, expression)
+    for step in STEPS.values()
+    if step.run.startswith("sh ") or '"$' in step.run
+    for expression in FOREIGN
+    if any(f"${{{{ {expression} }}}}" in text for text in step.environment.values())
+]
+
+
+def test_no_value_becomes_a_command(machine):
+    """Whatever an event or a variable says, in every step whose shell reads it."""
+    assert len(READ_BY_A_SHELL) >= 10
+    for step, expression in READ_BY_A_SHELL:
+        machine.run(step, **{expression: HOSTILE})
+        assert not [*machine.checkout.rglob("owned")], (step.where, expression)
+
+
+def test_what_machines_left_goes_all_the_way(machine):
+    """From a measurement to the comment, through every step between them."""
+    chosen = {step.where: step for step in STEPS.values()}
+    for where in (("measure.yml", "Measure"), ("measure.yml", "Pack for other machines")):
+        done = machine.run(chosen[where], **{"inputs.record": "false"})
+        assert done.returncode == 0, done.stderr
+    packed = machine.checkout / "results/packed/result"
+    (packed / "ldos-lab/result.json").write_text(json_text.render(hostile()), "utf-8")
+    shutil.copytree(packed, machine.checkout / "received")  # as one job sends it and another takes it
+    assert machine.run(chosen["report.yml", "Check and render"]).returncode == 0
+    shutil.copy(machine.checkout / "comment.md", machine.checkout / "received/comment.md")
+    machine.github.pulls.append({"number": 3, "state": "open"})
+    assert machine.run(chosen["report.yml", "Comment on the pull request"]).returncode == 0
+    (comment,) = machine.github.comments
+    assert comment["body"] == (FOLDER / "hostile.comment.md").read_text("utf-8")
+    assert json.loads((packed / "ldos-lab/result.json").read_text("utf-8"))["kind"]
