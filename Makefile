@@ -44,11 +44,12 @@ check: $(STAMP) ## Lint, types, the floors of the architecture, workflows and sc
 	@$(VENV)/bin/lint-imports
 	@sh .ci/lint-workflows
 
-bench: $(STAMP) ## Measure the decoder beside babeltrace2, how well a flood keeps its rate, what our DDS latency adds, what the installed plugin adds
+bench: $(STAMP) ## Measure the decoder beside babeltrace2, a flood's rate, what our DDS latency and the installed plugin add, two readers over one
 	@$(PYTHON) -m tests.benchmarks.decoder $(ARGS)
 	@$(PYTHON) -m tests.benchmarks.flood
 	@$(PYTHON) -m tests.benchmarks.latency
 	@$(PYTHON) -m tests.benchmarks.startup
+	@$(PYTHON) -m tests.benchmarks.fleet
 
 scorecard: $(STAMP) ## Our rule beside others': false alarms and power, on recorded and made trials
 	@$(PYTHON) -m tests.benchmarks.scorecard.main $(ARGS)

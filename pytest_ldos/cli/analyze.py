@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -26,6 +27,7 @@ from pytest_ldos.metrics.catalogue import catalogue_of
 from pytest_ldos.metrics.extract import extract_metrics
 from pytest_ldos.metrics.load_own import OwnSource, load_metrics
 from pytest_ldos.metrics.model import Interfaces
+from pytest_ldos.metrics.own import OwnMetric
 from pytest_ldos.metrics.regularity import nominal_period_ns
 from pytest_ldos.metrics.served import require_action
 from pytest_ldos.report.analysis import render_analysis
@@ -79,41 +81,61 @@ def analyze(  # noqa: PLR0913 - an argument is an option of the command
     """
     settings = sources_here().toml
     usual = Interfaces.of(settings.stack)
-    interfaces = parse_interfaces(interface or (), usual)
+    request = Request(
+        nominal_period_ns=nominal_period_ns(settings.stack.control_rate_hz),
+        interfaces=parse_interfaces(interface or (), usual),
+        usual=usual,
+        paths=tuple(settings.paths),
+        own=None if metrics is None else OwnSource(metrics, str(Path.cwd())),
+        on_corrupt=on_corrupt.value,
+    )
     own = load_metrics(metrics)
-    catalogue = catalogue_of(own)
-    period_ns = nominal_period_ns(settings.stack.control_rate_hz)
+    catalogue_of(own)  # refuses names that are taken, before anything is read
     found = find_traces(traces, together=together or bool(clock_offset))
     if len(found) > 1 or len(traces) > 1 or scheduler is not None or workers is not None:
         _refuse_for_many(pid, clock_offset)
-        request = Request(
-            nominal_period_ns=period_ns,
-            interfaces=interfaces,
-            usual=usual,
-            paths=tuple(settings.paths),
-            own=None if metrics is None else OwnSource(metrics, str(Path.cwd())),
-            on_corrupt=on_corrupt.value,
-        )
         many = Many(scheduler=scheduler, workers=workers, output=output, force=force, whole=whole)
         analyze_many(found, request, many)
         return
     if output is not None:
         refuse_existing(output, Format.PARQUET, force=force)
-    (trace,) = traces
+    text, notes = _analyze_one(
+        traces[0], request, own, pids=pid, clock_offsets=clock_offset or (), output=output, whole=whole
+    )
+    typer.echo(text, nl=False, color=True)
+    for note in notes:
+        typer.echo(visible(note))
+    if output is not None:
+        typer.echo(f"tables: {output}")
+
+
+def _analyze_one(
+    trace: Path,
+    request: Request,
+    own: Sequence[OwnMetric],
+    *,
+    pids: Sequence[int] | None,
+    clock_offsets: Sequence[str],
+    output: Path | None,
+    whole: bool,
+) -> tuple[str, list[str]]:
+    """What is shown of one trace, and notes on its clocks; its tables are written where that was asked for."""
     with Console(stderr=True).status("reading the trace") as status:
-        decoded = read_trace(trace, events=NEEDED_EVENTS, on_corrupt=on_corrupt.value)
+        decoded = read_trace(trace, events=NEEDED_EVENTS, on_corrupt=request.on_corrupt)
         status.update("building the model")
-        model, notes = correct_clocks(build_observed(decoded, pid), clock_offset or ())
-        require_action(model, interfaces, usual)
-        flow = build_flow(model, settings.paths)
-        goals = extract_metrics(model, nominal_period_ns=period_ns, interfaces=interfaces, own=own, flow=flow)
+        model, notes = correct_clocks(build_observed(decoded, pids), clock_offsets)
+        require_action(model, request.interfaces, request.usual)
+        flow = build_flow(model, request.paths)
+        goals = extract_metrics(
+            model, nominal_period_ns=request.nominal_period_ns, interfaces=request.interfaces, own=own, flow=flow
+        )
         status.update("summing up")
         width, color = terminal()
         text = render_analysis(
             flow,
-            settings.paths,
+            request.paths,
             goals=goals,
-            metrics=tuple(catalogue.values()),
+            metrics=tuple(catalogue_of(own).values()),
             width=width,
             color=color,
             whole=whole,
@@ -121,11 +143,7 @@ def analyze(  # noqa: PLR0913 - an argument is an option of the command
         if output is not None:
             with told_if_unwritable(output):
                 write_parquet(model, output)
-    typer.echo(text, nl=False, color=True)
-    for note in notes:
-        typer.echo(visible(note))
-    if output is not None:
-        typer.echo(f"tables: {output}")
+    return text, notes
 
 
 def _refuse_for_many(pid: list[int] | None, clock_offset: list[str] | None) -> None:

@@ -19,9 +19,11 @@ from pytest_ldos.doctor.fix import Fix
 from pytest_ldos.doctor.machine import Machine
 from pytest_ldos.doctor.mend import describe_question, mend
 from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.host.fingerprint import take_fingerprint
 from pytest_ldos.report.diagnosis import render_diagnosis, render_diagnosis_json
 from pytest_ldos.scenario.scenario_table import BUILT_IN_SCENARIOS
 from pytest_ldos.scenario.words import StackKind
+from pytest_ldos.stack.choose import describe_stack
 from pytest_ldos.text import visible
 
 _EXIT_CODES: Final = {Status.OK: 0, Status.WARNING: 0, Status.ERROR: exit_codes.INVALID}
@@ -37,6 +39,9 @@ def doctor(
     undo: Annotated[bool, typer.Option("--undo", help="Put back the settings that --fix has changed.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="With --fix: mend everything without asking.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Warnings are not fine either.")] = False,
+    host_class: Annotated[
+        bool, typer.Option("--host-class", help="Print only the class of this machine, by which baselines are kept.")
+    ] = False,
 ) -> None:
     """Look at this machine: can it measure, and what would disturb that?
 
@@ -46,6 +51,10 @@ def doctor(
     if as_json + fix + undo > 1 or (yes and not fix):
         raise ConfigurationError("these options do not go together", remedy="one of --json, --fix [--yes], --undo")
     machine = _this_machine(stack)
+    if host_class:
+        _refuse_beside_host_class(any((as_json, fix, undo, strict)))
+        typer.echo(visible(_host_class(machine)))
+        return
     if undo:
         _undo(machine)
         return
@@ -63,6 +72,16 @@ def _this_machine(kind: StackKind | None) -> Machine:
     return Machine(
         output=Path(sources.value("output")), stack=spec if kind is None else dataclasses.replace(spec, kind=kind)
     )
+
+
+def _refuse_beside_host_class(others: bool) -> None:
+    if others:
+        raise ConfigurationError("--host-class prints one line and looks at nothing", remedy="give it alone")
+
+
+def _host_class(machine: Machine) -> str:
+    info = describe_stack(machine.stack)
+    return take_fingerprint(rmw=info.rmw, versions=info.versions).host_class
 
 
 def _exit_code(status: Status, *, strict: bool) -> int:

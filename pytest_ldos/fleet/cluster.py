@@ -6,13 +6,14 @@ import logging
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_ldos.ctf.read import THREADS_VARIABLE
 from pytest_ldos.fleet.find import Found
+from pytest_ldos.fleet.interrupts import interrupts_wait
 from pytest_ldos.fleet.request import Request
 from pytest_ldos.fleet.summary import TraceSummary
 from pytest_ldos.fleet.tasks import run_tasks
@@ -44,33 +45,35 @@ class LocalCluster:
     workers: int
 
     def summarize(self, traces: Sequence[Found], request: Request) -> Iterator[TraceSummary]:
-        with _client(min(self.workers, max(len(traces), 1))) as client:
+        with connected_cluster(min(self.workers, max(len(traces), 1))) as client:
             yield from run_tasks(client, traces, request)
 
 
 @contextmanager
-def _client(workers: int) -> Iterator[Client]:
+def connected_cluster(workers: int) -> Iterator[Client]:
+    """A client of so many processes, which end with it."""
     import dask
     import distributed
 
-    with (
-        _private_folder() as folder,
-        dask.config.set({**_SETTINGS, "temporary-directory": str(folder)}),
-        distributed.LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            processes=True,
-            host="127.0.0.1",
-            security=True,
-            dashboard_address=None,
-            scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
-            silence_logs=logging.CRITICAL,
-            local_directory=str(folder),
-            env=_ONE_THREAD,
-            preload=["pytest_ldos.fleet.undisturbed"],
-        ) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
-    ):
+    with ExitStack() as stack:
+        folder = stack.enter_context(_private_folder())
+        stack.enter_context(dask.config.set({**_SETTINGS, "temporary-directory": str(folder)}))
+        with interrupts_wait():
+            cluster = stack.enter_context(
+                distributed.LocalCluster(
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    processes=True,
+                    host="127.0.0.1",
+                    security=True,
+                    dashboard_address=None,
+                    scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
+                    silence_logs=logging.CRITICAL,
+                    local_directory=str(folder),
+                    env=_ONE_THREAD,
+                )
+            )
+            client = stack.enter_context(distributed.Client(cluster, set_as_default=False))
         yield client
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from pathlib import PurePath
-from typing import Final
+from typing import Final, Literal
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -19,6 +19,9 @@ from pytest_ldos.text import one_line, visible
 from pytest_ldos.units import format_quantity
 
 _MOST: Final = 40
+_NAME: Final = 16
+"""Characters that a trace's name gets in any case."""
+
 _NOTHING: Final = "–"
 _REFINING: Final = ("T2x", "T3p99", "T5p99")
 """Shown over all traces only: a line has no place for them."""
@@ -45,7 +48,8 @@ def _headline(readable: Sequence[TraceSummary], unreadable: Sequence[TraceSummar
     goals = sum(each.reached + each.failed + each.unknown for each in readable)
     bad = f"; {len(unreadable)} could not be read" if unreadable else ""
     where = f" below {common}" if common else ""
-    text = f"{count} traces{where}: {sum(each.events for each in readable)} events, {goals} goals{bad}"
+    traces = "1 trace" if count == 1 else f"{count} traces"
+    text = f"{traces}{where}: {sum(each.events for each in readable)} events, {goals} goals{bad}"
     return line(text, "bold red" if unreadable else "bold")
 
 
@@ -68,15 +72,19 @@ def _trace_table(summaries: Sequence[TraceSummary], common: str, most: int | Non
         return
     metrics = [name for name in metric_names(summaries) if name not in _REFINING and _is_known(name, summaries)]
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for title in ("trace", "nodes", "goals", *metrics, "lost", "damage"):
-        is_text = title in {"trace", "goals", "damage"}
-        table.add_column(Text(visible(title)), justify="left" if is_text else "right", no_wrap=not is_text)
+    for title in ("trace", "nodes", "goals", *metrics, "lost"):
+        is_text = title in {"trace", "goals"}
+        justify: Literal["left", "right"] = "left" if is_text else "right"
+        width = min(_NAME, max(len(_short(each.trace, common)) for each in summaries)) if title == "trace" else None
+        table.add_column(Text(visible(title)), justify=justify, no_wrap=not is_text, overflow="fold", min_width=width)
     for each in summaries[:most]:
         table.add_row(*map(Text, _row(each, metrics, common)))
     yield Text()
     yield table
     if most is not None and len(summaries) > most:
         yield line(f"… and {len(summaries) - most} more (--all shows them)", "dim")
+    damaged = (each for each in summaries if each.damage)
+    yield from (line(f"{one_line(_short(each.trace, common))}: {each.damage}", "yellow") for each in damaged)
 
 
 def _is_known(metric: str, summaries: Sequence[TraceSummary]) -> bool:
@@ -87,8 +95,7 @@ def _row(summary: TraceSummary, metrics: Sequence[str], common: str) -> tuple[st
     medians = (median_of(summary, name) for name in metrics)
     numbers = (_NOTHING if found is None else format_quantity(*found) for found in medians)
     name = one_line(_short(summary.trace, common))
-    lost = str(summary.lost_events)
-    return (name, str(summary.nodes), _goals(summary), *numbers, lost, summary.damage or "none")
+    return (name, str(summary.nodes), _goals(summary), *numbers, str(summary.lost_events))
 
 
 def _goals(summary: TraceSummary) -> str:

@@ -39,9 +39,9 @@ def test_a_summary_of_all(folder):
     assert done.returncode == 0
     assert lines[0].startswith("3 traces below runs: ")
     assert lines[0].endswith(" events, 4 goals")
-    assert "trace nodes goals T1 T2 T3 T4 lost damage" in lines
-    assert "workspace_mock 15 3 reached 24.0 ms 1964.2 ms 0.0274 ms 1989.7 ms 0 none" in lines
-    assert "panda_baseline_1 14 1 unknown 17.3 ms 1962.0 ms 0.294 ms 1979.9 ms 0 none" in lines
+    assert "trace nodes goals T1 T2 T3 T4 lost" in lines
+    assert "workspace_mock 15 3 reached 24.0 ms 1964.2 ms 0.0274 ms 1989.7 ms 0" in lines
+    assert "panda_baseline_1 14 1 unknown 17.3 ms 1962.0 ms 0.294 ms 1979.9 ms 0" in lines
     assert "T1 3 1 24.0 ms 30.6 ms markers" in lines
     assert "T1 1 1 17.3 ms 17.3 ms feedback publications" in lines
     assert done.stderr.splitlines() == ["1 of 3 traces", "2 of 3 traces", "3 of 3 traces"]
@@ -50,11 +50,13 @@ def test_a_summary_of_all(folder):
 def test_one_trace_is_shown_as_ever(folder):
     one = run_ldos("analyze", "runs/workspace_mock").stdout
     assert "nodes" in lines_of(one)
-    assert run_ldos("analyze", "runs/workspace_mock", "--scheduler", "synchronous").stdout.startswith("1 traces: ")
+    assert run_ldos("analyze", "runs/workspace_mock", "--scheduler", "synchronous").stdout.startswith("1 trace: ")
 
 
-def test_several_of_a_folder_as_one_trace(folder):
-    together = run_ldos("analyze", "runs", "--together")
+@pytest.mark.parametrize("arguments", [("--together",), ("--clock-offset", "estimate")])
+def test_several_of_a_folder_as_one_trace(folder, arguments):
+    """As traces of several hosts are read, whose clocks are to be brought together."""
+    together = run_ldos("analyze", "runs", *arguments)
     assert "nodes" in lines_of(together.stdout)
     assert "3 traces" not in together.stdout
 
@@ -92,6 +94,7 @@ def test_a_data_set_replaces_only_its_own_kind(folder):
     ("arguments", "message"),
     [
         (("--pid", "1"), "--pid belongs to one trace"),
+        (("runs/workspace_mock", "--clock-offset", "estimate"), "--clock-offset belongs to one trace"),
         (("--scheduler", "lokal"), "unknown scheduler 'lokal'"),
         (("--scheduler", "synchronous", "--workers", "2"), "--workers belongs to --scheduler local"),
         (("--metrics", "nothing.py"), "nothing.py cannot be loaded"),

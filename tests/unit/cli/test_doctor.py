@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from pytest_ldos.host.fingerprint import take_fingerprint
+
 LDOS = Path(sys.executable).with_name("ldos")
 SILENCE_S = 60.0
 
@@ -143,7 +145,9 @@ def test_nothing_to_put_back(environment):
     assert (done.returncode, done.stdout) == (0, "nothing to put back\n")
 
 
-@pytest.mark.parametrize("arguments", [("--json", "--fix"), ("--fix", "--undo"), ("--yes",), ("--stack=gazebo",)])
+@pytest.mark.parametrize(
+    "arguments", [("--json", "--fix"), ("--fix", "--undo"), ("--yes",), ("--stack=gazebo",), ("--host-class", "--json")]
+)
 def test_options_that_do_not_go_together(environment, arguments):
     assert doctor(environment, *arguments).returncode == 2
 
@@ -154,3 +158,10 @@ def test_a_damaged_record_of_changes(environment, tmp_path):
     done = doctor(environment, "--undo")
     assert done.returncode == 2
     assert "doctor-changes.json cannot be read" in done.stderr
+
+
+def test_the_host_class_alone(environment):
+    """For a matrix over classes: what baselines of the embedded stack lie below."""
+    done = doctor(environment, "--stack=embedded", "--host-class")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"{take_fingerprint(rmw='cyclonedds', versions={}).host_class}\n"

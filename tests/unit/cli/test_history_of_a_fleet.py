@@ -133,7 +133,7 @@ def test_a_report_has_no_trials(project):
 
 def test_two_imports_at_once_lose_nothing(project):
     """Enough runs that both merge files while the other writes; half of them are in both."""
-    for number in range(150):
+    for number in range(70):
         for fingerprint in (LAB["lab-1"], LAB["lab-2"]):
             trials = of_machine(number, fingerprint, n=2)
             download(project / "downloaded" / fingerprint.hostname, f"run-{number}", trials)
@@ -145,9 +145,9 @@ def test_two_imports_at_once_lose_nothing(project):
     ]
     said = [process.communicate(timeout=60)[0] for process in running]
     assert [process.returncode for process in running] == [0, 0]
-    assert sum(int(each.split()[0]) for each in said) >= 300
+    assert sum(int(each.split()[0]) for each in said) >= 140
     table = history().read().table
-    assert table.select("trials").n_unique() == 300
+    assert table.select("trials").n_unique() == 140
     assert table.height == table.select("trials", "metric", "trial").n_unique()
-    assert table.height == 300 * 2 * table["metric"].n_unique()
-    assert "0 of 300 added" in run_ldos("history", "import", "downloaded", "--dir", "history").stdout
+    assert table.height == 140 * 2 * table["metric"].n_unique()
+    assert "0 of 140 added" in run_ldos("history", "import", "downloaded", "--dir", "history").stdout

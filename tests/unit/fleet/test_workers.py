@@ -7,6 +7,7 @@ import json
 import socket
 import ssl
 import threading
+import time
 from pathlib import Path
 
 import psutil
@@ -15,7 +16,7 @@ import pytest
 from pytest_ldos.errors import Unavailable
 from pytest_ldos.fleet import remote, tasks
 from pytest_ldos.fleet.cluster import LocalCluster
-from pytest_ldos.fleet.find import find_traces
+from pytest_ldos.fleet.find import Found, find_traces
 from pytest_ldos.fleet.in_process import InProcess
 from pytest_ldos.fleet.remote import RemoteScheduler
 from pytest_ldos.metrics.load_own import OwnSource
@@ -36,7 +37,7 @@ def pytest_ldos_metrics():
     return [OwnMetric(name="own", title="own", unit="ms", better=Better.LOWER, measure=measure)]
 """
 KILLS = """
-    if context.trial.marked and ({condition}):
+    if {condition}:
         FLAG.touch()
         os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -63,33 +64,31 @@ def read(scheduler, traces, request):
     return {each.trace: each for each in scheduler.summarize(traces, request)}
 
 
-def descendants():
-    """Processes that Dask started for us; Python's own tracker of resources stays until we end."""
-    return [each.pid for each in psutil.Process().children(recursive=True) if "spawn_main" in str(each.cmdline())]
+@pytest.fixture
+def ours():
+    """Processes that Dask started for us since; Python's own tracker of resources stays until we end."""
+
+    def list_ours():
+        tree = psutil.Process().children(recursive=True)
+        return {each.pid for each in tree if "spawn_main" in str(each.cmdline())}
+
+    before = list_ours()
+    return lambda: list_ours() - before
 
 
-def test_a_worker_that_is_killed_once_is_replaced(own, two, tmp_path):
-    request = own(KILLS.format(condition="not FLAG.exists()"))
-    found = read(LocalCluster(1), two, request)
+def test_workers_that_are_killed_are_replaced_and_a_trace_that_kills_all_is_a_row(own, two, golden, tmp_path):
+    """One trace kills its first worker, one each, and one none."""
+    marked, unmarked = sorted(two, key=lambda each: "workspace" not in each.name)
+    calm = Found.at(golden("service_action"))
+    traces = [marked, unmarked, calm]
+    found = read(LocalCluster(2), traces, own(KILLS.format(condition="context.trial.marked or not FLAG.exists()")))
     assert (tmp_path / "flag").exists()
-    assert found == read(InProcess(), two, request)
-    assert not descendants()
-
-
-def test_a_trace_that_kills_every_worker_is_a_row_and_takes_no_other_with_it(own, two):
-    found = read(LocalCluster(2), two, own(KILLS.format(condition="True")))
-    marked, other = (
-        (found[each.name] for each in two)
-        if "workspace" in two[0].name
-        else (found[each.name] for each in reversed(two))
-    )
-    assert marked.problem == "each worker that read it was killed, or ran out of memory"
-    assert other.problem == ""
-    assert [each.value for each in other.values if each.metric == "own"] == [1.0]
+    assert found.pop(marked.name).problem == "each worker that read it was killed, or ran out of memory"
+    assert found == read(InProcess(), [unmarked, calm], own(""))
 
 
 def test_a_worker_elsewhere_that_is_killed_is_replaced_by_its_nanny(own, two, scheduler, tmp_path):
-    request = own(KILLS.format(condition="not FLAG.exists()"))
+    request = own(KILLS.format(condition="context.trial.marked and not FLAG.exists()"))
     found = read(RemoteScheduler(scheduler.address), two, request)
     assert (tmp_path / "flag").exists()
     assert found == read(InProcess(), two, request)
@@ -104,7 +103,7 @@ def test_a_scheduler_that_ends_in_the_middle(own, two, tmp_path, monkeypatch):
 
         def end_when_it_reads():
             while not (tmp_path / "flag").exists():
-                pass
+                time.sleep(0.01)
             end(running.scheduler)
 
         threading.Thread(target=end_when_it_reads, daemon=True).start()
@@ -121,7 +120,7 @@ def test_workers_that_end_in_the_middle(own, two, tmp_path, monkeypatch):
 
         def end_when_it_reads():
             while not (tmp_path / "flag").exists():
-                pass
+                time.sleep(0.01)
             for worker in running.workers:
                 end(worker)
 
@@ -185,14 +184,15 @@ def test_workers_that_do_not_see_the_traces(golden, request_of, tmp_path, monkey
         read(RemoteScheduler(running.address), traces, request_of())
 
 
-def test_processes_of_ours_listen_on_loopback_alone_with_keys_and_leave_nothing(own, two, tmp_path, monkeypatch, hasty):
+def test_processes_of_ours_listen_on_loopback_alone_with_keys_and_leave_nothing(own, two, tmp_path, monkeypatch, ours):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     request = own(
         "import json, psutil; tree = psutil.Process().parent(); ps = [tree, *tree.children(recursive=True)]\n"
         "    FLAG.write_text(json.dumps([c.laddr for p in ps for c in p.net_connections() if c.status == 'LISTEN']))"
     )
-    of_others = [[*each.laddr] for each in psutil.Process().net_connections()]  # plugins of pytest listen, too
+    tree = [psutil.Process(), *psutil.Process().children(recursive=True)]
+    of_others = [[*each.laddr] for process in tree for each in process.net_connections()]  # plugins of pytest, too
     summaries = LocalCluster(2).summarize(two, request)
     read_already = [next(summaries) for _ in two]
     assert not any(each.problem for each in read_already)
@@ -204,7 +204,7 @@ def test_processes_of_ours_listen_on_loopback_alone_with_keys_and_leave_nothing(
         assert says_nothing_to_strangers(port)
     summaries.close()
     assert not list(tmp_path.glob("ldos-analyze-*"))
-    assert not descendants()
+    assert not ours()
 
 
 def says_nothing_to_strangers(port):
@@ -224,9 +224,9 @@ def ask(port, secure):
     return b""
 
 
-def test_reading_that_is_given_up_leaves_nothing(two, request_of):
+def test_reading_that_is_given_up_leaves_nothing(two, request_of, ours):
     summaries = LocalCluster(2).summarize(two, request_of())
     next(iter(summaries))
-    assert descendants()
+    assert ours()
     summaries.close()
-    assert not descendants()
+    assert not ours()

@@ -1,0 +1,31 @@
+"""Ctrl-C while processes are started: it reaches whole groups of processes, and is for whoever started them."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
+
+
+@contextmanager
+def interrupts_wait() -> Iterator[None]:
+    """Ctrl-C waits until the context ends; threads that begin within it, and their processes, never hear of it.
+
+    Raises:
+        KeyboardInterrupt: at the end, where somebody pressed it.
+    """
+    resource_tracker.ensure_running()  # it would let the signal through to the thread that starts it
+    heard: list[int] = []
+    is_main = threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGINT, lambda number, _: heard.append(number)) if is_main else None
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if is_main:
+            signal.signal(signal.SIGINT, handler)
+    if heard:
+        raise KeyboardInterrupt

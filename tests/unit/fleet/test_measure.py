@@ -1,0 +1,94 @@
+"""One trace of many, as a worker measures it."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+
+import pytest
+
+from pytest_ldos.ctf.read import read_trace
+from pytest_ldos.execution.build import build_execution
+from pytest_ldos.fleet.find import Found
+from pytest_ldos.fleet.handshake import _faults, _own_version
+from pytest_ldos.fleet.measure import summarize
+from pytest_ldos.fleet.summary import Outcome, Status
+from pytest_ldos.metrics.extract import extract_metrics
+from pytest_ldos.metrics.load_own import OwnSource
+from pytest_ldos.metrics.model import Interfaces
+
+
+def test_the_numbers_are_those_of_a_single_trace(golden, request_of):
+    summary = summarize(Found.at(golden("workspace_gz")), request_of())
+    measured = extract_metrics(build_execution(read_trace(golden("workspace_gz"))), nominal_period_ns=2_000_000)
+    expected = [
+        (goal_id, name, each.number) for goal_id, goal in measured.items() for name, each in goal.measurements.items()
+    ]
+    assert [(each.goal_id, each.metric, each.value) for each in summary.values] == expected
+    assert (summary.reached, summary.failed, summary.unknown) == (3, 0, 0)
+    assert {each.outcome for each in summary.values} == {Outcome.REACHED}
+    assert all(
+        (each.value is None) == (each.status is not Status.MEASURED) == bool(each.reason) for each in summary.values
+    )
+
+
+def test_what_a_trace_lost_is_counted(golden, request_of):
+    summary = summarize(Found.at(golden("discarded")), request_of())
+    assert (summary.lost_events, summary.damage) == (1039, "1039 discarded events")
+
+
+def test_a_trace_that_is_gone_when_it_is_read(tmp_path, request_of):
+    summary = summarize(Found.at(tmp_path / "gone"), request_of())
+    assert summary.problem.startswith(f"{socket.gethostname()} does not see {tmp_path / 'gone'}: ")
+
+
+def test_damage_that_may_be_skipped(golden, tmp_path, request_of):
+    shutil.copytree(golden("discarded"), tmp_path / "cut")
+    stream = max((tmp_path / "cut").rglob("*_[0-9]"), key=lambda file: file.stat().st_size)
+    content = bytearray(stream.read_bytes())
+    content[len(content) // 2 : len(content) // 2 + 4096] = b"\xff" * 4096
+    stream.write_bytes(content)
+    refused = summarize(Found.at(tmp_path / "cut"), request_of())
+    assert "byte" in refused.problem
+    skipped = summarize(Found.at(tmp_path / "cut"), request_of(on_corrupt="skip"))
+    assert skipped.problem == ""
+    assert "corrupt" in skipped.damage
+
+
+def test_an_action_that_nobody_serves(golden, request_of):
+    asked = request_of(interfaces=Interfaces(action="/fetch"))
+    assert "no action /fetch in the trace" in summarize(Found.at(golden("panda_baseline_1")), asked).problem
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (None, "own.py cannot be loaded: FileNotFoundError"),
+        ("def pytest_ldos_metrics():\n    return 1 / 0", "own.py cannot be loaded: ZeroDivisionError"),
+    ],
+)
+def test_metrics_that_cannot_be_loaded_where_the_trace_is_read(golden, tmp_path, request_of, content, reason):
+    if content is not None:
+        (tmp_path / "own.py").write_text(content)
+    asked = request_of(own=OwnSource("own.py", str(tmp_path)))
+    assert summarize(Found.at(golden("service_action")), asked).problem.startswith(reason)
+
+
+def test_whatever_else_goes_wrong_is_a_row(golden, request_of):
+    summary = summarize(Found.at(golden("workspace_mock")), request_of(nominal_period_ns="two"))
+    assert summary.problem.startswith("TypeError: ")
+
+
+def test_what_workers_answer():
+    ours = _own_version()
+    answers = {
+        "tcp://a": (ours, "lab-1", []),
+        "tcp://b": ("", "lab-2", []),
+        "tcp://c": (ours, "lab-3", ["/traces"]),
+        "tcp://d": OSError("gone"),
+    }
+    assert list(_faults(answers)) == [
+        f"lab-2 has no pytest-ldos, this is {ours}",
+        "lab-3 does not see /traces",
+        "tcp://d answers OSError: gone",
+    ]
