@@ -83,6 +83,23 @@ def test_a_right_to_write_is_where_no_code_of_others_runs():
         assert "inputs.sha" not in str(checkout)
 
 
+def test_what_a_right_to_write_takes_is_an_artifact_of_the_job_before_it_and_none_of_the_same_name():
+    """Where a machine of the lab could leave one; no measured code is in a run that publishes."""
+    for path, name in WRITING.keys() - {(".github/workflows/wheels.yml", "publish")}:
+        job = WORKFLOWS[path]["jobs"][name]
+        for step in job["steps"]:
+            if not str(step.get("uses")).startswith("actions/download-artifact@"):
+                continue
+            (taken,) = re.findall(r"\$\{\{ needs\.(\w+)\.outputs\.(\w+) \}\}", step["with"]["artifact-ids"])
+            maker, output = taken
+            assert job["needs"] == maker
+            assert "name" not in step["with"]
+            made = WORKFLOWS[path]["jobs"][maker]
+            (uploaded,) = re.findall(r"steps\.(\w+)\.outputs\.artifact-id", made["outputs"][output])
+            (upload,) = (each for each in made["steps"] if each.get("id") == uploaded)
+            assert upload["uses"].startswith("actions/upload-artifact@"), (path, name)
+
+
 def test_a_call_hands_through_what_is_needed_and_no_more():
     for where, job in jobs():
         called = LOCAL.fullmatch(str(job.get("uses", "")))
