@@ -67,7 +67,7 @@ def _process(
             stderr=log,
             start_new_session=True,
             cwd=cwd,
-            env={**os.environ, **(environment or {})},
+            env={**os.environ, "DASK_TEMPORARY_DIRECTORY": str(folder), **(environment or {})},
         )
     try:
         yield process
