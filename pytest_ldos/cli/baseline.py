@@ -28,6 +28,10 @@ HostClass = Annotated[str, typer.Option(help="Host class, where several have suc
 Pinned = Annotated[bool, typer.Option("--pinned", help="The pinned release instead of the rolling baseline.")]
 
 
+_WHOLE = frozenset({"where", "trials", "recorded", "commit"})
+"""Short columns of the list, which stay whole where others are folded."""
+
+
 @baseline_app.command("list")
 def list_baselines() -> None:
     """List all baselines: the repository's, and those local to this machine."""
@@ -37,7 +41,7 @@ def list_baselines() -> None:
         return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for title in ("scenario", "where", "trials", "recorded", "commit", "machine", "stack", "host class"):
-        table.add_column(title, overflow="fold")
+        table.add_column(title, overflow="fold", no_wrap=title in _WHOLE)
     for baseline in stored:
         table.add_row(*(visible(text) for text in _describe(baseline)))
     width, color = terminal()
@@ -51,7 +55,7 @@ def _describe(baseline: StoredBaseline) -> tuple[str, ...]:
         trials = read_trials(baseline.file)
     except RecordUnreadable:
         return name, where, "unreadable", "", "", "", baseline.key.stack, baseline.key.host_class
-    recorded = (str(len(trials.trials)), trials.started_at, trials.commit, trials.fingerprint.hostname)
+    recorded = (str(len(trials.trials)), trials.started_at[:10], trials.commit[:12], trials.fingerprint.hostname)
     return name, where, *recorded, baseline.key.stack, baseline.key.host_class
 
 
