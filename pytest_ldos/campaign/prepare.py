@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -33,6 +34,7 @@ _DIGITS: Final = 8
 _WORD_EVERY_S: Final = 20.0
 _NOT_PASSED_ON: Final = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", *OF_ANOTHER_CHECKOUT)
 _CLEAN: Final = ("env", *(f"--unset={name}" for name in _NOT_PASSED_ON))
+_COMMIT: Final = re.compile("[0-9a-f]{4,64}")
 _NO_HOOKS: Final = ("-c", "core.hooksPath=/dev/null")
 _REMEDY: Final = 'say how its environment is made: [tool.ldos.base] setup = ["…"], or name a folder that has one'
 
@@ -82,8 +84,15 @@ def prepare(revision: Revision, spec: BaseSpec, *, store: Path, announce: Announ
             f"base {revision.commit} cannot be built: {visible(str(error))}",
             remedy=f"let files be written and removed in {place.folder.parent}",
         ) from None
-    name = revision.commit if revision.commit.startswith(revision.text) else f"{revision.text} ({revision.commit})"
-    return base_version(name, commit=revision.commit, python=python)
+    return base_version(_name_of(revision), commit=revision.commit, python=python)
+
+
+def _name_of(revision: Revision) -> str:
+    """The commit, and before it what else it was called."""
+    is_commit = _COMMIT.fullmatch(revision.text) and (
+        revision.commit.startswith(revision.text) or revision.text.startswith(revision.commit)
+    )
+    return revision.commit if is_commit else f"{revision.text} ({revision.commit})"
 
 
 def _python_of(place: _Place, spec: BaseSpec, announce: Announce) -> Path:

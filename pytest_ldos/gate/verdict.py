@@ -39,7 +39,12 @@ UNDECIDED: Final = frozenset({Verdict.INCONCLUSIVE, Verdict.NO_BASELINE, Verdict
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
     """The one that matters most; `PASSED` where there is none."""
-    return max(verdicts, key=_SEVERITY.index, default=Verdict.PASSED)
+    return max(verdicts, key=severity, default=Verdict.PASSED)
+
+
+def severity(verdict: Verdict) -> int:
+    """Larger where it matters more."""
+    return _SEVERITY.index(verdict)
 
 
 def exit_code(verdict: Verdict, *, strict: bool) -> int:

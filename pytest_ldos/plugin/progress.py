@@ -35,6 +35,7 @@ class Progress:
         self._is_terminal = reporter is not None and sys.__stdout__ is not None and sys.__stdout__.isatty()
         self._is_shown = reporter is not None and reporter.verbosity >= 0
         self._is_brief = reporter is not None and reporter.verbosity == -1
+        self._is_at_line_start = False
         self._label = ""
         self._version = ""
         self._began_s = 0.0
@@ -45,7 +46,7 @@ class Progress:
 
     def announce(self, text: str) -> None:
         """A step that takes a while begins, on a line of its own."""
-        if self._is_shown:
+        if self._is_shown and not self._is_at_line_start:
             self._write("\n")
         self._show(text, is_kept=not self._is_terminal)
 
@@ -100,6 +101,7 @@ class Progress:
             self._write(f"{_CLEAR}{line}" + ("\n" if is_kept else ""))
         elif is_kept or not self._label or "warm-up" not in text:
             self._write(f"{line}\n")
+            self._is_at_line_start = True
 
     def _write_line(self, text: str) -> None:
         """Below the letters that pytest writes for tests, if there are any."""

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pytest_ldos.gate.verdict import Verdict, worst
+from pytest_ldos.gate.verdict import Verdict, severity, worst
 from pytest_ldos.report.document import Document
 
 
@@ -47,7 +47,17 @@ def host_class_of(document: Document) -> str:
     return next((section.head.host_class for section in document.sections if section.head is not None), "")
 
 
+def worst_first(reports: Iterable[HostReport]) -> list[HostReport]:
+    """As a reader wants them, and as they should be cut where there is no room for all; equals in their order."""
+    return sorted(reports, key=_rank)
+
+
 def worst_of(reports: Iterable[HostReport]) -> Verdict | None:
     """The worst verdict of all machines; ``None`` where none was judged."""
     judged = [each.document.verdict for each in reports if each.document.verdict is not None]
     return worst(judged) if judged else None
+
+
+def _rank(report: HostReport) -> int:
+    verdict = report.document.verdict
+    return 0 if verdict is None else -severity(verdict)

@@ -14,7 +14,7 @@ from typing import Final
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.gate.verdict import Verdict
 from pytest_ldos.report.document import Document, MetricReport, Section
-from pytest_ldos.report.host_reports import HostReport, worst_of
+from pytest_ldos.report.host_reports import HostReport, worst_first, worst_of
 from pytest_ldos.report.paths import describe_paths
 from pytest_ldos.report.words import (
     change_of,
@@ -95,14 +95,15 @@ def render(document: Document, *, links: Sequence[Link] = ()) -> str:
 def render_several(
     reports: Sequence[HostReport], *, links: Sequence[Link] = (), links_of: Mapping[str, Sequence[Link]] | None = None
 ) -> str:
-    """The verdict over all machines and a table of all first, then what each machine has, in the same form.
+    """The verdict over all machines and a table of all first, then what each machine has, the worst first.
 
     Args:
         reports: what each machine measured.
         links: what belongs to all of them.
         links_of: what belongs to one, by the name of its report.
     """
-    return _fitting(lambda details: _render_several(reports, links, links_of or {}, details=details))
+    ordered = worst_first(reports)
+    return _fitting(lambda details: _render_several(ordered, links, links_of or {}, details=details))
 
 
 def escape(text: str) -> str:

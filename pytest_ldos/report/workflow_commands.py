@@ -11,7 +11,7 @@ from typing import Final
 
 from pytest_ldos.gate.verdict import Verdict
 from pytest_ldos.report.document import Document, Place, Section
-from pytest_ldos.report.host_reports import HostReport
+from pytest_ldos.report.host_reports import HostReport, worst_first
 from pytest_ldos.report.paths import describe_paths
 from pytest_ldos.report.words import describe_move, moved_metrics, verdict_word
 from pytest_ldos.text import one_line
@@ -42,7 +42,7 @@ def render(document: Document) -> str:
 
 def render_several(reports: Sequence[HostReport]) -> str:
     """The same for several machines, whose names stand in the titles."""
-    return _render((section, f" on {each.name}") for each in reports for section in each.document.sections)
+    return _render((section, f" on {each.name}") for each in worst_first(reports) for section in each.document.sections)
 
 
 def _render(sections: Iterable[tuple[Section, str]]) -> str:

@@ -61,6 +61,15 @@ def test_a_revision_gets_its_own_sources_and_environment(preparing):
     assert "made.json" in {file.name for file in preparing.folder(old).iterdir()}
 
 
+def test_a_commit_has_one_short_name_however_long_it_was_written(preparing):
+    commit = preparing.repository.commit(code_py="old")
+    whole = preparing.repository.git("rev-parse", commit).strip()
+    preparing.repository.git("branch", f"{commit}-like")
+    assert len(whole) > len(commit)
+    assert preparing(whole).name == preparing(commit[:7]).name == f"base {commit}"
+    assert preparing(f"{commit}-like").name == f"base {commit}-like ({commit})"
+
+
 def test_it_is_used_again_without_a_word(preparing):
     preparing.repository.commit(code_py="old")
     preparing.repository.git("branch", "release")

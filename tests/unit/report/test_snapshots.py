@@ -47,14 +47,14 @@ def _parsed(text):
     return [child for token in PARSER.parse(text) for child in [token, *(token.children or [])]]
 
 
-def test_a_fleet_has_one_verdict_first_then_a_section_a_host_class():
+def test_a_fleet_has_one_verdict_first_then_a_section_a_host_class_the_worst_first():
     text = render_snapshots()["fleet.comment.md"]
     lines = [line for line in text.splitlines() if line.startswith("## ")]
     assert lines == [
         "## ❌ ldos: regressed",
-        "## ✅ other-cpu\\_32-cores: passed",
         "## ❌ test-cpu\\_4-cores: regressed",
         "## ❌ unknown host class (received/dead/result.json): infra",
+        "## ✅ other-cpu\\_32-cores: passed",
     ]
     assert text.count(markdown.MARK) == 1
     links = [token.attrs["href"] for token in _parsed(text) if token.type == "link_open"]
