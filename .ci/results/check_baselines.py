@@ -33,7 +33,7 @@ from pytest_ldos.report import markdown
 from pytest_ldos.report.compose import compose, compose_section, without_verdict
 from pytest_ldos.report.document import Document, Section
 from pytest_ldos.report.host_reports import name_reports
-from pytest_ldos.text import visible
+from pytest_ldos.text import one_line
 from pytest_ldos.trial.artifacts import read_trials, write_atomically
 from pytest_ldos.trial.codec import decode_trials, encode_trials
 from pytest_ldos.trial.record import TrialSet
@@ -53,7 +53,7 @@ def main() -> int:
     try:
         propose(arguments.received, arguments.proposal, commit=arguments.commit)
     except (Failed, LdosError) as error:
-        sys.stderr.write(f"check_baselines: {visible(str(error))}\n")
+        sys.stderr.write(f"check_baselines: {one_line(str(error))}\n")
         return 1
     return 0
 

@@ -10,7 +10,7 @@ from typing import Final
 
 _LONGEST: Final = 300
 _ARTIFACT: Final = r"actions/runs/[0-9]{1,20}/artifacts/[0-9]{1,20}"
-_PLAIN: Final = r"[A-Za-z0-9._~/?=&%#:-]*"
+_PLAIN: Final = r"[A-Za-z0-9._~/?=&%#-]*"
 
 
 def read_artifact_link(file: Path) -> str:

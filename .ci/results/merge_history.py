@@ -30,7 +30,7 @@ from pytest_ldos.baseline.history.rows import SCHEMA
 from pytest_ldos.baseline.history.store import HistoryStore
 from pytest_ldos.cli.history_import import import_runs
 from pytest_ldos.errors import LdosError
-from pytest_ldos.text import visible
+from pytest_ldos.text import one_line
 from pytest_ldos.trial.codec import decode_trials
 
 MOST_RUNS: Final = 400
@@ -57,7 +57,7 @@ def main() -> int:
         import_runs(runs, rows)
         compact(rows, most_runs=MOST_RUNS, largest=LARGEST)
     except (Failed, LdosError) as error:
-        sys.stderr.write(f"merge_history: {visible(str(error))}\n")
+        sys.stderr.write(f"merge_history: {one_line(str(error))}\n")
         return 1
     return 0
 

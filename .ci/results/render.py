@@ -28,7 +28,7 @@ from pytest_ldos.report import markdown, workflow_commands
 from pytest_ldos.report.document import Document
 from pytest_ldos.report.host_reports import HostReport, name_reports
 from pytest_ldos.report.reading import read_document
-from pytest_ldos.text import visible
+from pytest_ldos.text import one_line
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def main(folder: str, comment: str) -> int:
     sys.stdout.write(_annotate(reports))
     missing = [each for each in received if each.document is None]
     for each in missing:
-        sys.stderr.write(f"render: {visible(each.fault)}\n")
+        sys.stderr.write(f"render: {one_line(each.fault)}\n")
     return 1 if missing else 0
 
 
@@ -94,23 +94,21 @@ def render_comment(received: Sequence[Received]) -> str:
     reports = _name(received)
     run = own_link(os.environ.get("RUN_URL", ""))
     links = [markdown.Link("the run", run)] if run else []
-    of_class: dict[str, tuple[markdown.Link, ...]] = {}
-    for report, each in zip(reports, _shown(received), strict=True):
-        of_class[report.host_class] = (*of_class.get(report.host_class, ()), *each.links)
+    links_of = {report.name: each.links for report, each in zip(reports, _shown(received), strict=True)}
     missing = [each.label or "the machine" for each in received if each.document is None]
-    return _render(reports, links, of_class) + "".join(f"\n❌ No result came from {name}.\n" for name in missing)
+    return _render(reports, links, links_of) + "".join(f"\n❌ No result came from {name}.\n" for name in missing)
 
 
 def _render(
-    reports: Sequence[HostReport], links: Sequence[markdown.Link], of_class: Mapping[str, Sequence[markdown.Link]]
+    reports: Sequence[HostReport], links: Sequence[markdown.Link], links_of: Mapping[str, Sequence[markdown.Link]]
 ) -> str:
     if not reports:
         lines = "\n".join(f"\n[{each.title}]({each.url})" for each in links)
         return f"{markdown.MARK}\n## ldos: ❌ nothing was measured\n{lines}\n"
     if len(reports) == 1:
         (only,) = reports
-        return markdown.render(only.document, links=(*of_class[only.host_class], *links))
-    return markdown.render_several(reports, links=links, links_of=of_class)
+        return markdown.render(only.document, links=(*links_of[only.name], *links))
+    return markdown.render_several(reports, links=links, links_of=links_of)
 
 
 def _shown(received: Sequence[Received]) -> list[Received]:

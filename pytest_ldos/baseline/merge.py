@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from pytest_ldos.baseline.key import BaselineKey
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.host.fingerprint import Fingerprint
 from pytest_ldos.trial.record import Trial, TrialSet
+
+_BLOCK: Final = "block"
+"""Of the proof of a load: the stack start that it was applied in."""
 
 
 def merge_trials(sets: Sequence[TrialSet]) -> TrialSet:
@@ -22,10 +26,10 @@ def merge_trials(sets: Sequence[TrialSet]) -> TrialSet:
         raise ConfigurationError(
             f"there is only one run of {names or 'nothing'}: nothing to merge", remedy="name those of several machines"
         )
-    first, *others = ordered = sorted(sets, key=lambda each: (each.started_at, each.fingerprint.hostname))
+    first, *others = ordered = [*_apart(sorted(sets, key=lambda each: (each.started_at, each.fingerprint.hostname)))]
     for other in others:
         _require_alike(first, other)
-    trials = tuple(_numbered(ordered))
+    trials = tuple(dataclasses.replace(trial, index=index) for index, trial in enumerate(_trials_of(ordered)))
     if len({trial.goal_id for trial in trials}) < len(trials):
         raise ConfigurationError("the same trials are there twice", remedy="name each run once")
     return dataclasses.replace(
@@ -68,14 +72,28 @@ def _reasons(first: TrialSet, other: TrialSet) -> Iterator[tuple[str, bool]]:
     yield f"trials of {machines} were watched", bool(first.watched or other.watched)
 
 
-def _numbered(sets: Iterable[TrialSet]) -> Iterator[Trial]:
-    index = first_block = 0
+def _apart(sets: Iterable[TrialSet]) -> Iterator[TrialSet]:
+    """The blocks of each, of its trials and of its loads, behind those of the sets before it."""
+    first_block = 0
     for each in sets:
-        places = {block: first_block + place for place, block in enumerate(sorted({it.block for it in each.trials}))}
-        for trial in each.trials:
-            yield dataclasses.replace(trial, index=index, block=places[trial.block])
-            index += 1
-        first_block += len(places)
+        of_loads = {found for load in each.loads if isinstance(found := load.get(_BLOCK), int)}
+        blocks = sorted({trial.block for trial in each.trials} | of_loads)
+        places = {block: first_block + place for place, block in enumerate(blocks)}
+        yield dataclasses.replace(
+            each,
+            trials=tuple(dataclasses.replace(trial, block=places[trial.block]) for trial in each.trials),
+            loads=tuple(_renumber(load, places) for load in each.loads),
+        )
+        first_block += len(blocks)
+
+
+def _renumber(load: Mapping[str, object], places: Mapping[int, int]) -> Mapping[str, object]:
+    block = load.get(_BLOCK)
+    return {**load, _BLOCK: places[block]} if isinstance(block, int) else load
+
+
+def _trials_of(sets: Iterable[TrialSet]) -> Iterator[Trial]:
+    return (trial for each in sets for trial in each.trials)
 
 
 def _merge_fingerprints(found: Sequence[Fingerprint]) -> Fingerprint:

@@ -76,7 +76,8 @@ def _read_all(results: Sequence[Path]) -> tuple[HostReport, ...]:
 
 def _render(reports: Sequence[HostReport], links: Mapping[str, tuple[markdown.Link, ...]]) -> str:
     if len(reports) > 1:
-        return markdown.render_several(reports, links=links[""], links_of={**links, "": ()})
+        links_of = {each.name: links[each.host_class] for each in reports if each.host_class}
+        return markdown.render_several(reports, links=links[""], links_of=links_of)
     (only,) = reports
     own = links[only.host_class] if only.host_class else ()
     return markdown.render(only.document, links=(*own, *links[""]))

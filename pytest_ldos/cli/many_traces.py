@@ -18,7 +18,7 @@ from pytest_ldos.cli.export import told_if_unwritable
 from pytest_ldos.cli.paths import terminal
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.export.fleet_tables import is_fleet_directory, write_fleet
-from pytest_ldos.fleet.choose import INSTALL, choose_scheduler, has_dask
+from pytest_ldos.fleet.choose import INSTALL, LOCAL, choose_scheduler, missing_package
 from pytest_ldos.fleet.find import Found
 from pytest_ldos.fleet.in_process import InProcess
 from pytest_ldos.fleet.protocol import Scheduler
@@ -53,8 +53,10 @@ def analyze_many(traces: Sequence[Found], request: Request, many: Many) -> None:
     scheduler = choose_scheduler(many.scheduler, workers=many.workers)
     if many.output is not None:
         _refuse_existing(many.output, force=many.force)
-    if many.scheduler is None and not has_dask():
-        typer.echo(f"Dask is not installed: the traces are read one by one ({INSTALL} reads several at once)", err=True)
+    missing = missing_package(LOCAL) if many.scheduler is None else ""
+    if missing:
+        remedy = f"{INSTALL} reads several at once"
+        typer.echo(f"{missing} is not installed: the traces are read one by one ({remedy})", err=True)
     summaries = _summarize(scheduler, traces, request)
     if many.output is not None:
         with told_if_unwritable(many.output):

@@ -17,6 +17,10 @@ LOCAL: Final = "local"
 SYNCHRONOUS: Final = "synchronous"
 _ADDRESS: Final = re.compile(r"(?:tcp|tls)://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})")
 _REMEDY: Final = "use 'local' (processes of this machine), 'synchronous' (this process), or tcp://HOST:PORT"
+_DASK: Final = {"dask": "Dask", "distributed": "Dask's scheduler (distributed)"}
+_KEYS: Final = {"cryptography": "cryptography"}
+"""Of processes on one machine."""
+
 INSTALL: Final = "pip install 'pytest-ldos[fleet]'"
 
 
@@ -28,9 +32,9 @@ def choose_scheduler(word: str | None, *, workers: int | None = None) -> Schedul
 
     Raises:
         ConfigurationError: no such scheduler, or none whose processes could be counted.
-        Unavailable: Dask is not installed.
+        Unavailable: Dask, or what its processes here need, is not installed.
     """
-    kept = (LOCAL if has_dask() or workers is not None else SYNCHRONOUS) if word is None else word
+    kept = (SYNCHRONOUS if missing_package(LOCAL) and workers is None else LOCAL) if word is None else word
     if workers is not None and kept != LOCAL:
         raise ConfigurationError(
             f"--workers belongs to --scheduler local, not to {kept}",
@@ -41,14 +45,16 @@ def choose_scheduler(word: str | None, *, workers: int | None = None) -> Schedul
     is_address = _is_address(kept)
     if kept != LOCAL and not is_address:
         raise ConfigurationError(f"unknown scheduler {kept!r}", remedy=_REMEDY)
-    if not has_dask():
-        raise Unavailable("Dask is not installed", remedy=f"{INSTALL}, or use --scheduler synchronous")
+    missing = missing_package(kept)
+    if missing:
+        raise Unavailable(f"{missing} is not installed", remedy=f"{INSTALL}, or use --scheduler synchronous")
     return RemoteScheduler(kept) if is_address else LocalCluster(workers or len(our_cpus()))
 
 
-def has_dask() -> bool:
-    """Whether Dask and its scheduler can be imported; neither is."""
-    return all(importlib.util.find_spec(name) is not None for name in ("dask", "distributed"))
+def missing_package(word: str) -> str:
+    """The first that a scheduler needs and that is not installed; empty where all are. None is imported."""
+    needed = {**_DASK, **_KEYS} if word == LOCAL else _DASK
+    return next((title for name, title in needed.items() if importlib.util.find_spec(name) is None), "")
 
 
 def _is_address(word: str) -> bool:

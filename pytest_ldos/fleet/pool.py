@@ -47,9 +47,11 @@ def metric_names(summaries: Sequence[TraceSummary]) -> tuple[str, ...]:
 
 
 def median_of(summary: TraceSummary, metric: str) -> tuple[float, str] | None:
-    """Median over a trace's goals, and its unit; ``None`` where no goal has the metric."""
+    """Median over a trace's goals, and its unit; ``None`` where no goal has the metric, or sources of it differ."""
     values = [each for each in summary.values if each.metric == metric and each.value is not None]
-    return (float(np.median([each.value for each in values])), values[0].unit) if values else None
+    if len({each.source for each in values}) != 1:
+        return None
+    return float(np.median([each.value for each in values])), values[0].unit
 
 
 def _pool(metric: str, source: str, unit: str, values: Sequence[tuple[str, float]]) -> Pooled:

@@ -100,7 +100,7 @@ def render_several(
     Args:
         reports: what each machine measured.
         links: what belongs to all of them.
-        links_of: what belongs to one, by host class.
+        links_of: what belongs to one, by the name of its report.
     """
     ordered = worst_first(reports)
     return _fitting(lambda details: _render_several(ordered, links, links_of or {}, details=details))
@@ -146,7 +146,7 @@ def _render_several(
     parts.append(_table(("host class", *_OVERVIEW), rows))
     parts.append(_render_links(links))
     for each in reports:
-        parts += _render_host(each, links_of.get(each.host_class, ()), details=details)
+        parts += _render_host(each, links_of.get(each.name, ()), details=details)
     parts += _render_end([each.document for each in reports], details=details)
     return _join(parts)
 

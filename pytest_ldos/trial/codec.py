@@ -6,6 +6,7 @@ The schema has a version; a file of another version is refused, not guessed at.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -61,7 +62,7 @@ def decode_trials(text: str, path: Path) -> TrialSet:
         RecordUnreadable: no JSON, not a trial set, of another schema version, or damaged.
     """
     try:
-        document = json.loads(text)
+        document = _parse(text)
     except json.JSONDecodeError as error:
         raise RecordUnreadable(f"{path} is no JSON (line {error.lineno}: {error.msg})", remedy=_REMEDY) from None
     except (RecursionError, ValueError) as error:
@@ -85,13 +86,22 @@ def decode_trials(text: str, path: Path) -> TrialSet:
         raise RecordUnreadable(f"{path} is damaged ({type(error).__name__}: {error})", remedy=_REMEDY) from None
 
 
+def _parse(text: str) -> Any:
+    """JSON in which all texts can be encoded; half a surrogate pair, which nothing else could write down, is ``?``."""
+    document = json.loads(text)
+    if _SURROGATE.search(text) is None:
+        return document
+    return json.loads(json.dumps(document, ensure_ascii=False).encode("utf-8", "replace"))
+
+
+_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 _REMEDY: Final = "restore it, or record it anew with --ldos-update-baseline"
 
 
 def _upgrade(document: Mapping[str, Any]) -> Mapping[str, Any]:
     """A record of an earlier version as one of this; what is damaged in it stays so."""
     version, plain = document.get("schema"), document.get("trials")
-    if version not in {_WITHOUT_SEGMENTS, _WITHOUT_SOURCES, _WITHOUT_LOOKS, _WITHOUT_LOADS}:
+    if type(version) is not int or version not in {_WITHOUT_SEGMENTS, _WITHOUT_SOURCES, _WITHOUT_LOOKS, _WITHOUT_LOADS}:
         return document
     if isinstance(plain, list) and all(isinstance(trial, dict) for trial in plain):
         plain = [_upgrade_trial(trial, version) for trial in plain]

@@ -18,7 +18,7 @@ from pytest_ldos.baseline.history.trend import START, Trend
 from pytest_ldos.report.console import print_to_text
 from pytest_ldos.report.history.text_plot import plot_as_text
 from pytest_ldos.series import Better
-from pytest_ldos.text import visible
+from pytest_ldos.text import one_line, visible
 from pytest_ldos.units import format_quantity, format_ratio
 
 _NARROWEST: Final = 80
@@ -138,7 +138,7 @@ def _overview_row(trend: Trend) -> list[Text]:
         marks.append(f"creep: {' and '.join(last.creeps)}")
     cells = (series.folder.scenario, series.metric, str(len(series.runs)), _quantity(last.location, series.unit))
     return [
-        *(Text(visible(cell)) for cell in cells),
+        *(Text(one_line(cell)) for cell in cells),
         _change(trend, last.from_pin),
         _change(trend, last.from_rolling),
         Text(visible(", ".join(marks)), style="yellow"),
@@ -156,7 +156,7 @@ def _row(trend: Trend, point: CommitPoint) -> list[Text]:
         _interval(point, unit),
     )
     return [
-        *(Text(visible(text)) for text in texts),
+        *(Text(one_line(text)) for text in texts),
         _change(trend, point.step),
         Text(_change_interval(point.step)),
         _change(trend, point.from_pin),

@@ -98,6 +98,14 @@ def test_trials_of_two_machines_become_one_baseline_whose_starts_stay_apart():
     }
 
 
+def test_proofs_of_loads_stay_with_their_starts():
+    proof = {"kind": "dds_flood", "shortfall": "", "summary": "x"}
+    loads = ({**proof, "block": 0}, {**proof, "block": 4}, proof)
+    merged = merge_trials([dataclasses.replace(each, loads=loads) for each in (of(ONE, 1), of(TWO, 2))])
+    assert [each.get("block") for each in merged.loads] == [0, 4, None, 5, 9, None]
+    assert [each.block for each in merged.trials] == [*(n // 5 for n in range(20)), *(5 + n // 5 for n in range(20))]
+
+
 def test_a_merged_baseline_knows_how_much_machines_differ():
     """The second machine is 12 % slower: a change against the first alone, within the noise of both."""
     slower = {"T1": 1.12, "T2": 1.12, "T4": 1.12}

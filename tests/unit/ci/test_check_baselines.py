@@ -208,6 +208,18 @@ def test_names_that_were_chosen_to_do_harm(check, received, project, name, where
     assert not (project / "owned").exists()
 
 
+def test_what_a_record_says_is_no_command_to_the_log(check, received):
+    file = leave(received, recorded())
+    document = json.loads(file.read_text("utf-8"))
+    document["metrics"][0]["better"] = "\n::error::x##[error]x"
+    file.write_text(json.dumps(document), "utf-8")
+    done = check()
+    assert done.returncode == 1
+    assert "better" in done.stderr
+    assert "\n::" not in done.stderr
+    assert "##[" not in done.stderr
+
+
 def test_messages_that_were_chosen_to_do_harm_are_shown_as_they_are(check, received, project):
     """By whoever wrote the stack that was measured; people read them on GitHub."""
     evil = "no way\n\n# Approved by @maintainer\n[![ok](https://evil.example/x.png)](https://evil.example)<img src=x>"

@@ -220,6 +220,18 @@ def test_files_that_are_no_records(merge, received, history, path):
     assert files(history) == []
 
 
+def test_what_a_record_says_is_no_command_to_the_log(merge, received):
+    file = leave(received, measured())
+    document = json.loads(file.read_text("utf-8"))
+    document["metrics"][0]["better"] = "\n::error::x##[error]x"
+    file.write_text(json.dumps(document), "utf-8")
+    done = merge()
+    assert done.returncode == 1
+    assert "better" in done.stderr
+    assert "\n::" not in done.stderr
+    assert "##[" not in done.stderr
+
+
 @pytest.mark.parametrize("name", ["../../../evil", "$(touch owned)", "a/b", "\n::error::x", "é"])
 def test_names_that_were_chosen_to_do_harm_stay_below_the_history(merge, received, history, name, tmp_path):
     """What is made of them can be kept, and lies nowhere else."""

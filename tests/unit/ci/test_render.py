@@ -89,6 +89,16 @@ def test_a_fleet_is_one_comment(render, received, tmp_path):
     assert DEAD in text
 
 
+def test_links_of_two_machines_of_one_class_stand_at_their_own_results(render, received, tmp_path):
+    pages = [f"{URLS['page']}{number}" for number in (1, 2)]
+    for label, page in zip((CALM, SLOW), pages, strict=True):
+        leave(received / label, fleet()[0], page=page)
+    assert render(HOST_CLASSES=json.dumps([CALM, SLOW])).returncode == 0
+    first, second = written(tmp_path).split("(2 of 2): ")
+    assert [first.count(page) for page in pages] == [1, 0]
+    assert [second.count(page) for page in pages] == [0, 1]
+
+
 def test_a_machine_that_left_nothing_is_named_and_makes_it_red(render, received, tmp_path):
     leave(received / SLOW, hostile())
     (received / DEAD).mkdir()
@@ -148,7 +158,13 @@ def test_an_address_of_a_machine_that_is_no_artifact_here_is_left_out(render, re
 
 
 @pytest.mark.parametrize(
-    "address", ["https://evil.example/x", "http://github.com/arm-makers/arm/x", "https://github.com/arm-makers/arm/) x"]
+    "address",
+    [
+        "https://evil.example/x",
+        "http://github.com/arm-makers/arm/x",
+        "https://github.com/arm-makers/arm/) x",
+        "https://github.com/arm-makers/arm/a:b",
+    ],
 )
 def test_an_address_of_the_run_that_leads_elsewhere(render, received, tmp_path, address):
     leave(received, hostile())

@@ -142,6 +142,15 @@ def test_foreign_text_is_made_visible(history):
     assert "\\x1b[31mred" in ldos("--metric", "T1").stdout
 
 
+def test_names_are_no_commands_to_the_log_of_a_workflow(history):
+    for number, name in enumerate(("::error::x", "##[error]x")):
+        add_run(history, number, name=name)
+    shown = ldos().stdout
+    assert "error" in shown
+    assert "\n::" not in shown
+    assert "##[" not in shown
+
+
 def test_damaged_files_are_named(history):
     fill(history.directory, STEADY)
     path = next(history.directory.rglob("*.parquet"))

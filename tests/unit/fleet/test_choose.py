@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+
 import pytest
 
 from pytest_ldos.errors import ConfigurationError, Unavailable
@@ -58,3 +60,13 @@ def test_without_dask(no_dask):
         with pytest.raises(Unavailable, match="Dask is not installed") as caught:
             choose_scheduler(word)
         assert caught.value.remedy == "pip install 'pytest-ldos[fleet]', or use --scheduler synchronous"
+
+
+def test_without_what_makes_keys_for_processes_here(monkeypatch):
+    find = importlib.util.find_spec
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "cryptography" else find(name))
+    assert isinstance(choose_scheduler(None), InProcess)
+    assert choose_scheduler("tcp://host:1") == RemoteScheduler("tcp://host:1")
+    for asked in ({"word": "local"}, {"word": None, "workers": 2}):
+        with pytest.raises(Unavailable, match="cryptography is not installed"):
+            choose_scheduler(**asked)

@@ -46,6 +46,13 @@ def test_the_median_of_a_trace():
     assert median_of(summary("a", None), "T1") is None
 
 
+def test_sources_of_a_trace_are_not_mixed_either():
+    mixed = summary("a", values=(value(1.0), value(100.0, source="feedback publications")))
+    assert median_of(mixed, "T1") is None
+    lines = [line.split() for line in render(mixed, summary("b", 1.0)).splitlines()]
+    assert ["a", "2", "–", "–", "0"] in lines
+
+
 def render(*summaries, **changes):
     return render_fleet(summaries, **{"width": 160, "color": False, "whole": False, **changes})
 

@@ -349,3 +349,17 @@ def test_names_that_lead_elsewhere_are_refused(mixed, tmp_path, place, name):
         document["stack_kind"] = name
     with pytest.raises(RecordUnreadable, match="cannot name a file"):
         decode_trials(json.dumps(document), tmp_path)
+
+
+def test_half_a_surrogate_pair_is_text_that_can_be_kept(mixed, tmp_path):
+    text = encode_trials(mixed)
+    read = decode_trials(text.replace('"markers"', '"\\ud83e\\uddbe \\udc80"'), tmp_path)
+    sources = [each.source for trial in read.trials for each in trial.measurements.values()]
+    assert "🦾 ?" in {source.name for source in sources if source is not None}
+
+
+@pytest.mark.parametrize("version", [[1], {}, "5", 5.5, True])
+def test_a_version_that_is_no_number_of_ours(mixed, tmp_path, version):
+    document = {**json.loads(encode_trials(mixed)), "schema": version}
+    with pytest.raises(RecordUnreadable, match="has schema version"):
+        decode_trials(json.dumps(document), tmp_path)

@@ -30,6 +30,12 @@ def test_gitlab_s_lab_job_begins_for_protected_branches_alone():
     assert all(".ci/" in line for job in ("gate", "report") for line in found[job]["script"])
 
 
+def test_gitlab_s_report_is_there_where_what_it_needs_is():
+    found = yaml.safe_load((FOLDER / "gitlab-ci.yml").read_text("utf-8"))
+    assert found["report"]["needs"] == [{"job": "gate", "artifacts": True}]
+    assert found["report"]["rules"] == [{**rule, "when": "always"} for rule in found["gate"]["rules"]]
+
+
 def leave_result(machine: Machine) -> None:
     """What the lab's machine has really measured; the stand-in for it leaves none that could be shown."""
     for file in machine.checkout.glob("results/**/result.json"):
