@@ -32,8 +32,9 @@ def own_link(url: str) -> str:
 
 def _own(url: str, form: str) -> str:
     server = os.environ.get("GITHUB_SERVER_URL", "https://github.com")
-    home = f"{server}/{os.environ['GITHUB_REPOSITORY']}/"
-    if not url or (home.startswith("https://") and re.fullmatch(re.escape(home) + form, url)):
+    repository = os.environ.get("GITHUB_REPOSITORY", "")
+    home = f"{server}/{repository}/"
+    if not url or (repository and home.startswith("https://") and re.fullmatch(re.escape(home) + form, url)):
         return url
     sys.stderr.write(f"render: an address that leads out of {home!a} was left out\n")
     return ""

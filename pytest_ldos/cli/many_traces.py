@@ -17,7 +17,7 @@ from pytest_ldos import exit_codes
 from pytest_ldos.cli.export import told_if_unwritable
 from pytest_ldos.cli.paths import terminal
 from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.export.fleet_tables import is_fleet_directory, write_fleet
+from pytest_ldos.export.fleet_tables import is_fleet_directory, require_writable, write_fleet
 from pytest_ldos.fleet.choose import INSTALL, LOCAL, choose_scheduler, missing_package
 from pytest_ldos.fleet.find import Found
 from pytest_ldos.fleet.in_process import InProcess
@@ -53,17 +53,18 @@ def analyze_many(traces: Sequence[Found], request: Request, many: Many) -> None:
     scheduler = choose_scheduler(many.scheduler, workers=many.workers)
     if many.output is not None:
         _refuse_existing(many.output, force=many.force)
+        with told_if_unwritable(many.output):  # not only after hours of reading
+            require_writable(many.output)
     missing = missing_package(LOCAL) if many.scheduler is None else ""
     if missing:
         remedy = f"{INSTALL} reads several at once"
         typer.echo(f"{missing} is not installed: the traces are read one by one ({remedy})", err=True)
     summaries = _summarize(scheduler, traces, request)
-    if many.output is not None:
-        with told_if_unwritable(many.output):
-            write_fleet(summaries, many.output)
     width, color = terminal()
     typer.echo(render_fleet(summaries, width=width, color=color, whole=many.whole), nl=False, color=True)
     if many.output is not None:
+        with told_if_unwritable(many.output):
+            write_fleet(summaries, many.output)
         typer.echo(visible(f"tables: {many.output}"))
     if any(each.problem for each in summaries):
         raise typer.Exit(exit_codes.INVALID)

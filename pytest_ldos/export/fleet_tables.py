@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -61,18 +62,35 @@ def is_fleet_directory(directory: Path) -> bool:
     return directory.is_dir() and {path.name for path in directory.iterdir()} == {TRACES, MEASUREMENTS}
 
 
+def require_writable(directory: Path) -> None:
+    """Proves that `write_fleet` can write there.
+
+    Raises:
+        OSError: it cannot.
+    """
+    with _beside(directory):
+        pass
+
+
 def write_fleet(summaries: Sequence[TraceSummary], directory: Path) -> None:
     """Writes ``traces.parquet`` and ``measurements.parquet``; they appear at once, or not at all.
 
     Raises:
         OSError: the directory cannot be written, or holds something else.
     """
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{directory.name}-", dir=directory.parent) as folder:
-        fresh = Path(folder) / directory.name
+    with _beside(directory) as folder:
+        fresh = folder / directory.name
         fresh.mkdir()
         traces_frame(summaries).write_parquet(fresh / TRACES)
         measurements_frame(summaries).write_parquet(fresh / MEASUREMENTS)
         if is_fleet_directory(directory):
             shutil.rmtree(directory)
         fresh.rename(directory)
+
+
+@contextmanager
+def _beside(directory: Path) -> Iterator[Path]:
+    """A folder on the same disk, for as long as the context lasts."""
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{directory.name}-", dir=directory.parent) as folder:
+        yield Path(folder)

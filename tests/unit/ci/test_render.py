@@ -179,6 +179,13 @@ def test_other_ci_systems_have_other_addresses(render, received, tmp_path):
     assert f"({url})" in written(tmp_path)
 
 
+def test_where_nobody_says_which_repository_it_is_there_is_no_address(render, received, tmp_path):
+    leave(received, fleet()[0], page="https://github.com//actions/runs/1/artifacts/2")
+    done = render(GITHUB_REPOSITORY=None)
+    assert (done.returncode, done.stderr.count("was left out")) == (0, 2)
+    assert "https://github.com" not in written(tmp_path)
+
+
 @pytest.mark.parametrize("kind", ["file", "folder"])
 def test_a_link_is_no_result(render, received, tmp_path, kind):
     leave(tmp_path / "elsewhere", fleet()[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -88,6 +89,18 @@ def test_a_data_set_replaces_only_its_own_kind(folder):
     assert "is nothing that this command would write" in run_ldos(*arguments, "runs", "--force").stderr
     done = run_ldos(*arguments, "/proc/tables")
     assert (done.returncode, "/proc/tables cannot be written" in done.stderr) == (2, True)
+    assert "of 3 traces" not in done.stderr, "it was only said when all had been read"
+
+
+def test_a_place_that_is_taken_meanwhile_loses_no_summary(folder, monkeypatch):
+    def taken(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("pytest_ldos.cli.many_traces.write_fleet", taken)
+    done = run_ldos("analyze", "runs", "--scheduler", "synchronous", "--output", "out")
+    assert (done.returncode, "out cannot be written: No space left on device" in done.stderr) == (2, True)
+    assert done.stdout.startswith("3 traces below runs: ")
+    assert not [each for each in folder.parent.iterdir() if each.name.startswith(".out")]
 
 
 @pytest.mark.parametrize(
