@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -84,7 +83,7 @@ def write_fleet(summaries: Sequence[TraceSummary], directory: Path) -> None:
         traces_frame(summaries).write_parquet(fresh / TRACES)
         measurements_frame(summaries).write_parquet(fresh / MEASUREMENTS)
         if is_fleet_directory(directory):
-            shutil.rmtree(directory)
+            directory.rename(folder / "before")  # whatever ends us here, neither is lost
         fresh.rename(directory)
 
 

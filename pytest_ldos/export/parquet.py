@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from pathlib import Path
 
@@ -30,5 +29,5 @@ def write_parquet(model: ExecutionModel, directory: Path) -> None:
         fresh = Path(folder) / directory.name
         write_model(model, fresh)
         if is_model_directory(directory):
-            shutil.rmtree(directory)
+            directory.rename(Path(folder) / "before")  # whatever ends us here, neither is lost
         fresh.rename(directory)
