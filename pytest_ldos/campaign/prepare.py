@@ -84,7 +84,7 @@ def prepare(revision: Revision, spec: BaseSpec, *, store: Path, announce: Announ
             f"base {revision.commit} cannot be built: {visible(str(error))}",
             remedy=f"let files be written and removed in {place.folder.parent}",
         ) from None
-    return base_version(_name_of(revision), commit=revision.commit, python=python)
+    return base_version(_name_of(revision), commit=revision.commit, python=python, project=place.project)
 
 
 def _name_of(revision: Revision) -> str:

@@ -10,6 +10,7 @@ from typing import Final
 from pytest_ldos.campaign.order import Role
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.host.checkout import CHANGED, abbreviate, ask_git, describe_commit, top_of_checkout
+from pytest_ldos.scenario.settings import SETTINGS_FILES
 from pytest_ldos.stack.installation import OURS, Installation
 
 INTERPRETERS: Final = (".venv/bin/python", "bin/python")
@@ -23,12 +24,14 @@ class Version:
     Attributes:
         name: for people, as in ``base main (0123456789ab)``.
         commit: of the project under test; empty where it is not known.
+        project: the folder with its settings; ``None`` where it has none of its own.
     """
 
     role: Role
     name: str
     commit: str
     installation: Installation
+    project: Path | None = None
 
     def is_same(self, other: Version) -> bool:
         """Whether both are known to be one version: a comparison of it with itself."""
@@ -59,11 +62,11 @@ def head_version(root: Path) -> Version:
     return Version(role=Role.HEAD, name=f"head ({commit})" if commit else "head", commit=commit, installation=OURS)
 
 
-def base_version(name: str, *, commit: str, python: Path) -> Version:
+def base_version(name: str, *, commit: str, python: Path, project: Path | None = None) -> Version:
     """A version with an environment of its own."""
     is_ours = python.absolute() == Path(sys.executable).absolute()
     installation = OURS if is_ours else Installation(str(python.absolute()))
-    return Version(role=Role.BASE, name=f"base {name}", commit=commit, installation=installation)
+    return Version(role=Role.BASE, name=f"base {name}", commit=commit, installation=installation, project=project)
 
 
 def find_base(text: str, *, folder: Path, root: Path) -> Revision | Version:
@@ -86,7 +89,7 @@ def find_base(text: str, *, folder: Path, root: Path) -> Revision | Version:
         raise ConfigurationError(
             f"--ldos-base {text} is a folder and a revision", remedy=f"write ./{text} for the folder, or a commit"
         )
-    return _version_in(place, text)
+    return _version_in(place, text, root)
 
 
 def _find_revision(text: str, root: Path) -> Revision | None:
@@ -109,7 +112,7 @@ def _unknown(text: str, root: Path) -> ConfigurationError:
     )
 
 
-def _version_in(place: Path, text: str) -> Version:
+def _version_in(place: Path, text: str, root: Path) -> Version:
     python = next((place / each for each in INTERPRETERS if (place / each).is_file()), None)
     if python is None:
         raise ConfigurationError(
@@ -117,5 +120,15 @@ def _version_in(place: Path, text: str) -> Version:
             remedy="make one there, or name the revision, whose environment is then made for you",
         )
     top = top_of_checkout(place)
-    commit = describe_commit(place) if top is not None and top.resolve() == place else ""
-    return base_version(f"{text} ({commit})" if commit else text, commit=commit, python=python)
+    is_checkout = top is not None and top.resolve() == place
+    commit = describe_commit(place) if is_checkout else ""
+    name = f"{text} ({commit})" if commit else text
+    return base_version(name, commit=commit, python=python, project=_project_in(place, root, is_checkout=is_checkout))
+
+
+def _project_in(place: Path, root: Path, *, is_checkout: bool) -> Path | None:
+    """Where the project lies in a folder: as deep as `root` in its own checkout, or at the top."""
+    top = top_of_checkout(root)
+    below = place / root.resolve().relative_to(top.resolve()) if is_checkout and top is not None else place
+    folders = [each for each in (below, place) if any((each / name).is_file() for name in SETTINGS_FILES)]
+    return folders[0] if folders else place if is_checkout else None

@@ -73,7 +73,7 @@ def _judge_beside_base(
     policy = with_calibration(session.policy, known)
     result = beside_measured_base(session.family.decide(trials, beside.base, policy), trials, beside.base, policy)
     result = doubted(result, known)
-    notes = [describe_turns(beside), *run.take_notes()]
+    notes = [describe_turns(beside), *run.base_notes, *run.take_notes()]
     background = Background(
         base_label=beside.versions[Role.BASE].name,
         calibration=_from_root(known, session),

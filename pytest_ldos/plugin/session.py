@@ -64,6 +64,7 @@ class ScenarioRun:
         unjudged: trials that no gate has seen.
         judged: trials and what the gate said of them.
         notes: of what watched its processes, for the next report.
+        base_notes: of what the base has other than head, for every report.
         paths: causal paths that are known.
     """
 
@@ -79,6 +80,7 @@ class ScenarioRun:
     unjudged: list[TrialSet] = field(default_factory=list)
     judged: list[tuple[TrialSet, Verdict]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    base_notes: tuple[str, ...] = ()
     paths: Sequence[PathSpec] = ()
 
     def take_notes(self) -> list[str]:
@@ -245,7 +247,7 @@ class MeasuringSession:
         with ExitStack() as resources:
             with self.refusals.noted(item.nodeid):
                 resources.enter_context(self.machine.held(announce))
-            yield resources.enter_context(self._open(item.nodeid, spec, announce=announce))
+            yield resources.enter_context(self._open(item, spec, announce=announce))
 
     @contextmanager
     def holding_machine(self, item: pytest.Item, announce: Callable[[str], None]) -> Iterator[None]:
@@ -257,17 +259,18 @@ class MeasuringSession:
             yield
 
     @contextmanager
-    def _open(self, nodeid: str, spec: ScenarioSpec, *, announce: Callable[[str], None]) -> Iterator[ScenarioRun]:
+    def _open(self, item: pytest.Item, spec: ScenarioSpec, *, announce: Callable[[str], None]) -> Iterator[ScenarioRun]:
         """Starts what a scenario asks for, with the machine held."""
         from pytest_ldos.trial.artifacts import new_scenario_folder
         from pytest_ldos.trial.rig import open_rig
 
         folder = new_scenario_folder(self.run_folder(), spec.name)
-        run = ScenarioRun(nodeid, spec, folder, paths=self.sources.toml.paths)
+        run = ScenarioRun(item.nodeid, spec, folder, paths=self.sources.toml.paths)
         self.runs.append(run)
         try:
             if self._turns.asked:
                 run.versions = self._turns.versions(spec.stack, store=self.output, announce=announce)
+                run.base_notes = self._notes_on_settings(item, run.versions)
                 yield run
                 return
             announce("starting the stack")
@@ -277,15 +280,23 @@ class MeasuringSession:
         finally:
             self._tidy(run)
 
-    def spec_of(self, item: pytest.Item) -> ScenarioSpec:
+    def _notes_on_settings(self, item: pytest.Item, versions: Mapping[Role, Version]) -> tuple[str, ...]:
+        from pytest_ldos.campaign.order import Role
+
+        return self._turns.describe_settings(versions[Role.BASE], lambda sources: self.spec_of(item, sources))
+
+    def spec_of(self, item: pytest.Item, sources: Sources | None = None) -> ScenarioSpec:
         """The scenario of a test, by its marker.
+
+        Args:
+            sources: of its settings, instead of the session's.
 
         Raises:
             ConfigurationError: it has none, or one with unknown arguments.
         """
         marker = scenario_mark(item, self.scenario_names())
         if marker is not None:
-            return self.sources.scenario(scenario_name(marker), marker.kwargs)
+            return (sources or self.sources).scenario(scenario_name(marker), marker.kwargs)
         raise ConfigurationError(
             f"{item.nodeid} measures a stack but has no scenario",
             remedy=f"mark it with one of: {', '.join(self.scenario_names())}",

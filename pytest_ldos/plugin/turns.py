@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_ldos.errors import LdosError
+from pytest_ldos.plugin.base_settings import Project, ReadScenario, describe_base_settings
 from pytest_ldos.scenario.settings import Sources
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ class Turns:
         self.asked = str(sources.value("base"))
         self._folder = config.invocation_params.dir
         self._root = config.rootpath
-        self._spec = sources.toml.base
+        self._sources = sources
         self._found: dict[StackKind, Version | LdosError] = {}
 
     def versions(self, stack: StackSpec, *, store: Path, announce: Callable[[str], None]) -> Mapping[Role, Version]:
@@ -50,6 +51,10 @@ class Turns:
             raise base
         return {Role.BASE: base, Role.HEAD: head_version(self._root)}
 
+    def describe_settings(self, base: Version, scenario: ReadScenario) -> tuple[str, ...]:
+        """Notes on settings of the base that are other than head's, with which both are measured."""
+        return describe_base_settings(base, Project(self._root, self._folder, self._sources), scenario)
+
     def _find(self, kind: StackKind, store: Path, announce: Callable[[str], None]) -> Version | LdosError:
         from pytest_ldos.campaign.prefixes import find_prefix
         from pytest_ldos.campaign.prepare import BASES, prepare
@@ -61,7 +66,7 @@ class Turns:
                 return find_prefix(self.asked, folder=self._folder)
             found = find_base(self.asked, folder=self._folder, root=self._root)
             if isinstance(found, Revision):
-                return prepare(found, self._spec, store=store / BASES, announce=announce)
+                return prepare(found, self._sources.toml.base, store=store / BASES, announce=announce)
         except LdosError as error:
             return error
         return found

@@ -73,19 +73,24 @@ def report_differences(head: TrialSet, base: TrialSet) -> tuple[Difference, ...]
     """Machine, versions of kernel and packages, what watched the processes, settings of the stack and of its loads."""
     versions = find_differences(head.fingerprint, base.fingerprint)
     machines = (("machine", base.fingerprint.hostname or "unknown", head.fingerprint.hostname or "unknown"),)
-    before, after = _settings(base), _settings(head)
-    settings = [(name, before.get(name, "absent"), after.get(name, "absent")) for name in {**after, **before}]
     watched = (("watched by", base.watched or "nothing", head.watched or "nothing"),)
     return (
         *(_difference(DifferenceKind.ENVIRONMENT, *each) for each in machines if each[1] != each[2]),
         *(_difference(DifferenceKind.ENVIRONMENT, *each) for each in versions),
         *(_difference(DifferenceKind.ENVIRONMENT, *each) for each in watched if each[1] != each[2]),
-        *(_difference(DifferenceKind.SETTING, name, old, new) for name, old, new in settings if old != new),
+        *setting_differences(_settings(head), _settings(base)),
     )
 
 
+def setting_differences(head: Mapping[str, object], base: Mapping[str, object]) -> tuple[Difference, ...]:
+    """What differs between settings that may be nested, each by its dotted name."""
+    before, after = _flat(base), _flat(head)
+    both = [(name, before.get(name, "absent"), after.get(name, "absent")) for name in {**after, **before}]
+    return tuple(_difference(DifferenceKind.SETTING, *each) for each in both if each[1] != each[2])
+
+
 def _settings(trials: TrialSet) -> dict[str, object]:
-    return _flat({**asdict(trials.spec.stack), **{load.KIND: vars(load) for load in trials.spec.loads}})
+    return {**asdict(trials.spec.stack), **{load.KIND: vars(load) for load in trials.spec.loads}}
 
 
 def _difference(kind: DifferenceKind, name: str, base: object, head: object) -> Difference:

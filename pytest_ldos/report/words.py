@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from pytest_ldos.campaign.drift import FEWEST_BLOCKS
@@ -12,6 +12,7 @@ from pytest_ldos.report.document import (
     CalibrationReport,
     Change,
     Deadline,
+    Difference,
     DifferenceKind,
     Document,
     Interleaving,
@@ -201,9 +202,14 @@ def _describe_differences(section: Section) -> Iterator[str]:
         DifferenceKind.SETTING: "settings differ from the baseline's",
     }
     for kind, beginning in words.items():
-        found = [f"{each.name} {each.base} → {each.head}" for each in section.differences if each.kind is kind]
+        found = [each for each in section.differences if each.kind is kind]
         if found:
-            yield f"{beginning}: {', '.join(found)}"
+            yield f"{beginning}: {list_differences(found)}"
+
+
+def list_differences(differences: Iterable[Difference]) -> str:
+    """``velocity_scaling 0.5 → 0.3, goals reach → far``."""
+    return ", ".join(f"{each.name} {each.base} → {each.head}" for each in differences)
 
 
 def describe_interleaving(interleaving: Interleaving | None) -> Iterator[str]:

@@ -21,7 +21,11 @@ from pytest_ldos.scenario.paths import BUILT_IN_PATHS, PathSpec, parse_paths
 from pytest_ldos.scenario.scenario_table import BUILT_IN_SCENARIOS, ScenarioTable, find_scenario, parse_scenarios
 from pytest_ldos.scenario.stack_table import parse_stack
 
+PROJECT_FILE: Final = "pyproject.toml"
 TABLES: Final = frozenset({"stack", "scenarios", "gate", "paths", "base"})
+SETTINGS_FILES: Final = (OWN_FILE, PROJECT_FILE)
+"""One of them holds the settings of a project."""
+
 GATE_KEYS: Final = frozenset({"alpha", "floors", "relevant_effect"})
 
 
@@ -124,7 +128,7 @@ def read_toml(root: Path, file: Path | None = None) -> TomlSettings:
     """
     if file is not None:
         return _read_one(root / file)
-    own, shared = root / OWN_FILE, root / "pyproject.toml"
+    own, shared = root / OWN_FILE, root / PROJECT_FILE
     if not own.is_file():
         return _read_one(shared) if shared.is_file() else TomlSettings()
     if shared.is_file() and "ldos" in _read_document(shared).get("tool", {}):
@@ -136,7 +140,7 @@ def read_toml(root: Path, file: Path | None = None) -> TomlSettings:
 
 def _read_one(file: Path) -> TomlSettings:
     document = _read_document(file)
-    table = document.get("tool", {}).get("ldos", {}) if file.name == "pyproject.toml" else document
+    table = document.get("tool", {}).get("ldos", {}) if file.name == PROJECT_FILE else document
     try:
         return parse_table(table, folder=file.parent)
     except ConfigurationError as error:

@@ -179,6 +179,77 @@ def test_a_wrong_table_is_a_usage_error(run, project):
     result.stderr.fnmatch_lines(["*tool.ldos.base* setup is 'make setup'*", "*list of its words*"])
 
 
+OLD_SETTINGS = "[tool.ldos.stack]\nvelocity_scaling = 0.9\n"
+NEW_SETTINGS = "[tool.ldos.stack]\nvelocity_scaling = 0.5\n[tool.ldos.stack.faults]\nplanning_delay_ms = 6\n"
+
+
+@pytest.fixture
+def measured_against(run, project, repository):
+    """Measures head with its settings against a revision that had others; all that was said."""
+
+    def measure(old, new, *arguments):
+        project.makepyprojecttoml(SETUP + old)
+        commit = repository.commit()
+        project.makepyprojecttoml(SETUP + new)
+        repository.commit()
+        result = run(f"--ldos-base={commit}", "--ldos-trials=1", *arguments)
+        assert "in turns with 1 trials of base" in result.stdout.str()
+        return " ".join(result.stdout.str().split())
+
+    return measure
+
+
+def test_settings_that_changed_between_base_and_head_are_said_to_be_unseen(measured_against):
+    said = measured_against(OLD_SETTINGS, NEW_SETTINGS)
+    assert "settings differ between base and head" in said
+    assert "stack.velocity_scaling 0.9 → 0.5" in said
+    assert "stack.faults.planning_delay_ms 0.0 → 6.0" in said
+    assert "both were measured with head's" in said
+    assert "compare with a stored baseline" in said
+
+
+def test_equal_settings_get_no_note(measured_against):
+    assert "settings differ" not in measured_against(NEW_SETTINGS, NEW_SETTINGS)
+
+
+def test_files_of_the_project_are_the_same_in_any_checkout(project, measured_against):
+    project.path.joinpath("arm.launch.py").write_text("")
+    settings = '[tool.ldos.stack]\nkind = "embedded"\nlaunch_file = "arm.launch.py"\n'
+    assert "settings differ" not in measured_against(settings, settings)
+
+
+def test_settings_of_the_scenario_count_too(measured_against):
+    old = "[tool.ldos.scenarios.baseline]\nseeds = 'random'\nwarmup = 1\n"
+    said = measured_against(old, "")
+    assert "warmup 1 → 2" in said
+    assert "seeds random → fixed" in said
+
+
+@pytest.mark.parametrize("old", ["[tool.ldos]\nobsolete = 1\n", "[tool.ldos.stack]\nvelocity_scaling = 'slow'\n"])
+def test_old_settings_that_cannot_be_read_are_said_to_be_uncompared(measured_against, old):
+    said = measured_against(old, NEW_SETTINGS)
+    assert "could not be compared with head's" in said
+    assert "Traceback" not in said
+
+
+def test_a_named_settings_file_is_read_in_both(run, project, repository):
+    recipe = SETUP.replace("tool.ldos.", "")
+    file = project.path / "arm.toml"
+    file.write_text(f"{recipe}[stack]\nvelocity_scaling = 0.9\n")
+    commit = repository.commit()
+    file.write_text(f"{recipe}[stack]\nvelocity_scaling = 0.4\n")
+    said = run(f"--ldos-base={commit}", "--ldos-trials=1", "--ldos-config=arm.toml").stdout.str()
+    assert "stack.velocity_scaling 0.9 → 0.4" in " ".join(said.split())
+
+
+def test_a_folder_has_settings_where_it_has_a_project(run, project, old):
+    folder = project.path / "old"
+    assert "settings differ" not in run("--ldos-base=./old", "--ldos-trials=1").stdout.str()
+    folder.joinpath("ldos.toml").write_text("[stack]\nvelocity_scaling = 0.9\n")
+    said = run("--ldos-base=./old", "--ldos-trials=1").stdout.str()
+    assert "stack.velocity_scaling 0.9 → 0.5" in " ".join(said.split())
+
+
 # --- more trials ------------------------------------------------------------------------
 
 
