@@ -36,5 +36,5 @@ def _own(url: str, form: str) -> str:
     home = f"{server}/{repository}/"
     if not url or (repository and home.startswith("https://") and re.fullmatch(re.escape(home) + form, url)):
         return url
-    sys.stderr.write(f"render: an address that leads out of {home!a} was left out\n")
+    sys.stderr.write(f"render: an address was left out: only those below {home!a} are shown, and by https\n")
     return ""

@@ -13,6 +13,7 @@ Its exit status is 1 where a machine left no result that can be shown; those of 
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -133,5 +134,13 @@ def _add_to_summary(text: str) -> None:
             file.write(text)
 
 
+def _parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="render", description="Shows results of the lab's machines.")
+    parser.add_argument("folder", help="what they left: LABEL/result.json with HOST_CLASSES, or result.json alone")
+    parser.add_argument("comment", help="the Markdown file to write")
+    return parser.parse_args()
+
+
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:3]))
+    given = _parse_arguments()
+    sys.exit(main(given.folder, given.comment))

@@ -14,5 +14,10 @@ fail() {
   exit 1
 }
 
+# What a machine lacks ends the work; a dry run, which does none, tells it and goes on.
+refuse() {
+  if [ -n "${LDOS_DRY_RUN:-}" ]; then say "would refuse: $*"; else fail "$*"; fi
+}
+
 # Other programs' text without what a terminal would obey.
 visible() { LC_ALL=C tr -c '\011\012\040-\176' '?'; }

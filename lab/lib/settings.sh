@@ -63,7 +63,21 @@ $(settings_table)
 END
   [ -n "$pattern" ] || fail "$1: no setting $(printf '%s' "$name" | visible); there are:$settings_names"
   printf '%s\n' "${2#*=}" | LC_ALL=C grep -Eqx -e "$pattern" ||
-    fail "$1: $name cannot be '$(printf '%s' "${2#*=}" | visible)'; it must be of the form $pattern"
+    fail "$1: $name cannot be '$(printf '%s' "${2#*=}" | visible)'; it must be $(settings_form "$name")"
+}
+
+# What a value must look like, in words, with an example.
+settings_form() {
+  case $1 in
+    IRQ_CPUS | ISOLATED_CPUS) echo "numbers of CPUs such as 2-3 or 0,2" ;;
+    RUNNER_SCOPE) echo "orgs/NAME or repos/OWNER/NAME, such as orgs/acme" ;;
+    RUNNER_GROUP_ID) echo "the group's number, such as 5" ;;
+    RUNNER_LABELS) echo "at most ten names with commas between them, such as ldos-lab,ldos-lab-c6525-25g" ;;
+    RUNNER_VERSION) echo "three numbers such as 2.336.0" ;;
+    RUNNER_SHA256) echo "64 digits 0-9 and a-f, as sha256sum prints them" ;;
+    MIN_FREE_GIB) echo "a whole number of GiB such as 20" ;;
+    *) echo "yes or no" ;;
+  esac
 }
 
 # The value of one that was read.

@@ -75,7 +75,7 @@ def analyze(  # noqa: PLR0913 - an argument is an option of the command
     """Show what ran in a trace: nodes, topics, callbacks, executors, the paths of the project, and goals with T1 to T5.
 
     Joint states and control cycles are held against the project's control_rate_hz. Of several traces, or of a folder
-    that holds several, a summary is shown: goals and metrics of each, and of all together.
+    that holds several, a summary is shown: goals and metrics of each, and of all whole ones together.
 
     Exit code: 11 where one of several could not be read.
     """

@@ -47,9 +47,9 @@ def import_runs(runs: Runs, directory: Directory = None) -> None:
     own = metric_names(each.trials for each in saved)
     policy = Policy.configured(sources_here().toml.gate, scenarios=1, own=own)
     added = sum(_add(each, store, policy) for each in saved)
-    typer.echo(
-        visible(f"{added} of {len(saved)} added to {store.directory}; the others were there, are empty or were watched")
-    )
+    if saved:
+        others = "the others were there, are empty or were watched"
+        typer.echo(visible(f"{added} of {len(saved)} added to {store.directory}; {others}"))
     _refuse(unreadable)
 
 

@@ -12,7 +12,7 @@ from pytest_ldos.fleet.summary import TraceSummary
 
 @dataclass(frozen=True, kw_only=True)
 class Pooled:
-    """A metric over all goals that have it, from one source: numbers of others do not compare.
+    """A metric over all goals of whole traces that have it, from one source: numbers of others do not compare.
 
     Attributes:
         count: goals with a number.
@@ -30,15 +30,20 @@ class Pooled:
 
 
 def pool(summaries: Sequence[TraceSummary]) -> tuple[Pooled, ...]:
-    """In the order of metrics, then of sources."""
+    """Of whole traces, in the order of metrics, then of sources."""
     found: dict[tuple[str, str, str], list[tuple[str, float]]] = {}
-    for summary in summaries:
+    for summary in filter(is_whole, summaries):
         for each in summary.values:
             if each.value is not None:
                 found.setdefault((each.metric, each.source, each.unit), []).append((summary.trace, each.value))
     places = {name: place for place, name in enumerate(metric_names(summaries))}
     ordered = sorted(found.items(), key=lambda item: (places[item[0][0]], item[0]))
     return tuple(_pool(*key, values) for key, values in ordered)
+
+
+def is_whole(summary: TraceSummary) -> bool:
+    """Whether nothing of a trace is missing: where something is, a pause may be what was lost and no pause."""
+    return not (summary.problem or summary.damage or summary.lost_events or summary.lost_packets)
 
 
 def metric_names(summaries: Sequence[TraceSummary]) -> tuple[str, ...]:

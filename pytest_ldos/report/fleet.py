@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pytest_ldos.fleet.pool import Pooled, median_of, metric_names, pool
+from pytest_ldos.fleet.pool import Pooled, is_whole, median_of, metric_names, pool
 from pytest_ldos.fleet.summary import TraceSummary
 from pytest_ldos.report.console import print_to_text
 from pytest_ldos.report.tables import line, plain_table
@@ -38,7 +38,7 @@ def render_fleet(summaries: Sequence[TraceSummary], *, width: int, color: bool, 
     common = _common_folder(summaries)
     parts: list[RenderableType] = [_headline(readable, unreadable, common)]
     parts += _trace_table(readable, common, None if whole else _MOST)
-    parts += _pool_table(pool(readable))
+    parts += _pool_table(pool(readable), left_out=sum(not is_whole(each) for each in readable))
     parts += _unreadable_table(unreadable, common)
     return print_to_text(Group(*parts), width=width, color=color)
 
@@ -104,9 +104,7 @@ def _goals(summary: TraceSummary) -> str:
     return ", ".join(f"{count} {word}" for word, count in counts if count) or _NOTHING
 
 
-def _pool_table(pooled: Sequence[Pooled]) -> Iterator[RenderableType]:
-    if not pooled:
-        return
+def _pool_table(pooled: Sequence[Pooled], *, left_out: int) -> Iterator[RenderableType]:
     rows = [
         (
             each.metric,
@@ -118,8 +116,13 @@ def _pool_table(pooled: Sequence[Pooled]) -> Iterator[RenderableType]:
         )
         for each in pooled
     ]
-    yield Text()
-    yield plain_table(("metric", "goals", "traces", "median", "p95", "source"), rows, left=("source",))
+    if rows or left_out:
+        yield Text()
+    if rows:
+        yield plain_table(("metric", "goals", "traces", "median", "p95", "source"), rows, left=("source",))
+    if left_out:
+        those = "1 trace that is" if left_out == 1 else f"{left_out} traces that are"
+        yield line(f"left out: {those} damaged or lost events", "yellow")
 
 
 def _unreadable_table(summaries: Sequence[TraceSummary], common: str) -> Iterator[RenderableType]:

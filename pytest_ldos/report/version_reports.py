@@ -134,7 +134,7 @@ def report_additions(trials: TrialSet) -> Additions | None:
         return None
     looks = tuple(_look(look) for look in trials.looks)
     limit = None if trials.last_look is None else _look(trials.last_look)
-    return Additions(looks=looks, limit=limit, added=looks[-1].head - looks[0].head)
+    return Additions(looks=looks, limit=limit, added=max(len(trials.trials), looks[-1].head) - looks[0].head)
 
 
 def _look(look: Look) -> LookReport:

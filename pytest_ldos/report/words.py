@@ -173,7 +173,10 @@ def _describe_deadline(deadline: Deadline, head: Version) -> str:
 
 def _describe_incomplete(version: Version | None) -> Iterator[str]:
     if version is not None and version.incomplete:
-        yield f"only {version.trials} of {version.asked} trials were made: {version.incomplete}"
+        if version.trials > version.asked:
+            yield f"no more trials could be added: {version.incomplete}"
+        else:
+            yield f"only {version.trials} of {version.asked} trials were made: {version.incomplete}"
 
 
 def _describe_base(base: Version | None) -> Iterator[str]:
@@ -230,8 +233,9 @@ def describe_additions(additions: Additions | None) -> Iterator[str]:
     looks = ", ".join(f"{look.head} against {look.base}" for look in additions.looks)
     limit = "" if additions.limit is None else f" of at most {additions.limit.head}"
     count = len(additions.looks)
+    in_all = additions.looks[0].head + additions.added if additions.looks else 0
     yield (
-        f"{additions.added} trials were added, {additions.looks[-1].head if additions.looks else 0}{limit} in all; "
+        f"{additions.added} trials were added, {in_all}{limit} in all; "
         f"{count} {'look' if count == 1 else 'looks'} at: {looks}"
     )
 

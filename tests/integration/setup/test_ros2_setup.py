@@ -201,6 +201,10 @@ def test_packages_alone_can_be_asked_for(project):
 
 
 def test_packages_alone_are_those_of_ubuntu(project):
-    done = setup(project, BOOKWORM, "--packages-only")
-    assert done.returncode == 1
-    assert "for Ubuntu 24.04; this is Debian GNU/Linux 12 (bookworm)" in done.stderr
+    refusal = "packages of ROS 2 jazzy are for Ubuntu 24.04; this is Debian GNU/Linux 12 (bookworm)\n"
+    done = setup(project, BOOKWORM, "--packages-only", dry_run=False)
+    assert (done.returncode, done.stderr) == (1, f"ros2-setup: {refusal}")
+    tried = setup(project, BOOKWORM, "--packages-only")
+    assert tried.returncode == 0
+    assert tried.stderr.startswith(f"ros2-setup: would refuse: {refusal}")
+    assert "would run: " in tried.stderr

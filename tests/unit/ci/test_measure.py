@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -130,8 +131,24 @@ def test_what_was_recorded_before_is_not_recorded_again(measure, checkout):
     old = checkout / ".ldos/baselines/embedded/old/baseline.json"
     old.parent.mkdir(parents=True)
     old.write_text("{}", "utf-8")
-    assert measure(GATE_RECORD="true").returncode == 0
+    done = measure(GATE_RECORD="true")
+    assert done.returncode == 0
     assert not (checkout / "results/baselines/embedded/old").exists()
+    (aside,) = checkout.glob(".ldos/baselines-before-*")
+    assert (aside / "embedded/old/baseline.json").read_text("utf-8") == "{}"
+    assert f"were moved to .ldos/{aside.name}" in done.stderr
+
+
+def test_runs_of_before_stay_and_are_no_part_of_it(measure, checkout):
+    old = checkout / ".ldos/runs/0/baseline"
+    (old / "trace").mkdir(parents=True)
+    (old / "trials.json").write_text("old", "utf-8")
+    assert measure().returncode == 0
+    assert measure(checkout, "pack", GATE_HOST_CLASS="ldos-lab").returncode == 0
+    assert (old / "trials.json").read_text("utf-8") == "old"
+    assert len([*(checkout / "results/traces").iterdir()]) == 2
+    assert "trials/ldos-lab/0/baseline/trials.json" not in packed(checkout)
+    assert "trials/ldos-lab/1/baseline/trials.json" in packed(checkout)
 
 
 def packed(checkout: Path) -> dict[str, str]:
@@ -169,7 +186,15 @@ def test_a_label_that_is_none(measure, checkout, label):
 
 
 def test_a_call_that_is_none(measure, checkout):
-    assert measure(checkout, "--help").returncode == 2
+    assert measure(checkout, "everything").returncode == 2
+    assert not (checkout / "asked").exists()
+
+
+def test_its_settings_are_shown(measure, checkout):
+    done = measure(checkout, "--help")
+    assert done.returncode == 0
+    assert {"GATE_COMMIT", "GATE_BASE", "GATE_SCENARIOS", "GATE_HOST_CLASS"} <= set(done.stdout.split())
+    assert "set -eu" not in done.stdout
     assert not (checkout / "asked").exists()
 
 
@@ -202,6 +227,7 @@ def test_traces_are_exported_and_one_that_is_damaged_spoils_nothing(measure, che
         ".ldos/runs/1/baseline/trace",
         ".ldos/runs/1/cpu load/trace",
     ]
+    shutil.rmtree(checkout / ".ldos/runs")
     done = measure(STUB_BAD=".ldos/runs/1/cpu load/trace")
     assert done.returncode == 0
     assert "a trace could not be exported: .ldos/runs/1/cpu load/trace" in done.stderr

@@ -81,6 +81,32 @@ def test_what_cannot_be_read_is_a_row_and_an_exit_code(folder):
     ]
 
 
+@pytest.mark.parametrize("scheduler", ["synchronous", "local"])
+def test_a_trace_that_was_cut_has_its_row_and_is_in_no_pooled_one(folder, golden, scheduler):
+    whole = pooled_rows(run_ldos("analyze", "runs", "--scheduler", scheduler).stdout)
+    shutil.copytree(golden("workspace_mock"), folder / "cut")
+    stream = max((folder / "cut").rglob("*_[0-9]"), key=lambda file: file.stat().st_size)
+    os.truncate(stream, stream.stat().st_size * 3 // 4)
+    done = run_ldos("analyze", "runs", "--scheduler", scheduler, "--output", "out")
+    assert done.returncode == 0, done.stderr
+    lines = lines_of(done.stdout)
+    assert any(re.match(r"cut: .*missing bytes", line) for line in lines)
+    (row,) = (line for line in lines if line.startswith("cut 1"))
+    assert "ms" in row
+    assert "left out: 1 trace that is damaged or lost events" in lines
+    assert pooled_rows(done.stdout) == whole
+    table = pl.read_parquet("out/traces.parquet")
+    assert table.filter(pl.col("damage") != "")["trace"].to_list() == ["runs/cut"]
+    measured = pl.read_parquet("out/measurements.parquet").filter(pl.col("value").is_not_null())
+    assert "runs/cut" in measured["trace"].to_list()
+
+
+def pooled_rows(text):
+    lines = lines_of(text)
+    start = lines.index("metric goals traces median p95 source")
+    return [line for line in lines[start:] if re.match(r"T\w+ \d", line)]
+
+
 def test_a_data_set_replaces_only_its_own_kind(folder):
     arguments = ("analyze", "runs", "--scheduler", "synchronous", "--output")
     assert run_ldos(*arguments, "out").returncode == 0

@@ -96,6 +96,14 @@ def test_one_machine_that_sent_rubbish_keeps_no_other_out(downloaded):
     assert not [line for line in done.stderr.splitlines() if line.startswith("::")]
 
 
+def test_of_rubbish_alone_nothing_is_said_to_be_added(downloaded):
+    for file in downloaded.rglob("trials.json"):
+        file.write_text("{")
+    done = run_ldos("history", "import", downloaded, "--dir", "history")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("is no JSON") == 9
+
+
 @pytest.mark.parametrize("name", ["../../../escaped", "/etc/escaped", "..", "a\0b"])
 def test_names_that_lead_out_of_the_history(project, name):
     trials = of_machine(0, LAB["lab-1"])

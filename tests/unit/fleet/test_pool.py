@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from pytest_ldos.fleet.pool import median_of, metric_names, pool
+from pytest_ldos.fleet.pool import is_whole, median_of, metric_names, pool
 from pytest_ldos.fleet.summary import GoalValue, Outcome, Status, TraceSummary
 from pytest_ldos.report.fleet import render_fleet
 
@@ -33,6 +33,29 @@ def test_a_metric_over_all():
 def test_numbers_of_different_sources_are_not_mixed():
     found = pool([summary("a", 1.0), summary("b", values=(value(100.0, source="feedback publications"),))])
     assert [(each.source, each.median) for each in found] == [("feedback publications", 100.0), ("markers", 1.0)]
+
+
+@pytest.mark.parametrize(
+    "fault", [{"damage": "3 missing bytes"}, {"lost_events": 7}, {"lost_packets": 1}, {"problem": "no such directory"}]
+)
+def test_a_trace_that_lacks_something_is_left_out(fault):
+    lacking = summary("b", 100.0, **fault)
+    assert is_whole(summary("a", 1.0))
+    assert not is_whole(lacking)
+    assert pool([summary("a", 1.0), lacking]) == pool([summary("a", 1.0)])
+    assert pool([lacking]) == ()
+
+
+def test_how_many_were_left_out_is_said():
+    bad = [summary(name, 100.0, damage="3 missing bytes") for name in "bc"]
+    lines = render(summary("a", 1.0), *bad).splitlines()
+    assert "left out: 2 traces that are damaged or lost events" in lines
+    assert ["T1", "1", "1", "1.00", "ms", "1.00", "ms", "markers"] in [each.split() for each in lines]
+    assert ["b", "2", "1", "reached", "100.0", "ms", "0"] in [each.split() for each in lines]
+    alone = render(bad[0], TraceSummary(trace="d", problem="why")).splitlines()
+    assert "left out: 1 trace that is damaged or lost events" in alone
+    assert "p95" not in " ".join(alone)
+    assert "left out" not in render(summary("a", 1.0), TraceSummary(trace="d", problem="why"))
 
 
 def test_metrics_in_the_order_of_the_catalogue():

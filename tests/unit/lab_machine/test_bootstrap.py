@@ -202,6 +202,54 @@ def test_it_needs_ubuntu_24_04(machine, release):
     assert machine.calls == []
 
 
+def test_a_dry_run_elsewhere_says_what_would_be_refused_and_shows_all_the_same(machine):
+    machine.write("etc/os-release", 'ID=debian\nVERSION_ID="12"\nPRETTY_NAME="Debian \x1b[2J12"\n')
+    machine.configure(ISOLATED_CPUS="900", RUNNER_SCOPE="orgs/acme", RUNNER_VERSION="2.336.0", RUNNER_SHA256="a" * 64)
+    machine.replace("uname", '[ "$1" = -m ] && echo aarch64 || echo 6.1.0')
+    machine.know("busy")
+    tree = machine.tree()
+    done = machine.bootstrap("--dry-run", FAKE_UID="1000")
+    assert done.returncode == 0, done.stderr
+    assert machine.tree() == tree
+    assert "\x1b" not in done.stderr
+    refused = [line.partition("would refuse: ")[2] for line in done.stderr.splitlines() if "would refuse" in line]
+    assert [line.split(";")[0].split(":")[0] for line in refused] == [
+        "this needs Ubuntu 24.04",
+        "a job runs here",
+        "packages of ROS 2 jazzy are for Ubuntu 24.04",
+        "ISOLATED_CPUS",
+        "the runner is installed on x86_64 only",
+    ]
+    assert [line.split()[1][:-1] for line in done.stderr.splitlines() if line.endswith(": would run")] == PHASES
+    assert done.stderr.endswith("nothing was done\n")
+
+
+def test_undoing_can_be_tried_as_well(machine):
+    machine.configure(ROS2="no")
+    assert machine.bootstrap("--only", "machine").returncode == 0
+    tree = machine.tree()
+    done = machine.bootstrap("--undo", "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert machine.tree() == tree
+    assert [line for line in done.stderr.splitlines() if line.endswith(": would undo")] == [
+        f"bootstrap: {phase}: would undo" for phase in reversed(PHASES)
+    ]
+    assert ": undoing" not in done.stderr
+    assert done.stderr.endswith("nothing was done\n")
+
+
+@pytest.mark.parametrize("word", ["-h", "--help"])
+def test_help_is_what_the_programs_top_says(machine, word):
+    machine.write("etc/ldos-lab/lab.conf", "nonsense\n")
+    done = machine.bootstrap(word, FAKE_UID="1000")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\nUsage: lab/bootstrap [--config FILE] [--dry-run]" in done.stdout
+    assert "\n  --undo         puts settings back" in done.stdout
+    assert "#" not in done.stdout
+    assert "set -eu" not in done.stdout
+    assert machine.calls == []
+
+
 def test_without_a_network_it_says_so(machine):
     done = machine.bootstrap(NO_NETWORK="yes")
     assert done.returncode == 1

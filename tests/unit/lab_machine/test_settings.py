@@ -38,12 +38,32 @@ def test_hostile_settings_are_refused_and_not_run(machine, text):
     assert list(machine.root.rglob("PWNED")) == []
 
 
-def test_the_line_and_the_form_are_told(machine):
-    machine.write("etc/ldos-lab/lab.conf", "\nTUNE_SMT=maybe\n")
-    assert (
-        "lab.conf line 2: TUNE_SMT cannot be 'maybe'; it must be of the form (yes|no)"
-        in machine.bootstrap("--list").stderr
-    )
+WRONG = [
+    ("TUNE_SMT", "maybe", "yes or no"),
+    ("ISOLATED_CPUS", "two", "numbers of CPUs such as 2-3 or 0,2"),
+    ("IRQ_CPUS", "0;1", "numbers of CPUs such as 2-3 or 0,2"),
+    ("RUNNER_SCOPE", "acme", "orgs/NAME or repos/OWNER/NAME, such as orgs/acme"),
+    ("RUNNER_GROUP_ID", "mine", "the group's number, such as 5"),
+    ("RUNNER_LABELS", "a b", "at most ten names with commas between them, such as ldos-lab,ldos-lab-c6525-25g"),
+    ("RUNNER_VERSION", "v2", "three numbers such as 2.336.0"),
+    ("RUNNER_SHA256", "ABC", "64 digits 0-9 and a-f, as sha256sum prints them"),
+    ("MIN_FREE_GIB", "-1", "a whole number of GiB such as 20"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "form"), WRONG)
+def test_the_line_and_the_form_are_told(machine, name, text, form):
+    machine.write("etc/ldos-lab/lab.conf", f"\n{name}={text}\n")
+    told = machine.bootstrap("--list").stderr
+    assert told.endswith(f"lab.conf line 2: {name} cannot be '{text}'; it must be {form}\n")
+
+
+@pytest.mark.parametrize("name", sorted({name for name, _, _ in WRONG}))
+def test_an_example_of_a_form_is_of_that_form(machine, name):
+    form = next(form for each, _, form in WRONG if each == name)
+    example = "0" * 64 if name == "RUNNER_SHA256" else form.split()[-1]
+    machine.write("etc/ldos-lab/lab.conf", f"{name}={example}\n")
+    assert machine.bootstrap("--list").returncode == 0
 
 
 def test_a_file_that_others_can_write_is_refused(machine):

@@ -325,6 +325,14 @@ def test_turns_and_additions_come_from_the_records():
     assert section_of(head, dataclasses.replace(of(2, (0, 3)), session="another")).interleaving is None
 
 
+def test_an_extension_that_was_cut_short_counts_what_was_made():
+    plain = noisy_set(1, n=13, incomplete="the arm could not return home", looks=(Look(8, 8),), last_look=Look(16, 16))
+    head = dataclasses.replace(plain, spec=dataclasses.replace(plain.spec, trials=8))
+    told = text_of(section_of(head, noisy_set(2)))
+    assert "no more trials could be added: the arm could not return home" in told
+    assert "5 trials were added, 13 of at most 16 in all; 1 look at: 8 against 8" in told
+
+
 def test_a_calibration_is_told():
     noise = MetricNoise(trial_sd=0.1, start_sd=0.0, start_df=1, run_sd=0.0, run_df=1, floor=0.05)
     calibration = Calibration(
