@@ -33,6 +33,7 @@ class Comparison:
         explained: share of variance that covariates took out.
         unlike: covariates that were not taken out, since the versions differ in them.
         undecided: why more trials would help; empty where the case is clear.
+        base_needs: trials that a stored base must have before more of head's help; 0 where it has enough.
     """
 
     metric: str
@@ -55,6 +56,7 @@ class Comparison:
     explained: float
     unlike: tuple[str, ...] = ()
     undecided: str = ""
+    base_needs: int = 0
 
     @property
     def is_from_zero(self) -> bool:

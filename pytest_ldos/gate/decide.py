@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from pytest_ldos.baseline.calibration import MetricNoise
 from pytest_ldos.gate.comparison import Comparison, judge
@@ -18,11 +19,14 @@ from pytest_ldos.gate.verdict import Verdict, worst
 from pytest_ldos.metrics.model import Metric
 from pytest_ldos.series import Series
 from pytest_ldos.stats.holm import HolmStep, step_down
-from pytest_ldos.stats.rank_sum import fewest_trials
+from pytest_ldos.stats.rank_sum import fewest_trials, lower_quantile
 from pytest_ldos.stats.spending import Fractions
 from pytest_ldos.trial.record import TrialSet
 from pytest_ldos.trial.series_of import invalid_trials, metrics_of, missing_reasons, to_series
 from pytest_ldos.units import format_quantity
+
+MOST_LOPSIDED: Final = 2
+"""Times the trials that both sides need: beyond these, more of one side's hardly make up for the other's few."""
 
 Pair = tuple[TrialSet, TrialSet]
 """Head and base of one scenario."""
@@ -49,6 +53,11 @@ class GateResult:
     def comparison(self, metric: str) -> Comparison | None:
         """The comparison of one metric, or ``None``."""
         return next((each for each in self.comparisons if each.metric == metric), None)
+
+    @property
+    def base_needs(self) -> int:
+        """Trials with which a stored base is to be recorded anew; 0 where it has enough."""
+        return max((each.base_needs for each in self.comparisons), default=0)
 
 
 def decide(head: TrialSet, base: TrialSet, policy: Policy) -> GateResult:
@@ -162,7 +171,7 @@ class _Question:
     @classmethod
     def of(cls, pair: Pair, metric: Metric, series: tuple[Series, Series], policy: Policy) -> _Question:
         head, base = pair
-        in_turns = bool(head.session) and head.session == base.session
+        in_turns = _in_turns(head, base)
         noise = policy.noise(head.scenario, metric.name)
         contrasted = contrast(metric, *series, in_turns=in_turns, noise=noise)
         return cls(pair, metric, series, contrasted, noise, fractions_of(head, base))
@@ -177,7 +186,7 @@ class _Question:
         return self.contrasted.p_value <= tail
 
     def judge(self, step: HolmStep, policy: Policy) -> Comparison:
-        return judge(
+        found = judge(
             self.metric,
             self.series,
             self.contrasted,
@@ -187,6 +196,27 @@ class _Question:
             noise=self.noise,
             policy=policy,
         )
+        needs = self._base_needs(found, step.alpha)
+        return replace(found, base_needs=needs, undecided="") if needs else found
+
+    def _base_needs(self, found: Comparison, alpha: float) -> int:
+        """See `Comparison.base_needs`; `alpha` bounds what any look may spend."""
+        head, base = self.pair
+        if not _is_blind(found) or _in_turns(head, base):
+            return 0
+        needs = fewest_trials(tail=alpha)
+        most = min(max(head.spec.max_trials, len(head.trials)), MOST_LOPSIDED * needs)
+        is_hopeless = found.base_count < needs and not lower_quantile(most, found.base_count, alpha)
+        return needs if is_hopeless else 0
+
+
+def _in_turns(head: TrialSet, base: TrialSet) -> bool:
+    return bool(head.session) and head.session == base.session
+
+
+def _is_blind(comparison: Comparison) -> bool:
+    """Whether it has too few trials to see any change."""
+    return comparison.verdict is Verdict.INCONCLUSIVE and math.isinf(comparison.detectable)
 
 
 def _compare_metrics(
@@ -264,16 +294,26 @@ def _why_nothing_compares(head: TrialSet, base: TrialSet) -> str:
 
 def _describe_all(comparisons: Sequence[Comparison], policy: Policy) -> list[str]:
     """A sentence for each metric that did not pass; one for all that have too few trials."""
-    blind = [each for each in comparisons if each.verdict is Verdict.INCONCLUSIVE and math.isinf(each.detectable)]
+    blind = [each for each in comparisons if _is_blind(each)]
     others = [each for each in comparisons if each.verdict is not Verdict.PASSED and each not in blind]
-    sentences = [_describe(each) for each in others]
-    if blind:
-        counts = f"{blind[0].head_count} trials against {blind[0].base_count}"
-        names = ", ".join(each.metric for each in blind)
-        tails = [each.tail for each in blind if each.tail > 0]
-        remedy = f": have {fewest_trials(tail=min(tails))} or more on both sides" if tails else ""
-        sentences.append(f"{names} cannot be decided by {counts}{remedy}")
-    return sentences
+    hopeless = [each for each in blind if each.base_needs]
+    hopeful = [each for each in blind if not each.base_needs]
+    return [*map(_describe, others), *_describe_blind(hopeless), *_describe_blind(hopeful)]
+
+
+def _describe_blind(blind: Sequence[Comparison]) -> Iterator[str]:
+    if not blind:
+        return
+    counts = f"{blind[0].head_count} trials against {blind[0].base_count}"
+    yield f"{', '.join(each.metric for each in blind)} cannot be decided by {counts}{_remedy_of(blind)}"
+
+
+def _remedy_of(blind: Sequence[Comparison]) -> str:
+    needs = max(each.base_needs for each in blind)
+    if needs:
+        return f": the baseline has too few, record it anew with {needs} or more"
+    tails = [each.tail for each in blind if each.tail > 0]
+    return f": have {fewest_trials(tail=min(tails))} or more on both sides" if tails else ""
 
 
 def _describe(comparison: Comparison) -> str:

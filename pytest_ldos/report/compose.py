@@ -87,6 +87,7 @@ def compose_section(
             paths,
             failures=len(trials.trials) - trials.successes,
             is_undecided=bool(result.undecided),
+            base_needs=result.base_needs,
             is_study=trials.stack_kind.startswith(KIND_PREFIX),
         ),
         head=report_version(trials, label=THIS_RUN),

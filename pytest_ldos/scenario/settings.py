@@ -18,11 +18,15 @@ from pytest_ldos.scenario.nearest import refuse_unknown
 from pytest_ldos.scenario.option_values import parse_value
 from pytest_ldos.scenario.options import OPTIONS, OTHER_VARIABLES, OWN_FILE
 from pytest_ldos.scenario.paths import BUILT_IN_PATHS, PathSpec, parse_paths
+from pytest_ldos.scenario.requirements import require
 from pytest_ldos.scenario.scenario_table import BUILT_IN_SCENARIOS, ScenarioTable, find_scenario, parse_scenarios
 from pytest_ldos.scenario.stack_table import parse_stack
 
 PROJECT_FILE: Final = "pyproject.toml"
 TABLES: Final = frozenset({"stack", "scenarios", "gate", "paths", "base"})
+LARGEST_EFFECT: Final = 5.0
+"""Relative: what is more was meant in per cent."""
+
 SETTINGS_FILES: Final = (OWN_FILE, PROJECT_FILE)
 """One of them holds the settings of a project."""
 
@@ -207,4 +211,18 @@ def _parse_gate(values: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in {**numbers, **floors}.items():
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ConfigurationError(f"[tool.ldos.gate] {name} is {value!r}", remedy="it must be a number")
+    for name, value in {"relevant_effect": values.get("relevant_effect", 0), **_named_floors(floors)}.items():
+        _refuse_percent(name, value)
     return dict(values)
+
+
+def _named_floors(floors: Mapping[str, float]) -> dict[str, float]:
+    return {f"floors.{metric}": floor for metric, floor in floors.items()}
+
+
+def _refuse_percent(name: str, effect: float) -> None:
+    require(
+        not effect > LARGEST_EFFECT,
+        f"[tool.ldos.gate] {name} is {effect:g}, which is {100 * effect:g} %",
+        remedy=f"write 0.15 for 15 %; it can be {LARGEST_EFFECT:g} at most",
+    )

@@ -265,6 +265,15 @@ def test_undecided_trials_are_added_up_to_the_limit(run, project, old):
     assert [look.head for look in head.looks] == [4, 6, 8]
 
 
+def test_no_trials_are_added_beside_a_stored_base_that_has_too_few(run, project):
+    run("--ldos-trials=3", "--ldos-warmup=0")
+    project.path.joinpath(".ldos/runs").rename(project.path / "before")
+    result = run("--ldos-trials=4", "--ldos-warmup=0", "--ldos-max-trials=12", stack="noisy(2)")
+    (folder,) = project.path.glob(".ldos/runs/*/baseline")
+    assert len(read_trials(folder).trials) == 4
+    result.stdout.fnmatch_lines(["*the baseline has too few, record it anew*", "*--ldos-update-baseline*"])
+
+
 def test_without_a_base_trials_are_added_on_the_running_stack(run, project):
     run("--ldos-trials=5", "--ldos-warmup=0", stack=f"noisy(1, {NOISY})")
     project.path.joinpath(".ldos/runs").rename(project.path / "before")

@@ -131,7 +131,41 @@ def test_one_trial_on_each_side_decides_nothing():
     result = compare(noisy_set(1, n=1), noisy_set(2, n=1))
     assert result.verdict is Verdict.INCONCLUSIVE
     assert all(math.isinf(each.detectable) for each in result.comparisons)
-    assert "have 8 or more on both sides" in result.reasons[0]
+    assert "record it anew with 8 or more" in result.reasons[0]
+
+
+def test_a_stored_base_with_too_few_trials_is_to_be_recorded_anew_and_more_of_head_do_not_help():
+    base = noisy_set(2, n=3)
+    result = compare(may_have(noisy_set(1, n=12), 30), base)
+    assert "12 trials against 3: the baseline has too few, record it anew with" in result.reasons[0]
+    assert result.base_needs > 3
+    assert result.undecided == ()
+    enough = compare(noisy_set(1, n=result.base_needs), noisy_set(2, n=result.base_needs))
+    assert not any(math.isinf(each.detectable) for each in enough.comparisons)
+
+
+def may_have(trials, most):
+    return dataclasses.replace(trials, spec=dataclasses.replace(trials.spec, max_trials=most))
+
+
+def test_a_base_with_few_trials_is_enough_where_head_may_have_many():
+    result = compare(may_have(noisy_set(1, n=4), 100), noisy_set(2, n=5))
+    assert result.base_needs == 0
+    assert result.undecided
+    assert "or more on both sides" in result.reasons[0]
+
+
+def test_a_base_that_is_measured_in_turns_is_never_recorded_anew():
+    head, base = (dataclasses.replace(noisy_set(seed, n=2), session="one") for seed in (1, 2))
+    result = compare(head, base)
+    assert (result.verdict, result.base_needs) == (Verdict.INCONCLUSIVE, 0)
+    assert "anew" not in " ".join(result.reasons)
+
+
+def test_too_few_trials_of_head_are_not_the_bases_fault():
+    result = compare(noisy_set(1, n=2), noisy_set(2, n=20))
+    assert result.base_needs == 0
+    assert "or more on both sides" in result.reasons[0]
 
 
 def test_identical_values_pass():

@@ -74,6 +74,9 @@ def test_a_wrong_environment_is_refused(environment, message):
         ({"stack": {"faults": {"control_rate_drop": 0.1, "control_rate_hz": 400}}}, "contradict each other"),
         ({"gate": {"alhpa": 0.1}}, "did you mean 'alpha'"),
         ({"gate": {"floors": {"T1": "low"}}}, "must be a number"),
+        ({"gate": {"floors": {"T1": 15}}}, r"gate\] floors.T1 is 15, which is 1500 %\n.*write 0.15 for 15 %"),
+        ({"gate": {"floors": {"T1": 5.1}}}, r"floors.T1 is 5.1"),
+        ({"gate": {"relevant_effect": 10}}, r"gate\] relevant_effect is 10, which is 1000 %\n.*write 0.15 for 15 %"),
         ({"stack": 5}, "stack is 5\n.*one of auto, embedded, ros2"),
         ({"stack": "gazebo"}, "stack is 'gazebo'\n.*one of auto, embedded, ros2"),
         ({"stack": {"kind": "gazebo"}}, r"\[tool.ldos.stack\] kind is 'gazebo'\n.*one of auto, embedded, ros2"),
@@ -82,6 +85,17 @@ def test_a_wrong_environment_is_refused(environment, message):
 def test_a_wrong_table_is_refused(table, message):
     with pytest.raises(ConfigurationError, match=message):
         parse_table(table)
+
+
+def test_effects_of_up_to_500_percent_are_taken():
+    gate = {"relevant_effect": 5, "floors": {"T1": 5.0, "T3": 0.15}}
+    assert parse_table({"gate": gate}).gate == gate
+
+
+def test_an_effect_in_percent_is_refused_with_its_file(tmp_path):
+    (tmp_path / "ldos.toml").write_text("[gate]\nfloors = { T1 = 15 }\n")
+    with pytest.raises(ConfigurationError, match=r"ldos\.toml: .*floors\.T1 is 15"):
+        read_toml(tmp_path)
 
 
 @pytest.mark.parametrize(
