@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated
 
 import typer
@@ -28,10 +29,6 @@ HostClass = Annotated[str, typer.Option(help="Host class, where several have suc
 Pinned = Annotated[bool, typer.Option("--pinned", help="The pinned release instead of the rolling baseline.")]
 
 
-_WHOLE = frozenset({"where", "trials", "recorded", "commit"})
-"""Short columns of the list, which stay whole where others are folded."""
-
-
 @baseline_app.command("list")
 def list_baselines() -> None:
     """List all baselines: the repository's, and those local to this machine."""
@@ -39,24 +36,33 @@ def list_baselines() -> None:
     if not stored:
         typer.echo("no baselines yet; the first run of a scenario records one: pytest -m baseline")
         return
+    width, color = terminal()
+    console = Console(width=width, no_color=not color, markup=False, highlight=False)
+    groups = dict.fromkeys((each.key.stack, each.key.host_class) for each in stored)
+    for stack, host_class in groups:
+        own = [each for each in stored if (each.key.stack, each.key.host_class) == (stack, host_class)]
+        console.print(visible(f"{stack}, host class {host_class}"), soft_wrap=True)
+        console.print(_table(own))
+
+
+def _table(stored: Iterable[StoredBaseline]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for title in ("scenario", "where", "trials", "recorded", "commit", "machine", "stack", "host class"):
-        table.add_column(title, overflow="fold", no_wrap=title in _WHOLE)
+    for title in ("  scenario", "where", "trials", "recorded", "commit", "machine"):
+        table.add_column(title, overflow="fold")
     for baseline in stored:
         table.add_row(*(visible(text) for text in _describe(baseline)))
-    width, color = terminal()
-    Console(width=width, no_color=not color, markup=False, highlight=False).print(table)
+    return table
 
 
 def _describe(baseline: StoredBaseline) -> tuple[str, ...]:
     where = "local" if baseline.is_local else "repository"
-    name = f"{baseline.key.scenario} (pinned)" if baseline.is_pinned else baseline.key.scenario
+    name = f"  {baseline.key.scenario} (pinned)" if baseline.is_pinned else f"  {baseline.key.scenario}"
     try:
         trials = read_trials(baseline.file)
     except RecordUnreadable:
-        return name, where, "unreadable", "", "", "", baseline.key.stack, baseline.key.host_class
+        return name, where, "unreadable", "", "", ""
     recorded = (str(len(trials.trials)), trials.started_at[:10], trials.commit[:12], trials.fingerprint.hostname)
-    return name, where, *recorded, baseline.key.stack, baseline.key.host_class
+    return name, where, *recorded
 
 
 @baseline_app.command()

@@ -1,10 +1,10 @@
-"""Ctrl-C while processes are started: it reaches whole groups of processes, and is for whoever started them."""
+"""Ctrl-C beside processes of ours: it reaches groups of processes, is for whoever started them, and is not lost."""
 
 from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
 
@@ -29,3 +29,24 @@ def interrupts_wait() -> Iterator[None]:
             signal.signal(signal.SIGINT, handler)
     if heard:
         raise KeyboardInterrupt
+
+
+@contextmanager
+def interrupts_noted() -> Iterator[Callable[[], None]]:
+    """Ctrl-C is noted; what is given raises it. An exception that comes into a finalizer, anywhere, would be lost.
+
+    What is given raises KeyboardInterrupt where somebody pressed it since the context began.
+    """
+    heard: list[int] = []
+    is_main = threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGINT, lambda number, _: heard.append(number)) if is_main else None
+
+    def raise_noted() -> None:
+        if heard:
+            raise KeyboardInterrupt
+
+    try:
+        yield raise_noted
+    finally:
+        if is_main:
+            signal.signal(signal.SIGINT, handler)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import queue
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from pytest_ldos.fleet.find import Found
+from pytest_ldos.fleet.interrupts import interrupts_noted
 from pytest_ldos.fleet.measure import summarize
 from pytest_ldos.fleet.request import Request
 from pytest_ldos.fleet.summary import TraceSummary
@@ -27,22 +29,32 @@ def run_tasks(client: Client, traces: Sequence[Found], request: Request) -> Iter
     done: queue.SimpleQueue[Future] = queue.SimpleQueue()
     prefix = f"ldos-analyze-{secrets.token_hex(8)}"  # nothing that another client asked for is ours
     waiting: dict[str, Found] = {}
-    futures = []
-    try:
+    futures: list[Future] = []
+    with interrupts_noted() as raise_noted, _cancelled_at_end(client, futures):
         for number, trace in enumerate(traces):
+            raise_noted()
             future = client.submit(summarize, trace, request, key=f"{prefix}-{number}", pure=False)
             waiting[future.key] = trace
             futures.append(future)
             future.add_done_callback(done.put)
-        yield from _gather(client, waiting, done)
+        yield from _gather(client, waiting, done, raise_noted)
+
+
+@contextmanager
+def _cancelled_at_end(client: Client, futures: Sequence[Future]) -> Iterator[None]:
+    try:
+        yield
     finally:
         if client.status == "running":
             client.cancel(futures, force=True)
 
 
-def _gather(client: Client, waiting: dict[str, Found], done: queue.SimpleQueue[Future]) -> Iterator[TraceSummary]:
+def _gather(
+    client: Client, waiting: dict[str, Found], done: queue.SimpleQueue[Future], raise_noted: Callable[[], None]
+) -> Iterator[TraceSummary]:
     last_seen_s = time.monotonic()
     while waiting:
+        raise_noted()
         try:
             future = done.get(timeout=_LOOK_S)
         except queue.Empty:

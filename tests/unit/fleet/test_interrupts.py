@@ -1,0 +1,26 @@
+"""Ctrl-C beside processes of ours."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from pytest_ldos.fleet.interrupts import interrupts_noted
+
+
+class Ending:
+    """In whose end an exception is lost."""
+
+    def __del__(self) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_one_that_comes_into_a_finalizer_is_not_lost():
+    before = signal.getsignal(signal.SIGINT)
+    with interrupts_noted() as raise_noted:
+        raise_noted()
+        Ending()
+        with pytest.raises(KeyboardInterrupt):
+            raise_noted()
+    assert signal.getsignal(signal.SIGINT) is before
