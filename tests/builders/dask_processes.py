@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+import psutil
 
 _LIMIT_S = 30.0
 
@@ -76,10 +77,21 @@ def _process(
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """A process and its session, at once."""
+    """A process and all below it, at once; but what removes their semaphores ends by itself when it has done so."""
     if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
+        below = psutil.Process(process.pid).children(recursive=True)
+        keeping = [each for each in below if _keeps_semaphores(each)]
+        for each in (process, *(each for each in below if each not in keeping)):
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
+        psutil.wait_procs(below, timeout=_LIMIT_S)
     process.wait()
+
+
+def _keeps_semaphores(process: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return any("resource_tracker" in word for word in process.cmdline())
+    return False
 
 
 def _await_address(told: Path, scheduler: subprocess.Popen[bytes]) -> str:
