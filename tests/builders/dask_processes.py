@@ -81,9 +81,11 @@ def end(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         below = psutil.Process(process.pid).children(recursive=True)
         keeping = [each for each in below if _keeps_semaphores(each)]
-        for each in (process, *(each for each in below if each not in keeping)):
-            with suppress(psutil.NoSuchProcess):
-                each.kill()
+        process.kill()
+        for each in below:
+            if each not in keeping:
+                with suppress(psutil.NoSuchProcess):
+                    each.kill()
         psutil.wait_procs(below, timeout=_LIMIT_S)
     process.wait()
 
