@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -23,6 +22,7 @@ from pytest_ldos.execution.model import ExecutionModel
 from pytest_ldos.execution.scheduling import SCHEDULING_EVENTS, build_thread_states
 from pytest_ldos.export.parquet import is_model_directory, write_parquet
 from pytest_ldos.export.perfetto.write import write_perfetto
+from pytest_ldos.export.replaced import beside
 from pytest_ldos.flow.build import build_flow
 from pytest_ldos.text import visible
 
@@ -117,9 +117,8 @@ _WRITERS: Final = {Format.PERFETTO: _write_perfetto, Format.PARQUET: _write_parq
 @contextmanager
 def _whole_file(target: Path) -> Iterator[Path]:
     """A file that takes the target's place when it is complete, or leaves nothing."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as folder:
-        path = Path(folder) / target.name
+    with beside(target) as folder:
+        path = folder / target.name
         yield path
         path.replace(target)
 

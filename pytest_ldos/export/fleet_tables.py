@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
 
+from pytest_ldos.export.replaced import beside, replaced
 from pytest_ldos.fleet.summary import TraceSummary
 
 TRACES: Final = "traces.parquet"
@@ -67,7 +66,7 @@ def require_writable(directory: Path) -> None:
     Raises:
         OSError: it cannot.
     """
-    with _beside(directory):
+    with beside(directory):
         pass
 
 
@@ -77,19 +76,7 @@ def write_fleet(summaries: Sequence[TraceSummary], directory: Path) -> None:
     Raises:
         OSError: the directory cannot be written, or holds something else.
     """
-    with _beside(directory) as folder:
-        fresh = folder / directory.name
+    with replaced(directory, is_ours=is_fleet_directory) as fresh:
         fresh.mkdir()
         traces_frame(summaries).write_parquet(fresh / TRACES)
         measurements_frame(summaries).write_parquet(fresh / MEASUREMENTS)
-        if is_fleet_directory(directory):
-            directory.rename(folder / "before")  # whatever ends us here, neither is lost
-        fresh.rename(directory)
-
-
-@contextmanager
-def _beside(directory: Path) -> Iterator[Path]:
-    """A folder on the same disk, for as long as the context lasts."""
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{directory.name}-", dir=directory.parent) as folder:
-        yield Path(folder)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 from pytest_ldos.execution.model import ExecutionModel
 from pytest_ldos.execution.store import MANIFEST, write_model
+from pytest_ldos.export.replaced import replaced
 
 
 def is_model_directory(directory: Path) -> bool:
@@ -24,10 +24,5 @@ def write_parquet(model: ExecutionModel, directory: Path) -> None:
     Raises:
         OSError: the directory cannot be written, or holds something else.
     """
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{directory.name}-", dir=directory.parent) as folder:
-        fresh = Path(folder) / directory.name
+    with replaced(directory, is_ours=is_model_directory) as fresh:
         write_model(model, fresh)
-        if is_model_directory(directory):
-            directory.rename(Path(folder) / "before")  # whatever ends us here, neither is lost
-        fresh.rename(directory)

@@ -17,18 +17,13 @@ def interrupts_wait() -> Iterator[None]:
         KeyboardInterrupt: at the end, where somebody pressed it.
     """
     resource_tracker.ensure_running()  # it would let the signal through to the thread that starts it
-    heard: list[int] = []
-    is_main = threading.current_thread() is threading.main_thread()
-    handler = signal.signal(signal.SIGINT, lambda number, _: heard.append(number)) if is_main else None
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        if is_main:
-            signal.signal(signal.SIGINT, handler)
-    if heard:
-        raise KeyboardInterrupt
+    with interrupts_noted() as raise_noted:
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    raise_noted()
 
 
 @contextmanager
