@@ -1,11 +1,14 @@
-"""When a message reached its executor: no event says so, but the executor's waits do.
+"""Estimated arrival times of messages at their executors.
 
-An executor waits until something is ready, then takes all that is, then waits again. So a
-message arrived after the wait before the one that led to its take had ended. A wait that blocked
-began with nothing ready: the message arrived at its end. A wait that returned at once found
-the message there: it arrived while the executor was busy, at about the time that this way
-takes when one can see it. So did a message that was taken without any wait since it was sent. Inside
-a process a message has arrived when it is sent.
+No event reports an arrival, but the waits of the executor bound it. An executor waits until
+something is ready, takes everything that is ready, and waits again. A message therefore arrived
+after the end of the wait before the last one that preceded its take:
+
+- A wait that blocked began with nothing ready: the message arrived at its end.
+- A wait that returned at once found the message there. It arrived while the executor was busy; the
+  median latency of the same publisher and subscription, where it could be observed, estimates when.
+- A message taken without any wait since it was sent is estimated in the same way.
+- Inside a process a message arrives when it is sent.
 """
 
 from __future__ import annotations
@@ -22,23 +25,23 @@ from pytest_ldos.flow.schema import IN_PROCESS
 from pytest_ldos.flow.transport import sent_ns
 
 _AT_ONCE_NS: Final = 50_000
-"""A wait that is shorter did not block."""
+"""A shorter wait did not block."""
 
 
 class Arrivals:
-    """Estimates of all messages of a graph that a transport link has."""
+    """Estimated arrivals of all messages that have a transport link."""
 
     def __init__(self, flow: FlowGraph) -> None:
         self._arrived = _arrivals(flow)
 
     def of(self, take: int, sent_ns: int, taken_ns: int) -> int:
-        """When a message arrived, between its publication and its take."""
+        """Arrival time of a message, between its publication and its take."""
         arrived = int(self._arrived[take])
         return taken_ns if arrived == NEVER or taken_ns <= sent_ns else min(max(arrived, sent_ns), taken_ns)
 
 
 def _arrivals(flow: FlowGraph) -> TimesNs:
-    """For each take, `NEVER` where no wait of its executor shows anything."""
+    """Arrival time of each take; `NEVER` where no wait of its executor shows anything."""
     model = flow.model
     arrived = np.full(len(model.takes), NEVER, dtype=np.int64)
     take, publication = ids_of(flow.transport, "take"), ids_of(flow.transport, "publication")
@@ -62,7 +65,10 @@ def _arrivals(flow: FlowGraph) -> TimesNs:
 
 
 def _idle_since(flow: FlowGraph, take: IdArray, taken_ns: TimesNs) -> TimesNs:
-    """When the last callback on each take's thread ended: an executor that reports no waits waited from then on."""
+    """End of the last callback on each take's thread.
+
+    An executor that reports no waits is taken to have waited from then on.
+    """
     runs = flow.model.callback_runs.filter(pl.col("end_ns").is_not_null()).sort("end_ns", maintain_order=True)
     end_ns = times_of(runs, "end_ns")
     clock = Clock(end_ns, taken_ns)
@@ -72,7 +78,7 @@ def _idle_since(flow: FlowGraph, take: IdArray, taken_ns: TimesNs) -> TimesNs:
 
 
 def _ways(flow: FlowGraph, take: IdArray, publication: IdArray) -> IdArray:
-    """Publisher and subscription of each link as one number."""
+    """One number for each pair of publisher and subscription."""
     publisher = ids_of(flow.model.publications, "publisher")[publication].astype(np.int64)
     subscription = ids_of(flow.model.takes, "subscription")[take].astype(np.int64)
     numbers: IdArray = np.unique((publisher << 32) + subscription, return_inverse=True)[1]
@@ -80,7 +86,7 @@ def _ways(flow: FlowGraph, take: IdArray, publication: IdArray) -> IdArray:
 
 
 def _usual(way: IdArray, latency_ns: TimesNs, ways: int) -> TimesNs:
-    """The median latency of each way where it can be seen, else nothing."""
+    """Median latency of each way where it was observed, otherwise 0."""
     usual = np.zeros(ways, dtype=np.int64)
     medians = pl.DataFrame({"way": way, "latency": latency_ns}).group_by("way").agg(pl.col("latency").median())
     usual[medians["way"].to_numpy()] = medians["latency"].to_numpy().astype(np.int64)
@@ -88,7 +94,7 @@ def _usual(way: IdArray, latency_ns: TimesNs, ways: int) -> TimesNs:
 
 
 def _last_waits(flow: FlowGraph, take: IdArray, taken_ns: TimesNs) -> tuple[TimesNs, TimesNs, TimesNs]:
-    """Of each take's executor: the end of the wait before its last one, and that one's beginning and end."""
+    """The last waits of each take's executor: end of the one before the last, begin and end of the last."""
     model = flow.model
     executor_of = ids_of(model.threads, "executor")
     whole = model.waits.filter(pl.col("end_ns").is_not_null())

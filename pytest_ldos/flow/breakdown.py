@@ -1,4 +1,4 @@
-"""Segments of all passages along a path, as a table."""
+"""Table of the segments of all passages along a path."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def break_down(
     thread_states: pl.DataFrame | None = None,
     critical: CriticalPaths | None = None,
 ) -> pl.DataFrame:
-    """Segments of all passages along a path.
+    """Breaks all passages along a path into segments.
 
     Args:
-        thread_states: of `build_thread_states`, to tell waiting for a CPU from the rest.
-        critical: of the same graph, where several paths are broken down.
+        thread_states: result of `build_thread_states`; separates waiting for a CPU from the rest.
+        critical: critical paths of the same graph, reused when several paths are broken down.
 
     Columns: `passage` (row in `instances.table`), `position`, `kind`, `subject`, `begin_ns`, `end_ns`,
     `duration_ns`, `thread`. Durations of a passage sum to its `latency_ns` exactly.
@@ -48,7 +48,7 @@ def _segments(instances: PathInstances, critical: CriticalPaths) -> Iterator[tup
 def _phase_segments(
     flow: FlowGraph, instances: PathInstances, critical: CriticalPaths
 ) -> Iterator[tuple[int, list[Segment]]]:
-    """From phase to phase, each as far back as events explain it."""
+    """Segments from phase to phase, each followed back as far as events explain it."""
     phases = flow.model.phases.select("goal_id", "phase", "time_ns", "thread")
     entered = {(goal_id, phase): (time_ns, thread) for goal_id, phase, time_ns, thread in phases.iter_rows()}
     planned = dict(flow.model.trial_spans.select("goal_id", "planned_ns").iter_rows())
@@ -64,7 +64,7 @@ def _phase_segments(
 
 
 def _named(segments: list[Segment], one: str, other: str, planned_ns: int | None) -> list[Segment]:
-    """Names what no event explains by its phases; in the execution, the planned motion is known."""
+    """Names unexplained time by its phases; of the execution, the planned motion is split off."""
     first = segments[0]
     if first.kind is not SegmentKind.OUTSIDE:
         return segments

@@ -1,7 +1,7 @@
-"""Which publication a message came from inside a process: through the subscription's ring buffer.
+"""Links messages inside a process to their publications, through the subscription's ring buffer.
 
-A publisher puts the message into a slot of the buffer of each subscription; the subscription takes
-out of that slot what was put there last.
+A publisher puts the message into a slot of the buffer of each subscription. The subscription takes
+out of a slot what was put there last.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pytest_ldos.execution.timeline import Clock
 
 
 def link_buffers(model: ExecutionModel) -> IdArray:
-    """The publication of each take, -1 for what came through the middleware; shape ``(takes,)``."""
+    """Publication of each take, -1 for messages that came through the middleware; shape ``(takes,)``."""
     found = np.full(len(model.takes), -1, dtype=np.int32)
     taken = np.flatnonzero(model.takes["intra"].to_numpy())
     if len(taken) == 0 or len(model.enqueues) == 0:
@@ -25,7 +25,7 @@ def link_buffers(model: ExecutionModel) -> IdArray:
 
 
 def _publication_of_enqueues(model: ExecutionModel) -> IdArray:
-    """The intra-process publication in which each enqueue happened: the last of its thread."""
+    """The intra-process publication during which each enqueue happened: the last one on its thread."""
     intra = np.flatnonzero(model.publications["intra_ns"].is_not_null().to_numpy()).astype(np.int32)
     published_ns, enqueued_ns = times_of(model.publications, "intra_ns")[intra], times_of(model.enqueues, "time_ns")
     clock = Clock(published_ns, enqueued_ns)
@@ -35,7 +35,7 @@ def _publication_of_enqueues(model: ExecutionModel) -> IdArray:
 
 
 def _enqueue_of(model: ExecutionModel, taken: IdArray) -> IdArray:
-    """The enqueue that filled the slot each take emptied; each fills it once."""
+    """The enqueue that filled the slot each take emptied; an enqueue serves one take only."""
     enqueued_ns, taken_ns = times_of(model.enqueues, "time_ns"), times_of(model.takes, "time_ns")[taken]
     slots = _slots(model, taken)
     put, emptied = slots[: len(enqueued_ns)], slots[len(enqueued_ns) :]

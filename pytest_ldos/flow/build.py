@@ -1,4 +1,4 @@
-"""An execution model to the graph of its messages."""
+"""Builds the message-flow graph of an execution model."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from pytest_ldos.scenario.paths import PathSpec
 
 
 def build_flow(model: ExecutionModel, paths: Sequence[PathSpec] = ()) -> FlowGraph:
-    """Links every publication to its receptions and to what was made of them.
+    """Links every publication to its receptions and to the publications made from them.
 
     Args:
-        paths: their `links` declare indirect causes, beside those that the application
-            annotated itself.
+        paths: their `links` declare indirect causes, in addition to those annotated by the application.
 
     Raises:
         ConfigurationError: a declared link names a topic that its node does not have.

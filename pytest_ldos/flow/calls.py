@@ -1,8 +1,8 @@
-"""Service calls, and so the goals and results of actions: from the request to its response.
+"""Service calls, including goals and results of actions: from the request to its response.
 
-ROS 2 Jazzy reports no transport of services; distributions after it do. A call is known by the
-number its client gave it and by the client's gid, which only the server reports: a gid belongs to
-the client whose requests it answers to.
+ROS 2 Jazzy traces no transport of services; later distributions do. A call is identified by the
+sequence number from its client and by the client's gid. Only the server reports the gid, so a gid
+is assigned to the client whose requests match it.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _COLUMNS: Final = ("name", "sequence", "send_request", "take_request", "callback
 
 
 def link_calls(model: ExecutionModel, runs: Runs) -> pl.DataFrame:
-    """One row a request that a client sent.
+    """Links the steps of each service call; one row per request that a client sent.
 
     Columns: `name` of the service, `sequence`, and the steps of the call as ids of `requests`, null where
-    one is not in the trace; `callback_run` sent the response.
+    a step is not in the trace; `callback_run` sent the response.
 
     Tracepoints: ``rmw_send_request``, ``rmw_take_request``, ``rmw_send_response``, ``rmw_take_response``.
     """
@@ -44,7 +44,7 @@ def _steps(model: ExecutionModel, step: str) -> pl.DataFrame:
 
 
 def _served(model: ExecutionModel, runs: Runs) -> pl.DataFrame:
-    """Requests as servers took them, with the response each got and the callback run that sent it."""
+    """Requests taken by servers, each with its response and the callback run that sent it."""
     key = ("service", "client_gid", "sequence")
     taken = _steps(model, "take_request").select(*key, "name", taken_ns="time_ns", take_request="id")
     sent = _steps(model, "send_response").select(*key, "thread", "time_ns", send_response="id")
@@ -54,7 +54,7 @@ def _served(model: ExecutionModel, runs: Runs) -> pl.DataFrame:
 
 
 def _clients_of_gids(sent: pl.DataFrame, served: pl.DataFrame) -> pl.DataFrame:
-    """Each gid with the client whose requests it was seen with most often, and soonest after."""
+    """The client of each gid: the one seen with it most often, and with the shortest delay."""
     pairs = sent.join(served, on=["name", "sequence"]).filter(pl.col("taken_ns") >= pl.col("time_ns"))
     distance = (pl.col("taken_ns") - pl.col("time_ns")).median()
     seen = pairs.group_by("name", "client", "client_gid").agg(count=pl.len(), distance=distance)

@@ -1,7 +1,7 @@
-"""Direct causal links: the message a callback runs with, and what is published while it runs.
+"""Direct causal links: the message a callback runs with, and what it publishes while it runs.
 
-A thread takes a message, runs the callback with it, and whatever it publishes before the
-callback ends was caused by it.
+A thread takes a message and runs the callback with it. Everything that the thread publishes before
+the callback ends was caused by that message.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pytest_ldos.flow.schema import DIRECT, LINKS
 
 
 class Runs:
-    """The callback runs of a model, to ask which of them ran on a thread at a moment."""
+    """The callback runs of a model; finds the run on a thread at a given time."""
 
     def __init__(self, model: ExecutionModel) -> None:
         self.start_ns = times_of(model.callback_runs, "start_ns")
@@ -28,7 +28,7 @@ class Runs:
         self._until_ns = self.end_ns if model.stats.gaps else self._until()
 
     def _until(self) -> TimesNs:
-        """When each run was over: one that the trace shows no end of, when the next on its thread began.
+        """End of each run; a run without an end in the trace lasts until the next run on its thread.
 
         Where events were lost, nothing is known of such a run beyond its start.
         """
@@ -37,7 +37,7 @@ class Runs:
         return np.where(self.end_ns == NEVER, next_ns, self.end_ns)
 
     def at(self, thread: IdArray, times_ns: TimesNs) -> IdArray:
-        """The innermost run on each thread at each moment, -1 where it ran none."""
+        """The innermost run on each thread at each time, -1 where none was running."""
         run = self.timeline.last(self.clock.keys(thread, times_ns))
         while True:
             over = (run >= 0) & (pick(self._until_ns, run, NEVER) < times_ns)
@@ -47,14 +47,14 @@ class Runs:
 
 
 def clock_of(model: ExecutionModel) -> Clock:
-    """Covers every moment of the model's publications, takes and runs."""
+    """Clock that covers all times of the model's publications, takes and runs."""
     columns = [model.publications[name] for name in ("time_ns", "rclcpp_ns", "rcl_ns", "intra_ns")]
     columns += [model.takes["time_ns"], model.callback_runs["start_ns"], model.callback_runs["end_ns"]]
     return Clock(*(column.drop_nulls().to_numpy() for column in columns))
 
 
 def link_triggers(model: ExecutionModel, runs: Runs) -> pl.DataFrame:
-    """Each callback run with the message it got, in the order of the messages."""
+    """Links each callback run to its message, in the order of the messages."""
     of_run = _take_of_runs(model, runs)
     run = np.flatnonzero(of_run >= 0).astype(np.int32)
     polled_take, polling_run = _polled(model, runs, of_run)
@@ -67,7 +67,7 @@ def link_triggers(model: ExecutionModel, runs: Runs) -> pl.DataFrame:
 
 
 def link_causes(model: ExecutionModel, runs: Runs) -> pl.DataFrame:
-    """Each publication with the callback run in which it happened."""
+    """Links each publication to the callback run in which it happened."""
     begin = publication_begins(model)
     run = runs.at(ids_of(model.publications, "thread"), begin)
     publication = np.flatnonzero(run >= 0).astype(np.int32)
@@ -75,7 +75,7 @@ def link_causes(model: ExecutionModel, runs: Runs) -> pl.DataFrame:
 
 
 def link_direct_uses(model: ExecutionModel, triggers: pl.DataFrame, causes: pl.DataFrame) -> pl.DataFrame:
-    """Each publication with the messages that its callback had got by then."""
+    """Links each publication to the messages that its callback had received by then."""
     uses = causes.join(triggers, on="callback_run", maintain_order="left")
     taken_ns = pick(times_of(model.takes, "time_ns"), ids_of(uses, "take"), NEVER)
     called_ns = pick(publication_begins(model), ids_of(uses, "publication"), NEVER)
@@ -83,13 +83,16 @@ def link_direct_uses(model: ExecutionModel, triggers: pl.DataFrame, causes: pl.D
 
 
 def publication_begins(model: ExecutionModel) -> TimesNs:
-    """When each publish call began: in the highest layer that reports it."""
+    """Begin of each publish call, from the highest layer that reports it."""
     table = model.publications
     return table.select(pl.coalesce("intra_ns", "rclcpp_ns", "rcl_ns", "time_ns")).to_series().to_numpy()
 
 
 def _take_of_runs(model: ExecutionModel, runs: Runs) -> IdArray:
-    """The last message its thread took, if for the run's subscription and after the run before it."""
+    """The last message that each run's thread took.
+
+    -1 if it is of another subscription, or older than the previous run.
+    """
     keys = runs.clock.keys(runs.thread, runs.start_ns)
     take = _takes(model, runs.clock).last(keys)
     before = runs.timeline.last(keys, before=True)
@@ -107,7 +110,7 @@ def _take_of_runs(model: ExecutionModel, runs: Runs) -> IdArray:
 
 
 def _polled(model: ExecutionModel, runs: Runs, of_run: IdArray) -> tuple[IdArray, IdArray]:
-    """Messages no callback was run with, taken while one ran: the callback took them itself."""
+    """Messages taken by a callback itself: no callback ran with them, and they were taken during a run."""
     free = np.ones(len(model.takes), dtype=bool)
     free[of_run[of_run >= 0]] = False
     take = np.flatnonzero(free).astype(np.int32)

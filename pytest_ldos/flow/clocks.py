@@ -1,7 +1,8 @@
-"""Clocks of several hosts: how far each is off, from the messages they sent each other.
+"""Clock offsets between hosts, estimated from the messages that they exchanged.
 
 A message takes time, so each message from A to B bounds the offset of B's clock from one
-side, and each from B to A from the other. The truth lies between the two closest bounds.
+side, and each message from B to A bounds it from the other. The true offset lies between the
+closest bounds.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from pytest_ldos.flow.graph import FlowGraph
 
 @dataclass(frozen=True)
 class ClockOffset:
-    """How much must be added to a host's times.
+    """Offset to be added to a host's times.
 
     Attributes:
-        uncertainty_ns: how far the truth can be from `offset_ns` on either side; ``None`` where
-            messages passed in one direction only, so that nothing bounds it on the other. Where the
-            clocks ran apart meanwhile, so that no offset fits all messages, how far it is from fitting.
-        messages: on which it rests.
+        uncertainty_ns: largest error of `offset_ns` on either side. ``None`` where messages passed in one
+            direction only, so that the offset is bounded on one side only. Where the clocks drifted apart, so
+            that no offset fits all messages, the largest violation of a bound.
+        messages: number of messages that the estimate rests on.
     """
 
     offset_ns: int
@@ -32,7 +33,7 @@ class ClockOffset:
 
 
 def estimate_clock_offsets(flow: FlowGraph) -> dict[str, ClockOffset]:
-    """Offsets by name of the host that make the clocks agree with the first host's.
+    """Offsets by host name that bring all clocks into agreement with the first host's.
 
     A host that exchanged no message with the others, directly or through further hosts, is
     left out. Source: `transport` links between hosts.
@@ -51,7 +52,7 @@ def estimate_clock_offsets(flow: FlowGraph) -> dict[str, ClockOffset]:
 
 
 def _least_latencies(flow: FlowGraph) -> dict[tuple[int, int], tuple[int, int]]:
-    """For each pair of hosts the least apparent latency from one to the other, and the number of messages."""
+    """Least apparent latency and number of messages for each ordered pair of hosts."""
     model = flow.model
     host = ids_of(model.processes, "host")[ids_of(model.threads, "process")]
     sender = host[ids_of(model.publications, "thread")[ids_of(flow.transport, "publication")]]
@@ -63,9 +64,9 @@ def _least_latencies(flow: FlowGraph) -> dict[tuple[int, int], tuple[int, int]]:
 
 
 def _between(bounds: dict[tuple[int, int], tuple[int, int]], known: int, host: int) -> ClockOffset:
-    """What must be added to the times of `host` to agree with `known`.
+    """Offset to be added to the times of `host` to agree with `known`.
 
-    Latencies cannot be negative: what came to `host` bounds its offset from below, what left it
+    Latencies cannot be negative: messages to `host` bound its offset from below, messages from it
     from above.
     """
     to_host, from_host = bounds.get((known, host)), bounds.get((host, known))

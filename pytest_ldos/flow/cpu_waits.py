@@ -1,4 +1,4 @@
-"""What of each segment its thread spent waiting for a CPU, where the kernel's events were recorded."""
+"""Splits off the part of each segment that its thread spent waiting for a CPU, from kernel events."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pytest_ldos.flow.critical import SegmentKind
 
 
 def split_cpu_waits(model: ExecutionModel, segments: pl.DataFrame, thread_states: pl.DataFrame) -> pl.DataFrame:
-    """The segments, each followed by a *CPU wait* with the part of its time in which its thread was runnable.
+    """Adds a *CPU wait* after each segment with the part of its time in which its thread was runnable.
 
-    Both keep the beginning and the end of the whole; their durations sum to it. Of a transport the
-    thread is the receiver's: from its wakeup to its running it waits for a CPU.
+    Both keep the begin and end of the whole segment; their durations sum to its duration. The thread of a
+    transport segment is the receiver's: from its wakeup until it runs, it waits for a CPU.
 
     Args:
-        segments: of `break_down`.
-        thread_states: of `build_thread_states`.
+        segments: result of `break_down`.
+        thread_states: result of `build_thread_states`.
     """
     hosts = model.hosts.select(host_name="name", host="id")
     owners = model.processes.select("host", process="id").join(hosts, on="host").select("process", "host_name")

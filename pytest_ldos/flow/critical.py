@@ -1,8 +1,8 @@
-"""Where the time of a passage went: segments that sum to its latency exactly.
+"""Critical path of a passage: segments that sum to its latency exactly.
 
-From a publication to its reception, the executor's waits tell when the message arrived. From
-a callback to a publication that another callback made, what that callback waited for decides:
-its timer, or the last of its messages, whose own way is then followed.
+Between a publication and its reception, the executor's waits show when the message arrived.
+Between a callback and a publication made by another callback, the search continues with what
+the other callback waited for: its timer, or the last of its messages, which is followed back in turn.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pytest_ldos.flow.transport import sent_ns
 
 
 class SegmentKind(StrEnum):
-    """What a stretch of time was spent on."""
+    """Kind of activity or waiting that a segment covers."""
 
     PUBLISH = "publish call"
     TRANSPORT = "transport"
@@ -39,12 +39,12 @@ class SegmentKind(StrEnum):
 
 @dataclass(frozen=True)
 class Segment:
-    """A stretch of a passage.
+    """Part of a passage.
 
     Attributes:
-        subject: what it belongs to: a topic, a reception, a callback.
-        begin_ns, end_ns: nanoseconds since the epoch; the end of one is the beginning of the next.
-        thread: of the model, on which it was spent (of a transport, the receiver's); -1 for none.
+        subject: topic, reception or callback that the segment belongs to.
+        begin_ns, end_ns: nanoseconds since the epoch; each segment begins where the previous one ends.
+        thread: thread id in the model on which the time was spent (of a transport, the receiver's); -1 for none.
     """
 
     kind: SegmentKind
@@ -85,7 +85,7 @@ class CriticalPaths:
         self._feedback = _Feedback(flow)
 
     def segments(self, takes: Iterable[int], to_publication: int) -> list[Segment]:
-        """Segments of a passage through some receptions, in order, to a publication."""
+        """Segments of a passage through the given receptions, in order, to a publication."""
         received = list(takes)
         publications = [int(self._origin[take]) for take in received] + [to_publication]
         found: list[Segment] = []
@@ -100,11 +100,11 @@ class CriticalPaths:
         return Segment(SegmentKind.PUBLISH, self._names.topic(publication), int(self._called_ns[publication]), until_ns)
 
     def _send(self, take: int) -> Iterator[Segment]:
-        """The publish call of a message, until it left on the way on which it was taken."""
+        """Publish call of a message, until the message was sent on the way on which it was taken."""
         yield self._publish(int(self._origin[take]), int(self._sent_ns[take]))
 
     def _deliver(self, take: int) -> Iterator[Segment]:
-        """From the publication of a message to the moment its callback starts with it."""
+        """Segments from the publication of a message until its callback starts with it."""
         sent, taken = int(self._sent_ns[take]), int(self._taken_ns[take])
         arrived = self._arrivals.of(take, sent, taken)
         used, thread = self._moment_of_use(take), int(self._take_thread[take])
@@ -112,12 +112,12 @@ class CriticalPaths:
         yield Segment(SegmentKind.EXECUTOR_WAIT, self._names.receiver(take), arrived, used, thread)
 
     def _moment_of_use(self, take: int) -> int:
-        """When the callback starts; the reception itself where a callback polled or none ran."""
+        """Start of the message's callback; the time of the take if a callback polled or none ran."""
         run = int(self._run_of_take[take])
         return int(self._taken_ns[take]) if run < 0 else max(int(self._start_ns[run]), int(self._taken_ns[take]))
 
     def _react(self, take: int, publication: int) -> Iterator[Segment]:
-        """From the start of a message's callback to the publish call of what was made from it."""
+        """Segments from the start of a message's callback to the publish call of its result."""
         begin, call = self._moment_of_use(take), int(self._called_ns[publication])
         received, published = int(self._run_of_take[take]), int(self._run_of_publication[publication])
         if published < 0 or received == published:
@@ -135,11 +135,11 @@ class CriticalPaths:
         return Segment(kind, self._names.run(run) if run >= 0 else "", begin_ns, end_ns, thread)
 
     def _resolve(self, run: int, since_ns: int) -> list[Segment]:
-        """What a callback waited for between `since_ns` and its start: its timer or its message."""
+        """Segments of waiting for the callback's timer or message, between `since_ns` and its start."""
         return self._follow(self._waited_for(run), since_ns, int(self._start_ns[run]))
 
     def _follow(self, leg: _Leg, since_ns: int, until_ns: int) -> list[Segment]:
-        """Goes back leg by leg until `since_ns`; what no event explains remains as one segment."""
+        """Follows legs back to `since_ns`; time that no event explains remains as one segment."""
         found: list[Segment] = []
         followed: set[int] = set()
         while True:
@@ -153,7 +153,7 @@ class CriticalPaths:
             leg = self._waited_for(leg.run)
 
     def _waited_for(self, run: int) -> _Leg:
-        """How a callback came to run."""
+        """Cause of a callback run: its timer or its message."""
         start, thread = int(self._start_ns[run]), int(self._run_thread[run])
         if self._is_timer[run]:
             due = int(self._due_ns[run]) if self._due_ns[run] != NEVER else start
@@ -165,7 +165,7 @@ class CriticalPaths:
         return self._arrival(take)
 
     def _arrival(self, take: int) -> _Leg:
-        """How a message came: from the beginning of the callback that sent it, if one did."""
+        """Way of a message, from the begin of the callback that sent it if there is one."""
         publication = int(self._origin[take])
         if publication < 0:
             taken, thread = int(self._taken_ns[take]), int(self._take_thread[take])
@@ -181,11 +181,10 @@ class CriticalPaths:
         return _Leg([self._in_run(SegmentKind.CALLBACK, sender, begin, call), *part], begin, run=sender)
 
     def back_from(self, thread: int, until_ns: int, since_ns: int, *, by_feedback: bool) -> list[Segment]:
-        """What led to a moment on a thread, back to another moment; sums to their distance exactly.
+        """Segments that led to `until_ns` on a thread, back to `since_ns`; they sum to the difference exactly.
 
         Args:
-            by_feedback: that where no callback runs, the action feedback that the thread took
-                last led to the moment.
+            by_feedback: where no callback runs, follow the last action feedback that the thread took.
         """
         run = int(self._runs.at(np.array([thread]), np.array([until_ns]))[0])
         if run >= 0:
@@ -201,13 +200,13 @@ class CriticalPaths:
 
 @dataclass(frozen=True)
 class _Leg:
-    """A stretch of a way back.
+    """Step of the backward search.
 
     Attributes:
-        segments: contiguous, up to the moment one came from.
-        begin_ns: where they begin.
-        run: the callback run they began in; -1 for none.
-        before: what is to be said of what came earlier, where there is no run.
+        segments: contiguous, up to the time that the search came from.
+        begin_ns: begin of the first segment.
+        run: callback run in which they begin; -1 for none.
+        before: subject of the earlier time if there is no run.
     """
 
     segments: Sequence[Segment]
@@ -217,7 +216,7 @@ class _Leg:
 
 
 class _Feedback:
-    """When each thread took feedback of actions."""
+    """Times at which each thread took action feedback."""
 
     def __init__(self, flow: FlowGraph) -> None:
         model = flow.model
@@ -229,13 +228,13 @@ class _Feedback:
         self._time_ns = times_of(feedback, "time_ns")
 
     def last_before(self, thread: int, time_ns: int) -> int:
-        """The last take of a thread before a moment, -1 where there is none."""
+        """The last take of a thread at or before `time_ns`, -1 if there is none."""
         rows = np.flatnonzero((self._thread == thread) & (self._time_ns <= time_ns))
         return int(self._take[rows[-1]]) if len(rows) else -1
 
 
 def _clipped(segments: Iterable[Segment], since_ns: int, until_ns: int) -> Iterator[Segment]:
-    """What lies within a span of segments that follow each other; so do the parts."""
+    """Parts of consecutive segments within a time span; the parts are consecutive, too."""
     for each in segments:
         begin, end = (min(max(moment, since_ns), until_ns) for moment in (each.begin_ns, each.end_ns))
         yield Segment(each.kind, each.subject, begin, end, each.thread)

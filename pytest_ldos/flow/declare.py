@@ -1,4 +1,4 @@
-"""Indirect links that a configuration declares, as entities of a model."""
+"""Indirect links declared in the configuration, resolved to entities of a model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pytest_ldos.scenario.paths import BUILT_IN_PATHS, LinkSpec, PathSpec
 
 
 def declared_in(paths: Sequence[PathSpec], model: ExecutionModel) -> list[Declared]:
-    """The links of all paths whose nodes are in the model; a node that did not run links nothing.
+    """Links of all paths whose nodes are in the model; a node that did not run links nothing.
 
     Raises:
         ConfigurationError: a node that ran has no such input or output.
@@ -25,7 +25,7 @@ def declared_in(paths: Sequence[PathSpec], model: ExecutionModel) -> list[Declar
 
 
 def describe_unused(paths: Sequence[PathSpec], model: ExecutionModel) -> Iterator[str]:
-    """Names in paths and links that the model does not have, with the nearest that it has."""
+    """Names in paths and links that the model does not have, each with the nearest match."""
     nodes, topics = model.nodes["name"].drop_nulls().to_list(), model.topics()
     for path in paths:
         for topic in path.via if not path.of_phases else ():

@@ -1,4 +1,4 @@
-"""What each executor thread did at any time: waiting, processing or executing."""
+"""State of each executor thread over time: waiting, processing or executing."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ _COLUMNS: Final = ("executor", "thread", "begin_ns", "end_ns", "state")
 
 
 def executor_states(model: ExecutionModel) -> pl.DataFrame:
-    """States of all executor threads, in order, without gaps from a thread's first to its last.
+    """States of all executor threads, in order, without gaps between a thread's first and last state.
 
-    Columns: `executor`, `thread`, `begin_ns`, `end_ns`, `state`. *Waiting* for work ends when
-    the thread looks for what is ready; it is *executing* from its choice to the next
-    look, or while a callback runs that no choice announces (services, actions); between the
-    two it is *processing*: finding and taking what is next. Threads that share an executor look one
-    at a time: what passes after a callback until a thread's next wait or execution is waiting, too.
+    Columns: `executor`, `thread`, `begin_ns`, `end_ns`, `state`. A thread is *waiting* for work until it
+    looks for ready entities. It is *executing* from its choice of an executable until it looks again,
+    or while a callback runs that no choice announces (services, actions). Between the two it is
+    *processing*: finding and taking the next executable. Threads that share an executor look one
+    at a time, so the time from the end of a callback to the thread's next wait or execution counts as
+    waiting, too.
 
     Tracepoints: ``rclcpp_executor_*``, ``callback_start``, ``callback_end``.
     """
@@ -39,7 +40,7 @@ def executor_states(model: ExecutionModel) -> pl.DataFrame:
 
 
 def busy_shares(model: ExecutionModel) -> pl.DataFrame:
-    """How much of its time each executor thread spent in which state.
+    """Fraction of its time that each executor thread spent in each state.
 
     Columns: `executor`, `thread`, `observed_ns`, and `waiting`, `processing`, `executing` as
     fractions of it.
@@ -56,14 +57,14 @@ def busy_shares(model: ExecutionModel) -> pl.DataFrame:
 
 
 def _executing(model: ExecutionModel) -> pl.DataFrame:
-    """What was chosen and executed, and callbacks that ran without a choice being told."""
+    """Spans of chosen executables, and of callbacks that ran without a reported choice."""
     runs = model.callback_runs.select("thread", "end_ns", begin_ns="start_ns")
     chosen = model.executions.select("thread", "end_ns", "begin_ns")
     return pl.concat([chosen, runs])
 
 
 def _without_overlap(told: pl.DataFrame) -> pl.DataFrame:
-    """Spans in order, each without what an earlier one of its thread covers already."""
+    """Spans in order, each without the part that an earlier span of its thread covers."""
     covered = pl.col("end_ns").cum_max().shift(1).over("thread").fill_null(np.iinfo(np.int64).min)
     return told.with_columns(begin_ns=pl.max_horizontal("begin_ns", covered)).filter(
         pl.col("end_ns") >= pl.col("begin_ns")

@@ -1,4 +1,4 @@
-"""Who caused what: the message-flow graph."""
+"""The message-flow graph: causal links between publications, takes and callback runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class FlowGraph:
     """Links between the instances of a model; columns: `flow.schema`.
 
     Attributes:
-        without_partner: how many publications and receptions no transport link has, by cause.
+        without_partner: number of publications and receptions without a transport link, by cause.
     """
 
     model: ExecutionModel
@@ -31,7 +31,7 @@ class FlowGraph:
 
     @cached_property
     def hops(self) -> pl.DataFrame:
-        """From each publication to the publications made from it."""
+        """Links from each publication to the publications made from it."""
         sent = self.transport.select("take", from_publication="publication")
         joined = self.uses.join(sent, on="take", maintain_order="left")
         return joined.select("from_publication", "take", to_publication="publication", rule="rule")

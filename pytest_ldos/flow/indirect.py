@@ -1,7 +1,7 @@
-"""Indirect causal links: publications made from messages that earlier callbacks got.
+"""Indirect causal links: publications made from messages that earlier callbacks received.
 
-*Periodic asynchronous*: what is published uses the last message of each input.
-*Partial synchronous*: it is published when each input got a message since the last time.
+*Periodic asynchronous*: a publication uses the last message of each input.
+*Partial synchronous*: a publication is made when each input has received a message since the previous one.
 After Bédard, Lajoie, Beltrame, Dagenais: Message Flow Analysis with Complex Causal Links for
 Distributed ROS 2 Systems (2022).
 """
@@ -24,7 +24,7 @@ from pytest_ldos.flow.schema import LINKS
 
 @dataclass(frozen=True)
 class Declared:
-    """That messages of some subscriptions are used for what some publishers publish; ids of the model."""
+    """Declared use of messages of some subscriptions by some publishers; ids of the model."""
 
     rule: str
     subscriptions: tuple[int, ...]
@@ -33,11 +33,11 @@ class Declared:
 
 @dataclass(frozen=True)
 class _Receptions:
-    """What one subscription got, in order: takes, and when it was there to be used.
+    """Messages that one subscription received, in order, and when each became usable.
 
     Attributes:
-        begin_ns: when the callback began that got it, or took it itself.
-        polled: whether callbacks take from this subscription themselves, most of the time.
+        begin_ns: start of the callback that received the message, or time of the take if a callback polled it.
+        polled: True if callbacks poll this subscription most of the time.
     """
 
     take: IdArray
@@ -45,10 +45,10 @@ class _Receptions:
     polled: bool
 
     def last_for(self, outputs: _Outputs) -> IdArray:
-        """The last that was there when each output was made, -1 where none was.
+        """Index of the last message usable for each output, -1 where there is none.
 
-        What a callback gets counts before another callback begins, what it takes itself
-        before it publishes.
+        A message passed to a callback is usable by callbacks that begin no earlier than that callback. A polled
+        message is usable by publications that are no earlier than the take.
         """
         made_ns = outputs.time_ns if self.polled else outputs.begin_ns
         return np.searchsorted(self.begin_ns, made_ns, side="right") - 1
@@ -56,7 +56,7 @@ class _Receptions:
 
 @dataclass(frozen=True)
 class _Outputs:
-    """What one publisher published, in order: when it did, and when the callback that did began."""
+    """Publications of one publisher, in order: their times, and the starts of the callbacks that made them."""
 
     publication: IdArray
     time_ns: TimesNs
@@ -64,7 +64,7 @@ class _Outputs:
 
 
 def annotated(model: ExecutionModel) -> list[Declared]:
-    """What the application annotated in its trace."""
+    """Links that the application annotated in its trace."""
     columns = model.link_annotations.select("rule", "subscriptions", "publishers")
     return [Declared(rule, tuple(subscriptions), tuple(pubs)) for rule, subscriptions, pubs in columns.iter_rows()]
 
@@ -72,7 +72,7 @@ def annotated(model: ExecutionModel) -> list[Declared]:
 def link_indirect(
     model: ExecutionModel, triggers: pl.DataFrame, causes: pl.DataFrame, declared: Sequence[Declared]
 ) -> pl.DataFrame:
-    """Each publication with the messages its declaration says it was made from."""
+    """Links each publication to the messages from which, by its declaration, it was made."""
     if not declared:
         return pl.DataFrame(schema=dict(LINKS["uses"]))
     receptions = _Received(model, triggers)
@@ -86,7 +86,7 @@ def link_indirect(
 
 
 def _periodic_async(outputs: _Outputs, inputs: Sequence[_Receptions]) -> list[tuple[IdArray, IdArray]]:
-    """For each input the last message whose callback began before the publishing one did."""
+    """For each input, the last message whose callback began before the publishing one did."""
     links = []
     for received in inputs:
         last = received.last_for(outputs)
@@ -95,7 +95,7 @@ def _periodic_async(outputs: _Outputs, inputs: Sequence[_Receptions]) -> list[tu
 
 
 def _partial_sync(outputs: _Outputs, inputs: Sequence[_Receptions]) -> list[tuple[IdArray, IdArray]]:
-    """For each input the last message since the publication before; none is used twice."""
+    """For each input, the last message since the previous publication; none is used twice."""
     links = []
     for received in inputs:
         last = received.last_for(outputs)

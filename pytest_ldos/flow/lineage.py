@@ -1,4 +1,4 @@
-"""Where a message came from, and what became of it: the graph of one instance."""
+"""Lineage of a message: everything that led to it, and everything it led to."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pytest_ldos.flow.schema import DIRECT
 
 
 class Kind(StrEnum):
-    """What an instance is; also the table of the model it lies in (in the plural)."""
+    """Kind of an instance; its plural names the model's table that holds it."""
 
     PUBLICATION = "publication"
     TAKE = "take"
@@ -27,12 +27,12 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Instance:
-    """Something that happened.
+    """Publication, take or callback run.
 
     Attributes:
-        id: its row in the table.
-        begin_ns, end_ns: nanoseconds since the epoch; equal for what has no duration.
-        label: for people, e.g. ``/relay: /src_a``.
+        id: row in the table.
+        begin_ns, end_ns: nanoseconds since the epoch; equal for instances without a duration.
+        label: human-readable name, e.g. ``/relay: /src_a``.
     """
 
     kind: Kind
@@ -44,11 +44,11 @@ class Instance:
 
 @dataclass(frozen=True)
 class Link:
-    """That one instance caused another.
+    """Causal link from one instance to another.
 
     Attributes:
-        rule: ``transport``, ``trigger``, ``publish``, ``polled`` (a callback published what it made of a
-            message it took itself), ``periodic_async`` or ``partial_sync``.
+        rule: ``transport``, ``trigger``, ``publish``, ``polled`` (a callback published a result of a
+            message that it took itself), ``periodic_async`` or ``partial_sync``.
     """
 
     cause: Instance
@@ -61,7 +61,7 @@ class Lineage:
     """Everything that led to an instance, or everything it led to.
 
     Attributes:
-        instances: in time order, with the one that was asked for.
+        instances: in time order, including the origin.
         links: from causes to effects.
     """
 
@@ -76,12 +76,12 @@ class Lineage:
 
     @property
     def span_ns(self) -> int:
-        """From its first beginning to its last end."""
+        """Time from its first begin to its last end."""
         return max(each.end_ns for each in self.instances) - min(each.begin_ns for each in self.instances)
 
 
 class LineageIndex:
-    """Finds lineages in a graph; one search costs what it finds."""
+    """Finds lineages in a graph; the cost of a search is proportional to its result."""
 
     def __init__(self, flow: FlowGraph) -> None:
         self._flow = flow
@@ -90,11 +90,11 @@ class LineageIndex:
         self._first = dict(zip(Kind, np.cumsum([0, *self._sizes]).tolist(), strict=False))
 
     def forward(self, kind: Kind, instance: int) -> Lineage:
-        """What an instance led to."""
+        """Everything that an instance led to."""
         return self._search(kind, instance, forward=True)
 
     def backward(self, kind: Kind, instance: int) -> Lineage:
-        """What led to an instance."""
+        """Everything that led to an instance."""
         return self._search(kind, instance, forward=False)
 
     def _search(self, kind: Kind, instance: int, *, forward: bool) -> Lineage:

@@ -1,4 +1,4 @@
-"""What people call an instance: its node and topic, timer or service."""
+"""Human-readable names of instances: node and topic, timer or service."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ class Names:
         self._callbacks = [self._name_callback(model, row) for row in model.callbacks.iter_rows(named=True)]
 
     def of(self, kind: str, row: int) -> str:
-        """The name of a row in the table of publications, takes or callback runs."""
+        """Name of a row in the table of publications, takes or callback runs."""
         names = {"publication": self.topic, "take": self.reception, "callback_run": self.run}
         return names[kind](row)
 
     def topic(self, publication: int) -> str:
-        """The topic something was published on."""
+        """Topic of a publication."""
         publisher = int(self._publisher[publication])
         return (self._topic_of_publisher[publisher] if publisher >= 0 else None) or UNKNOWN
 
     def sender(self, publication: int) -> str:
-        """The node that published."""
+        """Node that published."""
         publisher = int(self._publisher[publication])
         return self.node(self._node_of_publisher[publisher] if publisher >= 0 else None)
 
@@ -49,12 +49,12 @@ class Names:
         return f"{topic or UNKNOWN} → {self.receiver(take)}"
 
     def receiver(self, take: int) -> str:
-        """The node that received."""
+        """Node that received."""
         subscription = int(self._subscription[take])
         return self.node(self._node_of_subscription[subscription] if subscription >= 0 else None)
 
     def run(self, callback_run: int) -> str:
-        """The callback that ran."""
+        """Callback that ran."""
         callback = int(self._callback[callback_run])
         return self._callbacks[callback] if callback >= 0 else UNKNOWN
 

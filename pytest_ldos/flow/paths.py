@@ -1,4 +1,4 @@
-"""Instances of declared paths, end to end."""
+"""Passages along declared paths, end to end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pytest_ldos.flow.topics import number_topics, topics_of
 from pytest_ldos.scenario.paths import PathSpec
 
 _MOST_ROWS: Final = 50_000_000
-"""A search that holds more partial passages than this is refused."""
+"""Most partial passages of one search step; more are refused."""
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class PathInstances:
     """All passages along a path.
 
     Attributes:
-        table: `begin_ns`, `end_ns` (nanoseconds since the epoch), `latency_ns`; for paths of topics also
-            `from_publication`, `to_publication` and `takes`, the receptions on the way, in
-            order; for paths of phases `goal_id`.
+        table: `begin_ns`, `end_ns` (nanoseconds since the epoch), `latency_ns`. Paths of topics also have
+            `from_publication`, `to_publication` and `takes` (the receptions on the way, in order);
+            paths of phases have `goal_id`.
     """
 
     path: PathSpec
@@ -37,18 +37,18 @@ class PathInstances:
 
     @property
     def missed(self) -> int:
-        """How many took longer than the deadline."""
+        """Number of passages that took longer than the deadline."""
         if self.path.deadline_ns is None:
             return 0
         return int((self.table["latency_ns"] > self.path.deadline_ns).sum())
 
 
 def find_path(flow: FlowGraph, path: PathSpec) -> PathInstances:
-    """Every passage along a path.
+    """Finds every passage along a path.
 
-    A path of topics ends with each publication on its last topic, and begins with the
-    publish call of the newest message on its first topic that it was made from. A path of
-    phases is taken by each goal that entered them in this order.
+    A path of topics ends with each publication on its last topic. It begins with the publish call of
+    the newest message on its first topic from which that publication was made. A path of phases has
+    one passage for each goal that entered exactly these phases in this order.
 
     Raises:
         ConfigurationError: too many messages could lie on the path.
@@ -83,7 +83,7 @@ def _topics(flow: FlowGraph, path: PathSpec) -> pl.DataFrame:
 
 
 class _Chains:
-    """Searches backward from the last topic, one hop a step, all instances at once."""
+    """Searches backward from the last topic, one hop per step, all instances at once."""
 
     def __init__(self, flow: FlowGraph, path: PathSpec) -> None:
         numbers = number_topics(flow.model)
@@ -101,7 +101,7 @@ class _Chains:
         )
 
     def search(self) -> list[pl.DataFrame]:
-        """Finished chains, by their number of hops."""
+        """Finished chains, one frame per number of hops."""
         end = np.flatnonzero(self._topic == self._via[-1]).astype(np.int32)
         current, wanted = end, np.full(len(end), len(self._via) - 2)
         takes: list[IdArray] = []
@@ -131,12 +131,15 @@ class _Chains:
             )
 
     def _one_way_each(self, current: IdArray, end: IdArray, wanted: IdArray) -> IdArray:
-        """Of several ways from one message to one end, the first: from here on they are equal."""
+        """Indices of distinct ways: of several from one message to one end, the first.
+
+        Their continuations are equal.
+        """
         way = (end.astype(np.int64) * len(self._topic) + current) * (len(self._via) + 1) + wanted
         return np.sort(np.unique(way, return_index=True)[1])
 
     def _hops_into(self, publications: IdArray) -> tuple[IdArray, IdArray]:
-        """All hops that lead to each publication: its row, and the hop's."""
+        """All hops that lead to each publication: index of the publication, and index of the hop."""
         first = np.searchsorted(self._to, publications, side="left")
         count = np.searchsorted(self._to, publications, side="right") - first
         row = np.repeat(np.arange(len(publications)), count)

@@ -1,4 +1,4 @@
-"""The tables of a flow graph. Columns named like a table of the model hold its `id`."""
+"""Tables of a flow graph. Columns named like a table of the model hold its `id`."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ LINKS: Final[Mapping[str, Schema]] = {
     "uses": {"take": _ID, "publication": _ID, "rule": pl.String},
     "hops": {"from_publication": _ID, "take": _ID, "to_publication": _ID, "rule": pl.String},
 }
-"""What caused what.
+"""Causal links.
 
 transport: a message from its publication to one reception. `way` is ``intra_process``,
     ``same_process``, ``same_host`` or ``between_hosts``.
-triggers: the message a callback was run with; `polled` where the callback itself took it.
-causes: the callback in which something was published, the innermost where callbacks nest.
-uses: which received messages a publication was made from. `rule` is ``direct`` (published by the
-    callback that got the message), ``periodic_async`` or ``partial_sync``.
-hops: both together, publication to publication.
+triggers: the message that a callback received; `polled` if the callback took it itself.
+causes: the callback in which a message was published, the innermost where callbacks nest.
+uses: the received messages from which a publication was made. `rule` is ``direct`` (published by the
+    callback that received the message), ``periodic_async`` or ``partial_sync``.
+hops: transport and uses combined, publication to publication.
 """
 
 IN_PROCESS: Final = "intra_process"

@@ -1,7 +1,7 @@
-"""Which publication a message came from, by its topic and source time stamp.
+"""Links takes to publications by topic and source time stamp.
 
-The middleware stamps a message when it is written, and reports the same number where the
-message is taken: Cyclone DDS and Fast DDS keep it to the nanosecond.
+The middleware stamps a message when it is written, and reports the same number when it
+is taken. Cyclone DDS and Fast DDS keep it to the nanosecond.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from pytest_ldos.execution.model import ExecutionModel
 from pytest_ldos.flow.topics import number_topics, topics_of
 
 _ROUNDING_NS: Final = 1_000
-"""How far a middleware that keeps time stamps in another unit may round them."""
+"""Largest rounding error of a middleware that keeps time stamps in another unit."""
 
 
 @dataclass(frozen=True)
 class _Stamped:
-    """Messages with a time stamp, in its order.
+    """Messages that have a time stamp, ordered by it.
 
     Attributes:
         row: in the table of publications or takes.
@@ -42,7 +42,7 @@ class _Stamped:
 
 
 def link_stamps(model: ExecutionModel) -> IdArray:
-    """The publication of each take, -1 where none in the trace fits; shape ``(takes,)``."""
+    """Publication of each take, -1 where none in the trace fits; shape ``(takes,)``."""
     numbers = number_topics(model)
     sent = _stamped(model.publications, "publisher", model.publishers, numbers)
     taken = _stamped(model.takes, "subscription", model.subscriptions, numbers)
@@ -60,7 +60,7 @@ def link_stamps(model: ExecutionModel) -> IdArray:
 
 
 def _stamped(instances: pl.DataFrame, end: str, ends: pl.DataFrame, numbers: dict[str, int]) -> _Stamped:
-    """Publications or takes; a time stamp of 0 is none."""
+    """Publications or takes in the order of their stamps; those with a stamp of 0 have none and are left out."""
     stamps_ns = times_of(instances, "source_ns")
     row = np.flatnonzero(stamps_ns > 0)
     row = row[np.argsort(stamps_ns[row], kind="stable")].astype(np.int32)
@@ -69,7 +69,7 @@ def _stamped(instances: pl.DataFrame, end: str, ends: pl.DataFrame, numbers: dic
 
 
 def _agree(one: IdArray, other: IdArray) -> npt.NDArray[np.bool_]:
-    """Whether topics are the same; an unknown one may be any."""
+    """True where topics are the same; an unknown topic agrees with any."""
     same: npt.NDArray[np.bool_] = (one == other) | (one < 0) | (other < 0)
     return same
 
@@ -77,9 +77,9 @@ def _agree(one: IdArray, other: IdArray) -> npt.NDArray[np.bool_]:
 def _link_equal(
     sent: _Stamped, taken: _Stamped, found: IdArray, takes: npt.NDArray[np.intp], ranges: tuple[IdArray, IdArray]
 ) -> None:
-    """Takes whose stamp several publications have: those of the same topic, in their order.
+    """Links takes whose stamp several publications share: those of the same topic, in order.
 
-    What a subscription takes first was published first.
+    The message that a subscription takes first was published first.
     """
     served: Counter[tuple[int, int]] = Counter()
     first, behind = ranges
@@ -94,9 +94,9 @@ def _link_equal(
 
 
 def _link_rounded(sent: _Stamped, taken: _Stamped, found: IdArray) -> None:
-    """Takes whose stamp fits none exactly: the nearest, if the middleware can have rounded it.
+    """Links takes without an exact match to the nearest stamp within the rounding error.
 
-    Some stamps are round by themselves, so a topic can have both kinds. No subscription takes a
+    Some stamps are round numbers by chance, so a topic can have both kinds. No subscription takes a
     message twice.
     """
     missing = (found[taken.row] < 0) & (taken.topic >= 0)

@@ -1,4 +1,4 @@
-"""What ran, in numbers: topics, callbacks, executors and paths of a graph."""
+"""Summary tables of a graph: topics, callbacks, executors and paths."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NS_PER_S: Final = 1e9
 
 
 def summarize_topics(flow: FlowGraph) -> pl.DataFrame:
-    """One row a topic that has messages, the busiest first.
+    """One row per topic that has messages, the busiest first.
 
     Columns: `topic`, `publishers`, `subscriptions`, `messages`, `rate_hz` (first to last message),
     `received`, `p50_ns` … `p99_ns` of the transport, `late`, `too_late`, `lost`.
@@ -51,7 +51,7 @@ def summarize_topics(flow: FlowGraph) -> pl.DataFrame:
 
 
 def summarize_callbacks(flow: FlowGraph) -> pl.DataFrame:
-    """One row a callback that ran, those that ran longest in all first.
+    """One row per callback that ran, ordered by total run time, longest first.
 
     Columns: `callback` (its name), `runs`, `total_ns`, `p50_ns`, `p90_ns`, `p99_ns`, `max_ns`.
     """
@@ -67,7 +67,7 @@ def summarize_callbacks(flow: FlowGraph) -> pl.DataFrame:
 
 
 def summarize_executors(flow: FlowGraph) -> pl.DataFrame:
-    """One row an executor.
+    """One row per executor.
 
     Columns: `process` (its name), `pid`, `threads`, and `waiting`, `processing`, `executing` as
     fractions of its threads' time.
@@ -87,10 +87,10 @@ def summarize_executors(flow: FlowGraph) -> pl.DataFrame:
 
 
 def summarize_paths(flow: FlowGraph, paths: Sequence[PathSpec]) -> pl.DataFrame:
-    """One row a path that was passed.
+    """One row per path that has passages.
 
     Columns: `path`, `passages`, `p50_ns`, `p90_ns`, `p99_ns`, `max_ns`, `deadline_ns` (null without one),
-    `missed`, `longest` (the segment with the largest share of the time), `share` (of it).
+    `missed`, `longest` (the segment with the largest share of the time), `share` (of that segment).
     """
     critical = CriticalPaths(flow)
     rows: list[dict[str, Any]] = []

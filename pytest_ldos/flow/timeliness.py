@@ -1,10 +1,10 @@
-"""How timely a topic's messages reach their subscriptions, relative to their period.
+"""Timeliness of a topic's messages at their subscriptions, relative to their period.
 
 With period p a message is *too late* above min(p, 50 ms) from publication to reception,
-*late* above min(0.2 p, 5 ms), else *on time*; *lost* if a subscription that took later messages
-of its publisher never took it. What a publisher sends within its process is apart from what it
-gives the middleware: a message that goes both ways is published twice. Definitions of
-iRobot's topology benchmark.
+*late* above min(0.2 p, 5 ms), otherwise *on time*. It is *lost* if a subscription that took later
+messages of its publisher never took it. Messages sent within a process and messages given to the
+middleware are counted separately: a message that goes both ways counts as published twice.
+Definitions of iRobot's topology benchmark.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _LATE_SHARE: Final = 0.2
 
 
 def classify_receptions(flow: FlowGraph) -> pl.DataFrame:
-    """One row for each publisher and subscription between which messages passed.
+    """One row per publisher and subscription between which messages passed.
 
-    Columns: `topic`, `publisher`, `subscription`, `period_ns` (median distance of the publisher's
+    Columns: `topic`, `publisher`, `subscription`, `period_ns` (median time between the publisher's
     messages), `on_time`, `late`, `too_late`, `lost` (numbers of messages).
     """
     model = flow.model
@@ -56,7 +56,7 @@ def classify_receptions(flow: FlowGraph) -> pl.DataFrame:
 
 
 def _sent(model: ExecutionModel) -> pl.DataFrame:
-    """What was published each way: `intra` inside the process, the others through the middleware."""
+    """Messages published each way: `intra` inside the process, the others through the middleware."""
     table = model.publications.select("publisher", "intra", "time_ns", "intra_ns", publication="id")
     through = table.filter(~pl.col("intra")).with_columns(intra=pl.lit(value=False))
     within = table.filter(pl.col("intra_ns").is_not_null()).with_columns(intra=pl.lit(value=True), time_ns="intra_ns")
@@ -64,7 +64,7 @@ def _sent(model: ExecutionModel) -> pl.DataFrame:
 
 
 def _with_lost(pairs: pl.DataFrame, sent: pl.DataFrame) -> pl.DataFrame:
-    """Between the first and the last message a subscription took, those it did not."""
+    """Adds the number of messages between the first and the last taken that were not taken."""
     within = pairs.select("publisher", "subscription", "intra", "first", "last").join(sent, on=["publisher", "intra"])
     between = pl.col("publication").is_between(pl.col("first"), pl.col("last"))
     due = within.group_by("publisher", "subscription", "intra").agg(due_between=between.sum())

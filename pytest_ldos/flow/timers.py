@@ -1,8 +1,8 @@
-"""When a timer was due, and how late its callback ran.
+"""Due times of timers, and how late their callbacks ran.
 
-A timer is due on a grid of its period that begins with its creation. Where on the clock
-that grid lies no event says; but a timer never runs early, so the most punctual of some runs
-gives the grid to within the best that the executor reached.
+A timer is due on a grid of its period that begins with its creation. No event reports the phase of
+the grid, but a timer never runs early. The most punctual of a group of runs therefore
+gives the phase, up to the smallest lateness that the executor reached.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from pytest_ldos.execution.model import ExecutionModel
 from pytest_ldos.flow.causal import Runs
 
 _TOGETHER: Final = 20
-"""Runs that are compared with each other: clocks drift apart over more."""
+"""Number of runs compared with each other; clocks drift apart over more."""
 
 _MUCH: Final = 0.3
-"""Of a period."""
+"""Lateness that counts as large, as a fraction of the period."""
 
 
 def timer_due_ns(model: ExecutionModel, runs: Runs) -> TimesNs:
-    """When each callback run was due, `NEVER` for those of no timer; shape ``(callback_runs,)``."""
+    """Due time of each callback run, `NEVER` for runs of no timer; shape ``(callback_runs,)``."""
     timer = pick(ids_of(model.callbacks, "timer"), ids_of(model.callback_runs, "callback"), -1)
     start_ns = times_of(model.callback_runs, "start_ns")
     due_ns = np.full(len(start_ns), NEVER, dtype=np.int64)
@@ -38,10 +38,10 @@ def timer_due_ns(model: ExecutionModel, runs: Runs) -> TimesNs:
 
 
 def _held_up(runs: Runs, rows: IdArray, on_grid_ns: TimesNs, period_ns: int) -> TimesNs:
-    """When the runs of a timer were due, of which the last place on the grid before each is known.
+    """Due times of a timer's runs, given the last grid place before each run.
 
-    Rcl lets a timer be due next at the first place after its last run, however late it then runs, and
-    skips what it missed. A thread that was idle at that place shows that the timer was stopped.
+    `rcl` makes a timer due at the first grid place after its last run, however late it then runs, and
+    skips the places it missed. A thread that was idle at that place shows that the timer was stopped.
     """
     next_ns = np.concatenate((on_grid_ns[:1], on_grid_ns[:-1] + period_ns))
     busy = runs.at(runs.thread[rows], next_ns) >= 0
@@ -49,10 +49,10 @@ def _held_up(runs: Runs, rows: IdArray, on_grid_ns: TimesNs, period_ns: int) -> 
 
 
 def _lateness(start_ns: TimesNs, period_ns: int) -> TimesNs:
-    """How long after its place on the grid each run began, less than a period.
+    """Time from each run's grid place to its start, less than a period.
 
-    The grid is that of the most punctual run near the usual place. Runs that certainly were
-    late by much do not count: else one late by nearly a period would pass for a punctual one.
+    The grid is that of the most punctual run near the usual phase. Runs that are certainly much
+    late do not count; otherwise a run late by nearly a period would pass for a punctual one.
     """
     count = min(len(start_ns), _TOGETHER)
     first = np.minimum(np.arange(0, len(start_ns), count), len(start_ns) - count)
@@ -71,7 +71,7 @@ def _lateness(start_ns: TimesNs, period_ns: int) -> TimesNs:
 
 
 def _certainly_late(start_ns: TimesNs, period_ns: int) -> npt.NDArray[np.bool_]:
-    """Runs so long after the one before, or so soon before the next, that they were late by `_MUCH`."""
+    """True for runs late by `_MUCH` for certain: too long after the previous run, or too soon before the next."""
     since_ns = np.diff(start_ns, prepend=start_ns[0] - period_ns)
     until_ns = np.diff(start_ns, append=start_ns[-1] + period_ns)
     late: npt.NDArray[np.bool_] = (since_ns > (1 + _MUCH) * period_ns) | (until_ns < (1 - _MUCH) * period_ns)

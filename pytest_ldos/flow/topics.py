@@ -1,4 +1,4 @@
-"""Topics as numbers."""
+"""Numbers for topics."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pytest_ldos.execution.model import ExecutionModel
 
 
 def number_topics(model: ExecutionModel) -> dict[str, int]:
-    """A number for each topic."""
+    """Number of each topic."""
     return {topic: number for number, topic in enumerate(model.topics())}
 
 
 def topics_of(instances: pl.DataFrame, end: str, ends: pl.DataFrame, numbers: dict[str, int]) -> IdArray:
-    """The topic of each publication or take, -1 where it is unknown.
+    """Topic number of each publication or take, -1 where it is unknown.
 
     Args:
         end: the column that refers to `ends`, which are publishers or subscriptions.

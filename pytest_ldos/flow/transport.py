@@ -1,4 +1,4 @@
-"""Transport links: each reception of a message to its publication, one to many."""
+"""Transport links from a publication to each of its receptions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pytest_ldos.flow.stamps import link_stamps
 
 
 def link_transport(model: ExecutionModel) -> pl.DataFrame:
-    """One row a reception whose publication is in the trace, in the order of the receptions."""
+    """One row per reception whose publication is in the trace, in the order of the receptions."""
     by_stamp, by_buffer = link_stamps(model), link_buffers(model)
     publication = np.where(by_buffer >= 0, by_buffer, by_stamp)
     take = np.flatnonzero(publication >= 0).astype(np.int32)
@@ -28,7 +28,7 @@ def link_transport(model: ExecutionModel) -> pl.DataFrame:
 
 
 def sent_ns(model: ExecutionModel, publication: IdArray, take: IdArray) -> TimesNs:
-    """When each message was sent on the way on which it was taken: through the middleware, or inside the process."""
+    """Send time of each message on the way on which it was taken: through the middleware, or inside the process."""
     within = model.takes["intra"].to_numpy()[take]
     through_ns, within_ns = (times_of(model.publications, name)[publication] for name in ("time_ns", "intra_ns"))
     return np.where(within, within_ns, through_ns)
@@ -44,7 +44,7 @@ def _ways(model: ExecutionModel, publication: IdArray, take: IdArray) -> pl.Seri
 
 
 def count_without_partner(model: ExecutionModel, transport: pl.DataFrame) -> dict[str, int]:
-    """Publications nobody took and receptions of unseen origin, by cause; without those that are zero."""
+    """Publications that nobody took and receptions of unknown origin, by cause; causes with count 0 are omitted."""
     heard = set(model.subscriptions["topic"].drop_nulls())
     told = set(model.publishers["topic"].drop_nulls())
     untaken = model.publications.join(transport, left_on="id", right_on="publication", how="anti")
