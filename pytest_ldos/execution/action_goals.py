@@ -1,7 +1,7 @@
-"""Goals of an action as its server shows them to everybody.
+"""Goals of an action, reconstructed from what its server publishes.
 
 An action of ROS 2 Jazzy has no events of its own, and no event carries a goal's id or outcome. But a server
-publishes the goals' status when it accepts one and when one ends, and feedback in between.
+publishes the goals' status when it accepts a goal and when a goal ends, and feedback in between.
 
 Tracepoints: ``rmw_publish`` on ``ACTION/_action/status`` and ``ACTION/_action/feedback``.
 """
@@ -20,17 +20,17 @@ STATUS: Final = "/_action/status"
 FEEDBACK: Final = "/_action/feedback"
 
 _FURTHEST_NS: Final = NS_PER_S
-"""A status that is further from the first feedback of a goal than this does not tell that it was accepted."""
+"""A status further than this from a goal's first feedback is not taken as its acceptance."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ActionGoal:
-    """A goal that gave feedback.
+    """Goal with at least one feedback message.
 
     Attributes:
-        accepted_ns: when the status told of it first; ``None`` where that is not in the trace.
-        feedback_ns: what it published until it ended, at least once; whatever follows its end is left out.
-        result_ns: when the status told of its end; ``None`` where that is not in the trace.
+        accepted_ns: time of the first status of the goal; ``None`` where that is not in the trace.
+        feedback_ns: times of its feedback, at least one; feedback after its end is left out.
+        result_ns: time of the status that reports its end; ``None`` where that is not in the trace.
     """
 
     accepted_ns: int | None
@@ -39,17 +39,17 @@ class ActionGoal:
 
     @property
     def begin_ns(self) -> int:
-        """The first that the trace has of it."""
+        """Time of the earliest publication about the goal in the trace."""
         first_ns = self.feedback_ns[0]
         return first_ns if self.accepted_ns is None else min(first_ns, self.accepted_ns)
 
 
 def find_action_goals(model: ExecutionModel, action: str) -> list[ActionGoal]:
-    """The goals of an action (``/move_action``), in the order in which they began.
+    """Goals of an action (``/move_action``), ordered by begin.
 
-    The action's server must execute a goal on one thread, as MoveIt's does, which publishes the goal's feedback
-    and its end. Other threads may accept goals and requests to cancel them. A server of rclcpp tells that it has
-    accepted a goal before it executes it; the embedded stack's may tell it right after the first feedback.
+    The action's server must execute each goal on one thread, as MoveIt's does; that thread publishes the goal's
+    feedback and its end. Other threads may accept goals and cancel requests. An rclcpp server reports acceptance
+    before it executes the goal; the embedded stack's server may report it right after the first feedback.
     """
     server = _Server()
     for time_ns, thread, is_status in _published(model, action).iter_rows():
@@ -66,7 +66,7 @@ def _published(model: ExecutionModel, action: str) -> pl.DataFrame:
 
 
 class _Server:
-    """Follows what the threads of an action server publish, in the order of time.
+    """Follows the publications of an action server's threads, in time order.
 
     Attributes:
         running: the goal of each thread.
@@ -80,7 +80,7 @@ class _Server:
         self._just_ended: set[int] = set()
 
     def status(self, thread: int, time_ns: int) -> None:
-        """A thread that executes a goal tells its end, any other that a goal was accepted or is to be cancelled."""
+        """Takes a status as a goal's end if the thread executes one, otherwise as an acceptance or a cancel request."""
         self._just_ended.discard(thread)
         if thread in self.running:
             self.ended.append(replace(self.running.pop(thread), result_ns=time_ns))
@@ -93,7 +93,9 @@ class _Server:
             self.running[begun] = replace(self.running[begun], accepted_ns=time_ns)
 
     def feedback(self, thread: int, time_ns: int) -> None:
-        """The first of a thread begins a goal, but for what MoveIt sends right after the end of one (``IDLE``)."""
+        """Begins a goal with the first feedback of a thread, except the one MoveIt sends right after a goal's end
+        (``IDLE``).
+        """
         if thread in self.running:
             goal = self.running[thread]
             self.running[thread] = replace(goal, feedback_ns=(*goal.feedback_ns, time_ns))
@@ -110,5 +112,5 @@ class _Server:
 
 
 def _has_just_begun(goal: ActionGoal, time_ns: int) -> bool:
-    """Whether a goal has given its first feedback right before, ahead of its acceptance."""
+    """True if the goal gave its first feedback shortly before, ahead of its acceptance."""
     return goal.accepted_ns is None and len(goal.feedback_ns) == 1 and time_ns - goal.begin_ns <= _FURTHEST_NS

@@ -1,4 +1,4 @@
-"""Action servers and clients, known by the names of their services.
+"""Action servers and clients, identified by the names of their services.
 
 An action has no events of its own in ROS 2 Jazzy; its services and topics are named
 ``ACTION/_action/…``.
@@ -17,7 +17,7 @@ SEND_GOAL: Final = "/_action/send_goal"
 
 
 def build_actions(services: pl.DataFrame, clients: pl.DataFrame) -> pl.DataFrame:
-    """One row an action server or client.
+    """One row per action server or client.
 
     Args:
         services, clients: tables of the model.

@@ -1,7 +1,7 @@
-"""Indirect causal links that an application declares itself.
+"""Indirect causal links annotated by an application itself.
 
-Tracepoints: ``message_link_periodic_async``, ``message_link_partial_sync``: handles of rcl
-subscriptions whose messages are used for what the publishers publish.
+Tracepoints: ``message_link_periodic_async``, ``message_link_partial_sync``: rcl handles of
+subscriptions whose messages are used for the publications of the given publishers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _RULES: Final = {Ros2.LINK_PERIODIC_ASYNC: PERIODIC_ASYNC, Ros2.LINK_PARTIAL_SYN
 
 
 def build_link_annotations(observed: Observed, endpoints: Endpoints) -> tuple[pl.DataFrame, int]:
-    """One row an annotation, with lists of ids; and how many handles in them nothing is known of."""
+    """One row per annotation, with lists of ids; and the number of unknown handles in the annotations."""
     rows: dict[str, list[Any]] = {"rule": [], "process": [], "time_ns": [], "subscriptions": [], "publishers": []}
     unknown = 0
     for name, rule in _RULES.items():

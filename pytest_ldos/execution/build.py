@@ -1,4 +1,4 @@
-"""A decoded trace to the model of what ran in it."""
+"""Builds the execution model of a decoded trace."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from pytest_ldos.execution.trials import build_markers
 from pytest_ldos.tracepoints import Marker, Ros2
 
 NEEDED_EVENTS: Final = frozenset({*Marker, *Ros2})
-"""What `build_execution` reads; give it to `read_trace` as `events` and nothing else is decoded."""
+"""Events that `build_execution` reads. Given to `read_trace` as `events`, nothing else is decoded."""
 
 
 def build_execution(trace: DecodedTrace, *, pids: Collection[int] | None = None) -> ExecutionModel:
-    """The model of a trace.
+    """Builds the model of a trace.
 
     Args:
         pids: processes to observe; all by default. Give the stack's own: another stack, a

@@ -1,4 +1,4 @@
-"""Runs of callbacks: from `callback_start` to the `callback_end` that belongs to it.
+"""Runs of callbacks: each `callback_start` paired with its `callback_end`.
 
 Tracepoints: ``callback_start``, ``callback_end``.
 """
@@ -21,10 +21,10 @@ from pytest_ldos.tracepoints import Ros2
 def build_callback_runs(
     observed: Observed, callbacks: Kind, *, gaps: Sequence[Gap]
 ) -> tuple[pl.DataFrame, dict[str, int]]:
-    """The table, and how many starts and ends have no counterpart, or possibly a wrong one.
+    """The table, and the number of starts and ends without a counterpart, or with a possibly wrong one.
 
     Runs on one thread may nest (a callback that spins). Where events were lost, a callback
-    that starts while it already runs on the thread is taken as a proof of a lost end.
+    that starts while it already runs on the thread is taken as proof that an end was lost.
     """
     starts, ends = observed.events(Ros2.CALLBACK_START), observed.events(Ros2.CALLBACK_END)
     end, parent = _pair(observed, lossy=bool(gaps))
@@ -47,7 +47,7 @@ def build_callback_runs(
 
 
 def _count_touched(start_ns: TimesNs, end_ns: TimesNs, gaps: Sequence[Gap]) -> int:
-    """Runs that may be two, of which the end of one and the start of the other were lost."""
+    """Number of runs that may be two, with the end of the first and the start of the second lost."""
     touched = np.zeros(len(start_ns), dtype=bool)
     for gap in gaps:
         touched |= (start_ns <= gap.to_ns) & (end_ns >= gap.from_ns)
@@ -55,7 +55,7 @@ def _count_touched(start_ns: TimesNs, end_ns: TimesNs, gaps: Sequence[Gap]) -> i
 
 
 def _pair(observed: Observed, *, lossy: bool) -> tuple[IdArray, IdArray]:
-    """For each start its end and the start that encloses it."""
+    """For each start, its end and the start that encloses it."""
     starts, ends = observed.events(Ros2.CALLBACK_START), observed.events(Ros2.CALLBACK_END)
     parent = np.full(len(starts), -1, dtype=np.int32)
     if len(starts) == 0:
@@ -73,7 +73,7 @@ def _pair(observed: Observed, *, lossy: bool) -> tuple[IdArray, IdArray]:
 
 
 def _pair_nested(observed: Observed, end: IdArray, parent: IdArray, *, lossy: bool) -> None:
-    """Pairs what is left on the threads that have such starts, one event after the other."""
+    """Pairs the remaining starts, event by event, on the threads that have them."""
     starts, ends = observed.events(Ros2.CALLBACK_START), observed.events(Ros2.CALLBACK_END)
     for thread in np.unique(starts.thread[end < 0]).tolist():
         of_start = np.flatnonzero(starts.thread == thread)

@@ -1,4 +1,4 @@
-"""Callbacks: what calls them, and what they are called.
+"""Callbacks with their owners and symbols.
 
 Tracepoints: ``rclcpp_callback_register``, ``rclcpp_subscription_callback_added``,
 ``rclcpp_subscription_init``, ``rclcpp_timer_callback_added``, ``rclcpp_service_callback_added``.
@@ -32,9 +32,9 @@ def build_callbacks(observed: Observed, endpoints: Endpoints) -> Kind:
 
 
 def subscriptions_by_object(observed: Observed, endpoints: Endpoints) -> tuple[Registry, IdArray]:
-    """Rclcpp's subscription objects, and the subscription each stands for.
+    """Subscription objects of rclcpp, and the subscription that each represents.
 
-    With intra-process communication a subscription has two: the second is announced after
+    With intra-process communication a subscription has two objects. The second is announced after
     its callback was added, so both are found by the nearest announcement.
     """
     inits = observed.events(Ros2.RCLCPP_SUBSCRIPTION_INIT)
@@ -55,7 +55,7 @@ def _owner_by_handle(observed: Observed, name: str, handle: str, registry: Regis
 
 
 def _owners(registers: Events, added: Events, owner: IdArray) -> IdArray:
-    """The owner that was announced nearest to each registration."""
+    """The owner announced nearest in time to each registration."""
     announced = registry_of(added, "callback")
     found = announced.find_nearest(registers.process, registers.handles("callback"), registers.times_ns)
     return pick(owner, found, -1)

@@ -1,4 +1,4 @@
-"""Moves the times of hosts whose clocks do not agree."""
+"""Shifts the times of hosts whose clocks disagree."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pytest_ldos.execution.schema import ENTITIES, INSTANCES, Schema
 _NOT_OF_THIS_CLOCK: Final = frozenset(
     {"source_ns", "timeout_ns", "period_ns", "sim_time_ns", "planned_ns", "cpu_work_ns"}
 )
-"""Durations, and stamps that another clock gave."""
+"""Columns that hold durations, or stamps of another clock."""
 
 
 _LARGEST_NS: Final = 10**18
@@ -29,7 +29,7 @@ def shift_clocks(model: ExecutionModel, offsets_ns: Mapping[str, int]) -> Execut
         offsets_ns: nanoseconds to add, by name of the host.
 
     Raises:
-        ConfigurationError: no host is called so.
+        ConfigurationError: no host has this name.
     """
     known = set(model.hosts["name"])
     for name, offset_ns in offsets_ns.items():

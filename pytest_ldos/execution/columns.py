@@ -1,4 +1,4 @@
-"""Between NumPy, where rows are computed, and Polars, where they are kept.
+"""Conversion between NumPy, where rows are computed, and Polars, where they are kept.
 
 While a table is computed, "none" is -1 in a column of ids and `NEVER` in a column of times;
 in a frame both are null.
@@ -27,7 +27,7 @@ Values = npt.NDArray[Any] | Sequence[Any] | pl.Series
 
 
 def frame_of(schema: Schema, columns: Mapping[str, Any]) -> pl.DataFrame:
-    """A table of the schema from arrays, sequences or series; an `id` that is not given counts the rows.
+    """Table of the schema from arrays, sequences or series; an `id` that is not given counts the rows.
 
     Raises:
         KeyError: a column of the schema is missing.
@@ -56,12 +56,12 @@ def _null_where(series: pl.Series, absent: npt.NDArray[np.bool_]) -> pl.Series:
 
 
 def ids_of(frame: pl.DataFrame, name: str) -> IdArray:
-    """A column of ids with -1 for null."""
+    """Column of ids with -1 for null."""
     return frame[name].fill_null(-1).to_numpy()
 
 
 def times_of(frame: pl.DataFrame, name: str) -> TimesNs:
-    """A column of times with `NEVER` for null."""
+    """Column of times with `NEVER` for null."""
     return frame[name].fill_null(NEVER).to_numpy()
 
 

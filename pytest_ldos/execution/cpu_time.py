@@ -1,4 +1,4 @@
-"""Spans of threads, split into running, waiting for a CPU, and being blocked."""
+"""Time that threads spent running, waiting for a CPU and blocked, within given spans."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _EDGES: Final = (pl.col("start_ns").alias("begin_ns"), pl.col("end_ns"))
 
 
 def split_spans(states: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
-    """How long the thread of each span was running, runnable, blocked, and in an unknown state.
+    """Time for which the thread of each span was running, runnable, blocked, or in an unknown state.
 
     Args:
-        states: of `build_thread_states`.
-        spans: columns ``host`` (name), ``tid`` (the kernel's: `vtid` only outside containers),
-            ``begin_ns``, ``end_ns``; one row a span, in any order, also overlapping.
+        states: result of `build_thread_states`.
+        spans: columns ``host`` (name), ``tid`` (the kernel's; equal to `vtid` only outside containers),
+            ``begin_ns``, ``end_ns``; one row per span, in any order; spans may overlap.
 
-    Columns, one row a span, in their order: ``running_ns``, ``runnable_ns``, ``blocked_ns`` and
-    ``unknown_ns`` (no kernel event says); never negative, their sum is exactly the span.
+    Columns, one row per span, in the same order: ``running_ns``, ``runnable_ns``, ``blocked_ns`` and
+    ``unknown_ns`` (not covered by kernel events). They are never negative, and their sum is exactly the span.
 
     Raises:
         ValueError: a span ends before it begins.
@@ -41,9 +41,9 @@ def split_spans(states: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def spans_of_runs(model: ExecutionModel) -> pl.DataFrame:
-    """The callback runs that have an end as spans, for `split_spans` and `cpu_rivals`.
+    """Spans of the callback runs that have an end, for `split_spans` and `cpu_rivals`.
 
-    A thread is found by host and `vtid`, which is the kernel's tid outside containers only.
+    A thread is identified by host and `vtid`, which equals the kernel's tid outside containers only.
 
     Columns: ``callback_run``, ``host``, ``tid``, ``begin_ns``, ``end_ns``.
     """
@@ -55,15 +55,15 @@ def spans_of_runs(model: ExecutionModel) -> pl.DataFrame:
 
 
 def cpu_rivals(states: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
-    """Who ran while the thread of each span was runnable, on the CPU it waited for.
+    """Threads that ran on the CPU for which the thread of each span was waiting while runnable.
 
-    Those that preempted it, and those that it waited for after it was woken or moved.
+    They preempted it, or it waited for them after it was woken or moved.
 
     Args:
         states, spans: as for `split_spans`.
 
     Columns, by span, longest first: ``span`` (row number), ``tid``, ``name``, ``ns``. Their sum in
-    a span is its ``runnable_ns``, less the time in which nobody is known to have run.
+    a span is its ``runnable_ns``, less the time in which no thread is known to have run.
 
     Raises:
         ValueError: a span ends before it begins.
@@ -99,7 +99,7 @@ def _edges(spans: pl.DataFrame) -> tuple[Ints, Ints]:
 
 
 def _until_next(runs: pl.DataFrame) -> pl.DataFrame:
-    """By CPU and time; where two seem to run at once, the first until the second begins."""
+    """Runs by CPU and time; where two appear to overlap, the first is cut at the begin of the second."""
     by_time = np.argsort(runs["begin_ns"].to_numpy(), kind="stable")
     cpus = dense_codes(runs["host"].to_physical().to_numpy(), runs["cpu"].cast(pl.Int64).to_numpy())[by_time]
     order = np.argsort(cpus, kind="stable")

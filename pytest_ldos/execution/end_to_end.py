@@ -1,4 +1,4 @@
-"""Disjoint intervals of many owners on one line, where one sorted search finds any moment."""
+"""Disjoint intervals of many owners laid end to end on one line, where one sorted search finds any moment."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Timeline:
     Attributes:
         owners: key columns with ``low``, ``high`` (nanoseconds) and ``offset`` (on the line).
         begin, end: places of the intervals, in order.
-        moved: from each interval's nanoseconds to its places.
+        moved: offset from each interval's nanoseconds to its places.
     """
 
     owners: pl.DataFrame
@@ -34,7 +34,7 @@ class Timeline:
 
     @classmethod
     def of(cls, intervals: pl.DataFrame, key: list[str]) -> Timeline:
-        """Args: intervals: by key and time, with ``begin_ns`` and ``end_ns``."""
+        """Args: intervals: sorted by key and time, with ``begin_ns`` and ``end_ns``."""
         begin, end = (intervals[name].to_numpy() for name in ("begin_ns", "end_ns"))
         is_first = pl.any_horizontal(pl.col(name) != pl.col(name).shift(1) for name in key).fill_null(True)
         first = np.flatnonzero(intervals.select(is_first).to_series().to_numpy())
@@ -55,7 +55,7 @@ class Timeline:
         return places
 
     def totals_within(self, first: Ints, last: Ints, kind: pl.Series) -> list[Ints]:
-        """Nanoseconds of the intervals of each kind (0, 1, 2) between two places each."""
+        """Nanoseconds of intervals of each kind (0, 1, 2) between each pair of places."""
         if not len(self.begin):
             return [np.zeros(len(first), dtype=np.int64)] * _KINDS
         length = self.end - self.begin
@@ -71,9 +71,9 @@ class Timeline:
         return totals
 
     def overlaps(self, spans: pl.DataFrame, begin: Ints, end: Ints) -> pl.DataFrame:
-        """Each span with each interval of its owner that shares time with it.
+        """Each span with each interval of its owner that overlaps it.
 
-        Columns: ``span``, ``interval`` (row numbers), ``begin_ns``, ``end_ns`` (of what they share).
+        Columns: ``span``, ``interval`` (row numbers), ``begin_ns``, ``end_ns`` (of the overlap).
         """
         first, last = self.place(spans, begin), self.place(spans, end)
         low = _last_at(self.end, first) + 1
@@ -92,7 +92,7 @@ class Timeline:
 
 
 def _last_at(sorted_values: Ints, places: Ints) -> Ints:
-    """Row of the last value that is not above each place, or -1. Searched in order, as memory is read fastest."""
+    """Row of the last value not above each place, or -1; searched in sorted order, which is fastest in memory."""
     order = np.argsort(places, kind="stable")
     rows = np.empty(len(places), dtype=np.int64)
     rows[order] = np.searchsorted(sorted_values, places[order], side="right") - 1

@@ -1,4 +1,4 @@
-"""Nodes and what belongs to them: publishers, subscriptions, services, clients, timers, state machines.
+"""Nodes and their publishers, subscriptions, services, clients, timers and state machines.
 
 Tracepoints: ``rcl_node_init``, ``rcl_publisher_init``, ``rmw_publisher_init``,
 ``rcl_subscription_init``, ``rmw_subscription_init``, ``rcl_service_init``, ``rcl_client_init``,
@@ -22,11 +22,11 @@ from pytest_ldos.tracepoints import Ros2
 
 @dataclass(frozen=True)
 class Kind:
-    """The entities of one table: their init events, how to find them, and their columns.
+    """Entities of one table: their init events, their registry and their columns.
 
     Attributes:
-        registry: by the handle that instances refer to.
-        columns: those of the schema beyond process, handle, birth and `known`; one row an init event.
+        registry: finds an entity by the handle to which instances refer.
+        columns: those of the schema except process, handle, birth and `known`; one row per init event.
     """
 
     table: str
@@ -36,7 +36,7 @@ class Kind:
     columns: Mapping[str, Any] = field(default_factory=dict)
 
     def frame(self) -> Any:
-        """The table; entities that only their use made known come last, with nulls."""
+        """The table; entities known only from their use come last, with nulls."""
         unknown = self.registry.unknown
         blank = len(unknown)
         columns: dict[str, Values] = {
@@ -59,7 +59,7 @@ def _continued(values: Values, blank: int) -> Values:
 
 @dataclass(frozen=True)
 class Endpoints:
-    """Everything in a process that has a handle, except callbacks."""
+    """All entities of the processes that have a handle, except callbacks."""
 
     nodes: Kind
     publishers: Kind

@@ -1,4 +1,4 @@
-"""Executors: when their threads waited, and what they executed.
+"""Executors: waits of their threads, and executions of callbacks.
 
 Tracepoints: ``rclcpp_executor_wait_for_work``, ``rclcpp_executor_get_next_ready``,
 ``rclcpp_executor_execute``.
@@ -23,7 +23,7 @@ from pytest_ldos.tracepoints import Ros2
 
 
 def build_waits(observed: Observed) -> pl.DataFrame:
-    """Waiting for work ends when the thread looks for what became ready, before it waits again."""
+    """Table of waits; a wait ends when its thread looks for what became ready, before it waits again."""
     waits = observed.events(Ros2.EXECUTOR_WAIT_FOR_WORK)
     ready = observed.events(Ros2.EXECUTOR_GET_NEXT_READY)
     timeline = observed.timeline(Ros2.EXECUTOR_WAIT_FOR_WORK)
@@ -40,7 +40,7 @@ def build_waits(observed: Observed) -> pl.DataFrame:
 
 
 def build_executions(observed: Observed, endpoints: Endpoints) -> pl.DataFrame:
-    """Executing a subscription or timer ends with its callback; where none ran, with the futile take."""
+    """Table of executions; each ends with its callback, or with the unsuccessful take where no callback ran."""
     executed = observed.events(Ros2.EXECUTOR_EXECUTE)
     timeline = observed.timeline(Ros2.EXECUTOR_EXECUTE)
     ready = observed.events(Ros2.EXECUTOR_GET_NEXT_READY)
@@ -60,7 +60,7 @@ def build_executions(observed: Observed, endpoints: Endpoints) -> pl.DataFrame:
 
 
 def _subjects(observed: Observed, endpoints: Endpoints) -> tuple[IdArray, IdArray]:
-    """The subscription or timer of each execution: whichever got the address last."""
+    """The subscription or timer of each execution: the one that received the address last."""
     executed = observed.events(Ros2.EXECUTOR_EXECUTE)
     subject = (executed.process, executed.handles("handle"), executed.times_ns)
     subscription, timer = endpoints.subscriptions_by_rcl.find(*subject), endpoints.timers.registry.find(*subject)
@@ -76,7 +76,7 @@ def _subjects(observed: Observed, endpoints: Endpoints) -> tuple[IdArray, IdArra
 
 
 def _ends(observed: Observed, look_ns: TimesNs) -> TimesNs:
-    """When the last callback, else the last take, of each execution was over, before the thread looked on."""
+    """End of the last callback, otherwise of the last take, of each execution before its thread looks again."""
     executed = observed.events(Ros2.EXECUTOR_EXECUTE)
     timeline = observed.timeline(Ros2.EXECUTOR_EXECUTE)
     until_ns = np.where(look_ns == NEVER, observed.clock.last_ns, look_ns)[timeline.rows]
@@ -95,10 +95,10 @@ def _earlier(one: TimesNs, other: TimesNs) -> TimesNs:
 
 
 def build_executors(threads: pl.DataFrame, runs: pl.DataFrame, waits: pl.DataFrame) -> Frames:
-    """Groups threads that serve one executor; the tables `executors` and `threads`.
+    """Groups threads that serve one executor; returns the tables `executors` and `threads`.
 
-    No event names an executor. Threads of a process that ran one and the same callback
-    belong together; a thread that waited for work without running anything is one alone.
+    No event names an executor. Threads of a process that ran the same callback belong
+    together; a thread that waited for work without running anything is an executor of its own.
     """
     served = pl.concat([runs["thread"], waits["thread"]]).unique().sort()
     group = {each: each for each in served.to_list()}

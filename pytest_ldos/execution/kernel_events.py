@@ -1,4 +1,4 @@
-"""Kernel events by the thread they are about."""
+"""Kernel events, ordered by the thread that they concern."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _EMPTY: Final = {"host": np.int16, "time_ns": np.int64, "kind": np.int8}
 
 
 class Kind(IntEnum):
-    """What an event did to a thread; those that take it from its CPU come first."""
+    """Effect of an event on a thread; events that take a thread off its CPU come first."""
 
     PREEMPTED = 0
     WENT_TO_SLEEP = 1
@@ -42,7 +42,7 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True)
 class KernelEvents:
-    """Events by the thread they are about; all arrays have one length.
+    """Events and the threads that they concern; all arrays have the same length.
 
     `name` is a code; `rival` is the thread that took the CPU from a preempted one.
     """
@@ -65,11 +65,11 @@ class KernelEvents:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What the codes of `KernelEvents` stand for.
+    """Meaning of the codes in `KernelEvents`.
 
     Attributes:
         hosts: names of the hosts with a kernel trace.
-        of_trace: for each trace of the `DecodedTrace` the code of its kernel's host, or -1.
+        of_trace: for each trace of the `DecodedTrace`, the code of its kernel's host, or -1.
         names: of threads, with their codes.
     """
 
@@ -98,7 +98,7 @@ class Vocabulary:
 
 
 def collect_kernel_events(trace: DecodedTrace, vocabulary: Vocabulary) -> KernelEvents:
-    """All events, so that sorting them by time (stable) leaves those of one moment in a possible order."""
+    """All events, arranged so that a stable sort by time keeps simultaneous events in a possible order."""
     parts: list[KernelEvents] = []
     switches = _table(trace, Kernel.SWITCH)
     wakes = Kernel.WAKEUP if _table(trace, Kernel.WAKEUP) else Kernel.WAKING
@@ -115,7 +115,7 @@ def collect_kernel_events(trace: DecodedTrace, vocabulary: Vocabulary) -> Kernel
 
 
 def _table(trace: DecodedTrace, event: Kernel) -> EventTable | None:
-    """The events as lttng-modules writes them, or ``None`` where there are none of that form."""
+    """The events in the form that lttng-modules writes, or ``None`` where there are none of that form."""
     table = trace.events.get(event)
     needed = set(KERNEL_FIELDS[event]) - _NOT_READ
     return table if table is not None and len(table) and needed <= set(table.columns) else None
@@ -145,7 +145,7 @@ def _switched_out(table: EventTable, vocabulary: Vocabulary) -> KernelEvents:
 
 
 def _left_at_once(table: EventTable) -> Flags:
-    """Whether a switch takes away what the CPU's last one brought, within one tick of the clock."""
+    """True if a switch removes the thread that the CPU's last switch brought, within one clock tick."""
     found = np.zeros(len(table), dtype=np.bool_)
     if _has_ties(table):
         order = np.lexsort((np.arange(len(table)), table.cpu_id, table.trace))

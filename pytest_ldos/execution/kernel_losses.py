@@ -1,4 +1,4 @@
-"""Where kernel events were lost, nobody knows what a thread did."""
+"""Splits kernel events at losses, where the state of threads is unknown."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Span = tuple[int, int]
 def split_at_losses(
     found: KernelEvents, stats: ReadStats, vocabulary: Vocabulary
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-    """After how many losses of its host each event lies, and how long the state it tells can last.
+    """Number of losses on its host before each event, and the end of validity of the state it reports.
 
     Returns:
-        For each event the number of losses before it, -1 for one within a loss; and the
-        moment up to which it may say something: where the next loss begins, or the last
+        For each event the number of losses before it, -1 for an event within a loss; and the
+        time up to which its state may last: the begin of the next loss, or the last
         event of the host's kernel.
     """
     epochs = np.zeros(len(found), dtype=np.int32)
@@ -37,7 +37,7 @@ def split_at_losses(
 
 
 def _losses(stats: ReadStats, vocabulary: Vocabulary) -> dict[int, list[Span]]:
-    """The spans of each host's losses, in order and disjoint."""
+    """Disjoint spans of each host's losses, in order."""
     spans: dict[int, list[Span]] = {}
     for stream in stats.streams:
         host = vocabulary.of_trace[stream.trace]

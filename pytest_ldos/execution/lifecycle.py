@@ -15,7 +15,7 @@ from pytest_ldos.tracepoints import Ros2
 
 
 def build_transitions(observed: Observed, endpoints: Endpoints) -> pl.DataFrame:
-    """Each transition with the states it leads from and to."""
+    """Each transition with its source and target state."""
     events = observed.events(Ros2.LIFECYCLE_TRANSITION)
     machines = endpoints.state_machines.registry
     columns = {

@@ -1,4 +1,4 @@
-"""What ran, rebuilt from a trace."""
+"""Execution model: what ran, rebuilt from a trace."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ TimesNs = npt.NDArray[np.int64]
 """Nanoseconds since the epoch, in order; shape ``(n,)``."""
 
 Frames = dict[str, "pl.DataFrame"]
-"""Tables by name; columns as `execution.schema` has them."""
+"""Tables by name; columns as in `execution.schema`."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What was planned for a goal (``ldos:plan``)."""
+    """Trajectory planned for a goal (``ldos:plan``)."""
 
     duration_ns: int
     points: int
@@ -33,15 +33,15 @@ class Plan:
 
 @dataclass(frozen=True, kw_only=True)
 class TrialSpan:
-    """One trial by its markers, or a goal that has none by what its action's server published.
+    """One trial from its markers, or a goal without markers from the publications of its action server.
 
     Attributes:
-        cpu_work_ns: what a fixed computation took on the planner's CPU right before it
-            planned (``ldos:cpu_speed``); ``None`` where it was not timed.
-        phases: when each phase was entered, nanoseconds since the epoch.
-        end_ns, error_code: of ``ldos:trial_end``; ``None`` where the trial has no end.
-        marked: whether markers say all this. Of other goals, no scenario, plan or outcome is known, and
-            phases are those that can be told from publications.
+        cpu_work_ns: duration of a fixed computation on the planner's CPU right before planning
+            (``ldos:cpu_speed``); ``None`` where it was not timed.
+        phases: time at which each phase was entered, nanoseconds since the epoch.
+        end_ns, error_code: from ``ldos:trial_end``; ``None`` where the trial has no end.
+        marked: True if the values come from markers. Of other goals, scenario, plan and outcome are unknown, and
+            only the phases that publications show are present.
 
     Tracepoints: ``ldos:trial_begin``, ``ldos:phase``, ``ldos:plan``, ``ldos:cpu_speed``, ``ldos:trial_end``.
     """
@@ -59,13 +59,13 @@ class TrialSpan:
 
     @property
     def first_phase(self) -> Phase:
-        """From which on the goal was under way: sent, or accepted where no marker says when it was sent."""
+        """First phase of the goal: sent, or accepted where no marker reports the sending."""
         return Phase.GOAL_SENT if self.marked else Phase.GOAL_ACCEPTED
 
 
 @dataclass(frozen=True)
 class Tables:
-    """The tables of a model; what each column holds: `execution.schema`.
+    """Tables of a model; `execution.schema` describes their columns.
 
     Entities first, then instances, in time order.
     """
@@ -104,13 +104,13 @@ class Tables:
 
 @dataclass(frozen=True)
 class ExecutionModel(Tables):
-    """What ran in the observed processes: entities and instances, as tables.
+    """Entities and instances of the observed processes, as tables.
 
     Attributes:
-        stats: what the trace lost.
-        unknown: how many entities of each table no init event names, because tracing began
-            after they were made; without those that are zero.
-        unpaired: events that lack their counterpart, by what they are.
+        stats: statistics of reading, with the losses of the trace.
+        unknown: number of entities of each table that no init event names, because tracing began
+            after they were made; tables without any are omitted.
+        unpaired: number of events that lack their counterpart, by kind.
     """
 
     stats: ReadStats
@@ -119,7 +119,7 @@ class ExecutionModel(Tables):
 
     @cached_property
     def trials(self) -> Mapping[str, TrialSpan]:
-        """Trials by goal id, in the order of their beginnings."""
+        """Trials by goal id, ordered by begin."""
         phases: dict[str, dict[Phase, int]] = {}
         for goal_id, phase, time_ns in self.phases.select("goal_id", "phase", "time_ns").iter_rows():
             phases.setdefault(goal_id, {})[Phase(phase)] = time_ns
@@ -140,16 +140,16 @@ class ExecutionModel(Tables):
 
     @cached_property
     def cycle_times_ns(self) -> TimesNs:
-        """When each control cycle began."""
+        """Begin of each control cycle."""
         return self.control_cycles["time_ns"].to_numpy()
 
     @cached_property
     def step_times_ns(self) -> TimesNs:
-        """When each simulator step ended."""
+        """End of each simulator step."""
         return self.sim_steps["time_ns"].to_numpy()
 
     def publication_times_ns(self, topic: str) -> TimesNs:
-        """When something was published on a topic, by whomever."""
+        """Times of all publications on a topic, of any publisher."""
         import polars as pl  # noqa: PLC0415 - the model itself needs no frames
 
         publishers = self.publishers.filter(pl.col("topic") == topic)["id"]
@@ -157,7 +157,7 @@ class ExecutionModel(Tables):
         return published["time_ns"].to_numpy()
 
     def publishers_times_ns(self, topic: str) -> list[TimesNs]:
-        """The same for each publisher that published on a topic."""
+        """Times of publications on a topic, one array per publisher that published on it."""
         import polars as pl  # noqa: PLC0415 - the model itself needs no frames
 
         publishers = self.publishers.filter(pl.col("topic") == topic)["id"]
@@ -165,6 +165,6 @@ class ExecutionModel(Tables):
         return [each["time_ns"].to_numpy() for each in published.partition_by("publisher", maintain_order=True)]
 
     def topics(self) -> list[str]:
-        """Topics that have a publisher or a subscription, by name."""
+        """Names of the topics that have a publisher or a subscription, sorted."""
         names = {*self.publishers["topic"].drop_nulls(), *self.subscriptions["topic"].drop_nulls()}
         return sorted(names)

@@ -1,4 +1,4 @@
-"""The events of the processes one wants to observe, with the thread that wrote each."""
+"""Events of the observed processes, with the thread that wrote each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WRITTEN_BY: Final = "tracetools of ROS 2 Jazzy or later writes it"
 
 @dataclass(frozen=True)
 class Events:
-    """What the observed processes wrote under one name, in time order.
+    """Events of one name from the observed processes, in time order.
 
     Attributes:
         times_ns, thread, process: of each event; shape ``(n,)``.
@@ -41,14 +41,14 @@ class Events:
         return len(self.times_ns)
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
-        """Numbers of a field (codes, for text; one row an event for lists of one length)."""
+        """Numbers of a field: codes for text; one row per event for lists of one length."""
         if len(self) == 0:
             return np.empty(0, dtype=np.int64)
         values = self._column(name).values
         return values if self._rows is None else values[self._rows]
 
     def handles(self, name: str) -> npt.NDArray[np.uint64]:
-        """A field that holds addresses, whatever their width."""
+        """Field of addresses, whatever their width."""
         return self[name].astype(np.uint64, copy=False)
 
     def texts(self, name: str) -> list[str]:
@@ -56,11 +56,11 @@ class Events:
         return [] if len(self) == 0 else self._column(name).texts()[self._selected].tolist()
 
     def hexadecimals(self, name: str) -> list[str]:
-        """A field of bytes, all of one length."""
+        """Field of bytes, all of one length, as hexadecimal digits."""
         return [bytes(each).hex() for each in self[name].astype(np.uint8)] if len(self) else []
 
     def lists(self, name: str) -> list[list[int]]:
-        """Elements of a field that is a list."""
+        """Elements of a list field."""
         return [] if len(self) == 0 else [self._column(name)[int(row)] for row in self._selected]
 
     @property
@@ -80,7 +80,7 @@ class Events:
 
 
 class Observed:
-    """The events of some processes.
+    """Events of some processes.
 
     Args:
         pids: of the processes; ``None`` for all in the trace.
@@ -94,13 +94,13 @@ class Observed:
         self.threads = ThreadIndex(trace)
 
     def events(self, name: str) -> Events:
-        """Those of one name; none where the trace declares no such event."""
+        """Events of one name; empty where the trace has no such event."""
         if name not in self._events:
             self._events[name] = self._select(name)
         return self._events[name]
 
     def timeline(self, name: str) -> Timeline:
-        """The same, ordered by thread."""
+        """Events of one name, ordered by thread."""
         if name not in self._timelines:
             events = self.events(name)
             self._timelines[name] = self.clock.timeline(events.thread, events.times_ns)

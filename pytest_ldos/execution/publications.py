@@ -1,4 +1,4 @@
-"""Publications: one row for each message that left a publisher.
+"""Publications: one row per message that left a publisher.
 
 Tracepoints: ``rclcpp_publish`` → ``rcl_publish`` → ``rmw_publish`` on one thread;
 ``rclcpp_intra_publish`` for communication inside a process.
@@ -20,7 +20,7 @@ from pytest_ldos.tracepoints import Ros2
 
 @dataclass(frozen=True)
 class _Part:
-    """Publications of one way of transport; NumPy columns as in the schema."""
+    """Publications through one way of transport; NumPy columns as in the schema."""
 
     time_ns: TimesNs
     thread: IdArray
@@ -31,15 +31,15 @@ class _Part:
     intra_ns: TimesNs
 
     def without(self, rows: IdArray) -> _Part:
-        """The others."""
+        """All rows except the given ones."""
         return _Part(*(np.delete(getattr(self, field.name), rows) for field in fields(self)))
 
 
 def build_publications(observed: Observed, endpoints: Endpoints) -> tuple[pl.DataFrame, int]:
-    """The table, and how many messages the middleware published for itself.
+    """The table, and the number of messages that the middleware published for itself.
 
-    A publisher is known by its rmw handle: `rcl_publish` of ``/rosout`` carries addresses of
-    the stack. What has neither an init event nor an `rcl_publish` before it is discovery
+    A publisher is identified by its rmw handle: `rcl_publish` of ``/rosout`` carries addresses on
+    the call stack. A publication with neither an init event nor a preceding `rcl_publish` is discovery
     traffic of the middleware.
     """
     inter, own = _inter_process(observed, endpoints)
@@ -87,10 +87,10 @@ def _intra_process(observed: Observed, endpoints: Endpoints) -> _Part:
 
 
 def _same_call(observed: Observed, inter: _Part, intra: _Part) -> IdArray:
-    """For each publication through the middleware the one inside the process that the same call made, else -1.
+    """For each publication through the middleware, the one inside the process made by the same call, otherwise -1.
 
     rclcpp gives a message to the subscriptions in its process first: on the same thread, from the
-    same publisher, after what the thread published before.
+    same publisher, after the previous publication of the thread.
     """
     keys = observed.clock.keys(inter.thread, inter.time_ns)
     found = observed.clock.timeline(intra.thread, intra.time_ns).last(keys)
@@ -101,9 +101,9 @@ def _same_call(observed: Observed, inter: _Part, intra: _Part) -> IdArray:
 
 
 def preceding(observed: Observed, inner: str, outer: str) -> IdArray:
-    """For each event `outer`, the row of the event `inner` that was its beginning.
+    """For each event `outer`, the row of the event `inner` with which it began.
 
-    It lies before on the same thread, is about the same message, and no other `outer` lies
+    The inner event precedes it on the same thread, concerns the same message, and no other `outer` lies
     between the two.
     """
     ends, beginnings = observed.events(outer), observed.events(inner)

@@ -1,7 +1,7 @@
-"""Which entity a handle meant at a moment.
+"""Resolves handles to entities over time.
 
-A handle is an address: it means nothing outside its process, and after its owner is gone
-another may get it. There are no events of ends, so an entity lives from its init event until
+A handle is an address: it means nothing outside its process, and after its owner is destroyed,
+another entity may get it. No event reports the destruction, so an entity lives from its init event until
 the next one with the same handle.
 """
 
@@ -51,16 +51,16 @@ class Registry:
         self._unknown: dict[tuple[int, int], int] = {}
 
     def find(self, process: npt.NDArray[Any], handle: Handles, times_ns: TimesNs) -> IdArray:
-        """The entity alive at each moment, -1 where no init event names the handle.
+        """The entity alive at each time, -1 where no init event names the handle.
 
-        A moment before the first init belongs to the first: what is made asynchronously may
+        A time before the first init event belongs to the first entity: what is made asynchronously may
         be used before it is announced.
         """
         at, found = self._last_life(process, handle, times_ns)
         return np.where(found, self._order[at] if len(self._order) else 0, -1).astype(np.int32)
 
     def find_nearest(self, process: npt.NDArray[Any], handle: Handles, times_ns: TimesNs) -> IdArray:
-        """The entity whose init event is nearest in time: for what is announced right before or after it."""
+        """The entity whose init event is nearest in time: for entities announced right before or after their use."""
         at, found = self._last_life(process, handle, times_ns)
         if not found.any():
             return np.full(len(handle), -1, dtype=np.int32)
@@ -74,7 +74,7 @@ class Registry:
         return self.complete(self.find(process, handle, times_ns), process, handle)
 
     def complete(self, found: IdArray, process: npt.NDArray[Any], handle: Handles) -> IdArray:
-        """The entities that were found, and one of its own for each handle of which none was."""
+        """The entities found, and for each handle without one an entity of its own."""
         missing = np.flatnonzero(found < 0)
         if len(missing):
             pairs = np.rec.fromarrays([process[missing], handle[missing]], dtype=_PAIR)
@@ -88,7 +88,7 @@ class Registry:
 
     @property
     def unknown(self) -> Unknown:
-        """What `resolve` had to invent, in the order of the numbers it gave."""
+        """Entities that `resolve` created, in the order of their numbers."""
         pairs = list(self._unknown)
         return Unknown(
             np.array([process for process, _ in pairs], dtype=np.int32),
@@ -96,7 +96,7 @@ class Registry:
         )
 
     def _pairs(self, process: npt.NDArray[Any], handle: Handles) -> npt.NDArray[np.int64]:
-        """Process and handle as one number, -1 for handles of no init event."""
+        """Process and handle as one number, -1 for handles without an init event."""
         if len(self._handles) == 0:
             return np.full(len(handle), -1, dtype=np.int64)
         at = np.minimum(np.searchsorted(self._handles, handle), len(self._handles) - 1)
@@ -106,7 +106,7 @@ class Registry:
     def _last_life(
         self, process: npt.NDArray[Any], handle: Handles, times_ns: TimesNs
     ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-        """Position of the last life that began at or before each moment, else of the first."""
+        """Position of the last life that began at or before each time, otherwise of the first."""
         pair = self._pairs(process, handle)
         at = np.searchsorted(self._pair, pair)
         found = (at < len(self._pair)) & (pair >= 0)
@@ -120,7 +120,7 @@ class Registry:
     def _life_at(
         self, first: npt.NDArray[np.intp], pair: npt.NDArray[np.int64], times_ns: TimesNs
     ) -> npt.NDArray[np.intp]:
-        """The last life of each handle that has begun, else its first, by bisection between first and last."""
+        """The last life of each handle that has begun, otherwise its first, by bisection between first and last."""
         low, high = first, np.searchsorted(self._pair, pair, side="right") - 1
         while (low < high).any():
             middle = (low + high + 1) // 2

@@ -26,7 +26,7 @@ _OF_CLIENT: Final = ("send_request", "take_response")
 
 
 def build_requests(observed: Observed, endpoints: Endpoints) -> pl.DataFrame:
-    """One row a step, in time order; a take that gave nothing is none."""
+    """One row per step, in time order; takes that returned nothing are left out."""
     parts = [_steps(observed.events(name), step, endpoints) for name, step in _STEPS.items()]
     return pl.concat(parts).sort("time_ns", maintain_order=True).with_columns(id=pl.int_range(pl.len(), dtype=pl.Int32))
 

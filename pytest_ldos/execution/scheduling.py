@@ -1,7 +1,7 @@
-"""Kernel events to what each thread was doing: running, waiting for a CPU, or blocked.
+"""Thread states from kernel events: running, waiting for a CPU, or blocked.
 
-The kernel's thread ids are global to a host. User space's `vpid` and `vtid` belong to a process
-namespace: they are the same numbers outside containers, and others inside.
+The kernel's thread ids are global to a host. User space's `vpid` and `vtid` belong to a PID
+namespace: they equal the kernel's ids outside containers, and differ inside.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from pytest_ldos.execution.thread_keys import dense_codes
 from pytest_ldos.tracepoints import Kernel
 
 SCHEDULING_EVENTS: Final = frozenset(Kernel)
-"""What `build_thread_states` reads; give it to `read_trace` as `events`."""
+"""Events that `build_thread_states` reads, to be given to `read_trace` as `events`."""
 
 RUNNING, RUNNABLE, BLOCKED = STATES = ("running", "runnable", "blocked")
 _UNKNOWN: Final = 3
@@ -41,7 +41,7 @@ _STATE_AFTER: Final = np.array([1, 2, _UNKNOWN, _UNKNOWN, _UNKNOWN, 0], dtype=np
 
 
 def build_thread_states(trace: DecodedTrace) -> pl.DataFrame:
-    """What each thread was doing, as far as the kernel's events say.
+    """State of each thread over time, as far as kernel events show it.
 
     Tracepoints: ``sched_switch``, ``sched_wakeup``, ``sched_wakeup_new``, ``sched_migrate_task``;
     ``sched_waking`` only where no ``sched_wakeup`` was recorded. A thread that leaves its CPU
@@ -51,7 +51,7 @@ def build_thread_states(trace: DecodedTrace) -> pl.DataFrame:
 
     Columns, by host, tid and time, intervals of a thread disjoint:
         host: name of the host the kernel ran on.
-        tid: the kernel's, global to the host; CPUs' idle threads (0) are left out.
+        tid: the kernel's, global to the host; the CPUs' idle threads (0) are left out.
         name: of the thread, as the kernel has it (15 characters).
         begin_ns, end_ns: nanoseconds since the epoch. A thread's last state lasts to the last
             event of the host's kernel.
@@ -60,9 +60,9 @@ def build_thread_states(trace: DecodedTrace) -> pl.DataFrame:
         preempted_by, preempted_by_name: the thread that took the CPU; null where the thread
             was not preempted, but woken.
 
-    Before a thread's first event nothing is known, and there is no row. What was lost
-    (`trace.stats`) ends the intervals of its host, and the thread's next event begins anew.
-    An interval that the event at its end contradicts is left out too.
+    Before a thread's first event its state is unknown, and there is no row. A loss
+    (`trace.stats`) ends the intervals of its host, and the thread's next event starts over.
+    An interval that contradicts the event at its end is left out, too.
 
     Reference: lttng-modules, ``instrumentation/events/sched.h``.
     """
@@ -78,7 +78,7 @@ def build_thread_states(trace: DecodedTrace) -> pl.DataFrame:
 
 
 def _intervals(found: KernelEvents, order: Rows, first: Flags, *, limits: Ints, vocabulary: Vocabulary) -> pl.DataFrame:
-    """Intervals from the events in that order: by thread, then by time."""
+    """Intervals from the events in the given order: by thread, then by time."""
     kind, cpu = found.kind[order], found.cpu[order]
     state, switch = _states(kind, first)
     rows = np.flatnonzero(_begins_state(kind, cpu, state, first=first))
@@ -91,16 +91,16 @@ def _intervals(found: KernelEvents, order: Rows, first: Flags, *, limits: Ints, 
 
 
 def _begins_anew(threads: npt.NDArray[Any], epochs: Codes) -> Flags:
-    """Whether an event is the first of its thread, or the first after a loss."""
+    """True for the first event of a thread, and for its first after a loss."""
     first = np.ones(len(threads), dtype=np.bool_)
     first[1:] = (threads[1:] != threads[:-1]) | (epochs[1:] != epochs[:-1])
     return first
 
 
 def _states(kind: Kinds, first: Flags) -> tuple[Kinds, Codes]:
-    """The state after each event, and the row of the switch it follows from.
+    """The state after each event, and the row of the switch that determines it.
 
-    A switch says the state; a wakeup since makes runnable what was not running or waiting for a CPU.
+    A switch sets the state; a later wakeup makes a thread runnable unless it is running or waiting for a CPU.
     """
     rows = np.arange(len(kind), dtype=np.int32)
     begin = np.maximum.accumulate(np.where(first, rows, 0))
@@ -116,7 +116,7 @@ def _states(kind: Kinds, first: Flags) -> tuple[Kinds, Codes]:
 
 
 def _begins_state(kind: Kinds, cpu: Codes, state: Kinds, *, first: Flags) -> Flags:
-    """Rows that begin an interval: a switch, another state, or another CPU to wait for."""
+    """True for rows that begin an interval: a switch, another state, or another CPU to wait for."""
     changed: Flags = first | ((kind != Kind.WOKEN) & (kind != Kind.MIGRATED))
     moved = (state[1:] == STATES.index(RUNNABLE)) & (cpu[1:] != cpu[:-1])
     changed[1:] |= (state[1:] != state[:-1]) | moved
@@ -124,7 +124,7 @@ def _begins_state(kind: Kinds, cpu: Codes, state: Kinds, *, first: Flags) -> Fla
 
 
 def _contradicted(kind: Kinds, cpu: Codes, state: Kinds) -> Flags:
-    """Intervals that cannot be, by the switch at their end: only what runs leaves a CPU."""
+    """True for intervals contradicted by the switch at their end: only a running thread leaves a CPU."""
     following = np.append(kind[1:], Kind.MIGRATED)
     leaves = following <= Kind.DIED
     runs = state == STATES.index(RUNNING)

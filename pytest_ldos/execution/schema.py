@@ -1,7 +1,7 @@
-"""The tables of an execution model: every column with its type.
+"""Tables of an execution model: every column with its type.
 
-`id` is a row's own number; a column named like a table in the singular (`publisher`, `thread`)
-holds the `id` of a row there, null where there is none. Times end in `_ns`: nanoseconds
+`id` is a row's own number. A column named like a table in the singular (`publisher`, `thread`)
+holds the `id` of a row of that table, null where there is none. Times end in `_ns`: nanoseconds
 since the epoch, or durations.
 """
 
@@ -25,7 +25,7 @@ _KNOWN: Final[Schema] = {"known": pl.Boolean}
 
 
 def _entity(**own: type[pl.DataType]) -> Schema:
-    """What has a handle in a process, with columns of its own."""
+    """Schema of an entity with a handle in a process, plus its own columns."""
     return {**_WITH_HANDLE, **own, **_KNOWN}
 
 
@@ -56,10 +56,10 @@ ENTITIES: Final[Mapping[str, Schema]] = {
         "publishers": pl.List,
     },
 }
-"""What exists.
+"""Entities.
 
-`known` is false where no init event says what a handle belongs to; `handle` is then the address that
-its events carry, for publishers and subscriptions the middleware's (within a process rcl's, or that
+`known` is false where no init event names the owner of a handle; `handle` is then the address that
+its events carry: the middleware's for publishers and subscriptions (within a process, rcl's or that
 of the buffer).
 """
 
@@ -148,10 +148,10 @@ INSTANCES: Final[Mapping[str, Schema]] = {
     "control_cycles": {"time_ns": _TIME, "thread": _ID, "cycle": pl.UInt64, "sim_time_ns": _TIME, "period_ns": _TIME},
     "sim_steps": {"time_ns": _TIME, "thread": _ID, "step": pl.UInt64, "sim_time_ns": _TIME},
 }
-"""What happened.
+"""Instances.
 
-`publications.time_ns` is `rmw_publish`; `intra_ns` is `rclcpp_intra_publish`, where the same call gave the message to
-subscriptions in its own process, too; `intra` says that it went to no other (`time_ns` is `intra_ns`).
+`publications.time_ns` is `rmw_publish`; `intra_ns` is `rclcpp_intra_publish`, if the same call also gave the message to
+subscriptions in its own process; `intra` is true if it went to no other process (`time_ns` is then `intra_ns`).
 `takes.time_ns` is `rmw_take`, or the ring buffer's dequeue. `requests.step` is ``send_request``, ``take_request``,
 ``send_response`` or ``take_response``.
 """

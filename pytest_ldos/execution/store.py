@@ -1,6 +1,6 @@
-"""An execution model on disk: a Parquet file for each table, and a manifest.
+"""Stores an execution model on disk: a Parquet file for each table, and a manifest.
 
-The only file that touches Parquet.
+The only file of this room that touches Parquet.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MANIFEST: Final = "model.json"
 
 
 def write_model(model: ExecutionModel, directory: Path) -> None:
-    """Writes ``TABLE.parquet`` for each table; the manifest, which makes them a model, comes last."""
+    """Writes ``TABLE.parquet`` for each table; the manifest, which makes them a model, is written last."""
     directory.mkdir(parents=True, exist_ok=True)
     (directory / MANIFEST).unlink(missing_ok=True)
     for name, frame in model.frames().items():
@@ -32,7 +32,7 @@ def write_model(model: ExecutionModel, directory: Path) -> None:
 
 
 def read_model(directory: Path) -> ExecutionModel:
-    """A model that `write_model` wrote.
+    """Reads a model written by `write_model`.
 
     Raises:
         RecordUnreadable: there is none, a table is missing or damaged, or another version wrote it.
@@ -79,7 +79,7 @@ def _read_table(path: Path) -> pl.DataFrame:
 
 
 def _plain(value: Any) -> Any:
-    """Nested values as JSON has them: paths are texts, tuples lists."""
+    """Nested values as in JSON: paths become strings, tuples lists."""
     if isinstance(value, dict):
         return {name: _plain(each) for name, each in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""How often threads left their CPUs, from the kernel's events."""
+"""Counts context switches and migrations of threads, from kernel events."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pytest_ldos.host.context_switches import SwitchCounts
 def count_switches(
     states: pl.DataFrame, *, begin_ns: int, end_ns: int, tids: Collection[int] | None = None
 ) -> SwitchCounts:
-    """Context switches and migrations of threads in a span of time.
+    """Context switches and migrations of threads within a time span.
 
-    A thread that stops running and is blocked left its CPU by itself; one that is runnable then was preempted. It
-    migrated where it goes on running on another CPU than before.
+    A thread that stops running and is then blocked left its CPU voluntarily; one that is then runnable was
+    preempted. It migrated if it continues to run on another CPU than before.
 
     Args:
-        states: of `build_thread_states`.
-        tids: the kernel's, of the threads that count; all unless given.
+        states: result of `build_thread_states`.
+        tids: the kernel's ids of the threads to count; all by default.
     """
     chosen = states if tids is None else states.filter(pl.col("tid").is_in(list(tids)))
     same = pl.col("begin_ns").shift(-1).over("host", "tid") == pl.col("end_ns")

@@ -1,4 +1,4 @@
-"""Names of C++ functions as people write them."""
+"""Human-readable names of C++ functions."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _MANGLED: Final = "_Z"
 
 
 def demangle(symbol: str) -> str:
-    """The readable form of a mangled C++ name; anything else as it is.
+    """Readable form of a mangled C++ name; any other text unchanged.
 
-    tracetools demangles what it can; what the linker knows under a mangled name only, and
+    tracetools demangles what it can. Names that the linker knows in mangled form only, and
     traces of other recorders, are demangled here by the C++ runtime.
     """
     if not symbol.startswith(_MANGLED):
@@ -29,7 +29,7 @@ def demangle(symbol: str) -> str:
 
 @cache
 def _demangler() -> Any:
-    """The function of the C++ runtime that the decoder is linked with."""
+    """Demangling function of the C++ runtime that the decoder is linked with."""
     function = getattr(ctypes.CDLL("libstdc++.so.6"), "__cxa_demangle")
     function.restype = ctypes.c_void_p
     return function

@@ -1,4 +1,4 @@
-"""Takes: one row for each message that a subscription received.
+"""Takes: one row per message that a subscription received.
 
 Tracepoints: ``rmw_take`` → ``rcl_take`` → ``rclcpp_take`` on one thread; inside a process
 ``rclcpp_ring_buffer_enqueue`` and ``rclcpp_ring_buffer_dequeue`` on a buffer that
@@ -24,7 +24,7 @@ Columns = dict[str, Any]
 
 
 def build_takes(observed: Observed, endpoints: Endpoints) -> tuple[pl.DataFrame, dict[str, int]]:
-    """The table, and how many takes gave nothing or were the middleware's own."""
+    """The table, and the number of takes that returned nothing or were the middleware's own."""
     inter, counts = _inter_process(observed, endpoints)
     intra = _intra_process(observed, endpoints)
     merged = {name: np.concatenate((inter[name], intra[name])) for name in inter}
@@ -33,7 +33,7 @@ def build_takes(observed: Observed, endpoints: Endpoints) -> tuple[pl.DataFrame,
 
 
 def build_enqueues(observed: Observed, endpoints: Endpoints) -> pl.DataFrame:
-    """What publishers put into the buffers of subscriptions in their own process."""
+    """Messages that publishers put into the buffers of subscriptions in their own process."""
     enqueued = observed.events(Ros2.RING_BUFFER_ENQUEUE)
     columns = {
         "time_ns": enqueued.times_ns,
@@ -101,7 +101,7 @@ def _following(observed: Observed, name: str) -> IdArray:
 
 
 def _subscription_of(events: Events, observed: Observed, endpoints: Endpoints) -> IdArray:
-    """The subscription whose buffer each event is about; an unknown one is known by its buffer."""
+    """The subscription whose buffer each event concerns; an unknown one is identified by its buffer."""
     to_ipb = observed.events(Ros2.BUFFER_TO_IPB)
     to_subscription = observed.events(Ros2.IPB_TO_SUBSCRIPTION)
     objects, owners = subscriptions_by_object(observed, endpoints)

@@ -1,4 +1,4 @@
-"""Threads as small numbers, and their times laid end to end on one line."""
+"""Small numbers for threads."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 _MOST_TIDS: Final = 1 << 23
-"""Above what a kernel gives out (2^22); larger numbers are sorted instead of looked up."""
+"""Above the kernel's limit (2^22); larger numbers are sorted instead of looked up."""
 
 
 def dense_codes(host: npt.NDArray[Any], tid: npt.NDArray[Any]) -> npt.NDArray[np.unsignedinteger]:
-    """A small number for each (host, tid), ordered like them; as narrow as sorting it is fast."""
+    """Small number for each (host, tid), in the same order; of the type that sorts fastest."""
     if not len(tid):
         return np.empty(0, dtype=np.uint16)
     low, high = int(tid.min()), int(tid.max())

@@ -1,4 +1,4 @@
-"""Hosts, processes and threads: who wrote an event."""
+"""Hosts, processes and threads that wrote the events."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Numbers = npt.NDArray[Any]
 
 
 class ThreadIndex:
-    """Numbers every (host, pid, tid) in the order of its first event that was asked for.
+    """Numbers every (host, pid, tid) in the order in which `index` first meets it.
 
     Contexts: ``vpid``, ``vtid``, ``procname``.
     """
@@ -53,7 +53,7 @@ class ThreadIndex:
         return threads
 
     def pids(self, table: EventTable) -> Numbers:
-        """The process of each event: from its context, else that whose buffer its trace is; `NOBODY` without."""
+        """Process of each event: from its context, otherwise the owner of the trace's buffer, otherwise `NOBODY`."""
         return table["vpid"] if "vpid" in table.columns else self._pids[table.trace]
 
     def process_of(self, thread: IdArray) -> IdArray:
@@ -91,14 +91,17 @@ class ThreadIndex:
         return list(self._threads.items())
 
     def _hosts_in(self, table: EventTable, rows: Any) -> Numbers:
-        """The host of each event, as one element where all events come from one."""
+        """Host of each event; a single element where all events come from one host."""
         if len(self._host_names) == 1:
             return np.zeros(1, dtype=np.int64)
         hosts: Numbers = self._host_of_trace[table.trace[rows]]
         return hosts
 
     def _index_by_tid(self, host: Numbers, pid: Numbers, tid: Numbers) -> IdArray | None:
-        """By a table with a row per tid, if each tid has one owner there."""
+        """Looks threads up in an array with an element per tid.
+
+        Returns ``None`` if a tid has several owners or is out of range.
+        """
         if len(host) > 1 or tid.min() < 0 or tid.max() >= _LARGEST_TID:
             return None
         owner = np.zeros(int(tid.max()) + 1, dtype=np.int64)
@@ -125,7 +128,7 @@ class ThreadIndex:
         return number
 
     def _note_names(self, table: EventTable, rows: Any, threads: IdArray) -> None:
-        """Counts how often each thread was called what."""
+        """Counts the names under which each thread appears."""
         column = table.columns.get("procname")
         if column is None or column.dictionary is None:
             return

@@ -1,4 +1,4 @@
-"""Events ordered by thread, then time, to ask what a thread did right before or after a moment."""
+"""Events ordered by thread, then time, to find a thread's last event before or first event after a time."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _KEY_BITS = 63
 
 
 _ERA_NS = 1 << 46
-"""Eras lie further apart than this, about 20 hours."""
+"""Eras are further apart than this, about 20 hours."""
 
 
 class Clock:
     """Turns (thread, time) into keys.
 
-    Hosts whose clocks were never set live in eras of their own. What lies between two eras is
-    left out, so that there is room for the threads.
+    Hosts whose clocks were never set are in eras of their own. The time between two eras is
+    left out, so that enough bits remain for the threads.
 
     Args:
-        times_ns: all times there are, besides those between first and last of an era.
+        times_ns: all times to be covered; those between the first and last of an era may be omitted.
     """
 
     def __init__(self, *times_ns: TimesNs) -> None:
@@ -48,10 +48,10 @@ class Clock:
         return passed
 
     def keys(self, thread: npt.NDArray[Any], times_ns: TimesNs) -> Keys:
-        """Keys of moments; the threads must not be -1.
+        """Keys of (thread, time) pairs; the threads must not be -1.
 
         Raises:
-            ConfigurationError: the trace is too long for as many threads as it has.
+            ConfigurationError: the trace is too long for the number of its threads.
         """
         if len(thread) and int(thread.max()) >= 1 << (_KEY_BITS - self._bits):
             raise ConfigurationError(
@@ -60,7 +60,7 @@ class Clock:
         return (thread.astype(np.int64) << self._bits) | self._since_first(times_ns)
 
     def timeline(self, thread: npt.NDArray[Any], times_ns: TimesNs) -> Timeline:
-        """Events that are given in time order."""
+        """Timeline of events given in time order."""
         narrow = thread.astype(np.uint16) if len(thread) and thread.max() < 1 << 16 else thread
         rows = np.argsort(narrow, kind="stable").astype(np.int32)
         return Timeline(self.keys(thread, times_ns)[rows], rows, self._bits)
@@ -71,7 +71,7 @@ def _one_era(first_ns: int) -> tuple[TimesNs, TimesNs]:
 
 
 def _eras(every: list[TimesNs]) -> tuple[TimesNs, TimesNs]:
-    """When each era began, and how long those before it were."""
+    """Begin of each era, and the total length of the eras before it."""
     times_ns = np.sort(np.concatenate(every))
     begin = np.concatenate(([0], np.flatnonzero(np.diff(times_ns) > _ERA_NS) + 1))
     end = np.append(begin[1:], len(times_ns)) - 1
@@ -93,14 +93,14 @@ class Timeline:
     bits: int
 
     def last_for(self, others: Timeline, *, before: bool = False) -> IdArray:
-        """For each event of another timeline, in the order of its table, the row `last` gives.
+        """For each event of another timeline, in the order of its table, the row that `last` returns.
 
-        Both are in order, which makes this several times faster than asking with the keys.
+        Both timelines are sorted, which makes this several times faster than a lookup of unsorted keys.
         """
         return in_table(others, self.last(others.keys, before=before))
 
     def next_for(self, others: Timeline, *, after: bool = False) -> IdArray:
-        """For each event of another timeline, in the order of its table, the row `next` gives."""
+        """For each event of another timeline, in the order of its table, the row that `next` returns."""
         return in_table(others, self.next(others.keys, after=after))
 
     def last(self, keys: Keys, *, before: bool = False) -> IdArray:
@@ -122,7 +122,7 @@ class Timeline:
 
 
 def in_table(timeline: Timeline, values: IdArray) -> IdArray:
-    """Values in a timeline's order, put in the order of its table; shape ``(n,)``."""
+    """Values in a timeline's order, rearranged to the order of its table; shape ``(n,)``."""
     ordered = np.empty(len(values), dtype=np.int32)
     ordered[timeline.rows] = values
     return ordered

@@ -18,7 +18,7 @@ from pytest_ldos.tracepoints import Marker, Phase
 
 
 def build_markers(observed: Observed) -> Frames:
-    """The tables of markers. A phase counts when it is entered first."""
+    """Tables of the markers. Of repeated phases, the first entry counts."""
     phases = _phases(observed.events(Marker.PHASE))
     return {
         "trial_spans": _trial_spans(observed, phases),
@@ -29,7 +29,7 @@ def build_markers(observed: Observed) -> Frames:
 
 
 def _numbers(events: Events, table: str) -> pl.DataFrame:
-    """A marker whose fields are columns of the same name."""
+    """Table of a marker whose fields are columns of the same name."""
     own = {"time_ns": events.times_ns, "thread": events.thread}
     return frame_of(INSTANCES[table], own | {name: events[name] for name in INSTANCES[table] if name not in own})
 
@@ -66,7 +66,7 @@ def _trial_spans(observed: Observed, phases: pl.DataFrame) -> pl.DataFrame:
 
 
 def _last(events: Events, **columns: str | None) -> pl.DataFrame:
-    """The last event of each goal: columns by the field they show, ``None`` for its time."""
+    """The last event of each goal: columns by the field that they show, ``None`` for its time."""
     values: dict[str, Any] = {
         name: events.times_ns if field is None else events[field] for name, field in columns.items()
     }
@@ -75,7 +75,7 @@ def _last(events: Events, **columns: str | None) -> pl.DataFrame:
 
 
 def _work_before_planning(spans: pl.DataFrame, phases: pl.DataFrame, speeds: Events) -> pl.Series:
-    """The last fixed computation that was timed after the goal was sent and before its planning was seen."""
+    """The last fixed computation timed between sending the goal and the begin of its planning."""
     entered = {(goal_id, phase): time_ns for goal_id, phase, time_ns, _ in phases.iter_rows()}
     timed = list(zip(speeds.times_ns.tolist(), speeds["work_ns"].tolist(), strict=True))
     found = []
