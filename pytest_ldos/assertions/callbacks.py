@@ -78,7 +78,7 @@ class CallbackRan(Happening):
             seen.fail(f"expected {what}, but the trace has no service {self.service}", (near,))
 
     def _callbacks(self, seen: Evidence) -> pl.DataFrame:
-        """The callbacks that are meant, as `callback`, with what they belong to."""
+        """Callbacks that match, in column `callback`, with the entities they belong to."""
         model = seen.model
         table = model.callbacks.rename({"id": "callback"}).join(
             model.nodes.select(node="id", node_name="name"), on="node", how="left"
@@ -107,7 +107,7 @@ class CallbackRan(Happening):
             yield from self._others(seen)
 
     def _others(self, seen: Evidence) -> Iterable[str]:
-        """Callbacks that ran: of the node, if it is known, else of all."""
+        """Callbacks that ran: those of the node if it has any, otherwise of all nodes."""
         model = seen.model
         runs = model.callback_runs.group_by("callback").agg(runs=pl.len()).sort("runs", "callback", descending=True)
         named = [(seen.names.callback(callback), count) for callback, count in runs.iter_rows()]
@@ -135,12 +135,12 @@ def callback_began(
     timer_ms: float | None = None,
     symbol: str | None = None,
 ) -> CallbackRan:
-    """The beginning of a callback's run.
+    """The start of a callback's run.
 
     Args:
-        node: that the callback belongs to.
-        topic, service, timer_ms: what it is called for; the timer by its period.
-        symbol: a part of the function's name.
+        node: node of the callback.
+        topic, service, timer_ms: topic, service or timer that triggers it; a timer is given by its period.
+        symbol: part of the function's name.
 
     Tracepoints: ``callback_start``, ``callback_end``; rclpy (Jazzy) has none.
     """

@@ -1,4 +1,4 @@
-"""That something happened often enough, and not too often."""
+"""Assertions on how often something happened."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def assert_published(
     at_most: int | None = None,
     within: Window | None = None,
 ) -> pl.DataFrame:
-    """That messages were published on a topic.
+    """Asserts that messages were published on a topic.
 
     Args:
-        node: who must have published them; anyone by default.
-        at_most: none may have been published with ``at_least=0, at_most=0``; a topic that the trace does not
-            know is a failure all the same.
+        node: publishing node; any node by default.
+        at_most: ``at_least=0, at_most=0`` asserts that none was published; a topic unknown to the trace
+            fails nevertheless.
         within: first and last moment, nanoseconds since the epoch.
 
     Returns:
         The publications: rows of the model's table, with `node_name`.
 
     Raises:
-        AssertionError: they were not; says who published how many and when.
+        AssertionError: the count is out of bounds; the message lists each node's publications and their times.
     """
     __tracebackhide__ = True
     return _assert_count(source, published(topic, node=node), at_least, at_most, within)
@@ -48,7 +48,7 @@ def assert_received(
     at_most: int | None = None,
     within: Window | None = None,
 ) -> pl.DataFrame:
-    """That messages of a topic were received; see `assert_published`."""
+    """Asserts that messages of a topic were received; see `assert_published`."""
     __tracebackhide__ = True
     return _assert_count(source, received(topic, node=node), at_least, at_most, within)
 
@@ -65,10 +65,10 @@ def assert_callback_ran(  # noqa: PLR0913 - five of them name the callback
     at_most: int | None = None,
     within: Window | None = None,
 ) -> pl.DataFrame:
-    """That a callback ran; see `callback_began` for how to name it, and `assert_published`.
+    """Asserts that a callback ran; see `callback_began` for its selection, and `assert_published`.
 
     Returns:
-        The runs: rows of the model's table, with `node_name` and `time_ns` (their beginning).
+        The runs: rows of the model's table, with `node_name` and `time_ns` (their start).
     """
     __tracebackhide__ = True
     run = callback_began(node=node, topic=topic, service=service, timer_ms=timer_ms, symbol=symbol)
@@ -85,10 +85,10 @@ def assert_event(
     within: Window | None = None,
     **fields: Any,
 ) -> pl.DataFrame:
-    """That events were recorded, by name and fields: ``assert_event(trace, "ros2:rcl_node_init", node_name="talker")``.
+    """Asserts that events were recorded: ``assert_event(trace, "ros2:rcl_node_init", node_name="talker")``.
 
     Returns:
-        The events, with `time_ns` and a column a field.
+        The events, with `time_ns` and one column per field.
     """
     __tracebackhide__ = True
     return _assert_count(source, event(name, **fields), at_least, at_most, within)

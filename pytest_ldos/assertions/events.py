@@ -1,4 +1,4 @@
-"""Events of a trace as they were recorded, by name and fields."""
+"""Recorded events of a trace, by name and fields."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def event(name: str, /, **fields: Any) -> RawEvent:
     """A recorded event: ``event("ros2:rcl_publisher_init", topic_name="/chatter")``.
 
     Args:
-        fields: of the payload, and contexts (``vpid``, ``vtid``, ``procname``), with the value each must have.
+        fields: fields of the payload and contexts (``vpid``, ``vtid``, ``procname``), each with its required value.
     """
     return RawEvent(name, fields)
 
@@ -82,7 +82,7 @@ def _trace_of(seen: Evidence) -> DecodedTrace:
 
 
 def _equal(column: Column, value: Any) -> npt.NDArray[np.bool_]:
-    """Which rows have the value."""
+    """True for each row that has the value."""
     if column.offsets is None and column.values.ndim == 1 and column.dictionary is None and not column.labels:
         same = np.asarray(column.values == value, dtype=np.bool_)
         same = same if same.shape == column.values.shape else np.zeros(len(column), dtype=np.bool_)

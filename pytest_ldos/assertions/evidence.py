@@ -1,4 +1,4 @@
-"""What assertions look at, and what every failure says besides: times, and what the trace lost."""
+"""Evidence for assertions, and the context in each failure message: times, and losses of the trace."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pytest_ldos.text import visible
 from pytest_ldos.units import NS_PER_S
 
 Source = ExecutionModel | FlowGraph | DecodedTrace
-"""What an assertion can be made on. Raw events are in a trace alone."""
+"""Object of an assertion. Only a trace holds raw events."""
 
 Window = tuple[int, int]
 """First and last moment, nanoseconds since the epoch."""
@@ -29,7 +29,7 @@ _TIMES: Final = ("born_ns", "time_ns", "start_ns")
 
 @dataclass(frozen=True)
 class Evidence:
-    """A model, with its trace where there is one."""
+    """A model, with its trace if there is one."""
 
     model: ExecutionModel
     trace: DecodedTrace | None = None
@@ -50,7 +50,7 @@ class Evidence:
 
     @cached_property
     def _origin_ns(self) -> int:
-        """The first moment the model knows of."""
+        """Time of the earliest record in the model."""
         columns = [frame[name] for frame in self.model.frames().values() for name in _TIMES if name in frame.columns]
         return min((int(first) for first in (column.min() for column in columns) if isinstance(first, int)), default=0)
 
@@ -62,20 +62,20 @@ class Evidence:
         return f"{self.moment(window[0])} … {self.moment(window[1])}"
 
     def demand_node(self, node: str | None, what: str) -> None:
-        """Fails where no node of that name is in the trace."""
+        """Fails if no node of that name is in the trace."""
         __tracebackhide__ = True
         if node is not None and node not in self.nodes:
             self.fail(f"expected {what}, but the trace has no node {node}", (suggested(node, self.nodes),))
 
     def demand_topic(self, topic: str, what: str) -> None:
-        """Fails where nobody publishes or subscribes to the topic."""
+        """Fails if the topic has neither a publisher nor a subscription."""
         __tracebackhide__ = True
         topics = self.model.topics()
         if topic not in topics:
             self.fail(f"expected {what}, but the trace has no topic {topic}", (suggested(topic, topics),))
 
     def fail(self, headline: str, facts: Iterable[str] = ()) -> NoReturn:
-        """Ends the test; says what else a reader must know to trust the finding."""
+        """Fails the test, with the remarks needed to judge the finding."""
         __tracebackhide__ = True
         lines = [headline, *(f"  {fact}" for fact in (*facts, *self._remarks()))]
         raise AssertionError(visible("\n".join(lines)))
@@ -89,11 +89,11 @@ class Evidence:
 
 
 def suggested(name: str, known: Sequence[str]) -> str:
-    """What was probably meant, or that there is nothing of the kind."""
+    """The nearest match, or a statement that there is none."""
     return suggest(name, known) if known else "there is none at all"
 
 
 def require(sensible: bool, message: str, remedy: str = "") -> None:
-    """An assertion that is asked for in a way that makes no sense is an error, not a failure."""
+    """Raises `ConfigurationError` if an assertion is called with arguments that make no sense."""
     if not sensible:
         raise ConfigurationError(message, remedy=remedy)

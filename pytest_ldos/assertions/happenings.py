@@ -1,4 +1,4 @@
-"""What can happen in a trace, named as a test names it; each can be counted and put in order."""
+"""Things that can happen in a trace, as tests name them; each can be counted and ordered."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _MOST_SHOWN = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Happening:
-    """Something that happens, once or often.
+    """Something that happens once or several times.
 
     Attributes:
-        number: which time is meant where one moment is asked for: 0 the first, -1 the last.
+        number: index of the occurrence if a single one is needed: 0 is the first, -1 the last.
     """
 
     number: int = 0
 
     def nth(self, number: int) -> Self:
-        """The same, but another time of it: 0 is the first, -1 the last."""
+        """The same happening with another occurrence selected: 0 is the first, -1 the last."""
         return dataclasses.replace(self, number=number)
 
     @abstractmethod
@@ -36,11 +36,11 @@ class Happening:
 
     @abstractmethod
     def find(self, seen: Evidence) -> pl.DataFrame:
-        """Its rows, with `time_ns`, in order; fails where a name is not in the trace at all."""
+        """Its rows with `time_ns`, in time order; fails if a name is not in the trace at all."""
 
     @abstractmethod
     def instead(self, seen: Evidence) -> Iterable[str]:
-        """What there is instead, for a message."""
+        """Lines for a failure message that describe what happened instead."""
 
 
 @dataclass(frozen=True)
@@ -127,12 +127,12 @@ class Entered(Happening):
 
 
 def published(topic: str, *, node: str | None = None) -> Published:
-    """A publication on a topic; of one node, if it is named."""
+    """A publication on a topic, by any node or the given one."""
     return Published(topic, node)
 
 
 def received(topic: str, *, node: str | None = None) -> Received:
-    """A reception of a message; in one node, if it is named."""
+    """A reception of a message, by any node or the given one."""
     return Received(topic, node)
 
 
@@ -173,7 +173,7 @@ def _usual_distance(found: pl.DataFrame, node: str | None) -> str:
 
 
 def _silent(seen: Evidence, found: pl.DataFrame, table: str, topic: str) -> list[str]:
-    """Nodes that could, but did not."""
+    """Nodes with a publisher or subscription of the topic that never used it."""
     active = set(found["node_name"].drop_nulls())
     return [node for node in _owners(seen, table, topic) if node not in active]
 

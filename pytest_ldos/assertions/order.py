@@ -1,4 +1,4 @@
-"""That one thing happened before another."""
+"""Assertion on the order of happenings."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _ORDINALS = {0: "first", 1: "second", 2: "third", -1: "last"}
 
 
 def assert_order(source: Source, *happenings: Happening) -> list[int]:
-    """That things happened one after the other: the first time of each, or the one that `nth` names.
+    """Asserts the order of happenings: of the first occurrence of each, or of the one selected by `nth`.
 
     ``assert_order(model, published("/a"), callback_began(node="/b", topic="/a"))``
 
     Returns:
-        When each happened, nanoseconds since the epoch.
+        Time of each happening, nanoseconds since the epoch.
 
     Raises:
-        AssertionError: one did not happen, or the order is another one; shows all of them with their times.
+        AssertionError: one did not happen, or the order differs; the message lists all of them with their times.
     """
     __tracebackhide__ = True
     require(len(happenings) >= 2, "an order needs two happenings at least")

@@ -1,4 +1,4 @@
-"""That messages flow along a path, and in time."""
+"""Assertion on the flow of messages along a path, and its deadline."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ def assert_flow(
     missed_at_most: int = 0,
     links: Sequence[LinkSpec] = (),
 ) -> PathInstances:
-    """That messages lead from the first of some topics to the last, through those between, and in time.
+    """Asserts that messages flow from the first topic to the last, through those between, and in time.
 
     Args:
-        via: topics (or phases of a goal), or a path, whose own deadline and links then count.
-        at_least: passages there must be.
-        deadline_ms: that a passage may take, from the publication on the first topic to that on the last.
-        missed_at_most: how many passages may take longer.
-        links: what nodes publish from messages they got earlier; a graph has its own already.
+        via: topics (or phases of a goal), or a path with its own deadline and links.
+        at_least: required number of passages.
+        deadline_ms: limit for a passage, from the publication on the first topic to that on the last.
+        missed_at_most: number of passages that may exceed it.
+        links: what nodes publish from messages they received earlier; a graph already has its own.
 
     Returns:
-        The passages; `break_down` says where their time went.
+        The passages; `break_down` shows where their time went.
 
     Raises:
-        AssertionError: says between which topics the flow ends, or what took the longest.
+        AssertionError: the message names the topics between which the flow ends, or the longest segments.
     """
     __tracebackhide__ = True
     path = _path_of(via, deadline_ms, links)
@@ -88,7 +88,7 @@ def _passages(count: int) -> str:
 
 
 def _where_it_ends(flow: FlowGraph, seen: Evidence, path: PathSpec) -> Iterable[str]:
-    """How far messages get: passages between each two neighbours."""
+    """Number of passages between each two neighbouring topics."""
     if path.of_phases:
         entered = seen.model.phases.filter(pl.col("phase").is_in(list(path.via)))
         yield from (f"{phase}: entered {int((entered['phase'] == phase).sum())} times" for phase in path.via)
@@ -109,7 +109,7 @@ def _too_late(found: PathInstances, missed_at_most: int) -> str:
 
 
 def _slowest(flow: FlowGraph, seen: Evidence, found: PathInstances) -> Iterable[str]:
-    """The worst passages, each with what took most of its time."""
+    """The worst passages, each with its longest segment."""
     worst = found.table.sort("latency_ns", descending=True, maintain_order=True).head(_WORST)
     parts = break_down(flow, PathInstances(found.path, worst))
     for row, (begin_ns, latency_ns) in enumerate(worst.select("begin_ns", "latency_ns").iter_rows()):
