@@ -1,7 +1,7 @@
-"""Whether the trace and the goal client tell the same story.
+"""Checks that the trace and the goal client agree.
 
-The client stamps each phase where it marks it. If the latencies by markers and by stamps
-differ, the recording (or the client's clock) is wrong, and the trial is worth nothing.
+The client stamps each phase where it marks it. If the latencies from markers and from stamps
+differ, the recording (or the client's clock) is wrong, and the trial is invalid.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ _LATENCIES: Final = {
 
 
 def find_disagreement(trial: TrialSpan, stamps_ns: Mapping[str, int]) -> str | None:
-    """Why a trial's recording cannot be trusted, with both numbers; ``None`` where it can.
+    """Reason why a trial's recording cannot be trusted, with both numbers; ``None`` if they agree.
 
-    Of a trial without markers, only what both tell is compared: when it was sent is in no publication.
+    For a trial without markers, only phases that both report are compared.
+    No publication shows when the goal was sent.
     """
     for name, (first, last) in _LATENCIES.items():
         if first not in stamps_ns or last not in stamps_ns:

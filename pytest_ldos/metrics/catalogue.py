@@ -1,4 +1,4 @@
-"""Every metric that is taken and gated: ours, and those that users register."""
+"""All metrics that are measured and gated: the built-in ones, and those that users register."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from pytest_ldos.metrics.own import OwnMetric, require_own
 from pytest_ldos.metrics.regularity import T3, T3_P99, T5, T5_P99
 
 Catalogue = Mapping[str, MeasuredMetric]
-"""Metrics by name, in the order in which they are shown."""
+"""Metrics by name, in display order."""
 
 METRICS: Final[Catalogue] = {metric.name: metric for metric in (T1, T2, T2X, T3, T3_P99, T4, T5, T5_P99)}
-"""Ours. What a record holds, its own descriptions tell (`TrialSet.metrics`)."""
+"""Built-in metrics. A record carries the descriptions of its own metrics (`TrialSet.metrics`)."""
 
 
 def catalogue_of(own: Iterable[OwnMetric]) -> Catalogue:
-    """Our metrics and a user's.
+    """Built-in metrics and a user's.
 
     Raises:
-        ConfigurationError: something else than `OwnMetric` is among them, or a name is taken.
+        ConfigurationError: an element is no `OwnMetric`, or a name is taken.
     """
     registered: dict[str, OwnMetric] = {}
     for metric in require_own(own):

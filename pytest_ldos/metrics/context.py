@@ -1,4 +1,4 @@
-"""What a metric may look at: one trial in the model of its trace."""
+"""Input of a metric: one trial in the model of its trace."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pytest_ldos.tracepoints import Phase
 
 
 class TraceFlow:
-    """The flow graph of a trace, built when it is first asked for, and the passages that were looked for in it."""
+    """The flow graph of a trace, built on first use, with a cache of the paths searched in it."""
 
     def __init__(self, build: Callable[[], FlowGraph]) -> None:
         self._build = build
@@ -30,7 +30,7 @@ class TraceFlow:
         return self._build()
 
     def find_path(self, path: PathSpec) -> PathInstances:
-        """All passages of the trace."""
+        """All passages of the trace along a path."""
         if path not in self._found:
             self._found[path] = find_path(self.graph, path)
         return self._found[path]
@@ -38,13 +38,13 @@ class TraceFlow:
 
 @dataclass(frozen=True, kw_only=True)
 class TrialContext:
-    """One trial, and the trace that it is in.
+    """One trial and its trace.
 
     Attributes:
         trial: its phases, plan and error code.
-        model: what ran, of the whole trace.
+        model: execution model of the whole trace.
         nominal_period_ns: of the control loop.
-        trace_flow: message flow, of the whole trace.
+        trace_flow: message flow of the whole trace.
     """
 
     trial: TrialSpan
@@ -55,11 +55,11 @@ class TrialContext:
 
     @property
     def flow(self) -> FlowGraph:
-        """Who caused what; built when the first metric asks for it, once for all trials."""
+        """Message-flow graph; built when the first metric asks for it, once for all trials."""
         return self.trace_flow.graph
 
     def passages(self, path: PathSpec, window: Window) -> pl.DataFrame:
-        """The passages along a path that ended within a window.
+        """Passages along a path that ended within a window.
 
         Columns: `begin_ns`, `end_ns`, `latency_ns` and the others of `PathInstances`.
 
@@ -79,7 +79,7 @@ class TrialContext:
         return self.between(self.trial.first_phase, Phase.RESULT)
 
     def between(self, first: Phase, last: Phase) -> Window | Missing:
-        """From one phase to a later one, or why there is no such span."""
+        """Span from one phase to a later one, or the reason why there is none."""
         phases = self.trial.phases
         for phase in (first, last):
             if phase not in phases:

@@ -1,4 +1,4 @@
-"""How often a trial's passages of a path kept a deadline."""
+"""Deadline compliance of a trial's passages along a path."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from pytest_ldos.scenario.paths import PathSpec
 
 @dataclass(frozen=True)
 class Kept:
-    """Passages of a path that ended in a trial.
+    """Passages of a path that ended during a trial.
 
     Attributes:
         passages: all of them.
-        in_time: those that kept the deadline.
+        in_time: those within the deadline.
     """
 
     passages: int
@@ -27,12 +27,12 @@ class Kept:
 
     @property
     def share(self) -> float:
-        """Of all; none kept it where there was none."""
+        """Fraction of passages in time; 0 if there was none."""
         return self.in_time / self.passages if self.passages else 0.0
 
 
 class Deadlines:
-    """What a scenario expects of the paths of a trace, to be asked for single trials."""
+    """Deadlines of a scenario with the passages of a trace, evaluated per trial."""
 
     def __init__(self, flow: FlowGraph, paths: Sequence[PathSpec], deadlines: Sequence[DeadlineSpec]) -> None:
         by_name = {path.name: path for path in paths}
@@ -41,7 +41,7 @@ class Deadlines:
         ]
 
     def of(self, trial: TrialSpan) -> dict[str, Kept]:
-        """How each deadline was kept while the goal was served, by path."""
+        """Compliance with each deadline while the goal was served, by path."""
         return {deadline.path: _kept(deadline, instances, trial) for deadline, instances in self._found}
 
 

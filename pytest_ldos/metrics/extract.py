@@ -1,4 +1,4 @@
-"""All metrics of a trial."""
+"""Extracts all metrics of a trial."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from pytest_ldos.tracepoints import Phase
 
 @dataclass(frozen=True)
 class TrialMetrics:
-    """What was measured of one trial.
+    """Measurements of one trial.
 
     Attributes:
         measurements: by metric name.
-        reception_ns: how long the feedback that began a phase was on its way, by name.
+        reception_ns: delay of the feedback that began each phase, by name.
         cpu_work_ns: see `TrialSpan`.
-        trial: which one; ``None`` where it is not in the trace.
+        trial: the measured trial; ``None`` where it is not in the trace.
     """
 
     measurements: Mapping[str, Measurement]
@@ -38,7 +38,7 @@ class TrialMetrics:
 
 
 def find_goals(model: ExecutionModel, *, interfaces: Interfaces = USUAL) -> Mapping[str, TrialSpan]:
-    """The goals of a trace, by id: the trials that markers tell of, or else all goals of the planner's action."""
+    """Goals of a trace, by id: the marked trials, or all goals of the planner's action if there are no markers."""
     return model.trials or find_unmarked(model, interfaces.action)
 
 
@@ -50,7 +50,7 @@ def find_trial(
     clock_offset_ns: int,
     interfaces: Interfaces = USUAL,
 ) -> TrialSpan | None:
-    """A client's goal in the trace: by its markers or, in a trace without any, by the client's stamps.
+    """Finds a client's goal in the trace: by its markers or, in a trace without any, by the client's stamps.
 
     Args:
         stamps_ns: the goal client's own, ``CLOCK_MONOTONIC``.
@@ -77,10 +77,10 @@ def extract_trial(
     """Measures one trial.
 
     Args:
-        trial: as `find_goals` or `find_trial` gave it.
-        stamps_ns: the goal client's own, which the recording is checked against.
+        trial: result of `find_goals` or `find_trial`.
+        stamps_ns: the goal client's own, used to check the recording.
         nominal_period_ns: of the control loop.
-        trace_flow: shared by all trials of a trace; built anew without one, when a metric asks for it.
+        trace_flow: shared by all trials of a trace; if not given, built when a metric asks for it.
     """
     if trial is None:
         return _distrust("the trial's markers are not in the trace", model, catalogue)
@@ -110,14 +110,14 @@ def extract_metrics(
     own: Iterable[OwnMetric] = (),
     flow: FlowGraph | None = None,
 ) -> dict[str, TrialMetrics]:
-    """Measures every goal of a trace (`find_goals`) by what is in the trace alone, by goal id.
+    """Measures every goal of a trace (`find_goals`) from the trace alone, by goal id.
 
-    Each metric comes from the best source that the trace has, and names it: markers and probes, or else
-    what ROS 2's own events show.
+    Each metric comes from the best source in the trace, and names it: markers and probes, otherwise
+    ROS 2's own events.
 
     Args:
-        own: metrics of a user's own, taken beside ours.
-        flow: what they see of message flow; built without one, when one of them asks for it.
+        own: metrics of a user's own, measured in addition to the built-in ones.
+        flow: message flow that they see; if not given, built when one of them asks for it.
 
     Raises:
         ConfigurationError: an own metric has a name that is taken.
@@ -139,7 +139,7 @@ def extract_metrics(
 
 
 def _distrust(reason: str, model: ExecutionModel, catalogue: Catalogue) -> TrialMetrics:
-    """All metrics invalid, with what the trace lost if that may be why."""
+    """Marks all metrics invalid, with the losses of the trace if there are any."""
     losses = describe_losses(model.stats.gaps)
     invalid = Invalid(f"{reason} ({losses} in this trace)" if losses else reason)
     return TrialMetrics(dict.fromkeys(catalogue, Measurement(invalid)), {})

@@ -1,7 +1,7 @@
-"""T1, T2, T2x and T4: how long the phases of a trial took.
+"""T1, T2, T2x and T4: latencies of the phases of a trial.
 
-Source: `ldos:phase` and `ldos:plan`, all by one clock; of goals without markers, what the planner's
-action published (`metrics.unmarked`).
+Source: `ldos:phase` and `ldos:plan`, all by one clock; for goals without markers, publications of the planner's
+action (`metrics.unmarked`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pytest_ldos.units import ns_to_ms
 
 
 def _span(without_markers: Source) -> Callable[[TrialContext, Window], Measurement]:
-    """How long the window is; of goals without markers it comes from another source."""
+    """Measures the length of the window; for goals without markers, the source is another one."""
 
     def measure(context: TrialContext, window: Window) -> Measurement:
         source = MARKERS if context.trial.marked else without_markers

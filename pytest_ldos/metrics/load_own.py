@@ -1,4 +1,4 @@
-"""Metrics of a user's own, for what no conftest.py belongs to: a command, or a process on another machine."""
+"""Loads a user's own metrics where no conftest.py applies: in a command, or in a process on another machine."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _LOADED_AS: Final = "ldos_own_metrics"
 
 @dataclass(frozen=True)
 class OwnSource:
-    """Where own metrics are, wherever they are loaded.
+    """Location of own metrics, independent of the machine that loads them.
 
     Attributes:
         given: a file, or a module's name.
-        folder: that both are found from.
+        folder: folder from which both are found.
     """
 
     given: str
@@ -38,7 +38,7 @@ class OwnSource:
 
 
 def load_metrics(given: str | None) -> tuple[OwnMetric, ...]:
-    """What a file (``tests/conftest.py``) or a module (``mypackage.metrics``) registers; none without one.
+    """Metrics registered by a file (``tests/conftest.py``) or a module (``mypackage.metrics``); empty without one.
 
     Raises:
         ConfigurationError: see `load_own`.
@@ -47,10 +47,10 @@ def load_metrics(given: str | None) -> tuple[OwnMetric, ...]:
 
 
 def load_own(source: OwnSource) -> tuple[OwnMetric, ...]:
-    """Executes a file anew each time; a module as Python imports it.
+    """Loads own metrics: a file is executed again each time, a module is imported as usual.
 
     Raises:
-        ConfigurationError: it is not there, cannot be loaded, or registers nothing that is a metric.
+        ConfigurationError: it is not there, cannot be loaded, or registers something that is no metric.
     """
     given = source.given
     try:
@@ -83,13 +83,13 @@ def _load(source: OwnSource) -> ModuleType:
 
 
 def _load_file(file: Path) -> ModuleType:
-    """As pytest loads a conftest.py: what lies beside it can be imported."""
+    """Loads a file as pytest loads a conftest.py: files beside it can be imported."""
     spec = importlib.util.spec_from_file_location(_LOADED_AS, file)
     if spec is None or spec.loader is None:
         raise ConfigurationError(f"{file} is no Python file", remedy="give one that ends in .py, or a module's name")
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(file.parent.resolve()))
-    sys.modules[_LOADED_AS] = module  # where dataclasses look for the module of a class
+    sys.modules[_LOADED_AS] = module  # where dataclasses look up the module of a class
     try:
         spec.loader.exec_module(module)
     except BaseException:

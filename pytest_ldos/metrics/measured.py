@@ -1,4 +1,4 @@
-"""A metric with the way it is taken."""
+"""A metric together with its measurement functions."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ class MeasuredMetric(Metric):
     """See `Metric`.
 
     Attributes:
-        window: what the measurement rests on, or why there is none.
-        measure: takes the number from that window.
+        window: span of time that the measurement rests on, or the reason why there is none.
+        measure: measures the value in that window.
     """
 
     window: Callable[[TrialContext], Window | Missing | Invalid]
     measure: Callable[[TrialContext, Window], Measurement]
 
     def take(self, context: TrialContext) -> Measurement:
-        """The value of a trial; invalid where the trace lost events in the window."""
+        """Measures a trial; the result is invalid if the trace lost events in the window."""
         window = self.window(context)
         if isinstance(window, Missing | Invalid):
             return Measurement(window)

@@ -1,4 +1,4 @@
-"""What a metric is, and what it gives for a trial."""
+"""Metrics and their measurements."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from pytest_ldos.series import Better, Invalid, Missing, Value
 from pytest_ldos.units import UNITS
 
 PLANNED_DURATION: Final = "planned_duration_ms"
-"""Covariate: how long the planned trajectory lasts."""
+"""Covariate: duration of the planned trajectory."""
 
 CPU_WORK: Final = "cpu_work_ms"
-"""Covariate: what a fixed computation took on the planner's CPU right before it planned."""
+"""Covariate: duration of a fixed computation on the planner's CPU right before planning."""
 
 PRIMARY_SHARE: Final = 0.18
-"""Of each of T1 to T5, in the probability of a false alarm."""
+"""Share of the false-alarm probability for each of T1 to T5."""
 
 SECONDARY_SHARE: Final = 0.02
-"""Of each metric that refines one of them: what moves it much is found all the same."""
+"""Share for each metric that refines one of them; large effects are found nevertheless."""
 
 OWN_SHARES: Final = 0.04
-"""Of all metrics together that users register; the k-th has ``6 / (π k)²`` of it."""
+"""Share for all user metrics together; the k-th receives ``6 / (π k)²`` of it."""
 
 COVARIATES: Final = (PLANNED_DURATION, CPU_WORK)
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """The value of a metric in one trial.
+    """Value of a metric in one trial.
 
     Attributes:
         details: further numbers of the same window, by name with their unit at the end
             (``p99_ms``, ``misses``); displayed, not gated.
-        source: where the number was taken; ``None`` where there is none.
+        source: origin of the number in the trace; ``None`` where there is none.
     """
 
     value: Value
@@ -49,7 +49,7 @@ class Measurement:
 
     @property
     def number(self) -> float | None:
-        """The value where it can be used, else ``None``."""
+        """The value if it can be used, otherwise ``None``."""
         return None if isinstance(self.value, Missing | Invalid) else self.value
 
 
@@ -59,7 +59,7 @@ Window = tuple[int, int]
 
 @dataclass(frozen=True, kw_only=True)
 class Interfaces:
-    """What a stack calls that by which goals and loops are known where neither markers nor probes are in the trace.
+    """Names in a stack that identify goals and loops if the trace has neither markers nor probes.
 
     Attributes:
         action: MoveGroup's.
@@ -77,7 +77,7 @@ class Interfaces:
 
     @classmethod
     def of(cls, stack: StackSpec) -> Self:
-        """What a stack is configured to call them."""
+        """The names configured for a stack."""
         return cls(action=stack.ros2.action, joint_states=stack.ros2.joint_states)
 
 
@@ -86,23 +86,23 @@ USUAL: Final = Interfaces()
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """A quantity that is taken from each trial and gated: all that judges and reports need to know of it.
+    """Quantity measured in each trial and gated: the description that gate and reports need.
 
     Attributes:
-        name: an identifier; what measurements and floors are found by.
+        name: identifier under which measurements and floors are stored.
         unit: one of `UNITS`.
-        better: which way it improves.
-        censored_by_failure: whether a failed trial counts as infinitely slow. True for the
-            latencies that a failure cuts short; false for regularity, which a failed trial
-            simply has less of.
-        adjust_for: covariates (`COVARIATES`) that the gate takes out.
-        adjust_where_alike: covariates that it takes out where both versions have them alike: chance
-            made them differ between trials, but a difference between versions is the versions' own.
-        error_share: of the probability of a false alarm that the metrics of a scenario have
-            together; its own, whatever other metrics there are.
-        largest_tolerable_mde: relative effect that must be detectable; where it is not, the
+        better: direction of improvement.
+        censored_by_failure: True if a failed trial counts as infinitely slow: for latencies that
+            a failure cuts short. False for regularity, of which a failed trial simply has a
+            shorter record.
+        adjust_for: covariates (`COVARIATES`) whose effect the gate removes.
+        adjust_where_alike: covariates whose effect it removes only if both versions have similar values of
+            them: differences between trials are chance, but a difference between versions is a real one.
+        error_share: fraction of the false-alarm probability shared by the metrics of a scenario;
+            independent of which other metrics there are.
+        largest_tolerable_mde: largest acceptable minimum detectable effect (relative); above it, the
             metric is `inconclusive`.
-        score_weight: in the overall score, which is displayed and does not gate; 0 leaves it out.
+        score_weight: weight in the overall score, which is displayed but not gated; 0 leaves it out.
 
     Raises:
         ConfigurationError: a name that is no identifier, an unknown unit, direction or covariate, a title
@@ -131,7 +131,7 @@ class Metric:
         require(self.title.isprintable(), f"the title of metric '{self.name}' is no single line: {self.title!r}")
         self._require_one_of("unit", self.unit, UNITS)
         self._require_one_of("better", self.better, tuple(Better))
-        object.__setattr__(self, "better", Better(self.better))  # 'lower' will do
+        object.__setattr__(self, "better", Better(self.better))  # accepts 'lower'
         require(
             not (self.censored_by_failure and self.better is Better.HIGHER),
             f"metric '{self.name}' is better when higher, and a failed trial would count as infinitely high",
@@ -156,7 +156,7 @@ class Metric:
 
     @property
     def description(self) -> Metric:
-        """What a record keeps of it."""
+        """The part of the metric that a record keeps."""
         return Metric(**{each.name: getattr(self, each.name) for each in fields(Metric)})
 
 

@@ -1,4 +1,4 @@
-"""Metrics of a user's own: what is registered, and what becomes of it."""
+"""Metrics of a user's own: registration, and conversion to measured metrics."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pytest_ldos.scenario.requirements import require
 from pytest_ldos.series import Invalid, Missing
 
 HOOK: Final = "pytest_ldos_metrics"
-"""The function by which a plugin, a conftest.py or a module registers metrics."""
+"""Name of the function with which a plugin, a conftest.py or a module registers metrics."""
 
 _LONGEST_REASON: Final = 200
 _LONGEST_SHOWN: Final = 60
@@ -28,15 +28,15 @@ _LAST_MOMENT_NS: Final = 2**63
 
 @dataclass(frozen=True, kw_only=True)
 class OwnMetric(Metric):
-    """A metric of a user's own, measured, recorded, judged and reported like T1 to T5.
+    """Metric of a user's own; measured, recorded, judged and reported like T1 to T5.
 
     Attributes:
-        measure: called with the trial's context and the window, once a trial. Gives a number of 0 or more
-            in the metric's unit, or `Missing` with the reason why this trial has none. What else it gives,
-            or raises, makes the value of that trial invalid; the run goes on.
-        window: what the number rests on: `TrialContext.trial_window` (from the goal to its result),
-            `TrialContext.execution_window`, `TrialContext.planning_window`, or a function that gives the first and
-            the last nanosecond. Where the trace lost events within it, the value is invalid; where the trial
+        measure: called with the trial's context and the window, once per trial. Returns a number of 0 or more
+            in the metric's unit, or `Missing` with the reason why this trial has none. Any other result,
+            or an exception, makes the value of that trial invalid; the run continues.
+        window: span of time that the number rests on: `TrialContext.trial_window` (from the goal to its result),
+            `TrialContext.execution_window`, `TrialContext.planning_window`, or a function that returns the first and
+            the last nanosecond. If the trace lost events within it, the value is invalid; if the trial
             has no such window, it is missing. In neither case is `measure` called.
 
     Raises:
@@ -54,12 +54,12 @@ class OwnMetric(Metric):
 
     @property
     def origin(self) -> str:
-        """Where its function stands: ``conftest.py:12``."""
+        """Location of its function: ``conftest.py:12``."""
         code = getattr(self.measure, "__code__", None)
         return f"{Path(code.co_filename).name}:{code.co_firstlineno}" if code else type(self.measure).__name__
 
     def to_measured(self, *, error_share: float) -> MeasuredMetric:
-        """The same, with whatever its functions do turned into values."""
+        """The same metric, with all results and exceptions of its functions turned into values."""
         described = {**{each.name: getattr(self, each.name) for each in fields(Metric)}, "error_share": error_share}
         return MeasuredMetric(**described, window=self._guarded_window, measure=self._guarded_measure)
 
@@ -73,7 +73,7 @@ class OwnMetric(Metric):
     def _guard(self, call: Callable[[], Any], function: Callable[..., Any]) -> Any:
         try:
             return call()
-        except Exception as error:  # noqa: BLE001 - whatever somebody else's function raises is about this value alone
+        except Exception as error:  # noqa: BLE001 - any exception of a user's function concerns this value alone
             reason = f"{type(error).__name__}: {error}".splitlines()[0][:_LONGEST_REASON]
             return Invalid(f"{self.name} could not be taken: {reason} ({_where(error, function)})")
 
@@ -90,7 +90,7 @@ class OwnMetric(Metric):
         return Invalid(f"the window of {self.name} is {_shown(found)}; it must be two whole numbers of nanoseconds")
 
     def _checked(self, found: Any) -> float | Missing | Invalid:
-        """What was given, if it is one of what may be given."""
+        """The result of the user's function if it is allowed, otherwise `Invalid`."""
         if isinstance(found, Missing | Invalid):
             return _with_text(found)
         if not isinstance(found, Real) or isinstance(found, bool):
@@ -104,10 +104,10 @@ class OwnMetric(Metric):
 
 
 def require_own(found: object) -> tuple[OwnMetric, ...]:
-    """What was registered, if it is what can be.
+    """Checks the registered metrics.
 
     Raises:
-        ConfigurationError: it is no collection, or something else than `OwnMetric` is in it.
+        ConfigurationError: it is no collection, or an element is no `OwnMetric`.
     """
     remedy = "give a list of pytest_ldos.api.OwnMetric(…)"
     if not isinstance(found, Iterable) or isinstance(found, str | bytes):
@@ -120,12 +120,12 @@ def require_own(found: object) -> tuple[OwnMetric, ...]:
 
 
 def _with_text(found: Missing | Invalid) -> Missing | Invalid:
-    """The same with a reason that can be written down, whatever was given as one."""
+    """The same with its reason as text, whatever type was given."""
     return type(found)(str(found.reason))
 
 
 def _to_float(number: Real) -> float:
-    """Infinite where it is too large to be one."""
+    """Infinite if the number is too large for a float."""
     try:
         return float(number)
     except OverflowError:
@@ -135,13 +135,13 @@ def _to_float(number: Real) -> float:
 def _shown(value: object) -> str:
     try:
         text = repr(value)
-    except Exception as error:  # noqa: BLE001 - it is somebody else's value; that it cannot be shown is all that is said
+    except Exception as error:  # noqa: BLE001 - a user's value; the message only reports that it has no repr
         return f"a {type(value).__name__} that cannot be shown ({type(error).__name__})"
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
 
 def _where(error: Exception, function: Callable[..., Any]) -> str:
-    """The last place in the function's own file, or else where it was raised: ``conftest.py:12 in age``."""
+    """Last line in the function's own file, otherwise where the exception was raised: ``conftest.py:12 in age``."""
     frames = traceback.extract_tb(error.__traceback__)
     code = getattr(function, "__code__", None)
     own = [frame for frame in frames if code is not None and frame.filename == code.co_filename]

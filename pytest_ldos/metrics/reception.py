@@ -1,7 +1,7 @@
-"""How long the planner's feedback took to reach its client.
+"""Delay from the planner's feedback publication to its reception by the client.
 
-The phases are marked when the client receives them. Where the feedback publications are
-in the trace, the delay between the two is a segment of its own, and T1 can be taken
+The phases are marked when the client receives the feedback. Where the feedback publications are
+in the trace, the delay between the two is a segment of its own, and T1 can be measured
 without it.
 
 Tracepoints: ``rmw_publish`` on ``…/_action/feedback``.
@@ -27,7 +27,7 @@ EXECUTING_DELAY: Final = "executing feedback"
 def extract_reception(trial: TrialSpan, model: ExecutionModel) -> dict[str, int]:
     """Delay of the feedback that began each phase, nanoseconds, by segment name.
 
-    A phase's feedback is the last one published before the client received it, and after
+    A phase's feedback is the last one published before the client received it and after
     the goal was sent.
     """
     published = _planner_feedback(model)

@@ -1,9 +1,10 @@
-"""T3 and T5: how regularly the control loop and the simulator ran, on the whole and in the tail.
+"""T3 and T5: regularity of the control loop and the simulator, overall and in the tail.
 
-A trial gives one value of a tail, as of every metric: periods of one trial depend on each other, trials do not.
+A trial contributes one value of each tail, as of every metric: periods within a trial depend on each other, trials
+do not.
 
 Source: `ldos:control_cycle`, `ldos:sim_step`; where a trace has none, publications of joint states and of the
-clock. Periods by trace time, never by what the loops themselves say of their periods.
+clock. Periods are measured in trace time, never taken from the loops' own arguments.
 """
 
 from __future__ import annotations
@@ -24,11 +25,14 @@ from pytest_ldos.units import NS_PER_MS, NS_PER_S
 
 _FEWEST_PERIODS: Final = 2
 _OTHER_RATE: Final = 1.5
-"""Joint states whose usual period differs from the loop's by more than this factor are not sent once a cycle."""
+"""Joint states whose median period differs from the loop's by more than this factor are not sent once per cycle."""
 
 
 _TOLERABLE_OF_TAILS: Final = 2.0
-"""Between trials of one version, the logarithm of a tail varies about twice as much as that of the whole."""
+"""Largest tolerable MDE of tails.
+
+Between trials of one version, the logarithm of a tail varies about twice as much as that of the whole.
+"""
 
 _NO_CYCLES: Final = "the trace has no control cycles in the execution window"
 _NO_STEPS: Final = "the trace has no simulator steps in the trial"
@@ -45,7 +49,7 @@ def _periods_ms(times: TimesNs) -> npt.NDArray[np.float64]:
 
 
 def _published_most(context: TrialContext, topic: str, window: Window) -> TimesNs:
-    """When the publisher published that published most in the window; of the whole trace."""
+    """Publication times, in the whole trace, of the publisher that published most within the window."""
     none = np.empty(0, dtype=np.int64)
     by_publisher = context.model.publishers_times_ns(topic)
     return max(by_publisher, key=lambda times: len(times[_within(times, window)]), default=none)
@@ -53,7 +57,7 @@ def _published_most(context: TrialContext, topic: str, window: Window) -> TimesN
 
 @dataclass(frozen=True)
 class _Periods:
-    """Of a loop within a window: milliseconds, and where they were taken."""
+    """Periods of a loop within a window, in milliseconds, with their source."""
 
     values: npt.NDArray[np.float64]
     source: Source
@@ -93,7 +97,7 @@ def _enough(times: TimesNs, window: Window, source: Source, otherwise: str) -> _
 def _control_jitter(context: TrialContext, window: Window) -> Measurement:
     """Root mean square deviation of the period from the nominal one.
 
-    Beside it the standard deviation, which does not see a rate that is wrong but steady.
+    The details include the standard deviation, which is blind to a rate that is wrong but steady.
     """
     found = _control_periods(context, window)
     if isinstance(found, Missing):
@@ -136,8 +140,8 @@ def _step_deviation(context: TrialContext, window: Window) -> Measurement:
 def _step_deviation_tail(context: TrialContext, window: Window) -> Measurement:
     """99th percentile of the deviation of the time between steps from its mean.
 
-    Not of the time itself: of that, the step's length is by far the most, and a doubled deviation would
-    hardly show in a ratio. How long steps are on average is the real-time factor's matter.
+    Not of the time itself, which consists mostly of the nominal step length: a doubled deviation would
+    hardly show in a ratio. The mean step length is covered by the real-time factor.
     """
     found = _step_periods(context, window)
     if isinstance(found, Missing):
@@ -150,7 +154,7 @@ def _p99(values: npt.NDArray[np.float64]) -> float:
 
 
 def _real_time_factor(context: TrialContext, window: Window, source: Source) -> dict[str, float]:
-    """Simulated over true time, which only the simulator's own steps tell."""
+    """Ratio of simulated to real time; available from the simulator's own steps only."""
     if source != SIMULATOR_PROBE:
         return {}
     steps = _within(context.model.step_times_ns, window)
@@ -159,7 +163,7 @@ def _real_time_factor(context: TrialContext, window: Window, source: Source) -> 
 
 
 def nominal_period_ns(rate_hz: float) -> int:
-    """Whole nanoseconds of a rate's period."""
+    """Period of a rate in whole nanoseconds."""
     return round(NS_PER_S / rate_hz)
 
 

@@ -1,4 +1,4 @@
-"""What the causal paths of a trial spent their time on."""
+"""Segments of the causal paths of a trial."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from pytest_ldos.scenario.paths import PathSpec
 from pytest_ldos.tracepoints import Phase
 
 LATENCY: Final = "latency"
-"""The whole of a path, beside its segments."""
+"""Name of a path's total latency, listed with its segments."""
 
 SegmentsNs = Mapping[str, Mapping[str, int]]
 """By path, then by segment (``KIND: SUBJECT``): the median over a trial's passages, nanoseconds."""
 
 
 class PathSegments:
-    """The segments of all passages in a trace, to be asked for single trials."""
+    """Segments of all passages in a trace, evaluated per trial."""
 
     def __init__(
         self, flow: FlowGraph, paths: Sequence[PathSpec], *, thread_states: pl.DataFrame | None = None
@@ -41,7 +41,7 @@ class PathSegments:
 
 
 def _by_segment(instances: PathInstances, segments: pl.DataFrame) -> pl.DataFrame:
-    """Columns: `passage`, `segment`, `duration_ns`; stretches of one segment are added up in each passage."""
+    """Columns: `passage`, `segment`, `duration_ns`; parts of the same segment are summed within each passage."""
     segment = pl.concat_str("kind", "subject", separator=": ")
     parts = segments.select("passage", "duration_ns", segment=segment)
     whole = instances.table.select(
@@ -63,7 +63,7 @@ def passages_of(instances: PathInstances, trial: TrialSpan) -> pl.Series:
 
 
 def _medians(segments: pl.DataFrame, passages: pl.Series) -> dict[str, int]:
-    """A segment that a passage does not have lasted no time in it."""
+    """Median of each segment; a segment that a passage lacks counts as 0 in it."""
     own = segments.filter(pl.col("passage").is_in(passages.implode()))
     wide = own.pivot("segment", index="passage", values="duration_ns").fill_null(0).drop("passage")
     return {name: round(np.median(column.to_numpy())) for name, column in wide.to_dict().items()}

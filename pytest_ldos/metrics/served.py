@@ -1,4 +1,4 @@
-"""Whether the action that goals are known by is in a trace."""
+"""Checks that a trace contains the action that identifies goals."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pytest_ldos.metrics.model import Interfaces
 
 
 def require_action(model: ExecutionModel, interfaces: Interfaces, usual: Interfaces) -> None:
-    """An action that is not the usual one must be there.
+    """Requires an action other than the usual one to be in the trace.
 
     Raises:
-        ConfigurationError: nobody serves it in the trace.
+        ConfigurationError: no node serves it in the trace.
     """
     served = [topic.removesuffix(STATUS) for topic in model.publishers["topic"].drop_nulls() if topic.endswith(STATUS)]
     if interfaces.action not in {usual.action, *served}:

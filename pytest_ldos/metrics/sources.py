@@ -1,4 +1,4 @@
-"""Where in a trace a measurement was taken."""
+"""Sources of measurements in a trace."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Final
 
 @dataclass(frozen=True)
 class Source:
-    """What a number rests on. Numbers of different sources are not compared.
+    """Origin of a number. Numbers of different sources are not compared.
 
     Attributes:
         name: short, as reports show it.
-        caveat: in what the number differs from the metric as it is defined; empty where it does not.
+        caveat: difference between the number and the metric's definition; empty if there is none.
     """
 
     name: str
@@ -33,10 +33,10 @@ SIMULATOR_PROBE: Final = Source("simulator probe")
 """``ldos:sim_step``."""
 
 OWN: Final = frozenset({MARKERS, CONTROL_PROBE, SIMULATOR_PROBE})
-"""Those that are what the metrics are defined by."""
+"""Sources in the definitions of the metrics."""
 
 FEEDBACK: Final = Source("feedback publications")
-"""Of the planner's action: the definition of T1, without the way of the feedback to its client."""
+"""Feedback of the planner's action: as T1 is defined, without the transport of the feedback to its client."""
 
 FEEDBACK_AND_STATUS: Final = Source("feedback and status publications")
 
@@ -44,10 +44,10 @@ STATUS: Final = Source("status publications", "begins when the goal was accepted
 
 
 def published_states(topic: str) -> Source:
-    """Joint states instead of control cycles."""
+    """Joint states in place of control cycles."""
     return Source(f"{topic} publications", "when the publisher sent them, not when the control loop ran")
 
 
 def published_clock(topic: str) -> Source:
-    """The simulator's clock on a topic instead of its steps."""
+    """The simulator's clock topic in place of its steps."""
     return Source(f"{topic} publications", "when the clock was published, not when the simulator stepped")

@@ -1,9 +1,9 @@
-"""Goals that no marker tells of: the phases of MoveGroup by what its server publishes.
+"""Goals without markers: the phases of MoveGroup from the publications of its server.
 
 The server of MoveGroup publishes the feedback ``PLANNING``, twice, and ``MONITOR`` right before it gives the
 planned trajectory to a controller, which makes the controller accept a goal of ``FollowJointTrajectory``.
-``MONITOR`` is therefore the last feedback before the first status of a controller. What a feedback says is in no
-event; nor is the outcome, or the plan.
+``MONITOR`` is therefore the last feedback before the first status of a controller. No event contains the text of a
+feedback, the outcome or the plan.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CONTROLLER_STATUS: Final = f"/follow_joint_trajectory{STATUS}"
 
 
 def find_unmarked(model: ExecutionModel, action: str) -> Mapping[str, TrialSpan]:
-    """The goals of an action by a name of their own (``/move_action 1``), in the order of their acceptance."""
+    """Goals of an action under generated names (``/move_action 1``), ordered by begin."""
     controllers = _controller_statuses(model)
     goals = enumerate(find_action_goals(model, action))
     spans = [_span(goal, index, goal_id=f"{action} {index + 1}", controllers=controllers) for index, goal in goals]
@@ -29,7 +29,7 @@ def find_unmarked(model: ExecutionModel, action: str) -> Mapping[str, TrialSpan]
 
 
 def has_controllers(model: ExecutionModel) -> bool:
-    """Whether a trace tells when controllers accept trajectories."""
+    """True if the trace shows when controllers accept trajectories."""
     return any(topic.endswith(CONTROLLER_STATUS) for topic in model.publishers["topic"].drop_nulls())
 
 
