@@ -1,8 +1,8 @@
-"""Any setting of a scenario by an address, as sweeps and searches name what they change.
+"""Addresses of a scenario's settings, as sweeps and searches use them to name what they change.
 
-``trials``, ``stack.control_rate_hz``, ``rmw``, ``dds_flood.rate_hz``; unit suffixes may be left out
-(``dds_flood.rate``), and what ``[tool.ldos.stack]`` takes may follow ``stack.`` as it does there. A load that the
-scenario lacks is added with its defaults; ``load.FIELD`` is a field of all loads that there are.
+Examples: ``trials``, ``stack.control_rate_hz``, ``rmw``, ``dds_flood.rate_hz``. Unit suffixes may be left out
+(``dds_flood.rate``), and keys of ``[tool.ldos.stack]`` may follow ``stack.`` as in that table. A load that the
+scenario lacks is added with its defaults; ``load.FIELD`` is a field of all loads in the scenario.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ _SHORT: Final[Mapping[str, str]] = {
     "rmw": "stack.ros2.rmw",
     "sim": "stack.ros2.sim",
 }
-"""As the command line calls them."""
+"""Short forms, as on the command line."""
 
 _NO_ADDRESS: Final = frozenset({"name", "loads"})
-"""Fields of a scenario that are no setting of it, or several."""
+"""Fields of a scenario that are not settings, or consist of several."""
 
 
 @dataclasses.dataclass(frozen=True)
 class _Place:
-    """Where an address leads.
+    """Resolved address.
 
     Attributes:
-        address: whole and unique: two texts that mean the same field have the same.
+        address: complete and unique: two texts for the same field have the same address.
         load: kind of the load it belongs to, `ALL_LOADS`, or empty for the scenario itself.
-        path: names of fields, from there on; the last may be a key of a mapping.
+        path: field names from there on; the last may be a key of a mapping.
     """
 
     address: str
@@ -51,13 +51,13 @@ class _Place:
 
 
 def assign(spec: ScenarioSpec, address: str, value: object) -> ScenarioSpec:
-    """A scenario with one setting changed.
+    """Returns the scenario with one setting changed.
 
     Args:
-        value: of the field's type, or the text that a command line has for it.
+        value: of the field's type, or its text on a command line.
 
     Raises:
-        ConfigurationError: an unknown address (the nearest known one is named), or a value that it cannot have.
+        ConfigurationError: an unknown address (the nearest known one is named), or an invalid value for it.
     """
     place = _find(address)
     try:
@@ -71,7 +71,7 @@ def assign(spec: ScenarioSpec, address: str, value: object) -> ScenarioSpec:
 
 
 def canonical(address: str) -> str:
-    """The one whole address that a text means.
+    """The complete address for a text.
 
     Raises:
         ConfigurationError: unknown; names the nearest known one.
@@ -80,7 +80,7 @@ def canonical(address: str) -> str:
 
 
 def value_at(spec: ScenarioSpec, address: str) -> object:
-    """What a scenario has at an address; of several loads the first, ``None`` where it has no such load.
+    """Value of a scenario at an address: of several loads the first, ``None`` if it has no such load.
 
     Raises:
         ConfigurationError: an unknown address.
@@ -95,7 +95,7 @@ def value_at(spec: ScenarioSpec, address: str) -> object:
 
 @cache
 def known_addresses() -> Mapping[str, object]:
-    """Every address with its default, for help texts."""
+    """All addresses with their defaults, for help texts."""
     found = dict(_addresses_of(ScenarioSpec(name="any"), "", but=_NO_ADDRESS))
     for kind, spec in LOAD_SPECS.items():
         found.update(_addresses_of(spec(), f"{kind}."))
@@ -123,7 +123,7 @@ def _addresses_of(spec: Any, prefix: str, *, but: frozenset[str] = frozenset()) 
 
 
 def _find(address: str) -> _Place:
-    """The place that an address means; see the module."""
+    """Resolves an address; see the module."""
     first, _, rest = _SHORT.get(address, address).partition(".")
     if first in {ALL_LOADS, "loads"} and rest:
         return _Place(f"{ALL_LOADS}.{_load_field(rest)}", ALL_LOADS, (_load_field(rest),))
@@ -138,7 +138,7 @@ def _find(address: str) -> _Place:
 
 
 def _in_scenario(address: str) -> tuple[str, ...] | None:
-    """The way from a scenario; ``stack.group`` is ``stack.ros2.group``, as ``[tool.ldos.stack]`` has both."""
+    """Path from a scenario; ``stack.group`` is ``stack.ros2.group``, since ``[tool.ldos.stack]`` holds both."""
     below = address.removeprefix(f"{_STACK}.")
     others = f"{_ROS2}.{below}" if below != address else ""
     return _resolve(ScenarioSpec, address) or _resolve(ScenarioSpec, others)
@@ -152,7 +152,7 @@ def _load_field(name: str) -> str:
 
 
 def _resolve(owner: type, address: str) -> tuple[str, ...] | None:
-    """Names of fields that lead there from a class; ``None`` where there is no such way."""
+    """Field names that lead to the address from a class; ``None`` if there is no such path."""
     name, _, rest = address.partition(".")
     field = _match(field_types(owner), name)
     if field is None:
@@ -167,7 +167,7 @@ def _resolve(owner: type, address: str) -> tuple[str, ...] | None:
 
 
 def _match(fields: Mapping[str, object], name: str) -> str | None:
-    """The field that a name means: itself, or the only one that it is with a unit behind it."""
+    """The field with this name, or the only field with this name plus a unit."""
     if name in fields:
         return name
     found = [whole for suffix in UNIT_SUFFIXES if (whole := f"{name}_{suffix}") in fields]
@@ -180,7 +180,7 @@ def _unknown(address: str) -> ConfigurationError:
 
 
 def _suggest(address: str, known: list[str]) -> str:
-    """The nearest address; of a field alone (``rate``), those that end with it."""
+    """The nearest address; for a field alone (``rate``), those that end with it."""
     owners = [each for each in known if _match({each.rpartition(".")[2]: None}, address) is not None]
     if owners:
         return f"did you mean {', '.join(repr(each) for each in owners[:4])}?"
@@ -195,7 +195,7 @@ def _without_unit(address: str) -> str:
 
 
 def _assign_to_loads(spec: ScenarioSpec, place: _Place, value: object) -> tuple[LoadSpec, ...]:
-    """The loads with a field of theirs changed; one that is not there comes to them."""
+    """The loads with one field changed; a missing load is added."""
     mine = [each for each in spec.loads if _is_of(each, place)]
     if place.load == ALL_LOADS and not mine:
         raise ConfigurationError(
@@ -208,7 +208,7 @@ def _assign_to_loads(spec: ScenarioSpec, place: _Place, value: object) -> tuple[
 
 
 def _in_order(loads: list[LoadSpec]) -> tuple[LoadSpec, ...]:
-    """As settings have them."""
+    """In the order of `LOAD_SPECS`."""
     return tuple(sorted(loads, key=lambda load: list(LOAD_SPECS).index(load.KIND)))
 
 
@@ -231,7 +231,7 @@ def _changed(owner: Any, path: tuple[str, ...], value: object) -> Any:
 
 
 def _parsed(name: str, kind: Any, value: object) -> object:
-    """A value of a field's type; of a tuple, its members or a text with + between them."""
+    """A value of a field's type; for a tuple, its members or a text with + between them."""
     if get_origin(kind) is not tuple:
         return parse_field(kind, in_unit_of(name, value) if isinstance(value, str) else value, name)
     members = [part for part in value.split("+") if part] if isinstance(value, str) else value

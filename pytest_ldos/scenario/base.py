@@ -1,4 +1,4 @@
-"""The ``[tool.ldos.base]`` table: how the environment of another revision is made."""
+"""The ``[tool.ldos.base]`` table: setup of the environment of another revision."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class BaseSpec:
 
 
 def parse_base(values: Mapping[str, Any]) -> BaseSpec:
-    """A ``[tool.ldos.base]`` table.
+    """Parses a ``[tool.ldos.base]`` table.
 
     Raises:
         ConfigurationError: an unknown key (the nearest known one is named), or a wrong type.

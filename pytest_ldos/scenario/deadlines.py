@@ -1,4 +1,4 @@
-"""What a scenario expects of causal paths."""
+"""Deadlines of a scenario for causal paths."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class DeadlineSpec:
 
 
 def parse_deadlines(table: Any, where: str) -> tuple[DeadlineSpec, ...]:
-    """A table of deadlines by path: milliseconds, or a table with ``ms`` and ``share``.
+    """Parses a table of deadlines by path: milliseconds, or a table with ``ms`` and ``share``.
 
     Raises:
         ConfigurationError: a wrong key, type or value.

@@ -1,4 +1,4 @@
-"""Frozen specs from tables: what a field's type asks for is what a source must hold."""
+"""Builds frozen specs from tables, checking each value against the type of its field."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ Spec = TypeVar("Spec")
 
 
 def field_types(kind: type) -> Mapping[str, Any]:
-    """The types of a spec's fields, by name."""
+    """Types of a spec's fields, by name."""
     hints = get_type_hints(kind)
     return {each.name: hints[each.name] for each in dataclasses.fields(kind)}
 
 
 def build_spec(kind: type[Spec], values: Any, where: str) -> Spec:
-    """A spec of a table; numbers may also be given as text, as the command line has them.
+    """Builds a spec from a table; numbers may also be given as text, as on the command line.
 
     Args:
-        where: the table is, in errors.
+        where: location of the table, for errors.
 
     Raises:
         ConfigurationError: no table, an unknown key (the nearest known one is named), a value of another type or one
@@ -43,7 +43,7 @@ def build_spec(kind: type[Spec], values: Any, where: str) -> Spec:
 
 
 def revise_spec(spec: Spec, changes: Mapping[str, Any], where: str) -> Spec:
-    """The same, with some fields changed; see `build_spec`."""
+    """The same spec with some fields changed; see `build_spec`."""
     types = field_types(type(spec))
     refuse_unknown(changes, types, f"argument of {where}:")
     changed = {name: parse_field(types[name], value, f"{where} {name}") for name, value in changes.items()}
@@ -55,10 +55,10 @@ def _has_no_default(field: dataclasses.Field[Any]) -> bool:
 
 
 def _made(kind: type[Spec], before: Mapping[str, Any], given: Mapping[str, Any], where: str) -> Spec:
-    """A spec with the fields that are given; what it refuses is said with the place, and with the key that is wrong.
+    """Builds a spec from the given fields; errors name the location and the wrong key.
 
-    That key is the first that is refused likewise when it alone is given; where only several together are wrong, the
-    message has their names.
+    That key is the first that is refused in the same way when given alone. Where only several keys together are wrong,
+    the message itself names them.
     """
     try:
         return kind(**{**before, **given})
@@ -69,7 +69,7 @@ def _made(kind: type[Spec], before: Mapping[str, Any], given: Mapping[str, Any],
 
 
 def _refusal(kind: type, fields: Mapping[str, Any]) -> str:
-    """Why a spec cannot have these fields; empty where it can."""
+    """Reason why a spec cannot have these fields; empty if it can."""
     try:
         kind(**fields)
     except ConfigurationError as error:
@@ -78,10 +78,10 @@ def _refusal(kind: type, fields: Mapping[str, Any]) -> str:
 
 
 def parse_field(kind: Any, value: Any, where: str) -> Any:
-    """A value of a field's type: text, truth value, whole number, number, one of several words, or number or text.
+    """Parses a value of a field's type: text, boolean, integer, number, one of several words, or integer or text.
 
     Raises:
-        ConfigurationError: it is of another type; says which is wanted.
+        ConfigurationError: it is of another type; the message names the required one.
     """
     try:
         return _parse(kind, value)

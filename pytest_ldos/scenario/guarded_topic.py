@@ -1,4 +1,4 @@
-"""What a guard watches: the topic at which a path ends, and how late its messages may be."""
+"""Topic observed by a guard: the end of a path, with the deadline of its messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KNOWN_TYPES: Final[Mapping[str, str]] = {
     "/tf": "tf2_msgs/msg/TFMessage",
     "/joint_states": "sensor_msgs/msg/JointState",
 }
-"""Of the topics that every arm has."""
+"""Message types of the topics that every arm has."""
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,14 @@ class GuardedTopic:
 
 
 def guarded_topic(spec: GuardSpec, paths: Sequence[PathSpec]) -> GuardedTopic:
-    """The topic that a guard's spec means.
+    """Resolves the topic of a guard's spec.
 
     Args:
-        paths: all that are known.
+        paths: all known paths.
 
     Raises:
         ConfigurationError: the path is unknown (the nearest known one is named), ends at no topic or has no deadline,
-            or nobody knows the type of its messages.
+            or the type of its messages is unknown.
     """
     topic, deadline_ms = (spec.topic, spec.deadline_ms) if spec.topic else _end_of(spec, paths)
     kind = spec.type or KNOWN_TYPES.get(topic, "")

@@ -1,6 +1,6 @@
-"""What disturbs a stack: each load as data, checked when it is made.
+"""Loads that disturb a stack: each load as data, checked when it is created.
 
-How they are applied is the room `load`'s.
+The room `load` applies them.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import ClassVar, Final
 from pytest_ldos.scenario.requirements import require
 
 Cpus = int | str
-"""Which CPUs: a number stands for the first so many of those this process may use; a text like ``0,2-3`` names them."""
+"""Selection of CPUs: a number N for the first N that this process may use, or a list like ``0,2-3``."""
 
 SEQUENCE_BYTES: Final = 16
-"""Of each message of a flood: its number in hexadecimal digits."""
+"""Hexadecimal digits of the sequence number in each message of a flood."""
 
 _TOPIC: Final = re.compile(r"(/[A-Za-z_][A-Za-z0-9_]*)+", re.ASCII)
 _MESSAGE_TYPE: Final = re.compile(r"[a-z][a-z0-9_]*/msg/[A-Za-z][A-Za-z0-9]*", re.ASCII)
@@ -30,28 +30,28 @@ _CPU_LIST: Final = re.compile(r"\d{1,9}(-\d{1,9})?(,\d{1,9}(-\d{1,9})?)*", re.AS
 
 
 class SchedulerGroup(StrEnum):
-    """Whom a load's processes compete with.
+    """Processes that a load's processes compete with.
 
     Where the kernel groups processes by session (``sched_autogroup``), each session gets an equal share
     of the CPUs, however many processes it has.
     """
 
     STACK = "stack"
-    """The stack's own session: process beside process."""
+    """The stack's own session: each process of the load competes with each process of the stack."""
 
     OWN = "own"
-    """A session of its own: all of the load together weighs as much as all of the stack."""
+    """A session of its own: the whole load has the same weight as the whole stack."""
 
 
 class Reliability(StrEnum):
-    """ROS 2's word for whether lost messages are sent again."""
+    """ROS 2's term for retransmission of lost messages."""
 
     BEST_EFFORT = "best_effort"
     RELIABLE = "reliable"
 
 
 class FloodDomain(StrEnum):
-    """On which DDS domain a flood runs."""
+    """DDS domain of a flood."""
 
     SAME = "same"
     OTHER = "other"
@@ -206,12 +206,12 @@ class DdsFloodSpec(LoadSpec):
 
     @property
     def total_hz(self) -> float:
-        """Messages a second of all publishers together."""
+        """Messages per second of all publishers together."""
         return self.publishers * self.rate_hz
 
     @property
     def processes(self) -> int:
-        """How many participants carry the publishers."""
+        """Number of participants that carry the publishers."""
         return self.participants or self.publishers
 
 
@@ -263,11 +263,11 @@ class CpuLimitSpec(LoadSpec):
 
 
 class NeighbourStack(StrEnum):
-    """Which second stack runs."""
+    """Kind of the second stack."""
 
     EMBEDDED = "embedded"
     ROS2 = "ros2"
-    """The launch file of the stack under test once more."""
+    """A second instance of the launch file under test."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -367,7 +367,7 @@ class GuardSpec(LoadSpec):
 
     @property
     def publisher_names(self) -> tuple[str, ...]:
-        """Those that are named, each once."""
+        """Names in `publishers`, each once."""
         return tuple(dict.fromkeys(each.strip() for each in self.publishers.split(",") if each.strip()))
 
 
@@ -387,7 +387,7 @@ LOAD_SPECS: Final[Mapping[str, type[LoadSpec]]] = {
 }
 """Every load by its kind, in the order in which several are applied: limits first, floods last.
 
-A guard comes before what it guards against: it learns while the stack is calm.
+A guard comes before the load that it guards against: it learns while the stack is calm.
 """
 
 

@@ -1,4 +1,4 @@
-"""What is to be run and measured: frozen values, checked when they are made."""
+"""Scenarios and stacks to run and measure: frozen values, checked when they are created."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class FaultSpec:
         )
 
     def control_rate_of(self, nominal_hz: float) -> float:
-        """The rate at which the control loop really runs, Hz."""
+        """Actual rate of the control loop, Hz."""
         return self.control_rate_hz or nominal_hz * (1 - self.control_rate_drop)
 
 
@@ -99,20 +99,20 @@ FIRST_SEED: Final = 1
 
 @dataclass(frozen=True, kw_only=True)
 class ScenarioSpec:
-    """A named condition under which an arm is measured.
+    """Named condition under which an arm is measured.
 
     Attributes:
         name: also the pytest marker that selects it.
-        trials: measured trials.
-        max_trials: to which trials are added while nothing can be said; ``0`` adds none.
-        warmup: trials before them that are dropped.
-        success_rate: the least that is expected; checked without any baseline.
+        trials: number of measured trials.
+        max_trials: limit up to which trials are added while the verdict is inconclusive; ``0`` adds none.
+        warmup: number of preceding trials, which are dropped.
+        success_rate: lowest expected rate; checked without a baseline.
         seeds: with `fixed`, trial ``i`` always plans with the same random numbers, so that
             equal versions plan equal paths.
-        goals: name of the goal set that trials move to.
-        loads: what disturbs the stack while they are made, each kind once.
-        deadlines: what is expected of causal paths; checked without any baseline.
-        unavailable: whether the scenario is skipped where a load cannot be applied on this machine.
+        goals: name of the goal set of the trials.
+        loads: loads during the trials, each kind once.
+        deadlines: expectations about causal paths; checked without a baseline.
+        unavailable: action if a load cannot be applied on this machine: error, or skip the scenario.
     """
 
     name: str
@@ -144,5 +144,5 @@ class ScenarioSpec:
         return next((load for load in self.loads if kind == load.KIND), None)
 
     def seed(self, index: int) -> int | None:
-        """The planner's seed of trial `index`, or ``None`` for chance."""
+        """The planner's seed of trial `index`, or ``None`` for a random one."""
         return FIRST_SEED + index if self.seeds is SeedMode.FIXED else None

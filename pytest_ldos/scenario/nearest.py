@@ -1,4 +1,4 @@
-"""Unknown names are errors that say which known name was probably meant."""
+"""Errors for unknown names, with the nearest known name."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ def refuse_unknown(given: Iterable[str], known: Collection[str], where: str) -> 
 
 
 def suggest(name: str, known: Collection[str]) -> str:
-    """``did you mean 'trials'?``, or all names where none is near."""
+    """``did you mean 'trials'?``, or all names if none is similar."""
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     return f"did you mean '{near[0]}'?" if near else f"known are: {', '.join(sorted(known))}"

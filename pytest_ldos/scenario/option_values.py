@@ -1,4 +1,4 @@
-"""What a source has for an option, as a value."""
+"""Converts the text or TOML value of an option."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pytest_ldos.scenario.options import Option
 
 
 def parse_value(option: Option, value: Any, source: str) -> Any:
-    """The value of an option from a source.
+    """Parses the value of an option from a source.
 
     Raises:
-        ConfigurationError: names the source, the value and what would have been right.
+        ConfigurationError: names the source, the value and the required form.
     """
     try:
         return option.parse(value)

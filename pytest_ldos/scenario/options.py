@@ -1,4 +1,4 @@
-"""Every setting once: its name, type, default and what it means.
+"""Table of all settings: name, type, default and meaning.
 
 The command line (``--ldos-NAME``), the environment (``LDOS_NAME``), markers and TOML keys
 are all made from this table.
@@ -25,17 +25,17 @@ from pytest_ldos.scenario.words import (
 )
 
 OWN_FILE: Final = "ldos.toml"
-"""Holds what ``[tool.ldos]`` would, for projects that do not want it in their pyproject.toml."""
+"""Alternative to ``[tool.ldos]``, for projects that do not want it in their pyproject.toml."""
 
 OTHER_VARIABLES: Final[Mapping[str, str]] = {
     "LDOS_THREADS": "threads that decode a trace at once (default: the number of CPUs)",
     "LDOS_LOCK": "name of the lock that a measuring session holds: sessions with different locks do not wait for each "
     "other, and disturb each other",
 }
-"""Variables of the environment that are no option of pytest, and what they are for."""
+"""Environment variables that are not options of pytest, with their meaning."""
 
 REPORT_SUFFIXES: Final = (".html", ".md", ".json")
-"""What a report's file may end with; it says the format."""
+"""Allowed suffixes of a report's file; the suffix selects the format."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,12 +43,11 @@ class Option:
     """One setting.
 
     Attributes:
-        parse: from what a source holds (text, or a TOML value) to the value; raises
-            `ValueError` with what would have been right.
-        per_scenario: may also be given by a marker or for one scenario in TOML.
-        is_flag: on the command line it takes no argument.
-        is_repeatable: it may be given several times; `parse` gets a sequence, or a text with commas.
-        metavar: what stands for the argument in help texts.
+        parse: converts a text or TOML value to the value; raises `ValueError` with the required form.
+        per_scenario: True if it may also be given by a marker or for one scenario in TOML.
+        is_flag: True if it takes no argument on the command line.
+        is_repeatable: True if it may be given several times; `parse` gets a sequence, or a text with commas.
+        metavar: placeholder of the argument in help texts.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Values from what a source holds: text, or what TOML and markers have."""
+"""Parses values from a source: text, or values of TOML and markers."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def parse_word(kind: type[StrEnum], value: Any) -> StrEnum:
 
 
 def parse_truth(value: Any) -> bool:
-    """A truth value, also of text.
+    """A boolean, also from text.
 
     Raises:
-        ValueError: it is none; says what it should have been.
+        ValueError: it is none; states the required form.
     """
     word = value.lower() if isinstance(value, str) else value
     if isinstance(word, bool):
@@ -36,10 +36,10 @@ def parse_truth(value: Any) -> bool:
 
 
 def parse_number(kind: type[int | float], value: Any, what: str) -> int | float:
-    """A number, also of text.
+    """A number, also from text.
 
     Raises:
-        ValueError: `what` it should have been.
+        ValueError: it is none; the message is `what`, the required form.
     """
     exact = kind is not int or not isinstance(value, float) or value.is_integer()
     if isinstance(value, bool) or not isinstance(value, int | float | str) or not exact:

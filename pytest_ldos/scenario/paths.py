@@ -1,4 +1,4 @@
-"""Causal paths one wants to see measured, and links no application has annotated."""
+"""Causal paths to be measured, and links that no application has annotated."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WHERE: Final = "[[tool.ldos.paths]]"
 
 
 class LinkRule(StrEnum):
-    """How a node makes what it publishes from what it got earlier."""
+    """Rule by which a node's publications depend on messages that it received earlier."""
 
     PERIODIC_ASYNC = "periodic_async"
     PARTIAL_SYNC = "partial_sync"
@@ -88,7 +88,7 @@ class PathSpec:
 
     @property
     def of_phases(self) -> bool:
-        """Whether it leads through phases of a goal instead of topics."""
+        """True if it leads through phases of a goal instead of topics."""
         return not self.via[0].startswith("/")
 
     @property
@@ -102,11 +102,11 @@ BUILT_IN_PATHS: Final = (
     PathSpec(name="goal", via=(Phase.GOAL_SENT, Phase.PLANNING, Phase.EXECUTING, Phase.RESULT)),
     PathSpec(name="state feedback", via=("/joint_states", "/tf"), deadline_ms=10),
 )
-"""Paths of an arm that are known without being declared; one of the same name replaces them."""
+"""Paths of an arm that need no declaration; a declared path of the same name replaces them."""
 
 
 def parse_paths(tables: Any) -> tuple[PathSpec, ...]:
-    """The ``[[tool.ldos.paths]]`` tables of a configuration.
+    """Parses the ``[[tool.ldos.paths]]`` tables of a configuration.
 
     Raises:
         ConfigurationError: an unknown key, a wrong type, two paths of one name.

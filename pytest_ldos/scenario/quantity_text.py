@@ -1,4 +1,4 @@
-"""Numbers as people write them where a field says what its number is in: ``2kHz``, ``64KiB``, ``50%``."""
+"""Parses numbers with a unit, for fields whose name ends with their unit: ``2kHz``, ``64KiB``, ``50%``."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ _FACTORS: Final[Mapping[str, Mapping[str, float]]] = {
     "s": {"ms": 1e-3, "min": 60, "s": 1},
     "percent": {"%": 1},
 }
-"""Units that may stand behind a number, by the unit that ends a field's name."""
+"""Allowed units after a number, by the unit at the end of the field's name."""
 
 UNIT_SUFFIXES: Final = tuple(_FACTORS)
-"""What a field's name may end with, and an address may leave out."""
+"""Unit suffixes of field names; an address may omit them."""
 
 
 def in_unit_of(field: str, text: str) -> str | int | float:
-    """A number in the unit that ends a field's name; the text as it is where it is none, or such a field is not."""
+    """Converts a number to the unit of the field.
+
+    Returns the text unchanged if it is no number, or if the field has no unit.
+    """
     plain = text.strip().lower()
     factors = _FACTORS.get(field.rpartition("_")[2], {})
     unit = next((each for each in sorted(factors, key=len, reverse=True) if plain.endswith(each)), "")
@@ -34,6 +37,6 @@ def in_unit_of(field: str, text: str) -> str | int | float:
 
 
 def _exact(number: float) -> int | float:
-    """A whole number as such, without what computing in binary fractions adds."""
+    """The number without floating-point noise; an `int` if it is whole."""
     rounded = round(number, 9)
     return int(rounded) if rounded.is_integer() else rounded

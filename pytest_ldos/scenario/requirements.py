@@ -1,4 +1,4 @@
-"""How frozen values check themselves."""
+"""Self-checks of frozen values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only a stack of real ROS 2 nodes has: a launch file, names, a middleware."""
+"""Settings that only a stack of real ROS 2 nodes has: a launch file, names, a middleware."""
 
 from __future__ import annotations
 
@@ -72,5 +72,5 @@ class Ros2Spec:
 
     @property
     def is_panda(self) -> bool:
-        """Whether it is this project's own Panda stack."""
+        """True for this project's own Panda stack."""
         return self.launch_file == PANDA_LAUNCH_FILE

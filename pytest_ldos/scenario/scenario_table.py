@@ -1,4 +1,4 @@
-"""Scenarios as data: those that are built in, the ``[tool.ldos.scenarios.NAME]`` tables, and combinations of them."""
+"""Scenarios as data: the built-in ones, the ``[tool.ldos.scenarios.NAME]`` tables, and their combinations."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _NAME: Final = re.compile(r"[A-Za-z][\w.-]*(\+[A-Za-z][\w.-]*)*", re.ASCII)
 
 @dataclass(frozen=True, kw_only=True)
 class ScenarioTable:
-    """What is known of a scenario as data.
+    """A scenario as data.
 
     Attributes:
-        options: settings of it alone, by name.
-        loads: what it is measured beside, by kind.
-        deadlines: what it expects of causal paths.
+        options: settings of this scenario alone, by name.
+        loads: loads under which it is measured, by kind.
+        deadlines: expectations about causal paths.
     """
 
     description: str = "a scenario of this project"
@@ -50,7 +50,7 @@ BUILT_IN_SCENARIOS: Final[Mapping[str, ScenarioTable]] = {
 
 
 def parse_scenarios(tables: Mapping[str, Any]) -> Mapping[str, ScenarioTable]:
-    """All scenarios: those built in, with what `tables` say of them, and `tables`' own.
+    """Parses all scenarios: the built-in ones, updated from `tables`, and the tables' own.
 
     Raises:
         ConfigurationError: an unknown key (the nearest known one is named), a wrong type or value, or a name that
@@ -67,14 +67,14 @@ def parse_scenarios(tables: Mapping[str, Any]) -> Mapping[str, ScenarioTable]:
 
 
 def usual_name(name: str, known: Iterable[str]) -> str:
-    """The name that all spellings of a combination share: its parts in the order of `known`; others as they are."""
+    """The name shared by all spellings of a combination: its parts in the order of `known`; other names unchanged."""
     order = list(known)
     parts = name.split(PLUS)
     return PLUS.join(sorted(parts, key=order.index)) if set(parts) <= set(order) else name
 
 
 def _parse(name: str, values: Any, before: ScenarioTable | None) -> ScenarioTable:
-    """One table; what it leaves unsaid of a scenario that is built in stays."""
+    """Parses one table; keys that it omits keep the values of the built-in scenario."""
     where = f"[tool.ldos.scenarios.{name}]"
     require(
         _NAME.fullmatch(name) is not None,
@@ -97,7 +97,7 @@ def _parse(name: str, values: Any, before: ScenarioTable | None) -> ScenarioTabl
 
 
 def parse_loads(tables: Any, where: str) -> Mapping[str, LoadSpec]:
-    """A table of loads, by kind; ``true`` stands for a load as it is by default.
+    """Parses a table of loads, by kind; ``true`` stands for a load with its defaults.
 
     Raises:
         ConfigurationError: an unknown load or key (the nearest known one is named), a wrong type or value.
@@ -112,7 +112,7 @@ def parse_loads(tables: Any, where: str) -> Mapping[str, LoadSpec]:
 
 
 def find_scenario(name: str, known: Mapping[str, ScenarioTable]) -> tuple[str, ScenarioTable]:
-    """A scenario or a combination of scenarios, by its name; with the name that all its spellings share.
+    """Finds a scenario or a combination of scenarios; returns it with the name shared by all its spellings.
 
     Raises:
         ConfigurationError: a part is unknown or named twice, or two parts contradict each other.
@@ -128,7 +128,7 @@ def find_scenario(name: str, known: Mapping[str, ScenarioTable]) -> tuple[str, S
 
 
 def _combine(name: str, parts: Sequence[ScenarioTable], own: ScenarioTable | None) -> ScenarioTable:
-    """All parts at once; what the combination's own table says, counts."""
+    """Combines all parts; values of the combination's own table take precedence."""
     said = own or ScenarioTable()
     description = " and ".join(part.description for part in parts)
     return ScenarioTable(
@@ -145,7 +145,7 @@ _OF_SEVERAL: Final[Mapping[str, Callable[[Iterable[Any]], Any]]] = {
     "warmup": max,
     "success_rate": min,
 }
-"""What counts where parts ask for different values."""
+"""Functions that select a value where parts ask for different ones."""
 
 
 def _combine_options(name: str, parts: Sequence[ScenarioTable], *, but: Mapping[str, Any]) -> dict[str, Any]:
@@ -174,7 +174,7 @@ def _combine_loads(name: str, parts: Sequence[ScenarioTable]) -> Mapping[str, Lo
 
 
 def _laxest(deadlines: Iterable[DeadlineSpec]) -> tuple[DeadlineSpec, ...]:
-    """One a path."""
+    """The laxest deadline of each path."""
     laxest: dict[str, DeadlineSpec] = {}
     for each in deadlines:
         before = laxest.get(each.path, each)

@@ -25,10 +25,10 @@ from pytest_ldos.scenario.stack_table import parse_stack
 PROJECT_FILE: Final = "pyproject.toml"
 TABLES: Final = frozenset({"stack", "scenarios", "gate", "paths", "base"})
 LARGEST_EFFECT: Final = 5.0
-"""Relative: what is more was meant in per cent."""
+"""Relative; a larger number was meant in per cent."""
 
 SETTINGS_FILES: Final = (OWN_FILE, PROJECT_FILE)
-"""One of them holds the settings of a project."""
+"""Files that may hold the settings of a project; only one of them does."""
 
 GATE_KEYS: Final = frozenset({"alpha", "floors", "relevant_effect"})
 
@@ -39,11 +39,11 @@ class TomlSettings:
 
     Attributes:
         options: of all scenarios.
-        scenarios: all that are known, by name.
+        scenarios: all known scenarios, by name.
         stack: the stack under test.
-        gate: ``alpha`` and ``floors``.
-        paths: declared ones, and those built in whose name none of them has.
-        base: how the environment of another revision is made.
+        gate: ``alpha``, ``floors`` and ``relevant_effect``.
+        paths: the declared ones, and the built-in ones whose names are not declared.
+        base: setup of the environment of another revision.
     """
 
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class TomlSettings:
 
 @dataclass(frozen=True)
 class Sources:
-    """Everything that can hold a setting.
+    """All sources of settings.
 
     Attributes:
         command_line: values by option name, only those that were given.
@@ -68,7 +68,7 @@ class Sources:
     toml: TomlSettings
 
     def value(self, name: str, *, marker: Mapping[str, Any] | None = None, table: ScenarioTable | None = None) -> Any:
-        """The strongest value of an option."""
+        """Value of an option from the strongest source."""
         of_scenario = table.options if table else {}
         for source in (self.command_line, self.environment, marker or {}, of_scenario, self.toml.options):
             if name in source:
@@ -80,10 +80,10 @@ class Sources:
         return list(self.toml.scenarios)
 
     def scenario(self, name: str, marker: Mapping[str, Any]) -> ScenarioSpec:
-        """A scenario, or several with ``+`` between them.
+        """A scenario, or several joined with ``+``.
 
         Args:
-            marker: keyword arguments of the mark of its test.
+            marker: keyword arguments of the test's mark.
 
         Raises:
             ConfigurationError: an unknown name or argument (the nearest known one is named), or scenarios that
@@ -101,7 +101,7 @@ class Sources:
             raise ConfigurationError(f"scenario '{name}': {error.message}", remedy=error.remedy) from None
 
     def stack_spec(self) -> StackSpec:
-        """The stack under test; what is not said of its kind, ``sim`` and ``rmw`` is as its table has it."""
+        """The stack under test; kind, ``sim`` and ``rmw`` that no option sets come from its table."""
         given = {name: value for name in ("sim", "rmw") if (value := self.value(name)) is not None}
         stack = self.toml.stack
         kind = self.value("stack") or stack.kind
@@ -121,11 +121,13 @@ def read_environment(environment: Mapping[str, str]) -> dict[str, Any]:
 
 
 def read_toml(root: Path, file: Path | None = None) -> TomlSettings:
-    """The settings of a project: of ``ldos.toml`` or of ``[tool.ldos]`` in ``pyproject.toml``, which need not exist.
+    """Reads the settings of a project: ``ldos.toml``, or ``[tool.ldos]`` in ``pyproject.toml``.
+
+    Neither of them need exist.
 
     Args:
         root: the project's folder.
-        file: to be read instead; holds the same tables as ``ldos.toml``, or is a ``pyproject.toml``.
+        file: file to read instead; holds the same tables as ``ldos.toml``, or is a ``pyproject.toml``.
 
     Raises:
         ConfigurationError: no TOML, an unknown key (the nearest known one is named), or settings in both files.
@@ -161,7 +163,7 @@ def _read_document(file: Path) -> dict[str, Any]:
 
 
 def parse_table(table: Mapping[str, Any], *, folder: Path = Path()) -> TomlSettings:
-    """A ``[tool.ldos]`` table; paths in it start from `folder`."""
+    """Parses a ``[tool.ldos]`` table; paths in it are relative to `folder`."""
     refuse_unknown(table, {*OPTIONS, *TABLES} - {"config"}, "key [tool.ldos]")
     options = {name: value for name, value in table.items() if name not in TABLES}
     settings = TomlSettings(

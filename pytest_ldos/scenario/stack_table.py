@@ -1,4 +1,4 @@
-"""The ``[tool.ldos.stack]`` table: what is common to all stacks, and what only ROS 2's has; or ``stack = "KIND"``."""
+"""The ``[tool.ldos.stack]`` table, with keys of all stacks and of ROS 2's alone; or ``stack = "KIND"``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PATHS: Final = frozenset({"goals", "launch_file"})
 
 
 def parse_stack(values: Any, *, folder: Path) -> StackSpec:
-    """The stack under test: a table, or its kind alone; files in it lie below `folder`.
+    """Parses the stack under test: a table, or its kind alone; files in it are relative to `folder`.
 
     Raises:
         ConfigurationError: an unknown key (the nearest known one is named), a wrong type or value.
@@ -55,7 +55,7 @@ def _parse_faults(table: Any) -> FaultSpec:
 
 
 def _parse(name: str, value: Any, default: Any, folder: Path) -> Any:
-    """A value of the type that the default has."""
+    """Parses a value of the default's type."""
     match default:
         case StrEnum():
             return parse_field(type(default), value, f"{_WHERE} {name}")
@@ -74,7 +74,7 @@ def _refuse(name: str, value: Any, wanted: str) -> ConfigurationError:
 
 
 def _path(value: str, folder: Path) -> str:
-    """A file of the project by its whole path; anything else, like ``PACKAGE/FILE``, as it is."""
+    """The absolute path of a file in the project; anything else, like ``PACKAGE/FILE``, unchanged."""
     file = folder / value
     return str(file.resolve()) if value and file.is_file() else value
 

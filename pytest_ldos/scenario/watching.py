@@ -1,4 +1,4 @@
-"""What beside the tracer watches processes while something is measured."""
+"""Observers of processes in addition to the tracer."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _HIGHEST_RATE_HZ: Final = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class WatchSpec:
-    """What is to be watched.
+    """Selection of observers.
 
     Attributes:
-        profile: whether stacks of calls are sampled.
-        syscalls: whether system calls are counted.
+        profile: True to sample call stacks.
+        syscalls: True to count system calls.
 
     Raises:
         ConfigurationError: a rate that makes no sense.

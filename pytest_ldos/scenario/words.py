@@ -1,6 +1,6 @@
-"""Words that settings may be, and the names of the scenarios that are built in.
+"""Allowed words of settings, and the names of the built-in scenarios.
 
-Every pytest run in whose environment the plugin is installed loads them, so they need nothing else of this package.
+Every pytest run with the plugin installed loads this module, so it needs nothing else of this package.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class StackKind(StrEnum):
 
 
 class Simulation(StrEnum):
-    """Values of ``--ldos-sim``: what moves the arm."""
+    """Values of ``--ldos-sim``: the simulator or hardware behind the arm."""
 
     AUTO = "auto"
     GZ = "gz"
@@ -27,21 +27,21 @@ class Simulation(StrEnum):
 
 
 class SeedMode(StrEnum):
-    """Where the planner's random seeds come from."""
+    """Source of the planner's random seeds."""
 
     FIXED = "fixed"
     RANDOM = "random"
 
 
 class WhenUnavailable(StrEnum):
-    """What becomes of a scenario whose loads cannot be applied here."""
+    """Action for a scenario whose loads cannot be applied on this machine."""
 
     ERROR = "error"
     SKIP = "skip"
 
 
 class ProfilerKind(StrEnum):
-    """Which tool samples stacks of calls."""
+    """Tool that samples call stacks."""
 
     AUTO = "auto"
     PERF = "perf"
@@ -49,7 +49,7 @@ class ProfilerKind(StrEnum):
 
 
 class KeepTraces(StrEnum):
-    """Which traces stay on disk."""
+    """Traces to keep on disk."""
 
     FAILED = "failed"
     ALL = "all"
@@ -57,8 +57,7 @@ class KeepTraces(StrEnum):
 
 
 DEFAULT_RATE_HZ: Final = 99
-"""Of a profiler's samples: no round number, so that what happens in a round period is not met at the same place for
-ever."""
+"""Sampling rate of a profiler; not a round number, so that it does not stay in phase with periodic work."""
 
 SCENARIO_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "baseline": "the arm alone",
@@ -66,4 +65,4 @@ SCENARIO_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "msg_load": "the arm beside a flood of messages",
     "cpu_limit": "the arm on one CPU",
 }
-"""Of the scenarios that are built in, by name."""
+"""Descriptions of the built-in scenarios, by name."""
