@@ -1,10 +1,10 @@
-"""How the shares of functions differ between two versions, and what of it the samples can show.
+"""Differences between the function shares of two versions, with confidence intervals from their samples.
 
-Samples are counts: a share of them is known no better than chance lets it. The interval of a difference is Agresti
-and Caffo's, with the family's error shared over all frames by Bonferroni's rule. Where a version was
-sampled in several starts, what these differ by beyond chance widens all intervals (the dispersion of
-quasi-likelihood, whose own uncertainty Student's distribution has); where in one, nobody can know, and
-`Difference.knows_starts` says so.
+Samples are counts, so a share has sampling error. The interval of a difference is Agresti
+and Caffo's, with the family-wise error divided over all frames by Bonferroni's rule. If a version was
+sampled in several starts, their variation beyond chance widens all intervals (the dispersion of
+quasi-likelihood; Student's distribution accounts for the uncertainty of its estimate). With a single start it is
+unknown, and `Difference.knows_starts` is false.
 
 References: A. Agresti, B. Caffo, "Simple and effective confidence intervals for proportions and differences of
 proportions result from adding two successes and two failures", The American Statistician 54, 2000;
@@ -26,21 +26,21 @@ from pytest_ldos.profiles.folded import FoldedStacks, Stack, merge
 from pytest_ldos.profiles.tree import Frame, build_tree
 
 ALPHA: Final = 0.05
-"""Probability that any frame of equal versions is called changed, at most."""
+"""Upper limit of the probability that any frame of equal versions is reported as changed."""
 
 _FEWEST_EXPECTED: Final = 5.0
-"""Samples of a stack in a start, for its spread over starts to tell something."""
+"""Expected samples of a stack per start, below which it does not contribute to the spread between starts."""
 
 _FEWEST_DEGREES: Final = 0.5
 
 
 @dataclass(frozen=True)
 class Change:
-    """How the share of a frame, with all it called, changed.
+    """Change of a frame's share, including the functions it called.
 
     Attributes:
         base, head: shares of all samples, 0 to 1.
-        low, high: of the difference.
+        low, high: interval of the difference.
     """
 
     path: Stack
@@ -55,19 +55,19 @@ class Change:
 
     @property
     def is_certain(self) -> bool:
-        """Whether the interval excludes no change."""
+        """True if the interval excludes no change."""
         return self.low > 0 or self.high < 0
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Two profiles held against each other.
+    """Comparison of two profiles.
 
     Attributes:
         tree: of both; the first count of a frame is the base's.
-        changes: of every frame but the whole, by path.
-        dispersion: by how much counts vary more between starts than by chance; at least 1.
-        degrees: of freedom that this was measured with; 0 where it was not.
+        changes: of every frame except the root, by path.
+        dispersion: ratio of the counts' variance between starts to that of chance; at least 1.
+        degrees: degrees of freedom of the dispersion; 0 if it was not estimated.
     """
 
     tree: Frame
@@ -77,7 +77,7 @@ class Difference:
 
     @property
     def knows_starts(self) -> bool:
-        """Whether it is known what starts differ by."""
+        """True if the variation between starts is known."""
         return self.degrees > 0
 
     @property
@@ -93,11 +93,11 @@ class Difference:
         return any(all(frame.counts) for frame in self.tree.walk() if frame.path)
 
     def certain(self) -> list[Change]:
-        """What changed for certain, the largest first."""
+        """Changes whose interval excludes 0, the largest first."""
         return sorted((each for each in self.changes.values() if each.is_certain), key=lambda each: -abs(each.change))
 
     def detectable(self, share: float) -> float:
-        """Half the width of the interval of a frame that has this share in both versions."""
+        """Half the width of the interval for a frame with this share in both versions."""
         low, high = _interval(
             (share * self.base_samples, self.base_samples),
             (share * self.head_samples, self.head_samples),
@@ -107,10 +107,10 @@ class Difference:
 
 
 def compare_profiles(base: Sequence[FoldedStacks], head: Sequence[FoldedStacks]) -> Difference:
-    """Head's shares held against the base's.
+    """Compares the head's shares with the base's.
 
     Args:
-        base, head: one profile for each start of a version.
+        base, head: one profile per start of a version.
 
     Raises:
         ProfilingFailed: a version has no samples.
@@ -128,7 +128,7 @@ def compare_profiles(base: Sequence[FoldedStacks], head: Sequence[FoldedStacks])
 
 
 def _quantile(frames: int, degrees: float) -> float:
-    """For intervals that all hold together: Student's where the dispersion was estimated, else the normal one."""
+    """Quantile for simultaneous intervals: Student's if the dispersion was estimated, otherwise the normal one."""
     beyond = ALPHA / 2 / max(frames, 1)
     return float(-stdtrit(degrees, beyond)) if degrees else NormalDist().inv_cdf(1 - beyond)
 
@@ -147,9 +147,9 @@ def _interval(base: tuple[float, int], head: tuple[float, int], width: float) ->
 
 
 def _deviations(parts: Sequence[FoldedStacks]) -> tuple[float, float]:
-    """Pearson's chi-squared of frequent stacks in starts, and its degrees of freedom; 0 where it cannot be told.
+    """Pearson's chi-squared of frequent stacks over starts, and its degrees of freedom; 0 if it cannot be estimated.
 
-    Where these are all stacks of the profile, one less is free: their shares are 1 together.
+    If these are all stacks of the profile, there is one degree less, because their shares sum to 1.
     """
     sampled = [part for part in parts if part]
     whole = merge(sampled)

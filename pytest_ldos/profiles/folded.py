@@ -1,6 +1,6 @@
-"""Where processes spent their time: how many samples saw which stack of calls.
+"""Folded stacks: number of samples per call stack.
 
-As text, a line a stack: frames from the outermost on with ``;`` between them, a space, the number of samples.
+As text, one line per stack: frames from the outermost on, separated by ``;``, a space, the number of samples.
 Reference: the form that Brendan Gregg's FlameGraph made common; perf's and py-spy's tools write and read it.
 """
 
@@ -16,14 +16,14 @@ from pytest_ldos.errors import RecordUnreadable
 from pytest_ldos.text import one_line
 
 Stack = tuple[str, ...]
-"""Names of frames, the outermost (the process) first; at least one."""
+"""Frame names, the outermost (the process) first; at least one."""
 
 MOST_FRAMES: Final = 512
-"""Of a stack; perf's own limit is 127. Deeper ones lose what is innermost."""
+"""Largest depth of a stack; perf's own limit is 127. Deeper stacks lose their innermost frames."""
 
 _LONGEST_NAME: Final = 400
 _KEPT_END: Final = 150
-"""Letters of its end: where names of templates differ."""
+"""Characters kept from the end of a name, where names of templates differ."""
 
 _SEPARATOR: Final = ";"
 _LARGEST: Final = 2**53
@@ -31,7 +31,7 @@ _REMEDY: Final = "name a .folded file as ldos, perf's stackcollapse or py-spy (-
 
 
 def frame_name(text: str) -> str:
-    """A name as other programs gave it, fit to be a frame's: one line, nothing that separates frames."""
+    """Turns a name from another program into a frame name: one line, without the separator of frames."""
     name = one_line(text).replace(_SEPARATOR, ":").strip()
     if len(name) > _LONGEST_NAME:
         name = f"{name[: _LONGEST_NAME - _KEPT_END - 1]}…{name[-_KEPT_END:]}"
@@ -43,7 +43,7 @@ class FoldedStacks:
     """Samples by stack.
 
     Attributes:
-        counts: of samples, each at least 1.
+        counts: number of samples, each at least 1.
     """
 
     counts: Mapping[Stack, int]
@@ -57,7 +57,7 @@ class FoldedStacks:
 
 
 def merge(profiles: Iterable[FoldedStacks]) -> FoldedStacks:
-    """All samples together."""
+    """Sum of all samples."""
     together: Counter[Stack] = Counter()
     for each in profiles:
         together.update(each.counts)
@@ -70,13 +70,13 @@ def render_folded(profile: FoldedStacks) -> str:
 
 
 def parse_folded(text: str, source: str) -> FoldedStacks:
-    """Samples of folded stacks.
+    """Parses folded stacks.
 
     Args:
         source: named in errors.
 
     Raises:
-        RecordUnreadable: a line is no stack with a number; names it.
+        RecordUnreadable: a line is no stack with a number; the message names the line.
     """
     counts: Counter[Stack] = Counter()
     for number, line in enumerate(text.split("\n"), 1):
@@ -90,10 +90,10 @@ def parse_folded(text: str, source: str) -> FoldedStacks:
 
 
 def read_folded(file: Path) -> FoldedStacks:
-    """See `parse_folded`.
+    """Reads a file; see `parse_folded`.
 
     Raises:
-        RecordUnreadable: also where there is no such file, or no sample in it.
+        RecordUnreadable: also if there is no such file, or no sample in it.
     """
     try:
         text = file.read_text("utf-8", errors="replace")

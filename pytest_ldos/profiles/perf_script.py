@@ -1,6 +1,7 @@
-"""What ``perf script`` prints, folded.
+"""Folds the output of ``perf script``.
 
-A sample is a line of its thread, process and event, then a line a frame, the innermost first, then an empty one::
+A sample is a line with its thread, process and event, then one line per frame, the innermost first, then an empty
+line::
 
     move_group 5321/5330  59866.039831: cpu-clock:
                  100960 _PyEval_EvalFrameDefault (/usr/lib/libpython3.11.so.1.0)
@@ -18,24 +19,24 @@ from typing import Final
 from pytest_ldos.profiles.folded import MOST_FRAMES, FoldedStacks, Stack, frame_name
 
 FIELDS: Final = "comm,pid,tid,time,event,ip,sym,dso"
-"""What is asked of ``perf script -F``."""
+"""Argument of ``perf script -F``."""
 
 _HEADER: Final = re.compile(r"^(?P<comm>.*\S)\s+(?P<pid>-?\d+)/(?P<tid>-?\d+)\s+\d+\.\d+:\s+\S+:\s*$")
 _FRAMES: Final = (
     re.compile(r"^\s+(?P<ip>[0-9a-f]+) (?P<name>.*) \((?P<dso>[^()]+(?: \(deleted\))?)\)$"),
     re.compile(r"^\s+(?P<ip>[0-9a-f]+) (?P<name>.*?) \((?P<dso>[/\[].*)\)$"),
 )
-"""The last bracket is the file; names of functions hold some, too, and so may paths."""
+"""The last bracket is the file; names of functions may contain brackets, too, and so may paths."""
 
 _UNKNOWN: Final = "[unknown]"
 
 
 @dataclass(frozen=True)
 class ReadSamples:
-    """Samples, and what of the text was not understood.
+    """Samples, and the amount of text that was not understood.
 
     Attributes:
-        damaged: lines that are neither a sample nor a frame, and samples without a frame.
+        damaged: number of lines that are neither a sample nor a frame, and of samples without a frame.
     """
 
     profile: FoldedStacks
@@ -46,8 +47,8 @@ def fold_perf_script(lines: Iterable[str], names: Mapping[int, str]) -> ReadSamp
     """Samples of ``perf script -F`` `FIELDS`.
 
     Args:
-        names: what processes are called, by pid; others are called as the kernel calls their first thread, or
-            where that has no sample, any of their threads.
+        names: process names by pid; other processes take the kernel's name of their first thread or,
+            if that has no sample, of any of their threads.
     """
     counts: Counter[tuple[int, Stack]] = Counter()
     threads: dict[int, str] = {}
@@ -68,7 +69,7 @@ def fold_perf_script(lines: Iterable[str], names: Mapping[int, str]) -> ReadSamp
 
 
 def _samples(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Lines that belong together."""
+    """Groups of lines that belong to one sample."""
     found: list[str] = []
     for line in lines:
         text = line.rstrip("\n")
@@ -83,7 +84,7 @@ def _samples(lines: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _stack(lines: list[str]) -> Stack | None:
-    """From the outermost frame to the innermost; ``None`` where a line is not as it should be, or there is none."""
+    """Frames from the outermost to the innermost; ``None`` if a line is malformed, or there is no frame."""
     frames = [_match_frame(line) for line in lines]
     if not frames or None in frames:
         return None
@@ -95,7 +96,7 @@ def _match_frame(line: str) -> re.Match[str] | None:
 
 
 def _name(frame: re.Match[str]) -> str:
-    """The function, or the file it is in."""
+    """Name of the function, or of its file."""
     if frame["name"] != _UNKNOWN:
         return frame_name(frame["name"])
     dso = frame["dso"]

@@ -1,7 +1,7 @@
-"""What py-spy records with ``--format raw``, folded.
+"""Folds the output of py-spy with ``--format raw``.
 
-Lines are folded stacks already. With ``--subprocesses`` they begin with a frame of the process, whose command
-line stands in it as it was typed, whatever separates frames included::
+Lines are folded stacks already. With ``--subprocesses`` they begin with a frame of the process, which contains its
+command line verbatim, including any separators of frames::
 
     process 25036:"/usr/bin/python3 node.py";main (node.py:8);inner (node.py:4) 49
 """
@@ -18,17 +18,17 @@ from pytest_ldos.profiles.folded import MOST_FRAMES, FoldedStacks, Stack, frame_
 from pytest_ldos.profiles.perf_script import ReadSamples
 
 _PROCESS: Final = re.compile(r'^(?:.*;)?process (?P<pid>\d+):"(?P<command>.*?)";(?P<stack>.*)$')
-"""Greedy: a process stands behind those that started it."""
+"""Greedy: a process follows the processes that started it."""
 
 _LINE: Final = re.compile(r"^(?P<stack>.*\S) (?P<count>\d{1,15})$")
 
 
 def fold_py_spy(text: str, names: Mapping[int, str], process: str) -> ReadSamples:
-    """Samples that py-spy wrote.
+    """Folds samples that py-spy wrote.
 
     Args:
-        names: what processes are called, by pid.
-        process: what a line's process is called where it does not say.
+        names: process names by pid.
+        process: name of the process for lines that name none.
     """
     counts: Counter[Stack] = Counter()
     damaged = 0

@@ -16,7 +16,7 @@ SCHEMA: Final = "https://www.speedscope.app/file-format-schema.json"
 
 
 def render_speedscope(profile: FoldedStacks, name: str) -> str:
-    """JSON text: all samples, then those of each process, as a profile each."""
+    """JSON text with a profile of all samples, followed by one profile per process."""
     frames: dict[str, int] = {}
     stacks = sorted(profile.counts.items())
     for stack, _ in stacks:

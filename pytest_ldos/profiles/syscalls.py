@@ -1,4 +1,4 @@
-"""What processes asked the kernel for: the table of ``strace -c``."""
+"""System calls of processes: the table of ``strace -c``."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class SyscallCount:
     """One system call.
 
     Attributes:
-        seconds: that the kernel spent in it, as strace accounts for them.
-        share: of all such seconds, 0 to 1.
+        seconds: time in the kernel, as strace accounts for it.
+        share: fraction of the total of such seconds, 0 to 1.
     """
 
     name: str
@@ -32,7 +32,7 @@ class SyscallCount:
 
 
 def parse_syscalls(text: str) -> tuple[SyscallCount, ...]:
-    """Rows of the table, those that took longest first; the total is left out.
+    """Rows of the table, longest total time first; the total row is left out.
 
     Raises:
         ProfilingFailed: it is no such table, or a row of it is damaged.
@@ -64,7 +64,7 @@ def _rows(lines: Iterator[str]) -> Iterator[tuple[str, int, int, float]]:
 
 
 def _row(words: list[str]) -> tuple[str, int, int, float]:
-    """``% time``, seconds, µs a call, calls, errors (unless there were none), name."""
+    """``% time``, seconds, µs per call, calls, errors (blank if there were none), name."""
     _, seconds, _, calls, *errors, name = words
     if len(errors) > 1:
         raise ValueError("too many columns")
@@ -75,7 +75,7 @@ def _row(words: list[str]) -> tuple[str, int, int, float]:
 
 
 def add_syscalls(tables: Iterable[tuple[SyscallCount, ...]]) -> tuple[SyscallCount, ...]:
-    """One table of several."""
+    """Merges several tables into one."""
     together: dict[str, list[SyscallCount]] = {}
     for table in tables:
         for each in table:
@@ -95,7 +95,7 @@ def _shared(rows: Iterable[tuple[str, int, int, float]]) -> tuple[SyscallCount, 
 
 
 def render_syscalls(rows: tuple[SyscallCount, ...]) -> str:
-    """A table of plain text."""
+    """Plain-text table."""
     heading = f"{'share':>7} {'seconds':>11} {'calls':>10} {'errors':>8}  system call\n"
     body = (
         f"{100 * each.share:6.2f}% {each.seconds:11.6f} {each.calls:10d} {each.errors:8d}  {each.name}\n"

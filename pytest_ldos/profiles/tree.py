@@ -1,4 +1,4 @@
-"""Stacks that begin alike, put together: what a flame graph shows."""
+"""Merges stacks with common outer frames into a tree, as shown by a flame graph."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pytest_ldos.profiles.folded import FoldedStacks, Stack
 
 @dataclass(eq=False)
 class Frame:
-    """A function as it was called from where its path leads.
+    """A function in the context of its callers.
 
     Attributes:
-        path: from the outermost frame to this one; empty for the whole.
-        counts: samples in it and in what it called, one number for each profile.
+        path: from the outermost frame to this one; empty for the root.
+        counts: samples in it and in the functions it called, one number per profile.
         own: samples in itself.
     """
 
@@ -29,11 +29,11 @@ class Frame:
 
     @property
     def depth(self) -> int:
-        """0 for the whole."""
+        """0 for the root."""
         return len(self.path)
 
     def walk(self) -> Iterator[Frame]:
-        """This frame and all in it, each before what it called, children in order of their names."""
+        """This frame and all below it, each before the functions it called, children sorted by name."""
         waiting = [self]
         while waiting:
             frame = waiting.pop()
@@ -42,7 +42,7 @@ class Frame:
 
 
 def build_tree(profiles: Iterable[FoldedStacks]) -> Frame:
-    """One tree of several profiles, so that frames of one path can be compared."""
+    """Builds one tree of several profiles, so that frames of the same path can be compared."""
     given = list(profiles)
     whole = Frame((), [0] * len(given), [0] * len(given))
     for number, profile in enumerate(given):
