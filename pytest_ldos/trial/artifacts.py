@@ -1,7 +1,7 @@
-"""What a run leaves behind: where it lies, how it is written, and when it goes.
+"""Files of a run: their locations, atomic writing, and removal.
 
-``.ldos/runs/<time>-<id>/<scenario>/`` holds ``trials.json``, ``logs/`` and ``trace/``. Where two versions
-took turns, ``trials.json`` is the head's, ``base/trials.json`` the base's, and logs and trace of each stack
+``.ldos/runs/<time>-<id>/<scenario>/`` holds ``trials.json``, ``logs/`` and ``trace/``. For two interleaved
+versions, ``trials.json`` is the head's, ``base/trials.json`` the base's, and logs and trace of each stack
 start lie in ``blocks/<number>-<version>/``.
 """
 
@@ -31,12 +31,12 @@ LOG_FOLDER: Final = "logs"
 BLOCKS: Final = "blocks"
 BASE: Final = "base"
 LARGEST_RECORD: Final = 64 * 1024 * 1024
-"""Bytes of a file of trials, which may be somebody else's; ten thousand trials fit."""
+"""Largest accepted trials file in bytes, since it may come from a stranger; ten thousand trials fit."""
 
 
 @dataclass(frozen=True)
 class ScenarioFolder:
-    """Where one scenario of a run leaves its things."""
+    """Folder of one scenario of a run."""
 
     path: Path
 
@@ -54,12 +54,12 @@ class ScenarioFolder:
 
     @property
     def base(self) -> ScenarioFolder:
-        """Where the record of the other version lies, if there was one."""
+        """Folder of the other version's record, if there was one."""
         return ScenarioFolder(self.path / BASE)
 
 
 def new_run_folder(output: Path) -> Path:
-    """A folder for a run that begins now; only the user can read what others could misuse."""
+    """Creates a folder for a run that begins now; adds a ``.gitignore`` to `output` if it has none."""
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     folder = output / RUNS / f"{stamp}-{secrets.token_hex(3)}"
     folder.mkdir(parents=True, mode=0o755)
@@ -70,7 +70,7 @@ def new_run_folder(output: Path) -> Path:
 
 
 def new_scenario_folder(run: Path, scenario: str) -> ScenarioFolder:
-    """A folder for a scenario; a second one of the same name gets a number."""
+    """Creates a folder for a scenario; a second one of the same name gets a number."""
     safe = re.sub(r"[^A-Za-z0-9_.+-]", "_", scenario)
     for number in range(1, 10_000):
         path = run / (safe if number == 1 else f"{safe}-{number}")
@@ -82,14 +82,14 @@ def new_scenario_folder(run: Path, scenario: str) -> ScenarioFolder:
 
 
 def new_block_folder(folder: ScenarioFolder, number: int, version: str) -> ScenarioFolder:
-    """A folder for the logs and the trace of one stack start."""
+    """Creates a folder for the logs and the trace of one stack start."""
     block = ScenarioFolder(folder.path / BLOCKS / f"{number}-{version}")
     block.logs.mkdir(parents=True)
     return block
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Writes a file so that a reader sees the old or the new one, never half of it."""
+    """Writes a file so that a reader sees the old or the new content, never part of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -106,10 +106,10 @@ def write_atomically(path: Path, text: str) -> None:
 
 @contextlib.contextmanager
 def keeping(place: Path) -> Iterator[None]:
-    """Names the fault where results cannot be written down.
+    """Turns an `OSError` while results are written into an error with a remedy.
 
     Raises:
-        ResultsNotKept: the disk is full, or it may not be written to.
+        ResultsNotKept: the disk is full, or writing is not permitted.
     """
     try:
         yield
@@ -125,10 +125,10 @@ def write_trials(folder: ScenarioFolder, trials: TrialSet) -> None:
 
 
 def read_trials(path: str | os.PathLike[str]) -> TrialSet:
-    """The trials of a ``trials.json`` or of the folder that holds it.
+    """Reads the trials of a ``trials.json`` or of the folder that holds it.
 
     Raises:
-        RecordUnreadable: see `decode_trials`; also where there is no such file.
+        RecordUnreadable: see `decode_trials`; also if there is no such file.
     """
     place = Path(path)
     file = place / TRIALS_FILE if place.is_dir() else place
@@ -144,7 +144,7 @@ def read_trials(path: str | os.PathLike[str]) -> TrialSet:
 
 
 def is_worth_keeping(trials: TrialSet, *, regressed: bool, policy: KeepTraces) -> bool:
-    """Whether a trace is kept: by default that of a scenario that regressed or had a failure."""
+    """True if a trace is to be kept: by default, that of a scenario that regressed or had a failure."""
     if policy is KeepTraces.FAILED:
         return regressed or trials.successes < len(trials.trials)
     return policy is KeepTraces.ALL
@@ -156,17 +156,17 @@ def drop_traces(folder: ScenarioFolder) -> None:
 
 
 def drop_folder(folder: ScenarioFolder) -> None:
-    """Removes all that a scenario left, and its run's folder with the last of them."""
+    """Removes all files of a scenario, and its run's folder with the last scenario."""
     shutil.rmtree(folder.path, ignore_errors=True)
     with contextlib.suppress(OSError):  # another scenario's folder is there
         folder.path.parent.rmdir()
 
 
 def enforce_disk_limit(output: Path, *, limit_bytes: int, keep: Path) -> list[Path]:
-    """Deletes the oldest kept traces until all fit the limit; returns those that went.
+    """Deletes the oldest kept traces until the rest fits the limit; returns the deleted ones.
 
     Args:
-        keep: a run whose traces stay in any case: the one that was just made.
+        keep: run whose traces are never deleted: the current one.
     """
     patterns = (f"*/*/{TRACE_FOLDER}", f"*/*/{BLOCKS}/*/{TRACE_FOLDER}")
     traces = sorted(trace for pattern in patterns for trace in (output / RUNS).glob(pattern))

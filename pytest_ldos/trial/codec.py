@@ -1,6 +1,6 @@
-"""Trial sets as JSON text, and back.
+"""Converts trial sets to JSON text and back.
 
-The schema has a version; a file of another version is refused, not guessed at.
+The schema has a version; a file of an unknown version is refused, not guessed at.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _WITHOUT_LOOKS: Final = 3
 _WITHOUT_LOADS: Final = 4
 KIND: Final = "pytest-ldos trials"
 _OTHERS: Final = frozenset({"pytest-ldos report", "pytest-ldos calibration"})
-"""Files of ours that lie beside."""
+"""Other kinds of files that this project writes beside trials."""
 _DAMAGE: Final = (
     AttributeError,
     KeyError,
@@ -46,7 +46,7 @@ _DAMAGE: Final = (
     RecursionError,
     ConfigurationError,
 )
-"""What is raised where a document is not as it was written."""
+"""Exceptions that a damaged document can raise."""
 
 
 def encode_trials(trials: TrialSet) -> str:
@@ -56,10 +56,10 @@ def encode_trials(trials: TrialSet) -> str:
 
 
 def decode_trials(text: str, path: Path) -> TrialSet:
-    """A trial set of JSON text; `path` is named in errors.
+    """Decodes a trial set from JSON text; `path` is named in errors.
 
     Raises:
-        RecordUnreadable: no JSON, not a trial set, of another schema version, or damaged.
+        RecordUnreadable: no JSON, not a trial set, of an unknown schema version, or damaged.
     """
     try:
         document = _parse(text)
@@ -87,7 +87,7 @@ def decode_trials(text: str, path: Path) -> TrialSet:
 
 
 def _parse(text: str) -> Any:
-    """JSON in which all texts can be encoded; half a surrogate pair, which nothing else could write down, is ``?``."""
+    """JSON in which all text can be encoded; an unpaired surrogate, which could not be written again, becomes ``?``."""
     document = json.loads(text)
     if _SURROGATE.search(text) is None:
         return document
@@ -99,7 +99,7 @@ _REMEDY: Final = "restore it, or record it anew with --ldos-update-baseline"
 
 
 def _upgrade(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A record of an earlier version as one of this; what is damaged in it stays so."""
+    """Converts a record of an earlier version to this one; damage in it is kept."""
     version, plain = document.get("schema"), document.get("trials")
     if type(version) is not int or version not in {_WITHOUT_SEGMENTS, _WITHOUT_SOURCES, _WITHOUT_LOOKS, _WITHOUT_LOADS}:
         return document
@@ -121,7 +121,7 @@ def _upgrade_trial(trial: Mapping[str, Any], version: int) -> dict[str, Any]:
 
 
 _THEN_ONLY_SOURCES: Final = {"T3": CONTROL_PROBE, "T5": SIMULATOR_PROBE}
-"""Of records without sources; all other metrics came from markers."""
+"""In records without sources; all other metrics came from markers."""
 
 
 def _with_sources(measurements: Mapping[str, Any]) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def _with_sources(measurements: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_tail(measurements: Mapping[str, Any]) -> dict[str, Any]:
-    """With the tail of T3, which was a detail of it before it was a metric; that of T5 was not recorded."""
+    """Adds the tail of T3, which was a detail of T3 before it became a metric; that of T5 was not recorded."""
     whole = measurements.get("T3", {})
     details = whole.get("details")
     if not isinstance(details, dict) or "p99_ms" not in details:
@@ -139,7 +139,7 @@ def _with_tail(measurements: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _OF_WATCHED: Final = ("watched", "distortion")
-"""Only records of watched trials have them, so that earlier versions read all others."""
+"""Fields of watched trials only; omitted from other records, so that earlier versions can read those."""
 
 
 def _to_plain(trials: TrialSet) -> dict[str, Any]:
@@ -194,7 +194,7 @@ def _to_trials(document: Mapping[str, Any]) -> TrialSet:
 
 
 def _refuse_ways_out(*names: str) -> None:
-    """Files are called by these."""
+    """Refuses names that would lead out of a folder, since files are named after them."""
     for name in names:
         if name.startswith((".", "/")) or ".." in name.split("/") or "\0" in name:
             raise ValueError(f"{name!r} cannot name a file")
@@ -228,7 +228,7 @@ def _to_spec(values: Mapping[str, Any]) -> ScenarioSpec:
 
 
 def _to_ros2_spec(values: Mapping[str, Any]) -> Ros2Spec:
-    """Records from before there was such a stack have none."""
+    """Empty for records from before this stack existed."""
     kinds = {"sim": Simulation, "controllers": tuple}
     return Ros2Spec(**{name: kinds[name](value) if name in kinds else value for name, value in values.items()})
 

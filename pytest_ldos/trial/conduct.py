@@ -1,4 +1,4 @@
-"""The conductor: sends goals one after another, keeps what came of them, judges nothing."""
+"""Conducts trials: sends goals one after another and records the outcomes; judges nothing."""
 
 from __future__ import annotations
 
@@ -29,36 +29,36 @@ from pytest_ldos.trial.rig import Rig
 from pytest_ldos.trial.watch import NoWatch, Watch
 
 Disturb = Callable[[], AbstractContextManager[Sequence[RunningLoad]]]
-"""Applies loads for as long as the context lasts; gives those that run."""
+"""Applies loads while the context lasts; yields the running loads."""
 
 
 def undisturbed() -> AbstractContextManager[Sequence[RunningLoad]]:
-    """See `Disturb`: nothing."""
+    """See `Disturb`: applies no load."""
     return nullcontext(())
 
 
 Save = Callable[[TrialSet], None]
-"""Writes down the record of trials in the making."""
+"""Writes the record of unfinished trials to disk."""
 
 
 class Observer(Protocol):
-    """Somebody who watches trials being made, to show progress."""
+    """Observes trials in order to show progress."""
 
     def begin(self, spec: ScenarioSpec, *, trials: range, warmup: int) -> None:
-        """Trials of a scenario begin: those of these indices, behind so many warm-up trials."""
+        """Called before the trials of a scenario, with their indices and the number of preceding warm-up trials."""
 
     def warm_up(self, number: int) -> None:
-        """A warm-up trial (from 1) has ended."""
+        """Called when a warm-up trial (counted from 1) has ended."""
 
     def trial(self, trial: Trial) -> None:
-        """A trial has ended; its measurements are not there yet."""
+        """Called when a trial has ended; its measurements are not available yet."""
 
     def end(self) -> None:
-        """No more trials come."""
+        """Called when there are no more trials."""
 
 
 class Unwatched:
-    """See `Observer`."""
+    """See `Observer`; shows nothing."""
 
     def begin(self, spec: ScenarioSpec, *, trials: range, warmup: int) -> None: ...
 
@@ -75,15 +75,15 @@ class _StackIsGone(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Procedure:
-    """How trials are made: the same for all that are to be compared.
+    """Procedure of the trials: the same for all that are compared.
 
     Attributes:
-        goals: they take turns.
-        disturb: applies the loads, after the warm-up trials: these warm the stack up, not the load.
-        beside: loads that are there before, and so beside the warm-up trials, too.
+        goals: used in turn.
+        disturb: applies the loads after the warm-up trials, which warm up the stack without them.
+        beside: loads that are applied before, and therefore during the warm-up trials, too.
         paths: causal paths whose segments are kept with each trial.
-        catalogue: metrics that are taken: ours, and a user's own beside them.
-        watch: watches the stack while trials are made, beside the tracer; not while it warms up.
+        catalogue: metrics to measure: the built-in ones and a user's own.
+        watch: watches the stack during the trials, in addition to the tracer; not during warm-up.
     """
 
     goals: Sequence[Goal]
@@ -108,7 +108,7 @@ def conduct(
     """Makes the trials of a scenario and measures them; see `add_trials` and `Procedure`.
 
     Args:
-        own: metrics of a user's own, taken beside ours.
+        own: metrics of a user's own, measured in addition to the built-in ones.
 
     Raises:
         ConfigurationError: an own metric has a name that is taken.
@@ -126,13 +126,13 @@ def add_trials(
 ) -> TrialSet:
     """Makes the trials that a record lacks, and measures them.
 
-    The arm goes home after each. Warm-up trials come first and leave no markers. After each
-    trial the record is saved; whatever ends it early, what was made so far is measured and
-    saved as `incomplete`, and what ended it goes on.
+    The arm returns home after each trial. Warm-up trials come first and leave no markers. The record is saved
+    after each trial. If an exception ends the trials early, those made so far are measured and
+    saved as `incomplete`, and the exception is raised again.
 
     Args:
-        until: how many trials the record has at the end.
-        block: the stack start that `rig` is; see `Trial`.
+        until: total number of trials in the record at the end.
+        block: number of the stack start of `rig`; see `Trial`.
     """
     session = _Session(rig, procedure, record, block, save, loads=procedure.beside)
     procedure.observer.begin(record.spec, trials=range(len(record.trials), until), warmup=warmup)
@@ -153,7 +153,7 @@ def add_trials(
 
 
 def why_ended(reason: BaseException) -> str:
-    """What a record says of that which ended it early."""
+    """Text in a record for the reason of an early end."""
     if isinstance(reason, LdosError):
         return str(reason)
     if isinstance(reason, KeyboardInterrupt):
@@ -163,12 +163,12 @@ def why_ended(reason: BaseException) -> str:
 
 @dataclass
 class _Session:
-    """Trials in the making.
+    """Trials in progress.
 
     Attributes:
-        record: what there was before, without `trials`.
-        trials: those that are added.
-        loads: that are applied beside them.
+        record: the record before, without `trials`.
+        trials: the added trials.
+        loads: loads applied during them.
     """
 
     rig: Rig
@@ -190,7 +190,7 @@ class _Session:
             goal_id=uuid.uuid4().hex,
             seed=self.seed(index),
             trial=tag,
-            # With the same random numbers, equal plans also need the same start, to the last bit.
+            # Equal plans from equal random numbers also need the same start state, to the last bit.
             start=self.home.joints if self.rig.stack.is_repeatable and goal is not self.home else None,
         )
         if outcome.outcome is OutcomeClass.STACK_DIED and not is_trial:
@@ -202,11 +202,11 @@ class _Session:
         return self.rig.stack.goal_book.home
 
     def seed(self, index: int) -> int | None:
-        """Of a trial's planning; ``None`` where the planner takes none."""
+        """Seed of a trial's planning; ``None`` if the planner takes none."""
         return self.spec.seed(index) if self.rig.stack.is_repeatable else None
 
     def go_home(self, index: int) -> None:
-        """Every trial begins at the same place; a goal equal to the present pose would be none."""
+        """Returns the arm home, so that every trial starts at the same place and no goal equals the current pose."""
         outcome = self.move(self.home, index, is_trial=False)
         if outcome.outcome is not OutcomeClass.SUCCESS:
             raise _StackIsGone(f"the arm could not return home ({outcome.outcome}: {outcome.message})")
@@ -231,24 +231,27 @@ class _Session:
             self.go_home(index)
 
     def take_proofs(self) -> None:
-        """Notes what the loads did in this block, in place of what was noted of it before."""
+        """Records the proofs of the loads in this block, replacing earlier ones of the same block."""
         proofs = [{**proof_to_dict(load.proof), "block": self.block} for load in self.loads]
         others = [proof for proof in self.record.loads if proof["block"] != self.block]
         self.record = replace(self.record, loads=(*others, *proofs))
 
     def take_losses(self, discarded_events: int) -> None:
-        """Notes what the tracer lost since this stack's start; a block that is continued is the record's only one."""
+        """Adds the tracer's losses since this stack's start.
+
+        If the block is continued, they replace the record's count.
+        """
         is_continued = any(trial.block == self.block for trial in self.record.trials)
         before = 0 if is_continued else self.record.discarded_events
         self.record = replace(self.record, discarded_events=before + discarded_events)
 
     def take_watch(self) -> None:
-        """Notes which tools did watch, of those that were to."""
+        """Records the tools that actually watched, of those requested."""
         watch = self.procedure.watch
         self.record = replace(self.record, watched=watch.tools, distortion=watch.distortion)
 
     def leave_incomplete(self, reason: str) -> None:
-        """Writes down why the trials that were still to come were not made."""
+        """Records the reason why the remaining trials were not made."""
         self.record = replace(self.record, incomplete=reason)
         self.save(self.snapshot())
 
@@ -258,7 +261,7 @@ class _Session:
 
 @contextmanager
 def _measured_at_end(session: _Session) -> Iterator[None]:
-    """However the trials end: proofs are taken, the trace is read, the record is saved."""
+    """Takes proofs, reads the trace and saves the record, however the trials end."""
     try:
         yield
     finally:
@@ -304,11 +307,11 @@ def new_record(
     commit: str | None = None,
     watch: Watch | None = None,
 ) -> TrialSet:
-    """A record without trials, of what the rig runs.
+    """Creates a record without trials for what the rig runs.
 
     Args:
-        watch: that watches the stack beside the tracer, if there is one.
-        commit: of the project under test; that of the checkout we are in unless given.
+        watch: watches the stack in addition to the tracer, if given.
+        commit: of the project under test; by default that of the current checkout.
     """
     info = rig.stack.info
     return TrialSet(

@@ -1,4 +1,4 @@
-"""What no run can have recorded: trial sets that are well-formed and still cannot be judged."""
+"""Checks for trial sets that are well-formed but cannot come from a run."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _TOLD_OF_LOADS: Final = ("shortfall", "summary")
 
 
 def require_undamaged(trials: TrialSet) -> None:
-    """Checks what a file gave.
+    """Checks a trial set read from a file.
 
     Raises:
-        ValueError: says what is wrong.
+        ValueError: the message states the damage.
     """
     require_well_typed(trials, TrialSet, "the record")
     _require_described(trials)

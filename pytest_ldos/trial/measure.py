@@ -1,4 +1,4 @@
-"""Reads the trace of a rig and gives each trial its measurements."""
+"""Reads the trace of a rig and adds the measurements to its trials."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pytest_ldos.trial.record import Trial
 from pytest_ldos.trial.rig import Rig
 
 RECEPTION: Final = "feedback reception"
-"""Stands among the paths for the delays that T1 and T2 contain and that are the client's own."""
+"""Listed among the paths: delays within T1 and T2 that are the client's own."""
 
 
 def measure_trials(
@@ -36,14 +36,14 @@ def measure_trials(
     catalogue: Catalogue = METRICS,
     deadlines: Sequence[DeadlineSpec] = (),
 ) -> list[Trial]:
-    """The trials with what the trace says of them.
+    """Returns the trials with their measurements from the trace.
 
     The recording must be paused. A trace that cannot be read makes every trial invalid,
     with the reason.
 
     Args:
-        paths: whose segments are to be kept with each trial.
-        deadlines: of some of them, which are expected to be kept.
+        paths: paths whose segments are kept with each trial.
+        deadlines: expected deadlines of some of them.
 
     Raises:
         ConfigurationError: a path declares a link that the stack does not have.

@@ -1,4 +1,4 @@
-"""Trials and what belongs to them: the raw material of baselines and verdicts."""
+"""Trials and trial sets: the raw data of baselines and verdicts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.stack.goals import OutcomeClass
 
 OURS: Final = tuple(metric.description for metric in METRICS.values())
-"""What is measured where no user has registered a metric."""
+"""Metrics of a trial set if no user has registered one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,15 +23,15 @@ class Trial:
     """One measured goal.
 
     Attributes:
-        index: of the trial in its scenario, from 0; decides the planner's seed.
-        goal: name of the goal; trials of one goal are compared with each other.
-        block: the stack start it belongs to, counted from 0 over all versions of a session.
+        index: of the trial in its scenario, from 0; determines the planner's seed.
+        goal: name of the goal; trials of the same goal are compared with each other.
+        block: stack start that it belongs to, counted from 0 over all versions of a session.
         stamps_ns: the goal client's, ``CLOCK_MONOTONIC``, by phase name.
         measurements: by metric name; empty until the trace has been read.
-        segments_ns: what the causal paths spent their time on; see `metrics.segments`.
-        deadlines: how often its passages kept what the scenario expects, by path.
-        cpu_work_ns: what a fixed computation took on the planner's CPU right before it
-            planned; ``None`` where it was not timed.
+        segments_ns: durations of the segments of the causal paths; see `metrics.segments`.
+        deadlines: compliance of its passages with the scenario's deadlines, by path.
+        cpu_work_ns: duration of a fixed computation on the planner's CPU right before
+            planning; ``None`` if it was not timed.
     """
 
     index: int
@@ -59,14 +59,14 @@ class Trial:
 
 @dataclass(frozen=True)
 class Look:
-    """A moment at which a comparison was looked at, by how many trials both versions had."""
+    """Interim look of a comparison, given by the number of trials of both versions."""
 
     head: int
     base: int
 
     @property
     def information(self) -> float:
-        """What a difference of two locations is known by, in trials: the inverse of its variance."""
+        """Information about the difference of two locations, in trials: inverse of its variance at unit variance."""
         return self.head * self.base / max(self.head + self.base, 1)
 
 
@@ -75,20 +75,20 @@ class TrialSet:
     """The trials of one scenario in one run.
 
     Attributes:
-        looks: at which a decision could have ended the run, in order; empty for one that was not
+        looks: interim looks at which a decision could have ended the run, in order; empty for a run that was not
             to be extended.
-        last_look: the most that the run could have been extended to.
-        session: common to sets that were measured in turns; empty for others.
+        last_look: look at the largest possible extension of the run.
+        session: common to sets that were measured interleaved; empty for others.
         started_at: ISO 8601, UTC.
         commit: of the project under test; empty outside a git checkout.
-        stack_kind, stack: which stack, and its description.
-        loads: proofs of the loads that were applied, as plain values.
+        stack_kind, stack: kind of the stack, and its description.
+        loads: proofs of the applied loads, as plain values.
         discarded_events: by the tracer's own count.
-        incomplete: why fewer trials were made than asked for; empty where all were.
-        trace: where the trace lies or lay, relative to the run's folder.
-        metrics: what the measurements of the trials are of, in the order in which they are shown.
-        watched: tools that watched the processes beside the tracer; such trials become no baseline.
-        distortion: why their times compare with no others; empty where they do.
+        incomplete: reason why fewer trials were made than requested; empty if all were made.
+        trace: present or former location of the trace, relative to the run's folder.
+        metrics: metrics of the trials' measurements, in display order.
+        watched: tools that watched the processes in addition to the tracer; such trials become no baseline.
+        distortion: reason why their times are not comparable with others; empty if they are.
     """
 
     spec: ScenarioSpec

@@ -18,10 +18,10 @@ from pytest_ldos.trial.artifacts import ScenarioFolder
 
 @dataclass(frozen=True)
 class Rig:
-    """What trials are made on.
+    """Stack, recorder and folder of trials.
 
     Attributes:
-        site: where loads are to be applied.
+        site: where loads are applied.
     """
 
     stack: RunningStack
@@ -50,11 +50,11 @@ def open_rig(
     on_waiting: Callable[[str], None] | None = None,
     installation: Installation = OURS,
 ) -> Iterator[Rig]:
-    """Starts the recording, then the stack: what happens at its start names what runs later.
+    """Starts the recording, then the stack: events during the start name the entities that run later.
 
     Args:
-        on_waiting: told now and then what the stack still waits for.
-        installation: that the stack is started from.
+        on_waiting: called now and then with what the stack is still waiting for.
+        installation: from which the stack is started.
 
     Raises:
         Unavailable: something needed is not installed.

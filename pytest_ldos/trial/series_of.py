@@ -1,4 +1,4 @@
-"""The trials of a set as one series a metric."""
+"""Converts the trials of a set to one series per metric."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pytest_ldos.units import ns_to_ms
 
 
 def to_series(trials: TrialSet, metric: Metric) -> Series:
-    """A metric over the trials.
+    """Series of a metric over the trials.
 
     A failed trial counts as infinitely slow in latencies that a failure cuts short, so
-    that failing fast never reads as getting faster; in others it has what it has.
-    Invalid values are left out: who judges must have counted them before (`invalid_trials`).
+    that failing fast never reads as getting faster; in other metrics it keeps its value.
+    Invalid values are left out; the caller must have counted them before (`invalid_trials`).
     """
     chosen = [(trial, value) for trial in trials.trials if (value := _value(trial, metric)) is not None]
     return Series(
@@ -34,17 +34,17 @@ def to_series(trials: TrialSet, metric: Metric) -> Series:
 
 
 def all_series(trials: TrialSet) -> dict[str, Series]:
-    """Every metric's series, by name."""
+    """Series of every metric, by name."""
     return {metric.name: to_series(trials, metric) for metric in trials.metrics}
 
 
 def metrics_of(head: TrialSet, base: TrialSet) -> dict[str, Metric]:
-    """What either of two sets has, by name, as the first describes it."""
+    """Metrics of both sets, by name; where both describe one, the head's description is used."""
     return {metric.name: metric for metric in (*head.metrics, *base.metrics, *head.metrics)}
 
 
 def sources_of(trials: TrialSet, metric: Metric) -> frozenset[Source]:
-    """Where the values of a metric were taken; more than one where trials differ."""
+    """Sources of a metric's values; more than one if trials differ."""
     measured = (trial.measurements.get(metric.name) for trial in trials.trials)
     return frozenset(each.source for each in measured if each is not None and each.source is not None)
 

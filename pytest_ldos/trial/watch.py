@@ -1,4 +1,4 @@
-"""Something beside the tracer that watches a stack while trials are made: a profiler, a counter of system calls."""
+"""Observers of a stack during trials in addition to the tracer: a profiler, a counter of system calls."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ class Watch(Protocol):
     """Watches one version of a stack, in all its starts.
 
     Attributes:
-        tools: that are to watch, and once they could, those that did; empty where none does.
-        distortion: why the trials' times compare with no others; empty where they do.
+        tools: tools that are to watch; after watching, those that did. Empty if there are none.
+        distortion: reason why the trials' times are not comparable with others; empty if they are.
     """
 
     @property
@@ -23,14 +23,14 @@ class Watch(Protocol):
     def distortion(self) -> str: ...
 
     def beside(self, rig: Rig) -> AbstractContextManager[None]:
-        """Watches while the context lasts: trials are made. What cannot be watched ends no trials."""
+        """Watches while the context lasts, during trials. A failure to watch ends no trials."""
 
     def read(self, rig: Rig, trials: int) -> None:
-        """The recording is paused, after so many trials: what it holds can be read."""
+        """Reads what was watched; called while the recording is paused, after the given number of trials."""
 
 
 class NoWatch:
-    """See `Watch`: nothing."""
+    """See `Watch`; watches nothing."""
 
     tools = ""
     distortion = ""

@@ -1,4 +1,4 @@
-"""Whether values that were read from a file are what their annotations say."""
+"""Checks values read from a file against their type annotations."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from types import UnionType
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
 _LARGEST: Final = 2**63
-"""Whole numbers below it are counts, moments and durations; larger ones overflow what computes with them."""
+"""Integers below it are counts, times and durations; larger ones overflow in computations."""
 
 _LONGEST_SHOWN: Final = 60
 
 
 def require_well_typed(value: Any, hint: Any, what: str) -> None:
-    """Checks a value, and all within it, against a type annotation.
+    """Checks a value, and all values in it, against a type annotation.
 
-    Numbers are finite, whole ones fit into 64 bits, and truth values are no numbers.
+    Floats must be finite, integers must fit into 64 bits, and booleans are no numbers.
 
     Args:
-        what: the value is, in the error.
+        what: name of the value in the error.
 
     Raises:
-        ValueError: something is of another type; names the first.
+        ValueError: a value is of another type; the message names the first.
     """
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
