@@ -1,4 +1,4 @@
-"""Whether `launch` of ROS 2 can be used here."""
+"""Availability of ROS 2's `launch`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pytest_ldos.host.availability import Availability, find_modules
 from pytest_ldos.host.ros import ros_python_available
 
 _NEEDED = ("launch", "lark", "yaml", "osrf_pycommon", "packaging")
-"""`launch`, and what it imports."""
+"""`launch` and the modules that it imports."""
 
 
 def launch_available() -> Availability:
-    """Whether this interpreter can import `launch` (it is not imported); nothing else of ROS is needed."""
+    """Checks that this interpreter can import `launch`, without importing it; nothing else of ROS is needed."""
     if all(_is_here(name) for name in _NEEDED):
         return Availability(True)
     ros = ros_python_available()
@@ -20,6 +20,6 @@ def launch_available() -> Availability:
 
 
 def _is_here(name: str) -> bool:
-    """Whether it is a module; a folder of that name in a project is none."""
+    """True if it is a module; a project folder of that name is none."""
     spec = importlib.util.find_spec(name)
     return spec is not None and spec.origin is not None

@@ -1,4 +1,4 @@
-"""What is to be launched, as entities of a launch description."""
+"""Converts what is to be launched to entities of a launch description."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The environment of every process of one launch."""
+"""Environment variables for every process of one launch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 _ADDITIONS: list[tuple[Mapping[str, str], Callable[[Any], bool]]] = []
-"""Variables of each open recording, and whether a launch context belongs to it."""
+"""Variables of each open recording, and a predicate that is true for its launch contexts."""
 
 
 @contextmanager
@@ -16,10 +16,10 @@ def processes_get(environment: Mapping[str, str], belongs: Callable[[Any], bool]
 
     Several may be open at once, and end in any order.
 
-    An action that sets variables would not do: launch keeps them in ``os.environ``, where this process and
-    whatever else it starts see them, and a process with an ``env`` of its own or in a group that does not
-    forward (`ResetEnvironment`) is started without. Each process gets its environment in
-    `Executable.prepare`, and it is the same mapping that it is started with.
+    An action that sets variables would not suffice: launch keeps them in ``os.environ``, where this process and
+    all its other children see them, and it does not pass them to a process with an ``env`` of its own or in a group
+    that does not forward the environment (`ResetEnvironment`). Each process gets its environment in
+    `Executable.prepare`; launch starts it with that same mapping.
     """
     addition = (environment, belongs)
     if not _ADDITIONS:
@@ -52,5 +52,5 @@ def _restore() -> None:
     from launch.descriptions import Executable  # noqa: PLC0415 - only where ROS is
 
     original = getattr(Executable.prepare, "original", None)
-    if original is not None:  # else somebody has wrapped ours, which adds nothing any more
+    if original is not None:  # otherwise somebody has wrapped ours, which no longer adds anything
         Executable.prepare = original

@@ -1,4 +1,4 @@
-"""Processes of a launch: what it says of them, and which are still there."""
+"""Processes of a launch: those that launch reported, and those that are still running."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _LADDER: Final = ((signal.SIGINT, 2.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 
 
 @dataclass(frozen=True)
 class LaunchedProcess:
-    """A process that launch started.
+    """Process that launch started.
 
     Attributes:
         name: as launch calls it (``talker-1``).
-        exit_code: ``None`` while it runs; minus a signal's number where one ended it.
+        exit_code: ``None`` while it runs; the negative signal number if a signal ended it.
     """
 
     name: str
@@ -37,7 +37,7 @@ class LaunchedProcess:
 
 
 class ProcessBook:
-    """Takes launch's events of starting and ending processes."""
+    """Records launch's events of starting and ending processes."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
@@ -64,8 +64,8 @@ class ProcessBook:
 def end_survivors(environment: Mapping[str, str]) -> list[str]:
     """Ends all processes that were started with these variables; returns their names.
 
-    A launch that is killed, or whose process started others in the background, leaves them behind. What
-    they start while they end is ended too.
+    They remain if launch is killed, or if a process started others in the background. Processes
+    that they start while they end are ended, too.
 
     Raises:
         RuntimeError: a process survived SIGKILL.

@@ -28,12 +28,12 @@ from pytest_ldos.trial.artifacts import ScenarioFolder, new_run_folder, new_scen
 class RecordedLaunch:
     """Records the processes of launches from before their start, and no others; begins at once.
 
-    What was recorded can be read at any time; recording goes on. Once the launch is over, it is read for the
-    last time; once this is closed, the trace is read as it was then.
+    The recording can be read at any time, and continues. The first read after the launch is over is the
+    last; after this is closed, the trace is read in its final state.
 
     Attributes:
-        folder: where trace and logs lie.
-        survivors: processes that launch had left behind when it was closed; they were ended.
+        folder: location of trace and logs.
+        survivors: processes that launch left behind when it was closed; they were ended.
 
     Raises:
         Unavailable: there is no `launch`, or no tracer.
@@ -68,7 +68,7 @@ class RecordedLaunch:
         self.close()
 
     def describe(self, what: Any, arguments: Mapping[str, str] | None = None) -> Any:
-        """A `LaunchDescription` of the same, with its processes recorded.
+        """A `LaunchDescription` of `what`, with its processes recorded.
 
         Args:
             what: a `LaunchDescription`, a list of actions, or the path of a launch file.
@@ -90,24 +90,24 @@ class RecordedLaunch:
         ]
         return LaunchDescription([*ours, *entities_of(what, arguments)])
 
-    # --- what came of it --------------------------------------------------------------
+    # --- results ----------------------------------------------------------------------
 
     @property
     def processes(self) -> tuple[LaunchedProcess, ...]:
-        """What launch has started so far."""
+        """Processes that launch has started so far."""
         return self._book.processes
 
     @property
     def is_over(self) -> bool:
-        """Whether launch has shut down and all its processes have ended."""
+        """True if launch has shut down and all its processes have ended."""
         return bool(self._contexts) and all(each.is_shutdown for each in self._contexts) and not self._book.is_running
 
     @property
     def trace(self) -> DecodedTrace:
-        """What was recorded so far; see the class.
+        """The trace recorded so far; see the class.
 
         Raises:
-            RecordingFailed: nothing was, or not of all processes.
+            RecordingFailed: nothing was recorded, or not all processes were.
         """
         if self._whole is not None:
             return self._whole
@@ -154,7 +154,7 @@ class RecordedLaunch:
         return build_flow(self.model)
 
     def close(self) -> None:
-        """Ends the recording, and every process that launch left behind. May be called at any time, also twice."""
+        """Ends the recording, and every process that launch left behind. May be called at any time, and repeatedly."""
         atexit.unregister(self.close)
         self._is_closed = True
         self._resources.close()
@@ -170,14 +170,14 @@ def _start(recorder: Recorder) -> None:
 
 
 def record_launch(output: str | os.PathLike[str] = ".ldos", *, name: str = "launch") -> RecordedLaunch:
-    """A recorded launch without pytest's fixtures, for `launch_testing` and scripts.
+    """Records a launch without pytest's fixtures, for `launch_testing` and scripts.
 
-    Everything it leaves lies in ``OUTPUT/runs/TIME/NAME``; the trace is kept. It closes itself when it is
-    read after the launch was over, at the end of a ``with``, and with this process.
+    All its files lie in ``OUTPUT/runs/TIME/NAME``; the trace is kept. It closes itself when it is
+    read after the launch is over, at the end of a ``with``, and when this process ends.
 
     Raises:
         Unavailable: there is no `launch`, or no tracer.
-        RecordingFailed: nothing can be written there, or the tracer refused.
+        RecordingFailed: the output cannot be written, or the tracer refused.
     """
     try:
         folder = new_scenario_folder(new_run_folder(Path(output)), name)
