@@ -1,7 +1,7 @@
-"""The series of all metrics in pytest-benchmark's JSON format, for its `compare` and other tools.
+"""Series of all metrics in pytest-benchmark's JSON format, for its `compare` and other tools.
 
-Values are seconds, as that format has them; of metrics that are no times, their own unit, which `extra_info`
-names. One benchmark a scenario and metric.
+Values are in seconds, as that format requires; metrics that are not times keep their own unit, which `extra_info`
+names. There is one benchmark per scenario and metric.
 """
 
 from __future__ import annotations
@@ -115,6 +115,6 @@ def _stats(data: list[float]) -> dict[str, Any]:
 
 
 def _within_fences(ordered: list[float], low: float, high: float) -> tuple[float, float]:
-    """The extreme values that are no outliers."""
+    """The smallest and largest values that are no outliers."""
     inside = [value for value in ordered if low <= value <= high]
     return inside[0], inside[-1]

@@ -43,25 +43,25 @@ _MEASUREMENTS: Final[dict[str, Any]] = {
 
 
 def traces_frame(summaries: Sequence[TraceSummary]) -> pl.DataFrame:
-    """One row a trace; of one that could not be read, `problem` says why, and the counts are null."""
+    """One row per trace; for one that could not be read, `problem` states the reason, and the counts are null."""
     rows = [{name: getattr(each, name) for name in _TRACES} for each in summaries]
     unknown = pl.when(pl.col("problem") == "").then(pl.col(*list(_TRACES)[2:]))
     return pl.DataFrame(rows, schema=_TRACES).with_columns(unknown)
 
 
 def measurements_frame(summaries: Sequence[TraceSummary]) -> pl.DataFrame:
-    """One row a goal and metric, with the trace that they come from; `value` is null where `reason` says why."""
+    """One row per goal and metric, with their trace; where `value` is null, `reason` states why."""
     rows = [{"trace": summary.trace, **asdict(each)} for summary in summaries for each in summary.values]
     return pl.DataFrame(rows, schema=_MEASUREMENTS)
 
 
 def is_fleet_directory(directory: Path) -> bool:
-    """Whether all that lies there was written by `write_fleet`, so that it can be replaced."""
+    """True if all files in the directory were written by `write_fleet`, so that it can be replaced."""
     return directory.is_dir() and {path.name for path in directory.iterdir()} == {TRACES, MEASUREMENTS}
 
 
 def require_writable(directory: Path) -> None:
-    """Proves that `write_fleet` can write there.
+    """Checks that `write_fleet` can write there.
 
     Raises:
         OSError: it cannot.
@@ -71,7 +71,7 @@ def require_writable(directory: Path) -> None:
 
 
 def write_fleet(summaries: Sequence[TraceSummary], directory: Path) -> None:
-    """Writes ``traces.parquet`` and ``measurements.parquet``; they appear at once, or not at all.
+    """Writes ``traces.parquet`` and ``measurements.parquet``; both appear at once, or not at all.
 
     Raises:
         OSError: the directory cannot be written, or holds something else.

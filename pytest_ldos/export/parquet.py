@@ -10,7 +10,7 @@ from pytest_ldos.export.replaced import replaced
 
 
 def is_model_directory(directory: Path) -> bool:
-    """Whether all that lies there was written by `write_parquet`, so that it can be replaced."""
+    """True if all files in the directory were written by `write_parquet`, so that it can be replaced."""
     names = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
     return MANIFEST in names and all(name == MANIFEST or name.endswith(".parquet") for name in names)
 
@@ -18,8 +18,8 @@ def is_model_directory(directory: Path) -> bool:
 def write_parquet(model: ExecutionModel, directory: Path) -> None:
     """Writes ``TABLE.parquet`` for each table, and ``model.json``; `read_model` reads them back.
 
-    They appear all at once: what is written until an error is thrown away, and a model that
-    lies there already is replaced.
+    All files appear at once: after an error the files written so far are discarded. An existing
+    model is replaced.
 
     Raises:
         OSError: the directory cannot be written, or holds something else.

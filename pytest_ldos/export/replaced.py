@@ -1,4 +1,4 @@
-"""What appears at once when it is whole, in the place of what was there."""
+"""Replaces a file or folder at once, when the new one is complete."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 
 @contextmanager
 def beside(target: Path) -> Iterator[Path]:
-    """A folder on the disk of a file or folder that is to be, for as long as the context lasts.
+    """Creates a temporary folder on the same disk as a future file or folder, for as long as the context lasts.
 
     Raises:
-        OSError: none can be written there.
+        OSError: no folder can be created there.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as folder:
@@ -22,10 +22,10 @@ def beside(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def replaced(directory: Path, *, is_ours: Callable[[Path], bool]) -> Iterator[Path]:
-    """Where the new folder is to be made; it takes its place when the context ends without an error.
+    """Yields the path for the new folder, which replaces `directory` when the context ends without an error.
 
     Args:
-        is_ours: whether what is there may be replaced.
+        is_ours: returns true if the existing folder may be replaced.
 
     Raises:
         OSError: the directory cannot be written, or holds something else.
@@ -34,5 +34,5 @@ def replaced(directory: Path, *, is_ours: Callable[[Path], bool]) -> Iterator[Pa
         fresh = folder / directory.name
         yield fresh
         if is_ours(directory):
-            directory.rename(folder / "before")  # whatever ends us here, neither is lost
+            directory.rename(folder / "before")  # if the process ends here, neither is lost
         fresh.rename(directory)

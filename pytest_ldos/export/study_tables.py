@@ -32,13 +32,13 @@ def write_study_tables(study: Study, directory: Path) -> list[Path]:
 
 
 def table_frame(table: Table) -> pl.DataFrame:
-    """One column a column; numbers are 64-bit floats or integers, words strings, absent cells null."""
+    """A frame with the table's columns; numbers are 64-bit floats or integers, words strings, absent cells null."""
     columns = {name_of(column): [row[place] for row in table.rows] for place, column in enumerate(table.columns)}
     return pl.DataFrame(columns, strict=False)
 
 
 def rounds_frame(study: Study) -> pl.DataFrame:
-    """``round``, ``case``, ``block``, ``quantity``, ``unit``, ``value`` and, where there is none, why: ``reason``."""
+    """``round``, ``case``, ``block``, ``quantity``, ``unit``, ``value`` and, if there is no value, its ``reason``."""
     units = {each.name: each.unit for each in study.quantities}
     rows = [
         (number, each.case, each.block, name, units[name], *_value_or_reason(value, each.failure))
@@ -64,6 +64,6 @@ def _value_or_reason(value: float | Missing | Invalid, failure: str) -> tuple[fl
 
 
 def name_of(column: Column) -> str:
-    """``p99_us`` of the column ``p99`` in µs."""
+    """``p99_us`` for the column ``p99`` in µs."""
     unit = _UNITS.get(column.unit, column.unit)
     return f"{column.name}_{unit}" if unit else column.name

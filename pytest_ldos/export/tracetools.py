@@ -1,4 +1,4 @@
-"""Events as `tracetools_read` of ROS 2 gives them: one dict each, in the order of time."""
+"""Events in the form of ROS 2's `tracetools_read`: one dict each, in time order."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def to_tracetools_events(trace: DecodedTrace) -> Sequence[DictEvent]:
 
     Each is a dict with ``_name``, ``_timestamp`` (nanoseconds since the epoch), ``cpu_id``, the
     contexts (``vpid``, ``vtid``, ``procname``, …) and the payload, all at the top level: numbers,
-    text, lists; the name of an enumeration's value. As there, a payload field called like a
+    text, lists; enumerations by the name of their value. As there, a payload field with the name of a
     context takes its place, fields called ``id``, ``uuid``, ``v``, … (which packets and headers
-    have) are left out, and a field that an event does not have is no key of it.
+    have) are left out, and a field that an event does not have is no key of its dict.
 
-    Dicts are made when they are asked for, a chunk at a time: iterating a trace of any size
-    takes little memory. Events of one moment are in the order of their names in the trace.
+    Dicts are made on demand, a chunk at a time: iterating over a trace of any size
+    takes little memory. Simultaneous events are in the order of their names in the trace.
 
     Reference: ros2_tracing (Jazzy), ``tracetools_read.trace.get_trace_events``.
     """
@@ -86,7 +86,7 @@ class _Events(Sequence[DictEvent]):
 
     @cached_property
     def _order(self) -> tuple[np.ndarray[Any, np.dtype[np.uint32]], np.ndarray[Any, np.dtype[np.int64]]]:
-        """For each event its table and its row there; a table's rows are in order already."""
+        """Table of each event and its row there; a table's rows are in order already."""
         lengths = [len(table) for table in self._tables]
         times = np.concatenate([np.empty(0, dtype=np.int64), *(table.timestamp_ns for table in self._tables)])
         order = np.argsort(times, kind="stable")
@@ -112,7 +112,7 @@ def _dicts(table: EventTable, rows: slice) -> Iterator[DictEvent]:
 
 
 def _fields(table: EventTable) -> dict[str, Column]:
-    """Columns by the name that `tracetools_read` gives them."""
+    """Columns by their name in `tracetools_read`."""
     cpu = Column(name="cpu_id", values=table.cpu_id, valid=None if np.all(table.cpu_id >= 0) else table.cpu_id >= 0)
     fields = {"cpu_id": cpu, **table.columns}
     for name in table.columns:

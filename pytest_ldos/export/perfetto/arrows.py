@@ -1,4 +1,4 @@
-"""Flow arrows: from a publication to each of its receptions, and on to the callback that ran with it."""
+"""Flow arrows from a publication to each of its receptions, and on to the callback that ran with it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from pytest_ldos.flow.graph import FlowGraph
 
 @dataclass(frozen=True)
 class Flows:
-    """The flows of some events.
+    """Flows of some events.
 
     Attributes:
         number: from 1 on; shape ``(events, most of one event)``.
-        present: which of the numbers each event has; same shape.
+        present: True for the numbers that the event has; same shape.
     """
 
     number: npt.NDArray[np.uint64]
@@ -28,10 +28,10 @@ class Flows:
 
 @dataclass(frozen=True)
 class Arrows:
-    """Which events each flow touches.
+    """Flows that touch each event.
 
     Attributes:
-        first: where the flows of an event begin, by its key (see `Keys`); shape ``(keys + 1,)``.
+        first: index of the first flow of an event, by its key (see `Keys`); shape ``(keys + 1,)``.
         flow: the flows' numbers.
     """
 
@@ -48,10 +48,10 @@ class Arrows:
 
 
 def draw_arrows(flow: FlowGraph | None, keys: Keys) -> Arrows:
-    """One flow a transport link; links and runs that would lead back in time have none.
+    """One flow per transport link; links and runs that would lead back in time have none.
 
-    A callback that took its message itself began before the message came: its arrow ends at the
-    reception, which lies within it.
+    A callback that took its message itself began before the message came; its arrow ends at the
+    reception, which lies within the callback run.
     """
     if flow is None:
         return Arrows(np.zeros(keys.count + 1, dtype=np.int64), np.empty(0, dtype=np.uint64))

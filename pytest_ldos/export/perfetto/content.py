@@ -1,4 +1,4 @@
-"""What is drawn of an execution model and its message flow: events on tracks."""
+"""Converts an execution model and its message flow to events on tracks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Ids = npt.NDArray[np.int64]
 
 
 class Keys:
-    """By which flows refer to publications, takes and callback runs."""
+    """Keys by which flows refer to publications, takes and callback runs."""
 
     def __init__(self, model: ExecutionModel) -> None:
         self._takes = len(model.publications)
@@ -41,7 +41,7 @@ class Keys:
 
 
 class Content:
-    """Turns tables into events; tracks and texts that they need are noted on the way."""
+    """Converts tables to events, and collects the tracks and texts that they need."""
 
     def __init__(self, model: ExecutionModel) -> None:
         self._model = model
@@ -69,12 +69,12 @@ class Content:
         )
 
     def publications(self) -> Events:
-        """Instants where a message left."""
+        """Instants at which a message left."""
         table = self._model.publications
         return self._instants(table, self._model.publishers, "publish", ids_of(table, "publisher"))
 
     def takes(self) -> Events:
-        """Instants where a message was taken."""
+        """Instants at which a message was taken."""
         table = self._model.takes
         return self._instants(table, self._model.subscriptions, "take", ids_of(table, "subscription"))
 
@@ -100,7 +100,7 @@ class Content:
         return self._states(states, tracks[ids_of(states, "thread")], "executor")
 
     def thread_states(self, states: pl.DataFrame) -> Events:
-        """Slices on a track of their own below each thread that the kernel's events name."""
+        """Slices on a track of their own below each thread that kernel events name."""
         hosts = self._model.hosts.select(host=pl.col("name"), host_row="id")
         threads = self._model.threads.select("tid", "process", thread="id")
         owners = threads.join(self._model.processes.select(process="id", host_row="host"), on="process")
@@ -125,7 +125,7 @@ class Content:
         )
 
     def trials(self) -> list[Events]:
-        """Slices of trials and, within them, of their phases; trials at one time are on tracks of their own."""
+        """Slices of trials and, within them, of their phases; simultaneous trials are on separate tracks."""
         lanes: list[tuple[int, int]] = []
         parts: list[Events] = []
         for trial in sorted(self._model.trials.values(), key=lambda trial: trial.begin_ns):
@@ -150,7 +150,7 @@ class Content:
         return parts
 
     def counters(self) -> list[Events]:
-        """Periods of control loops and simulators, and messages a second of each topic."""
+        """Periods of control loops and simulators, and messages per second of each topic."""
         parts = self._periods(self._model.control_cycles, "control period")
         parts += self._periods(self._model.sim_steps, "simulator step interval")
         return parts + self._message_rates()
@@ -165,7 +165,7 @@ class Content:
         return parts
 
     def _message_rates(self) -> list[Events]:
-        """In whole seconds from the first publication."""
+        """Counted in whole seconds from the first publication."""
         published = self._model.publications.join(
             self._model.publishers.select(publisher="id", topic="topic"), on="publisher"
         ).drop_nulls(["topic", "time_ns"])
@@ -182,7 +182,7 @@ class Content:
 
 
 def _with_zeros(seconds: Ids, values: npt.NDArray[Any]) -> tuple[Ids, Ids]:
-    """Counts as steps: a zero in the second after which none follows."""
+    """Counts as steps, with a zero after each second that no other follows."""
     silent = np.setdiff1d(seconds + 1, seconds)
     at = np.concatenate((seconds, silent))
     order = np.argsort(at, kind="stable")
@@ -190,7 +190,7 @@ def _with_zeros(seconds: Ids, values: npt.NDArray[Any]) -> tuple[Ids, Ids]:
 
 
 def last_moment(model: ExecutionModel) -> int:
-    """The last time in any table of instances."""
+    """The last time of any publication, take, wait or callback run."""
     columns = [model.publications["time_ns"], model.takes["time_ns"], model.waits["begin_ns"], model.waits["end_ns"]]
     columns += [model.callback_runs["start_ns"], model.callback_runs["end_ns"]]
     return max((int(column.drop_nulls().to_numpy().max()) for column in columns if column.count()), default=0)

@@ -1,4 +1,4 @@
-"""Track events as columns: slices, instants and counters of many tracks, brought into one order."""
+"""Track events as columns: slices, instants and counters of many tracks, merged into one order."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ _TYPES: Final[Mapping[str, type[np.generic]]] = {
 
 @dataclass(frozen=True)
 class Events:
-    """Track events; all arrays have one length.
+    """Track events; all arrays have the same length.
 
     Attributes:
         time_ns: nanoseconds since the epoch.
-        order: breaks ties of time, so that slices nest and a flow comes from where it began.
-        kind: of `EventType`.
+        order: breaks ties of time, so that slices nest and flows start at their origin.
+        kind: one of `EventType`.
         track: the track's uuid.
         name, category: numbers of interned texts, 0 for none.
         value: of counters.
         argument, text: numbers of the interned name and text of an argument, 0 for none.
-        key: what flows refer to; -1 for events without any.
+        key: referenced by flows; -1 for events without flows.
     """
 
     time_ns: Ints
@@ -62,7 +62,7 @@ class Events:
 
 
 class _Rank:
-    """What comes first at one moment."""
+    """Order of simultaneous events."""
 
     SENT = 0
     RECEIVED = 1
@@ -83,7 +83,7 @@ def slices(
     text: Numbers | int = 0,
     key: Numbers | int = -1,
 ) -> Events:
-    """A begin and an end for each slice; those of one track must nest."""
+    """A begin and an end for each slice; slices of one track must nest."""
     outer_first = np.lexsort((-end_ns, begin_ns))
     depth = np.empty(len(begin_ns), dtype=np.int64)
     depth[outer_first] = np.arange(len(begin_ns))
@@ -100,7 +100,7 @@ def slices(
 def instants(
     time_ns: Numbers, *, track: Numbers, name: Numbers, category: int, key: Numbers, is_reception: bool
 ) -> Events:
-    """Moments on tracks; at one time, what is sent comes before what is received."""
+    """Instants on tracks; of simultaneous ones, sent messages come before received ones."""
     rank = np.full(len(time_ns), _ranked(_Rank.RECEIVED if is_reception else _Rank.SENT, np.int64(0)))
     return _events(time_ns, rank, EventType.INSTANT, track=track, name=name, category=category, key=key)
 
@@ -116,7 +116,7 @@ def join(parts: Sequence[Events]) -> Events:
 
 
 def in_order(events: Events) -> Events:
-    """By time, and by `order` where times are equal."""
+    """Ordered by time, and by `order` where times are equal."""
     return events.take(np.lexsort((events.order, events.time_ns)))
 
 

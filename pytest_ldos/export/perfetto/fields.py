@@ -1,4 +1,4 @@
-"""Field numbers of Perfetto's trace format, as far as they are written.
+"""Field numbers of Perfetto's trace format, limited to the fields that are written.
 
 Reference: perfetto, ``protos/perfetto/trace/perfetto_trace.proto``.
 """
@@ -12,7 +12,7 @@ TRACE_PACKET: Final = 1
 
 
 class Packet(IntEnum):
-    """Of ``TracePacket``."""
+    """Fields of ``TracePacket``."""
 
     CLOCK_SNAPSHOT = 6
     TIMESTAMP = 8
@@ -28,7 +28,7 @@ NEEDS_STATE: Final = 2
 
 
 class TrackEvent(IntEnum):
-    """Of ``TrackEvent``."""
+    """Fields of ``TrackEvent``."""
 
     CATEGORY_IIDS = 3
     DEBUG_ANNOTATIONS = 4
@@ -40,7 +40,7 @@ class TrackEvent(IntEnum):
 
 
 class EventType(IntEnum):
-    """Of ``TrackEvent.Type``."""
+    """Values of ``TrackEvent.Type``."""
 
     SLICE_BEGIN = 1
     SLICE_END = 2
@@ -49,14 +49,14 @@ class EventType(IntEnum):
 
 
 class Annotation(IntEnum):
-    """Of ``DebugAnnotation``."""
+    """Fields of ``DebugAnnotation``."""
 
     NAME_IID = 1
     STRING_VALUE_IID = 17
 
 
 class Interned(IntEnum):
-    """Of ``InternedData``; the entries of each are (1: number, 2: text)."""
+    """Fields of ``InternedData``; the entries of each are (1: number, 2: text)."""
 
     CATEGORIES = 1
     NAMES = 2
@@ -65,7 +65,7 @@ class Interned(IntEnum):
 
 
 class Track(IntEnum):
-    """Of ``TrackDescriptor``."""
+    """Fields of ``TrackDescriptor``."""
 
     UUID = 1
     NAME = 2
@@ -76,7 +76,7 @@ class Track(IntEnum):
 
 
 class Process(IntEnum):
-    """Of ``ProcessDescriptor``."""
+    """Fields of ``ProcessDescriptor``."""
 
     PID = 1
     NAME = 6
@@ -84,7 +84,7 @@ class Process(IntEnum):
 
 
 class Thread(IntEnum):
-    """Of ``ThreadDescriptor``."""
+    """Fields of ``ThreadDescriptor``."""
 
     PID = 1
     TID = 2
@@ -92,7 +92,7 @@ class Thread(IntEnum):
 
 
 class Counter(IntEnum):
-    """Of ``CounterDescriptor``."""
+    """Fields of ``CounterDescriptor``."""
 
     UNIT = 3
     UNIT_NAME = 6
@@ -102,7 +102,7 @@ UNIT_TIME_NS: Final = 1
 
 
 class Clocks(IntEnum):
-    """Of ``ClockSnapshot``, and of its ``Clock``."""
+    """Fields of ``ClockSnapshot``, and of its ``Clock``."""
 
     CLOCKS = 1
     CLOCK_ID = 1

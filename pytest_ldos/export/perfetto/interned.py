@@ -1,4 +1,4 @@
-"""Texts that events name by number."""
+"""Interned texts, to which events refer by number."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pytest_ldos.export.perfetto.fields import Interned
 
 
 class Texts:
-    """Numbers from 1 on, each text once."""
+    """Numbers texts from 1 on, each text once."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -23,11 +23,11 @@ class Texts:
         return 0 if text is None else self._numbers.setdefault(text, len(self._numbers) + 1)
 
     def numbers(self, texts: Iterable[str | None]) -> npt.NDArray[np.uint32]:
-        """One number a text, and 0 behind them, where row -1 finds it."""
+        """One number per text, followed by a 0 for row -1."""
         return np.array([*(self.number(text) for text in texts), 0], dtype=np.uint32)
 
     def of_column(self, column: pl.Series) -> npt.NDArray[np.uint32]:
-        """One number a row, 0 for null."""
+        """One number per row, 0 for null."""
         numbers = {text: self.number(text) for text in column.unique().drop_nulls().sort()}
         if not numbers:
             return np.zeros(len(column), dtype=np.uint32)
@@ -49,7 +49,7 @@ class Vocabulary:
         self.values = Texts()
 
     def encoded(self) -> bytes:
-        """The fields of an ``InternedData``."""
+        """Fields of an ``InternedData``."""
         parts: Sequence[tuple[Interned, Texts]] = (
             (Interned.CATEGORIES, self.categories),
             (Interned.NAMES, self.names),

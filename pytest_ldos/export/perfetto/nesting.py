@@ -1,4 +1,4 @@
-"""Runs of callbacks that nest, also where the trace lost their ends."""
+"""Nesting runs of callbacks, even if the trace lost their ends."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pytest_ldos.execution.columns import NEVER, TimesNs, ids_of, times_of
 
 
 def nested_ends(runs: pl.DataFrame, *, last_ns: int) -> TimesNs:
-    """An end for each callback run, such that runs of one thread are within each other or apart.
+    """An end for each callback run, such that runs of one thread are nested or disjoint.
 
-    A run whose end is missing ends with the one around it, before the next one beside it, or at
-    `last_ns`, whichever comes first. Ends that are known stay, unless they contradict each other.
+    A run without an end in the trace ends with the enclosing run, before the next run beside it, or at
+    `last_ns`, whichever comes first. Known ends are kept unless they contradict each other.
 
     Args:
         runs: columns of `callback_runs`, in the order of their starts.
@@ -37,7 +37,7 @@ def nested_ends(runs: pl.DataFrame, *, last_ns: int) -> TimesNs:
 
 
 def _enclosing(parent: npt.NDArray[np.int64], start: TimesNs, end: TimesNs) -> npt.NDArray[np.int64]:
-    """The innermost of the runs around each that has not ended before it starts."""
+    """For each run, the innermost enclosing run that has not ended before it starts."""
     while True:
         over = (parent >= 0) & (end[parent] < start)
         if not over.any():
@@ -46,7 +46,7 @@ def _enclosing(parent: npt.NDArray[np.int64], start: TimesNs, end: TimesNs) -> n
 
 
 def _next_beside(thread: npt.NDArray[Any], parent: npt.NDArray[np.int64], start: TimesNs) -> TimesNs:
-    """When the next run of the same thread within the same run starts."""
+    """Start of the next run of the same thread within the same enclosing run."""
     order = np.lexsort((np.arange(len(start)), parent, thread))
     following = np.full(len(start), np.iinfo(np.int64).max)
     same = (thread[order][1:] == thread[order][:-1]) & (parent[order][1:] == parent[order][:-1])

@@ -1,4 +1,4 @@
-"""Tracks: processes with their threads, and below them what is drawn beside the callbacks."""
+"""Tracks: processes with their threads, and below them the tracks of states and counters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pytest_ldos.export.perfetto import wire
 from pytest_ldos.export.perfetto.fields import UNIT_TIME_NS, Counter, Process, Thread, Track
 
 _PIDS_PER_HOST: Final = 10_000_000
-"""More than a kernel gives out (2^22). On the second host and later, pids and tids have its multiple on top."""
+"""Above the kernel's limit (2^22). On the second host and later, its multiple is added to pids and tids."""
 
 _NO_NUMBER: Final = 0
 
@@ -32,27 +32,27 @@ class Tracks:
         self.thread = [self._add_thread(model, row) for row in model.threads.iter_rows(named=True)]
 
     def descriptors(self) -> Iterable[bytes]:
-        """Fields of a ``TrackDescriptor`` each."""
+        """Encoded fields of each ``TrackDescriptor``."""
         return self._descriptors
 
     def add(self, name: str, *, parent: int | None = None) -> int:
-        """A track of slices."""
+        """Adds a track of slices."""
         return self._add(wire.text(Track.NAME, name), parent=parent)
 
     def add_counter(self, name: str, *, unit: str | None = None, parent: int | None = None) -> int:
-        """A track of values; nanoseconds where no unit is given."""
+        """Adds a track of values, in nanoseconds unless a unit is given."""
         counted = wire.number(Counter.UNIT, UNIT_TIME_NS) if unit is None else wire.text(Counter.UNIT_NAME, unit)
         return self._add(wire.text(Track.NAME, name), wire.message(Track.COUNTER, counted), parent=parent)
 
     def below_threads(self, name: str, threads: pl.Series) -> Uuids:
-        """By thread the number of a track of that name below it, for the threads that need one."""
+        """For each thread in `threads`, the number of a new track of that name below it; 0 for other threads."""
         found = np.zeros(len(self.thread) + 1, dtype=np.uint64)
         for thread in threads.unique().drop_nulls().sort():
             found[thread] = self.add(name, parent=self.thread[thread])
         return found
 
     def of_threads(self) -> Uuids:
-        """By thread the number of its track; the last, which row -1 finds, is for unknown threads."""
+        """By thread, the number of its track; the last, found by row -1, is for unknown threads."""
         return np.array([*self.thread, self.add("unknown thread")], dtype=np.uint64)
 
     def _add(self, *fields: bytes, parent: int | None = None) -> int:

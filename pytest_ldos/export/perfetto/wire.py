@@ -1,7 +1,7 @@
 """Protocol Buffers' wire format, written a million messages at a time.
 
-A field of many messages is two arrays, one row a message: the bytes that it could have, and
-which of them it has. Fields side by side make a message; what is kept, read row by row, is the
+A field of many messages is two arrays, one row per message: the bytes that it may have, and a mask of
+those that it has. Fields side by side make a message; the bytes kept by the masks, read row by row, are the
 encoding of all messages. For single messages there are the plain functions at the end.
 
 Reference: Protocol Buffers, encoding.
@@ -31,7 +31,7 @@ class Fields:
     """Encoded fields of many messages, side by side.
 
     Attributes:
-        parts: bytes that the messages could have, and which of them each has; both of shape
+        parts: bytes that the messages may have, and a mask of those that each has; both of shape
             ``(messages, width)``.
     """
 
@@ -44,7 +44,7 @@ class Fields:
         return total
 
     def only(self, present: Flags | None) -> Fields:
-        """The fields of the messages that are present, nothing of the others."""
+        """The fields of messages that are present; other messages become empty."""
         return self if present is None else Fields([(data, kept & present[:, np.newaxis]) for data, kept in self.parts])
 
     def encoded(self) -> bytes:
@@ -55,12 +55,12 @@ class Fields:
 
 
 def beside(fields: Sequence[Fields]) -> Fields:
-    """Messages that have all the fields, in their order."""
+    """Messages with all the fields, in the given order."""
     return Fields([part for each in fields for part in each.parts])
 
 
 def varint_field(number: int, values: npt.NDArray[Any], *, present: Flags | None = None) -> Fields:
-    """An integer field; negative ones take ten bytes, as `int64` has it."""
+    """An integer field; negative numbers take ten bytes, as in `int64`."""
     return beside([_tags(number, VARINT, len(values)), _varints(values)]).only(present)
 
 
@@ -114,7 +114,7 @@ def number(field: int, value: int) -> bytes:
 
 
 def text(field: int, value: str) -> bytes:
-    """One text field; what UTF-8 cannot hold becomes a question mark."""
+    """One text field; characters that UTF-8 cannot encode become question marks."""
     return message(field, value.encode("utf-8", errors="replace"))
 
 

@@ -1,12 +1,12 @@
-"""An execution model as a Perfetto trace, for its UI and its trace processor.
+"""Writes an execution model as a Perfetto trace, for its UI and its trace processor.
 
-All packets belong to one sequence, in the order of time, in nanoseconds since the epoch. Perfetto
-counts in the time since boot and wants to know how other clocks relate to it; as traces of ROS 2 do
-not tell when that was, the first packet equates it with the realtime clock.
+All packets belong to one sequence, in time order, in nanoseconds since the epoch. Perfetto
+uses the time since boot and needs the relation of other clocks to it. Traces of ROS 2 do
+not contain the boot time, so the first packet equates boot time with the realtime clock.
 
-Processes are processes and threads are threads, with callback runs as slices, publications and
-receptions as instants, and an arrow for each message. Below a thread lie the states of its executor
-and, where the kernel was recorded, its own; beside the processes trials with their phases, and counters.
+Processes and threads appear as such, with callback runs as slices, publications and
+receptions as instants, and an arrow for each message. Below a thread are the states of its executor
+and, if the kernel was recorded, its own; beside the processes are trials with their phases, and counters.
 
 Reference: perfetto, ``TracePacket``, ``TrackEvent``.
 """
@@ -39,7 +39,7 @@ from pytest_ldos.export.perfetto.fields import (
 from pytest_ldos.flow.graph import FlowGraph
 
 Progress = Callable[[int, int], None]
-"""Is told how many events are written, of how many."""
+"""Called with the number of events written, and their total."""
 
 _SEQUENCE: Final = 1
 _BYTES_AT_ONCE: Final = 1 << 21
@@ -59,7 +59,7 @@ def write_perfetto(
 
     Args:
         flow: of the model, for the arrows; without it there are none.
-        thread_states: of `build_thread_states`, for the threads of the model that it has.
+        thread_states: result of `build_thread_states`, for those threads of the model that it contains.
     """
     content = Content(model)
     events = in_order(join(_drawn(content, thread_states)))
@@ -99,7 +99,7 @@ def _packet(*fields: bytes) -> bytes:
 
 
 def _next_events(events: Events, first: int, arrows: Arrows) -> tuple[Events, Flows]:
-    """As many events as take no more memory than they may, and their flows: fewer where some have very many."""
+    """As many events as fit into the memory limit, and their flows: fewer where some events have very many flows."""
     count = max(_BYTES_AT_ONCE // _BYTES_OF_EVENT, 1)
     while True:
         flows = arrows.of_events(events.key[first : first + count])
