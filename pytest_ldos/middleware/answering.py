@@ -1,4 +1,4 @@
-"""Measuring processes that answer a line with a line of JSON, and are never waited for without a limit."""
+"""Measuring processes that answer each line with a line of JSON; every wait has a limit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pytest_ldos.host.logs import quoted
 from pytest_ldos.host.processes import Child
 
 LONGEST_LINE: Final = 1 << 24
-"""Bytes; longer ones are damaged."""
+"""Bytes; a longer line is treated as damaged."""
 
 _POLL_S: Final = 0.05
 _LAST_WORDS_S: Final = 0.5
@@ -25,15 +25,15 @@ Read = TypeVar("Read")
 
 
 class ChildFailed(LdosError):
-    """A measuring process ended, did not answer in time, or said what makes no sense."""
+    """A measuring process ended, did not answer in time, or gave an answer that makes no sense."""
 
 
 class NotAnsweredYet(ChildFailed):
-    """It did not answer in time, and still runs."""
+    """The process did not answer in time, but still runs."""
 
 
 class AnsweringChild:
-    """A process that was started with pipes; see `ProcessGroup.start`."""
+    """A process started with pipes; see `ProcessGroup.start`."""
 
     def __init__(self, child: Child) -> None:
         self.child = child
@@ -41,7 +41,7 @@ class AnsweringChild:
         threading.Thread(target=self._read, name=f"answers of {child.name}", daemon=True).start()
 
     def _read(self) -> None:
-        """Bytes: what is no text is found to be damaged by who asked."""
+        """Reads bytes, not text: `answer` reports what cannot be decoded."""
         stream = cast("BufferedReader", cast("TextIOWrapper", self.child.process.stdout).buffer)
         try:
             while line := stream.readline(LONGEST_LINE):
@@ -50,10 +50,10 @@ class AnsweringChild:
             return
 
     def ask(self, question: str, *, limit_s: float) -> Mapping[str, Any]:
-        """What it answers.
+        """Writes a question and returns the answer.
 
         Raises:
-            ChildFailed: it does not, or no JSON object.
+            ChildFailed: the process does not answer, or not with a JSON object.
         """
         pipe = self.child.process.stdin
         assert pipe is not None
@@ -65,7 +65,7 @@ class AnsweringChild:
         return self.answer(limit_s=limit_s)
 
     def answer(self, *, limit_s: float) -> Mapping[str, Any]:
-        """What it says next; see `ask`."""
+        """Returns the next answer; see `ask`."""
         line = self._next_line(limit_s)
         try:
             answer = json.loads(line)
@@ -87,7 +87,7 @@ class AnsweringChild:
         raise NotAnsweredYet(f"{self.child.name} did not answer within {limit_s:g} s", details=self.child.last_lines())
 
     def _last_line(self) -> bytes:
-        """What it said right before it ended."""
+        """Returns the line that the process wrote right before it ended."""
         try:
             return self._lines.get(timeout=_LAST_WORDS_S)
         except queue.Empty:
@@ -98,7 +98,7 @@ class AnsweringChild:
         return ChildFailed(how, details=self.child.last_lines())
 
     def close(self) -> None:
-        """Nothing more is asked: it ends by itself, in a while; who started it ends it otherwise."""
+        """Ends the conversation: the process then ends by itself after a while; otherwise its owner ends it."""
         pipe = self.child.process.stdin
         assert pipe is not None
         try:
@@ -107,17 +107,17 @@ class AnsweringChild:
             return
 
     def await_end(self) -> None:
-        """Until it ended by itself; for so long as that should take."""
+        """Waits, for a limited time, until the process has ended by itself."""
         deadline = time.monotonic() + _END_S
         while self.child.exit_code is None and time.monotonic() < deadline:
             time.sleep(_POLL_S / 10)
 
 
 def whole(answer: Mapping[str, Any], key: str, *, least: int = 0) -> int:
-    """A whole number of an answer.
+    """Returns a whole number from an answer.
 
     Raises:
-        ChildFailed: there is none, or one below `least`.
+        ChildFailed: the value is missing, no whole number, or below `least`.
     """
     value = answer.get(key)
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
@@ -126,13 +126,13 @@ def whole(answer: Mapping[str, Any], key: str, *, least: int = 0) -> int:
 
 
 def summary_of(error: LdosError) -> str:
-    """In one line, for a round that failed."""
+    """Returns the error in one line, as the failure of a round."""
     last = error.details.strip().splitlines()[-1:]
     return ": ".join([error.message, *last])
 
 
 def attempt(action: Callable[[], Read]) -> Read | str:
-    """What it gives; a text says why a process failed at it."""
+    """Returns the action's result, or a text with the reason if a process failed."""
     try:
         return action()
     except ChildFailed as error:

@@ -1,4 +1,4 @@
-"""What costs are measured of: the embedded stack's node layer, and rclcpp with each middleware that is sourced."""
+"""The layers whose costs are measured: the embedded stack's node layer, and rclcpp with each middleware sourced."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from pytest_ldos.stack.ros2.isolation import isolated_environment
 from pytest_ldos.stack.ros2.shared_memory import SharedMemory
 
 PACKAGE: Final = "ldos_cost"
-"""Of the ROS workspace."""
+"""Package of the ROS workspace."""
 
 _EMBEDDED_MIDDLEWARE: Final = "rmw_cyclonedds_cpp"
 _EMBEDDED_MODULES: Final = ("cyclonedds", "rosbags")
 
 
 class Layers(StrEnum):
-    """Which are asked for."""
+    """Layers to measure."""
 
     AUTO = "auto"
-    """The embedded one, and rclcpp where it is sourced."""
+    """The embedded layer, and rclcpp where it is sourced."""
 
     EMBEDDED = "embedded"
     ROS2 = "ros2"
 
 
 class Kind(StrEnum):
-    """What nodes are made of."""
+    """The library that nodes are built with."""
 
     EMBEDDED = "embedded"
     ROS2 = "ros2"
@@ -47,11 +47,11 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Layer:
-    """One that is measured.
+    """One layer to measure.
 
     Attributes:
-        middleware: as ROS 2 names it; the embedded layer uses Cyclone DDS without an RMW.
-        versions: of what it is made of.
+        middleware: name in ROS 2; the embedded layer uses Cyclone DDS without an RMW.
+        versions: versions of the packages that it consists of.
     """
 
     kind: Kind
@@ -64,7 +64,7 @@ class Layer:
         return "embedded" if self.kind is Kind.EMBEDDED else f"rclcpp {self.middleware}"
 
     def command(self, module: str, program: str, settings: Mapping[str, str | int | float]) -> Sequence[str]:
-        """A measuring program: a module of ours, or a program of `PACKAGE`."""
+        """Returns the command of a measuring program: a module of this package, or a program of `PACKAGE`."""
         if self.kind is Kind.EMBEDDED:
             return [sys.executable, "-m", module, json.dumps(settings)]
         prefix = find_ros_package(PACKAGE)
@@ -72,7 +72,7 @@ class Layer:
         return [str(prefix / "lib" / PACKAGE / program), *(f"{name}={value}" for name, value in settings.items())]
 
     def environment(self, *, domain: int, log_directory: Path) -> Mapping[str, str]:
-        """For its processes, beside ours; the embedded one's domain is a setting."""
+        """Returns variables to add for its processes; the embedded layer takes its domain from the settings."""
         if self.kind is Kind.EMBEDDED:
             return {}
         return isolated_environment(Ros2Spec(rmw=self.middleware), domain=domain, log_directory=log_directory)
@@ -80,7 +80,7 @@ class Layer:
 
 @contextmanager
 def leaving_no_memory() -> Iterator[None]:
-    """What killed processes of Fast DDS leave in shared memory is removed at the end."""
+    """Removes, at the end, the shared memory that killed Fast DDS processes left behind."""
     memory = SharedMemory()
     try:
         yield
@@ -89,10 +89,10 @@ def leaving_no_memory() -> Iterator[None]:
 
 
 def parse_rmws(text: str) -> tuple[str, ...]:
-    """Names of middlewares, with commas between them.
+    """Splits a comma-separated list of middlewares.
 
     Raises:
-        ConfigurationError: one that no middleware has.
+        ConfigurationError: a name is not that of any middleware.
     """
     names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     for name in names:
@@ -102,10 +102,10 @@ def parse_rmws(text: str) -> tuple[str, ...]:
 
 
 def layers_available(asked: Layers, rmws: Sequence[str], *, traced: bool = False) -> Availability:
-    """Whether any of the layers that are asked for is here; all of them where they are asked for by name.
+    """Reports if any of the requested layers can run here; if all can, where they are requested by name.
 
     Args:
-        traced: whether they must have tracepoints.
+        traced: True if the layers must have tracepoints.
     """
     embedded, ros2 = embedded_available(traced=traced), ros2_available(rmws, traced=traced)
     if asked is Layers.EMBEDDED:
@@ -116,13 +116,13 @@ def layers_available(asked: Layers, rmws: Sequence[str], *, traced: bool = False
 
 
 def embedded_available(*, traced: bool = False) -> Availability:
-    """Whether the node layer can run here."""
+    """Reports if the node layer can run here."""
     modules = find_modules(_EMBEDDED_MODULES, extra="embedded")
     return tracepoints_available(installed_here()) if modules.ok and traced else modules
 
 
 def ros2_available(rmws: Sequence[str], *, traced: bool = False) -> Availability:
-    """Whether the workspace's programs and the middlewares are sourced."""
+    """Reports if the workspace's programs and the middlewares are sourced."""
     needs = [find_ros_packages([PACKAGE]), *(rmw_installed(each) for each in rmws or [chosen_rmw()])]
     if traced and needs[0].ok:
         needs.append(tracing_available())
@@ -130,7 +130,7 @@ def ros2_available(rmws: Sequence[str], *, traced: bool = False) -> Availability
 
 
 def choose_layers(asked: Layers, rmws: Sequence[str], *, traced: bool = False) -> tuple[Sequence[Layer], Sequence[str]]:
-    """What is measured, and notes of what is not; call `layers_available` first."""
+    """Returns the layers to measure, and notes on those left out; call `layers_available` first."""
     layers, notes = [], []
     embedded, ros2 = embedded_available(traced=traced), ros2_available(rmws, traced=traced)
     if asked is not Layers.ROS2:
@@ -163,15 +163,15 @@ def _ros2(rmw: str) -> Layer:
 
 
 def layer_name(layers: Sequence[Layer]) -> str:
-    """Of a study of all of them; baselines of other layers are others."""
+    """Returns the layer name of a study of all these layers; studies of different layers have separate baselines."""
     return "-and-".join(dict.fromkeys(str(layer.kind) for layer in layers))
 
 
 def middleware_name(layers: Sequence[Layer]) -> str:
-    """Likewise."""
+    """Returns the middleware name of a study of all these layers."""
     return "+".join(dict.fromkeys(layer.middleware for layer in layers))
 
 
 def versions_of(layers: Sequence[Layer]) -> Mapping[str, str]:
-    """Of all of them."""
+    """Returns the versions of all these layers."""
     return {name: version for layer in layers for name, version in layer.versions.items()}

@@ -1,4 +1,4 @@
-"""What all instruments have in common: settings in, a study out."""
+"""The common interface of all instruments: settings in, a study out."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from pytest_ldos.middleware.study import Study
 
 
 class Progress(Protocol):
-    """Told how far a measurement has come."""
+    """Receives the progress of a measurement."""
 
     def expect(self, steps: int) -> None:
-        """So many steps are still to come, at most."""
+        """Announces the number of steps still to come, at most."""
 
     def doing(self, what: str) -> None:
-        """A step of some length begins."""
+        """Announces the start of a longer step."""
 
     def step(self, count: int = 1) -> None:
-        """Some steps were made."""
+        """Reports completed steps."""
 
     def note(self, text: str) -> None:
-        """Something worth a line happened."""
+        """Reports an event worth a line of output."""
 
 
 class Silence:
-    """Nobody watches."""
+    """Progress that nobody watches."""
 
     def expect(self, steps: int) -> None: ...
 
@@ -41,15 +41,15 @@ class Silence:
 
 @dataclass(frozen=True, kw_only=True)
 class Instrument:
-    """A measurement of what lies under the arm.
+    """A measurement of what the arm runs on: middleware and tracing.
 
     Attributes:
-        name: also of its command and, after ``ldos_``, of its mark.
-        spec: its settings: a frozen dataclass whose fields a mark's arguments name.
-        quantities: all that it may gate; a study has those that its settings ask for.
-        available: whether it can run here with such settings; asked before anything starts.
-        measure: does it, whole. Raises an `LdosError` for what it can name; that peers do not meet or messages
-            are lost is a result.
+        name: name of the instrument, of its command and, after ``ldos_``, of its mark.
+        spec: type of its settings: a frozen dataclass whose fields are the mark's arguments.
+        quantities: all quantities that it may gate; a study has those that its settings ask for.
+        available: reports if it can run here with given settings; called before anything starts.
+        measure: makes the whole measurement. Raises an `LdosError` for faults that it can name; peers that do not
+            find each other and lost messages are results.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What an instrument found: numbers that can be gated, and tables and figures for people."""
+"""The results of an instrument: numbers to gate, and tables and figures for people."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pytest_ldos.metrics.model import Metric
 from pytest_ldos.series import Value
 
 Cell = str | int | float | None
-"""``None`` where there is no number."""
+"""A cell of a table; ``None`` where there is no number."""
 
 Setting = str | int | float | bool
 
 ROUNDS: Final = "rounds"
-"""What a table of all rounds and quantities is called where tables are files; no instrument's own is."""
+"""File name of the table of all rounds and quantities; no table of an instrument may use it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,9 +25,9 @@ class Column:
     """A column of a table.
 
     Attributes:
-        name: an identifier; with the unit it names the column of a Parquet file.
+        name: identifier; with the unit, the name of the column in a Parquet file.
         unit: one of `units.UNITS`; empty for counts, ratios and words.
-        title: for people; the name in words unless given.
+        title: heading for people; the name with spaces if not given.
     """
 
     name: str
@@ -46,8 +46,8 @@ class Table:
     """Rows of cells; the first column names a row.
 
     Attributes:
-        name: an identifier; of the Parquet file, and not `ROUNDS`.
-        is_detail: whether it is too long for a terminal: shown folded in HTML, else only in files.
+        name: identifier, and name of the Parquet file; must not be `ROUNDS`.
+        is_detail: True if it is too long for a terminal: folded in HTML, otherwise only in files.
 
     Raises:
         ValueError: a row has another number of cells than there are columns, or a number is not finite.
@@ -69,7 +69,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Point:
-    """A value with its interval, where there is one."""
+    """A value, with its interval if it has one."""
 
     x: float
     y: float
@@ -79,7 +79,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Curve:
-    """Points under one name, in the order in which they are joined."""
+    """Labelled points, in the order in which they are joined."""
 
     label: str
     points: tuple[Point, ...]
@@ -90,8 +90,8 @@ class Axis:
     """An axis.
 
     Attributes:
-        is_log: whether equal distances are equal ratios; all values are above 0 then.
-        names: of the places 0, 1, 2, … where those are no numbers.
+        is_log: True for a logarithmic axis; all values are then above 0.
+        names: labels of the positions 0, 1, 2, … where these are not numbers.
     """
 
     title: str
@@ -101,7 +101,7 @@ class Axis:
 
 
 class Shape(StrEnum):
-    """How the points of a curve are drawn."""
+    """The way in which the points of a curve are drawn."""
 
     LINE = "line"
     BAR = "bar"
@@ -109,7 +109,7 @@ class Shape(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """Curves over common axes; what they show stands in a table, too."""
+    """Curves over common axes; a table holds the same numbers."""
 
     name: str
     title: str
@@ -124,11 +124,11 @@ class Round:
     """One repetition of a measurement.
 
     Attributes:
-        case: what was measured, with every setting that its numbers depend on; only like is compared with like.
+        case: the measured case, with every setting that its numbers depend on; only equal cases are compared.
         block: number of the start of its processes, from 0.
-        values: by name of the quantity.
-        details: further numbers, by name with their unit at the end; displayed, not gated.
-        failure: why it gave no numbers; empty where it gave them.
+        values: values by name of the quantity.
+        details: further numbers by name, which ends in their unit; displayed, not gated.
+        failure: why it gave no numbers; empty if it gave them.
     """
 
     case: str
@@ -140,24 +140,24 @@ class Round:
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """All that one instrument found in one run.
+    """All results of one instrument in one run.
 
     Attributes:
         instrument: its name: ``latency``.
-        name: under which it is gated: a baseline's file is called so.
-        layer: what was measured: ``embedded``, or ``ros2``.
+        name: name under which it is gated, and of its baseline's file.
+        layer: the layer measured: ``embedded``, or ``ros2``.
         middleware: implementation of DDS or of RMW, as ROS 2 names it: ``rmw_cyclonedds_cpp``.
-        versions: of what it was measured with, by name.
-        settings: as they were used.
-        quantities: what the values of the rounds are of, in the order in which they are shown.
-        notes: what a reader must know, the weightiest first: what could not be measured, and why.
+        versions: versions of the software used, by name.
+        settings: settings as used.
+        quantities: the quantities of the rounds' values, in the order in which they are shown.
+        notes: notes for the reader, the most important first: what could not be measured, and why.
         started_at: ISO 8601, UTC.
-        missed: limits that its settings name and that were not met, or not measured, by name.
-        watched: tools that watched its processes; its rounds become no baseline.
-        distortion: why its times compare with no others; empty where they do.
+        missed: limits in its settings that were not met, or not measured, by name.
+        watched: tools that watched its processes; its rounds then become no baseline.
+        distortion: why its times cannot be compared with others; empty if they can.
 
     Raises:
-        ValueError: two tables have the same name, or one has that of its rounds.
+        ValueError: two tables have the same name, or one has the name of the rounds' table.
     """
 
     instrument: str

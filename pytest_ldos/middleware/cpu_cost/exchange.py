@@ -1,4 +1,4 @@
-"""What one exchange used: as its process says, checked against what the kernel counted."""
+"""CPU use of one exchange: reported by its process, checked against the kernel's counts."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from pytest_ldos.middleware.answering import AnsweringChild, ChildFailed, whole
 from pytest_ldos.units import NS_PER_MS
 
 CLOCK_SLACK_NS: Final = 10 * NS_PER_MS
-"""Two of the kernel's counts may differ by a tick."""
+"""Two counts of the kernel may differ by one tick."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Exchange:
-    """Messages, and what all threads of the process used for them.
+    """Messages, and the CPU use of all threads of the process for them.
 
     Attributes:
-        published, received: messages; each is received by several.
-        user_ns, system_ns: CPU time, of which user and system are told apart by ticks, and only the sum is exact.
+        published, received: messages; each published message is received by several subscribers.
+        user_ns, system_ns: CPU time; the sum is exact, its split into user and system is sampled by ticks.
         voluntary, involuntary: context switches.
-        cycles: of the CPU; ``None`` where they cannot be counted.
-        migrations: of threads to another CPU; likewise.
+        cycles: CPU cycles; ``None`` where they cannot be counted.
+        migrations: moves of threads to another CPU; ``None`` where they cannot be counted.
     """
 
     ticks: int
@@ -52,10 +52,10 @@ class Exchange:
 
     @classmethod
     def of(cls, answer: Mapping[str, Any], *, cycles: int | None = None, migrations: int | None = None) -> Exchange:
-        """Of what a process says.
+        """Builds the exchange from a process's answer.
 
         Raises:
-            ChildFailed: it makes no sense.
+            ChildFailed: the answer makes no sense.
         """
         return cls(
             ticks=whole(answer, "ticks"),
@@ -72,10 +72,10 @@ class Exchange:
 
 
 def make_exchange(child: AnsweringChild, *, limit_s: float) -> Exchange:
-    """Has a process exchange its messages once.
+    """Asks a process to exchange its messages once.
 
     Raises:
-        ChildFailed: it ended, was silent, or claims what the kernel has not seen.
+        ChildFailed: it ended, did not answer, or reports more CPU time than the kernel counted.
     """
     pid = child.child.pid
     before_ns = _cpu_ns(child.child)
@@ -93,7 +93,7 @@ def make_exchange(child: AnsweringChild, *, limit_s: float) -> Exchange:
 
 @contextmanager
 def _counted(event: Event, pid: int) -> Iterator[Callable[[], int | None]]:
-    """Counts an event of all threads of a process, and of those that they start."""
+    """Counts an event in all threads of a process, and in those that they start."""
     counters = Counters(event, _threads_of(pid))
     before = counters.read()
     try:
@@ -103,7 +103,7 @@ def _counted(event: Event, pid: int) -> Iterator[Callable[[], int | None]]:
 
 
 def why_not_counted(event: Event, pid: int) -> str:
-    """Why an event of a process cannot be counted; empty where it can."""
+    """Returns why an event of a process cannot be counted; empty if it can."""
     counters = Counters(event, [pid])
     counters.close()
     return counters.reason

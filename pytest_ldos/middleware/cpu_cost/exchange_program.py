@@ -1,8 +1,8 @@
 """A process that exchanges messages on one rung of the ladder, once for each line that it reads.
 
 Its only argument is a JSON object: ``rung``, ``match_s`` and the fields of `Plan`. It answers in lines of JSON: first
-``matched``, then of each exchange what `exchange.Exchange` has. The same words and answers as the ROS workspace's
-``cost_ladder``.
+``matched``, then for each exchange the fields of `exchange.Exchange`. Commands and answers are those of the ROS
+workspace's ``cost_ladder``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MATCH_POLL_S: Final = 0.02
 
 
 def read_usage() -> Mapping[str, int]:
-    """What this process used so far, all its threads together."""
+    """Returns the resource usage of this process so far, summed over its threads."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return {
         "user_ns": round(used.ru_utime * NS_PER_S),
@@ -47,7 +47,7 @@ def read_usage() -> Mapping[str, int]:
 
 
 def measure(traffic: Traffic, ticks: int) -> Mapping[str, int]:
-    """One exchange."""
+    """Makes one exchange and returns its usage."""
     before, begin_ns = read_usage(), time.monotonic_ns()
     published, received = traffic.exchange()
     after, wall_ns = read_usage(), time.monotonic_ns() - begin_ns

@@ -1,4 +1,4 @@
-"""`ldos cpu-cost`: what a message costs on each rung of the ladder."""
+"""`ldos cpu-cost`: the CPU cost of a message on each rung of the ladder."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _NAME: Final = "cpu_cost"
 
 
 def available(spec: CpuCostSpec) -> Availability:
-    """Whether any layer that is asked for is here."""
+    """Reports if any of the requested layers can run here."""
     return layers_available(spec.layer, parse_rmws(spec.rmw))
 
 
 def measure(spec: CpuCostSpec, progress: Progress) -> Study:
-    """Climbs the ladder of each layer."""
+    """Measures the ladder of each layer."""
     started_at = datetime.now(UTC).isoformat()
     layers, notes = choose_layers(spec.layer, parse_rmws(spec.rmw))
     progress.expect(len(layers) * len(spec.chosen_rungs) * spec.rounds * spec.starts)
@@ -49,7 +49,7 @@ def measure(spec: CpuCostSpec, progress: Progress) -> Study:
 
 
 def climb_of(spec: CpuCostSpec, layer: Layer, measured: Sequence[RungRound]) -> Climb:
-    """What was measured of a layer, by rung."""
+    """Groups a layer's measurements by rung."""
     rounds: dict[Rung, list[Round]] = {rung: [] for rung in spec.chosen_rungs}
     for each in measured:
         rounds[each.rung].append(to_round(each, spec))
@@ -57,7 +57,7 @@ def climb_of(spec: CpuCostSpec, layer: Layer, measured: Sequence[RungRound]) -> 
 
 
 def compose(spec: CpuCostSpec, climbs: Sequence[Climb], *, notes: Sequence[str], started_at: str) -> Study:
-    """The study of all layers."""
+    """Builds the study of all layers."""
     layers = [climb.layer for climb in climbs]
     figure = figure_of(climbs)
     no_cycles = why_not_counted(Event.CPU_CYCLES, os.getpid())

@@ -1,4 +1,4 @@
-"""Climbs the ladder: every rung in a process of its own, and the rungs in turns."""
+"""Measures the ladder: each rung in a process of its own, the rungs interleaved."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from pytest_ldos.middleware.cpu_cost.spec import CpuCostSpec
 from pytest_ldos.middleware.instrument import Progress
 
 MATCH_S: Final = 20.0
-"""Within which publishers and subscribers must find each other."""
+"""Time within which publishers and subscribers must find each other."""
 
 _START_S: Final = 20.0
-"""For a process to start beside others, on a busy machine."""
+"""Time for a process to start together with others, on a busy machine."""
 
 _GRACE_S: Final = 10.0
-"""Beyond its own limit, for an exchange to be answered."""
+"""Time beyond its own limit in which an exchange must be answered."""
 
 _MODULE: Final = "pytest_ldos.middleware.cpu_cost.exchange_program"
 _PROGRAM: Final = "cost_ladder"
@@ -37,8 +37,8 @@ class RungRound:
     """One exchange on one rung.
 
     Attributes:
-        block: number of the start, over all layers.
-        result: or why there is none.
+        block: number of the start, counted over all layers.
+        result: the exchange, or the reason why there is none.
     """
 
     layer: Layer
@@ -49,10 +49,10 @@ class RungRound:
 
 @dataclass(frozen=True, kw_only=True)
 class Ladder:
-    """A layer's rungs, to be measured.
+    """The rungs of a layer to measure.
 
     Attributes:
-        first_block: number of its first start.
+        first_block: block number of its first start.
     """
 
     spec: CpuCostSpec
@@ -65,16 +65,16 @@ class Ladder:
         return self.spec.chosen_rungs
 
     def measure(self) -> Iterator[RungRound]:
-        """All rounds of all starts."""
+        """Yields all rounds of all starts."""
         for start in range(self.spec.starts):
             self.progress.doing(f"{self.layer.label}, start {start + 1} of {self.spec.starts}")
             with self._started() as children:
                 yield from self._rounds(children, start)
 
     def _rounds(self, children: dict[Rung, AnsweringChild | str], start: int) -> Iterator[RungRound]:
-        """Every second time through the rungs is in reverse, so that what drifts drifts under all of them.
+        """Reverses the order of the rungs on every second pass, so that drift affects all rungs alike.
 
-        A process that failed once is not asked again: what it said later might be of an earlier question.
+        A process that failed once is not asked again: a later answer might belong to an earlier question.
         """
         for number in range(self.spec.rounds):
             order = self.rungs if (start + number) % 2 == 0 else tuple(reversed(self.rungs))
@@ -92,7 +92,7 @@ class Ladder:
 
     @contextmanager
     def _started(self) -> Iterator[dict[Rung, AnsweringChild | str]]:
-        """A process for each rung, on a domain of its own; a text says why one cannot be asked."""
+        """Starts a process for each rung, on a domain of its own; a text gives the reason if one cannot be asked."""
         with ExitStack() as stack:
             stack.enter_context(leaving_no_memory())
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ldos-cpu-cost-")))
@@ -128,10 +128,10 @@ class Ladder:
 
 
 def _matched(child: AnsweringChild) -> AnsweringChild:
-    """A process whose publishers and subscribers have found each other.
+    """Returns a process whose publishers and subscribers have found each other.
 
     Raises:
-        ChildFailed: they have not, or it is none.
+        ChildFailed: they have not, or the process failed.
     """
     answer = child.answer(limit_s=MATCH_S + _START_S)
     if answer.get("matched") is not True:

@@ -1,4 +1,4 @@
-"""Nodes with a timer each, at whose ticks their publishers publish."""
+"""Nodes with one timer each; at every tick, a node's publishers publish."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pytest_ldos.middleware.cpu_cost.traffic import PATIENCE_NS, TYPE, Plan, Tra
 
 @dataclass
 class _Member:
-    """A node with what it publishes, and how many ticks it has left."""
+    """A node with its publishers and its number of ticks left."""
 
     node: Node
     publishers: list[Publisher] = field(default_factory=list)
@@ -26,9 +26,9 @@ class Nodes:
     """See `Traffic`.
 
     Args:
-        nodes: over which publishers and subscriptions are spread.
-        own_participants: whether each node has a participant, and an executor on a thread, of its own.
-        publishes: without, there are only timers.
+        nodes: number of nodes over which publishers and subscriptions are spread.
+        own_participants: True if each node has its own participant, and its own executor on a thread.
+        publishes: False for timers only.
     """
 
     def __init__(self, plan: Plan, *, nodes: int, own_participants: bool = False, publishes: bool = True) -> None:
@@ -94,7 +94,7 @@ class Nodes:
         return self._published, self._received
 
     def _spin(self, context: Context) -> None:
-        """Until all is done; ticks of timers see to it that the end of patience is not missed."""
+        """Spins until the exchange is done; timer ticks wake the executor, so that the time limit is not missed."""
         while not self._is_done():
             context.executor.spin_once()
         for other in self._contexts:

@@ -1,4 +1,4 @@
-"""What a message costs: of one round, and of all rounds of a rung."""
+"""The cost of a message: in one round, and over all rounds of a rung."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ QUANTITIES: Final = (CPU, SWITCHES, CYCLES)
 
 
 def to_round(measured: RungRound, spec: CpuCostSpec) -> Round:
-    """As it is gated. Where nothing is published, the messages are those that the other rungs publish meanwhile."""
+    """Converts to a round for the gate. Where nothing is published, counts the other rungs' messages of that time."""
     case = f"{measured.layer.label} {TITLES[measured.rung]}: {spec.traffic}"
     if measured.rung in (Rung.NO_PUBLISHING, Rung.MANY_NODES, Rung.MANY_PARTICIPANTS):
         case += f", {spec.nodes} nodes"
@@ -39,7 +39,7 @@ def to_round(measured: RungRound, spec: CpuCostSpec) -> Round:
 
 
 def why_useless(exchange: Exchange, rung: Rung, spec: CpuCostSpec) -> str:
-    """Why a round says nothing of a message's cost; empty where it does."""
+    """Returns why a round cannot give the cost of a message; empty if it can."""
     if rung is Rung.NO_PUBLISHING:
         return ""
     if exchange.published < spec.messages:
@@ -51,7 +51,7 @@ def why_useless(exchange: Exchange, rung: Rung, spec: CpuCostSpec) -> str:
 
 
 def values_of(exchange: Exchange, spec: CpuCostSpec) -> Mapping[str, float]:
-    """By name of the quantity."""
+    """Returns the values by name of the quantity."""
     values = {
         CPU.name: exchange.cpu_ns / NS_PER_US / spec.messages,
         SWITCHES.name: exchange.switches / spec.messages,
@@ -62,7 +62,7 @@ def values_of(exchange: Exchange, spec: CpuCostSpec) -> Mapping[str, float]:
 
 
 def details_of(exchange: Exchange, rung: Rung, spec: CpuCostSpec) -> Mapping[str, float]:
-    """What is shown beside."""
+    """Returns the details that are shown with the values."""
     expected = 0 if rung is Rung.NO_PUBLISHING else spec.messages * spec.subscribers
     lost = 100.0 * (expected - exchange.received) / expected if expected else 0.0
     return {
@@ -77,7 +77,7 @@ def details_of(exchange: Exchange, rung: Rung, spec: CpuCostSpec) -> Mapping[str
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its 95 % interval; no bounds where there are too few starts for them."""
+    """A value with its 95 % interval; the bounds are ``None`` if there are too few starts."""
 
     value: float
     low: float | None
@@ -85,11 +85,11 @@ class Estimate:
 
 
 ByStart = Mapping[int, Sequence[float]]
-"""Values of rounds by the number of their start: rounds of one start are too much alike for an interval over them."""
+"""Values of rounds by number of the start: rounds of one start are too much alike for an interval over them."""
 
 
 def estimate(values: ByStart) -> Estimate | None:
-    """Mean over the starts of the medians of their rounds; ``None`` without any values, of which none is below 0."""
+    """Mean over the starts of the medians of their rounds, all values being at least 0; ``None`` without any values."""
     medians = [median(of_start) for of_start in values.values()]
     if not medians:
         return None
@@ -98,9 +98,9 @@ def estimate(values: ByStart) -> Estimate | None:
 
 
 def ratio(values: ByStart, base: ByStart) -> Estimate | None:
-    """How many times as much as `base`, by the starts that have both; ``None`` without any, or with values of zero.
+    """Ratio to `base`, over the starts that both have; ``None`` without any such start, or with values of zero.
 
-    Both are taken of the same start, and of ratios the geometric mean: what slows a start slows both.
+    The ratio is taken within each start, because what slows a start slows both; then the geometric mean over starts.
     """
     pairs = [(median(values[start]), median(base[start])) for start in values if start in base]
     if not pairs or min(min(pair) for pair in pairs) <= 0:

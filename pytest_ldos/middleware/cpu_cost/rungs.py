@@ -1,4 +1,4 @@
-"""The rungs of the ladder: ways to exchange the same traffic, each with a layer more than the one before it.
+"""The rungs of the ladder: ways to exchange the same traffic, each adding a layer to the one before.
 
 Reference: the seed `ros2_performance` (its table of binaries, and of CPU cycles in 30 s).
 """
@@ -15,34 +15,34 @@ from pytest_ldos.scenario.nearest import suggest
 
 
 class Rung(StrEnum):
-    """In the order in which they are shown."""
+    """The rungs, in the order in which they are shown."""
 
     IN_PROCESS = "in_process"
-    """Publishing is a call of each subscriber."""
+    """Publishing calls each subscriber directly."""
 
     NO_PUBLISHING = "no_publishing"
-    """Nodes with timers, and nothing to publish."""
+    """Nodes with timers that publish nothing."""
 
     DDS = "dds"
-    """Writers and readers, without nodes."""
+    """DDS writers and readers without nodes."""
 
     ONE_NODE = "one_node"
     """All publishers and subscriptions in one node."""
 
     MANY_NODES = "many_nodes"
-    """Spread over nodes that share a participant, as they do since ROS 2 Foxy."""
+    """Publishers and subscriptions spread over nodes that share a participant, as since ROS 2 Foxy."""
 
     MANY_PARTICIPANTS = "many_participants"
-    """Spread over nodes that each have a participant, as they had before."""
+    """Publishers and subscriptions spread over nodes with a participant each, as before Foxy."""
 
 
 @dataclass(frozen=True)
 class SeedResult:
-    """What the seed found.
+    """The seed's measurement of one rung.
 
     Attributes:
-        cycles: of the CPU, in 30 s.
-        ratio: of these to those of DDS alone.
+        cycles: CPU cycles in 30 s.
+        ratio: cycles relative to those of DDS alone.
     """
 
     cycles: float
@@ -54,7 +54,7 @@ SEED: Final[Mapping[Rung, SeedResult]] = {
     Rung.ONE_NODE: SeedResult(1.3e10, 3.5),
     Rung.MANY_PARTICIPANTS: SeedResult(3.8e10, 10.6),
 }
-"""Its many nodes had a participant each."""
+"""The seed's many nodes had one participant each."""
 
 TITLES: Final[Mapping[Rung, str]] = {
     Rung.IN_PROCESS: "in-process calls",
@@ -67,10 +67,10 @@ TITLES: Final[Mapping[Rung, str]] = {
 
 
 def parse_rungs(text: str) -> Sequence[Rung]:
-    """Names with commas between them; all where there are none.
+    """Splits a comma-separated list of rungs; an empty one means all.
 
     Raises:
-        ConfigurationError: an unknown one; names the nearest.
+        ConfigurationError: a name is unknown; the remedy suggests the nearest.
     """
     names = [part.strip() for part in text.split(",") if part.strip()]
     for name in names:

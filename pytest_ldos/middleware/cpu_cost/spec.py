@@ -11,7 +11,7 @@ from pytest_ldos.middleware.cpu_cost.rungs import Rung, parse_rungs
 from pytest_ldos.scenario.requirements import require
 
 MOST_NODES: Final = 30
-"""Participants that rmw_cyclonedds finds on one machine by default."""
+"""Number of participants that rmw_cyclonedds finds on one machine by default."""
 
 _MOST_SUBSCRIPTIONS: Final = 2000
 _LONGEST_ROUND_S: Final = 60.0
@@ -78,7 +78,7 @@ class CpuCostSpec:
 
     @property
     def messages(self) -> int:
-        """Of all publishers in a round."""
+        """Messages of all publishers in a round."""
         return self.ticks * self.topics
 
     @property
@@ -87,5 +87,5 @@ class CpuCostSpec:
 
     @property
     def traffic(self) -> str:
-        """``20 × 1 → 10, 10 Hz, 64 B``: what the numbers of a case depend on."""
+        """The traffic that the numbers of a case depend on: ``20 × 1 → 10, 10 Hz, 64 B``."""
         return f"{self.topics} × 1 → {self.subscribers}, {self.rate_hz:g} Hz, {self.size_bytes} B"

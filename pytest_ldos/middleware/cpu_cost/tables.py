@@ -1,4 +1,4 @@
-"""The ladder as a table for each layer, and as bars."""
+"""The ladder as tables for each layer, and as a bar chart."""
 
 from __future__ import annotations
 
@@ -54,17 +54,17 @@ _DETAIL_COLUMNS: Final = (
 
 @dataclass(frozen=True)
 class Climb:
-    """What was measured of one layer.
+    """Measurements of one layer.
 
     Attributes:
-        rounds: by rung, also those that failed.
+        rounds: rounds by rung, including those that failed.
     """
 
     layer: Layer
     rounds: Mapping[Rung, Sequence[Round]]
 
     def values(self, rung: Rung, quantity: str) -> ByStart:
-        """Of the rounds that have any."""
+        """Returns a quantity's values by start, from the rounds that have any."""
         found: dict[int, list[float]] = {}
         for each in self.rounds.get(rung, ()):
             value = each.values.get(quantity)
@@ -73,13 +73,13 @@ class Climb:
         return found
 
     def detail(self, rung: Rung, name: str) -> float | None:
-        """Mean over the rounds; medians of rare events are zero."""
+        """Returns the mean over the rounds, because the median of a rare event is zero."""
         found = [each.details[name] for each in self.rounds.get(rung, ()) if name in each.details]
         return fmean(found) if found else None
 
 
 def tables_of(climbs: Sequence[Climb]) -> Iterator[Table]:
-    """Some of each layer."""
+    """Yields the tables of each layer."""
     for climb in climbs:
         label = climb.layer.label
         yield _table(climb, "ladder", f"{label}: {_COST}", _COLUMNS, _row)
@@ -115,7 +115,7 @@ def _cycle_row(climb: Climb, rung: Rung) -> tuple[Cell, ...]:
 
 
 def _times_dds(climb: Climb, rung: Rung, quantity: str) -> Estimate | None:
-    """Of DDS alone itself, no interval."""
+    """Returns the ratio to DDS alone; for DDS itself 1, without an interval."""
     times = ratio(climb.values(rung, quantity), climb.values(Rung.DDS, quantity))
     return Estimate(1.0, None, None) if rung is Rung.DDS and times is not None else times
 
@@ -137,7 +137,7 @@ def _cells(found: Estimate | None) -> tuple[Cell, Cell, Cell]:
 
 
 def figure_of(climbs: Sequence[Climb]) -> Figure | None:
-    """Bars of CPU time a message, by rung and layer; none where nothing was measured."""
+    """Returns bars of CPU time per message, by rung and layer; ``None`` if nothing was measured."""
     rungs = [rung for rung in Rung if any(climb.values(rung, CPU.name) for climb in climbs)]
     if not rungs:
         return None

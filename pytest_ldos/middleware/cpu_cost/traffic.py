@@ -1,4 +1,4 @@
-"""One way to exchange messages in this process, of those that `exchange_program` knows."""
+"""The interface of each way to exchange messages in this process, of those that `exchange_program` knows."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pytest_ldos.units import NS_PER_S
 
 TYPE: Final = "std_msgs/msg/String"
 PATIENCE_NS: Final = NS_PER_S
-"""How long after the last tick messages are waited for."""
+"""Time to wait for messages after the last tick."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What is exchanged: see `spec.CpuCostSpec`."""
+    """The traffic to exchange; see `spec.CpuCostSpec`."""
 
     domain: int
     topics: int
@@ -41,12 +41,12 @@ class Traffic(Protocol):
     """Publishers and subscribers."""
 
     def is_matched(self) -> bool:
-        """Whether every publisher has all its subscribers."""
+        """Returns True if every publisher has found all its subscribers."""
 
     def exchange(self) -> tuple[int, int]:
-        """Publishes on all topics at every tick; messages that were published and that came.
+        """Publishes on all topics at every tick; returns the numbers of messages published and received.
 
-        Returns when all came, or `PATIENCE_NS` after the last tick.
+        Returns when all messages were received, or `PATIENCE_NS` after the last tick.
         """
 
 

@@ -1,4 +1,4 @@
-"""How far our times and ddsperf's agree, measured in turns."""
+"""Agreement of our times with ddsperf's, from interleaved rounds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Ratio:
     """A ratio with its interval.
 
     Attributes:
-        low, high: ``None`` with less than two rounds.
+        low, high: bounds; ``None`` with fewer than two rounds.
     """
 
     value: float
@@ -32,12 +32,12 @@ class Ratio:
 
 @dataclass(frozen=True, kw_only=True)
 class Agreement:
-    """Ours and ddsperf's in one setup.
+    """Our measurement and ddsperf's in one setup.
 
     Attributes:
-        program: ours.
-        ours_us, theirs_us: medians of round trips, the middle ones of all rounds.
-        p50, p99, rate: ours by theirs.
+        program: our program.
+        ours_us, theirs_us: median round trips, as the median over all rounds.
+        p50, p99, rate: ours divided by ddsperf's.
     """
 
     setup: Setup
@@ -50,7 +50,7 @@ class Agreement:
 
 
 def comparable_setups(setups: Sequence[Setup], spec: LatencySpec, notes: list[str]) -> Sequence[Setup]:
-    """Without those in which ddsperf cannot be told to do as ours does."""
+    """Drops the setups in which ddsperf cannot be configured to do what ours does."""
     if spec.ping_cpu == spec.pong_cpu == NO_CPU or not spec.ddsperf:
         return setups
     others = [each for each in setups if each.transport is not Transport.ONE_PROCESS]
@@ -60,7 +60,7 @@ def comparable_setups(setups: Sequence[Setup], spec: LatencySpec, notes: list[st
 
 
 def compare_all(exchanges: Iterable[Exchange], setups: Sequence[Setup]) -> list[Agreement]:
-    """Each of our programs on Cyclone DDS with ddsperf, in every setup that both have numbers of."""
+    """Compares each of our programs on Cyclone DDS with ddsperf, in every setup where both have results."""
     found = {(each.case, each.block): each for each in exchanges if each.round_trip is not None}
     compared = []
     for setup in setups:
@@ -75,7 +75,7 @@ _Pairs = list[tuple[Exchange, Exchange]]
 
 
 def _pairs(found: Mapping[tuple[Case, int], Exchange], setup: Setup, program: Program) -> _Pairs:
-    """Of the same block."""
+    """Pairs the exchanges of the same block."""
     ours, theirs = (Case(program=each, **vars(setup)) for each in (program, Program.DDSPERF))
     blocks = sorted(block for case, block in found if case == ours)
     return [(found[ours, block], found[theirs, block]) for block in blocks if (theirs, block) in found]
@@ -95,7 +95,7 @@ def _compare(setup: Setup, program: Program, pairs: _Pairs) -> Agreement:
 
 
 def ratio_of(ours: Sequence[float], theirs: Sequence[float]) -> Ratio:
-    """The geometric mean of the rounds' ratios; its interval is Student's, over their logarithms."""
+    """Returns the geometric mean of the rounds' ratios, with Student's t interval over their logarithms."""
     logs = np.log(np.asarray(ours)) - np.log(np.asarray(theirs))
     middle = float(logs.mean())
     if len(logs) < 2:

@@ -1,4 +1,4 @@
-"""What is measured in one round: a program and every setting that its numbers depend on."""
+"""The case of one round: a program and every setting that its numbers depend on."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pytest_ldos.scenario.loads import Reliability
 
 
 class Program(StrEnum):
-    """Who sends and answers, over which implementation."""
+    """The program that sends and answers, and its middleware."""
 
     CYCLONE = "cyclonedds"
-    """Ours, over the library of the embedded stack."""
+    """Our program over the library of the embedded stack."""
 
     TWIN = "twin of ddsperf"
-    """Ours, over the library that ddsperf uses: what both measure must agree."""
+    """Our program over the library that ddsperf uses: both must measure the same."""
 
     DDSPERF = "ddsperf"
     RCLCPP_CYCLONE = "rclcpp, cyclonedds"
@@ -26,7 +26,7 @@ class Program(StrEnum):
 
     @property
     def rmw(self) -> str:
-        """The middleware of a program on rclcpp; empty for others."""
+        """The middleware of a program on rclcpp; empty for other programs."""
         _, is_ros, implementation = self.value.partition("rclcpp, ")
         return f"rmw_{implementation}_cpp" if is_ros else ""
 
@@ -37,7 +37,7 @@ class Program(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
-    """A combination of settings, whatever program is measured with it.
+    """A combination of settings, independent of the program measured.
 
     Attributes:
         size: octets of data in a message.
@@ -52,12 +52,12 @@ class Setup:
 
     @property
     def is_default(self) -> bool:
-        """Whether it is one for middlewares that know no settings of Cyclone DDS."""
+        """True if it also suits middlewares without Cyclone DDS's settings."""
         return self.fragment_size == self.max_message_size == NOT_SET
 
     @property
     def changes(self) -> str:
-        """What is not as Cyclone DDS has it by itself; empty where all is."""
+        """Settings that differ from Cyclone DDS's defaults; empty if none does."""
         parts = []
         if self.fragment_size:
             parts.append(f"FragmentSize {self.fragment_size}")
@@ -73,7 +73,7 @@ class Setup:
 
 @dataclass(frozen=True, kw_only=True)
 class Case(Setup):
-    """A setup and the program that is measured with it."""
+    """A setup and the program measured with it."""
 
     program: Program
 
@@ -82,12 +82,12 @@ class Case(Setup):
         return Setup(**{each.name: getattr(self, each.name) for each in fields(Setup)})
 
     def name(self, spec: LatencySpec) -> str:
-        """With all that its numbers depend on."""
+        """Returns a name with all settings that the numbers depend on."""
         return ", ".join([self.program, self.words, *_common(spec, self.transport)])
 
 
 def setups_of(spec: LatencySpec) -> list[Setup]:
-    """Every combination that was asked for."""
+    """Returns every requested combination of settings."""
     every = product(spec.transport_list, spec.reliability_list, spec.fragment_list, spec.message_list, spec.size_list)
     return [
         Setup(transport=transport, reliability=reliability, fragment_size=fragment, max_message_size=message, size=size)
@@ -96,7 +96,7 @@ def setups_of(spec: LatencySpec) -> list[Setup]:
 
 
 def cases_of(setups: Sequence[Setup], programs: Sequence[Program]) -> list[Case]:
-    """Programs beside each other, setup by setup; each setting once for whom it makes no difference."""
+    """Lists all programs of a setup, setup by setup; a program that ignores Cyclone DDS's settings is listed once."""
     return [
         Case(program=program, **vars(setup))
         for setup in setups

@@ -1,4 +1,4 @@
-"""What stands in front of a program's command: CPUs and scheduling class."""
+"""The prefix of a program's command, which sets its CPUs and scheduling class."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ TASKSET: Final = "taskset"
 
 
 def prefix_of(spec: LatencySpec, cpus: tuple[int, ...]) -> list[str]:
-    """A command that ends in an ``exec``, or nothing.
+    """Returns a command that ends in an ``exec``, or an empty list.
 
     Args:
-        cpus: `NO_CPU` among them leaves the program where it is.
+        cpus: CPUs to pin the program to; `NO_CPU` among them leaves it unpinned.
     """
     pinned = [] if NO_CPU in cpus else [TASKSET, "--cpu-list", ",".join(map(str, sorted(set(cpus))))]
     real_time = [_CHRT, "--fifo", str(spec.priority)] if spec.priority != NOT_SET else []
@@ -24,7 +24,7 @@ def prefix_of(spec: LatencySpec, cpus: tuple[int, ...]) -> list[str]:
 
 
 def why_no_priority(priority: int) -> str:
-    """Why processes may not have SCHED_FIFO; empty where they may, or are not to."""
+    """Returns why processes may not have SCHED_FIFO; empty if they may, or if `priority` is not set."""
     if priority == NOT_SET:
         return ""
     if shutil.which(_CHRT) is None:

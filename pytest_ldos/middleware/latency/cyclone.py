@@ -1,4 +1,4 @@
-"""Cyclone DDS as it is measured: which libraries there are, how they are configured, whether they share memory."""
+"""The Cyclone DDS libraries installed, their configuration, and their support of shared memory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Library:
     """A build of Cyclone DDS's C library.
 
     Attributes:
-        version: empty where its name does not tell.
+        version: empty if the file's name does not contain it.
     """
 
     path: Path
@@ -39,7 +39,7 @@ class Library:
 
     @property
     def shares_memory(self) -> Availability:
-        """Whether it was built to hand messages over in shared memory, with iceoryx."""
+        """Reports if it was built with iceoryx, which passes messages through shared memory."""
         if "libiceoryx_binding_c" in _dependencies(self.path):
             return Availability(True)
         return Availability(
@@ -50,7 +50,7 @@ class Library:
 
 
 def embedded_library() -> Library | None:
-    """What the embedded stack uses, through the ``cyclonedds`` package; ``None`` without it."""
+    """Returns the library that the embedded stack uses through the ``cyclonedds`` package; ``None`` without it."""
     try:
         binding = next(each for each in files(_PACKAGE) or [] if _BINDING.fullmatch(each.name))
     except (PackageNotFoundError, StopIteration):
@@ -60,7 +60,7 @@ def embedded_library() -> Library | None:
 
 
 def ddsperf_library() -> Library | None:
-    """What ``ddsperf`` is linked with; ``None`` without it."""
+    """Returns the library that ``ddsperf`` is linked with; ``None`` without it."""
     program = shutil.which(DDSPERF)
     path = None if program is None else _linked_library(Path(program))
     if path is None:
@@ -75,14 +75,14 @@ def _linked_library(program: Path) -> Path | None:
 
 
 def _dependencies(program: Path) -> str:
-    """What the dynamic linker says of it; empty where that is not to be had."""
+    """Returns the dynamic linker's list for a program; empty if it is not available."""
     if shutil.which("ldd") is None:
         return ""
     return subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=False, timeout=10).stdout
 
 
 def configuration(setup: Setup) -> str:
-    """The value of ``CYCLONEDDS_URI``: loopback alone, and what the setup changes; later parts add to earlier ones."""
+    """The value of ``CYCLONEDDS_URI``: loopback only, plus the setup's changes; later parts add to earlier ones."""
     parts = [loopback_config()]
     general = ""
     if setup.max_message_size:

@@ -22,12 +22,12 @@ _SLACK_S: Final = 10.0
 
 
 def longest_s(spec: LatencySpec) -> float:
-    """A round that takes longer from the moment that both sides have met has failed."""
+    """The limit of a round from the moment both sides have found each other; a longer round has failed."""
     return WARM_UP_S + spec.seconds + spec.patience_ms / 1000 + _SLACK_S
 
 
 def commands_of(case: Case, site: Site, *, domain: int, folder: Path) -> PairCommands:
-    """How a round of a case is measured."""
+    """Returns the commands that measure a round of a case."""
     spec, samples = site.spec, folder / "times"
     given = PeerParameters(
         role=PING,

@@ -1,8 +1,8 @@
-"""What ``ddsperf ping`` prints: a line a second and peer, of half the round trips.
+"""The output of ``ddsperf ping``: a line per second and peer, of halved round-trip times.
 
 ``[17] 2.001  host:18 size 1036 mean 9.386us min 7.441us 50% 9.208us 90% 10.21us 99% 28.137us max 3622.01us cnt 52896``:
 process, seconds since it began, peer, size of the message, and percentiles of the last second's first 20 000
-round trips, halved; ``cnt`` counts all. The first line that is printed may also cover the seconds in which peers met.
+round trips, halved; ``cnt`` counts all. The first line printed may also cover the seconds in which peers were found.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _MET: Final = re.compile(r"participant \S+: new$", re.MULTILINE)
 
 
 class DdsperfUnreadable(Exception):
-    """A line is not what ddsperf prints, as far as it is known."""
+    """A line does not have the known format of ddsperf's output."""
 
 
 @dataclass(frozen=True)
 class Second:
-    """A line.
+    """One line.
 
     Attributes:
-        at_s: when it was printed, since the start.
-        size: of the message, with what is fixed in it.
-        half: of half the round trips.
+        at_s: time of printing, since the start.
+        size: message size, including its fixed fields.
+        half: percentiles of halved round-trip times.
     """
 
     at_s: float
@@ -47,11 +47,11 @@ class Second:
 
 @dataclass(frozen=True)
 class DdsperfOutput:
-    """All that it printed.
+    """The whole output.
 
     Attributes:
         lost: messages without an answer.
-        has_met: whether it saw another participant.
+        has_met: True if it saw another participant.
     """
 
     seconds: tuple[Second, ...]
@@ -60,7 +60,7 @@ class DdsperfOutput:
 
 
 def parse_ddsperf(text: str) -> DdsperfOutput:
-    """Reads all lines; those about other things are passed over.
+    """Reads all lines; ignores those about other things.
 
     Raises:
         DdsperfUnreadable: a line of percentiles is damaged, or makes no sense.

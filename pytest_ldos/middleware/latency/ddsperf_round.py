@@ -1,4 +1,4 @@
-"""Cyclone DDS's own benchmark, measured beside ours."""
+"""Rounds of ddsperf, Cyclone DDS's own benchmark, for comparison with ours."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from pytest_ldos.middleware.latency.timings import combine
 from pytest_ldos.scenario.loads import Reliability
 
 FIXED_BYTES: Final = 12
-"""Number, key and length in a message: ddsperf's sizes count them."""
+"""Number, key and length in a message, which ddsperf's sizes include."""
 
 _BEFORE_S: Final = 2
-"""It meets its peer in the first second; the next is its warm-up."""
+"""It finds its peer in the first second; the next is its warm-up."""
 
 _SLACK_S: Final = 10.0
 
 
 def measure_ddsperf(case: Case, site: Site, *, domain: int, block: int, folder: Path) -> Exchange:
-    """One round: as many of its seconds as ours measures, after one that does not count."""
+    """Measures one round: as many of its seconds as ours measures, after a warm-up second."""
     spec = site.spec
     group = ProcessGroup(log_directory=folder, environment={"CYCLONEDDS_URI": configuration(case.setup)})
     seconds = math.ceil(spec.seconds) + _BEFORE_S
@@ -53,7 +53,7 @@ def _words(case: Case, domain: int, seconds: int) -> list[str]:
 
 
 def _pong(case: Case, spec: LatencySpec, domain: int, seconds: int) -> list[str]:
-    """A second longer, so that it never leaves first."""
+    """Runs a second longer than ping, so that it never leaves first."""
     return [*prefix_of(spec, (spec.pong_cpu,)), *_words(case, domain, seconds + 1), "pong", spec.trigger]
 
 
@@ -74,7 +74,7 @@ def _await_end(ping: Child, timeout_s: float) -> None:
 
 
 def _refuse_failed(child: Child) -> None:
-    """What one side found while the other was gone is no measurement; pong may run on for a while."""
+    """Rejects results of one side after the other has gone; pong may run on for a while."""
     if child.exit_code:
         raise RoundFailed(": ".join([child.describe_end(), *child.last_lines().splitlines()[-1:]]))
 
@@ -91,7 +91,7 @@ def _read(ping: Child) -> DdsperfOutput:
 
 
 def _to_exchange(case: Case, block: int, found: DdsperfOutput) -> Exchange:
-    """Whole round trips."""
+    """Converts the halves to whole round trips."""
     counted = found.seconds[1:] or found.seconds
     begin_s = found.seconds[0].at_s if len(found.seconds) > 1 else counted[0].at_s - 1
     total = sum(each.half.count for each in counted)

@@ -1,4 +1,4 @@
-"""The full distribution of times, in a histogram that keeps three digits of each."""
+"""The full distribution of times, in a histogram that keeps three significant digits of each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LONGEST_NS: Final = 60_000_000_000
 _MODULE: Final = "hdrh.histogram"
 _DIGITS: Final = 3
 _TICKS_PER_HALF: Final = 5
-"""Steps in each halving of what is left above: enough for a smooth curve."""
+"""Steps per halving of the remaining share: enough for a smooth curve."""
 
 
 def histograms_available() -> Availability:
@@ -26,11 +26,11 @@ def histograms_available() -> Availability:
 
 @dataclass(frozen=True)
 class Step:
-    """A place of a distribution.
+    """A point of a distribution.
 
     Attributes:
-        share: of the times that are at most `value_ns`.
-        count: how many those are.
+        share: share of the times that are at most `value_ns`.
+        count: number of those times.
     """
 
     value_ns: int
@@ -45,7 +45,7 @@ class Distribution:
         self._histogram: Any = import_module(_MODULE).HdrHistogram(1, LONGEST_NS, _DIGITS)
 
     def add(self, times_ns: Times) -> None:
-        """Counts times; those above `LONGEST_NS` count as that."""
+        """Counts times; those above `LONGEST_NS` count as `LONGEST_NS`."""
         values, counts = np.unique(np.clip(times_ns, 1, LONGEST_NS), return_counts=True)
         for value, count in zip(values.tolist(), counts.tolist(), strict=True):
             self._histogram.record_value(value, count)
@@ -55,16 +55,16 @@ class Distribution:
         return int(self._histogram.get_total_count())
 
     def percentile_ns(self, percent: float) -> int:
-        """Within a thousandth."""
+        """Returns a percentile, accurate to a thousandth of it."""
         return int(self._histogram.get_value_at_percentile(percent))
 
     def steps(self) -> Iterator[Step]:
-        """From the shortest to the longest, finer where less is left."""
+        """Yields steps from the shortest to the longest time, finer towards the tail."""
         if not self.count:
             return
         for each in self._histogram.get_percentile_iterator(_TICKS_PER_HALF):
             yield Step(int(each.value_iterated_to), each.percentile / 100, int(each.total_count_to_this_value))
 
     def encoded(self) -> str:
-        """For other tools of HdrHistogram: its compressed form, in base 64."""
+        """Returns HdrHistogram's compressed form in base 64, for its other tools."""
         return str(self._histogram.encode().decode("ascii"))

@@ -1,4 +1,4 @@
-"""What one round found."""
+"""The results of one round."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class Exchange:
     """A round of one case.
 
     Attributes:
-        round_trip: ``None`` where nothing came back.
-        there, back: one way each, by a clock that both sides read; ``None`` where nobody tells.
-        sent, lost: messages; what was not answered in time is lost.
-        late: answers that came when nobody waited for them any more.
-        per_second: round trips.
-        times_ns: of all round trips, where they are known one by one.
-        failure: why there are no numbers; empty where there are.
+        round_trip: ``None`` if no answer came back.
+        there, back: one way each, by a clock that both sides read; ``None`` where the program does not report it.
+        sent, lost: messages; one not answered in time is lost.
+        late: answers that came after the wait for them had ended.
+        per_second: round trips per second.
+        times_ns: times of all round trips, where they are known one by one.
+        failure: why there are no numbers; empty if there are.
     """
 
     case: Case
@@ -39,13 +39,13 @@ class Exchange:
     failure: str = ""
 
     def without_times(self) -> Exchange:
-        """The same without what takes room."""
+        """Returns a copy without the times, which take up memory."""
         return replace(self, times_ns=None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """What the side that asks reports."""
+    """Counts reported by the side that sends pings."""
 
     sent: int
     lost: int
@@ -54,7 +54,7 @@ class Counts:
 
 
 def to_exchange(case: Case, block: int, counts: Counts, samples: Path) -> Exchange:
-    """From a report and the file of its times: all round trips, then all ways there."""
+    """Builds an exchange from a report and its file of times: all round trips, then all one-way times there."""
     times = np.fromfile(samples, dtype=np.int64)
     round_trips, there = times[: len(times) // 2], times[len(times) // 2 :]
     if not len(round_trips):

@@ -1,4 +1,4 @@
-"""What was found, drawn."""
+"""Figures of the results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TIME: Final = Axis(title="round trip", unit="µs", is_log=True)
 
 
 def figures_of(cases: Sequence[CaseFindings]) -> tuple[Figure, ...]:
-    """For each transport: percentiles over size, and how many round trips take longer than a time."""
+    """For each transport: percentiles over message size, and the share of round trips that take longer than a time."""
     return tuple(_figures(cases))
 
 
@@ -48,7 +48,7 @@ def _over_sizes(cases: Sequence[CaseFindings], transport: Transport) -> Figure:
 
 
 def _over_settings(cases: Sequence[CaseFindings], transport: Transport) -> Iterator[Figure]:
-    """Over each of Cyclone DDS's settings that has several values."""
+    """Yields a figure for each of Cyclone DDS's settings that has several values."""
     for name, title in (("fragment_size", "FragmentSize"), ("max_message_size", "MaxMessageSize")):
         swept = [each for each in cases if getattr(each.case, name) and each.case.program.is_cyclone]
         if len({getattr(each.case, name) for each in swept}) > 1:
@@ -66,14 +66,14 @@ class _Curves(TypedDict):
 
 
 def _curves(title: str, every: Iterator[Curve]) -> _Curves:
-    """Not more of them than can be told apart; the title says so."""
+    """Limits the curves to as many as can be told apart; the title says so."""
     curves = tuple(curve for curve in every if curve.points)
     left_out = f" (the first {_MOST_CURVES} of {len(curves)})" if len(curves) > _MOST_CURVES else ""
     return {"title": title + left_out, "curves": curves[:_MOST_CURVES]}
 
 
 def _setting_curves(cases: Sequence[CaseFindings], name: str) -> Iterator[Curve]:
-    """One for each program, size, reliability and value of the other setting."""
+    """Yields a curve for each program, size, reliability and value of the other setting."""
     other = "max_message_size" if name == "fragment_size" else "fragment_size"
     groups: dict[str, list[Point]] = {}
     for each in cases:
@@ -86,7 +86,7 @@ def _setting_curves(cases: Sequence[CaseFindings], name: str) -> Iterator[Curve]
 
 
 def _distribution(cases: Sequence[CaseFindings], transport: Transport) -> Figure:
-    """The complementary distribution, down to the share of one message; the twin's where there is no other of ours."""
+    """Complementary distribution down to one message's share; shows the twin only if no other of ours is known."""
     known = [each for each in cases if each.distribution.count]
     shown = [each for each in known if each.case.program is not Program.TWIN] or known
     curves = (

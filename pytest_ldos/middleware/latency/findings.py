@@ -1,4 +1,4 @@
-"""All rounds of a case together."""
+"""The rounds of a case, combined."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class CaseFindings:
     """A case and its rounds, in order.
 
     Attributes:
-        distribution: of all its round trips; empty where they are not known one by one.
+        distribution: distribution of all its round trips; empty where they are not known one by one.
     """
 
     case: Case
@@ -47,7 +47,7 @@ class CaseFindings:
 
 
 def by_case(cases: Sequence[Case], exchanges: Iterable[Exchange]) -> list[CaseFindings]:
-    """In the order of the cases; times are put into histograms as they come, and not kept."""
+    """Groups exchanges in the order of the cases; adds times to histograms as they come, and does not keep them."""
     kept: dict[Case, list[Exchange]] = {case: [] for case in cases}
     distributions = {case: Distribution() for case in cases}
     for each in exchanges:

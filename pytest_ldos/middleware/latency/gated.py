@@ -1,4 +1,4 @@
-"""What of a study is gated: rounds of ours, and their quantities."""
+"""The part of a study that is gated: rounds of our programs, and their quantities."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ QUANTITIES: Final = (P50, P90, P99, P999, ONE_WAY, RATE)
 
 
 def rounds_of(exchanges: Sequence[Exchange], spec: LatencySpec) -> tuple[Round, ...]:
-    """Ours; ddsperf's are beside them for comparison."""
+    """Returns the rounds of our programs; ddsperf's are for comparison only."""
     ours = [each for each in exchanges if each.case.program is not Program.DDSPERF]
     return tuple(_round(each, spec) for each in sorted(ours, key=lambda each: each.block))
 
@@ -52,7 +52,7 @@ def _values(found: Exchange) -> dict[str, Value]:
 
 
 def remarks_of(exchanges: Sequence[Exchange]) -> list[str]:
-    """Of messages that were lost, and of ddsperf, whose failures are no rounds of ours."""
+    """Returns notes on lost messages, and on failures of ddsperf, which are no rounds of ours."""
     lost, sent = sum(each.lost for each in exchanges), sum(each.sent for each in exchanges)
     losses = [f"{lost} of {sent} messages had no answer in time"] if lost else []
     theirs = [each for each in exchanges if each.case.program is Program.DDSPERF and each.failure]

@@ -1,4 +1,4 @@
-"""DDS latency: round trips and one-way times, with Cyclone DDS's own benchmark and rclcpp beside ours."""
+"""DDS latency: round trips and one-way times of our programs, Cyclone DDS's own benchmark and rclcpp."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ NAME: Final = "latency"
 
 
 def measure(spec: LatencySpec, progress: Progress) -> Study:
-    """Measures all cases in turns.
+    """Measures all cases, interleaved.
 
     Raises:
-        Unavailable: nothing of it can be measured here.
+        Unavailable: none of the cases can be measured here.
     """
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     programs = find_all(spec)
@@ -68,7 +68,7 @@ def measure(spec: LatencySpec, progress: Progress) -> Study:
 
 
 def _with_router(cases: list[Case], site: Site, notes: list[str], resources: ExitStack) -> list[Case]:
-    """All, with what shared memory needs running; without those that need it where it does not run."""
+    """Starts the router that shared memory needs; returns the cases, less those that need it if it fails."""
     needs = [each for each in cases if each.transport is Transport.SHARED_MEMORY and each.program.is_cyclone]
     if not needs:
         return cases
@@ -81,7 +81,7 @@ def _with_router(cases: list[Case], site: Site, notes: list[str], resources: Exi
 
 
 def _settings(spec: LatencySpec) -> dict[str, Any]:
-    """As they were given; what is empty is as it is by itself."""
+    """Returns the settings as they were given; empty ones, which stand for defaults, are left out."""
     given = dataclasses.asdict(spec)
     return {name: str(value) if isinstance(value, str) else value for name, value in given.items() if value != ""}
 

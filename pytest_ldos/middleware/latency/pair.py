@@ -1,4 +1,4 @@
-"""One side that asks and one that answers, as processes that report in lines of JSON (see `peer`)."""
+"""Ping and pong: one side sends, the other answers, as processes that report in lines of JSON (see `peer`)."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from pytest_ldos.middleware.latency.exchange import Counts
 
 _LOOK_S: Final = 0.1
 _START_S: Final = 20.0
-"""What an interpreter may take to start on a busy machine."""
+"""Time for an interpreter to start on a busy machine."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairCommands:
-    """How both are started.
+    """Commands that start both sides.
 
     Attributes:
-        ping: also of a process that is both.
-        pong: ``None`` where one process is both.
-        samples: the file that `ping` leaves its times in.
-        must_share_memory: messages that go another way are none of this round's.
-        longest_s: that a round takes from the moment that they have found each other, whatever happens.
+        ping: command of the side that sends, or of a process that is both sides.
+        pong: ``None`` if one process is both sides.
+        samples: file to which `ping` writes its times.
+        must_share_memory: True if a round whose messages take another way has failed.
+        longest_s: limit of a round from the moment both sides have found each other.
     """
 
     ping: Sequence[str]
@@ -41,7 +41,7 @@ class PairCommands:
 
 
 class RoundFailed(Exception):
-    """A round gave no numbers, and why."""
+    """A round gave no numbers; the message says why."""
 
 
 @dataclass
@@ -53,7 +53,7 @@ class Pair:
     pong: Child | None = None
 
     def start_pong(self) -> None:
-        """Returns when it can answer.
+        """Starts pong and returns when it can answer.
 
         Raises:
             RoundFailed: it ended, or took too long.
@@ -67,10 +67,10 @@ class Pair:
             raise RoundFailed("pong did not start in time")
 
     def ask(self) -> Counts:
-        """Starts the side that asks, and waits for its report.
+        """Starts ping and waits for its report.
 
         Raises:
-            RoundFailed: they did not find each other, one of them ended, or nothing is heard.
+            RoundFailed: the sides did not find each other, one of them ended, or no report came.
         """
         ping = self._start("ping", self.commands.ping)
         deadline = time.monotonic() + _START_S + self.commands.match_timeout_s + self.commands.longest_s
@@ -99,10 +99,10 @@ class Pair:
 
 
 def run_pair(commands: PairCommands, logs: Path) -> Counts:
-    """One round.
+    """Runs one round.
 
     Raises:
-        RoundFailed: it gave no numbers.
+        RoundFailed: the round gave no numbers.
     """
     group = ProcessGroup(log_directory=logs, environment=commands.environment)
     try:
@@ -114,10 +114,10 @@ def run_pair(commands: PairCommands, logs: Path) -> Counts:
 
 
 def _heard(speaking: AnsweringChild, limit_s: float) -> Mapping[str, Any] | None:
-    """The next report; ``None`` where none came in time.
+    """Returns the next report; ``None`` if none came in time.
 
     Raises:
-        RoundFailed: the process has ended, or says something else.
+        RoundFailed: the process has ended, or wrote something else.
     """
     try:
         return speaking.answer(limit_s=limit_s)

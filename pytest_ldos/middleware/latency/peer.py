@@ -1,8 +1,8 @@
 """The process of one side, or of both: ``python -m pytest_ldos.middleware.latency.peer PARAMETERS``.
 
-Its only argument is a JSON object (`PeerParameters`). What answers says ``{"ready": true}`` when it can, and ends
-with its standard input. What asks ends with a report (`Report`), and leaves the times of its round trips in a file: all
-of them as 64-bit nanoseconds, then those of the ways there, of the same messages.
+Its only argument is a JSON object (`PeerParameters`). Pong prints ``{"ready": true}`` when it can answer, and ends
+with its standard input. Ping ends with a report (see `pair`), and leaves its times in a file: all round trips
+as 64-bit nanoseconds, then the one-way times there, of the same messages.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ def _say(**words: Any) -> None:
 
 
 def _answer(participant: Participant, given: PeerParameters) -> None:
-    """Answers until nobody holds our standard input any more, or SIGINT."""
+    """Answers until standard input is closed, or SIGINT."""
     ponger = Ponger(participant, listener=given.listener, cpu=-1)
     _say(ready=True)
-    with suppress(KeyboardInterrupt):  # who shares memory says goodbye
+    with suppress(KeyboardInterrupt):  # a participant with shared memory must leave cleanly
         sys.stdin.read()
     _say(answered=ponger.stop())
 
@@ -61,7 +61,7 @@ def _ask(participant: Participant, given: PeerParameters, *, listener: bool, cpu
 def main() -> None:
     given = PeerParameters(**json.loads(sys.argv[1]))
     if given.role != PONG:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's own waits for the native loop
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's handler would wait for the native loop
     participant = Participant(given.library, given.domain, reliable=given.reliable)
     if given.role == PONG:
         _answer(participant, given)

@@ -1,4 +1,4 @@
-"""What a peer is told to do; see `peer`, which is imported by its own process alone."""
+"""Parameters of a peer, apart from `peer`, which only its own process imports."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ BOTH: Final = "both"
 
 @dataclass(frozen=True, kw_only=True)
 class PeerParameters:
-    """What a peer is to do.
+    """Parameters of a peer.
 
     Attributes:
         role: `PING`, `PONG` or `BOTH`.
-        library: of Cyclone DDS.
+        library: path of Cyclone DDS's library.
         samples: file for the times.
-        interval_ns: between messages; 0 sends the next when the answer is there.
-        ping_cpu, pong_cpu: of the two threads of `BOTH`; -1 for any.
+        interval_ns: time between messages; 0 sends the next as soon as the answer arrives.
+        ping_cpu, pong_cpu: CPUs of the two threads of `BOTH`; -1 for any.
     """
 
     role: str
@@ -40,5 +40,5 @@ class PeerParameters:
 
 
 def as_argument(given: PeerParameters) -> str:
-    """What `main` takes."""
+    """Encodes the parameters as the argument of `peer.main`."""
     return json.dumps(asdict(given))

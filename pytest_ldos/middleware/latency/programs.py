@@ -1,4 +1,4 @@
-"""Which programs can be measured here, and why others cannot."""
+"""The programs that can be measured here, and the reasons why others cannot."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pytest_ldos.middleware.latency.distribution import histograms_available
 from pytest_ldos.middleware.latency.spec import NO_CPU, LatencySpec, Transport
 
 ROS_PACKAGE: Final = "ldos_latency"
-"""Of the ROS workspace."""
+"""Package of the ROS workspace."""
 
 _NATIVE: Final = "pytest_ldos.middleware.latency._pingpong"
 _ON_RCLCPP: Final = (Program.RCLCPP_CYCLONE, Program.RCLCPP_FASTDDS)
@@ -31,12 +31,12 @@ _ON_RCLCPP: Final = (Program.RCLCPP_CYCLONE, Program.RCLCPP_FASTDDS)
 
 @dataclass(frozen=True)
 class Programs:
-    """What is there.
+    """The programs found here.
 
     Attributes:
-        libraries: of the programs that are ours over Cyclone DDS.
-        found: in the order in which they take turns: what is compared stands side by side.
-        notes: what is not measured, and why.
+        libraries: libraries of our programs over Cyclone DDS.
+        found: programs in the order in which they are interleaved: those to be compared are adjacent.
+        notes: programs that are not measured, with the reasons.
     """
 
     libraries: dict[Program, Library]
@@ -45,7 +45,7 @@ class Programs:
 
     @property
     def versions(self) -> dict[str, str]:
-        """Of what is measured, as far as they are known."""
+        """Versions of the measured programs, as far as they are known."""
         known = {str(program): library.version for program, library in self.libraries.items() if library.version}
         distro = find_distro()
         if distro is not None and any(each.rmw for each in self.found):
@@ -53,11 +53,11 @@ class Programs:
         return known
 
     def for_setup(self, setup: Setup) -> list[Program]:
-        """Those that have the setup's transport."""
+        """Returns the programs that support the setup's transport."""
         return [each for each in self.found if self.has_transport(each, setup.transport).ok]
 
     def has_transport(self, program: Program, transport: Transport) -> Availability:
-        """All have all but shared memory: Fast DDS has it by itself, Cyclone DDS with iceoryx."""
+        """All support every transport but shared memory: Fast DDS has it built in, Cyclone DDS needs iceoryx."""
         if transport is not Transport.SHARED_MEMORY or program is Program.RCLCPP_FASTDDS:
             return Availability(True)
         if program is Program.RCLCPP_CYCLONE:
@@ -72,7 +72,7 @@ class Programs:
 
 
 def find_all(spec: LatencySpec) -> Programs:
-    """What of the settings can be measured here."""
+    """Finds the programs that the settings ask for and that can be measured here."""
     libraries: dict[Program, Library] = {}
     found: list[Program] = []
     notes: list[str] = []
@@ -134,7 +134,7 @@ def _without_transport(programs: Programs, spec: LatencySpec) -> list[str]:
 
 
 def available(spec: LatencySpec) -> Availability:
-    """Whether anything can be measured, on the CPUs that were asked for."""
+    """Reports if anything can be measured on the requested CPUs."""
     beyond = {spec.ping_cpu, spec.pong_cpu} - our_cpus() - {NO_CPU}
     if beyond:
         return Availability(

@@ -21,11 +21,11 @@ _TRANSPORTS: Final = {
     Transport.LOOPBACK: "UDPv4",
     Transport.SHARED_MEMORY: "SHM",
 }
-"""Fast DDS's built-in transports; in one process it hands messages over without any."""
+"""Fast DDS's built-in transports; within one process it passes messages without any of them."""
 
 
 def commands_of(case: Case, site: Site, *, domain: int, folder: Path) -> PairCommands:
-    """How a round of a case is measured.
+    """Returns the commands that measure a round of a case.
 
     Raises:
         Unavailable: the workspace is not sourced.
@@ -58,13 +58,13 @@ def commands_of(case: Case, site: Site, *, domain: int, folder: Path) -> PairCom
 
 
 def _command(spec: LatencySpec, program: str, cpus: tuple[int, ...], **parameters: str | float) -> list[str]:
-    """JSON is YAML, which is what values on ROS's command line are."""
+    """Values on ROS's command line are YAML, of which JSON is a subset."""
     settings = [word for name, value in parameters.items() for word in ("-p", f"{name}:={json.dumps(value)}")]
     return [*prefix_of(spec, cpus), program, "--ros-args", *settings]
 
 
 def _environment(case: Case, domain: int, folder: Path) -> dict[str, str]:
-    """Discovery stays on this machine: Cyclone DDS by its configuration, Fast DDS by ROS 2's setting."""
+    """Keeps discovery on this machine: Cyclone DDS by its configuration, Fast DDS by ROS 2's setting."""
     chosen = {
         "RMW_IMPLEMENTATION": case.program.rmw,
         "ROS_DOMAIN_ID": str(domain),

@@ -1,4 +1,4 @@
-"""A round of any case, and all rounds in turn."""
+"""One round of any case, and the interleaved rounds of all cases."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from pytest_ldos.middleware.latency.site import Site
 
 
 def measure_all(cases: Sequence[Case], site: Site, progress: Progress) -> Iterator[Exchange]:
-    """Every case once, and all again, as often as was asked for: what drifts is under all of them alike.
+    """Measures every case once per block, interleaved, so that drift affects all cases alike.
 
-    Every second time the order is reversed.
+    The order is reversed in every second block.
     """
     progress.expect(len(cases) * site.spec.rounds)
     for block in range(site.spec.rounds):
@@ -33,7 +33,7 @@ def measure_all(cases: Sequence[Case], site: Site, progress: Progress) -> Iterat
 
 
 def measure_round(case: Case, site: Site, *, block: int) -> Exchange:
-    """New processes on a domain of their own."""
+    """Measures a round with new processes on a domain of their own."""
     with claim_domain() as domain, tempfile.TemporaryDirectory(dir=site.folder) as folder:
         if case.program is Program.DDSPERF:
             return measure_ddsperf(case, site, domain=domain, block=block, folder=Path(folder))

@@ -1,4 +1,4 @@
-"""iceoryx's router, without which nobody shares memory over it."""
+"""iceoryx's router, which shared memory over iceoryx needs."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _THERE_ALREADY: Final = "still running"
 _SEGMENT: Final = re.compile(
     r"Reserving \d+ bytes in the shared memory \[([\w.-]+)\]\s+\[ Reserving shared memory successful \]"
 )
-_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - where the kernel has it
+_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - the kernel's path
 _TIMEOUT_S: Final = 10.0
 _LOOK_S: Final = 0.05
 
 
 @contextmanager
 def running_router(folder: Path) -> Iterator[None]:
-    """While it is open, a router runs: ours, or the one that runs on this machine already.
+    """Runs a router within the context: our own, unless one runs on this machine already.
 
     Raises:
         Unavailable: it does not start.
@@ -42,7 +42,7 @@ def running_router(folder: Path) -> Iterator[None]:
 
 
 def _remove_segments(router: Child) -> None:
-    """What it leaves when it does not end well, as it does after a process that was killed while it shared memory."""
+    """Removes what a router leaves if it fails to end cleanly, as after a process was killed while sharing memory."""
     if router.exit_code == 0:
         return
     for name in _SEGMENT.findall(router.log.read_text("utf-8", errors="replace")):

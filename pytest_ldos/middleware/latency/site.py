@@ -1,4 +1,4 @@
-"""Where rounds are measured: what they share."""
+"""The common context of all rounds."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pytest_ldos.middleware.latency.spec import LatencySpec
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """Settings, programs, and a folder for what processes leave."""
+    """Settings, programs, and a folder for the files of the processes."""
 
     spec: LatencySpec
     programs: Programs
     folder: Path
 
     def without_priority(self) -> Site:
-        """The same under the usual scheduler."""
+        """Returns the same site with the default scheduler."""
         return dataclasses.replace(self, spec=dataclasses.replace(self.spec, priority=0))

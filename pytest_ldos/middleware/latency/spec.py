@@ -1,4 +1,4 @@
-"""What of the middleware's latency is measured: settings of ``ldos latency``."""
+"""Settings of ``ldos latency``."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from pytest_ldos.scenario.requirements import require
 
 LARGEST_BYTES: Final = 1 << 20
 FRAGMENT_BYTES: Final = range(1025, 65501)
-"""What Cyclone DDS takes as FragmentSize."""
+"""Values that Cyclone DDS accepts as FragmentSize."""
 
 MESSAGE_BYTES: Final = range(1025, 65501)
-"""What Cyclone DDS takes as MaxMessageSize: what a UDP datagram holds, less its header."""
+"""Values that Cyclone DDS accepts as MaxMessageSize: the capacity of a UDP datagram, less its header."""
 
 LONGEST_ROUND_S: Final = 60.0
 NO_CPU: Final = -1
@@ -30,7 +30,7 @@ Word = TypeVar("Word", bound=StrEnum)
 
 
 class Transport(StrEnum):
-    """How messages come from one side to the other."""
+    """The path of messages from one side to the other."""
 
     ONE_PROCESS = "one_process"
     LOOPBACK = "loopback"
@@ -38,9 +38,9 @@ class Transport(StrEnum):
 
 
 class Trigger(StrEnum):
-    """On which thread messages are taken.
+    """The thread on which messages are taken.
 
-    In one process both sides wait: a listener would answer on the thread that writes.
+    Within one process both sides wait: a listener would answer on the thread that writes.
     """
 
     LISTENER = "listener"
@@ -120,12 +120,12 @@ class LatencySpec:
 
     @property
     def fragment_list(self) -> tuple[int, ...]:
-        """`NOT_SET` stands for the default."""
+        """The sizes, in which `NOT_SET` stands for the default."""
         return _read_bytes(self.fragment_sizes or "0", "fragment_sizes", FRAGMENT_BYTES, or_default=True)
 
     @property
     def message_list(self) -> tuple[int, ...]:
-        """`NOT_SET` stands for the default."""
+        """The sizes, in which `NOT_SET` stands for the default."""
         return _read_bytes(self.max_message_sizes or "0", "max_message_sizes", MESSAGE_BYTES, or_default=True)
 
 

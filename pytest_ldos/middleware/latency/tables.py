@@ -1,4 +1,4 @@
-"""What was found, in rows."""
+"""Tables of the results."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _TRANSPORT: Final = Column(name="transport")
 
 
 def tables_of(cases: Sequence[CaseFindings], agreements: Sequence[Agreement]) -> tuple[Table, ...]:
-    """Those for people first; empty ones are left out."""
+    """Returns the tables, those for people first; leaves out empty ones."""
     transports = dict.fromkeys(each.case.transport for each in cases)
     every = [
         *(_round_trips([each for each in cases if each.case.transport is one], one) for one in transports),
@@ -49,7 +49,7 @@ def tables_of(cases: Sequence[CaseFindings], agreements: Sequence[Agreement]) ->
 
 
 def _setup_cells(setup: Setup) -> tuple[Cell, ...]:
-    """Of Cyclone DDS's settings, ``None`` is its default."""
+    """Returns the cells of a setup; ``None`` stands for Cyclone DDS's default."""
     reliability = setup.reliability.value.replace("_", " ")
     return (setup.size, reliability, setup.fragment_size or None, setup.max_message_size or None)
 
@@ -83,7 +83,7 @@ def _round_trips(cases: Sequence[CaseFindings], transport: Transport) -> Table:
 
 
 def _slim(table: Table) -> Table:
-    """Without those settings that are the same in all rows, which then are in the title."""
+    """Moves settings that are the same in all rows from their columns to the title."""
     setups = {column.name: column for column in _SETUP[1:]}
     same = {
         place: table.rows[0][place]

@@ -1,4 +1,4 @@
-"""What the times of a round amount to."""
+"""Percentiles of the times of a round."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _NS_PER_US: Final = 1e3
 
 @dataclass(frozen=True, kw_only=True)
 class Percentiles:
-    """Of times, in microseconds.
+    """Statistics of times, in microseconds.
 
     Attributes:
-        p999: ``None`` where nobody tells.
+        p999: ``None`` where the program does not report it.
     """
 
     count: int
@@ -35,7 +35,7 @@ class Percentiles:
 
     @classmethod
     def of(cls, times_ns: Times) -> Percentiles:
-        """Each percentile is one of the times: the smallest that so many do not exceed.
+        """Computes each percentile as one of the times: the smallest that the given share does not exceed.
 
         Args:
             times_ns: at least one.
@@ -54,14 +54,14 @@ class Percentiles:
         )
 
     def times(self, factor: float) -> Percentiles:
-        """All of them so much longer."""
+        """Returns a copy with all times multiplied by `factor`."""
         p999 = None if self.p999 is None else self.p999 * factor
         scaled = {name: getattr(self, name) * factor for name in ("low", "mean", "p50", "p90", "p99", "high")}
         return replace(self, p999=p999, **scaled)
 
 
 def combine(parts: Sequence[Percentiles]) -> Percentiles:
-    """Of several rounds: the medians of their percentiles, the mean of all times, the least and the most.
+    """Combines several rounds: medians of their percentiles, the mean of all times, the minimum and the maximum.
 
     Args:
         parts: at least one.

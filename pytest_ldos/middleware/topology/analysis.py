@@ -1,4 +1,4 @@
-"""All starts of a topology together."""
+"""The analysis of all starts of a topology."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from pytest_ldos.middleware.topology.rounds import find_rounds
 
 @dataclass(frozen=True, kw_only=True)
 class Analysis:
-    """What is told of a topology.
+    """The reported results of a topology.
 
     Attributes:
-        edges: in the order of the file.
-        failures: of starts, each once.
+        edges: figures of the edges, in the order of the file.
+        failures: failures of starts, without repetition.
     """
 
     edges: tuple[EdgeFigures, ...]
@@ -35,7 +35,7 @@ class Analysis:
 def analyse(
     topology: Topology, starts: Sequence[Recorded], limits: Limits, *, case: str, rounds: int, cores: int
 ) -> Analysis:
-    """The figures of all starts; times count from when the first began to send."""
+    """Computes the figures of all starts; times count from the first message of the first start."""
     edges = edges_of(topology)
     origin_ns = min((each.start_ns for each in starts if each.start_ns), default=0)
     flows = [list(find_flows(edges, recorded)) for recorded in starts]

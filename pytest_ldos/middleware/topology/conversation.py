@@ -1,4 +1,4 @@
-"""What the processes of a topology say, and what they are told: lines of JSON, each waited for with a limit."""
+"""The conversation with a topology's processes: lines of JSON in both directions; every wait has a limit."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ Report = Mapping[str, Any]
 
 
 class ProcessEnded(LdosError):
-    """A process of the topology ended before its time.
+    """A process of the topology ended too early.
 
     Attributes:
-        at_ns: when that was seen.
+        at_ns: time at which that was noticed.
     """
 
     def __init__(self, child: Child, at_ns: int) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            child.process.wait(timeout=1)  # its output ends a moment before it can be reaped
+            child.process.wait(timeout=1)  # its output is closed a moment before it can be reaped
         super().__init__(child.describe_end(), details=child.last_lines())
         self.at_ns = at_ns
 
 
 class Conversation:
-    """With all processes of a topology. They are read whenever something is awaited."""
+    """The conversation with all processes of a topology. Every wait reads their reports."""
 
     def __init__(self, children: Sequence[Child]) -> None:
         self._children = {child.name: child for child in children}
@@ -53,7 +53,7 @@ class Conversation:
         self._selector.close()
 
     def tell(self, command: Report) -> None:
-        """Tells all that still listen."""
+        """Sends a command to all processes that still listen."""
         line = json.dumps(command) + "\n"
         for child in self._children.values():
             assert child.process.stdin is not None
@@ -62,13 +62,13 @@ class Conversation:
                 child.process.stdin.flush()
 
     def await_all(self, event: str, *, limit_s: float, tolerant: bool = False) -> list[str]:
-        """Reads until each process has said something; returns the names of those that did not in time.
+        """Reads until each process has reported an event; returns the names of those that did not in time.
 
         Args:
-            tolerant: whether processes may have ended.
+            tolerant: True if processes may have ended.
 
         Raises:
-            ProcessEnded: one did, and may not.
+            ProcessEnded: a process ended although `tolerant` is False.
         """
         deadline_s = time.monotonic() + limit_s
         while waiting := self._without(event, tolerant=tolerant):
@@ -81,7 +81,7 @@ class Conversation:
         return []
 
     def await_end(self, *, limit_s: float) -> None:
-        """Waits until all have ended, or the limit is reached."""
+        """Waits until all processes have ended, or for `limit_s`."""
         deadline_s = time.monotonic() + limit_s
         while self._selector.get_map() and (left_s := deadline_s - time.monotonic()) > 0:
             for _ in self._read(left_s):
@@ -92,7 +92,7 @@ class Conversation:
         return [name for name in listening if not any(each["event"] == event for each in self.reports[name])]
 
     def _read(self, limit_s: float) -> Iterator[Child]:
-        """Takes in what is there; yields processes whose output ended."""
+        """Reads what is available; yields processes whose output ended."""
         for key, _ in self._selector.select(limit_s):
             child: Child = key.data
             piece = os.read(key.fd, _PIECE)
@@ -104,7 +104,7 @@ class Conversation:
                 self._note(child.name, line)
 
     def _note(self, name: str, line: bytes) -> None:
-        """What is no report of ours comes from the middleware, and is passed over."""
+        """Stores a report; ignores other lines, which come from the middleware."""
         with contextlib.suppress(ValueError, TypeError, KeyError):
             report = json.loads(line)
             if report["event"] == "done":
@@ -112,6 +112,6 @@ class Conversation:
             self.reports[name].append(report)
 
     def said(self, event: str) -> Iterator[tuple[str, Report]]:
-        """All reports of a kind, with who said it."""
+        """Yields all reports of an event, each with the name of its process."""
         for name, reports in self.reports.items():
             yield from ((name, each) for each in reports if each["event"] == event)

@@ -1,4 +1,4 @@
-"""Edges of a topology, topic → node, and what arrived on each: on time, late, too late or never."""
+"""Edges of a topology, topic → node, and the messages of each: on time, late, too late or lost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pytest_ldos.middleware.topology.samples import NUMBER, RECEIVED_NS, RECEIVE
 
 @dataclass(frozen=True)
 class Source:
-    """What sends on an edge: a publisher, or the client itself."""
+    """A sender on an edge: a publisher, or the client itself."""
 
     id: int
     size_bytes: int
@@ -27,7 +27,7 @@ class Edge:
     """Messages of a topic to a node, or, where `is_service`, round trips of a client to a service and back.
 
     Attributes:
-        receiver: id by which samples name it.
+        receiver: its id in the samples.
     """
 
     receiver: int
@@ -42,7 +42,7 @@ class Edge:
 
 
 def edges_of(topology: Topology) -> list[Edge]:
-    """All edges, in the order of the file."""
+    """Returns all edges, in the order of the file."""
     sources: dict[str, list[Source]] = {}
     for _, each in topology.publishers:
         sources.setdefault(each.topic, []).append(Source(each.id, each.size_bytes, each.period_ns))
@@ -62,10 +62,10 @@ def edges_of(topology: Topology) -> list[Edge]:
 
 @dataclass(frozen=True, kw_only=True)
 class Flow:
-    """What one source sent on one edge in one start; arrays have a place for each message that arrived, in that order.
+    """Messages of one source on one edge in one start; arrays have an element per message, in order of arrival.
 
     Attributes:
-        gaps: messages that did not.
+        gaps: messages that did not arrive.
     """
 
     edge: Edge
@@ -85,10 +85,10 @@ class Flow:
 
 
 def find_flows(edges: Sequence[Edge], recorded: Recorded) -> Iterator[Flow]:
-    """The messages of a start by edge and source.
+    """Yields the messages of a start by edge and source.
 
-    How many were sent only counts where all processes came to their end: what was on its way when they were
-    stopped is not lost.
+    The number sent only counts if all processes came to their end: messages on their way when the processes were
+    stopped are not lost.
     """
     for edge in edges:
         arrived = recorded.samples[recorded.samples[:, RECEIVER] == edge.receiver]
@@ -115,12 +115,12 @@ class EdgeFigures:
     """An edge in figures.
 
     Attributes:
-        late, too_late, lost: how many messages.
-        mean_us, sd_us, min_us, max_us: of the latencies of messages that were not too late; ``None`` without any.
-        p99_us: of all latencies.
-        nominal_hz: of its first source.
-        rate_hz: that messages arrived at.
-        duration_s: from the first to the last arrival.
+        late, too_late, lost: numbers of messages.
+        mean_us, sd_us, min_us, max_us: latencies of messages that were not too late; ``None`` without any.
+        p99_us: 99th percentile of all latencies.
+        nominal_hz: rate of its first source.
+        rate_hz: rate at which messages arrived.
+        duration_s: time from the first to the last arrival.
     """
 
     edge: Edge
@@ -139,12 +139,12 @@ class EdgeFigures:
 
     @property
     def timely(self) -> int:
-        """Messages that were not too late."""
+        """Number of messages that were not too late."""
         return self.received - self.too_late
 
 
 def figures_of(edge: Edge, flows: Sequence[Flow], limits: Limits) -> EdgeFigures:
-    """An edge over all its sources and starts."""
+    """Computes an edge's figures over all its sources and starts."""
     latencies = _joined([flow.latency_ns for flow in flows])
     too_late = _joined([limits.too_late(flow.latency_ns, flow.source.period_ns) for flow in flows], bool)
     late = sum(int(limits.late(flow.latency_ns, flow.source.period_ns).sum()) for flow in flows)
@@ -174,7 +174,7 @@ def _joined(arrays: Sequence[np.ndarray], kind: type = np.int64) -> np.ndarray:
 
 @dataclass(frozen=True, kw_only=True)
 class Totals:
-    """All edges together; percentages are of the messages received, that of the lost of those sent."""
+    """All edges together; percentages refer to the messages received, that of lost messages to those sent."""
 
     received: int
     late: int

@@ -1,8 +1,9 @@
-"""A process of our node layer that plays some nodes of a topology.
+"""A process of our node layer that runs some nodes of a topology.
 
-It says on standard output how far it is, and does what standard input says, line by line in JSON; the workspace's
-`ldos_topology` does the same. It says ``waiting`` (for whom) and ``matched``; is told ``start_ns`` and ``end_ns``; says
-``resources`` now and then and ``sent`` (how many, by id); is told to ``drain`` what all have sent, and says ``done``.
+It reports its progress on standard output and follows commands on standard input, in lines of JSON, as the workspace's
+`ldos_topology` does. It reports ``waiting`` (for which peers) and ``matched``; receives ``start_ns`` and ``end_ns``;
+reports ``resources`` now and then, and ``sent`` (counts by id); receives ``drain`` with the counts of all; reports
+``done``.
 """
 
 from __future__ import annotations
@@ -54,12 +55,12 @@ class _Sender:
         self._message.tracking_number = self.sent
         self.sent += 1
         self._message.sent_ns = time.monotonic_ns()
-        with contextlib.suppress(WriteTimedOut):  # its number is missing at the readers, and counts as lost
+        with contextlib.suppress(WriteTimedOut):  # readers miss its number, so that it counts as lost
             self.publisher.publish(self._message)
 
 
 class _Asker:
-    """Asks one service."""
+    """Calls one service periodically."""
 
     def __init__(self, node: Node, plan: Mapping[str, Any], samples: SampleFile) -> None:
         self.id: int = plan["id"]
@@ -108,13 +109,13 @@ def _qos(plan: Mapping[str, Any]) -> QosProfile:
 
 
 class _Input:
-    """Lines of standard input, for which one can wait for a while."""
+    """Lines of standard input, with a time limit for each wait."""
 
     def __init__(self) -> None:
         self._text = b""
 
     def next(self, deadline_ns: int | None = None) -> str | None:
-        """The next line; ``None`` where none came in time.
+        """Returns the next line; ``None`` if none came in time.
 
         Raises:
             EOFError: standard input ended.
@@ -153,7 +154,7 @@ class _Part:
             Service(node, SERVICE, service, _reply)
 
     def drive(self) -> None:
-        """Does all, then stops the executor."""
+        """Runs from matching to draining, then stops the executor."""
         try:
             self._await_peers()
             early = self._send()
@@ -162,7 +163,7 @@ class _Part:
             self._samples.flush()
             _say(event="done")
         except EOFError:
-            pass  # nobody is interested any more
+            pass  # the parent has gone
         finally:
             self._executor.stop()
 
@@ -190,7 +191,7 @@ class _Part:
                 yield f"/{node.name} subscribing {taker.subscription.topic}"
 
     def _send(self) -> str | None:
-        """Sends from start to end, looking at what it uses until then; returns the line that ended it early."""
+        """Sends from start to end, and reports resources meanwhile; returns the line that ended it early."""
         command = json.loads(self._input.next() or "")
         early = self._input.next(command["start_ns"])
         self._executor.post(self._begin)
@@ -216,7 +217,7 @@ class _Part:
         return send_now
 
     def _end(self) -> None:
-        """Returns when the executor sends nothing any more."""
+        """Returns when the executor no longer sends anything."""
         ended = threading.Event()
 
         def end() -> None:
@@ -242,11 +243,11 @@ def _say(**report: Any) -> None:
 
 
 def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
-    """Parameters: ``plan``, a file (see `plan.encode_plan`)."""
+    """Takes the parameter ``plan``, a file (see `plan.encode_plan`)."""
     part = _Part(context, json.loads(Path(parameters["plan"]).read_text("utf-8")))
     thread = threading.Thread(target=part.drive, name="topology", daemon=True)
     thread.start()
-    return lambda: None  # all that is kept was written before
+    return lambda: None  # all results are already written
 
 
 if __name__ == "__main__":

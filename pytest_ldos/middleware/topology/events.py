@@ -1,4 +1,4 @@
-"""What happened when: peers that met, messages that were late, too late or lost."""
+"""Events by time: discovery, and messages that were late, too late or lost."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SYSTEM: Final = "SYSTEM"
 
 
 class Code(IntEnum):
-    """As the seed's files have them; a failure is ours."""
+    """Codes as in the seed's files; `FAILURE` is ours."""
 
     DISCOVERY = 0
     LATE = 1
@@ -29,9 +29,11 @@ class Code(IntEnum):
 
 @dataclass(frozen=True, order=True)
 class Event:
-    """Attributes:
-    time_ms: since the first start began to send.
-    caller: ``topic->node``, or `SYSTEM`.
+    """A line of the event log.
+
+    Attributes:
+        time_ms: time since the first start began to send.
+        caller: ``topic->node``, or `SYSTEM`.
     """
 
     time_ms: int
@@ -41,7 +43,7 @@ class Event:
 
 
 def find_events(recorded: Recorded, flows: Sequence[Flow], limits: Limits, *, origin_ns: int) -> list[Event]:
-    """All events of a start, in the order of time."""
+    """Returns all events of a start, ordered by time."""
     found = [*_of_system(recorded, origin_ns)]
     for flow in flows:
         found += _of_flow(flow, limits, recorded, origin_ns)
@@ -49,7 +51,7 @@ def find_events(recorded: Recorded, flows: Sequence[Flow], limits: Limits, *, or
 
 
 def _of_system(recorded: Recorded, origin_ns: int) -> Iterator[Event]:
-    """Messages begin when the last process has met its peers; how long that took is in the words."""
+    """Yields discovery, at the time of the first message and with its duration in the text, and failure."""
     start_ms = _ms(recorded.start_ns, origin_ns)
     if recorded.start_ns:
         took_ms = (max(recorded.matched_ns.values()) - recorded.launched_ns) / NS_PER_MS

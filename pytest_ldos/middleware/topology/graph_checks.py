@@ -1,4 +1,4 @@
-"""What must hold between the nodes of a topology."""
+"""Constraints between the nodes of a topology."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pytest_ldos.scenario.nearest import suggest
 
 
 def check_graph(topology: Topology, file: str) -> None:
-    """Refuses what could never give a message: all that is taken must be sent, and alike.
+    """Rejects connections that could never carry a message: each needs a sender with matching type and QoS.
 
     Raises:
         ConfigurationError: with file, line and key.

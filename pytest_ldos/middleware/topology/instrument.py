@@ -1,4 +1,4 @@
-"""``ldos topology``: a declared graph of nodes, and what becomes of their messages."""
+"""``ldos topology``: a declared graph of nodes, and the latency and loss of their messages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _NO_WORD: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def available(spec: TopologySpec) -> Availability:
-    """Whether the layer that is asked for is here."""
+    """Reports if the requested layer is available here."""
     if spec.layer is Layer.EMBEDDED:
         return find_modules(_EMBEDDED, extra="embedded")
     found = find_ros_packages(_ROS_PACKAGES)
@@ -44,10 +44,10 @@ def available(spec: TopologySpec) -> Availability:
 
 
 def read_asked(spec: TopologySpec) -> tuple[Topology, Target | None]:
-    """The files that a spec names, before anything is started.
+    """Reads the files that a spec names, before anything is started.
 
     Raises:
-        ConfigurationError: one cannot be read, or says what makes no sense; or there are more processes than a
+        ConfigurationError: a file cannot be read, or its content makes no sense; or there are more processes than a
             domain has room for.
     """
     topology = read_topology(spec.file)
@@ -98,7 +98,7 @@ def _run(topology: Topology, spec: TopologySpec, number: int, progress: Progress
 
 
 def case_of(topology: Topology, spec: TopologySpec) -> str:
-    """Names all that the numbers depend on; a file that was changed is another case."""
+    """Returns a name with all that the numbers depend on; a changed file is another case."""
     parts = [
         topology.name,
         topology.digest,

@@ -1,7 +1,7 @@
-"""When a message is late, too late or lost.
+"""The rules by which a message is late, too late or lost.
 
 Reference: seed of this instrument, iRobot's topology benchmark: *too late* above ``min(period, 50 ms)``, *late* above
-``min(20 % of the period, 5 ms)``, *lost* by numbers that were passed over.
+``min(20 % of the period, 5 ms)``, *lost* by numbers that were skipped.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Latencies above which a message is late, or too late: the lesser of a share of its period and a time."""
+    """Latencies above which a message is late, or too late: the smaller of a share of its period and a fixed time."""
 
     late_percentage: float = 20.0
     late_absolute_us: float = 5000.0
@@ -36,17 +36,17 @@ class Limits:
         return np.asarray(latency_ns > self.too_late_ns(period_ns))
 
     def late(self, latency_ns: Numbers, period_ns: int) -> NDArray[np.bool_]:
-        """Late, and not too late."""
+        """Marks messages that are late, but not too late."""
         return np.asarray(latency_ns > self.late_ns(period_ns)) & ~self.too_late(latency_ns, period_ns)
 
 
 @dataclass(frozen=True)
 class Gap:
-    """Messages of one sender that never came.
+    """Messages of one sender that never arrived.
 
     Attributes:
         first, last: their numbers.
-        next_place: of the message that showed it among those that arrived; ``None`` where none came after them.
+        next_place: index, among the arrived messages, of the one that revealed the gap; ``None`` if none followed.
     """
 
     first: int
@@ -59,14 +59,14 @@ class Gap:
 
 
 def find_gaps(numbers: Numbers, sent: int | None) -> Iterator[Gap]:
-    """Messages that are missing among those of one sender.
+    """Yields the gaps in the messages of one sender.
 
-    Messages keep their order on a topic, so that a number above the next expected one tells of a loss. What was sent
-    after the last that came is lost, too, where it is known how many were sent.
+    Messages keep their order on a topic, so that a number above the next expected one reveals a loss. Messages sent
+    after the last one that arrived are lost, too, if the number sent is known.
 
     Args:
         numbers: in the order of arrival; the first message has number 0.
-        sent: how many were sent; ``None`` where nobody knows.
+        sent: number of messages sent; ``None`` if unknown.
     """
     arrived = set(numbers.tolist())
     expected = 0
@@ -78,7 +78,7 @@ def find_gaps(numbers: Numbers, sent: int | None) -> Iterator[Gap]:
 
 
 def _absent(expected: int, number: int, arrived: set[int], place: int) -> Iterator[Gap]:
-    """What lies between; a message that was overtaken is not lost."""
+    """Yields the gaps between two numbers; a message that was overtaken is not lost."""
     first = expected
     for each in range(expected, number):
         if each in arrived:

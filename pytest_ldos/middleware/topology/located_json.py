@@ -1,6 +1,6 @@
-"""JSON whose values know where they stand, so that what is wrong can be named with its line.
+"""JSON whose values know their position, so that an error can name its line.
 
-The grammar is the standard library's; only the places of values are added.
+The grammar is the standard library's; only the positions of values are added.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ _scanner: Final[Any] = import_module("json.scanner")
 _DEEPEST: Final = 100
 _LONGEST_WORD: Final = 200
 _SHOWN: Final = 60
-"""Characters of what is wrong that a message quotes."""
+"""Number of characters of a wrong value that a message quotes."""
 
 Scan = Callable[[str, int], tuple[Any, int]]
 
 
 @dataclass(frozen=True)
 class _Entry:
-    """A value inside an object or an array, and where it begins."""
+    """A value inside an object or an array, with the offset at which it begins."""
 
     value: Any
     offset: int
 
 
 class _Refused(Exception):
-    """Something that is JSON by its grammar, and still wrong."""
+    """A value that is valid JSON by its grammar, but still wrong."""
 
     def __init__(self, message: str, offset: int, remedy: str) -> None:
         super().__init__(message)
@@ -46,7 +46,7 @@ class _Refused(Exception):
 
 
 class _LocatingDecoder(json.JSONDecoder):
-    """Members of objects and arrays become `_Entry`s."""
+    """Decodes members of objects and arrays to `_Entry`s."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ def _unique(pairs: list[tuple[str, _Entry]]) -> dict[str, _Entry]:
 
 
 class _Source:
-    """A file's text, in which offsets are lines."""
+    """A file's text, which converts offsets to lines."""
 
     def __init__(self, file: str, text: str) -> None:
         self.file = file
@@ -95,17 +95,17 @@ class _Source:
         self._ends = [each.start() for each in re.finditer("\n", text)]
 
     def line(self, offset: int) -> int:
-        """From 1."""
+        """Returns the line of an offset, from 1."""
         return bisect_left(self._ends, offset) + 1
 
     def line_of_value(self, offset: int) -> int:
-        """Where its key stands, or, without one, where it begins."""
+        """Returns the line of the value's key, or, without one, the line where the value begins."""
         colon = self._last_before(offset)
         is_member = colon >= 0 and self._text[colon] == ":"
         return self.line(self._last_before(colon) if is_member else offset)
 
     def _last_before(self, end: int) -> int:
-        """The place of the last character that is no space."""
+        """Returns the offset of the last character before `end` that is not a space."""
         while end > 0 and self._text[end - 1].isspace():
             end -= 1
         return end - 1
@@ -113,10 +113,10 @@ class _Source:
 
 @dataclass(frozen=True)
 class Place:
-    """A value of a file, with all that a complaint about it needs.
+    """A value of a file, with all that an error message about it needs.
 
     Attributes:
-        address: from the root: ``nodes[2].publishers[0].period_ms``; empty for the root.
+        address: path from the root: ``nodes[2].publishers[0].period_ms``; empty for the root.
     """
 
     source: _Source
@@ -125,17 +125,17 @@ class Place:
 
     @property
     def value(self) -> Any:
-        """As the standard library reads it; members of objects and arrays are of no use, see `members` and `items`."""
+        """The value as the standard library reads it; for members of objects and arrays use `members` and `items`."""
         return self.entry.value
 
     @property
     def line(self) -> int:
-        """From 1: where its key stands, or, without one, where it begins."""
+        """The line of its key, or, without one, the line where it begins; counted from 1."""
         return self.source.line_of_value(self.entry.offset)
 
     @property
     def shown(self) -> str:
-        """What it is, for who expected something else; not longer than a message can be."""
+        """Short description of the value, for a message that something else was expected."""
         if isinstance(self.value, dict):
             return "an object"
         if isinstance(self.value, list):
@@ -149,7 +149,7 @@ class Place:
         raise ConfigurationError(f"{self.source.file}, line {self.line}: {where}{problem}", remedy=remedy)
 
     def members(self, known: Collection[str], *, required: Collection[str] = ()) -> dict[str, Place]:
-        """The members of an object by key; refuses other values, unknown keys, and the lack of required ones."""
+        """Returns an object's members by key; refuses other values, unknown keys, and missing required keys."""
         if not isinstance(self.value, dict):
             self.refuse(f"is {self.shown}", remedy="it must be an object: { … }")
         longest = max(map(len, self.value), default=0)
@@ -168,7 +168,7 @@ class Place:
         return Place(self.source, f"{self.address}.{key}" if self.address else key, entry)
 
     def items(self) -> Iterator[Place]:
-        """The members of an array."""
+        """Yields the members of an array."""
         if not isinstance(self.value, list):
             self.refuse(f"is {self.shown}", remedy="it must be a list: [ … ]")
         for number, entry in enumerate(self.value):
@@ -190,7 +190,7 @@ class Place:
             self.refuse(f"is {self.shown}", remedy="write a number that a program can read")
 
     def whole(self, *, least: int, most: int) -> int:
-        """A whole number in a range."""
+        """Returns a whole number in a range."""
         value = self.number()
         if not value.is_integer() or not least <= value <= most:
             self.refuse(f"is {self.shown}", remedy=f"it must be a whole number from {least} to {most}")
@@ -198,10 +198,11 @@ class Place:
 
 
 def read_located(text: str, file: str) -> Place:
-    """The root of a file.
+    """Returns the root of a file.
 
     Raises:
-        ConfigurationError: it is no JSON, has a key twice or a number that JSON has not; with file and line.
+        ConfigurationError: the file is not JSON, repeats a key or has a number that JSON does not allow; with file
+            and line.
     """
     source = _Source(file, text)
     try:

@@ -1,4 +1,4 @@
-"""The four text files of the seed, in its columns: readable, and what its plotting programs take.
+"""The seed's four text files with its columns: readable, and accepted by its plotting programs.
 
 Reference: seed of this instrument, "Output".
 """
@@ -56,17 +56,17 @@ _NAMES: Final = ("latency_all.txt", "latency_total.txt", "resources.txt", "event
 
 
 def prepare_folder(folder: Path) -> None:
-    """Makes it, before anything is measured.
+    """Creates the folder before anything is measured.
 
     Raises:
-        ConfigurationError: it cannot be made, or a file in it not written.
+        ConfigurationError: the folder cannot be created, or a file in it cannot be written.
     """
     for name in _NAMES:
         require_writable_file(folder / name)
 
 
 def write_log(analysis: Analysis, folder: Path) -> None:
-    """Writes the four files; those that are there are replaced.
+    """Writes the four files, replacing existing ones.
 
     Raises:
         ConfigurationError: the folder cannot be written.
@@ -79,7 +79,7 @@ def write_log(analysis: Analysis, folder: Path) -> None:
 
 
 def render_log(analysis: Analysis) -> dict[str, str]:
-    """The files by name."""
+    """Returns the files' texts by name."""
     texts = (
         _render(_ALL, (_edge_row(each) for each in analysis.edges)),
         _render(_TOTAL, [_total_row(analysis.totals)]),
@@ -133,7 +133,7 @@ def _percent(value: float | None) -> str:
 
 
 def _render(columns: Sequence[tuple[str, int]], rows: Iterable[Sequence[str]]) -> str:
-    """Columns are as wide as in the seed, or as their longest word asks for."""
+    """Aligns columns, each as wide as in the seed, or as its longest word."""
     lines = [[name for name, _ in columns], *rows]
     widths = [max(width, 1 + max(len(line[place]) for line in lines)) for place, (_, width) in enumerate(columns)]
     text = ("".join(f"{word:<{width}}" for word, width in zip(line, widths, strict=True)).rstrip() for line in lines)

@@ -1,7 +1,7 @@
-"""The sizes that names of message types stand for.
+"""Message sizes by the names of message types.
 
 A type of the format is a header (number and stamp) and a payload: ``stamped10b`` carries 10 B, ``stamped4_int32`` four
-32-bit numbers, ``stamped_vector`` as much as ``msg_size`` says. All are sent as `ldos_topology_msgs/Stamped`, whose
+32-bit numbers, ``stamped_vector`` as many bytes as ``msg_size``. All are sent as `ldos_topology_msgs/Stamped`, whose
 header is the same for every size; only the size of the payload differs.
 """
 
@@ -20,13 +20,13 @@ _BYTES: Final = re.compile(r"stamped(\d{1,9})(b|kb|mb)")
 _ARRAY: Final = re.compile(rf"stamped(\d{{0,9}})_({'|'.join(_NUMBERS)})")
 
 VECTOR: Final = "stamped_vector"
-"""Its size is not in its name."""
+"""The type whose name does not contain its size."""
 
 EXAMPLES: Final = ("stamped10b", "stamped100kb", "stamped4mb", "stamped4_int32", "stamped_int64", VECTOR)
 
 
 def size_of_type(msg_type: str) -> int | None:
-    """Payload of a type in bytes; ``None`` where its name does not tell. A plugin's name in front does not matter."""
+    """Payload of a type in bytes; ``None`` if its name does not contain it. Ignores the name of a plugin in front."""
     name = msg_type.rpartition("::")[2]
     if found := _BYTES.fullmatch(name):
         return int(found[1]) * _MULTIPLES[found[2]]

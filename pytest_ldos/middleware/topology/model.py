@@ -1,4 +1,4 @@
-"""A topology: nodes, and what each of them sends and takes."""
+"""A topology: nodes with their publishers, subscriptions, clients and servers."""
 
 from __future__ import annotations
 
@@ -8,24 +8,26 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class TopicQos:
-    """Quality of service of a topic's end; history is keep-last."""
+    """Quality of service of a publisher or subscription; history is keep-last."""
 
     depth: int = 10
     reliable: bool = True
     transient_local: bool = False
 
     def is_offered_by(self, other: TopicQos) -> bool:
-        """Whether a subscription that asks for this matches a publisher of the other."""
+        """Returns True if a subscription with this QoS matches a publisher with the other."""
         return (other.reliable or not self.reliable) and (other.transient_local or not self.transient_local)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Publisher:
-    """Attributes:
-    id: unique in the topology, as of everything that sends or takes.
-    size_bytes: of the payload.
-    by_unique_ptr: how rclcpp is given a message: moved, else by reference.
-    line: of the file, for messages.
+    """A periodic publisher.
+
+    Attributes:
+        id: unique in the topology, among all publishers, subscriptions and clients.
+        size_bytes: size of the payload.
+        by_unique_ptr: True if rclcpp is given a message to move, False if by reference.
+        line: line of the file, for messages.
     """
 
     id: int
@@ -40,7 +42,7 @@ class Publisher:
 
 @dataclass(frozen=True, kw_only=True)
 class Subscription:
-    """See `Publisher`."""
+    """A subscription; see `Publisher`."""
 
     id: int
     topic: str
@@ -52,7 +54,7 @@ class Subscription:
 
 @dataclass(frozen=True, kw_only=True)
 class Client:
-    """Asks a service each period; request and response have the same size."""
+    """A client that calls a service every period; request and response have the same size."""
 
     id: int
     service: str
@@ -71,9 +73,11 @@ class Server:
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
-    """Attributes:
-    namespace: absolute; ``/`` for none.
-    executor: nodes with the same number share an executor, where there are several.
+    """A node and its endpoints.
+
+    Attributes:
+        namespace: absolute; ``/`` for none.
+        executor: nodes with the same number share an executor, where there are several.
     """
 
     name: str
@@ -87,20 +91,22 @@ class Node:
 
     @property
     def full_name(self) -> str:
-        """Without the first slash: ``left/gripper``."""
+        """The full name without the first slash: ``left/gripper``."""
         return f"{self.namespace}/{self.name}".strip("/")
 
     @property
     def ends(self) -> int:
-        """Of all kinds."""
+        """Number of endpoints of all kinds."""
         return len(self.publishers) + len(self.subscriptions) + len(self.clients) + len(self.servers)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Topology:
-    """Attributes:
-    name: of its file, without the suffix.
-    digest: of the file's content: topologies with the same one are the same.
+    """A declared graph of nodes.
+
+    Attributes:
+        name: name of its file, without the suffix.
+        digest: digest of the file's content; topologies with the same digest are the same.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What this process uses of CPU and memory."""
+"""CPU and memory usage of this process."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _STATM: Final = Path("/proc/self/statm")
 
 
 class _Mallinfo2(ctypes.Structure):
-    """Of glibc's malloc.h."""
+    """``struct mallinfo2`` of glibc's malloc.h."""
 
     _fields_ = tuple((name, ctypes.c_size_t) for name in _FIELDS)
 
 
 def own_resources() -> dict[str, int]:
-    """CPU time since the start (``cpu_ns``), glibc's allocator and the kernel's figures of memory in KiB.
+    """Returns CPU time since the start (``cpu_ns``), and memory in KiB by glibc's allocator and by the kernel.
 
-    ``arena_kb`` is what the allocator has by ``sbrk``, ``mmap_kb`` what it has by ``mmap``, ``in_use_kb`` what of it is
-    given out; zeros where the C library is another, or older than 2.33.
+    ``arena_kb`` is the allocator's memory from ``sbrk``, ``mmap_kb`` that from ``mmap``, ``in_use_kb`` the part that is
+    allocated; all are zero with another C library, or with a glibc older than 2.33.
 
     Reference: mallinfo(3), proc_pid_statm(5).
     """

@@ -1,4 +1,4 @@
-"""What each process of a topology is to do: the same words for our node layer and for rclcpp's.
+"""The plan of each process of a topology, with the same keys for our node layer and for rclcpp's.
 
 `ros_ws/src/ldos_topology` reads the same keys.
 """
@@ -22,7 +22,7 @@ class ProcessPlan:
 
 
 def spread(topology: Topology, processes: Processes) -> list[ProcessPlan]:
-    """The nodes of a topology over its processes."""
+    """Distributes the nodes of a topology over its processes."""
     if processes is Processes.ONE:
         return [ProcessPlan(topology.name, topology.nodes)]
     return [ProcessPlan(node.full_name.replace("/", "."), (node,)) for node in topology.nodes]
@@ -31,10 +31,10 @@ def spread(topology: Topology, processes: Processes) -> list[ProcessPlan]:
 def encode_plan(
     topology: Topology, nodes: Sequence[Node], *, samples: str, sampling_ns: int, intra_process: bool
 ) -> dict[str, Any]:
-    """The plan of one process as JSON.
+    """Encodes the plan of one process as JSON.
 
     Args:
-        samples: file that it writes what arrived to; see `samples`.
+        samples: file to which the process writes the messages that arrived; see `samples`.
     """
     ends = _Ends(topology)
     return {
@@ -46,7 +46,7 @@ def encode_plan(
 
 
 class _Ends:
-    """Both sides of each topic."""
+    """Endpoints of each topic on both sides."""
 
     def __init__(self, topology: Topology) -> None:
         self._writers: dict[str, list[int]] = {}

@@ -13,10 +13,10 @@ from pytest_ldos.middleware.topology.resources import Usage
 from pytest_ldos.middleware.topology.rounds import MEAN, P99
 
 MOST_EVENTS: Final = 5000
-"""That a table shows; the log has all."""
+"""Number of events that a table shows; the log has all."""
 
 _MB: Final = 1024 / 1e6
-"""Of a KiB."""
+"""Megabytes per KiB."""
 
 
 def tables_of(analysis: Analysis) -> tuple[Table, ...]:
@@ -131,7 +131,7 @@ def _totals(analysis: Analysis) -> Table:
 
 
 def _usage(analysis: Analysis) -> Table:
-    """A row for each start; what each moment was is in `resources`."""
+    """Returns a row for each start; `resources` has the single moments."""
     columns = (
         Column(name="start"),
         Column(name="cpu", unit="%", title="CPU"),
@@ -197,7 +197,7 @@ def _curve_of_rounds(rounds: Sequence[Round], name: str, label: str) -> Curve:
 def _over_time(
     usage: Sequence[Usage], name: str, title: str, unit: str, value_of: Callable[[Usage], float | None]
 ) -> Figure:
-    """A curve a start."""
+    """Returns a figure with a curve for each start."""
     curves = []
     for start, own in _by_start(usage):
         values = [(each.time_ms / 1e3, value_of(each)) for each in own]

@@ -1,4 +1,4 @@
-"""Topology files: JSON as iRobot's performance framework has it, read strictly.
+"""Topology files: JSON in the format of iRobot's performance framework, read strictly.
 
 Reference: github.com/irobot-ros/ros2-performance, ``performance_test_factory/create_new_topology.md``: ``nodes``, each
 with ``node_name``, ``publishers``, ``subscribers``, ``clients``, ``servers``, ``number`` of copies, ``node_namespace``,
@@ -26,12 +26,12 @@ from pytest_ldos.units import NS_PER_MS, NS_PER_S
 
 MOST_NODES: Final = 500
 MOST_ENDS: Final = 3000
-"""Publishers, subscribers, clients and servers: how much each sent is told to all in one line, which a pipe holds."""
+"""Publishers, subscribers, clients and servers: all their counts are sent in one line, which must fit a pipe."""
 
 LARGEST_BYTES: Final = 64 * 1024 * 1024
 LONGEST_NAME: Final = 100
 _LONGEST_TITLE: Final = 60
-"""Of a topology's name, which names files, too."""
+"""Length of a topology's name, which is also used in file names."""
 
 SHORTEST_PERIOD_NS: Final = 10_000
 LONGEST_PERIOD_NS: Final = 3600 * NS_PER_S
@@ -46,7 +46,7 @@ _QOS_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "qos_liveliness_lease_duration": ("default",),
     "qos_avoid_ros_namespace_conventions": ("false",),
 }
-"""What each key may say; where there is one word, another way is not measured here."""
+"""Accepted words of each key; where there is only one, no other setting is measured here."""
 
 _QOS: Final = ("qos_depth", *_QOS_WORDS)
 _RATE: Final = ("period_ms", "freq_hz")
@@ -75,16 +75,16 @@ End = TypeVar("End")
 
 
 def our_topologies() -> list[str]:
-    """Names of those that come with us."""
+    """Returns the names of the topologies in this package."""
     folder = files(__package__).joinpath(_OURS)
     return sorted(each.name.removesuffix(_SUFFIX) for each in folder.iterdir() if each.name.endswith(_SUFFIX))
 
 
 def read_topology(file: str) -> Topology:
-    """A topology by its file, or by its name where it is one of ours.
+    """Reads a topology by its file, or by its name if it is in this package.
 
     Raises:
-        ConfigurationError: it cannot be read, or says what makes no sense; with line and key.
+        ConfigurationError: it cannot be read, or its content makes no sense; with line and key.
     """
     if file in our_topologies():
         return decode_topology(
@@ -95,7 +95,7 @@ def read_topology(file: str) -> Topology:
 
 
 def decode_topology(text: str, file: str) -> Topology:
-    """See `read_topology`."""
+    """Decodes a topology's text; see `read_topology`."""
     root = read_located(text, file)
     nodes = tuple(_read_nodes(root.members(("nodes",), required=("nodes",))["nodes"]))
     if not nodes:
@@ -189,7 +189,7 @@ def _read_server(place: Place, namespace: str) -> Server:
 
 
 def _read_size(msg_type: Place, msg_size: Place | None) -> int:
-    """Bytes of the payload, by the type's name or as it is said."""
+    """Returns the payload in bytes, by the type's name or as given."""
     named = size_of_type(msg_type.word())
     if msg_size is None:
         if named is None:
@@ -211,7 +211,7 @@ def _within(size_bytes: int, place: Place) -> int:
 
 
 def _read_period(owner: Place, keys: Mapping[str, Place]) -> int:
-    """Nanoseconds between two messages."""
+    """Returns the nanoseconds between two messages."""
     given = [keys[key] for key in _RATE if key in keys]
     if not given:
         owner.refuse("says neither 'period_ms' nor 'freq_hz'", remedy='add one, as in "period_ms": 10')
@@ -237,7 +237,7 @@ def _read_qos(keys: Mapping[str, Place]) -> TopicQos:
 
 
 def _refuse_service_qos(keys: Mapping[str, Place]) -> None:
-    """Services have ROS 2's own quality: nothing else would be measured than is said."""
+    """Refuses other QoS for services: they have ROS 2's own, and the measurement must be what the file says."""
     usual = {"qos_depth": 10, "qos_reliability": "reliable", "qos_durability": "volatile"}
     _read_qos(keys)
     for key, value in usual.items():
@@ -260,7 +260,7 @@ def _one_of(place: Place, words: tuple[str, ...]) -> str:
 
 
 def _absolute(place: Place, namespace: str) -> str:
-    """A name as the middleware has it."""
+    """Returns a name as the middleware uses it."""
     name = _read_name(place, _PATH)
     return name if name.startswith("/") else f"{namespace.rstrip('/')}/{name}"
 

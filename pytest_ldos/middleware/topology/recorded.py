@@ -1,4 +1,4 @@
-"""What one start of a topology left: raw, before anything is judged."""
+"""The raw results of one start of a topology."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pytest_ldos.middleware.topology.samples import Samples
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceSample:
-    """What a process used at a moment; sizes in KiB.
+    """Resource usage of a process at one moment; sizes in KiB.
 
     Attributes:
         cpu_ns: CPU time since its start.
@@ -27,16 +27,16 @@ class ResourceSample:
 
 @dataclass(frozen=True, kw_only=True)
 class Recorded:
-    """One start of all processes. All moments are ns of CLOCK_MONOTONIC.
+    """One start of all processes. All times are ns of CLOCK_MONOTONIC.
 
     Attributes:
-        launched_ns: the first process was started.
-        start_ns, end_ns: messages were to be sent between them.
-        ended_ns: until when all processes sent: `end_ns`, or the end of the first that ended too early.
-        matched_ns: by process, when all its ends had met their peers.
-        sent: by id; of those who said it.
-        resources: by process.
-        failure: why it did not end as it should; empty where it did.
+        launched_ns: start of the first process.
+        start_ns, end_ns: interval in which messages were to be sent.
+        ended_ns: end of the time in which all processes sent: `end_ns`, or the end of the first that ended too early.
+        matched_ns: time by process at which all its endpoints had found their peers.
+        sent: numbers of messages sent by id, for those that reported them.
+        resources: samples by process.
+        failure: why it did not end as it should; empty if it did.
     """
 
     launched_ns: int

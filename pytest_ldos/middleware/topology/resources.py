@@ -1,4 +1,4 @@
-"""What all processes of a topology used together, by time."""
+"""Resource usage of all processes of a topology together, over time."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ MEMORY: Final = ("arena_kb", "in_use_kb", "mmap_kb", "rss_kb", "vsz_kb")
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """All processes at one moment; sizes in KiB, summed: what processes share counts for each.
+    """All processes at one moment; sizes in KiB, summed: memory shared by processes counts once for each.
 
     Attributes:
-        time_ms: since the first start began to send.
-        cpu_percent: of all cores, since this start began to send.
-        cpu_now_percent: since the moment before; ``None`` for the first.
+        time_ms: time since the first start began to send.
+        cpu_percent: percentage of all cores, since this start began to send.
+        cpu_now_percent: percentage since the previous moment; ``None`` for the first.
     """
 
     start: int
@@ -36,7 +36,7 @@ class Usage:
 
 
 def find_usage(recorded: Recorded, *, start: int, origin_ns: int, cores: int) -> list[Usage]:
-    """Moments at which all processes looked at what they use; the first is the zero of CPU time."""
+    """Returns the moments at which all processes sampled their usage; CPU time counts from the first."""
     if any(not samples for samples in recorded.resources.values()):
         return []
     moments = list(zip(*recorded.resources.values(), strict=False))
@@ -56,7 +56,7 @@ def find_usage(recorded: Recorded, *, start: int, origin_ns: int, cores: int) ->
 
 
 def _cpu_percent(before: Sequence[ResourceSample], now: Sequence[ResourceSample], cores: int) -> float:
-    """Each process by its own times: they do not look at the same nanosecond."""
+    """Takes each process's own times, because the processes do not sample at the same instant."""
     shares = ((b.cpu_ns - a.cpu_ns) / max(1, b.mono_ns - a.mono_ns) for a, b in zip(before, now, strict=True))
     return 100 * sum(shares) / cores
 
@@ -64,7 +64,7 @@ def _cpu_percent(before: Sequence[ResourceSample], now: Sequence[ResourceSample]
 def cpu_percent_between(
     resources: Mapping[str, Sequence[ResourceSample]], begin_ns: int, end_ns: int, cores: int
 ) -> float | None:
-    """Of all cores, with CPU time taken as growing evenly between two looks; ``None`` where there was none after it."""
+    """Percentage of all cores, CPU time interpolated linearly between samples; ``None`` without a sample at the end."""
     if not resources or any(len(samples) < 2 or samples[-1].mono_ns < end_ns for samples in resources.values()):
         return None
     used_ns = 0.0
@@ -75,7 +75,7 @@ def cpu_percent_between(
 
 
 def rss_between(resources: Mapping[str, Sequence[ResourceSample]], begin_ns: int, end_ns: int) -> float | None:
-    """Resident memory of all processes in the middle of an interval, MB; ``None`` where a process never said it."""
+    """Resident memory of all processes in the middle of an interval, MB; ``None`` if a process never reported it."""
     if not resources or any(not samples for samples in resources.values()):
         return None
     middle = (begin_ns + end_ns) / 2

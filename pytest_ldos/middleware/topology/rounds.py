@@ -1,4 +1,4 @@
-"""The messages of a start, cut into rounds of equal length: the numbers that are gated."""
+"""Rounds of equal length within a start: the numbers that are gated."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NO_LOOK: Final = Missing("a process did not say what it used")
 def find_rounds(
     recorded: Recorded, flows: Sequence[Flow], limits: Limits, *, case: str, block: int, rounds: int, cores: int
 ) -> Iterator[Round]:
-    """Equal parts of the time in which messages were sent; those that a process did not outlive have failed."""
+    """Divides the time of sending into equal rounds; rounds that a process did not survive have failed."""
     edges = _edges_of_time(recorded, rounds)
     tallies = [_Tally(flow, limits, edges) for flow in flows]
     for number in range(rounds):
@@ -49,12 +49,12 @@ def find_rounds(
 
 
 def _edges_of_time(recorded: Recorded, rounds: int) -> np.ndarray:
-    """`rounds` + 1 moments; all zero where nothing was ever sent."""
+    """Returns `rounds` + 1 moments; all zero if nothing was ever sent."""
     return np.linspace(recorded.start_ns, recorded.end_ns, rounds + 1).astype(np.int64)
 
 
 class _Tally:
-    """The messages of a flow by round: those that arrived by when they were sent, those lost by who showed it."""
+    """Messages of a flow by round: received ones by time of sending, lost ones by the message that revealed the gap."""
 
     def __init__(self, flow: Flow, limits: Limits, edges: np.ndarray) -> None:
         rounds = len(edges) - 1

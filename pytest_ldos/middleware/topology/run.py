@@ -1,4 +1,4 @@
-"""One start of a topology: its processes, from their start to their end."""
+"""One start of a topology, from the start of its processes to their end."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from pytest_ldos.stack.ros2.shared_memory import SharedMemory
 from pytest_ldos.units import NS_PER_MS, seconds_to_ns
 
 ROS_PACKAGE: Final = "ldos_topology"
-"""Of the workspace; `ros_ws`."""
+"""Package of the workspace `ros_ws`."""
 
 _MODULE: Final = "pytest_ldos.middleware.topology.embedded_process"
 _HEAD_START_NS: Final = 200 * NS_PER_MS
 _HEAD_START_OF_EACH_NS: Final = 20 * NS_PER_MS
-"""Until the last process has read when to begin."""
+"""Time for all processes to read when to begin."""
 
 _REPORT_LIMIT_S: Final = 10.0
 _DRAIN_LIMIT_S: Final = 5.0
@@ -42,7 +42,7 @@ _SAMPLES: Final = ".samples"
 
 @dataclass(frozen=True)
 class Patience:
-    """How long the processes of a topology may take to meet: interpreters start one after the other on few CPUs."""
+    """Time limit for a topology's processes to find each other: on few CPUs, interpreters start one after the other."""
 
     base_s: float = 30.0
     process_s: float = 3.0
@@ -57,8 +57,7 @@ USUAL: Final = Patience()
 def run_topology(topology: Topology, spec: TopologySpec, *, patience: Patience = USUAL) -> Recorded:
     """Starts all processes, has them send for a while, and ends them.
 
-    Processes that never meet, or end too early, are a `failure` in what is returned: nothing is waited for without a
-    limit.
+    If processes do not find each other, or end too early, the result says so in `failure`: every wait has a limit.
 
     Raises:
         Unavailable: no domain is free, or the workspace is not sourced.
@@ -74,7 +73,7 @@ def run_topology(topology: Topology, spec: TopologySpec, *, patience: Patience =
 
 @contextmanager
 def _processes(topology: Topology, spec: TopologySpec, domain: int, folder: Path) -> Iterator[Sequence[Child]]:
-    """All processes of a start; none is left afterwards."""
+    """Starts all processes of a start; leaves none behind."""
     is_ros2 = spec.layer is Layer.ROS2
     environment: Mapping[str, str] = {}
     if is_ros2:
@@ -113,7 +112,7 @@ def _ros2_command(plan: Path) -> list[str]:
 
 @dataclass
 class _Course:
-    """What happens between the start and the end of all processes."""
+    """The course of a start between the start and the end of all processes."""
 
     conversation: Conversation
     spec: TopologySpec
@@ -147,7 +146,7 @@ class _Course:
         self.conversation.tell({"start_ns": self.start_ns, "end_ns": self.end_ns})
         late = self.conversation.await_all("sent", limit_s=self.spec.seconds + _REPORT_LIMIT_S)
         if late:
-            self.ended_ns = self.start_ns  # nothing of it can be trusted
+            self.ended_ns = self.start_ns  # none of its messages can be trusted
             self.failures.append(f"{', '.join(late)} did not come to an end")
 
     def _note_end(self, ended: ProcessEnded) -> None:
@@ -160,7 +159,7 @@ class _Course:
             self.failures.append(f"{ended.message} before messages began{details}")
 
     def _drain(self) -> None:
-        """Also ends those early that still send."""
+        """Has all processes wait for messages on their way; also ends early those that still send."""
         sent = {} if self.failures else {str(number): count for number, count in self._sent().items()}
         self.conversation.tell({"drain": sent})
         self.conversation.await_all("done", limit_s=_DRAIN_LIMIT_S, tolerant=True)

@@ -1,6 +1,6 @@
-"""What arrived: five 64-bit integers a message, as the processes of either layer write them.
+"""Samples of the messages that arrived: five 64-bit integers each, as the processes of either layer write them.
 
-Columns: ``receiver`` and ``sender`` (ids of the topology; of a reply both are the client), ``number``, ``sent_ns``,
+Columns: ``receiver`` and ``sender`` (ids of the topology; for a reply both are the client), ``number``, ``sent_ns``,
 ``received_ns`` (CLOCK_MONOTONIC).
 """
 
@@ -19,7 +19,7 @@ RECORD_BYTES: Final = COLUMNS * 8
 RECEIVER, SENDER, NUMBER, SENT_NS, RECEIVED_NS = range(COLUMNS)
 
 Samples = NDArray[np.int64]
-"""Shape (messages, `COLUMNS`), each receiver's in the order of arrival."""
+"""Shape (messages, `COLUMNS`); the messages of each receiver are in the order of arrival."""
 
 
 class Sample(NamedTuple):
@@ -31,7 +31,7 @@ class Sample(NamedTuple):
 
 
 class SampleFile:
-    """What arrives in this process; any thread may add."""
+    """Samples of the messages received in this process; any thread may add."""
 
     def __init__(self, path: str) -> None:
         self._file = Path(path).open("wb")  # noqa: SIM115 - closed with the process
@@ -46,11 +46,11 @@ class SampleFile:
         self._newest[key] = max(sample.number, self._newest.get(key, -1))
 
     def has_all(self, receiver: int, sender: int, sent: int) -> bool:
-        """Whether the last of so many came."""
+        """Returns True if the last of `sent` messages arrived."""
         return self._newest.get((receiver, sender), -1) >= sent - 1
 
     def flush(self) -> None:
-        """Writes what was added since."""
+        """Writes the samples added since the last flush."""
         with self._lock:
             pending, self._pending = self._pending, []
         np.array(pending, dtype=np.int64).tofile(self._file)
@@ -58,7 +58,7 @@ class SampleFile:
 
 
 def read_samples(files: Iterable[Path]) -> Samples:
-    """All samples of some processes; what a killed process left unfinished of a record is dropped."""
+    """Reads all samples of some processes; drops a record that a killed process left incomplete."""
     found = [_read(file) for file in files if file.exists()]
     return np.concatenate([np.empty((0, COLUMNS), dtype=np.int64), *found])
 

@@ -1,4 +1,4 @@
-"""Senders that could not keep their period: what they did not send is neither late nor lost, and would not be seen."""
+"""Senders that did not keep their period: messages never sent are neither late nor lost, and would go unnoticed."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pytest_ldos.middleware.topology.model import Topology
 from pytest_ldos.middleware.topology.recorded import Recorded
 
 _KEPT: Final = 0.95
-"""Of what was due."""
+"""Share of the due messages that must be sent."""
 
 _NAMED: Final = 3
 
 
 def find_shortfalls(topology: Topology, starts: Sequence[Recorded]) -> Iterator[str]:
-    """A sentence where some sent less than was declared; starts that failed tell nothing of it."""
+    """Yields a sentence if senders sent less than declared; ignores starts that failed."""
     short = [
         (sent / due, f"{name} sent {sent} of {due}")
         for number, period_ns, name in _senders(topology)
@@ -36,7 +36,7 @@ def _senders(topology: Topology) -> Iterator[tuple[int, int, str]]:
 
 
 def _sent_of_due(number: int, period_ns: int, starts: Sequence[Recorded]) -> tuple[int, int]:
-    """The first message is due one period after the beginning."""
+    """Counts the first message as due one period after the beginning."""
     whole = [each for each in starts if not each.failure]
     due = sum(max(0, each.duration_ns // period_ns - 1) for each in whole)
     return sum(each.sent.get(number, 0) for each in whole), due

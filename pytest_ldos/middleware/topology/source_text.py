@@ -1,4 +1,4 @@
-"""What a user names as a file of JSON, read with a limit."""
+"""JSON files named by the user, read with a size limit."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ LONGEST_FILE: Final = 4 * 1024 * 1024
 
 
 def read_source(path: Path, what: str, *, remedy: str) -> str:
-    """The text of a regular file.
+    """Returns the text of a regular file.
 
     Args:
-        what: it is, in errors: ``the topology``.
-        remedy: where there is no such file.
+        what: description of the file for errors: ``the topology``.
+        remedy: remedy if there is no such file.
 
     Raises:
-        ConfigurationError: it cannot be read, is a device or a pipe, too long, or no UTF-8.
+        ConfigurationError: it cannot be read, is a device or a pipe, too long, or not UTF-8.
     """
     try:
         _refuse_endless(path, what)
@@ -28,7 +28,7 @@ def read_source(path: Path, what: str, *, remedy: str) -> str:
             data = file.read(LONGEST_FILE + 1)
     except OSError as error:
         raise ConfigurationError(f"{what} {path.absolute()} cannot be read: {error.strerror}", remedy=remedy) from None
-    except ValueError as error:  # a zero in its name
+    except ValueError as error:  # a null character in its name
         raise ConfigurationError(f"{what} {str(path)!r} cannot be read: {error}", remedy=remedy) from None
     if len(data) > LONGEST_FILE:
         raise ConfigurationError(f"{what} {path} is longer than {LONGEST_FILE // 1024} KiB", remedy=remedy)
@@ -40,7 +40,7 @@ def read_source(path: Path, what: str, *, remedy: str) -> str:
 
 
 def _refuse_endless(path: Path, what: str) -> None:
-    """Who reads a pipe waits for who writes, and a device may never end."""
+    """Refuses pipes, which block until a writer comes, and devices, which may never end."""
     mode = path.stat().st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise ConfigurationError(f"{what} {path} is a pipe or a device", remedy="write it to a file")

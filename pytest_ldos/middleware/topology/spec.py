@@ -1,4 +1,4 @@
-"""What ``ldos topology`` is asked for."""
+"""Settings of ``ldos topology``."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ SHORTEST_ROUND_S: Final = 0.2
 
 
 class Layer(StrEnum):
-    """What the nodes are made of."""
+    """The library that the nodes are built with."""
 
     EMBEDDED = "embedded"
     ROS2 = "ros2"
 
 
 class Processes(StrEnum):
-    """How nodes are spread over processes."""
+    """The distribution of nodes over processes."""
 
     ONE = "one"
     NODE = "node"

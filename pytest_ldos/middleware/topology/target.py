@@ -1,4 +1,4 @@
-"""Performance that is to be reached: limits of what a topology may use and miss.
+"""Performance targets: limits of a topology's resource usage, latency and losses.
 
 Reference: seed of this instrument, "Target performance": JSON with ``resources`` and ``latency_total``, whose keys are
 columns of ``resources.txt`` and ``latency_total.txt``.
@@ -43,14 +43,16 @@ _FIGURES: Final = {
     **{f"{name}[%]": "Shares of messages" for name in ("late", "too_late", "lost")},
     **{f"{name}[#]": "Messages" for name in ("late", "too_late", "lost")},
 }
-"""Which limits are drawn beside each other."""
+"""Title of each limit's figure; limits with the same title share a figure."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """Attributes:
-    name: as in the file: ``cpu[%]``.
-    most: that is allowed.
+    """An upper limit.
+
+    Attributes:
+        name: name in the file: ``cpu[%]``.
+        most: largest allowed value.
     """
 
     name: str
@@ -60,10 +62,10 @@ class Limit:
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """What a file asks for.
+    """The content of a target file.
 
     Attributes:
-        topology_file: that it was made for; empty where it says none.
+        topology_file: file of the topology that it was made for; empty if not given.
     """
 
     name: str
@@ -71,13 +73,13 @@ class Target:
     limits: tuple[Limit, ...]
 
     def differs_from(self, topology: Topology) -> bool:
-        """Whether it was made for another topology, by the file's name."""
+        """Returns True if it was made for another topology, judged by the file's name."""
         return bool(self.topology_file) and Path(self.topology_file).stem != topology.name
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A limit, and what was measured; ``None`` where nothing was."""
+    """A limit with its measured value; ``None`` if nothing was measured."""
 
     limit: Limit
     measured: float | None
@@ -90,10 +92,10 @@ class Judged:
 
 
 def read_target(file: Path) -> Target:
-    """A performance target.
+    """Reads a performance target.
 
     Raises:
-        ConfigurationError: it cannot be read, or says what makes no sense; with line and key.
+        ConfigurationError: it cannot be read, or its content makes no sense; with line and key.
     """
     root = read_located(read_source(file, "the target", remedy="name a file"), file.name)
     keys = root.members((*_WORDS, "resources", "latency_total"))
@@ -120,9 +122,9 @@ def _read_limits(place: Place, known: dict[str, str]) -> list[Limit]:
 
 
 def judge_target(target: Target, analysis: Analysis) -> list[Judged]:
-    """Each limit with what was measured: CPU over the whole run, memory on average, messages in all.
+    """Compares each limit with the measurement: CPU over the whole run, average memory, total messages.
 
-    Where a start failed nothing is passed: what it would have used is not known.
+    If a start failed, no limit passes: what the start would have used is unknown.
     """
     if analysis.failures:
         return [Judged(limit, None) for limit in target.limits]
@@ -131,7 +133,7 @@ def judge_target(target: Target, analysis: Analysis) -> list[Judged]:
 
 
 def _measured_resources(usage: Sequence[Usage]) -> dict[str, float]:
-    """The last moment of each start has its CPU since it began."""
+    """Takes CPU from the last moment of each start, which has its average since the start began."""
     if not usage:
         return {}
     last = {each.start: each.cpu_percent for each in usage}
@@ -167,18 +169,18 @@ def target_table(target: Target, judged: Sequence[Judged]) -> Table:
 
 
 def _whole(value: float | None) -> Cell:
-    """Large numbers without their fractions."""
+    """Rounds large numbers to whole ones."""
     return round(value) if value is not None and value >= 1000 else value
 
 
 def target_figures(judged: Sequence[Judged]) -> list[Figure]:
-    """Bars of what was measured beside what is allowed; what is of a kind in one figure."""
+    """Returns bars of measured values next to their limits; related limits share a figure."""
     titles = dict.fromkeys(_FIGURES[each.limit.name] for each in judged)
     return [_figure(title, [each for each in judged if _FIGURES[each.limit.name] == title]) for title in titles]
 
 
 def _figure(title: str, judged: Sequence[Judged]) -> Figure:
-    """A bar that is missing was not measured."""
+    """Returns one figure; a value that was not measured has no bar."""
     names = tuple(each.limit.name for each in judged)
     measured = tuple(Point(place, each.measured) for place, each in enumerate(judged) if each.measured is not None)
     allowed = tuple(Point(place, each.limit.most) for place, each in enumerate(judged))

@@ -1,4 +1,4 @@
-"""The same calls recorded with eBPF: bpftrace sets a uprobe at each function that is a tracepoint.
+"""Recording of the same calls with eBPF: bpftrace sets a uprobe at each function that is a tracepoint.
 
 Every hit traps into the kernel, which writes a record; bpftrace writes it to a file as a line: time, thread,
 function, first argument.
@@ -32,13 +32,13 @@ _POLL_S: Final = 0.02
 _BEAT: Final = "recording"
 _BEAT_LINE: Final = re.compile(rf"^{_BEAT} (\d{{1,20}})$", re.MULTILINE)
 _BUFFER_PAGES: Final = "1024"
-"""A CPU: some ten thousand records."""
+"""Pages per CPU: room for some ten thousand records."""
 _UPROBES: Final = Path("/sys/bus/event_source/devices/uprobe")
 
 
 @dataclass(frozen=True)
 class Probes:
-    """Functions of a library.
+    """Functions of a library to probe.
 
     Attributes:
         functions: names of its symbols.
@@ -49,7 +49,7 @@ class Probes:
 
     @property
     def records(self) -> str:
-        """A program that prints a line for each call. Names stand in it: looking them up takes longer than the call."""
+        """A program that prints a line per call, with literal names: looking them up takes longer than the call."""
         return " ".join(
             f'uprobe:"{self.library}":{name} {{ printf("%llu %d {name} %llx\\n", nsecs, tid, arg0); }}'
             for name in self.functions
@@ -57,12 +57,12 @@ class Probes:
 
     @property
     def points(self) -> str:
-        """As bpftrace names them."""
+        """The probes in bpftrace's notation."""
         return ",".join(f'uprobe:"{self.library}":{name}' for name in self.functions)
 
 
 def ebpf_available(probes: Probes) -> Availability:
-    """Whether bpftrace can set these probes here: it is tried."""
+    """Reports if bpftrace can set these probes here, by trying it."""
     programs = find_programs(("bpftrace",), package="bpftrace")
     if not programs.ok:
         return programs
@@ -76,7 +76,7 @@ def ebpf_available(probes: Probes) -> Availability:
 
 
 def is_plain(path: str) -> bool:
-    """Whether a path can stand in a program of bpftrace as it is."""
+    """Returns True if a path needs no quoting in a bpftrace program."""
     return path.isprintable() and not set(path) & set('"\\')
 
 
@@ -102,10 +102,10 @@ def _try(probes: Probes) -> Availability:
 
 @contextmanager
 def recording(probes: Probes, pid: int, folder: Path) -> Iterator[Path]:
-    """Records a process while it is open; the file has all records after it.
+    """Records a process within the context; afterwards the file has all records.
 
     Raises:
-        RecordingFailed: bpftrace did not begin in time, or ended before it was told to.
+        RecordingFailed: bpftrace did not begin in time, or ended too early.
     """
     beat = f'interval:ms:100 {{ printf("{_BEAT} %llu\\n", nsecs); }}'
     group = ProcessGroup(log_directory=folder, environment={"BPFTRACE_PERF_RB_PAGES": _BUFFER_PAGES})
@@ -121,9 +121,9 @@ def recording(probes: Probes, pid: int, folder: Path) -> Iterator[Path]:
 
 
 def _await_beat(child: Child, after_ns: int) -> None:
-    """Until bpftrace has printed a beat of after a moment.
+    """Waits until bpftrace has printed a beat that is later than `after_ns`.
 
-    It reads the kernel's buffers in turns, from the moment on when all probes are set. (``BEGIN`` is not seen
+    bpftrace reads the kernel's buffers one after the other, once all probes are set. (``BEGIN`` does not fire
     with ``-p``.)
 
     Raises:
@@ -137,13 +137,13 @@ def _await_beat(child: Child, after_ns: int) -> None:
 
 
 def _last_beat_ns(log: Path) -> int:
-    """On the clock of `time.monotonic_ns`; 0 where there is none."""
+    """Time of the last beat on the clock of `time.monotonic_ns`; 0 if there is none."""
     beats = _BEAT_LINE.findall(log.read_text("utf-8", errors="replace"))
     return int(beats[-1]) if beats else 0
 
 
 def count_records(output: Path) -> tuple[dict[str, int], int]:
-    """Records by name of the function, and how many bpftrace says it lost; its other words are passed over."""
+    """Counts records by function, and the records that bpftrace reports as lost; ignores its other output."""
     counts: dict[str, int] = {}
     lost = 0
     for line in output.read_text("utf-8", errors="replace").splitlines():

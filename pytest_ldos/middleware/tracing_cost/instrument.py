@@ -1,4 +1,4 @@
-"""`ldos tracing-cost`: how much later messages come when they are recorded."""
+"""`ldos tracing-cost`: the latency that recording adds to messages."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _NAME: Final = "tracing_cost"
 
 
 def available(spec: TracingCostSpec) -> Availability:
-    """Whether LTTng and any layer that is asked for is here."""
+    """Reports if LTTng and any of the requested layers are available here."""
     recording = recording_available()
     return layers_available(spec.layer, parse_rmws(spec.rmw), traced=True) if recording.ok else recording
 
 
 def measure(spec: TracingCostSpec, progress: Progress) -> Study:
-    """Starts a pair of nodes without and with tracing, in turns."""
+    """Measures pairs of nodes without and with tracing, interleaved."""
     started_at = datetime.now(UTC).isoformat()
     layers, notes = choose_layers(spec.layer, parse_rmws(spec.rmw), traced=True)
     chosen = [(layer, *choose_modes(spec, layer)) for layer in layers]
@@ -52,7 +52,7 @@ def measure(spec: TracingCostSpec, progress: Progress) -> Study:
 
 
 def choose_modes(spec: TracingCostSpec, layer: Layer) -> tuple[Sequence[Mode], Sequence[str]]:
-    """How it is recorded, and a note of what cannot be."""
+    """Returns the modes of recording, and a note on a mode that is not possible."""
     modes = [Mode.UNTRACED, Mode.LTTNG]
     if not spec.ebpf:
         return modes, ()
@@ -63,7 +63,7 @@ def choose_modes(spec: TracingCostSpec, layer: Layer) -> tuple[Sequence[Mode], S
 
 
 def compose(spec: TracingCostSpec, measured: Sequence[Traced], *, notes: Sequence[str], started_at: str) -> Study:
-    """The study of all layers."""
+    """Builds the study of all layers."""
     layers = [traced.layer for traced in measured]
     return Study(
         instrument="tracing-cost",

@@ -1,4 +1,4 @@
-"""Ways to record, and none."""
+"""Modes of recording, including none."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 
 class Mode(StrEnum):
-    """How a process is recorded."""
+    """The way in which a process is recorded."""
 
     UNTRACED = "untraced"
     LTTNG = "lttng"
@@ -30,7 +30,7 @@ HOT_PATH: Final = (
     "callback_start",
     "callback_end",
 )
-"""Tracepoints that a message passes, from its publication to the end of its callback."""
+"""Tracepoints on the path of a message, from its publication to the end of its callback."""
 
 CALLBACK: Final = "callback_start"
-"""Occurs once for each message that came."""
+"""The tracepoint that is hit once for each message received."""

@@ -1,6 +1,6 @@
-"""How much later messages come when they are recorded, by the starts that took turns.
+"""The latency that recording adds to messages, from interleaved starts.
 
-A start is the unit: messages of one process are too much alike for an interval over all of them.
+The unit is a start: messages of one process are too much alike for an interval over all of them.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from pytest_ldos.stats.mean_interval import mean_interval
 from pytest_ldos.units import NS_PER_US
 
 TARGET_US: Final = 3.3
-"""What the seed found as the mean over all its experiments."""
+"""The mean that the seed found over all its experiments."""
 
 _Numbers = npt.NDArray[np.float64]
 Center = Callable[[_Numbers], float]
 
 
 class Answer(StrEnum):
-    """Whether an overhead is within the target, by its interval."""
+    """Compares an overhead's interval with the target."""
 
     MET = "met"
     MISSED = "missed"
@@ -36,7 +36,7 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True)
 class Overhead:
-    """Mean over the pairs, µs, with its 95 % interval; without bounds where there is one pair."""
+    """Mean over the pairs in µs, with its 95 % interval; a single pair has no bounds."""
 
     value: float
     low: float | None
@@ -44,7 +44,7 @@ class Overhead:
 
     @property
     def answer(self) -> Answer:
-        """Against `TARGET_US`."""
+        """Comparison with `TARGET_US`."""
         if self.low is None or self.high is None:
             return Answer.UNDECIDED
         if self.high <= TARGET_US:
@@ -54,13 +54,13 @@ class Overhead:
 
 @dataclass(frozen=True)
 class PairedStarts:
-    """A start without and one with tracing, of the same turn."""
+    """A start without and one with tracing, of the same pair number."""
 
     plain: Start
     traced: Start
 
     def latencies_us(self, case: Case) -> tuple[_Numbers, _Numbers] | None:
-        """Without and with; ``None`` where either has none."""
+        """Returns the latencies without and with tracing; ``None`` if either is missing."""
         found = [np.array(start.cases[case].latencies_ns) for start in (self.plain, self.traced) if case in start.cases]
         if len(found) < 2 or not all(len(each) for each in found):
             return None
@@ -68,7 +68,7 @@ class PairedStarts:
 
 
 def pair_up(starts: Sequence[Start], mode: Mode) -> list[PairedStarts]:
-    """Starts of one layer whose whole turn could be measured."""
+    """Pairs the starts of one layer by number, where neither of the two failed."""
     plain = {start.pair: start for start in starts if start.mode is Mode.UNTRACED and not start.failure}
     traced = {start.pair: start for start in starts if start.mode is mode and not start.failure}
     return [PairedStarts(plain[number], traced[number]) for number in sorted(plain.keys() & traced.keys())]
@@ -83,10 +83,10 @@ def median_of(values: _Numbers) -> float:
 
 
 def overhead_of(pairs: Sequence[PairedStarts], cases: Sequence[Case], center: Center) -> Overhead | None:
-    """Of one case, or of all messages of several: each case's center without tracing is taken off first.
+    """Overhead in one case, or over all messages of several: subtracts each case's center without tracing first.
 
     Args:
-        center: of the latencies of a start: `mean_of` or `median_of`.
+        center: center of a start's latencies: `mean_of` or `median_of`.
     """
     shifted = [list(_shifted(pair, cases, center)) for pair in pairs]
     differences = [center(np.concatenate(parts)) for parts in shifted if parts]
@@ -105,6 +105,6 @@ def _shifted(pair: PairedStarts, cases: Sequence[Case], center: Center) -> Itera
 
 
 def level_of(pairs: Sequence[PairedStarts], case: Case, *, traced: bool) -> float | None:
-    """Mean latency, µs, over the starts of the pairs."""
+    """Mean latency in µs over the starts of the pairs."""
     found = [both[traced] for pair in pairs if (both := pair.latencies_us(case)) is not None]
     return float(np.mean([np.mean(each) for each in found])) if found else None

@@ -1,9 +1,9 @@
 """A process with a publisher and a subscription, each in a node of its own, that measures publish → callback.
 
-Its only argument is a JSON object: ``domain`` and ``match_s``. It first says whether both have ``matched``, then
-answers each line: ``exchange SIZE_BYTES TICKS RATE_HZ`` with how many messages were ``published``, and the
-``latencies_ns`` of those that came; ``tracepoints COUNT`` with ``calls`` and ``elapsed_ns``. The same words
-and answers as the ROS workspace's ``publish_callback``.
+Its only argument is a JSON object: ``domain`` and ``match_s``. It first reports whether both have ``matched``, then
+answers each line: ``exchange SIZE_BYTES TICKS RATE_HZ`` with the number of messages ``published`` and the
+``latencies_ns`` of those received; ``tracepoints COUNT`` with ``calls`` and ``elapsed_ns``. Commands and answers are
+those of the ROS workspace's ``publish_callback``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pytest_ldos.units import NS_PER_S
 _TYPE: Final = "std_msgs/msg/String"
 _TOPIC: Final = "/cost_topic_0"
 _STAMP_AT: Final = 8
-"""CDR's header and the length of the text stand before it."""
+"""Offset of the stamp: CDR's header and the length of the text precede it."""
 
 _STAMP_DIGITS: Final = 16
 _PR_SET_TIMERSLACK: Final = 29
@@ -57,7 +57,7 @@ class Pair:
         return True
 
     def exchange(self, size_bytes: int, ticks: int, rate_hz: float) -> Mapping[str, Any]:
-        """Publishes at a fixed rate, and waits until all came, or not much longer."""
+        """Publishes at a fixed rate, and waits until all messages were received, or for a limited time."""
         latencies_ns: list[int] = []
         self._latencies_ns = latencies_ns
         encoded = encode(default(_TYPE, data="X" * size_bytes))

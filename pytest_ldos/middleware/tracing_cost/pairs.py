@@ -1,4 +1,4 @@
-"""Measures latencies with and without tracing: fresh processes for each, in turns."""
+"""Latencies with and without tracing, measured in fresh processes, interleaved."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from pytest_ldos.middleware.tracing_cost.recordings import Recorded, Site, excha
 from pytest_ldos.middleware.tracing_cost.spec import Case, TracingCostSpec
 
 MATCH_S: Final = 20.0
-"""Within which the publisher and the subscription must find each other."""
+"""Time within which the publisher and the subscription must find each other."""
 
 LOOPS: Final = 3
-"""In which tracepoints are timed, in each start."""
+"""Number of loops in which tracepoints are timed, in each start."""
 
 _START_S: Final = 20.0
 _GRACE_S: Final = 20.0
-"""Beyond an exchange's own time: a probe of eBPF can take longer than the messages are apart."""
+"""Time beyond an exchange's own: an eBPF probe can take longer than the interval between messages."""
 
 _WARM_UP_MESSAGES: Final = 20
 _KIB: Final = 1024
@@ -37,10 +37,10 @@ _PROGRAM: Final = "publish_callback"
 
 @dataclass(frozen=True)
 class Latencies:
-    """Of one case in one start.
+    """Latencies of one case in one start.
 
     Attributes:
-        latencies_ns: from publish to callback, of the messages that came.
+        latencies_ns: from publish to callback, of the messages received.
     """
 
     published: int
@@ -49,17 +49,17 @@ class Latencies:
 
 @dataclass
 class Start:
-    """What was measured in one process.
+    """Measurements of one process.
 
     Attributes:
-        pair: number of the turn in which every mode was started once.
-        block: number of the start, over all layers and modes.
+        pair: number of the pass in which every mode was started once.
+        block: number of the start, counted over all layers and modes.
         cases: latencies by case.
-        warm_up: messages that came before.
-        tracepoint_ns: time of a call, of each loop.
-        timed_calls: in all these loops together.
-        recorded: what the recording held at the end.
-        failure: why it was not measured whole; what there is, is valid unless nothing was recorded.
+        warm_up: number of messages received in the warm-up.
+        tracepoint_ns: time per call, one value for each loop.
+        timed_calls: number of calls in all these loops.
+        recorded: content of the recording at the end.
+        failure: why the measurement is incomplete; what there is, is valid unless nothing was recorded.
     """
 
     layer: Layer
@@ -75,12 +75,12 @@ class Start:
 
     @property
     def received(self) -> int:
-        """Messages whose latencies are known, without warming up."""
+        """Number of messages with a latency, without the warm-up."""
         return sum(len(each.latencies_ns) for each in self.cases.values())
 
     @property
     def is_proven(self) -> bool:
-        """Whether what was to be recorded was, or was counted as lost: every callback, and every timed call."""
+        """True if the recording has every callback and every timed call, or counts them as lost."""
         if self.mode is Mode.UNTRACED:
             return True
         counts, lost = self.recorded.counts, self.recorded.lost
@@ -90,11 +90,11 @@ class Start:
 
 @dataclass(frozen=True, kw_only=True)
 class Pairs:
-    """A layer, to be measured under each mode.
+    """A layer to measure under each mode.
 
     Attributes:
-        modes: untraced first.
-        first_block: number of its first start.
+        modes: modes of recording, untraced first.
+        first_block: block number of its first start.
     """
 
     spec: TracingCostSpec
@@ -104,7 +104,7 @@ class Pairs:
     progress: Progress
 
     def measure(self) -> Iterator[Start]:
-        """Every second turn is in reverse, so that what drifts drifts under all modes."""
+        """Starts a process for each mode; every second pass is reversed, so that drift affects all modes alike."""
         block = self.first_block
         for pair in range(self.spec.starts):
             for mode in self.modes if pair % 2 == 0 else reversed(self.modes):
@@ -114,7 +114,7 @@ class Pairs:
                 block += 1
 
     def _measure(self, start: Start) -> Start:
-        """Fills in what can be measured, and says why no more could be."""
+        """Measures a start as far as possible, and notes the failure if there is one."""
         try:
             with ExitStack() as stack:
                 stack.enter_context(leaving_no_memory())
@@ -129,7 +129,7 @@ class Pairs:
         return start
 
     def _run(self, start: Start, site: Site, folder: Path) -> None:
-        """The process, from its start to its end."""
+        """Runs the process from its start to its end."""
         with ExitStack() as stack:
             domain = stack.enter_context(claim_domain())
             environment = {**site.environment, **self.layer.environment(domain=domain, log_directory=folder)}
@@ -145,7 +145,7 @@ class Pairs:
             child.await_end()
 
     def _ask_all(self, start: Start, child: AnsweringChild) -> None:
-        """Tracepoints are timed last: a buffer that they fill is no longer needed."""
+        """Makes all exchanges, then times tracepoints: by then, a buffer that they fill is no longer needed."""
         if exchanges_under(start.mode, self.layer):
             cases = self.spec.cases if start.pair % 2 == 0 else tuple(reversed(self.spec.cases))
             start.warm_up = len(self._exchange(child, cases[0], _WARM_UP_MESSAGES).latencies_ns)
@@ -173,10 +173,10 @@ def require_match(child: AnsweringChild) -> None:
 
 
 def read_latencies(answer: Mapping[str, Any], ticks: int) -> Latencies:
-    """Of what a process says.
+    """Reads latencies from a process's answer.
 
     Raises:
-        ChildFailed: it makes no sense.
+        ChildFailed: the answer makes no sense.
     """
     published, found = whole(answer, "published"), answer.get("latencies_ns")
     is_list = isinstance(found, list) and all(type(each) is int and each >= 0 for each in found)

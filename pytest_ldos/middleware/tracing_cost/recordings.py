@@ -1,4 +1,4 @@
-"""A process under each mode of recording, and the proof that it was recorded."""
+"""Processes under each mode of recording, and the proof that they were recorded."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _FUNCTION: Final = "ros_trace_"
 
 @dataclass
 class Recorded:
-    """What a recording holds at its end.
+    """Content of a recording at its end.
 
     Attributes:
-        counts: of the tracepoints in a message's path, by name.
-        lost: events that the recorder says it lost.
+        counts: numbers of events by name, for the tracepoints on a message's path.
+        lost: number of events that the recorder reports as lost.
     """
 
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -38,12 +38,12 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Site:
-    """Where a process is started so that it is recorded.
+    """The environment in which a process is recorded.
 
     Attributes:
-        prefix, environment: of its command.
-        attach: what is open while it runs, for a process with that pid.
-        finish: ends the recording and says what is in it; the process has ended, or does not matter any more.
+        prefix, environment: prefix and environment of its command.
+        attach: returns the context that records a running process with that pid.
+        finish: ends the recording and returns its content; called when the process has ended or is no longer needed.
     """
 
     prefix: Sequence[str]
@@ -54,11 +54,11 @@ class Site:
 
 @contextmanager
 def opened(mode: Mode, layer: Layer, folder: Path) -> Iterator[Site]:
-    """A place under a mode of recording; it ends with it.
+    """Opens a site under a mode of recording; the recording ends with the context.
 
     Raises:
         RecordingFailed: the recorder refused.
-        Unavailable: there is none.
+        Unavailable: there is no recorder.
     """
     if mode is Mode.LTTNG:
         recorder = choose_recorder(folder / "trace", folder)
@@ -110,10 +110,10 @@ def _ebpf_site(probes: Probes, folder: Path) -> Site:
 
 
 def probes_of(layer: Layer) -> Probes:
-    """What stands for the tracepoints of a layer.
+    """Returns the functions to probe in place of a layer's tracepoints.
 
-    rclcpp's are functions of ``libtracetools``. The embedded layer's are expanded in place, all but the one that is
-    timed.
+    rclcpp's tracepoints are functions of ``libtracetools``. The embedded layer's are expanded in place, except for the
+    one that is timed.
     """
     if layer.kind is Kind.EMBEDDED:
         return Probes(provider_library(), (TRACEPOINT_SYMBOL,))
@@ -123,10 +123,10 @@ def probes_of(layer: Layer) -> Probes:
 
 
 def mode_available(mode: Mode, layer: Layer) -> Availability:
-    """Whether a layer can be recorded so; that LTTng is here was asked before."""
+    """Reports if a layer can be recorded in this mode; LTTng itself is checked elsewhere."""
     return ebpf_available(probes_of(layer)) if mode is Mode.EBPF else Availability(True)
 
 
 def exchanges_under(mode: Mode, layer: Layer) -> bool:
-    """Whether latencies say something: eBPF sees none of the embedded layer's tracepoints on a message's way."""
+    """Returns True if latencies are meaningful: on a message's path, eBPF sees no tracepoint of the embedded layer."""
     return mode is not Mode.EBPF or layer.kind is Kind.ROS2

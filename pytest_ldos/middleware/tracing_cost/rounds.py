@@ -1,4 +1,4 @@
-"""What is gated: latencies of each case and mode, and the cost of a tracepoint."""
+"""The gated quantities: latencies of each case and mode, and the cost of a tracepoint."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ QUANTITIES: Final = (LATENCY_MEDIAN, LATENCY_MEAN, TRACEPOINT)
 
 
 def rounds_of(start: Start, cases: Sequence[Case]) -> Iterator[Round]:
-    """A round of each case, and one of the tracepoint; what failed says why."""
+    """Yields a round for each case, and one for the tracepoint; failed rounds have the reason."""
     name = f"{start.layer.label} {TITLES[start.mode]}"
     if exchanges_under(start.mode, start.layer):
         for case in cases:

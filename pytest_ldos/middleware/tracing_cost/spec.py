@@ -12,7 +12,7 @@ from pytest_ldos.scenario.requirements import require
 
 SEED_SIZES_KIB: Final = (1, 32, 64, 256)
 SEED_RATES_HZ: Final = (100, 500, 1000, 2000)
-"""Table 4.3 of the seed's evaluation."""
+"""Sizes and rates of Table 4.3 in the seed's evaluation."""
 
 _LARGEST_KIB: Final = 1024
 _HIGHEST_HZ: Final = 10_000
@@ -81,15 +81,15 @@ class TracingCostSpec:
         return [Case(size, rate) for size in sizes for rate in rates]
 
     def ticks(self, case: Case) -> int:
-        """Messages of a round."""
+        """Returns the number of messages in a round."""
         return int(self.seconds * case.rate_hz)
 
 
 def _numbers(text: str, name: str, most: int) -> Sequence[int]:
-    """Whole numbers with commas between them, each once.
+    """Splits a comma-separated list of whole numbers, without repetition.
 
     Raises:
-        ConfigurationError: there are none, or something else.
+        ConfigurationError: the list is empty, or holds something else.
     """
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isascii() and part.isdecimal() and len(part) < 10 and 1 <= int(part) <= most for part in parts):

@@ -1,4 +1,4 @@
-"""Overheads and the cost of a tracepoint as tables, and the overhead over the rate."""
+"""Overheads and the cost of a tracepoint as tables, and the overhead by rate as a figure."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ SEED_OVERHEAD_US: Final[Mapping[tuple[int, int], int]] = {
     (256, 1000): 4,
     (256, 2000): 5,
 }
-"""By KiB and Hz: what its averages with and without tracing differ by (appendix A, rounded there to 1 µs)."""
+"""By KiB and Hz: difference of the seed's averages with and without tracing (appendix A, rounded there to 1 µs)."""
 
 SEED_MEAN_US: Final = 3.3
 SEED_TRACEPOINT_NS: Final = 158.0
-"""Of LTTng, as the seed quotes it (Intel i7-3770)."""
+"""LTTng's cost per tracepoint, as quoted by the seed (Intel i7-3770)."""
 
 _COLUMNS: Final = (
     Column(name="case", title="messages"),
@@ -61,7 +61,7 @@ _COLUMNS: Final = (
     Column(name="seed", unit="µs", title="seed's mean"),
     Column(name="target", title="≤ 3.3 µs"),
 )
-"""The last two are the seed's: what it measured is of LTTng, and what it promises of rclcpp alone."""
+"""The last two columns are the seed's: its measurement is of LTTng only, its target of rclcpp only."""
 
 _TRACEPOINT_COLUMNS: Final = (
     Column(name="layer"),
@@ -93,7 +93,7 @@ class Traced:
     """All starts of one layer.
 
     Attributes:
-        modes: that it was recorded under, untraced first.
+        modes: modes of recording, untraced first.
     """
 
     layer: Layer
@@ -105,7 +105,7 @@ class Traced:
 
 
 def tables_of(layers: Sequence[Traced], cases: Sequence[Case]) -> Iterator[Table]:
-    """One of each layer and mode, and one of tracepoints."""
+    """Yields a table for each layer and mode, one of tracepoints, and one comparing eBPF with LTTng where both ran."""
     for traced in layers:
         for mode in traced.modes[1:]:
             pairs = pair_up(traced.starts, mode)
@@ -154,7 +154,7 @@ def _target(pairs: Sequence[PairedStarts], cases: Sequence[Case]) -> Cell:
 
 
 def _tracepoint_row(traced: Traced, mode: Mode) -> tuple[Cell, ...] | None:
-    """``None`` where it was not timed."""
+    """Returns the row of a mode; ``None`` if no tracepoint was timed."""
     starts = [start for start in traced.of(mode) if start.tracepoint_ns and not start.failure]
     if not starts:
         return None
@@ -176,7 +176,7 @@ def _tracepoint_row(traced: Traced, mode: Mode) -> tuple[Cell, ...] | None:
 
 
 def _against_rows(traced: Traced, cases: Sequence[Case]) -> Iterator[tuple[Cell, ...]]:
-    """A call in a loop, and messages where both recorded them; of starts of the same turn."""
+    """Yields rows for a call in a loop, and for messages recorded by both; pairs starts of the same number."""
     lttng, ebpf = ({start.pair: start for start in traced.of(mode) if not start.failure} for mode in _RECORDED)
     turns = [(lttng[number], ebpf[number]) for number in sorted(lttng.keys() & ebpf.keys())]
     timed = [pair for pair in turns if all(start.tracepoint_ns for start in pair)]
@@ -191,7 +191,7 @@ def _against_rows(traced: Traced, cases: Sequence[Case]) -> Iterator[tuple[Cell,
 
 
 def _difference_cells(pairs: Sequence[Sequence[float]]) -> tuple[Cell, ...]:
-    """Means of both, and of their difference, with its interval."""
+    """Returns the means of both, and of their difference, with its interval."""
     differences = [ebpf - lttng for lttng, ebpf in pairs]
     low, high = mean_interval(differences)
     bounds = (low, high) if len(pairs) > 1 else (None, None)
@@ -199,7 +199,7 @@ def _difference_cells(pairs: Sequence[Sequence[float]]) -> tuple[Cell, ...]:
 
 
 def _per_message(starts: Sequence[Start]) -> float | None:
-    """Records of tracepoints on a message's way; calls in loops are not on it."""
+    """Returns the events recorded per message, without the calls that were timed in loops."""
     came = sum(start.received + start.warm_up for start in starts if start.received)
     recorded = sum(count for start in starts for count in start.recorded.counts.values())
     on_the_way = recorded - sum(start.timed_calls for start in starts)
@@ -207,7 +207,7 @@ def _per_message(starts: Sequence[Start]) -> float | None:
 
 
 def figures_of(layers: Sequence[Traced], cases: Sequence[Case]) -> Iterator[Figure]:
-    """Mean overhead over the rate, a curve a size."""
+    """Yields figures of mean overhead by rate, with a curve for each size."""
     for traced in layers:
         for mode in traced.modes[1:]:
             pairs = pair_up(traced.starts, mode)
