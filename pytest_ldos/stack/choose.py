@@ -1,4 +1,4 @@
-"""Which stack to run: the one place that knows all of them."""
+"""The choice of a stack: the one place that knows all of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pytest_ldos.stack.ros2.installed import ros2_available, ros2_info
 
 
 def resolve_kind(spec: StackSpec) -> StackKind:
-    """What `auto` stands for: `ros2` for a launch file of one's own or where all is installed, else `embedded`."""
+    """Resolves `auto` to `ros2` for the user's own launch file or where all is installed, otherwise to `embedded`."""
     if spec.kind is not StackKind.AUTO:
         return spec.kind
     return StackKind.ROS2 if not spec.ros2.is_panda or ros2_available(spec).ok else StackKind.EMBEDDED
@@ -28,31 +28,31 @@ def resolve_kind(spec: StackSpec) -> StackKind:
 def choose_backend(
     spec: StackSpec, *, recorder: Recorder, log_directory: Path, installation: Installation = OURS
 ) -> StackBackend:
-    """The backend for a spec."""
+    """Returns the backend for a spec."""
     backend = Ros2Backend if resolve_kind(spec) is StackKind.ROS2 else EmbeddedBackend
     return backend(spec, recorder=recorder, log_directory=log_directory, installation=installation)
 
 
 def stack_available(spec: StackSpec, installation: Installation = OURS) -> Availability:
-    """Whether what `choose_backend` would start is installed."""
+    """Reports if everything that `choose_backend` would start is installed."""
     if resolve_kind(spec) is StackKind.ROS2:
         return ros2_available(spec, installation.environment)
     return embedded_available(installation)
 
 
 def plantable_faults(spec: StackSpec) -> frozenset[str]:
-    """Names of the faults (`FaultSpec`) that can be planted in what `choose_backend` would start."""
+    """Names of the faults (`FaultSpec`) that can be planted in the stack that `choose_backend` would start."""
     every = frozenset(each.name for each in fields(FaultSpec))
     return ros2_faults(spec) if resolve_kind(spec) is StackKind.ROS2 else every
 
 
 def describe_stack(spec: StackSpec) -> StackInfo:
-    """What `choose_backend` would start."""
+    """Describes the stack that `choose_backend` would start."""
     return ros2_info(spec) if resolve_kind(spec) is StackKind.ROS2 else embedded_info()
 
 
 def why_not_ros2(spec: StackSpec) -> str:
-    """Why `auto` passes over a ROS 2 that is sourced; empty where it does not."""
+    """Returns why `auto` does not use a ROS 2 that is sourced; empty if it does, or if none is sourced."""
     distro = find_distro()
     if distro is None or not distro.is_sourced or spec.kind is not StackKind.AUTO:
         return ""

@@ -1,4 +1,4 @@
-"""What a stack's backend and its goal client say to each other: one JSON object a line."""
+"""Messages between a stack's backend and its goal client: one JSON object per line."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ class TrialTag:
 
 @dataclass(frozen=True, kw_only=True)
 class MoveCommand:
-    """Send this goal.
+    """A command to send a goal.
 
     Attributes:
         goal_id: 32 hex characters.
-        seed: of the planner's random numbers; ``None`` leaves them to chance.
+        seed: seed of the planner's random numbers; ``None`` for a random one.
         trial: set for measured goals, which get markers in the trace.
-        start: joints that the plan begins at; ``None`` for where the arm is.
-        timeout_s: wall-clock time after which the goal is given up.
-        failure: who is to give it up, where a fault is planted: `PlantedFailure`; only the embedded
-            stack's client is ever told.
+        start: joints at which the plan begins; ``None`` for the arm's present position.
+        timeout_s: wall-clock time after which the client gives up on the goal.
+        failure: planted fault that makes the goal fail (`PlantedFailure`), or empty; only the embedded
+            stack's client ever receives one.
     """
 
     goal_id: str
@@ -59,7 +59,7 @@ def parse_command(line: str) -> MoveCommand:
 
 @dataclass(frozen=True)
 class ReadyEvent:
-    """The stack can take goals."""
+    """The stack can accept goals."""
 
     kind: ClassVar[str] = "ready"
 
@@ -69,14 +69,14 @@ class ReadyEvent:
 
 @dataclass(frozen=True, kw_only=True)
 class MoveReport:
-    """How a goal ended.
+    """The end of a goal.
 
     Attributes:
-        error_code: MoveIt's.
-        stamps_ns: when the client entered each phase, ``CLOCK_MONOTONIC``, by phase name.
-        plan_duration_ns: of the planned trajectory; ``None`` where nothing was planned.
-        position_error_m, rotation_error_rad: between the tip's pose at the end and the
-            goal; ``None`` where no joint state was received.
+        error_code: MoveIt's error code.
+        stamps_ns: time at which the client entered each phase, ``CLOCK_MONOTONIC``, by phase name.
+        plan_duration_ns: duration of the planned trajectory; ``None`` if nothing was planned.
+        position_error_m, rotation_error_rad: difference of the tip's final pose from the
+            goal; ``None`` if no joint state was received.
     """
 
     kind: ClassVar[str] = "result"
@@ -100,10 +100,10 @@ class MoveReport:
 
 
 def parse_event(line: str) -> ReadyEvent | MoveReport:
-    """An event of the client.
+    """Parses an event of the client.
 
     Raises:
-        ValueError: the line is no event.
+        ValueError: the line is not an event.
     """
     values: dict[str, Any] = json.loads(line)
     match values:

@@ -1,6 +1,6 @@
-"""Talking with a goal client: commands in, events out, never waiting for the dead.
+"""The conversation with a goal client: sends commands, receives events, and does not wait for processes that ended.
 
-Both stacks have such a client; what it says is in `client_protocol`.
+Both stacks have such a client; `client_protocol` has its messages.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pytest_ldos.stack.client_protocol import MoveCommand, MoveReport, ReadyEven
 from pytest_ldos.stack.goals import Goal
 
 ANSWER_GRACE_S: Final = 5.0
-"""Beyond a goal's own time limit, for its client to say that it was exceeded."""
+"""Time beyond a goal's own limit for its client to report that the limit was exceeded."""
 
 _MOTION_LIMIT_S: Final = 30.0
 _POLL_S: Final = 0.05
@@ -33,7 +33,7 @@ def to_command(
     trial: TrialTag | None,
     start: Mapping[str, float] | None,
 ) -> MoveCommand:
-    """A goal as a client is told it, with the stack's settings and a time limit."""
+    """Builds a client's command for a goal, with the stack's settings and a time limit."""
     return MoveCommand(
         goal_id=goal_id,
         goal=goal,
@@ -48,14 +48,14 @@ def to_command(
 
 
 class Conversation:
-    """With one goal client.
+    """The conversation with one goal client.
 
     Args:
-        client: started with pipes.
-        what_ended: says which process of the stack is gone, or ``""``.
+        client: process started with pipes.
+        what_ended: returns the process of the stack that has ended, or ``""``.
 
     Attributes:
-        misunderstood: what the client said that is no event; the conversation is over then.
+        misunderstood: output of the client that is not an event; it ends the conversation.
     """
 
     def __init__(self, client: Child, what_ended: Callable[[], str]) -> None:
@@ -74,13 +74,13 @@ class Conversation:
                 self.misunderstood = f"the goal client said what is no event: {quoted(line)}"
 
     def await_ready(self, timeout_s: float) -> bool:
-        """Whether the client said that goals can be sent, in time and before anything ended."""
+        """Returns True if the client reported in time, and before any process ended, that goals can be sent."""
         return self._next_event(timeout_s) is not None
 
     def move(self, command: MoveCommand, *, timeout_s: float) -> MoveReport | None:
-        """Sends a goal; its report, or ``None`` where none came in time or a process ended.
+        """Sends a goal; returns its report, or ``None`` if none came in time or a process ended.
 
-        The report of an earlier goal that came too late is passed over.
+        Ignores a late report of an earlier goal.
         """
         if not self._say(command):
             return None
@@ -90,7 +90,7 @@ class Conversation:
         return None
 
     def _say(self, command: MoveCommand) -> bool:
-        """Whether the client could be told."""
+        """Sends a command; returns True if the client could receive it."""
         assert self._client.process.stdin is not None
         try:
             self._client.process.stdin.write(command.to_line())
@@ -100,7 +100,7 @@ class Conversation:
         return True
 
     def _next_event(self, timeout_s: float) -> ReadyEvent | MoveReport | None:
-        """The client's next word, or ``None`` when time is up or a process has ended."""
+        """Returns the client's next event, or ``None`` when time is up or a process has ended."""
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
             try:

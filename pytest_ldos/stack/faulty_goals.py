@@ -1,6 +1,6 @@
-"""Which goals fail where failures are planted.
+"""Planted failures of goals.
 
-Whether a goal fails depends on its seed and the rate alone: it is the same in every run, and what fails at one
+A goal's failure depends only on its seed and the rate: it is the same in every run, and a goal that fails at one
 rate fails at every higher one.
 """
 
@@ -16,21 +16,21 @@ _STREAM: Final = "planted failure"
 
 
 class PlantedFailure(StrEnum):
-    """Who gives a goal up."""
+    """The part that makes a goal fail."""
 
     PLANNER = "planner"
     CONTROLLER = "controller"
 
 
 def plant_failure(rate: float, *, seed: int | None, trial: TrialTag | None) -> PlantedFailure | None:
-    """How a goal is to fail; ``None`` where it is not.
+    """Returns the way in which a goal fails; ``None`` if it does not.
 
     Half of the failures are the planner's and half the controller's.
 
     Args:
         rate: share of the measured goals that fail.
-        seed: of the trial; ``None`` leaves it to chance.
-        trial: ``None`` for goals that are not measured, such as the way home: they never fail.
+        seed: seed of the trial; ``None`` for a random one.
+        trial: ``None`` for goals that are not measured, such as the return home: they never fail.
     """
     if trial is None or rate <= 0:
         return None

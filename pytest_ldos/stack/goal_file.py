@@ -25,10 +25,10 @@ _GOAL_KEYS: Final = frozenset({"name", "link", "pose", "joints"})
 
 
 def read_goals(file: Path) -> GoalBook:
-    """The goal sets and the home position of a file.
+    """Reads the goal sets and the home position from a file.
 
     Raises:
-        ConfigurationError: it cannot be read, is no YAML, or a goal in it is wrong; names
+        ConfigurationError: it cannot be read, is not YAML, or a goal in it is wrong; names
             the goal and the key.
     """
     import yaml  # noqa: PLC0415 - only where a goal file is used

@@ -1,4 +1,4 @@
-"""What an arm can be asked to do, and what came of it."""
+"""Goals for an arm, and the outcomes of motions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Pose:
 
 @dataclass(frozen=True)
 class PoseError:
-    """How far two poses are apart.
+    """Difference between two poses.
 
     Attributes:
         position_m: distance, metres.
@@ -72,10 +72,10 @@ class Goal:
     ahead of `panda_link0` with the hand pointing down.
 
     Attributes:
-        name: what reports call it; trials of one goal are compared with each other.
-        pose: of `link` in the arm's base frame.
-        joints: by joint name, radians.
-        link: the link that is to reach `pose`.
+        name: name in reports; trials of the same goal are compared with each other.
+        pose: pose of `link` in the arm's base frame.
+        joints: positions by joint name, radians.
+        link: the link that moves to `pose`.
     """
 
     name: str
@@ -121,17 +121,17 @@ HOME: Final = Goal(
         "panda_joint7": math.pi / 4,
     },
 )
-"""MoveIt's `ready` of the Panda."""
+"""The Panda's `ready` position in MoveIt."""
 
 GOAL_SETS: Final[Mapping[str, tuple[Goal, ...]]] = {"reach": (REACH,)}
 
 
 @dataclass(frozen=True)
 class GoalBook:
-    """What an arm can be asked for by name.
+    """The goals of an arm, by name.
 
     Attributes:
-        home: where every trial begins; a goal of joints.
+        home: start position of every trial; a goal for joints.
         sets: goals by the name of their set.
     """
 
@@ -139,10 +139,10 @@ class GoalBook:
     sets: Mapping[str, tuple[Goal, ...]]
 
     def goals(self, name: str) -> tuple[Goal, ...]:
-        """A set by its name.
+        """Returns a goal set by its name.
 
         Raises:
-            ConfigurationError: there is none of that name.
+            ConfigurationError: there is no set of that name.
         """
         if name not in self.sets:
             raise ConfigurationError(f"there is no goal set '{name}'", remedy=f"known are: {', '.join(self.sets)}")
@@ -153,7 +153,7 @@ PANDA_GOALS: Final = GoalBook(HOME, GOAL_SETS)
 
 
 class ErrorCode:
-    """Values of `moveit_msgs/MoveItErrorCodes` that matter here."""
+    """Values of `moveit_msgs/MoveItErrorCodes` that are used here."""
 
     SUCCESS: Final = 1
     FAILURE: Final = 99999
@@ -172,7 +172,7 @@ class ErrorCode:
 
 
 class OutcomeClass(StrEnum):
-    """How a trial ended."""
+    """Classes of trial outcomes."""
 
     SUCCESS = "success"
     PLANNING_FAILED = "planning_failed"
@@ -183,13 +183,13 @@ class OutcomeClass(StrEnum):
 
 
 def classify(error_code: int, *, executed: bool) -> OutcomeClass:
-    """The class of a result.
+    """Returns the class of a result.
 
     Args:
-        error_code: MoveIt's.
-        executed: whether the goal got as far as being executed. What fails before that is
-            a failure to plan, whatever code it has: a goal out of reach ends with
-            `TIMED_OUT` in MoveIt, with `NO_IK_SOLUTION` in the embedded stack.
+        error_code: MoveIt's error code.
+        executed: True if execution began. A failure before that is a failure to plan,
+            whatever its code: a goal out of reach ends with `TIMED_OUT` in MoveIt, and
+            with `NO_IK_SOLUTION` in the embedded stack.
     """
     if error_code == ErrorCode.SUCCESS:
         return OutcomeClass.SUCCESS

@@ -1,4 +1,4 @@
-"""Which installed software a stack's processes are started from."""
+"""The installed software from which a stack's processes are started."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Final
 
 @dataclass(frozen=True)
 class Installation:
-    """A version of the stack as it is installed.
+    """An installed version of the stack.
 
     Attributes:
         python: interpreter of the embedded stack's processes.
-        environment: variables of a sourced ROS 2 workspace, in place of ours of the same names;
+        environment: variables of a sourced ROS 2 workspace, which replace ours of the same names;
             ``None`` for ours.
     """
 
@@ -29,11 +29,11 @@ class Installation:
     def interpreter(self) -> tuple[str, ...]:
         """The command that runs Python.
 
-        Another environment's is isolated: neither ``PYTHONPATH`` nor the folder we are in may
-        give it our own sources.
+        Another environment's interpreter runs isolated, so that neither ``PYTHONPATH`` nor the
+        current folder can make it import our own sources.
         """
         return (self.python,) if self.python == sys.executable else (self.python, "-I")
 
 
 OURS: Final = Installation()
-"""What this process runs in."""
+"""The environment of this process."""

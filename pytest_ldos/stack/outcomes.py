@@ -1,4 +1,4 @@
-"""From a goal client's report to the outcome of a motion."""
+"""Conversion of a goal client's report to the outcome of a motion."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from pytest_ldos.tracepoints import Phase
 
 
 def to_outcome(report: MoveReport, *, check_pose: bool = True) -> MotionOutcome:
-    """What came of a goal. A success whose final pose is not the goal's is none.
+    """Returns the outcome of a goal. A reported success counts as a failure if the final pose is not the goal's.
 
     Args:
-        check_pose: whether the client can tell the final pose's error.
+        check_pose: True if the client can determine the final pose's error.
     """
     outcome = classify(report.error_code, executed=Phase.EXECUTING in report.stamps_ns)
     message = report.message
@@ -39,7 +39,7 @@ def to_outcome(report: MoveReport, *, check_pose: bool = True) -> MotionOutcome:
 
 
 def died(goal_id: str, reason: str) -> MotionOutcome:
-    """The stack, or its goal client, is gone."""
+    """Returns the outcome of a goal whose stack, or goal client, has died."""
     return MotionOutcome(
         goal_id=goal_id, outcome=OutcomeClass.STACK_DIED, error_code=None, message=reason, stamps_ns={}
     )

@@ -1,4 +1,4 @@
-"""A stack under test, whichever it is."""
+"""The common interface of all stacks under test."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pytest_ldos.stack.goals import Goal, GoalBook, OutcomeClass
 
 @dataclass(frozen=True, kw_only=True)
 class MotionOutcome:
-    """What came of one goal, as its client saw it.
+    """The result of one goal, as its client saw it.
 
     Attributes:
-        error_code: MoveIt's; ``None`` when the stack died before it could say.
-        stamps_ns: when the client entered each phase (``CLOCK_MONOTONIC``), by phase name.
-        plan_duration_ns: of the planned trajectory; ``None`` where nothing was planned.
-        position_error_m, rotation_error_rad: of the tip's final pose against the goal;
-            ``None`` where it is not known.
+        error_code: MoveIt's error code; ``None`` if the stack died before it could report one.
+        stamps_ns: time at which the client entered each phase (``CLOCK_MONOTONIC``), by phase name.
+        plan_duration_ns: duration of the planned trajectory; ``None`` if nothing was planned.
+        position_error_m, rotation_error_rad: difference of the tip's final pose from the goal;
+            ``None`` if unknown.
     """
 
     goal_id: str
@@ -35,13 +35,13 @@ class MotionOutcome:
 
 @dataclass(frozen=True)
 class StackInfo:
-    """What a running stack is, for headers and records.
+    """Description of a running stack, for headers and records.
 
     Attributes:
         kind: ``embedded`` or ``ros2``.
-        description: for people; names the parts.
+        description: text for people that names the parts.
         rmw: the middleware, as part of the host class.
-        versions: of what matters, by name.
+        versions: versions of the relevant software, by name.
     """
 
     kind: str
@@ -51,13 +51,13 @@ class StackInfo:
 
 
 class RunningStack(Protocol):
-    """A stack that takes goals.
+    """A stack that accepts goals.
 
     Attributes:
-        domain: the DDS domain its processes are on.
-        environment: variables of other processes that are to be on its domain, with its middleware.
-        goal_book: what its arm can be asked for by name.
-        is_repeatable: whether its planner takes seeds, so that equal versions plan equal paths.
+        domain: DDS domain of its processes.
+        environment: variables for other processes that are to use its domain and its middleware.
+        goal_book: the arm's goals by name.
+        is_repeatable: True if its planner takes seeds, so that equal versions plan equal paths.
     """
 
     info: StackInfo
@@ -75,29 +75,29 @@ class RunningStack(Protocol):
         trial: TrialTag | None,
         start: Mapping[str, float] | None = None,
     ) -> MotionOutcome:
-        """Sends a goal and waits for its end. Returns in bounded time, whatever happens.
+        """Sends a goal and waits for its end. Always returns in bounded time.
 
         Args:
-            start: joints that the plan begins at, if not where the arm happens to be; the
+            start: joints at which the plan begins, instead of the arm's present position; the
                 arm must be there within the planner's start tolerance.
         """
 
     def pids(self) -> list[int]:
-        """The stack's processes: who may be in its trace."""
+        """Returns the stack's processes, which may appear in its trace."""
 
 
 class StackBackend(Protocol):
     """Starts and ends a stack."""
 
     def start(self, *, on_waiting: Callable[[str], None] | None = None) -> RunningStack:
-        """Returns when the stack takes goals.
+        """Starts the stack and returns when it accepts goals.
 
         Args:
-            on_waiting: told every few seconds what is not there yet, where the backend knows.
+            on_waiting: called every few seconds with the parts that are missing, if the backend knows them.
 
         Raises:
-            BringUpFailed: it did not get there; carries the last lines of each process.
+            BringUpFailed: the stack did not become ready; has the last lines of each process.
         """
 
     def stop(self) -> None:
-        """Ends every process. May be called at any time, also twice."""
+        """Ends every process. May be called at any time, and repeatedly."""

@@ -1,4 +1,4 @@
-"""Starts the embedded stack: four processes on a DDS domain of their own."""
+"""The embedded stack's backend: four processes on a DDS domain of their own."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from pytest_ldos.stack.outcomes import died, to_outcome
 from pytest_ldos.stack.protocol import MotionOutcome, StackInfo
 
 READY_TIMEOUT_S: Final = 30.0
-"""Above it, a stack that should take 3 s is broken; a loaded machine is given its time."""
+"""A stack usually takes 3 s, and counts as broken above this limit, which allows for a loaded machine."""
 
 _ONE_THREAD: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-"""Seven joints are no work for a thread pool, which would only disturb the timing."""
+"""Seven joints do not need a thread pool, which would only disturb the timing."""
 
 _NO_WINDOW: Final = {"MUJOCO_GL": "disable"}
-"""Nothing is drawn: looking for graphics would only delay the start."""
+"""Nothing is drawn: a search for graphics would only delay the start."""
 
 _NODES: Final = "pytest_ldos.stack.embedded"
 
 
 def embedded_available(installation: Installation = OURS) -> Availability:
-    """Whether everything the embedded stack is made of is installed, its tracepoints too."""
+    """Reports if all parts of the embedded stack are installed, including its tracepoints."""
     if not installation.is_ours:
         return _available_elsewhere(installation)
     modules = find_modules(PARTS, extra="embedded")
@@ -61,7 +61,7 @@ def _available_elsewhere(installation: Installation) -> Availability:
 
 
 def embedded_info(installation: Installation = OURS) -> StackInfo:
-    """What the stack is made of, without starting it; all of it must be installed."""
+    """Describes the stack without starting it; all of its parts must be installed."""
     found = installed_here() if installation.is_ours else installed_in(installation.interpreter)
     versions = {} if isinstance(found, str) else found.versions
     parts = f"MuJoCo {versions['mujoco']}, OMPL {versions['ompl']}, TOPP-RA {versions['toppra']}"
@@ -74,7 +74,7 @@ def embedded_info(installation: Installation = OURS) -> StackInfo:
 
 
 class EmbeddedBackend:
-    """See `StackBackend`. The processes are recorded by `recorder`."""
+    """See `StackBackend`. `recorder` records the processes."""
 
     def __init__(
         self, spec: StackSpec, *, recorder: Recorder, log_directory: Path, installation: Installation = OURS
@@ -136,7 +136,7 @@ class EmbeddedStack:
         self._conversation = Conversation(client, group.describe_ended)
 
     def await_ready(self) -> None:
-        """Waits for the client to see a planner, a controller and a first joint state."""
+        """Waits until the client has found a planner, a controller and a first joint state."""
         if self._conversation.await_ready(READY_TIMEOUT_S):
             return
         reason = self._why() or f"it was not ready within {READY_TIMEOUT_S:.0f} s"
@@ -174,7 +174,7 @@ class EmbeddedStack:
 
 
 def _refuse_other_joints(goal: Goal) -> None:
-    """A goal for joints must name each joint of the Panda and no other."""
+    """Refuses a goal for joints that does not name each joint of the Panda and no other."""
     assert HOME.joints is not None
     if goal.joints is None or set(goal.joints) == set(HOME.joints):
         return

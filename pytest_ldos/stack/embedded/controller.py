@@ -1,6 +1,6 @@
-"""The joint trajectory controller: follows one trajectory at a time, holds still otherwise.
+"""The joint trajectory controller: follows one trajectory at a time, otherwise holds still.
 
-It knows neither DDS nor clocks: time is what `update` is given (the simulator's).
+It knows neither DDS nor clocks: `update` receives the (simulator's) time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ GOAL_TIME_TOLERANCE_S: Final = 1.0
 
 
 class TrajectoryResult(IntEnum):
-    """`control_msgs/action/FollowJointTrajectory`'s error code."""
+    """Error codes of `control_msgs/action/FollowJointTrajectory`."""
 
     SUCCESSFUL = 0
     INVALID_GOAL = -1
@@ -34,14 +34,14 @@ class TrajectoryResult(IntEnum):
 
 @dataclass(frozen=True)
 class Command:
-    """What the hardware is told: rad and rad/s, shape ``(7,)`` each."""
+    """Command to the hardware: rad and rad/s, shape ``(7,)`` each."""
 
     position: Joints
     velocity: Joints
 
 
 class TrajectoryController:
-    """Turns a trajectory into commands, cycle by cycle."""
+    """Converts a trajectory to commands, cycle by cycle."""
 
     def __init__(self, position: Joints) -> None:
         self._hold = position.copy()
@@ -55,7 +55,7 @@ class TrajectoryController:
         return self._trajectory is not None
 
     def follow(self, path: TimedPath, now_ns: int) -> None:
-        """Begins a trajectory now; one that is running is dropped."""
+        """Begins a trajectory now, replacing a running one."""
         self._trajectory = Trajectory(path)
         self._start_ns = now_ns
 
@@ -65,7 +65,7 @@ class TrajectoryController:
         self._trajectory = None
 
     def update(self, now_ns: int, position: Joints, velocity: Joints) -> TrajectoryResult | None:
-        """One control cycle: sets `command`; returns how a trajectory ended, when it does."""
+        """Runs one control cycle: sets `command`, and returns the result of a trajectory when it ends."""
         if self._trajectory is None:
             self.command = Command(self._hold, self._rest)
             return None

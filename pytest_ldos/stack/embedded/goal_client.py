@@ -1,6 +1,6 @@
-"""The goal client: sends one goal at a time, marks its phases in the trace, reports the end.
+"""The goal client: sends one goal at a time, marks its phases in the trace, and reports its end.
 
-Commands come as JSON lines on standard input, events leave as JSON lines on standard
+Commands arrive as JSON lines on standard input, events leave as JSON lines on standard
 output (`client_protocol` has both). A phase is marked and stamped when it is received.
 
 Tracepoints: ``ldos:trial_begin``, ``ldos:phase``, ``ldos:plan``, ``ldos:trial_end``.
@@ -39,7 +39,7 @@ FAILURES: Final = {
     PlantedFailure.PLANNER: ErrorCode.PLANNING_FAILED,
     PlantedFailure.CONTROLLER: ErrorCode.CONTROL_FAILED,
 }
-"""MoveIt's code with which a planted failure ends a goal."""
+"""MoveIt's error code with which a planted failure ends a goal."""
 
 _READY_POLL_NS: Final = 20 * NS_PER_MS
 _CANCEL_GRACE_NS: Final = 1000 * NS_PER_MS
@@ -48,7 +48,7 @@ _FEEDBACK_PHASES: Final = {"PLANNING": Phase.PLANNING, "MONITOR": Phase.EXECUTIN
 
 @dataclass(frozen=True)
 class Planned:
-    """The trajectory that a result carries."""
+    """Summary of the trajectory in a result."""
 
     duration_ns: int
     points: int
@@ -63,7 +63,7 @@ def _planned(result: Message) -> Planned | None:
 
 
 class Motion:
-    """One goal on its way."""
+    """One goal in progress."""
 
     def __init__(self, command: MoveCommand) -> None:
         self.command = command
@@ -81,7 +81,7 @@ class Motion:
             emit.trial_begin(self.goal_id, trial.scenario, trial.index)
 
     def enter(self, phase: Phase) -> None:
-        """Stamps a phase the first time it is entered, and marks it if this is a trial."""
+        """Stamps a phase when it is first entered, and marks it if the goal is a trial."""
         if phase in self.stamps:
             return
         self.stamps[phase] = time.monotonic_ns()
@@ -97,7 +97,7 @@ class Motion:
 
 
 class GoalClient:
-    """The node: commands in, goals out, reports back."""
+    """The node: receives commands, sends goals, and reports results."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -105,7 +105,7 @@ class GoalClient:
         self._kinematics = Kinematics(self._panda)
         self._action = ActionClient(node, MOVE_ACTION_TYPE, MOVE_ACTION)
         self._parameters = ParameterClient(node, "move_group")
-        # Read when a goal ends, so that no sample costs anything while it runs.
+        # Taken when a goal ends, so that no sample costs anything while it runs.
         self._latest_state = Subscription(
             node, "sensor_msgs/msg/JointState", "/joint_states", _unused, QosProfile(depth=1)
         )
@@ -114,7 +114,7 @@ class GoalClient:
         node.create_timer(_READY_POLL_NS, self.watch)
 
     def watch(self) -> None:
-        """Says when the stack is ready; ends goals that take too long."""
+        """Reports when the stack is ready; ends goals that take too long."""
         if not self._is_ready:
             self._is_ready = self._stack_is_ready()
             if self._is_ready:
@@ -128,7 +128,7 @@ class GoalClient:
         )
 
     def move(self, command: MoveCommand) -> None:
-        """Begins a goal: first the planner's seed and the fault that is planted, then the goal itself."""
+        """Begins a goal: sets the planner's seed and the planted fault first, then sends the goal itself."""
         motion = self._motion = Motion(command)
         failure = FAILURES[PlantedFailure(command.failure)] if command.failure else None
         wanted = {SEED_PARAMETER: command.seed, FAILURE_PARAMETER: failure}
@@ -202,7 +202,7 @@ class GoalClient:
         )
 
     def _give_up(self, motion: Motion) -> None:
-        """Asks for the goal to be cancelled; reports without an answer after a grace time."""
+        """Requests the goal's cancellation; reports without an answer after a grace period."""
         if motion.is_cancelled:
             self._report(motion, ErrorCode.TIMED_OUT, f"no result within {motion.command.timeout_s:.1f} s")
         else:
@@ -211,7 +211,7 @@ class GoalClient:
             self._action.cancel_goal(motion.goal_id)
 
     def _pose_error(self, goal: Goal) -> PoseError | None:
-        """How far the tip is from the goal now, as far as the last joint state tells."""
+        """Difference of the tip's pose from the goal, by the last joint state; ``None`` without one."""
         state = self._latest_state.take()
         if state is None:
             return None
@@ -225,7 +225,7 @@ class GoalClient:
 
 
 def _unused(message: Message) -> None:
-    """The latest joint state is taken when it is needed, not called back for."""
+    """Does nothing: the latest joint state is taken when it is needed, without a callback."""
 
 
 def _write(event: ReadyEvent | MoveReport) -> None:
@@ -234,7 +234,7 @@ def _write(event: ReadyEvent | MoveReport) -> None:
 
 
 def _read_commands(node: Node, client: GoalClient) -> None:
-    """Hands commands to the executor's thread; the end of input ends the node."""
+    """Posts commands to the executor's thread; the end of input ends the node."""
     for line in sys.stdin:
         command = parse_command(line)
         node.executor.post(lambda command=command: client.move(command))  # type: ignore[misc]
@@ -242,7 +242,7 @@ def _read_commands(node: Node, client: GoalClient) -> None:
 
 
 def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
-    """Node `ldos_goal_client`."""
+    """Builds node `ldos_goal_client`."""
     node = Node(context, "ldos_goal_client")
     client = GoalClient(node)
     threading.Thread(target=_read_commands, args=(node, client), name="commands", daemon=True).start()

@@ -1,4 +1,4 @@
-"""Goals as MoveIt's constraints, and back."""
+"""Conversion of goals to MoveIt's constraints, and back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SPHERE = 2
 
 
 class RefusedGoal(Exception):
-    """Constraints that this planner cannot plan for.
+    """Constraints that this planner does not support.
 
     Attributes:
         code: MoveIt's error code for it.
@@ -30,7 +30,7 @@ class RefusedGoal(Exception):
 
 
 def to_constraints(goal: Goal) -> Message:
-    """A `moveit_msgs/Constraints` that is met at the goal."""
+    """Builds a `moveit_msgs/Constraints` that is satisfied at the goal."""
     if goal.joints is not None:
         joints = [_joint_constraint(name, value) for name, value in goal.joints.items()]
         return default("moveit_msgs/msg/Constraints", name=goal.name, joint_constraints=joints)
@@ -86,7 +86,7 @@ def _orientation_constraint(link: str, pose: Pose) -> Any:
 
 
 def to_robot_state(joints: Mapping[str, float] | None) -> Message:
-    """A `moveit_msgs/RobotState`; without joints it stands for the present state."""
+    """Builds a `moveit_msgs/RobotState`; without joints it stands for the present state."""
     if joints is None:
         return default("moveit_msgs/msg/RobotState", is_diff=True)
     state = default(
@@ -96,7 +96,7 @@ def to_robot_state(joints: Mapping[str, float] | None) -> Message:
 
 
 def to_start(state: Message, joint_names: Sequence[str]) -> npt.NDArray[np.float64] | None:
-    """Joints of a `RobotState`, or ``None`` where it stands for the present state.
+    """Returns the joints of a `RobotState`, or ``None`` if it stands for the present state.
 
     Raises:
         RefusedGoal: it names some joints, but not all of them.
@@ -110,10 +110,10 @@ def to_start(state: Message, joint_names: Sequence[str]) -> npt.NDArray[np.float
 
 
 def to_goal(alternatives: Sequence[Message], joint_names: Sequence[str]) -> Goal:
-    """The goal of a `MotionPlanRequest`'s constraints.
+    """Returns the goal of a `MotionPlanRequest`'s constraints.
 
     Raises:
-        RefusedGoal: other than one set of constraints, or neither a whole pose of the tip
+        RefusedGoal: not exactly one set of constraints, or neither a complete pose of the tip
             nor a value for every joint.
     """
     if len(alternatives) != 1:

@@ -1,7 +1,7 @@
-"""What the embedded stack is made of in an environment; run with its interpreter, it says so as JSON.
+"""Parts of the embedded stack installed in an environment; run by its interpreter, prints them as JSON.
 
-It needs the standard library alone, because the interpreters of other environments run this file,
-and what they have installed may be older than it.
+It needs only the standard library, because interpreters of other environments run this file,
+and the pytest-ldos installed there may be older.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ except OSError as error:
 
 @dataclass(frozen=True)
 class Installed:
-    """What is installed.
+    """Installed software.
 
     Attributes:
-        versions: of the parts, of pytest-ldos and of Python, by name; what is missing is not there.
-        is_traced: whether pytest-ldos was built with tracepoints.
-        load_fault: why they cannot be loaded, although they were built; empty where they can.
+        versions: versions of the parts, of pytest-ldos and of Python, by name; missing ones are left out.
+        is_traced: True if pytest-ldos was built with tracepoints.
+        load_fault: why the tracepoints cannot be loaded although they were built; empty if they can.
     """
 
     versions: dict[str, str]
@@ -52,7 +52,7 @@ class Installed:
 
 
 def installed_here() -> Installed:
-    """In the environment of this process."""
+    """Returns what is installed in the environment of this process."""
     found = {name: _version(name) for name in (*PARTS, _PROJECT)}
     versions = {name: text for name, text in found.items() if text}
     provider = _provider()
@@ -62,7 +62,7 @@ def installed_here() -> Installed:
 
 @lru_cache(maxsize=8)
 def installed_in(interpreter: tuple[str, ...]) -> Installed | str:
-    """In the environment of another interpreter; a text says why that cannot be known."""
+    """Returns what is installed in the environment of another interpreter, or a text why it cannot be determined."""
     command = [*interpreter, __file__]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=_TIMEOUT_S)
@@ -85,7 +85,7 @@ def _version(name: str) -> str:
 
 
 def _provider() -> str:
-    """The library that holds the tracepoints; empty where it was not built."""
+    """Path of the library that holds the tracepoints; empty if it was not built."""
     try:
         spec = find_spec(_PROVIDER)
     except ModuleNotFoundError:
@@ -95,9 +95,9 @@ def _provider() -> str:
 
 @lru_cache(maxsize=8)
 def load_fault(library: str) -> str:
-    """Why a library cannot be loaded, in the loader's words; empty where it can.
+    """Returns why a library cannot be loaded, in the loader's words; empty if it can.
 
-    A process of its own tries it, because LTTng-UST starts threads in each process that loads it.
+    A separate process tries it, because LTTng-UST starts threads in each process that loads it.
     """
     command = [sys.executable, "-I", "-c", _LOAD, library]
     environment = {**os.environ, "LTTNG_UST_REGISTER_TIMEOUT": "0"}

@@ -1,4 +1,4 @@
-"""What the nodes call each other: actions and parameters."""
+"""Names of the actions and parameters between the nodes."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ MOVE_ACTION: Final = "/move_action"
 MOVE_ACTION_TYPE: Final = "moveit_msgs/action/MoveGroup"
 SEED_PARAMETER: Final = "planner_seed"
 FAILURE_PARAMETER: Final = "planted_failure"
-"""A fault to plant: the error code that the next goal is to end with; unset for none."""
+"""A fault to plant: the error code with which the next goal ends; unset for none."""

@@ -1,4 +1,4 @@
-"""Forward and inverse kinematics, and collision checks, on a state of one's own."""
+"""Forward and inverse kinematics, and collision checks, on a private copy of the simulation state."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pytest_ldos.stack.embedded.model import Joints, Panda
 from pytest_ldos.stack.goals import Pose, PoseError
 
 _ROTATION_WEIGHT: Final = 0.3
-"""Metres that count as much as one radian: the arm's wrist is about that long."""
+"""Metres that weigh as much as one radian: about the length of the arm's wrist."""
 
 _POSITION_TOLERANCE_M: Final = 1e-4
 _ROTATION_TOLERANCE_RAD: Final = 1e-3
@@ -24,7 +24,7 @@ Vector = npt.NDArray[np.float64]
 
 
 class Kinematics:
-    """Where the tip is for given joints, and the other way round."""
+    """Computes the tip's pose from joints, and joints from the tip's pose."""
 
     def __init__(self, panda: Panda) -> None:
         self._panda = panda
@@ -39,17 +39,17 @@ class Kinematics:
         return Pose((x, y, z), (qx, qy, qz, qw))
 
     def is_colliding(self, joints: Joints | list[float]) -> bool:
-        """Whether the arm touches itself, the floor or the obstacle."""
+        """Returns True if the arm touches itself, the floor or the obstacle."""
         self._data.qpos[:] = joints
         mujoco.mj_kinematics(self._model, self._data)
         mujoco.mj_collision(self._model, self._data)
         return bool(self._data.ncon > 0)
 
     def inverse(self, pose: Pose, start: Joints, *, rng: np.random.Generator, attempts: int) -> Joints | None:
-        """Joints that bring the tip to `pose` without a collision, or ``None``.
+        """Returns joints that bring the tip to `pose` without a collision, or ``None``.
 
-        The first attempt starts at `start`, so that the nearest solution is found; the
-        others start anywhere.
+        The first attempt starts at `start`, so that it finds the nearest solution; the
+        others start at random joints.
 
         Source: box-constrained Gauss-Newton of `mujoco.minimize`, with MuJoCo's Jacobians.
         """

@@ -1,4 +1,4 @@
-"""The Panda as MuJoCo knows it: names, limits, and the indices that others need."""
+"""MuJoCo's model of the Panda: names, limits, and the indices that other modules need."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Panda:
     """The compiled model.
 
     Attributes:
-        model: MuJoCo's model; every user makes an `MjData` of its own.
+        model: MuJoCo's model; every user creates its own `MjData`.
         lower, upper: joint limits, rad.
         velocity_limit, acceleration_limit: rad/s and rad/s².
         ready: the home position.

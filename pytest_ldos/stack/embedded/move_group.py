@@ -1,7 +1,7 @@
 """The planner's node: MoveIt's `move_group` action over OMPL, TOPP-RA and our controller.
 
 A goal is planned from the present state, checked against it, sent to the controller and
-watched, with MoveIt's feedback states (``PLANNING``, ``MONITOR``, ``IDLE``), limits and
+monitored, with MoveIt's feedback states (``PLANNING``, ``MONITOR``, ``IDLE``), limits and
 error codes.
 
 Tracepoints: ``ldos:cpu_speed``, on the planning thread just before ``PLANNING``.
@@ -49,7 +49,7 @@ DURATION_MARGIN_S: Final = 0.5
 """Limits of MoveIt's trajectory execution manager."""
 
 _PLANTED_ABORT: Final = 0.5
-"""Part of the trajectory's time after which a planted fault ends it."""
+"""Fraction of the trajectory's duration after which a planted fault ends it."""
 
 _IK_ATTEMPTS: Final = 30
 _LARGEST_SEED: Final = 2**31 - 1
@@ -58,11 +58,11 @@ _WATCH_PERIOD_NS: Final = 100 * NS_PER_MS
 _LONGEST_STOP_S: Final = 1.0
 _STILL_STATES: Final = 3
 _STILL_RAD: Final = 1e-3
-"""Between two joint states of an arm that stands still."""
+"""Largest difference between two joint states of an arm at rest."""
 
 
 class Failed(Exception):
-    """A goal that ends with another code than success."""
+    """A goal ends with another code than success."""
 
     def __init__(self, code: int, reason: str) -> None:
         super().__init__(reason)
@@ -72,14 +72,14 @@ class Failed(Exception):
 
 @dataclass(frozen=True)
 class Plan:
-    """What was planned, and how long that took."""
+    """A planned path and its planning time."""
 
     path: TimedPath
     planning_time_s: float
 
 
 class Planner:
-    """From a goal and a state to a timed path."""
+    """Plans a timed path from a state to a goal."""
 
     def __init__(self, panda: Panda, *, planning_delay_s: float = 0.0, planning_delay_share: float = 0.0) -> None:
         self._panda = panda
@@ -88,10 +88,10 @@ class Planner:
         self._delay_share = planning_delay_share
 
     def plan(self, goal: Goal, request: Message, start: Joints, seed: int) -> Plan:
-        """Plans as a `MotionPlanRequest` asks.
+        """Plans a path for a `MotionPlanRequest`.
 
         Raises:
-            Failed: with MoveIt's code for what was missing.
+            Failed: with MoveIt's code for the cause.
         """
         began = time.monotonic()
         if self._kinematics.is_colliding(start):
@@ -137,7 +137,7 @@ class Planner:
             raise Failed(ErrorCode.GOAL_IN_COLLISION, "the arm would touch something at the goal")
 
     def _check(self, path: TimedPath) -> None:
-        """Looks at the timed path again, as MoveIt's solution validator does."""
+        """Checks the timed path again, as MoveIt's solution validator does."""
         if any(self._kinematics.is_colliding(joints) for joints in path.positions):
             raise Failed(ErrorCode.INVALID_MOTION_PLAN, "the timed path leads through a collision")
 
@@ -164,7 +164,7 @@ class MoveGroup:
         self._state_arrived.set()
 
     def watch(self) -> None:
-        """Offers the action as soon as the controller and the first joint state are there."""
+        """Offers the action once the controller and the first joint state are available."""
         if self._server is None and self._state_arrived.is_set() and self._controller.server_is_ready():
             self._server = ActionServer(
                 self._node, MOVE_ACTION_TYPE, MOVE_ACTION, on_goal=self._begin, on_cancel=self._cancel
@@ -229,7 +229,7 @@ class MoveGroup:
         return random.SystemRandom().randint(1, _LARGEST_SEED) if given is None else given
 
     def _present_state(self) -> Joints:
-        """A state that was received after now."""
+        """Waits for the next joint state and returns it."""
         self._state_arrived.clear()
         if not self._state_arrived.wait(timeout=1.0) or self._state is None:
             raise Failed(ErrorCode.INVALID_ROBOT_STATE, "no joint state arrived within a second")
@@ -253,7 +253,7 @@ class MoveGroup:
             raise
 
     def _await_standstill(self) -> None:
-        """As MoveIt waits for the robot to stop: the next path is planned from where the arm stays."""
+        """Waits for the robot to stop, as MoveIt does: the next path is planned from where the arm comes to rest."""
         deadline = time.monotonic() + _LONGEST_STOP_S
         still = 0
         try:
@@ -263,7 +263,7 @@ class MoveGroup:
                 still = still + 1 if float(np.abs(state - before).max()) < _STILL_RAD else 0
                 before = state
         except Failed:
-            return  # no state comes any more: the failure that is known says more
+            return  # joint states have ended: the failure already raised is the better explanation
 
 
 class Execution:
@@ -287,7 +287,7 @@ class Execution:
         self._end(Failed(ErrorCode.PREEMPTED, "cancelled"))
 
     def abort_after(self, seconds: float) -> None:
-        """Plants a fault: unless it ends before, the controller's goal is taken back and counts as aborted by it."""
+        """Plants a fault: cancels the controller's goal after `seconds`, unless it has ended; reports it as aborted."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._is_done, timeout=seconds):
                 self._controller.cancel_goal(self._goal_id)
@@ -295,7 +295,7 @@ class Execution:
                 self._failure, self._is_done = Failed(ErrorCode.CONTROL_FAILED, reason), True
 
     def wait(self, limit_s: float) -> None:
-        """Returns when the trajectory was followed; raises `Failed` otherwise."""
+        """Returns when the trajectory has been followed; raises `Failed` otherwise."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._is_done, timeout=limit_s):
                 self._failure = Failed(ErrorCode.TIMED_OUT, f"the controller took longer than {limit_s:.1f} s")
@@ -322,12 +322,12 @@ class Execution:
 
 
 def _inverted(goal_id: str) -> str:
-    """An id for the controller's goal that cannot be mistaken for the planner's."""
+    """Derives an id for the controller's goal that cannot be confused with the planner's."""
     return bytes(byte ^ 0xFF for byte in bytes.fromhex(goal_id)).hex()
 
 
 def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
-    """Node `move_group`; parameters: ``planning_delay_ms``, ``planning_delay_share`` (faults to plant)."""
+    """Builds node `move_group`; parameters: ``planning_delay_ms``, ``planning_delay_share`` (faults to plant)."""
     panda = load_panda()
     planner = Planner(
         panda,

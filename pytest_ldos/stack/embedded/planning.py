@@ -1,4 +1,4 @@
-"""A collision-free path in joint space: OMPL's RRTConnect, then its path simplifier."""
+"""Collision-free paths in joint space: OMPL's RRTConnect, then its path simplifier."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Waypoints = npt.NDArray[np.float64]
 """Joint positions along a path; shape ``(n, 7)``, n ≥ 2."""
 
 _LONGEST_VALID_SEGMENT: Final = 0.005
-"""Fraction of the space's extent between collision checks: MoveIt's value for the Panda."""
+"""Distance between collision checks as a fraction of the space's extent: MoveIt's value for the Panda."""
 
 
 def plan_path(
@@ -27,11 +27,11 @@ def plan_path(
     seed: int,
     time_limit_s: float,
 ) -> Waypoints | None:
-    """Waypoints from `start` to `goal`, or ``None`` when none were found in time.
+    """Returns waypoints from `start` to `goal`, or ``None`` if none were found in time.
 
     Args:
-        is_colliding: whether the arm touches something at the given joints.
-        seed: of OMPL's random numbers (> 0): equal seeds and states give equal paths.
+        is_colliding: returns True if the arm touches something at the given joints.
+        seed: seed of OMPL's random numbers (> 0): equal seeds and states give equal paths.
     """
     util.setLogLevel(util.LogLevel.LOG_NONE)
     util.RNG.setSeed(seed)
@@ -42,8 +42,8 @@ def plan_path(
     information.setStateValidityCheckingResolution(_LONGEST_VALID_SEGMENT)
     setup.setStartAndGoalStates(_to_state(information, start), _to_state(information, goal))
     setup.setPlanner(geometric.RRTConnect(information))
-    # A condition that reads the clock itself: given a number, OMPL starts a thread to poll
-    # it and waits up to a millisecond for its end, which is noise in T1.
+    # This condition reads the clock itself. Given a number, OMPL would start a thread to poll
+    # it and wait up to a millisecond for its end, which is noise in T1.
     in_time = base.timedPlannerTerminationCondition(time_limit_s)
     setup.solve(in_time)
     if not setup.haveExactSolutionPath():

@@ -1,6 +1,6 @@
 """The simulator: MuJoCo at 1 kHz in real time, with the controller manager inside.
 
-As with gz_ros2_control, the controllers are updated by the simulator's loop: every second
+As with gz_ros2_control, the simulator's loop updates the controllers: every second
 step is a control cycle. Publishes `/clock` each step and `/joint_states` each cycle.
 
 Tracepoints: ``ldos:sim_step``, ``ldos:control_cycle``.
@@ -32,10 +32,10 @@ from pytest_ldos.units import NS_PER_MS, NS_PER_S
 
 STEP_NS: Final = NS_PER_MS
 MONITOR_PERIOD_NS: Final = 50 * NS_PER_MS
-"""Of the trajectory action: `action_monitor_rate` of the joint trajectory controller is 20 Hz."""
+"""Period of the trajectory action's monitor: `action_monitor_rate` of the joint trajectory controller is 20 Hz."""
 
 _SWITCH_INTERVAL_S: Final = 0.0002
-"""How long another thread may keep the interpreter from the simulation loop."""
+"""Longest time for which another thread may keep the interpreter from the simulation loop."""
 
 
 class Arm:
@@ -53,7 +53,7 @@ class Arm:
         mujoco.mj_step(self._model, self._data)
 
     def read(self) -> tuple[Joints, Joints, Joints]:
-        """Position, velocity and torque of each joint."""
+        """Returns position, velocity and torque of each joint."""
         return self._data.qpos.copy(), self._data.qvel.copy(), self._data.qfrc_actuator.copy()
 
     def write(self, position: Joints, velocity: Joints) -> None:
@@ -62,7 +62,7 @@ class Arm:
 
 
 class ControllerManager:
-    """Reads the arm, updates the controller, writes the arm, once a control cycle."""
+    """Reads the arm, updates the controller and writes the arm, once per control cycle."""
 
     def __init__(self, node: Node, arm: Arm, panda: Panda, *, transport_delay_s: float = 0.0) -> None:
         self._arm = arm
@@ -87,7 +87,7 @@ class ControllerManager:
             self._controller.hold()
 
     def update(self, sim_time_ns: int) -> None:
-        """One control cycle."""
+        """Runs one control cycle."""
         emit.control_cycle(self._cycle, sim_time_ns, sim_time_ns - self._sim_time_ns)
         self._cycle += 1
         position, velocity, torque = self._arm.read()
@@ -111,8 +111,8 @@ class ControllerManager:
 class SimulationLoop:
     """Steps the arm in real time on a thread of its own.
 
-    A step that is late makes the next one early, so that the mean rate holds; time lost by
-    a whole step or more is not caught up, and shows in the real-time factor.
+    A late step makes the next one early, so that the mean rate holds; a delay of a whole
+    step or more is not caught up, and shows in the real-time factor.
     """
 
     def __init__(self, node: Node, arm: Arm, manager: ControllerManager, control_rate_hz: float) -> None:
@@ -147,7 +147,7 @@ class SimulationLoop:
 
 
 def _sleep_until(due_ns: int) -> int:
-    """Sleeps until a monotonic time; returns it, or the present one when it is long past."""
+    """Sleeps until a monotonic time; returns it, or the present time if it is long past."""
     left_ns = due_ns - time.monotonic_ns()
     if left_ns > 0:
         time.sleep(left_ns / NS_PER_S)
@@ -155,10 +155,10 @@ def _sleep_until(due_ns: int) -> int:
 
 
 class TrajectoryAction:
-    """The controller's action server: one goal at a time, a new one replaces the old.
+    """The controller's action server: one goal at a time; a new goal replaces the old one.
 
-    As in the joint trajectory controller, a goal's end is noticed by a monitor timer that
-    starts with the goal: results leave on its 50 ms grid.
+    As in the joint trajectory controller, a monitor timer that starts with the goal detects
+    its end: results are sent on its 50 ms grid.
     """
 
     def __init__(self, node: Node, panda: Panda, manager: ControllerManager) -> None:
@@ -172,7 +172,7 @@ class TrajectoryAction:
         self._monitor = node.create_timer(MONITOR_PERIOD_NS, self.monitor)
 
     def monitor(self) -> None:
-        """Tells the client that its goal is alive, or how it ended."""
+        """Reports to the client that its goal is active, or how it ended."""
         if self._goal is None:
             return
         if self._result is None:
@@ -195,7 +195,7 @@ class TrajectoryAction:
         return True
 
     def _note(self, goal: ServerGoal, result: TrajectoryResult) -> None:
-        """Called on the simulation thread when the trajectory has ended."""
+        """Notes the end of a trajectory; called on the simulation thread."""
         if goal is self._goal:
             self._result = result
 
@@ -211,13 +211,13 @@ class TrajectoryAction:
 
 
 def to_time(time_ns: int) -> Any:
-    """A `builtin_interfaces/Time`."""
+    """Builds a `builtin_interfaces/Time`."""
     seconds, nanoseconds = divmod(time_ns, NS_PER_S)
     return default("builtin_interfaces/msg/Time", sec=seconds, nanosec=nanoseconds)
 
 
 def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
-    """Node `simulator`; parameters: ``control_rate_hz``, ``transport_delay_ms`` (a fault to plant)."""
+    """Builds node `simulator`; parameters: ``control_rate_hz``, ``transport_delay_ms`` (a fault to plant)."""
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
     node = Node(context, "simulator")
     panda = load_panda()

@@ -1,4 +1,4 @@
-"""robot_state_publisher: `/joint_states` in, `/tf` out, by the model's kinematics."""
+"""robot_state_publisher: publishes `/tf` from `/joint_states` by the model's kinematics."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from pytest_ldos.stack.embedded.trajectory_message import duration_ns
 from pytest_ldos.units import NS_PER_MS
 
 PUBLISH_PERIOD_NS: Final = 50 * NS_PER_MS
-"""Of `/tf`: `publish_frequency` of robot_state_publisher is 20 Hz."""
+"""Period of `/tf`: `publish_frequency` of robot_state_publisher is 20 Hz."""
 
 
 class StatePublisher:
-    """Publishes the pose of every moving link in its parent, at most 20 times a second.
+    """Publishes the pose of every moving link relative to its parent, at most 20 times per second.
 
     Args:
-        delay_s: a planted fault: what each publication is late.
+        delay_s: a planted fault: delay of each publication.
     """
 
     def __init__(self, node: Node, *, delay_s: float = 0.0) -> None:
@@ -73,7 +73,7 @@ class StatePublisher:
 
 
 def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
-    """Node `robot_state_publisher`; parameters: ``callback_delay_ms`` (a fault to plant)."""
+    """Builds node `robot_state_publisher`; parameters: ``callback_delay_ms`` (a fault to plant)."""
     delay_s = parameters["callback_delay_ms"] / 1000
     StatePublisher(Node(context, "robot_state_publisher"), delay_s=delay_s)
     return lambda: None

@@ -1,4 +1,4 @@
-"""A trajectory as its messages hold it: what every node may know without a planner."""
+"""Timed paths: trajectories as plain arrays, for every node, without a planner."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 @dataclass(frozen=True)
 class TimedPath:
-    """A trajectory as `trajectory_msgs/JointTrajectory` holds it.
+    """A trajectory with the content of a `trajectory_msgs/JointTrajectory`.
 
     Attributes:
-        times_s: from the start; shape ``(n,)``, the first is 0.
+        times_s: times since the start; shape ``(n,)``, the first is 0.
         positions, velocities, accelerations: rad, rad/s, rad/s²; shape ``(n, 7)``.
     """
 

@@ -1,4 +1,4 @@
-"""A path gets its times: TOPP-RA under velocity and acceleration limits."""
+"""Time parameterization of paths: TOPP-RA under velocity and acceleration limits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _GRID_POINTS: Final = 101
 def time_path(
     panda: Panda, waypoints: Waypoints, *, velocity_scaling: float, acceleration_scaling: float
 ) -> TimedPath | None:
-    """The fastest way along the path within the scaled limits, or ``None`` when there is none.
+    """Returns the fastest motion along the path within the scaled limits, or ``None`` if there is none.
 
     Source: H. Pham, Q.-C. Pham, "A New Approach to Time-Optimal Path Parameterization Based
     on Reachability Analysis", IEEE T-RO 34(3), 2018 (package `toppra`).

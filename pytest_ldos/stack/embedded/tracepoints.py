@@ -1,4 +1,4 @@
-"""Whether the tracepoints of the node layer are there, and can be used."""
+"""Availability of the node layer's tracepoints."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pytest_ldos.stack.embedded.installed import Installed
 
 
 def tracepoints_available(found: Installed, *, where: str = "") -> Availability:
-    """Those of a pytest-ldos.
+    """Reports if the tracepoints of a pytest-ldos are built and can be loaded.
 
     Args:
-        where: it is installed; empty for the environment of this process.
+        where: its environment; empty for that of this process.
     """
     whose = f"the pytest-ldos of {where}" if where else "pytest-ldos"
     there = " there" if where else ""

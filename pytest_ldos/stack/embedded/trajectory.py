@@ -1,4 +1,4 @@
-"""A timed path as a function of time: quintic between its points, as in ros2_controllers."""
+"""Timed paths as functions of time: quintic between points, as in ros2_controllers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pytest_ldos.stack.embedded.timed_path import TimedPath
 
 
 class Trajectory:
-    """Where the joints should be at a time since the start; at rest behind the end."""
+    """Desired joint positions by time since the start; at rest after the end."""
 
     def __init__(self, path: TimedPath) -> None:
         self.duration_s = path.duration_s
@@ -20,7 +20,7 @@ class Trajectory:
         self._velocity = self._position.derivative()
 
     def at(self, time_s: float) -> tuple[Joints, Joints]:
-        """Position (rad) and velocity (rad/s), each of shape ``(7,)``."""
+        """Returns position (rad) and velocity (rad/s), each of shape ``(7,)``."""
         if time_s >= self.duration_s:
             return self._end, np.zeros_like(self._end)
         return self._position(time_s), self._velocity(time_s)

@@ -1,4 +1,4 @@
-"""Timed paths as `trajectory_msgs/JointTrajectory`, and back."""
+"""Conversion of timed paths to `trajectory_msgs/JointTrajectory`, and back."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pytest_ldos.units import NS_PER_S, seconds_to_ns
 
 
 def to_message(path: TimedPath, joint_names: Sequence[str]) -> Message:
-    """A `JointTrajectory` of the path."""
+    """Builds a `JointTrajectory` from a path."""
     points = [
         default(
             "trajectory_msgs/msg/JointTrajectoryPoint",
@@ -28,10 +28,10 @@ def to_message(path: TimedPath, joint_names: Sequence[str]) -> Message:
 
 
 def from_message(trajectory: Message) -> TimedPath:
-    """The path of a `JointTrajectory` whose points all have velocities and accelerations.
+    """Returns the path of a `JointTrajectory` whose points all have velocities and accelerations.
 
     Raises:
-        ValueError: the points are too few, not in order of time, or incomplete.
+        ValueError: there are too few points, or they are out of order or incomplete.
     """
     points = trajectory.points
     times = np.array([duration_ns(point.time_from_start) for point in points]) / NS_PER_S
@@ -47,7 +47,7 @@ _POINT_FIELDS = ("positions", "velocities", "accelerations")
 
 
 def duration_ns(duration: Message) -> int:
-    """Nanoseconds of a `builtin_interfaces/Duration`."""
+    """Returns the nanoseconds of a `builtin_interfaces/Duration`."""
     return int(duration.sec) * NS_PER_S + int(duration.nanosec)
 
 

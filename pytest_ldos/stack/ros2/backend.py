@@ -1,4 +1,4 @@
-"""Starts a stack of ROS 2 nodes from a launch file, recorded from its first moment."""
+"""The backend for stacks of ROS 2 nodes: runs a launch file, recorded from its first moment."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _LAUNCHER: Final = "pytest_ldos.stack.ros2.launcher"
 
 
 class Ros2Backend:
-    """See `StackBackend`. All processes are recorded by `recorder`.
+    """See `StackBackend`. `recorder` records all processes.
 
     The launch runs below a keeper, so that nothing it starts outlives this process,
-    whatever happens to it (see `host.keeper`).
+    however this process ends (see `host.keeper`).
     """
 
     def __init__(
@@ -105,10 +105,10 @@ class Ros2Backend:
 
 
 def goals_of(spec: StackSpec) -> GoalBook:
-    """What the arm can be asked for by name.
+    """Returns the arm's goals by name.
 
     Raises:
-        ConfigurationError: the file is wrong, or a robot of one's own has none.
+        ConfigurationError: the file is wrong, or the user's own robot has no goals.
     """
     if spec.goals:
         return read_goals(Path(spec.goals))
@@ -121,4 +121,4 @@ def goals_of(spec: StackSpec) -> GoalBook:
 
 
 def _unheard(_: str) -> None:
-    """Nobody watches."""
+    """Ignores progress that nobody watches."""

@@ -1,7 +1,7 @@
-"""Faults that a stack of ROS 2 nodes can be given without changing a node of it.
+"""Faults that can be planted in a stack of ROS 2 nodes without changing any node.
 
-The control rate is a parameter of the Panda's own bring-up; a goal that fails is one that no arm can reach; CPUs
-are taken from outside.
+The control rate is a parameter of the Panda's own bring-up; a failing goal is one that no arm can reach; CPU time
+is taken by other processes.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ _UPDATE_RATE: Final = re.compile(r"^( *update_rate: *)[0-9]+", re.MULTILINE)
 
 _OUT_OF_REACH: Final = Pose((1000.0, 0.0, 0.5), (1.0, 0.0, 0.0, 0.0))
 _PLANNING_TIME_S: Final = 0.2
-"""That MoveIt takes to give up a goal of which it cannot know that it is out of reach."""
+"""Time in which MoveIt gives up on a goal that it cannot know to be out of reach."""
 
 
 def ros2_faults(spec: StackSpec) -> frozenset[str]:
-    """Those of `FaultSpec` that can be planted."""
+    """Names of the faults of `FaultSpec` that can be planted."""
     return _OF_ANY | _OF_THE_PANDA if spec.ros2.is_panda else _OF_ANY
 
 
 def demand_plantable(spec: StackSpec) -> None:
-    """Refuses a fault that would be planted nowhere.
+    """Refuses faults that this stack cannot be given.
 
     Raises:
-        ConfigurationError: names it, and those that can be planted.
+        ConfigurationError: names them, and those that can be planted.
     """
     wanted = {name for name, value in asdict(spec.faults).items() if value}
     possible = ros2_faults(spec)
@@ -55,13 +55,13 @@ def demand_plantable(spec: StackSpec) -> None:
 def fault_arguments(
     spec: StackSpec, directory: Path, environment: Mapping[str, str] | None = None
 ) -> Mapping[str, str]:
-    """Arguments of the launch file that plant a fault; what they name is written to a directory.
+    """Returns the launch file's arguments that plant a fault; the files that they name are written to `directory`.
 
     Args:
-        environment: of the workspace that is measured; ``None`` for ours.
+        environment: environment of the workspace that is measured; ``None`` for ours.
 
     Raises:
-        BringUpFailed: the installed configuration says no control rate.
+        BringUpFailed: the installed configuration does not set a control rate.
     """
     rate_hz = spec.faults.control_rate_of(spec.control_rate_hz)
     if rate_hz == spec.control_rate_hz:
@@ -81,7 +81,7 @@ def fault_arguments(
 
 
 def out_of_reach(command: MoveCommand) -> MoveCommand:
-    """The same for a place that no arm reaches."""
+    """Returns the same command for a pose that no arm can reach."""
     link = command.goal.link
     goal = replace(command.goal, pose=_OUT_OF_REACH, joints=None, link=link)
     return replace(command, goal=goal, planning_time_s=min(command.planning_time_s, _PLANNING_TIME_S))

@@ -1,4 +1,4 @@
-"""How the workspace's goal client is started."""
+"""The command that starts the workspace's goal client."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pytest_ldos.scenario.ros2 import Ros2Spec
 PACKAGE: Final = "ldos_goal_client"
 _PROGRAM: Final = "lib/ldos_goal_client/goal_client"
 _GRACE_S: Final = 10.0
-"""So that the stack's own readiness, which knows more, is the first to run out of time."""
+"""Grace beyond the stack's own readiness timeout, whose message is more precise, so that it expires first."""
 
 
 def goal_client_command(spec: Ros2Spec, *, directory: Path, environment: Mapping[str, str] | None = None) -> list[str]:
-    """The command; its parameters are written to a file in `directory`.
+    """Returns the command; writes its parameters to a file in `directory`.
 
     Raises:
         Unavailable: the workspace is not sourced.
@@ -36,6 +36,6 @@ def goal_client_command(spec: Ros2Spec, *, directory: Path, environment: Mapping
         "server_timeout": spec.ready_timeout_s + _GRACE_S,
     }
     file = directory / "goal_client.yaml"
-    # JSON is YAML; unlike on a command line, a group called "on" stays a text.
+    # JSON is valid YAML; unlike on a command line, a group called "on" remains a string.
     file.write_text(json.dumps({"/**": {"ros__parameters": parameters}}, indent=1), "utf-8")
     return [str(prefix / _PROGRAM), "--ros-args", "--params-file", str(file)]

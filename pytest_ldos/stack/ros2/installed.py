@@ -1,4 +1,4 @@
-"""Whether a ROS 2 stack can run here, and what it is made of, without starting it."""
+"""Availability and parts of a ROS 2 stack, without starting it."""
 
 from __future__ import annotations
 
@@ -53,17 +53,17 @@ _VERSIONED: Final = (
 _STATUS: Final = "lib/tracetools/status"
 _STATUS_TIMEOUT_S: Final = 10
 _DISABLED: Final = 1
-"""How ``status`` ends where there are no tracepoints; otherwise it was not even loaded."""
+"""Exit status of ``status`` without tracepoints; any other failure means that it was not even loaded."""
 
 _DDS_SETTINGS: Final = ("CYCLONEDDS_URI", "FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")
-"""A middleware's own settings are the user's; they belong to what was measured."""
+"""A middleware's own settings are the user's choice; they belong to what was measured."""
 
 
 def ros2_available(spec: StackSpec, environment: Mapping[str, str] | None = None) -> Availability:
-    """Whether everything that `spec` needs is sourced and can be traced.
+    """Reports if everything that `spec` needs is sourced and can be traced.
 
     Args:
-        environment: that was made by sourcing; ours by default.
+        environment: environment made by sourcing; ours by default.
     """
     return next((each for each in _needs(spec.ros2, environment) if not each.ok), Availability(True))
 
@@ -80,7 +80,7 @@ def _needs(spec: Ros2Spec, environment: Mapping[str, str] | None) -> Iterator[Av
 
 
 def module_path(environment: Mapping[str, str] | None) -> list[str] | None:
-    """Where a process of ours with this environment looks for modules; ``None`` where it is ours."""
+    """Returns the module path of our processes in this environment; ``None`` if it is ours."""
     if environment is None:
         return None
     ours, theirs = (each.get("PYTHONPATH", "").split(os.pathsep) for each in (os.environ, environment))
@@ -88,14 +88,14 @@ def module_path(environment: Mapping[str, str] | None) -> list[str] | None:
 
 
 def rmw_of(spec: Ros2Spec, environment: Mapping[str, str] | None = None) -> str:
-    """The middleware of a stack."""
+    """Returns the middleware of a stack."""
     return spec.rmw or chosen_rmw(environment)
 
 
 def tracing_available(environment: Mapping[str, str] | None = None) -> Availability:
-    """Whether ROS 2 was built with LTTng: tracetools' own ``status`` program says so.
+    """Reports if ROS 2 was built with LTTng, according to tracetools' own ``status`` program.
 
-    It is run once for a program and an environment.
+    It is run once for each program and environment.
     """
     prefix = find_ros_package("tracetools", environment)
     program = None if prefix is None else prefix / _STATUS
@@ -109,7 +109,7 @@ def tracing_available(environment: Mapping[str, str] | None = None) -> Availabil
 
 @functools.lru_cache(maxsize=8)
 def _ask_status(program: Path, version: tuple[int, int], environment: frozenset[tuple[str, str]]) -> Availability:
-    """What ``status`` says; a program that was installed anew, which its time and size tell, is asked anew."""
+    """Runs ``status``; its time and size are part of the cache's key, so that a new installation is run again."""
     try:
         done = subprocess.run(
             [program],
@@ -140,7 +140,7 @@ def _last_line(text: str) -> str:
 
 
 def ros2_info(spec: StackSpec, environment: Mapping[str, str] | None = None) -> StackInfo:
-    """What the stack is made of."""
+    """Describes the stack by its parts."""
     ros2 = spec.ros2
     sim = resolve_simulation(ros2, environment)
     rmw = rmw_of(ros2, environment)
@@ -165,14 +165,14 @@ def ros2_info(spec: StackSpec, environment: Mapping[str, str] | None = None) -> 
 
 
 def _kind(spec: Ros2Spec, sim: Simulation) -> str:
-    """Names the folder of baselines: another robot or another simulator has others."""
+    """Name of the folder of baselines: another robot or another simulator has its own."""
     robot = [] if spec.is_panda else [Path(spec.launch_file).name.split(".")[0], spec.group]
     parts = ["ros2", *robot, *([] if sim is Simulation.AUTO else [sim.value])]
     return "-".join(re.sub(r"[^A-Za-z0-9_]+", "_", part) for part in parts)
 
 
 def version_of(package: str, environment: Mapping[str, str] | None) -> str:
-    """As the package's manifest has it; empty where it is not installed."""
+    """Returns the version in the package's manifest; empty if it is not installed."""
     prefix = find_ros_package(package, environment)
     if prefix is None:
         return ""

@@ -1,6 +1,6 @@
-"""An environment in which a stack meets nobody else's nodes, on this machine or another.
+"""An environment that isolates a stack from other nodes, on this machine and on others.
 
-Peers that the user's own settings of the middleware name (``CYCLONEDDS_URI``, Fast DDS profiles)
+Peers named in the user's own middleware settings (``CYCLONEDDS_URI``, Fast DDS profiles)
 are the user's choice: they belong to what is measured, and are recorded with it.
 """
 
@@ -17,7 +17,7 @@ from pytest_ldos.stack.ros2.installed import rmw_of
 def isolated_environment(
     spec: Ros2Spec, *, domain: int, log_directory: Path, environment: Mapping[str, str] | None = None
 ) -> Mapping[str, str]:
-    """Variables for every process of a stack, to be added to `environment` (ours by default).
+    """Returns variables for every process of a stack, to be added to `environment` (ours by default).
 
     Gazebo has a discovery of its own: two servers in one partition disturb each other.
     """
@@ -29,10 +29,10 @@ def isolated_environment(
         "RMW_IMPLEMENTATION": rmw_of(spec, environment),
         "GZ_PARTITION": f"ldos-{secrets.token_hex(4)}",
         "GZ_IP": "127.0.0.1",
-        # A server of discovery would let in whoever asks it.
+        # A discovery server would let in any node that asks it.
         "ROS_DISCOVERY_SERVER": "",
         "ROS_SUPER_CLIENT": "",
-        # Standard output belongs to what our own processes say to each other.
+        # Standard output is reserved for messages between our own processes.
         "RCUTILS_LOGGING_USE_STDOUT": "0",
         "PYTHONUNBUFFERED": "1",
     }

@@ -1,4 +1,4 @@
-"""What the launcher says, and what it means for a stack: who runs, who ended, and how."""
+"""Events of the launcher, and the state of the stack they imply: processes running, ended and failed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pytest_ldos.host.logs import quoted
 
 @dataclass(frozen=True)
 class ProcessBegan:
-    """A launched process runs."""
+    """A launched process has started."""
 
     name: str
     pid: int
@@ -51,10 +51,10 @@ def to_line(event: LaunchEvent) -> str:
 
 
 def parse_event(line: str) -> LaunchEvent:
-    """An event of the launcher.
+    """Parses an event of the launcher.
 
     Raises:
-        ValueError: the line is none.
+        ValueError: the line is not an event.
     """
     values: dict[str, Any] = json.loads(line)
     kind = _KINDS.get(values.pop("event", ""))
@@ -64,7 +64,7 @@ def parse_event(line: str) -> LaunchEvent:
 
 
 class LaunchWatch:
-    """What has become of a launch so far. Safe to be asked while it is fed.
+    """The state of a launch so far. May be queried from another thread while it follows events.
 
     Attributes:
         started: every process that was ever started.
@@ -78,7 +78,7 @@ class LaunchWatch:
         self._is_over = False
 
     def follow(self, lines: Iterable[str]) -> None:
-        """Takes in events until the launcher's output ends."""
+        """Processes events until the launcher's output ends."""
         for line in lines:
             try:
                 event = parse_event(line)
@@ -99,10 +99,10 @@ class LaunchWatch:
                     self._failures.append(event.reason)
 
     def what_failed(self) -> str:
-        """Why the stack cannot be whole any more; empty while it can.
+        """Returns why the stack can no longer be complete; empty while it can.
 
-        A process that ends with exit code 0 has done what it was for, as spawners do. Of several
-        that failed, the first is the reason: a launch file may end all others with it.
+        A process that ends with exit code 0 has done its work, as spawners do. Of several failed
+        processes, the first is the reason: a launch file may end all others after it.
         """
         with self._lock:
             reasons = [*self._failures, *(each.describe() for each in self._ended if each.code != 0)]

@@ -1,4 +1,4 @@
-"""Which launch file starts the stack, with which arguments."""
+"""The launch file that starts the stack, and its arguments."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ GAZEBO_PACKAGES: Final = ("ros_gz_sim", "ros_gz_bridge", "gz_ros2_control", "ldo
 
 
 def find_launch_file(name: str, environment: Mapping[str, str] | None = None) -> Path:
-    """A launch file by its path, or as ``PACKAGE/FILE`` anywhere in the package's share folder.
+    """Finds a launch file by its path, or as ``PACKAGE/FILE`` anywhere in the package's share folder.
 
     Args:
-        environment: in which packages are looked for; ours by default.
+        environment: environment whose packages are searched; ours by default.
 
     Raises:
-        ConfigurationError: there is none; says where it was looked for.
+        ConfigurationError: there is none; names the places searched.
     """
     path = Path(name)
     if path.is_file():
@@ -44,13 +44,13 @@ def find_launch_file(name: str, environment: Mapping[str, str] | None = None) ->
 
 
 def resolve_simulation(spec: Ros2Spec, environment: Mapping[str, str] | None = None) -> Simulation:
-    """What moves the arm; `AUTO` where the launch file itself decides."""
+    """Returns the simulation that moves the arm; `AUTO` if the launch file itself decides."""
     if spec.sim is not Simulation.AUTO or not spec.is_panda:
         return spec.sim
     return Simulation.GZ if find_ros_packages(GAZEBO_PACKAGES, environment=environment).ok else Simulation.MOCK
 
 
 def launch_arguments(spec: Ros2Spec, environment: Mapping[str, str] | None = None) -> Mapping[str, str]:
-    """All arguments of the launch file, by name."""
+    """Returns all arguments of the launch file, by name."""
     sim = resolve_simulation(spec, environment)
     return dict(spec.launch_arguments) if sim is Simulation.AUTO else {"sim": sim.value, **spec.launch_arguments}

@@ -1,8 +1,8 @@
-"""A process that runs `launch` with a launch file, and says on standard output what becomes of it.
+"""A process that runs `launch` with a launch file, and reports its events on standard output.
 
-One JSON object a line (`launch_events` reads them): a process started, a process ended, the
-launch failed. What the launched processes print goes to a log file each; what launch itself
-says goes to standard error.
+One JSON object per line (`launch_events` reads them): a process started, a process ended, the
+launch failed. The output of each launched process goes to a log file of its own; the output of
+launch itself goes to standard error.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PREAMBLE: Final = "Caught exception in launch (see debug for traceback): "
 
 
 class Reporter(logging.Handler):
-    """Writes events to a stream, and what processes print to their logs."""
+    """Writes events to a stream, and the output of processes to their logs."""
 
     def __init__(self, events: TextIO, log_directory: Path) -> None:
         super().__init__(logging.ERROR)
@@ -47,7 +47,7 @@ class Reporter(logging.Handler):
             log.write(event.text)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keeps launch's first complaint: it is why the launch fails, if it does."""
+        """Keeps launch's first error: it is the reason if the launch fails."""
         self.failure = self.failure or record.getMessage().removeprefix(_PREAMBLE)
 
     def failed(self) -> None:
@@ -59,7 +59,7 @@ class Reporter(logging.Handler):
 
 
 def describe(file: str, arguments: Iterable[tuple[str, str]], reporter: Reporter) -> LaunchDescription:
-    """The launch file, watched by `reporter`."""
+    """Describes the launch file, observed by `reporter`."""
     return LaunchDescription(
         [
             RegisterEventHandler(OnProcessStart(on_start=reporter.started)),

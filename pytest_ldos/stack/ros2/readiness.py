@@ -1,4 +1,4 @@
-"""When a stack may be sent a goal: asked of its parts, never guessed from time that has passed."""
+"""Readiness of a stack for goals: determined from answers of its parts, never from the time passed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ACTIVE: Final = "active"
 
 
 def group_names(semantics: str) -> list[str]:
-    """Names of the planning groups in a semantic robot description (SRDF); none where it is no XML."""
+    """Names of the planning groups in a semantic robot description (SRDF); none if it is not XML."""
     try:
         return [group.get("name", "") for group in ET.fromstring(semantics).findall("group")]  # noqa: S314 - our own stack's
     except ET.ParseError:
@@ -20,11 +20,11 @@ def group_names(semantics: str) -> list[str]:
 
 @dataclass
 class Readiness:
-    """What a stack has shown of itself so far.
+    """Everything known so far about a stack's readiness.
 
     Attributes:
         controllers: names that must be active.
-        needs_clock: whether a simulator's clock must be seen running.
+        needs_clock: True if a simulator's clock must be seen running.
     """
 
     controllers: Sequence[str]
@@ -41,52 +41,52 @@ class Readiness:
     _clock_ns: list[int] = field(default_factory=list)
 
     def saw_controllers(self, states: Mapping[str, str]) -> None:
-        """The controller manager's answer: states by controller name."""
+        """Notes the controller manager's answer: states by controller name."""
         self._states = dict(states)
 
     def saw_actions(self, names: Sequence[str]) -> None:
-        """Actions that have a server in the ROS graph."""
+        """Notes the actions that have a server in the ROS graph."""
         self._actions = sorted(names)
 
     def saw_groups(self, names: Sequence[str]) -> None:
-        """Planning groups of the robot, as the planner knows them; none where it does not tell."""
+        """Notes the robot's planning groups, as the planner reports them; none if it does not."""
         self._groups = sorted(names)
 
     def saw_answer(self) -> None:
-        """The action server has answered a request."""
+        """Notes that the action server has answered a request."""
         self._has_answered = True
 
     def saw_joint_state(self) -> None:
         self._has_joint_state = True
 
     def saw_clock(self, time_ns: int) -> None:
-        """A simulator's clock message."""
+        """Notes a simulator's clock message."""
         if len(self._clock_ns) < 2 and time_ns not in self._clock_ns:
             self._clock_ns.append(time_ns)
 
     @property
     def needs_controllers(self) -> bool:
-        """Whether the controller manager is still to be asked."""
+        """True if the controller manager must be asked again."""
         return bool(self._missing_controllers())
 
     @property
     def needs_groups(self) -> bool:
-        """Whether the planner is still to be asked for its groups."""
+        """True if the planner has not yet reported its groups."""
         return self._groups is None
 
     @property
     def only_needs_groups(self) -> bool:
-        """Whether all is there but the planner's answer about its groups."""
+        """True if only the planner's answer about its groups is missing."""
         return self.needs_groups and self._has_answered and len(self.missing()) == 1
 
     def wrong(self) -> str:
-        """Why no goal will ever be possible; empty while one may be."""
+        """Returns why no goal will ever be possible; empty while one may be."""
         if not self._groups or self.group in self._groups:
             return ""
         return f"the robot has no planning group {self.group!r} (there is {', '.join(self._groups)})"
 
     def missing(self) -> list[str]:
-        """What is not there yet, in words; empty when goals can be sent."""
+        """Returns the missing parts in words; empty when goals can be sent."""
         return [
             *self._missing_clock(),
             *self._missing_controllers(),

@@ -1,9 +1,9 @@
-"""A process that asks a stack whether it is ready, and ends when it is.
+"""A process that asks a stack if it is ready, and ends when it is.
 
-Prints a JSON list of what is missing each time that changes; an empty list is the last, or
-a JSON string that says why the stack never will be. Asked are the controller manager (its list
+Prints a JSON list of what is missing each time that changes. The last line is an empty list, or
+a JSON string with the reason why the stack will never be ready. It queries the controller manager (list
 of controllers), the action server (to cancel nothing: its answer proves that it serves), its node
-(for the robot's planning groups), the joint states and the simulator's clock.
+(the robot's planning groups), the joint states and the simulator's clock.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _SEMANTICS: Final = "robot_description_semantic"
 
 
 class Question:
-    """A service that is asked again after each answer, or when none came for a while.
+    """A service that is called again after each answer, or if none came for a while.
 
-    An answer can be lost for good: a server may send it before it knows who asked.
+    An answer can be lost for good: a server may send it before it has discovered the client.
     """
 
     def __init__(self, node: Node, kind: Any, name: str, take: Callable[[Any], None], *, request: Any = None) -> None:
@@ -71,7 +71,7 @@ class Question:
 
 
 class Watcher:
-    """Asks, listens, and prints what is missing."""
+    """Queries and listens to the stack, and prints what is missing."""
 
     def __init__(self, node: Node, readiness: Readiness) -> None:
         self._node = node
@@ -80,7 +80,7 @@ class Watcher:
         self._controllers = Question(
             node, ListControllers, f"{readiness.controller_manager}/list_controllers", self._listed
         )
-        # A request without goal and time would cancel all goals; there are none before the first is sent.
+        # A request without goal and time would cancel all goals; there are none before the first one is sent.
         self._action = Question(
             node, CancelGoal, f"{readiness.action}/_action/cancel_goal", lambda _: readiness.saw_answer()
         )
@@ -94,7 +94,7 @@ class Watcher:
 
     @property
     def is_done(self) -> bool:
-        """Whether the last word is said."""
+        """True if the final line was printed."""
         return self._said == [] or isinstance(self._said, str)
 
     def _listed(self, answer: Any) -> None:
@@ -105,7 +105,7 @@ class Watcher:
         self._readiness.saw_groups(group_names(text))
 
     def _ask_for_groups(self, services: Collection[str]) -> None:
-        """Of the node that serves the action, where it answers questions about parameters."""
+        """Asks the node that serves the action, if it answers requests for parameters."""
         if self._groups is None and (name := self._planner()) is not None and f"{name}{_PARAMETERS}" in services:
             request = GetParameters.Request(names=[_SEMANTICS])
             self._groups = Question(
@@ -115,16 +115,16 @@ class Watcher:
             self._groups.ask()
 
     def _give_up_on_groups(self) -> None:
-        """A wrong group is told early where it can be; what else is ready does not wait for it for long."""
+        """Stops waiting for the groups after a while: reporting a wrong group early must not delay readiness long."""
         if not self._readiness.only_needs_groups:
             self._whole_s = time.monotonic()
         elif time.monotonic() > self._whole_s + _GROUPS_PATIENCE_S:
             self._readiness.saw_groups(())
 
     def _planner(self) -> str | None:
-        """Whole name of the node that serves the action, as far as it is known."""
+        """Full name of the node that serves the action; ``None`` if it is not known."""
         for name, namespace in self._node.get_node_names_and_namespaces():
-            with contextlib.suppress(RuntimeError):  # it may have ended since
+            with contextlib.suppress(RuntimeError):  # the node may have ended in the meantime
                 actions = get_action_server_names_and_types_by_node(self._node, name, namespace)
                 if self._readiness.action in dict(actions):
                     return f"{namespace.rstrip('/')}/{name}"
@@ -137,7 +137,7 @@ class Watcher:
         if self._readiness.needs_controllers:
             self._controllers.ask()
         services = [name for name, _ in self._node.get_service_names_and_types()]
-        # The list names services that have clients only as well, such as the goal client's.
+        # The list also names services that only have clients, such as the goal client's.
         served = [name for name in services if name.endswith(_ACTION_SERVICE) and self._node.count_services(name)]
         self._readiness.saw_actions([name.removesuffix(_ACTION_SERVICE) for name in served])
         self._action.ask()
@@ -160,10 +160,10 @@ def main() -> None:
     rclpy.init(args=[])
     node = Node("ldos_readiness", enable_rosout=False, start_parameter_services=False)
     watcher = Watcher(node, Readiness(**json.loads(sys.argv[1])))
-    # One executor for good: `rclpy.spin_once` would begin with the subscriptions each time, and services starve.
+    # One executor for good: `rclpy.spin_once` would start with the subscriptions each time and starve services.
     executor = SingleThreadedExecutor()
     executor.add_node(node)
-    # Interrupted is how it ends when the stack is given up.
+    # An interrupt ends it when the backend gives up on the stack.
     with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
         while not watcher.is_done:
             executor.spin_once()

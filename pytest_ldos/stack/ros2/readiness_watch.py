@@ -1,4 +1,4 @@
-"""Watches a stack become ready, through a process that asks it (see `readiness_node`)."""
+"""Waiting for a stack to become ready, through a process that queries it (see `readiness_node`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NODE: Final = "pytest_ldos.stack.ros2.readiness_node"
 
 
 class ReadinessWatch:
-    """Runs for as long as its context: what it costs is not measured."""
+    """Runs the readiness node within its context, so that its cost is not part of the measurement."""
 
     def __init__(
         self, spec: Ros2Spec, *, needs_clock: bool, environment: Mapping[str, str], log_directory: Path
@@ -67,11 +67,11 @@ class ReadinessWatch:
 
     @property
     def missing(self) -> str:
-        """What is not there yet, in words."""
+        """The missing parts, in words."""
         return "; ".join(self._missing)
 
     def what_failed(self) -> str:
-        """Why it will never know; empty while it may."""
+        """Returns why readiness can no longer be determined or reached; empty while it can."""
         code = self._child.exit_code
         if self._wrong:
             return self._wrong

@@ -1,4 +1,4 @@
-"""A stack of ROS 2 nodes that runs, and takes goals through the workspace's goal client."""
+"""A running stack of ROS 2 nodes, which receives goals through the workspace's goal client."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from pytest_ldos.stack.ros2.readiness_watch import ReadinessWatch
 
 _POLL_S: Final = 0.02
 _NOT_OF_THE_STACK: Final = frozenset({"launch", "lttng-sessiond", "readiness"})
-"""Logs beside those of the stack's processes; the launch's repeats what these print."""
+"""Logs that are not of the stack's own processes; the launch's log repeats their output."""
 
 _WORD_EVERY_S: Final = 5.0
 
 
 class Ros2Stack:
-    """See `RunningStack`. MoveIt takes no seed with a request, so no plan is like another."""
+    """See `RunningStack`. MoveIt takes no seed with a request, so every plan is different."""
 
     is_repeatable = False
 
@@ -64,18 +64,18 @@ class Ros2Stack:
         threading.Thread(target=self._launch.follow, args=arguments, name="launch events", daemon=True).start()
 
     def what_failed(self) -> str:
-        """Which process ended that should not have; empty while the stack is whole."""
+        """Returns the process that ended too early; empty while the stack is complete."""
         ended = [self._launch.what_failed(), self._group.describe_ended(), self._conversation.misunderstood]
         return "; ".join(reason for reason in ended if reason)
 
     def await_ready(self, watch: ReadinessWatch, on_waiting: Callable[[str], None]) -> None:
-        """Waits for every part that a goal needs, then for the goal client to see them.
+        """Waits for every part that a goal needs, then for the goal client to find them.
 
         Args:
-            on_waiting: told every few seconds what is not there yet.
+            on_waiting: called every few seconds with the missing parts.
 
         Raises:
-            BringUpFailed: a process ended, or time was up; says what was missing.
+            BringUpFailed: a process ended, or time was up; names the missing parts.
         """
         limit_s = self._spec.ros2.ready_timeout_s
         deadline = time.monotonic() + limit_s
@@ -130,7 +130,7 @@ class Ros2Stack:
         return outcome if outcome.outcome is OutcomeClass.SUCCESS else self._unless_died(outcome)
 
     def _unless_died(self, outcome: MotionOutcome) -> MotionOutcome:
-        """A goal that failed because a process died is no failure of planning or control."""
+        """Returns `stack_died` instead if a process died: then it is no failure of planning or control."""
         return self._died(outcome.goal_id, outcome.message) if self.what_failed() else outcome
 
     def _died(self, goal_id: str, otherwise: str) -> MotionOutcome:
@@ -138,7 +138,7 @@ class Ros2Stack:
         return died(goal_id, f"{reason}\n{self._last_words(reason)}")
 
     def _last_words(self, reason: str) -> str:
-        """Of the process that the reason names, else of all that the launch file started."""
+        """Returns the last lines of the process that the reason names, or else of all that the launch file started."""
         logs = sorted(self._logs.glob("*.log"))
         named = [log for log in logs if log.stem in reason]
         return last_words(named or [log for log in logs if log.stem not in _NOT_OF_THE_STACK])

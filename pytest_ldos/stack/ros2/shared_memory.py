@@ -1,7 +1,7 @@
 """Shared memory that Fast DDS leaves behind when its processes are killed.
 
 Fast DDS keeps segments, ports and their locks in ``/dev/shm`` under names that begin with
-``fastrtps_`` (``sem.fastrtps_`` for semaphores), and frees them at a regular end only.
+``fastrtps_`` (``sem.fastrtps_`` for semaphores), and frees them only at a regular end.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _OURS: Final = re.compile(r"(sem\.)?fast(rtps|dds)_")
 
 
 class SharedMemory:
-    """What is there before a stack starts, so that what it leaves can be told."""
+    """The files present before a stack starts, to recognize those that it leaves."""
 
     def __init__(self, directory: Path = SHARED_MEMORY) -> None:
         self._directory = directory
@@ -29,7 +29,7 @@ class SharedMemory:
             yield from (file.name for file in self._directory.iterdir() if _OURS.match(file.name))
 
     def remove_left_behind(self) -> None:
-        """Removes what came since and no process that can be seen maps or holds open any more."""
+        """Removes files that are new and that no visible process maps or holds open."""
         new = set(self._files()) - self._before
         if not new:
             return
@@ -40,7 +40,7 @@ class SharedMemory:
 
 
 def _used_names(directory: Path) -> set[str]:
-    """Names of files in a directory that some process maps or holds open."""
+    """Names of the files in a directory that some process maps or holds open."""
     prefix = f"{directory}/"
     return {target[len(prefix) :] for target in _used_paths() if target.startswith(prefix)}
 
