@@ -1,4 +1,4 @@
-"""Load on the CPU's caches: stress-ng's workers throw out what others have there."""
+"""Load on the CPU's caches: stress-ng's workers evict what others have there."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class CacheLoadProof(GroupedProof):
     """See `LoadProof`.
 
     Attributes:
-        used_percent: of a CPU, by all workers together.
-        waited_percent: likewise: how long they were ready to run, and others ran.
-        misses: of the last-level cache, by the workers; ``None`` where they cannot be counted.
-        uncounted: why they cannot.
+        used_percent: percentage of a CPU used by all workers together.
+        waited_percent: percentage of a CPU for which they were ready to run while others ran.
+        misses: last-level cache misses of the workers; ``None`` if they cannot be counted.
+        uncounted: why they cannot be counted.
     """
 
     workers: int
@@ -64,7 +64,7 @@ class RunningCacheLoad:
         self._misses = counters.read()
 
     def count(self) -> None:
-        """Notes the misses so far; to be called before the counters are closed."""
+        """Notes the misses so far; must be called before the counters are closed."""
         misses = self._counters.read()
         self._misses = self._misses if misses is None else misses
 
@@ -92,7 +92,7 @@ def cache_load_available(spec: CacheLoadSpec, stack: StackSpec) -> Availability:
 
 @contextmanager
 def run_cache_load(spec: CacheLoadSpec, site: LoadSite) -> Iterator[RunningCacheLoad]:
-    """Uses the caches for as long as the context lasts.
+    """Loads the caches for as long as the context lasts.
 
     Raises:
         Unavailable: stress-ng is not installed.

@@ -1,4 +1,4 @@
-"""Which load a spec stands for: the one place that knows all of them."""
+"""The load that a spec stands for: the one place that knows all loads."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def _always(spec: LoadSpec, stack: StackSpec) -> Availability:
 
 @dataclass(frozen=True)
 class _Load:
-    """How a kind of load is applied.
+    """The implementation of a kind of load.
 
     Attributes:
         run: applies it for as long as its context lasts.
-        available: whether it can be, on this machine, beside a stack.
+        available: reports if it can be applied on this machine, given the stack.
     """
 
     run: Callable[[Any, LoadSite], AbstractContextManager[RunningLoad]]
@@ -74,5 +74,5 @@ def run_load(spec: LoadSpec, site: LoadSite) -> AbstractContextManager[RunningLo
 
 
 def load_available(spec: LoadSpec, stack: StackSpec) -> Availability:
-    """Whether a load can be applied on this machine beside a stack, as far as can be known before it is."""
+    """Reports if a load can be applied on this machine, given the stack, as far as that is known in advance."""
     return _LOADS[spec.KIND].available(spec, stack)

@@ -12,16 +12,16 @@ from pytest_ldos.scenario.loads import LOAD_SPECS, LoadSpec
 
 
 def in_order(specs: Sequence[LoadSpec]) -> list[LoadSpec]:
-    """Limits first, floods last, so that each finds what those before it left."""
+    """Sorts limits first and floods last, so that each load applies to what those before it left."""
     return sorted(specs, key=lambda spec: list(LOAD_SPECS).index(spec.KIND))
 
 
 @contextmanager
 def apply_loads(specs: Sequence[LoadSpec], site: LoadSite) -> Iterator[list[RunningLoad]]:
-    """Applies all for as long as the context lasts; they end in the opposite order.
+    """Applies all loads for as long as the context lasts; they end in reverse order.
 
     Raises:
-        Unavailable, LoadFailed: see `run_load`; those that ran already have ended.
+        Unavailable, LoadFailed: see `run_load`; loads that were already running have ended.
     """
     together = replace(site, beside=tuple(specs))
     with ExitStack() as resources:

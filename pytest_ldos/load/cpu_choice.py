@@ -1,4 +1,4 @@
-"""Which CPUs a load's spec means on this machine."""
+"""The CPUs that a load's spec selects on this machine."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from pytest_ldos.host.affinity import describe_cpus, our_cpus
 from pytest_ldos.scenario.loads import Cpus
 
 _MOST: Final = 1 << 13
-"""As many as Linux can have."""
+"""Number of CPUs that Linux supports at most."""
 
 
 def choose_cpus(asked: Cpus, where: str) -> frozenset[int]:
-    """The CPUs meant.
+    """Returns the selected CPUs.
 
     Args:
-        where: it was asked, for messages: ``cpu_limit cpus``.
+        where: name of the setting, for messages: ``cpu_limit cpus``.
 
     Raises:
-        ConfigurationError: some of them do not exist, or are not ours; names those there are.
+        ConfigurationError: some of them do not exist, or this process may not use them; names the usable ones.
     """
     ours = our_cpus()
     if isinstance(asked, int):
@@ -42,7 +42,7 @@ def _refuse(message: str, ours: frozenset[int]) -> None:
 
 
 def _parse(text: str) -> frozenset[int]:
-    """CPUs of a list whose form is known to be right; one that no machine has stands for all such."""
+    """Returns the CPUs of a list of valid form; numbers beyond `_MOST` are cut to it, which no machine has."""
     found: set[int] = set()
     for span in text.split(","):
         first, _, last = span.partition("-")

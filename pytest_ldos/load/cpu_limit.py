@@ -1,4 +1,4 @@
-"""Fewer CPUs for the stack: on which its threads run, and how much of them it gets."""
+"""A limit of the stack's CPUs: the CPUs on which its threads run, and a quota of CPU time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pytest_ldos.scenario.model import StackSpec
 
 _TOLERANCE: Final = 1.1
 _SLACK_S: Final = 0.2
-"""CPU time that may be used beyond a quota: a period begins with it whole, and the kernel counts in hundredths."""
+"""CPU time allowed beyond a quota: a period begins with its full quota, and the kernel counts in hundredths."""
 
 _MOST_PASSES: Final = 20
 
@@ -34,12 +34,12 @@ class CpuLimitProof(LoadProof):
     """See `LoadProof`.
 
     Attributes:
-        cpus: on which every thread of the stack was found to run, whenever they were read back.
-        threads: how many were read back last.
-        quota_percent: of a CPU; 0 without one.
-        used_percent: of a CPU, by the stack.
-        periods, throttled: of the quota's, in which the stack wanted to run, and in which it was stopped.
-        throttled_s: how long it was, summed over CPUs, s.
+        cpus: CPUs on which every thread of the stack was allowed to run, at every check.
+        threads: number of threads at the last check.
+        quota_percent: quota as a percentage of a CPU; 0 without one.
+        used_percent: percentage of a CPU that the stack used.
+        periods, throttled: periods of the quota in which the stack wanted to run, and those in which it was stopped.
+        throttled_s: time for which it was stopped, summed over CPUs, s.
     """
 
     cpus: str
@@ -79,11 +79,11 @@ class RunningCpuLimit:
         self._ended = False
 
     def pids(self) -> list[int]:
-        """The stack's processes, and what they have started."""
+        """Returns the stack's processes and their descendants."""
         return with_descendants(self._site.pids())
 
     def look(self) -> None:
-        """Reads back where every thread may run, and what is used; the first that is wrong is kept.
+        """Checks the allowed CPUs of every thread, and the CPU time used; keeps the first violation.
 
         A stack that has died is no fault of the limit.
         """
@@ -97,7 +97,7 @@ class RunningCpuLimit:
                 self._throttling = self._quota.read_throttling()
 
     def end(self) -> None:
-        """Looks for the last time: from now on the stack may use what it had."""
+        """Checks for the last time: from now on the stack may use its former CPUs."""
         self.look()
         self._ended = True
 
@@ -145,7 +145,7 @@ class RunningCpuLimit:
 
 
 def cpu_limit_available(spec: CpuLimitSpec, stack: StackSpec) -> Availability:
-    """Raises `ConfigurationError` for CPUs that are not there."""
+    """Reports if the limit can be applied; raises `ConfigurationError` for CPUs that do not exist."""
     choose_cpus(spec.cpus, "cpu_limit cpus")
     place = find_place() if spec.quota_percent else None
     if isinstance(place, Availability):
@@ -155,11 +155,11 @@ def cpu_limit_available(spec: CpuLimitSpec, stack: StackSpec) -> Availability:
 
 @contextmanager
 def run_cpu_limit(spec: CpuLimitSpec, site: LoadSite) -> Iterator[RunningCpuLimit]:
-    """Limits the stack for as long as the context lasts; its threads get back what they had.
+    """Limits the stack for as long as the context lasts; then its threads get their former CPUs back.
 
     Raises:
-        ConfigurationError: the CPUs are not there.
-        Unavailable: a quota cannot be had here.
+        ConfigurationError: the CPUs do not exist.
+        Unavailable: a quota is not possible here.
         LoadFailed: the stack does not run, or the kernel refuses.
     """
     cpu_limit_available(spec, site.stack).demand()

@@ -1,4 +1,4 @@
-"""Load on the CPUs: stress-ng's workers beside the stack."""
+"""Load on the CPUs: stress-ng's workers run alongside the stack."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.nearest import suggest
 
 REACHED_FRACTION: Final = 0.8
-"""Of what was asked for, that the workers must have run or been ready to run."""
+"""Fraction of the requested load for which the workers must have run or been ready to run."""
 
 _METHODS_FOLLOW: Final = "must be one of:"
 _ASK_LIMIT_S: Final = 10
 
 _SLICE_MS: Final = "10"
-"""By default stress-ng takes whole iterations, and misses small percentages by half."""
+"""By default stress-ng works in whole iterations, and misses small percentages by half."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,9 +35,9 @@ class CpuLoadProof(GroupedProof):
     """See `LoadProof`.
 
     Attributes:
-        used_percent: of a CPU, by all workers together.
-        waited_percent: likewise: how long they were ready to run, and others ran.
-        cpus: that the workers may use, read back from each; the others are reserved.
+        used_percent: percentage of a CPU used by all workers together.
+        waited_percent: percentage of a CPU for which they were ready to run while others ran.
+        cpus: CPUs that the workers may use, read back from each; the others are reserved.
     """
 
     workers: int
@@ -88,7 +88,7 @@ class RunningCpuLoad:
 
 
 def lacking_effort(stress: Stress, asked_percent: float) -> str:
-    """Why workers did not load the CPUs as asked: what they waited for a CPU that others had is no lack of theirs."""
+    """Returns why workers did not load the CPUs as requested; time spent waiting for a busy CPU counts as load."""
     if stress.used_percent > 0 and stress.used_percent + stress.waited_percent >= REACHED_FRACTION * asked_percent:
         return ""
     return (
@@ -98,7 +98,7 @@ def lacking_effort(stress: Stress, asked_percent: float) -> str:
 
 
 def cpu_load_available(spec: CpuLoadSpec, stack: StackSpec) -> Availability:
-    """Raises `ConfigurationError` for a method or CPUs that are not there."""
+    """Reports if stress-ng is installed; raises `ConfigurationError` for a method or CPUs that do not exist."""
     available = stress_ng_available()
     if available.ok:
         _refuse_unknown_method(spec.method)
@@ -107,10 +107,10 @@ def cpu_load_available(spec: CpuLoadSpec, stack: StackSpec) -> Availability:
 
 
 def cpus_of_workers(spec: CpuLoadSpec) -> Cpus:
-    """All of ours but the reserved ones.
+    """Returns all CPUs of this process except the reserved ones.
 
     Raises:
-        ConfigurationError: reserved CPUs do not exist, or nothing is left.
+        ConfigurationError: reserved CPUs do not exist, or no CPU is left.
     """
     reserved = choose_cpus(spec.reserved, "cpu_load reserved")
     left = our_cpus() - reserved
@@ -132,7 +132,7 @@ def run_cpu_load(spec: CpuLoadSpec, site: LoadSite) -> Iterator[RunningCpuLoad]:
 
     Raises:
         Unavailable: stress-ng is not installed.
-        ConfigurationError: its method or CPUs are not there.
+        ConfigurationError: its method or CPUs do not exist.
         LoadFailed: it did not begin to work.
     """
     cpu_load_available(spec, site.stack).demand()
@@ -146,7 +146,7 @@ def run_cpu_load(spec: CpuLoadSpec, site: LoadSite) -> Iterator[RunningCpuLoad]:
 
 @cache
 def cpu_methods() -> tuple[str, ...]:
-    """What the installed stress-ng has; empty where it does not say, or not in time."""
+    """Returns the CPU methods of the installed stress-ng; empty if it does not list them in time."""
     try:
         answer = subprocess.run(
             ["stress-ng", "--cpu", "1", "--cpu-method", "list"],

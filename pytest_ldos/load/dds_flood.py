@@ -1,4 +1,4 @@
-"""A flood of messages beside the stack: several publishers, and a receiver that counts."""
+"""A flood of messages alongside the stack: several publishers, and a receiver that counts."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class RunningFlood:
         return self._final or self._measured()
 
     def close(self) -> None:
-        """Keeps the proof: what happens to the processes from now on is no fault."""
+        """Freezes the proof: a later end of the processes is no failure."""
         self._note_impairment()
         self._final = self._measured()
 
@@ -88,7 +88,7 @@ class RunningFlood:
         return next((fault for stream in self._streams if (fault := stream.find_fault())), "")
 
     def await_begin(self) -> None:
-        """Returns when every publisher sends and every topic arrives; measuring begins then.
+        """Returns when every publisher sends and every topic is received; measurement begins then.
 
         Raises:
             LoadFailed: that did not happen.
@@ -117,7 +117,7 @@ class RunningFlood:
 
 
 def dds_flood_available(spec: DdsFloodSpec, stack: StackSpec) -> Availability:
-    """Whether the flood's programs are installed: those of the middleware that the stack has."""
+    """Reports if the flood's programs are installed for the stack's middleware."""
     return programs_available(stack, PACKAGE)
 
 

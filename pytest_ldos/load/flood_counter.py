@@ -1,7 +1,7 @@
-"""A process that counts what arrives on the flooded topics, and what is missing in it.
+"""A process that counts the messages received on the flooded topics, and those missing among them.
 
 It is an instrument, not a part of the load: plain DDS readers without tracepoints, read
-in batches. Ten times a second it prints a JSON line: ``mono_ns``, ``received`` and ``lost`` by topic.
+in batches. Ten times per second it prints a JSON line: ``mono_ns``, ``received`` and ``lost`` by topic.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _DEPTH: Final = 4096
 
 
 class Tally:
-    """What came of one topic: messages of one publisher, in its order.
+    """Counts of one topic: messages of one publisher, in order.
 
     Attributes:
-        lost: numbers missing between the first and the last that arrived.
+        lost: numbers missing between the first and the last message received.
     """
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class FloodCounter:
 
 
 def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
-    """Node `flood_counter`; parameters: ``topics``, ``reliable``."""
+    """Builds node `flood_counter`; parameters: ``topics``, ``reliable``."""
     counter = FloodCounter(context, parameters["topics"], reliable=parameters["reliable"])
     Node(context, "flood_counter").create_timer(_POLL_NS, counter.poll)
     return lambda: None

@@ -1,4 +1,4 @@
-"""Which programs make up a flood: ours over Cyclone DDS, or the ROS workspace's over the stack's middleware."""
+"""The programs of a flood: ours over Cyclone DDS, or the ROS workspace's over the stack's middleware."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pytest_ldos.host.ros import find_ros_package, find_ros_packages
 from pytest_ldos.scenario.loads import DdsFloodSpec, Reliability
 
 LONGEST_S: Final = 1800.0
-"""A flood ends by itself after this time, whatever happens to us."""
+"""A flood ends by itself after this time, whatever happens to its owner."""
 
 PACKAGE: Final = "ldos_load"
-"""Of the ROS workspace."""
+"""Package of the ROS workspace."""
 
 _REPORT_PERIOD_S: Final = 0.1
 _ROOM: Final = "pytest_ldos.load"
@@ -27,10 +27,10 @@ _PUBLISHER: Final = "flood_publisher_"
 
 @dataclass(frozen=True)
 class FloodPrograms:
-    """Commands by the name of their process.
+    """Commands by name of the process.
 
     Attributes:
-        counter: of a flood with matched readers.
+        counter: command of the receiver, for a flood with matched readers.
         environment: variables for all of them.
     """
 
@@ -40,7 +40,7 @@ class FloodPrograms:
 
 
 def shares(spec: DdsFloodSpec) -> Iterator[range]:
-    """Numbers of the topics (from 1) of each process; shares differ by one at the most."""
+    """Yields each process's topic numbers (from 1); the numbers of topics differ by at most one."""
     begin = 1
     for process in range(spec.processes):
         count = spec.publishers // spec.processes + (process < spec.publishers % spec.processes)
@@ -49,12 +49,12 @@ def shares(spec: DdsFloodSpec) -> Iterator[range]:
 
 
 def flood_nodes(spec: DdsFloodSpec) -> tuple[str, ...]:
-    """Whole names of the nodes that publish."""
+    """Returns the full names of the nodes that publish."""
     return tuple(f"/{_PUBLISHER}{process}" for process in range(1, spec.processes + 1))
 
 
 def embedded_programs(spec: DdsFloodSpec, *, domain: int) -> FloodPrograms:
-    """Python processes over Cyclone DDS."""
+    """Returns Python processes over Cyclone DDS."""
     reliable = spec.reliability == Reliability.RELIABLE
     every_topic = _topics(range(1, spec.publishers + 1))
     return FloodPrograms(
@@ -88,10 +88,10 @@ def _command(module: str, **parameters: object) -> list[str]:
 
 
 def ros_programs(spec: DdsFloodSpec, *, domain: int, environment: Mapping[str, str]) -> FloodPrograms:
-    """`ldos_load`'s, over the stack's middleware.
+    """Returns `ldos_load`'s programs over the stack's middleware.
 
     Args:
-        environment: of the stack's processes, beside ours.
+        environment: variables of the stack's processes, in addition to ours.
 
     Raises:
         Unavailable: the workspace is not sourced.
@@ -128,6 +128,6 @@ def ros_programs(spec: DdsFloodSpec, *, domain: int, environment: Mapping[str, s
 
 
 def ros_command(program: Path, node: str, **parameters: object) -> list[str]:
-    """JSON is YAML, which is what values on ROS's command line are."""
+    """Returns a command with parameters; their values are YAML, of which JSON is a subset."""
     settings = [word for name, value in parameters.items() for word in ("-p", f"{name}:={json.dumps(value)}")]
     return [str(program), "--ros-args", "-r", f"__node:={node}", *settings]

@@ -1,8 +1,8 @@
-"""What a flood really was.
+"""The proof of a flood.
 
-What was sent in time decides whether the load was reached: what is lost on its way to the readers is what the load
-did to the machine, so it is told, and is no reason to distrust the trials beside it; only readers that got nothing
-at all show that there was no flood of anybody.
+The messages sent in time decide if the load was reached. Losses on the way to the readers are an effect of the load
+on the machine: they are reported, and do not make the trials under this load doubtful. Only readers that received
+nothing at all show that there was no flood.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from pytest_ldos.scenario.loads import DdsFloodSpec, FloodDomain, Reliability, S
 from pytest_ldos.units import NS_PER_MS, NS_PER_S
 
 REACHED_FRACTION: Final = 0.99
-"""Of the requested rate; a flood below it is not the load that was asked for."""
+"""Fraction of the requested rate; a flood below it is not the requested load."""
 
 _LATE_S: Final = 0.1
-"""A publisher that keeps its rate may be that late at the moment when it was measured last."""
+"""A publisher that keeps its rate may be this late at the last measurement."""
 
 _LATE_SHARE: Final = 0.05
-"""Of the measured time; for short ones."""
+"""Fraction of the measured time, which limits the allowed lateness of short measurements."""
 
 _UNREPORTED_NS: Final = 500 * NS_PER_MS
-"""A publisher that keeps its rate says so more often; from then on it is known to have sent nothing."""
+"""A publisher that keeps its rate reports more often; beyond this time it is taken to have sent nothing."""
 
 _BYTES_A_MB: Final = 1e6
 _NS_PER_US: Final = 1e3
 
 Slack = Callable[[float], float]
-"""Messages that may be missing, by seconds."""
+"""Number of messages that may be missing, by seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,17 +42,17 @@ class FloodProof(GroupedProof):
     """See `GroupedProof`.
 
     Attributes:
-        requested_hz: messages a second of all publishers together.
-        allowed_hz: likewise, what a guard let through of that; the same where none held the flood back.
-        rate_hz: messages a second that the publishers sent, by their own count; held against `allowed_hz`, it decides
-            about `shortfall`.
-        sent_mb_s: likewise, million bytes of text a second.
-        received_hz: messages a second that the matched readers got; ``None`` without such.
-        received_share: of what was sent meanwhile, 0 to 1; ``None`` without matched readers.
-        lost: messages that were missing at the receiver, by their numbers.
+        requested_hz: messages per second of all publishers together.
+        allowed_hz: the part of `requested_hz` that a guard let through; equal to it without throttling.
+        rate_hz: messages per second that the publishers sent, by their own count; compared with `allowed_hz`, it
+            decides `shortfall`.
+        sent_mb_s: million bytes of text per second that the publishers sent.
+        received_hz: messages per second that the matched readers received; ``None`` without readers.
+        received_share: share of the messages sent in that time, 0 to 1; ``None`` without matched readers.
+        lost: messages missing at the receiver, by their numbers.
         given_up: messages that publishers did not send because they were too far behind.
-        error_p50_us, error_p99_us, error_max_us: by how much two sends of one publisher were nearer or
-            farther than due (to a sixteenth, rounded up).
+        error_p50_us, error_p99_us, error_max_us: deviation of the interval between two sends of one publisher from
+            the schedule (to a sixteenth, rounded up).
     """
 
     publishers: int
@@ -102,7 +102,7 @@ class FloodProof(GroupedProof):
 
 @dataclass(frozen=True)
 class Counted:
-    """Messages in a stretch of time."""
+    """Number of messages in an interval of time."""
 
     messages: float = 0.0
     seconds: float = 0.0
@@ -121,12 +121,12 @@ def build_proof(
     is_impaired: bool = False,
     group: GroupReading = NOT_READ,
 ) -> FloodProof:
-    """The proof of what was reported since the measuring began.
+    """Builds the proof from the reports since the measurement began.
 
     Args:
-        counter: of a flood with matched readers.
-        failure: why the flood is not whole, if it is not.
-        is_impaired: its messages cross a network that loses some, or all, because it was asked to.
+        counter: reports of the receiver, for a flood with matched readers.
+        failure: why the flood is incomplete; empty if it is not.
+        is_impaired: True if its messages cross a network that is meant to lose some, or all.
     """
     sent = _sent(publishers, until_ns=_newest_ns([*publishers, *([counter] if counter else [])]))
     allowed_hz = spec.total_hz - sum(_withheld_hz(stream) for stream in publishers)
@@ -171,7 +171,7 @@ def _describe(spec: DdsFloodSpec) -> str:
 
 
 def _shortfall(allowed_hz: float, slack: Slack, sent: Counted) -> str:
-    """Why too little was sent; empty where it was enough."""
+    """Returns why too little was sent; empty if it was enough."""
     due = allowed_hz * sent.seconds
     if due and due - sent.messages <= max((1 - REACHED_FRACTION) * due, slack(sent.seconds)):
         return ""
@@ -179,19 +179,19 @@ def _shortfall(allowed_hz: float, slack: Slack, sent: Counted) -> str:
 
 
 def _slack(spec: DdsFloodSpec, allowed_hz: float, seconds: float) -> float:
-    """Messages: each publisher may have its last burst still before it, or be a little late."""
+    """Messages that may be missing: each publisher may have its last burst still to send, or be a little late."""
     return max(spec.publishers * spec.burst, allowed_hz * min(_LATE_S, _LATE_SHARE * seconds))
 
 
 def _silence(slack: Slack, sent: Counted, received: Counted) -> str:
-    """What to say of readers that got nothing, though more was sent than may be on its way."""
+    """Returns the failure of readers that received nothing, though more was sent than can be on its way."""
     if received.messages or sent.messages <= slack(sent.seconds):
         return ""
     return f"the flood's matched readers received none of {sent.messages:.0f} messages"
 
 
 def _received_share(slack: Slack, sent: Counted, received: Counted, lost: int) -> float:
-    """What has neither arrived nor is just on its way is missing, also where no later message shows the gap."""
+    """Share received; what has neither arrived nor is on its way is missing, even if no later message shows the gap."""
     on_its_way = slack(received.seconds)
     missing = max(lost, sent.rate_hz * received.seconds - received.messages - on_its_way)
     return received.messages / (received.messages + missing) if received.messages else 0.0
@@ -202,14 +202,14 @@ def _newest_ns(streams: Sequence[ReportStream[Received] | ReportStream[Sent]]) -
 
 
 def _sent(publishers: Sequence[ReportStream[Sent]], *, until_ns: int) -> Counted:
-    """Of all publishers, in the time for which each of them is known to have sent or not."""
+    """Counts all publishers' messages, in the time for which it is known what each of them sent."""
     parts = [_counted(stream, until_ns=until_ns - _UNREPORTED_NS) for stream in publishers]
     seconds = min((part.seconds for part in parts), default=0.0)
     return Counted(sum(part.rate_hz for part in parts) * seconds, seconds)
 
 
 def _counted(stream: ReportStream[Received] | ReportStream[Sent], *, until_ns: int = 0) -> Counted:
-    """What was reported; nothing came between the last report and a later `until_ns`."""
+    """Counts reported messages, with none between the last report and a later `until_ns`."""
     first, last = stream.first, stream.last
     if first is None or last is None:
         return Counted()
@@ -224,7 +224,7 @@ def _lost(stream: ReportStream[Received]) -> int:
 
 
 def _withheld_hz(stream: ReportStream[Sent]) -> float:
-    """Messages a second that a throttle kept back, up to the last report; after it nothing is known."""
+    """Messages per second withheld by a throttle, up to the last report; after it nothing is known."""
     if stream.first is None or stream.last is None or stream.last.mono_ns <= stream.first.mono_ns:
         return 0.0
     return (stream.last.withheld - stream.first.withheld) * NS_PER_S / (stream.last.mono_ns - stream.first.mono_ns)

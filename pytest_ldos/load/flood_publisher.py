@@ -1,14 +1,14 @@
 """A process that floods topics with `std_msgs/String` at a fixed rate.
 
-Messages are sent by an absolute schedule: one that is late is sent at once, so that the
-mean rate holds. What is later than `LONGEST_LAG_NS` is given up and counted: a publisher that
-cannot keep up, or was stopped for a while, has no debt that it would pay off in a burst without end.
+Messages are sent by an absolute schedule: a late message is sent at once, so that the
+mean rate holds. Messages later than `LONGEST_LAG_NS` are given up and counted: a publisher that
+cannot keep up, or was stopped for a while, must not catch up with an endless burst.
 Runs until SIGINT or SIGTERM, or until `seconds` have passed.
 
-Its parameter ``throttle``, set through the service ``set_parameters`` that nodes of ROS 2 have, is the share of its
-rate that it may use: above 0 and up to 1. One whose readers rely on every message refuses it.
+Its parameter ``throttle``, set through ROS 2's standard service ``set_parameters``, is the share of its
+rate that it may use: above 0 and up to 1. A reliable publisher refuses it, because its readers need every message.
 
-Ten times a second it prints a JSON line: ``mono_ns``, ``published`` by topic, ``requested`` (messages that were due on
+Ten times per second it prints a JSON line: ``mono_ns``, ``published`` by topic, ``requested`` (messages due on
 all topics), ``allowed`` (those of them that the throttle let through), ``given_up`` (messages that were allowed and
 will not be sent), ``error_bins`` (see `send_errors`; by bin), ``final``.
 """
@@ -39,10 +39,10 @@ from pytest_ldos.units import NS_PER_MS, NS_PER_S
 LONGEST_LAG_NS: Final = 250 * NS_PER_MS
 
 THROTTLE: Final = "throttle"
-"""The parameter."""
+"""Name of the parameter."""
 
 _LONGEST_SLEEP_NS: Final = 50 * NS_PER_MS
-"""A longer sleep would keep the end, and a change of the throttle, waiting."""
+"""A longer sleep would delay the end, and changes of the throttle."""
 
 _REPORT_EVERY_NS: Final = 100 * NS_PER_MS
 _REPORT_PATIENCE_NS: Final = 20 * NS_PER_MS
@@ -55,7 +55,7 @@ class Flood:
     """Sends on all topics of this process, on one thread.
 
     Args:
-        awaits_readers: begin when each topic has a reader.
+        awaits_readers: True to begin only when each topic has a reader.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Flood:
         self._thread.join()
 
     def throttle(self, share: float) -> None:
-        """From now on it uses this share of its rate; may be called from any thread."""
+        """Sets the share of the rate used from now on; may be called from any thread."""
         self._throttle = share
 
     def _schedule_from(self, begin_ns: int) -> FloodSchedule:
@@ -123,11 +123,11 @@ class Flood:
                 slot += 1
 
     def _allowed_by(self, now_ns: int) -> int:
-        """Messages that were due under the throttle."""
+        """Number of messages that were due under the throttle."""
         return self._schedule.due_by(self._time.passed_by(now_ns))
 
     def _has_time_to_report(self, now_ns: int, due_ns: int) -> bool:
-        """Reports come between messages that are far enough apart; where none are, a little later than else."""
+        """Returns True if a report fits before the next message, or is overdue because messages leave no gap for it."""
         late_ns = now_ns - self._report_due_ns
         return late_ns > _REPORT_PATIENCE_NS or (late_ns >= 0 and due_ns - now_ns > _REPORT_TAKES_NS)
 
@@ -159,7 +159,7 @@ class Flood:
 
 
 class ThrottleRule:
-    """What sets the parameter ``throttle``; see `SetParameter`."""
+    """Sets the parameter ``throttle``; see `SetParameter`."""
 
     def __init__(self, flood: Flood, *, reliable: bool) -> None:
         self._flood = flood
@@ -175,7 +175,7 @@ class ThrottleRule:
 
 
 def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
-    """Node `flood_publisher_N`.
+    """Builds node `flood_publisher_N`.
 
     Parameters: ``index`` (N), ``topics``, ``rate_hz`` of each, ``burst``, ``size_bytes``, ``reliable``, ``depth``,
     ``awaits_readers``, ``seconds``.

@@ -1,4 +1,4 @@
-"""What the processes of a flood and of a guard say while they run: one JSON object a line."""
+"""Reports of the processes of a flood and of a guard while they run: one JSON object per line."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _READING_S: Final = 1.0
 
 @dataclass(frozen=True)
 class Received:
-    """What a counter got so far.
+    """Counts of a counter so far.
 
     Attributes:
         received: messages by topic.
-        lost: messages missing between those that arrived, by topic.
+        lost: messages missing between those received, by topic.
     """
 
     mono_ns: int
@@ -42,18 +42,18 @@ class Received:
 
     @property
     def messages(self) -> int:
-        """Of all topics."""
+        """Number of messages on all topics."""
         return sum(self.received.values())
 
 
 @dataclass(frozen=True)
 class Sent:
-    """What a process with publishers sent so far.
+    """Counts of a process with publishers so far.
 
     Attributes:
         published: messages by topic.
-        given_up: messages that were due and were not sent, as the process was too far behind.
-        withheld: messages that were due and that a throttle did not let through.
+        given_up: messages that were due but not sent, because the process was too far behind.
+        withheld: messages that were due but not let through by a throttle.
     """
 
     mono_ns: int
@@ -64,7 +64,7 @@ class Sent:
 
     @classmethod
     def parse(cls, report: Mapping[str, Any]) -> Self:
-        # An older version of the workspace, as a base may have it, counts messages alone.
+        # An older version of the workspace, as in a base, only counts messages.
         bins = {int(number): count for number, count in report.get("error_bins", {}).items()}
         withheld = report["requested"] - report["allowed"] if "allowed" in report else 0
         return cls(report["mono_ns"], report["published"], report.get("given_up", 0), SendErrors(bins), withheld)
@@ -75,18 +75,18 @@ class Sent:
 
     @property
     def messages(self) -> int:
-        """Of all topics."""
+        """Number of messages on all topics."""
         return sum(self.published.values())
 
 
 @dataclass(frozen=True)
 class Guarded:
-    """What a guard saw and did so far.
+    """Observations and actions of a guard so far.
 
     Attributes:
-        share: that it leaves to publishers now.
+        share: share that publishers may use now.
         received, late: messages with a stamp at the end of its path.
-        silent_windows: in which it heard nothing for too long.
+        silent_windows: windows in which it heard nothing for too long.
         missing: a text, ``NAME: REASON``, for each publisher that does not obey.
     """
 
@@ -113,11 +113,11 @@ Report = TypeVar("Report", Received, Sent, Guarded)
 
 
 class ReportStream(Generic[Report]):
-    """The reports of one process, from the moment that `mark` was called on.
+    """The reports of one process; measurement begins when `mark` is called.
 
     Attributes:
-        first, last: of the measured time; ``None`` until there is one.
-        misunderstood: a line that is no report.
+        first, last: first and last report of the measured time; ``None`` until there is one.
+        misunderstood: a line that is not a report.
     """
 
     def __init__(
@@ -137,13 +137,13 @@ class ReportStream(Generic[Report]):
         return self.last is not None and self.last.has_begun
 
     def silence_ns(self) -> int:
-        """How long ago the last report came."""
+        """Returns the time since the last report."""
         return time.monotonic_ns() - self._heard_ns
 
     def find_fault(self) -> str:
-        """What is wrong with its reports: one that is none, or too long a silence; empty where nothing is.
+        """Returns what is wrong with its reports: an invalid one, or too long a silence; empty if nothing is.
 
-        To be called with the condition held. What was said while this process itself stood still is read first.
+        Must be called with the condition held. Reports that came while this process itself was stopped are read first.
         """
         longest_ns = _LONGEST_SILENCE_S * NS_PER_S
         if self.misunderstood or self._changed.wait_for(lambda: self.silence_ns() <= longest_ns, _READING_S):
@@ -151,7 +151,7 @@ class ReportStream(Generic[Report]):
         return f"{self.child.name} has said nothing for {self.silence_ns() / NS_PER_S:.0f} s"
 
     def mark(self) -> None:
-        """Measuring begins with the last report."""
+        """Begins the measurement with the last report."""
         self.first = self.last
 
     def _follow(self) -> None:

@@ -1,4 +1,4 @@
-"""A guard beside the stack: it watches how late a path is, and throttles publishers."""
+"""A guard alongside the stack: it measures the lateness of a path, and throttles publishers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class RunningGuard:
         return self._final or self._measured()
 
     def close(self) -> None:
-        """Keeps the proof: what happens to the process from now on is no fault."""
+        """Freezes the proof: a later end of the process is no failure."""
         self._final = self._measured()
 
     def _measured(self) -> GuardProof:
@@ -71,10 +71,10 @@ class RunningGuard:
         return self._stream.find_fault()
 
     def await_begin(self) -> None:
-        """Returns when it has heard of its path; measuring begins then.
+        """Returns when the guard has received a message of its path; measurement begins then.
 
         Raises:
-            LoadFailed: it does not start, or hears nothing.
+            LoadFailed: it does not start, or receives nothing.
         """
         with self._history.lock:
             self._await_report()
@@ -108,7 +108,7 @@ class RunningGuard:
 
 
 def guard_available(spec: GuardSpec, stack: StackSpec) -> Availability:
-    """Whether the guard's program is installed: that of the middleware that the stack has."""
+    """Reports if the guard's program is installed for the stack's middleware."""
     return programs_available(stack, PACKAGE)
 
 
@@ -117,9 +117,9 @@ def run_guard(spec: GuardSpec, site: LoadSite) -> Iterator[RunningGuard]:
     """Guards for as long as the context lasts; then the publishers may use their whole rate again.
 
     Raises:
-        ConfigurationError: there is nobody to throttle, or no such path, or its messages carry no stamp.
+        ConfigurationError: there is no publisher to throttle, or no such path, or its messages carry no stamp.
         Unavailable: the guard's program is not installed.
-        LoadFailed: it does not start, or hears nothing of its path.
+        LoadFailed: it does not start, or receives nothing of its path.
     """
     watched, publishers = guarded_topic(spec, site.paths), publishers_of(spec, site)
     is_ros = site.stack_kind.startswith(StackKind.ROS2)

@@ -1,6 +1,6 @@
-"""A node that watches how late the messages of a topic are, and throttles publishers when they are.
+"""A node that measures how late the messages of a topic are, and throttles publishers when they are late.
 
-Its only argument is a JSON object of parameters, the same as `ldos_guard` of the ROS workspace has: see
+Its only argument is a JSON object with the same parameters as the ROS workspace's `ldos_guard`: see
 `scenario.loads.GuardSpec`, and ``topic``, ``type``, ``publishers`` (names of nodes), ``report_period_s``, ``seconds``
 (after which it ends by itself). Runs until SIGINT or SIGTERM; then it lets the publishers use their whole rate again.
 
@@ -32,7 +32,7 @@ from pytest_ldos.units import NS_PER_MS, NS_PER_S
 
 _DEPTH: Final = 100
 _FAREWELL_NS: Final = NS_PER_S
-"""How long publishers may take to learn that they are free again."""
+"""Time for publishers to learn that they are no longer throttled."""
 
 
 class Guard:
@@ -67,7 +67,7 @@ class Guard:
 
     def end_window(self) -> None:
         now_ns = time.monotonic_ns()
-        if self._lateness.received:  # a path that was never heard may not have begun
+        if self._lateness.received:  # before its first message, the path may not have begun
             self._law.judge(self._lateness.end_window(now_ns))
         self._tell(self._law.share, now_ns)
 
@@ -87,11 +87,11 @@ class Guard:
             "increases": self._law.increases,
             "missing": [f"{each.name}: {each.trouble}" for each in self._publishers if each.trouble],
         }
-        with contextlib.suppress(BrokenPipeError):  # it still has to release whom it throttled
+        with contextlib.suppress(BrokenPipeError):  # it still has to release the publishers that it throttled
             os.write(sys.stdout.fileno(), (json.dumps(report) + "\n").encode())
 
     def release(self) -> None:
-        """Lets all that are there use their whole rate; returns when they have said so, or it takes too long."""
+        """Lets all present publishers use their whole rate; returns when they have confirmed it, or after a limit."""
         executor = self._node.executor
         self._law.share = 1.0
         limit_ns = time.monotonic_ns() + _FAREWELL_NS
@@ -103,7 +103,7 @@ class Guard:
 
 
 def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
-    """Node `guard`; see the module."""
+    """Builds node `guard`; see the module."""
     guard = Guard(Node(context, "guard"), parameters)
     limit = threading.Timer(parameters["seconds"], context.executor.stop)
     limit.daemon = True

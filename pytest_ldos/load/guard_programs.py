@@ -1,4 +1,4 @@
-"""Which program guards: ours over Cyclone DDS, or the ROS workspace's over the stack's middleware."""
+"""The guard's program: ours over Cyclone DDS, or the ROS workspace's over the stack's middleware."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from pytest_ldos.scenario.guarded_topic import GuardedTopic
 from pytest_ldos.scenario.loads import DdsFloodSpec, FloodDomain, GuardSpec
 
 PACKAGE: Final = "ldos_guard"
-"""Of the ROS workspace."""
+"""Package of the ROS workspace."""
 
 NAME: Final = "guard"
-"""Of the node and of its process."""
+"""Name of the node and of its process."""
 
 _REPORT_PERIOD_S: Final = 0.1
 _MODULE: Final = "pytest_ldos.load.guard_node"
 _SIMULATED: Final = "-gz"
-"""Ends the kinds of ROS stacks that have a simulated clock."""
+"""Suffix of the kinds of ROS stacks that have a simulated clock."""
 
 
 @dataclass(frozen=True)
 class GuardProgram:
-    """A command, with variables for it."""
+    """A command with its environment variables."""
 
     command: Sequence[str]
     environment: Mapping[str, str]
 
 
 def publishers_of(spec: GuardSpec, site: LoadSite) -> tuple[str, ...]:
-    """Names of the nodes that a guard throttles: those that are named, or the flood's beside it.
+    """Returns the names of the nodes to throttle: those given in the settings, or else those of the flood at the site.
 
     Raises:
         ConfigurationError: there are none, or they are on another domain.
@@ -59,7 +59,7 @@ def publishers_of(spec: GuardSpec, site: LoadSite) -> tuple[str, ...]:
 
 
 def embedded_program(spec: GuardSpec, watched: GuardedTopic, publishers: Sequence[str], site: LoadSite) -> GuardProgram:
-    """A Python process over Cyclone DDS.
+    """Returns a Python process over Cyclone DDS.
 
     Raises:
         ConfigurationError: the topic's messages carry no stamp.
@@ -70,7 +70,7 @@ def embedded_program(spec: GuardSpec, watched: GuardedTopic, publishers: Sequenc
 
 
 def ros_program(spec: GuardSpec, watched: GuardedTopic, publishers: Sequence[str], site: LoadSite) -> GuardProgram:
-    """`ldos_guard`'s, over the stack's middleware.
+    """Returns `ldos_guard`'s program over the stack's middleware.
 
     Raises:
         Unavailable: the workspace is not sourced.

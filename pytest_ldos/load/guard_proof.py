@@ -1,4 +1,4 @@
-"""What a guard heard, and what it did to publishers."""
+"""The proof of a guard: the messages it received, and its effect on publishers."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ class GuardProof(GroupedProof):
     """See `GroupedProof`.
 
     Attributes:
-        topic: that was watched.
-        deadline_ms: of its messages.
-        received, late: messages on it, those that came later than the deadline.
-        late_share: of these messages, 0 to 1.
+        topic: the topic watched.
+        deadline_ms: deadline of its messages.
+        received, late: messages on it, and those of them that came later than the deadline.
+        late_share: share of late messages, 0 to 1.
         silent_windows: windows of time in which nothing had come for too long.
-        share: of their rate that publishers might use, mean over time, 0 to 1.
-        least: the smallest that it was.
-        throttled_s: how long it was below 1, s.
-        shares: mean of each second.
-        decreases, increases: how often it changed.
-        obedient: how many publishers did as they were told.
-        missing: a text for each that never did.
+        share: share of their rate that publishers might use, mean over time, 0 to 1.
+        least: smallest value of that share.
+        throttled_s: time for which it was below 1, s.
+        shares: its mean in each second.
+        decreases, increases: numbers of its changes.
+        obedient: number of publishers that obeyed.
+        missing: a text for each publisher that never obeyed.
     """
 
     topic: str
@@ -76,10 +76,10 @@ def _publishers(count: int) -> str:
 
 @dataclass
 class GuardHistory:
-    """All that a guard reported since its beginning, as far as a proof needs it.
+    """All reports of a guard since its beginning, as far as a proof needs them.
 
     Attributes:
-        lock: held by whoever reads or adds.
+        lock: must be held while reading or adding.
     """
 
     publishers: Sequence[str]
@@ -89,7 +89,7 @@ class GuardHistory:
     _obedient: set[str] = field(default_factory=set)
 
     def parse(self, report: Mapping[str, Any]) -> Guarded:
-        """A report, which is taken in."""
+        """Parses a report and adds it to the history."""
         guarded = Guarded.parse(report)
         self._shares.append((guarded.mono_ns, guarded.share))
         troubles = dict(each.split(": ", 1) for each in guarded.missing)
@@ -98,22 +98,22 @@ class GuardHistory:
         return guarded
 
     def begin(self) -> None:
-        """Measuring begins: who obeyed before, a guard that had not looked yet may have said."""
+        """Begins the measurement: forgets earlier obedience, which the guard may have reported before checking it."""
         self._troubles.clear()
         self._obedient.clear()
 
     @property
     def obedient(self) -> int:
-        """How many publishers obeyed at some time."""
+        """Number of publishers that obeyed at some time."""
         return len(self._obedient)
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Publishers that never obeyed, with what was wrong last."""
+        """Publishers that never obeyed, with their last problem."""
         return tuple(f"{name}: {why}" for name, why in self._troubles.items() if name not in self._obedient)
 
     def shares(self, begin_ns: int, end_ns: int) -> list[tuple[int, int, float]]:
-        """Stretches with their share: a report's counts until the next one."""
+        """Returns intervals with their share: a report's share holds until the next report."""
         told = pairwise([*self._shares, (end_ns, 1.0)])
         stretches = ((max(ns, begin_ns), min(end, end_ns), share) for (ns, share), (end, _) in told)
         return [each for each in stretches if each[0] < each[1]]
@@ -129,10 +129,10 @@ def build_proof(
     failure: str,
     group: GroupReading,
 ) -> GuardProof:
-    """The proof of what was reported between two reports.
+    """Builds the proof from the reports between the first and the last.
 
     Args:
-        failure: why the guard is not whole, if it is not.
+        failure: why the guard is incomplete; empty if it is not.
     """
     begin = first or last or Guarded(0, 1.0, 0, 0, 0, 0, 0, ())
     end = last or begin

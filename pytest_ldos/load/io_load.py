@@ -22,8 +22,8 @@ class IoLoadProof(GroupedProof):
     """See `LoadProof`.
 
     Attributes:
-        written_mb: that the workers sent towards storage, 10^6 bytes, as the kernel counts them for each process.
-        used_percent: of a CPU, by all workers together.
+        written_mb: 10^6 bytes that the workers sent towards storage, as the kernel counts them for each process.
+        used_percent: percentage of a CPU used by all workers together.
     """
 
     workers: int
@@ -33,7 +33,7 @@ class IoLoadProof(GroupedProof):
 
     @property
     def rate_mbps(self) -> float:
-        """10^6 bytes a second."""
+        """10^6 bytes per second."""
         return self.written_mb / self.seconds if self.seconds > 0 else 0.0
 
     @property
@@ -84,14 +84,14 @@ def io_load_available(spec: IoLoadSpec, stack: StackSpec) -> Availability:
 
 @contextmanager
 def run_io_load(spec: IoLoadSpec, site: LoadSite) -> Iterator[RunningIoLoad]:
-    """Writes to where the logs are for as long as the context lasts.
+    """Writes to the folder of the logs for as long as the context lasts.
 
     Raises:
         Unavailable: stress-ng is not installed.
         LoadFailed: there is not enough room, or it did not begin to work.
     """
     _demand_room(spec, site)
-    # stress-ng divides what it is told between its workers.
+    # stress-ng divides the given size between its workers.
     total = f"{spec.workers * spec.size_mb * MB}b"
     arguments = ("--hdd", str(spec.workers), "--hdd-bytes", total, "--hdd-opts", "fsync")
     with run_stressor(Stressor(spec.KIND, arguments, spec.workers, spec.group), site, is_at_work) as running:

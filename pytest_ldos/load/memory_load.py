@@ -1,4 +1,4 @@
-"""Load on memory: stress-ng's workers write and read what they hold."""
+"""Load on memory: stress-ng's workers write and read the memory that they hold."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pytest_ldos.scenario.loads import MemoryLoadSpec
 from pytest_ldos.scenario.model import StackSpec
 
 RESIDENT_FRACTION: Final = 0.95
-"""Of what was asked for."""
+"""Fraction of the requested memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,8 +25,8 @@ class MemoryLoadProof(GroupedProof):
     """See `LoadProof`.
 
     Attributes:
-        resident_mb: least memory that all workers together had touched and still held, 10^6 bytes.
-        used_percent: of a CPU, by all workers together.
+        resident_mb: smallest total memory that the workers had touched and still held, 10^6 bytes.
+        used_percent: percentage of a CPU used by all workers together.
     """
 
     workers: int
@@ -76,7 +76,7 @@ class RunningMemoryLoad:
 
 
 def memory_load_available(spec: MemoryLoadSpec, stack: StackSpec) -> Availability:
-    """A load that does not fit would make the kernel kill something."""
+    """Reports if the memory is available: with a load that does not fit, the kernel would kill a process."""
     asked_mb = spec.workers * spec.size_mb
     free_mb = psutil.virtual_memory().available / MB
     if asked_mb > free_mb:
@@ -94,7 +94,7 @@ def run_memory_load(spec: MemoryLoadSpec, site: LoadSite) -> Iterator[RunningMem
         LoadFailed: it did not begin to work.
     """
     memory_load_available(spec, site.stack).demand()
-    # stress-ng divides what it is told between its workers.
+    # stress-ng divides the given size between its workers.
     total = f"{spec.workers * spec.size_mb * MB}b"
     arguments = ("--vm", str(spec.workers), "--vm-bytes", total, "--vm-keep", "--vm-populate")
 

@@ -1,4 +1,4 @@
-"""A second stack beside the one under test, on another domain, whose arm moves all the time."""
+"""A second stack alongside the one under test, on another domain, whose arm moves all the time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from pytest_ldos.stack.choose import stack_available
 from pytest_ldos.text import one_line
 
 IDLE_S: Final = 30.0
-"""A neighbour of whose goals none ended for so long does not move."""
+"""A neighbour without a finished goal for this time counts as not moving."""
 
 _READY_TIMEOUT_S: Final = 120.0
 _END_TIMEOUT_S: Final = 20.0
@@ -41,9 +41,9 @@ class NeighbourProof(GroupedProof):
     """See `LoadProof`.
 
     Attributes:
-        domain: the neighbour's.
-        completed, failed: its goals that ended while it was measured.
-        cpu_seconds: that it used meanwhile.
+        domain: DDS domain of the neighbour.
+        completed, failed: numbers of its goals that ended while it was measured.
+        cpu_seconds: CPU time that it used in this time.
     """
 
     stack: str
@@ -100,10 +100,10 @@ class RunningNeighbour:
             self._changed.notify_all()
 
     def await_motion(self) -> None:
-        """Returns when its arm has reached a goal; measuring begins then.
+        """Returns when its arm has reached a goal; measurement begins then.
 
         Raises:
-            LoadFailed: it does not start, or does not get there.
+            LoadFailed: it does not start, or does not reach a goal.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._report["completed"] > 0 or self._has_ended, _READY_TIMEOUT_S)
@@ -121,7 +121,7 @@ class RunningNeighbour:
         self.look()
 
     def look(self) -> None:
-        """Notes what it did so far, or that it has died."""
+        """Notes its CPU time and idle time so far, or that it has died."""
         with self._changed:
             if self._trouble or self._driver.process.returncode is not None:
                 return
@@ -167,7 +167,7 @@ def neighbour_available(spec: NoisyNeighbourSpec, stack: StackSpec) -> Availabil
 
 
 def stack_of_neighbour(spec: NoisyNeighbourSpec, stack: StackSpec) -> StackSpec:
-    """The embedded stack, or the one under test once more; without planted faults."""
+    """Returns the embedded stack, or a second one like that under test; without planted faults."""
     if spec.stack == NeighbourStack.EMBEDDED:
         return StackSpec(kind=StackKind.EMBEDDED)
     return replace(stack, kind=StackKind.ROS2, faults=FaultSpec())
@@ -179,7 +179,7 @@ def run_neighbour(spec: NoisyNeighbourSpec, site: LoadSite) -> Iterator[RunningN
 
     Raises:
         Unavailable: its stack is not installed.
-        LoadFailed: it does not start; carries its last words.
+        LoadFailed: it does not start; has the last lines of its output.
     """
     neighbour_available(spec, site.stack).demand()
     logs = site.log_directory / "neighbour"
@@ -203,7 +203,7 @@ def _command(stack: StackSpec, logs: Path) -> list[str]:
 
 
 def _end(driver: Child) -> None:
-    """A stack takes a while to end in its own way."""
+    """Interrupts the driver and gives its stack time to end in its own way."""
     driver.process.send_signal(signal.SIGINT)
     with suppress(subprocess.TimeoutExpired):
         driver.process.wait(_END_TIMEOUT_S)

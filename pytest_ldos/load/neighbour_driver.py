@@ -1,7 +1,7 @@
 """A process that runs a whole stack and sends it goals, one after another, until SIGINT.
 
 Its argument is a JSON object: ``stack`` (fields of `StackSpec`) and ``log_directory``. After the start and after
-each goal it prints a JSON line: the stack's DDS domain, and how many goals were completed and have failed so far.
+each goal it prints a JSON line: the stack's DDS domain, and the numbers of goals completed and failed so far.
 It is one process with one session, so that the whole neighbour is in one scheduler group.
 """
 
@@ -30,7 +30,7 @@ LONGEST_S: Final = 1800.0
 
 
 class Unrecorded:
-    """See `Recorder`: records nothing."""
+    """A `Recorder` that records nothing."""
 
     name = "none"
     prefix: Sequence[str] = ()
@@ -88,7 +88,7 @@ def drive(stack: RunningStack) -> str:
 
 
 def _motions(book: GoalBook) -> list[Goal]:
-    """All goals of the first set, each from home."""
+    """Returns all goals of the first set, each after a move home."""
     first = next(iter(book.sets.values()))
     return [motion for goal in first for motion in (book.home, goal)]
 

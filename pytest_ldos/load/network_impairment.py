@@ -1,4 +1,4 @@
-"""A network that is worse than loopback, for the messages of the stack's DDS domain alone (``tc netem``)."""
+"""An impaired network, only for the messages of the stack's DDS domain (``tc netem`` on loopback)."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from pytest_ldos.stats.success import shortfall_p
 from pytest_ldos.units import NS_PER_MS, NS_PER_S
 
 REACHED_FRACTION: Final = 0.9
-"""Of the delay and the rate's gaps that were asked for."""
+"""Fraction of the requested delay, and of the gaps that the requested rate causes."""
 
 _UNLIKELY: Final = 1e-3
-"""So improbable a number of lost datagrams is not the loss that was asked for."""
+"""A number of lost datagrams less probable than this contradicts the requested loss."""
 
 _MEASURABLE_GAP_NS: Final = 50_000
 _SHARE_OF_RATE: Final = 0.1
@@ -54,11 +54,11 @@ class NetworkImpairmentProof(LoadProof):
     """See `LoadProof`.
 
     Attributes:
-        delay_p50_ms, delay_p99_ms: one way, of datagrams of ours to a port of the domain.
-        probes, probes_lost: such datagrams, and how many of them did not arrive.
-        gap_p50_us: between two that were sent at once: what the rate makes of them.
-        packets: datagrams of the stack that came to the kernel's ``netem``.
-        drops: what it lost, of these and of ours.
+        delay_p50_ms, delay_p99_ms: one-way delays of our probes to a port of the domain.
+        probes, probes_lost: numbers of such datagrams, and of those that did not arrive.
+        gap_p50_us: time between two probes sent at once, as spread by the rate.
+        packets: datagrams of the stack that entered the kernel's ``netem``.
+        drops: datagrams that it dropped, of the stack's and of ours.
     """
 
     asked: str
@@ -96,7 +96,7 @@ class RunningNetworkImpairment:
         return self._proof or self._measured()
 
     def close(self) -> None:
-        """Keeps the proof: what comes is not measured any more."""
+        """Freezes the proof: later changes are not measured."""
         self._proof = self._measured()
 
     def _measured(self) -> NetworkImpairmentProof:
@@ -109,10 +109,10 @@ class RunningNetworkImpairment:
 def build_proof(
     spec: NetworkImpairmentSpec, crossing: Crossing, counters: NetemCounters | None, *, ours: int, seconds: float
 ) -> NetworkImpairmentProof:
-    """The proof of what was measured.
+    """Builds the proof from the measurement.
 
     Args:
-        ours: how many of the counted datagrams are the probe's.
+        ours: number of the probe's datagrams among those counted.
     """
     passed = counters or NetemCounters(0, 0)
     delays_ms = sorted(delay / NS_PER_MS for delay in crossing.delays_ns)
@@ -133,7 +133,7 @@ def build_proof(
 
 
 def _shortfall(spec: NetworkImpairmentSpec, crossing: Crossing, counters: NetemCounters | None, *, ours: int) -> str:
-    """Why this is not the network that was asked for."""
+    """Returns why this is not the requested network; empty if it is."""
     if counters is None:
         return "somebody removed the impairment from loopback while it should last"
     if counters.entered <= ours:
@@ -153,7 +153,7 @@ def _delay_shortfall(spec: NetworkImpairmentSpec, crossing: Crossing) -> str:
 
 
 def _loss_shortfall(spec: NetworkImpairmentSpec, crossing: Crossing) -> str:
-    """Too few losses for chance to explain."""
+    """Returns the failure if there were too few losses to be explained by chance."""
     share = spec.loss_percent / 100
     if shortfall_p(successes=crossing.lost, trials=crossing.sent, expected_rate=share) >= _UNLIKELY:
         return ""
@@ -161,7 +161,7 @@ def _loss_shortfall(spec: NetworkImpairmentSpec, crossing: Crossing) -> str:
 
 
 def _rate_shortfall(spec: NetworkImpairmentSpec, crossing: Crossing) -> str:
-    """What is sent at once arrives one after the other; where jitter does not hide that, and it is long enough."""
+    """Checks that the rate spreads datagrams sent at once, where jitter does not hide it and gaps are measurable."""
     if not spec.rate_mbps or spec.loss_percent == 100:
         return ""
     if not crossing.gaps_ns:
@@ -185,7 +185,7 @@ def _describe(spec: NetworkImpairmentSpec) -> str:
 
 
 def network_impairment_available(spec: NetworkImpairmentSpec, stack: StackSpec) -> Availability:
-    """Whether a stack's messages can be impaired here: each reason has its remedy."""
+    """Reports if a stack's messages can be impaired here; each reason has its remedy."""
     if resolve_kind(stack) is StackKind.ROS2:
         environment = {**os.environ, "RMW_IMPLEMENTATION": stack.ros2.rmw or chosen_rmw()}
         through_network = _goes_through_network(environment)
@@ -195,10 +195,10 @@ def network_impairment_available(spec: NetworkImpairmentSpec, stack: StackSpec) 
 
 
 def _goes_through_network(environment: Mapping[str, str]) -> Availability:
-    """Fast DDS gives messages to processes of its machine through shared memory, unless it is told otherwise.
+    """Reports if messages take UDP: Fast DDS uses shared memory within a machine, unless configured otherwise.
 
     Args:
-        environment: of a ROS 2 stack.
+        environment: environment of a ROS 2 stack.
     """
     rmw = chosen_rmw(environment)
     is_told = environment.get("FASTDDS_BUILTIN_TRANSPORTS", "").split("?")[0] == "UDPv4"
@@ -213,10 +213,10 @@ def _goes_through_network(environment: Mapping[str, str]) -> Availability:
 
 @contextmanager
 def run_network_impairment(spec: NetworkImpairmentSpec, site: LoadSite) -> Iterator[RunningNetworkImpairment]:
-    """Impairs the network for as long as the context lasts; it is undone in any case, also when we are killed.
+    """Impairs the network for as long as the context lasts; it is always undone, even if this process is killed.
 
     Raises:
-        Unavailable: it cannot be done here.
+        Unavailable: it is not possible here.
         LoadFailed: the kernel refused.
     """
     if site.stack_kind.startswith(StackKind.ROS2):
@@ -237,7 +237,7 @@ def run_network_impairment(spec: NetworkImpairmentSpec, site: LoadSite) -> Itera
 
 
 def _probe_interval_s(spec: NetworkImpairmentSpec) -> float:
-    """Probes take a tenth of the rate at the most, where that leaves enough of them."""
+    """Returns an interval at which probes take at most a tenth of the rate, unless too few of them would be left."""
     if not spec.rate_mbps:
         return _SHORTEST_INTERVAL_S
     wanted_s = 2 * WIRE_BITS / (_SHARE_OF_RATE * spec.rate_mbps * _BITS_A_MBIT)

@@ -1,7 +1,7 @@
-"""What the network does to datagrams, measured with datagrams of our own that nobody else reads.
+"""The network's effect on datagrams, measured with probes of our own.
 
-Pairs are sent to a port that nobody uses. The kernel stamps their arrivals, so that it does not matter
-when this process gets to read them.
+Pairs of probes are sent to a port that no participant uses. The kernel stamps their arrival, so that it does not
+matter when this process reads them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pytest_ldos.units import NS_PER_S
 
 PAYLOAD_BYTES: Final = 200
 WIRE_BITS: Final = 8 * (PAYLOAD_BYTES + 8 + 20 + 14)
-"""Of a datagram as the kernel's queues count it, with headers of UDP, IP and Ethernet."""
+"""Size of a datagram in the kernel's queues, with headers of UDP, IP and Ethernet."""
 
 _NUMBER: Final = struct.Struct("<Q")
 _STAMP: Final = struct.Struct("@qq")
@@ -30,12 +30,12 @@ _READ_TIMEOUT_S: Final = 0.1
 
 @dataclass(frozen=True)
 class Crossing:
-    """What came of datagrams.
+    """Results of the probes.
 
     Attributes:
-        sent, lost: only those whose time to arrive is over.
-        delays_ns: of those that arrived, one way, in the order in which they were sent.
-        gaps_ns: between the two of a pair, where both arrived.
+        sent, lost: probes whose time to arrive is over, and those of them that did not arrive.
+        delays_ns: one-way delays of those that arrived, in the order of sending.
+        gaps_ns: time between the two probes of a pair, where both arrived.
     """
 
     sent: int
@@ -45,11 +45,11 @@ class Crossing:
 
 
 class NetworkProbe:
-    """Sends pairs and takes them in, each on a thread.
+    """Sends pairs of probes and receives them, each on a thread.
 
     Args:
-        interval_s: between two pairs.
-        patience_s: within which what arrives at all has arrived.
+        interval_s: time between two pairs.
+        patience_s: time after which a probe that has not arrived is lost.
     """
 
     def __init__(self, ports: range, *, interval_s: float, patience_s: float) -> None:
@@ -78,12 +78,12 @@ class NetworkProbe:
 
     @property
     def datagrams(self) -> int:
-        """How many were sent so far."""
+        """Number of probes sent so far."""
         return len(self._sent)
 
     @property
     def crossing(self) -> Crossing:
-        """What came of those that were sent long enough ago."""
+        """Results of the probes that were sent long enough ago."""
         now_ns = time.time_ns()
         arrived = dict(self._arrived)
         sent = [stamp for stamp in list(self._sent) if now_ns - stamp > self._patience_ns]
@@ -127,7 +127,7 @@ def probing(ports: range, *, interval_s: float, patience_s: float) -> Iterator[N
 
 
 def _bind_unused(ports: range) -> socket.socket:
-    """The last port that is free: participants begin with the first."""
+    """Binds the last free port, because participants begin with the first."""
     for port in reversed(ports):
         sink = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
@@ -142,7 +142,7 @@ def _bind_unused(ports: range) -> socket.socket:
 
 
 def _stamp_of(ancillary: list[tuple[int, int, bytes]]) -> int:
-    """When the kernel took a datagram in; without its stamp, now."""
+    """Time at which the kernel received a datagram; the present time without a stamp."""
     for level, kind, data in ancillary:
         if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
             seconds, nanoseconds = _STAMP.unpack(data)

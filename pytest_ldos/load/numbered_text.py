@@ -1,4 +1,4 @@
-"""Messages of a flood: `std_msgs/String` whose text begins with the message's number, as `ldos_load` has it."""
+"""Messages of a flood: `std_msgs/String` whose text begins with the message's number, as in `ldos_load`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pytest_ldos.dds.messages import default, encode
 from pytest_ldos.scenario.loads import SEQUENCE_BYTES
 
 _TEXT_AT: Final = 8
-"""CDR's header and the length of the text."""
+"""Offset of the text, after CDR's header and the length of the text."""
 
 _END: Final = _TEXT_AT + SEQUENCE_BYTES
 
@@ -25,9 +25,9 @@ class NumberedText:
 
 
 def number_of(data: bytes) -> int:
-    """The number of an encoded message.
+    """Returns the number of an encoded message.
 
     Raises:
-        ValueError: it has none; somebody else writes to this topic.
+        ValueError: it has none; another program writes to this topic.
     """
     return int(data[_TEXT_AT:_END], 16)

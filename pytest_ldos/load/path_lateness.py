@@ -1,4 +1,4 @@
-"""How late the messages of a path are, told online by the time stamps that they carry."""
+"""Lateness of a path's messages, determined online from their time stamps."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import Final
 from pytest_ldos.units import NS_PER_S
 
 _SHARED_CLOCK_NS: Final = 3600 * NS_PER_S
-"""Nearer to the wall clock than that is a stamp of it; others are of a simulated clock, which begins at 0."""
+"""Stamps closer to the wall clock than this are the wall clock's; others are a simulated clock's, which begins at 0."""
 
 REFERENCE_NS: Final = NS_PER_S // 2
-"""How long the least age is remembered, where clocks differ: a simulated clock that lost time never makes up for it."""
+"""Time for which the smallest offset of a simulated clock is kept: the clock never makes up for lost time."""
 
 
 class PathLateness:
     """Counts late messages in windows of time.
 
-    A stamp of the wall clock tells a message's age. One of a simulated clock tells how much older it is than the
+    A stamp of the wall clock gives a message's age. A stamp of a simulated clock gives how much older it is than the
     youngest of the last half second: a message that waits, and a simulated clock that runs too slowly, both make it
-    late. (So does LEDBAT's base delay, RFC 6817.)
+    late. (LEDBAT's base delay works in the same way, RFC 6817.)
 
     Attributes:
         received, late: messages so far, of those that carry a stamp.
-        unstamped: messages so far that carry none.
-        silent_windows: windows so far in whose end nothing had come for too long.
+        unstamped: messages so far without a stamp.
+        silent_windows: windows so far at whose end no message had come for too long.
 
     Args:
-        now_ns: monotonic, when listening begins.
+        now_ns: start of listening, monotonic.
     """
 
     def __init__(self, *, deadline_ns: int, silence_ns: int, now_ns: int) -> None:
@@ -42,7 +42,7 @@ class PathLateness:
         self.silent_windows = 0
 
     def note(self, stamp_ns: int | None, *, wall_ns: int, mono_ns: int) -> None:
-        """A message came."""
+        """Notes a message."""
         self._heard_ns = mono_ns
         if stamp_ns is None:
             self.unstamped += 1
@@ -62,7 +62,7 @@ class PathLateness:
         return offset_ns - self._least[0][1]
 
     def end_window(self, now_ns: int) -> float | None:
-        """The late share of the messages since the last call; 1 in silence, ``None`` where that is not known."""
+        """Returns the late share of the messages since the last call; 1 in silence, ``None`` if it is unknown."""
         received, late = self.received - self._before[0], self.late - self._before[1]
         self._before = (self.received, self.late)
         if now_ns - self._heard_ns >= self._silence_ns:

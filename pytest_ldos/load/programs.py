@@ -1,4 +1,4 @@
-"""Whether programs of ours are installed for the middleware that a stack has."""
+"""Availability of our programs for a stack's middleware."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EMBEDDED_PARTS: Final = ("cyclonedds", "rosbags")
 
 
 def programs_available(stack: StackSpec, package: str) -> Availability:
-    """Python's over Cyclone DDS beside the embedded stack; those of a package of the ROS workspace beside ROS 2."""
+    """Checks Python's over Cyclone DDS for the embedded stack, those of a package of the ROS workspace for ROS 2."""
     if resolve_kind(stack) is StackKind.ROS2:
         return find_ros_packages([package])
     return find_modules(_EMBEDDED_PARTS, extra="embedded")

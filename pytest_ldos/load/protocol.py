@@ -1,4 +1,4 @@
-"""A disturbance, and the proof of it."""
+"""The common interface of disturbances, and their proofs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from pytest_ldos.scenario.paths import BUILT_IN_PATHS, PathSpec
 
 @dataclass(frozen=True, kw_only=True)
 class LoadProof:
-    """What was really applied, measured while it was.
+    """The load that was really applied, measured while it ran.
 
     Attributes:
-        kind: which load, e.g. ``dds_flood``.
-        seconds: how long it was measured.
-        shortfall: why this is not the load that was asked for; empty where it is.
+        kind: the kind of load, e.g. ``dds_flood``.
+        seconds: duration of the measurement.
+        shortfall: why this is not the requested load; empty if it is.
     """
 
     kind: str
@@ -29,11 +29,11 @@ class LoadProof:
 
     @property
     def applied(self) -> float:
-        """How much was applied, to be held against other proofs of the same load."""
+        """Amount applied, to be compared with other proofs of the same load."""
         return self.seconds
 
     def describe(self) -> str:
-        """One line for people."""
+        """Returns a line for people."""
         return self.kind
 
 
@@ -42,11 +42,11 @@ class RunningLoad(Protocol):
 
     @property
     def spec(self) -> LoadSpec:
-        """What was asked for."""
+        """The requested load."""
 
     @property
     def proof(self) -> LoadProof:
-        """What was applied so far, or, after the end, all in all."""
+        """The load applied so far, or, after the end, in total."""
 
 
 def _nobody() -> list[int]:
@@ -55,17 +55,17 @@ def _nobody() -> list[int]:
 
 @dataclass(frozen=True)
 class LoadSite:
-    """Where a load is applied: beside which stack.
+    """The place where a load is applied: a stack and its surroundings.
 
     Attributes:
         domain: DDS domain of the stack.
-        recorder: what records the stack; loads that are ROS nodes are recorded too.
-        log_directory: for the logs of the load's processes.
-        stack_kind: ``embedded`` or ``ros2…``, as `StackInfo` has it.
-        environment: variables of processes that are to be on the stack's domain, with its middleware.
-        pids: the stack's processes, as they are when it is called.
-        paths: causal paths that are known.
-        beside: what else is applied there.
+        recorder: recorder of the stack; loads that are ROS nodes are recorded, too.
+        log_directory: folder for the logs of the load's processes.
+        stack_kind: ``embedded`` or ``ros2…``, as in `StackInfo`.
+        environment: variables for processes that use the stack's domain and middleware.
+        pids: returns the stack's present processes.
+        paths: the known causal paths.
+        beside: all loads applied there.
     """
 
     domain: int
@@ -80,5 +80,5 @@ class LoadSite:
 
 
 def proof_to_dict(proof: LoadProof) -> dict[str, Any]:
-    """A proof as plain values, with its summary."""
+    """Returns a proof as plain values, with its summary."""
     return {**vars(proof), "summary": proof.describe()}

@@ -1,4 +1,4 @@
-"""A load that is applied anew beside each of several stacks, one after another."""
+"""A load that is applied again for each of several stacks, one after another."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ RunLoad = Callable[[LoadSpec, LoadSite], AbstractContextManager[RunningLoad]]
 
 
 class RepeatedLoad:
-    """See `RunningLoad`: it runs wherever it is applied.
+    """See `RunningLoad`: a load that runs wherever it is applied.
 
     Args:
-        spec: what is applied beside each stack.
-        run: applies it beside one.
+        spec: the load to apply for each stack.
+        run: applies it for one stack.
     """
 
     def __init__(self, spec: LoadSpec, run: RunLoad = run_load) -> None:
@@ -40,10 +40,10 @@ class RepeatedLoad:
 
     @property
     def proof(self) -> LoadProof:
-        """Where the least was applied.
+        """The proof of the place where the least was applied.
 
         Raises:
-            LoadFailed: it was applied nowhere yet.
+            LoadFailed: it has not been applied anywhere yet.
         """
         if not self._proofs:
             raise LoadFailed(

@@ -1,4 +1,4 @@
-"""Whether a load competes in the scheduler group that was asked for, read from the kernel."""
+"""The scheduler group of a load, read from the kernel and compared with the requested one."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class GroupedProof(LoadProof):
     """See `LoadProof`.
 
     Attributes:
-        group: that was asked for, `stack` or `own`.
-        group_found: where the load's processes and the stack's compete, as the kernel says.
+        group: the requested group, `stack` or `own`.
+        group_found: the groups in which the load's and the stack's processes compete, according to the kernel.
     """
 
     group: str
@@ -29,11 +29,11 @@ class GroupedProof(LoadProof):
 
 @dataclass(frozen=True)
 class GroupReading:
-    """Where a load was found to compete.
+    """The scheduler group found for a load.
 
     Attributes:
-        found: for people; says also where the choice makes no difference.
-        shortfall: why this is not the group that was asked for; empty where it is.
+        found: text for people; also says if the choice makes no difference.
+        shortfall: why this is not the requested group; empty if it is.
     """
 
     found: str
@@ -44,7 +44,7 @@ NOT_READ: Final = GroupReading(NOBODY)
 
 
 def read_group(asked: SchedulerGroup, pids: Iterable[int], site: LoadSite) -> GroupReading | None:
-    """Compares the load's processes with the stack's; ``None`` where none of either runs any more."""
+    """Compares the load's processes with the stack's; ``None`` if either has no running process."""
     load, stack = _groups(pids), _groups(site.pids())
     return judge_group(asked, load, stack) if load and stack else None
 

@@ -1,4 +1,4 @@
-"""How far sends were from their schedule: errors counted in bins, so that none is kept.
+"""Deviations of sends from their schedule, counted in bins instead of stored one by one.
 
 Bins are 1 ns wide up to 32 ns, then a 32nd to a 16th of their lower end: 16 for each power of two.
 `ldos_load`'s `ErrorBins` has the same bins.
@@ -16,24 +16,24 @@ _BINS_AN_OCTAVE: Final = 1 << (_BITS - 1)
 
 
 def bin_of(error_ns: int) -> int:
-    """The bin of an error of any sign."""
+    """Returns the bin of an error of either sign."""
     size_ns = abs(error_ns)
     shift = max(0, size_ns.bit_length() - _BITS)
     return shift * _BINS_AN_OCTAVE + (size_ns >> shift)
 
 
 def top_of(number: int) -> int:
-    """The largest error that a bin holds, ns."""
+    """Returns the largest error that a bin holds, ns."""
     shift = max(0, number // _BINS_AN_OCTAVE - 1)
     return ((number - shift * _BINS_AN_OCTAVE + 1) << shift) - 1
 
 
 @dataclass(frozen=True)
 class SendErrors:
-    """Sizes of inter-send errors: by how much two sends of one publisher were nearer or farther than due.
+    """Sizes of inter-send errors: deviations of the interval between two sends of one publisher from the schedule.
 
     Attributes:
-        bins: how many fell into each bin.
+        bins: number of errors in each bin.
     """
 
     bins: Mapping[int, int]
@@ -43,7 +43,7 @@ class SendErrors:
         return sum(self.bins.values())
 
     def percentile_ns(self, percent: float) -> int:
-        """At least so many of a hundred are no larger (up to the width of a bin); 0 without any."""
+        """Returns a size that at least `percent` of the errors do not exceed (to a bin's width); 0 without errors."""
         wanted, seen = percent / 100 * self.count, 0
         for number in sorted(self.bins):
             seen += self.bins[number]
@@ -52,13 +52,13 @@ class SendErrors:
         return 0
 
     def since(self, earlier: SendErrors) -> SendErrors:
-        """Those that came after `earlier`."""
+        """Returns the errors that came after `earlier`."""
         more = {number: count - earlier.bins.get(number, 0) for number, count in self.bins.items()}
         return SendErrors({number: count for number, count in more.items() if count})
 
 
 def all_errors(parts: Iterable[SendErrors]) -> SendErrors:
-    """Those of several publishers together."""
+    """Combines the errors of several publishers."""
     total: Counter[int] = Counter()
     for part in parts:
         total.update(part.bins)

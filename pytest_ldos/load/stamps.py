@@ -1,4 +1,4 @@
-"""The time stamp that a message carries: when what it tells of began."""
+"""The time stamp in a message: the time at which its path began."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _HEADER: Final = "std_msgs/msg/Header"
 
 
 def stamp_reader(ros_type: str) -> Callable[[Message], int | None]:
-    """What reads the stamp of a type's messages, ns: the header's, or the first transform's; ``None`` where it is 0.
+    """Returns a reader of a type's stamp, ns: the header's or the first transform's; a stamp of 0 gives ``None``.
 
     Raises:
         ConfigurationError: the type is not known here, or its messages have no stamp.
     """
     if ros_type == _TRANSFORMS:
         return _first_transform_ns
-    from pytest_ldos.dds.messages import fields_of  # noqa: PLC0415 - its library is one of the extra `embedded`
+    from pytest_ldos.dds.messages import fields_of  # noqa: PLC0415 - its library comes with the extra `embedded`
 
     try:
         fields = fields_of(ros_type)

@@ -1,4 +1,4 @@
-"""What all loads by stress-ng share: its start and end, and what its workers really do."""
+"""The common part of all loads by stress-ng: its start and end, and the measured effort of its workers."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from pytest_ldos.load.watch import watched
 from pytest_ldos.scenario.loads import SchedulerGroup
 
 LONGEST_S: Final = 1800
-"""stress-ng ends by itself after this time, whatever happens to us."""
+"""stress-ng ends by itself after this time, whatever happens to its owner."""
 
 WHOLE_CPU: Final = 100.0
 MB: Final = 10**6
 
 _READY_TIMEOUT_S: Final = 30.0
 _REPLACED_S: Final = 1.0
-"""stress-ng replaces some workers that died; one that is missing for longer is gone for good."""
+"""stress-ng replaces some workers that died; a worker missing for longer is not replaced."""
 
 _POLL_S: Final = 0.02
 _NS_PER_S: Final = 1e9
@@ -45,12 +45,12 @@ def stress_ng_available() -> Availability:
 
 @dataclass(frozen=True)
 class Stressor:
-    """What stress-ng is to do.
+    """A task for stress-ng.
 
     Attributes:
         arguments: its options.
-        workers: how many processes work then.
-        cpus: that they may use; ``None`` for all of ours.
+        workers: number of processes that work.
+        cpus: CPUs that they may use; ``None`` for all of this process.
     """
 
     kind: str
@@ -62,13 +62,13 @@ class Stressor:
 
 @dataclass(frozen=True)
 class Effort:
-    """What one worker, or all of them, did so far.
+    """The work of one worker so far.
 
     Attributes:
         cpu_s: CPU time used, s.
-        waited_s: time that it could have run but others did, s.
-        resident: memory that a worker has beyond what it was born with, bytes.
-        written: towards storage, bytes.
+        waited_s: time for which it was ready to run while others ran, s.
+        resident: private memory of a worker beyond that of its parent, bytes.
+        written: data written towards storage, bytes.
     """
 
     cpu_s: float = 0.0
@@ -79,14 +79,15 @@ class Effort:
 
 @dataclass(frozen=True)
 class Stress:
-    """What all workers did while it was measured.
+    """The work of all workers during the measurement.
 
     Attributes:
-        seconds: how long.
-        used_percent, waited_percent: of a CPU, by all workers together: run, and ready to run while others did.
-        resident: least memory of all workers together, bytes.
-        written: towards storage, bytes, by worker.
-        shortfall: what went wrong with stress-ng; empty where nothing did.
+        seconds: duration of the measurement.
+        used_percent, waited_percent: percentage of a CPU, by all workers together: running, and ready to run while
+            others ran.
+        resident: smallest total memory of the workers, bytes.
+        written: data written towards storage, bytes, by worker.
+        shortfall: what went wrong with stress-ng; empty if nothing did.
     """
 
     seconds: float
@@ -99,13 +100,13 @@ class Stress:
 
 
 Readiness = Callable[[Effort], bool]
-"""Whether a worker works."""
+"""Returns True if a worker works."""
 
 
 class RunningStressor:
-    """stress-ng while it runs, looked at now and then.
+    """A running stress-ng, checked periodically.
 
-    What a worker had done when it was last seen counts after its death, too.
+    The work of a worker up to its last check counts even after its death.
     """
 
     def __init__(self, stressor: Stressor, child: Child, site: LoadSite) -> None:
@@ -121,7 +122,7 @@ class RunningStressor:
         self._trouble = ""
 
     def measure(self) -> Stress:
-        """What was done since `await_work`."""
+        """Returns the work done since `await_work`."""
         with self._lock:
             self.look()
             seconds = self._last_s - self._began_s
@@ -138,7 +139,7 @@ class RunningStressor:
             )
 
     def look(self) -> None:
-        """Notes what the workers did so far, or what happened to them."""
+        """Notes the workers' effort so far, or what happened to them."""
         with self._lock:
             if self._trouble or self._child.process.returncode is not None:
                 return
@@ -157,7 +158,7 @@ class RunningStressor:
         self._least_resident = resident if self._least_resident is None else min(resident, self._least_resident)
 
     def _complete_workers(self) -> Mapping[int, Effort] | None:
-        """All workers; one that died gets time to be replaced. ``None`` and trouble where some are missing."""
+        """Returns all workers, once dead ones are replaced; notes the trouble and returns ``None`` if some are not."""
         deadline = time.monotonic() + _REPLACED_S
         while len(workers := _workers(self._child.pid)) < self._stressor.workers:
             if self._child.exit_code is not None:
@@ -170,7 +171,7 @@ class RunningStressor:
         return workers
 
     def _outside(self, pids: list[int]) -> str:
-        """A thread that runs where it must not; empty where there is none."""
+        """Returns a thread that may run on a forbidden CPU; empty if there is none."""
         cpus = self._stressor.cpus
         if cpus is None:
             return ""
@@ -180,7 +181,7 @@ class RunningStressor:
         return ""
 
     def await_work(self, is_working: Readiness) -> None:
-        """Returns when every worker works; measuring begins then.
+        """Returns when every worker works; measurement begins then.
 
         Raises:
             LoadFailed: they do not begin.
@@ -206,7 +207,7 @@ class RunningStressor:
 
 @contextmanager
 def run_stressor(stressor: Stressor, site: LoadSite, is_working: Readiness) -> Iterator[RunningStressor]:
-    """Runs stress-ng for as long as the context lasts; temporary files are private and end with it.
+    """Runs stress-ng for as long as the context lasts; temporary files are private and are removed at the end.
 
     Raises:
         Unavailable: stress-ng is not installed.
@@ -234,7 +235,7 @@ def _command(stressor: Stressor, folder: Path) -> list[str]:
 
 
 def _workers(pid: int) -> dict[int, Effort]:
-    """The processes that work, by pid: some stressors have one between stress-ng and each worker."""
+    """Returns the working processes by pid: some stressors have a process between stress-ng and each worker."""
     processes = _descendants(pid)
     between = {_parent(process) for process in processes}
     workers = {}
@@ -258,13 +259,13 @@ def _effort(process: psutil.Process) -> Effort:
 
 
 def _private_memory(process: psutil.Process) -> int:
-    """Bytes, without the program and what is shared with others."""
+    """Bytes of private memory, without the program and memory shared with others."""
     memory = process.memory_info()
     return int(memory.rss - memory.shared)
 
 
 def _run_and_waited(process: psutil.Process) -> tuple[float, float]:
-    """Of a process with one thread, s; a kernel that does not count waiting (CONFIG_SCHED_INFO) has none."""
+    """Run and wait times of a single-threaded process, s; wait is 0 if the kernel lacks CONFIG_SCHED_INFO."""
     try:
         ran_ns, waited_ns, _ = Path(f"/proc/{process.pid}/schedstat").read_text("ascii").split()
     except FileNotFoundError:

@@ -1,6 +1,6 @@
-"""How a guard finds the share that publishers may use: additive increase, multiplicative decrease.
+"""The law by which a guard finds the publishers' share: additive increase, multiplicative decrease.
 
-It gives way at once and takes back slowly, so that several guards or publishers that do so converge to fair shares.
+It backs off at once and recovers slowly, so that several guards or publishers that do so converge to fair shares.
 
 Reference: D.-M. Chiu and R. Jain, "Analysis of the Increase and Decrease Algorithms for Congestion Avoidance in
 Computer Networks", Computer Networks and ISDN Systems 17 (1989). `ldos_guard` of the ROS workspace has the same law.
@@ -26,8 +26,8 @@ class ThrottleLaw:
     """Judges windows of time, one after another.
 
     Attributes:
-        share: that publishers may use of their own rate, 0 to 1.
-        decreases, increases: how often it changed.
+        share: share of their own rate that publishers may use, 0 to 1.
+        decreases, increases: numbers of its changes.
     """
 
     def __init__(self, limits: ThrottleLimits) -> None:
@@ -38,11 +38,11 @@ class ThrottleLaw:
         self.increases = 0
 
     def judge(self, late_share: float | None) -> float:
-        """The share after one more window.
+        """Returns the share after one more window.
 
         Args:
-            late_share: of the window's messages; 1 in silence; ``None`` where none came and none is missed yet, of
-                which nothing follows.
+            late_share: late share of the window's messages; 1 in silence; ``None`` if none came and none is overdue
+                yet, which changes nothing.
         """
         if late_share is None:
             return self.share

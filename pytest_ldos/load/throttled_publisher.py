@@ -1,4 +1,4 @@
-"""A publisher that a guard throttles, seen from the guard."""
+"""A publisher that a guard throttles, from the guard's point of view."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pytest_ldos.dds.parameters import ParameterClient
 from pytest_ldos.units import NS_PER_MS
 
 ANSWER_NS: Final = 500 * NS_PER_MS
-"""After so long without an answer a publisher is asked again."""
+"""Time after which a publisher that has not answered is asked again."""
 
 
 class ThrottledPublisher:
-    """Tells one publisher the share of its rate that it may use, until it has said that it does.
+    """Sends one publisher the share of its rate that it may use, until it has confirmed it.
 
     Attributes:
-        name: of its node, with the slash before it.
+        name: name of its node, with a leading slash.
     """
 
     def __init__(self, guard: Node, name: str, parameter: str) -> None:
@@ -31,7 +31,7 @@ class ThrottledPublisher:
 
     @property
     def trouble(self) -> str:
-        """Why it is not known to obey; empty where it is."""
+        """The reason for which it is not known to obey; empty if it is."""
         if not self._is_there:
             return "no such node"
         if self._refusal:
@@ -39,11 +39,11 @@ class ThrottledPublisher:
         return "does not answer" if self._is_mute or self._obeyed is None else ""
 
     def is_settled(self, share: float) -> bool:
-        """Whether there is nothing to wait for: it has said that it uses this share, or will not, or is not there."""
+        """Returns True if no answer is pending: it has confirmed or refused this share, or is not present."""
         return not self._is_there or bool(self._refusal) or self._obeyed == share
 
     def ask(self, share: float, now_ns: int) -> None:
-        """Tells it the share, unless it knows; to be called again and again."""
+        """Sends it the share, unless it has confirmed it; to be called repeatedly."""
         self._is_there = self._client.server_is_ready()
         if not self._is_there:
             self._obeyed, self._asked, self._refusal, self._is_mute = None, None, "", False

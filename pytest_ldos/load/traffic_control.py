@@ -1,8 +1,8 @@
 """The kernel's traffic control on loopback: delay, loss and rate for one range of UDP ports, nothing for the rest.
 
-A ``prio`` qdisc with two bands is put on ``lo``: all traffic takes the first, which changes nothing about it, but
-what goes to the ports takes the second, which a ``netem`` qdisc serves. Run as a program, this module removes
-what it put there, and nothing else.
+A ``prio`` qdisc with two bands is put on ``lo``: traffic to the ports takes the second band, which has a ``netem``
+qdisc; all other traffic takes the first, which does not change it. Run as a program, this module removes
+only what it put there.
 
 Reference: ``tc-prio(8)``, ``tc-netem(8)``, ``tc-u32(8)``.
 """
@@ -27,13 +27,13 @@ from pytest_ldos.text import one_line
 DEVICE: Final = "lo"
 ROOT: Final = "1da5:"
 NETEM: Final = "1da6:"
-"""Handles of our qdiscs, by which they are known."""
+"""Handles of our qdiscs, by which they are recognized."""
 
 REMOVAL: Final = (sys.executable, "-m", "pytest_ldos.load.traffic_control")
 
 _IMPAIRED: Final = f"{ROOT}2"
 _MOST_PACKETS: Final = 100_000
-"""That wait in netem; its own 1000 would lose some where many are delayed for long."""
+"""Packets that may wait in netem; its default of 1000 would drop some when many have long delays."""
 
 _TIMEOUT_S: Final = 10.0
 _CAP_NET_ADMIN: Final = 12
@@ -44,12 +44,12 @@ _OTHER_USER: Final = ("--user", "--map-root-user")
 
 @dataclass(frozen=True)
 class NetemCounters:
-    """What passed the netem qdisc.
+    """Counters of the netem qdisc.
 
     Attributes:
-        packets: that left it.
-        drops: that it lost.
-        waiting: that are in it.
+        packets: packets that left it.
+        drops: packets that it lost.
+        waiting: packets in its queue.
     """
 
     packets: int
@@ -62,7 +62,7 @@ class NetemCounters:
 
 
 def impairing_commands(spec: NetworkImpairmentSpec, ports: range) -> list[list[str]]:
-    """Arguments of ``tc``, in order."""
+    """Returns the arguments of the ``tc`` commands, in order."""
     every_band_the_first = ["0"] * 16
     return [
         ["qdisc", "add", "dev", DEVICE, "root", "handle", ROOT, "prio", "bands", "2", "priomap", *every_band_the_first],
@@ -88,7 +88,7 @@ def _filter_words(port: int, mask: int) -> list[str]:
 
 
 def mask_blocks(ports: range) -> Iterator[tuple[int, int]]:
-    """The fewest pairs of a port and a mask of 16 bits that match these ports and no others."""
+    """Yields the fewest pairs of a port and a mask of 16 bits that match these ports and no others."""
     first = ports.start
     while first < ports.stop:
         size = first & -first
@@ -99,7 +99,7 @@ def mask_blocks(ports: range) -> Iterator[tuple[int, int]]:
 
 
 def apply_commands(commands: Sequence[Sequence[str]]) -> None:
-    """Runs ``tc`` for each.
+    """Runs ``tc`` for each command.
 
     Raises:
         LoadFailed: it refused one.
@@ -115,7 +115,7 @@ def apply_commands(commands: Sequence[Sequence[str]]) -> None:
 
 
 def remove_impairment() -> None:
-    """Removes our qdiscs from loopback; nothing happens where they are not.
+    """Removes our qdiscs from loopback; does nothing if there are none.
 
     Raises:
         LoadFailed: they cannot be removed.
@@ -125,7 +125,7 @@ def remove_impairment() -> None:
 
 
 def read_counters() -> NetemCounters | None:
-    """Counters of our netem; ``None`` where it is gone."""
+    """Returns the counters of our netem; ``None`` if it is gone."""
     for qdisc in _qdiscs():
         if qdisc.get("handle") == NETEM:
             return NetemCounters(*(int(qdisc.get(name, 0)) for name in ("packets", "drops", "qlen")))
@@ -133,7 +133,7 @@ def read_counters() -> NetemCounters | None:
 
 
 def is_impaired() -> bool:
-    """Whether loopback has our netem now; where tc does not work, nobody could have put it there."""
+    """Returns True if loopback has our netem now; without a working tc it cannot have been put there."""
     try:
         return read_counters() is not None
     except (Unavailable, LoadFailed):
@@ -141,9 +141,9 @@ def is_impaired() -> bool:
 
 
 def traffic_control_available() -> Availability:
-    """Whether this process can impair loopback: program, permission, an untouched ``lo``, and the kernel's parts.
+    """Reports if this process can impair loopback: program, permission, an untouched ``lo``, and the kernel's parts.
 
-    The kernel is asked in a network namespace of its own, where nobody notices.
+    The kernel's parts are tried in a separate network namespace, without side effects.
     """
     if _find_tc() is None:
         return Availability(False, "tc not found", "sudo apt-get install iproute2")
@@ -168,7 +168,7 @@ def _loopback_untouched() -> Availability:
 
 
 def _kernel_parts() -> Iterator[Availability]:
-    """Answers for each part of the kernel that is needed, as far as it can be asked."""
+    """Yields an answer for each required part of the kernel, as far as it can be tried."""
     root = ["qdisc", "add", "dev", DEVICE, "root", "handle", ROOT]
     prio = [*root, "prio"]
     for part, commands in {
@@ -190,7 +190,7 @@ def _kernel_parts() -> Iterator[Availability]:
 
 
 def _refusal_elsewhere(commands: Sequence[Sequence[str]]) -> str:
-    """What ``tc`` says to these commands in a namespace of its own; empty also where there can be none."""
+    """Returns ``tc``'s error for these commands in a separate namespace; empty also if none can be created."""
     tc, unshare = _find_tc(), shutil.which("unshare")
     if tc is None or unshare is None:
         return ""
@@ -203,10 +203,10 @@ def _refusal_elsewhere(commands: Sequence[Sequence[str]]) -> str:
 
 
 def _qdiscs() -> list[dict[str, Any]]:
-    """Those of loopback.
+    """Returns the qdiscs of loopback.
 
     Raises:
-        LoadFailed: tc does not say.
+        LoadFailed: tc does not show them.
     """
     done = _run_tc(["-s", "-j", "qdisc", "show", "dev", DEVICE])
     try:
@@ -232,7 +232,7 @@ def _run(command: Sequence[str], *, text: str = "") -> subprocess.CompletedProce
 
 
 def _find_tc() -> str | None:
-    """Users other than root often do not have its folder on their path."""
+    """Also searches its usual folders, which users other than root often lack on their path."""
     return shutil.which("tc", path=os.pathsep.join([os.environ.get("PATH", os.defpath), *_SUPERUSER_PATHS]))
 
 

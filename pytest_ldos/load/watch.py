@@ -1,4 +1,4 @@
-"""Looks at something now and then, for as long as a context lasts."""
+"""Periodic calls for as long as a context lasts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def watched(look: Callable[[], None], *, period_s: float = PERIOD_S) -> Iterator
     """Calls `look` each period from a thread of its own.
 
     Raises:
-        Exception: what `look` raised; it was not called again.
+        Exception: the error that `look` raised; it was not called again.
     """
     stopping = threading.Event()
     failures: list[BaseException] = []
