@@ -96,7 +96,7 @@ def extract_trial(
     )
     return TrialMetrics(
         measurements={name: metric.take(context) for name, metric in catalogue.items()},
-        reception_ns=extract_reception(trial, model),
+        reception_ns=extract_reception(trial, model, action=interfaces.action),
         cpu_work_ns=trial.cpu_work_ns,
         trial=trial,
     )

@@ -14,25 +14,27 @@ from typing import Final
 import numpy as np
 
 from pytest_ldos.execution.action_goals import FEEDBACK
-from pytest_ldos.execution.model import ExecutionModel, TimesNs, TrialSpan
+from pytest_ldos.execution.model import ExecutionModel, TrialSpan
 from pytest_ldos.tracepoints import Phase
 
-_CONTROLLERS_FEEDBACK: Final = "follow_joint_trajectory"
 _FEEDBACK_PHASES: Final = (Phase.PLANNING, Phase.EXECUTING)
 
 PLANNING_DELAY: Final = "planning feedback"
 EXECUTING_DELAY: Final = "executing feedback"
 
 
-def extract_reception(trial: TrialSpan, model: ExecutionModel) -> dict[str, int]:
+def extract_reception(trial: TrialSpan, model: ExecutionModel, *, action: str) -> dict[str, int]:
     """Delay of the feedback that began each phase, nanoseconds, by segment name.
 
     A phase's feedback is the last one published before the client received it and after
     the goal was sent.
+
+    Args:
+        action: that the goals are sent to; a stack has other actions with feedback of their own.
     """
-    published = _planner_feedback(model)
+    published = model.publication_times_ns(action + FEEDBACK)
     sent_ns = trial.phases.get(Phase.GOAL_SENT)
-    if published is None or sent_ns is None:
+    if sent_ns is None:
         return {}
     names = {Phase.PLANNING: PLANNING_DELAY, Phase.EXECUTING: EXECUTING_DELAY}
     delays = {}
@@ -44,11 +46,3 @@ def extract_reception(trial: TrialSpan, model: ExecutionModel) -> dict[str, int]
         if before >= 0 and published[before] >= sent_ns:
             delays[names[phase]] = received_ns - int(published[before])
     return delays
-
-
-def _planner_feedback(model: ExecutionModel) -> TimesNs | None:
-    for topic in model.topics():
-        if topic.endswith(FEEDBACK) and _CONTROLLERS_FEEDBACK not in topic:
-            times_ns = model.publication_times_ns(topic)
-            return times_ns if len(times_ns) else None
-    return None

@@ -18,6 +18,7 @@ from pytest_ldos.ctf.read import read_trace
 from pytest_ldos.execution.build import NEEDED_EVENTS, build_execution
 from pytest_ldos.execution.model import ExecutionModel
 from pytest_ldos.metrics.extract import TrialMetrics, extract_metrics, extract_trial, find_trial
+from pytest_ldos.metrics.reception import EXECUTING_DELAY, PLANNING_DELAY
 from pytest_ldos.metrics.sources import CONTROL_PROBE, FEEDBACK, FEEDBACK_AND_STATUS, MARKERS, SIMULATOR_PROBE, STATUS
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.paths import BUILT_IN_PATHS
@@ -139,6 +140,15 @@ def test_each_metric_says_where_it_was_taken_or_why_not(recorded, measured):
             else:
                 assert measurement.number > 0
                 assert measurement.source.name == recorded.sources[name.removesuffix("p99")]
+
+
+@pytest.mark.parametrize("name", ["workspace_mock", "workspace_gz"])
+def test_feedback_reaches_the_client_within_a_millisecond_or_two(golden, name):
+    """MoveIt serves `/execute_trajectory` beside `/move_action`, and its feedback is nobody's here."""
+    for report in (each for each in reports_of(name) if each.error_code == ErrorCode.SUCCESS):
+        delays = measure(golden(name), report).reception_ns
+        assert set(delays) == {PLANNING_DELAY, EXECUTING_DELAY}
+        assert all(0 < each < 5_000_000 for each in delays.values())
 
 
 def test_a_goal_that_could_not_be_planned(golden):
