@@ -277,11 +277,14 @@ class Execution:
         self._is_done = False
 
     def begin(self, goal_id: str, message: Message) -> None:
-        """Sends the trajectory; runs on the executor's thread."""
-        self._goal_id = _inverted(goal_id)
-        self._controller.send_goal(
-            self._goal_id, message, on_response=self._answered, on_feedback=lambda _: None, on_result=self._ended
-        )
+        """Sends the trajectory unless it was cancelled before; runs on the executor's thread."""
+        with self._changed:
+            if self._is_done:
+                return
+            self._goal_id = _inverted(goal_id)
+            self._controller.send_goal(
+                self._goal_id, message, on_response=self._answered, on_feedback=lambda _: None, on_result=self._ended
+            )
 
     def cancel(self) -> None:
         self._end(Failed(ErrorCode.PREEMPTED, "cancelled"))

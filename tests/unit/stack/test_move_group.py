@@ -9,7 +9,7 @@ from pytest_ldos.dds.messages import default
 from pytest_ldos.stack.embedded import move_group
 from pytest_ldos.stack.embedded.goal_constraints import RefusedGoal, to_constraints, to_goal, to_robot_state, to_start
 from pytest_ldos.stack.embedded.model import load_panda
-from pytest_ldos.stack.embedded.move_group import Failed, Planner
+from pytest_ldos.stack.embedded.move_group import Execution, Failed, Planner
 from pytest_ldos.stack.goals import HOME, REACH, ErrorCode, Goal, Pose, PoseError
 
 
@@ -120,3 +120,37 @@ def test_start_states_survive_and_may_be_left_out(panda):
 
 def test_plans_do_not_depend_on_numpy_types(panda, planner):
     assert isinstance(planner.plan(HOME, request(), np.asarray(panda.ready), 2).planning_time_s, float)
+
+
+class Controller:
+    """Stands in for the client of the controller's action."""
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+        self.cancelled: list[str] = []
+
+    def send_goal(self, goal_id, message, **_):
+        self.sent.append(goal_id)
+
+    def cancel_goal(self, goal_id):
+        self.cancelled.append(goal_id)
+
+
+def test_a_goal_that_is_cancelled_while_it_is_planned_moves_nothing():
+    controller = Controller()
+    execution = Execution(controller)
+    execution.cancel()
+    execution.begin("00" * 16, default("control_msgs/action/FollowJointTrajectory_Goal"))
+    with pytest.raises(Failed, match="cancelled"):
+        execution.wait(1.0)
+    assert (controller.sent, controller.cancelled) == ([], [])
+
+
+def test_a_goal_that_is_cancelled_while_the_arm_moves_is_cancelled_at_the_controller():
+    controller = Controller()
+    execution = Execution(controller)
+    execution.begin("00" * 16, default("control_msgs/action/FollowJointTrajectory_Goal"))
+    execution.cancel()
+    with pytest.raises(Failed, match="cancelled"):
+        execution.wait(1.0)
+    assert controller.sent == controller.cancelled != []
