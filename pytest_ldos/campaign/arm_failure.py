@@ -1,4 +1,4 @@
-"""Whether it was the arm that ended a start: what a search counts as a broken trial, and a sweep as a broken cell."""
+"""Detects starts that the arm itself ended: a search counts them as broken trials, a sweep as broken cells."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ Answer = TypeVar("Answer", bool, bool | None)
 
 
 def arm_ended(trials: TrialSet) -> bool:
-    """Whether the arm failed beside all its loads so that no further trial could be made: its stack died, or it could
-    not return home.
+    """True if the arm failed under all its loads so that no further trial was possible.
 
-    Before the loads began it says nothing of them; of versions in turns nobody can tell whose stack it was.
+    Either its stack died, or it could not return home. A failure before all loads were running says nothing about
+    them. For interleaved versions, the record does not show whose stack failed.
     """
     return bool(trials.incomplete) and not trials.session and len(trials.loads) >= len(trials.spec.loads)
 
 
 def has_lost_motion(trials: TrialSet) -> bool:
-    """Whether that was in a motion that is no trial, such as the way home."""
+    """True if the start ended in a motion that is not a trial, such as the way home."""
     last = trials.trials[-1] if trials.trials else None
     return arm_ended(trials) and (last is None or last.outcome is not OutcomeClass.STACK_DIED)
 
 
 def with_lost_motion(broken: Sequence[Answer], trials: TrialSet) -> list[Answer]:
-    """Whether each trial is broken, when the way home belongs to it: where that was lost, the last one is.
+    """Tells for each trial if it is broken, with the way home counted as part of it: if that failed, the last one is.
 
     Args:
-        broken: what each trial says by itself. A start that was lost before its first has one, which is broken.
+        broken: result of each trial by itself. A start that failed before its first trial yields one broken trial.
     """
     answers = list(broken)
     if has_lost_motion(trials):

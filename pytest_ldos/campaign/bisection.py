@@ -1,13 +1,13 @@
-"""Noisy bisection: the level at which trials begin to break, between two levels of which each was shown.
+"""Noisy bisection: finds the level at which trials begin to break.
 
-A level is tested until its trials show on which side of the boundary it lies (`stats.confidence_sequence`). It can
-be wrong in one way only: levels below the threshold can only be called broken by mistake, those above it
-only sound. So if a search visits no more than K levels and each errs with probability (1 - confidence) / K
-at most, the threshold lies between the highest level that was shown to hold and the lowest that was shown to
-break with the confidence that is asked for, provided that harsher levels never break less (`monotony`).
+A level is tested until its trials show on which side of the boundary it lies (`stats.confidence_sequence`). Errors
+are one-sided: a level below the threshold can only be called broken by mistake, a level above it only sound. If a
+search visits at most K levels, and each errs with probability at most (1 - confidence) / K, the threshold lies
+between the highest level shown to hold and the lowest level shown to break with the requested confidence, provided
+that harsher levels never break less (`monotony`).
 
-A level that stays undecided (its share of broken trials is near the boundary) blocks nothing: the search narrows
-from both sides of it, and ends with an interval that is as wide as what nobody could tell.
+A level that remains inconclusive (its share of broken trials is near the boundary) does not block the search: it
+narrows from both sides of that level, and ends with an interval as wide as the inconclusive range.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from pytest_ldos.stats.confidence_sequence import BoundaryTest, Side
 from pytest_ldos.stats.overdispersion import SUPPOSED_CORRELATION, tempering
 
 TRIALS_PER_START: Final = 4
-"""As a rule: three starts then decide a clear level; with five trials, it takes three starts, too."""
+"""Default number: a clear level then takes three starts to decide; with five trials, it takes three starts, too."""
 
 _BOTH_ENDS: Final = 2
 _EXTRA_LEVELS: Final = 3
-"""For narrowing from both sides of what stays undecided, and for one look at whether harsher levels break, too."""
+"""Levels reserved for narrowing from both sides of an inconclusive one, and for one check of monotony."""
 
 _MOST_UNDECIDED: Final = 3
-"""Levels near the threshold that are given up before the search ends."""
+"""Number of inconclusive levels near the threshold at which the search stops narrowing."""
 
 _PATIENCE: Final = 2.0
-"""Times the trials that a clear level takes: after these, one is given up as undecided."""
+"""Multiple of the trials of a clear level, after which a level is given up as inconclusive."""
 
 _FORGIVEN: Final = 1
-"""Starts of a level that may come to nothing before it is given up."""
+"""Number of excluded starts that a level may have before it is given up."""
 
 _WITHIN_REACH: Final = 0.9
-"""Of what a load reached when more was asked of it."""
+"""Share of the level that a load reached, at which the search continues after a request for more was not reached."""
 
 
 class Standing(StrEnum):
-    """What is known of a level."""
+    """State of a level."""
 
     OPEN = "open"
     HOLDS = "holds"
@@ -57,7 +57,7 @@ class Standing(StrEnum):
 
 
 class Mishap(StrEnum):
-    """Why a start counts as neither."""
+    """Reason why a start is excluded."""
 
     UNREACHED = "the load was not reached"
     NOT_STARTED = "the stack did not start"
@@ -72,7 +72,7 @@ _GIVEN_UP_AS: Final = {
 
 
 class Finding(StrEnum):
-    """How a search ends."""
+    """Result of a search."""
 
     BREAKS = "breaks"
     HOLDS = "does not break"
@@ -84,13 +84,13 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True)
 class Batch:
-    """What one start at a level gave.
+    """Result of one start at a level.
 
     Attributes:
-        trials: that count; none where there was a mishap.
-        achieved: the level that the load reached, where it was less than asked for and is known.
-        succeeded: trials that did, whether they count or not.
-        unvalued: of these, those without a value of the metric that is asked about: they do not count.
+        trials: number of trials that count; 0 if the start is excluded.
+        achieved: the level that the load reached, if that was less than requested and is known.
+        succeeded: number of successful trials, whether they count or not.
+        unvalued: number of these without a value of the criterion's metric; they do not count.
     """
 
     level: float
@@ -105,10 +105,10 @@ class Batch:
 
 @dataclass
 class LevelRecord:
-    """A level that was visited.
+    """A visited level.
 
     Attributes:
-        batches: in the order in which they were measured.
+        batches: in the order of measurement.
     """
 
     level: float
@@ -125,7 +125,7 @@ class LevelRecord:
 
     @property
     def groups(self) -> list[tuple[int, int]]:
-        """Broken trials and all, of each start."""
+        """Broken trials and all trials of each start."""
         return [(each.broken, each.trials) for each in self.batches if each.trials]
 
     @property
@@ -142,24 +142,24 @@ class LevelRecord:
 
     @property
     def lacks_values(self) -> bool:
-        """Whether most of the trials that succeeded say nothing of the metric: the others need not be like them."""
+        """True if most successful trials have no value of the metric: the remaining ones may not be representative."""
         return 2 * self.unvalued > self.succeeded
 
     @property
     def is_blocked(self) -> bool:
-        """Whether it counts as neither."""
+        """True if the level is neither open nor shown to hold or to break."""
         return self.standing not in {Standing.OPEN, Standing.HOLDS, Standing.BREAKS}
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchPlan:
-    """What is searched, and how sure one wants to be.
+    """Settings of a search, with its confidence.
 
     Attributes:
-        boundary: a level is broken when more than this share of its trials would be.
-        max_trials: after which no further start is made.
-        calm_trials: made at the calm end in any case, as what others are compared with.
-        correlation: between trials of one start, at most; see `stats.overdispersion`.
+        boundary: a level is broken if more than this share of its trials would be.
+        max_trials: largest number of trials; no start is made that would exceed it.
+        calm_trials: least number of trials at the calm end, which the other levels are compared with.
+        correlation: largest assumed correlation between trials of one start; see `stats.overdispersion`.
     """
 
     scale: LevelScale
@@ -172,18 +172,18 @@ class SearchPlan:
 
     @cached_property
     def most_levels(self) -> int:
-        """That are tested at most; the probability of error is shared by them equally."""
+        """Largest number of levels that are tested; they share the probability of error equally."""
         return _BOTH_ENDS + self.scale.halvings() + _EXTRA_LEVELS
 
     @cached_property
     def test(self) -> BoundaryTest:
-        """Of one level."""
+        """Test of one level."""
         exponent = tempering(self.trials_per_start, self.boundary, self.correlation)
         return BoundaryTest(self.boundary, (1 - self.confidence) / self.most_levels, exponent)
 
     @cached_property
     def least_trials(self) -> int:
-        """That a clear level takes, in whole starts."""
+        """Trials that a clear level takes, in whole starts."""
         return -(-self.test.fewest_trials // self.trials_per_start) * self.trials_per_start
 
     @cached_property
@@ -192,14 +192,14 @@ class SearchPlan:
         return round(_PATIENCE * self.least_trials)
 
     def patience_at(self, level: float) -> int:
-        """Likewise; an end gets twice as many, for without it there is no interval."""
+        """Trials after which this level is given up: twice as many at an end, without which there is no interval."""
         return self.patience * (2 if level in {self.scale.calm, self.scale.harsh} else 1)
 
 
 class Bisection:
-    """The state of a search: tells which level comes next, and is told what came of it.
+    """State of a search: returns the next level, and takes in the result of each start.
 
-    The same answers lead to the same questions, so that an interrupted search goes on from its batches.
+    Equal results lead to the same levels, so that an interrupted search resumes from its batches.
     """
 
     def __init__(self, plan: SearchPlan) -> None:
@@ -207,13 +207,13 @@ class Bisection:
         self.records: dict[float, LevelRecord] = {}
 
     def add(self, batch: Batch) -> None:
-        """Takes in one start."""
+        """Adds the result of one start."""
         record = self.records.setdefault(batch.level, LevelRecord(batch.level))
         record.batches.append(batch)
         record.standing = self._standing(record)
 
     def next_level(self) -> float | None:
-        """Where the next start belongs; ``None`` at the end."""
+        """Level of the next start; ``None`` at the end."""
         if self.is_spent or self._is_over:
             return None
         pending = next((each.level for each in self.records.values() if each.standing is Standing.OPEN), None)
@@ -223,17 +223,17 @@ class Bisection:
 
     @property
     def trials(self) -> int:
-        """That were spent."""
+        """Number of trials made."""
         return sum(each.trials for each in self.records.values())
 
     @property
     def starts(self) -> int:
-        """That were spent, those without a result too."""
+        """Number of starts made, including those without a result."""
         return sum(len(each.batches) for each in self.records.values())
 
     @property
     def most_left(self) -> int:
-        """Trials that are still to come, at most."""
+        """Largest number of trials still to come."""
         if self.next_level() is None:
             return 0
         begun = sum(each.trials for each in self.records.values() if each.standing is Standing.OPEN)
@@ -243,35 +243,35 @@ class Bisection:
 
     @property
     def is_spent(self) -> bool:
-        """Whether one more start would take more trials than there may be."""
+        """True if one more start would exceed the largest number of trials."""
         return self.trials + self.plan.trials_per_start > self.plan.max_trials
 
     @property
     def holds(self) -> LevelRecord | None:
-        """The harshest level that was shown to hold, below all that were shown to break."""
+        """The harshest level shown to hold, below all levels shown to break."""
         sound = [each for each in self._of(Standing.HOLDS) if self.breaks is None or self._is_calmer(each, self.breaks)]
         return sound[-1] if sound else None
 
     @property
     def breaks(self) -> LevelRecord | None:
-        """The calmest level that was shown to break."""
+        """The calmest level shown to break."""
         return next(iter(self._of(Standing.BREAKS)), None)
 
     @property
     def ceiling(self) -> LevelRecord | None:
-        """The calmest level that could not be measured, where no level was shown to break."""
+        """The calmest level that could not be measured, if no level was shown to break."""
         cut_off = (Standing.UNREACHED, Standing.NOT_STARTED, Standing.UNMEASURED, Standing.UNVALUED)
         above = [each for each in self._of(*cut_off) if self.holds is None or self._is_calmer(self.holds, each)]
         return above[0] if above and self.breaks is None else None
 
     @property
     def contradictions(self) -> list[LevelRecord]:
-        """Levels that were shown to hold though a calmer one was shown to break."""
+        """Levels shown to hold although a calmer one was shown to break."""
         return [each for each in self._of(Standing.HOLDS) if self.breaks and self._is_calmer(self.breaks, each)]
 
     @property
     def finding(self) -> Finding:
-        """How the search ends, if it ends now."""
+        """Result of the search if it ends now."""
         calm = self.records.get(self.plan.scale.calm)
         harsh = self.records.get(self.plan.scale.harsh)
         if calm is None or (calm.is_blocked and calm.standing is not Standing.UNDECIDED):
@@ -286,7 +286,7 @@ class Bisection:
 
     @property
     def _is_over(self) -> bool:
-        """Whether the calm end leaves nothing to search for."""
+        """True if the result at the calm end leaves nothing to search for."""
         calm = self.records.get(self.plan.scale.calm)
         return calm is not None and calm.standing not in {Standing.OPEN, Standing.HOLDS}
 
@@ -298,7 +298,7 @@ class Bisection:
         return sum(1 for each in self.records.values() if each.trials)
 
     def _of(self, *standings: Standing) -> list[LevelRecord]:
-        """Levels of some standings, the calmest first."""
+        """Levels with one of these standings, the calmest first."""
         found = [each for each in self.records.values() if each.standing in standings]
         return sorted(found, key=lambda each: self.plan.scale.place(each.level))
 
@@ -321,7 +321,10 @@ class Bisection:
         return Standing.OPEN
 
     def _standing_without_values(self, record: LevelRecord) -> Standing:
-        """Of a level that breaks only if enough trials are broken even where those without a value are not."""
+        """Standing of a level with many missing values.
+
+        It breaks only if enough trials are broken when trials without a value count as unbroken.
+        """
         made = record.trials + record.unvalued
         if self.plan.test.decide(record.broken, made) is Side.ABOVE:
             return Standing.BREAKS
@@ -329,7 +332,7 @@ class Bisection:
         return Standing.UNVALUED if is_hopeless or made >= self.plan.patience_at(record.level) else Standing.OPEN
 
     def _wanted(self) -> Iterator[float | None]:
-        """Levels to visit, the most wanted first; those visited already among them."""
+        """Levels to visit, by decreasing priority; may include visited ones."""
         scale = self.plan.scale
         yield scale.calm
         yield scale.harsh
@@ -338,7 +341,7 @@ class Bisection:
         yield self._monotony_probe()
 
     def _narrowing(self) -> Iterator[float | None]:
-        """Middles of what lies between what holds and what breaks, the wider gap first."""
+        """Middles of the gaps between the level that holds and the one that breaks, the wider gap first."""
         scale, sound = self.plan.scale, self.holds
         end = self.breaks or self.ceiling
         blocked = [each for each in self.records.values() if each.is_blocked]
@@ -363,7 +366,7 @@ class Bisection:
         yield from (scale.between(*gap) for gap in gaps)
 
     def _within_reach(self) -> float | None:
-        """A level just below what the load reached when more was asked of it; ``None`` where that is not known."""
+        """A level just below the one that a load reached when more was requested; ``None`` if that is unknown."""
         scale, ceiling = self.plan.scale, self.ceiling
         reached = None if ceiling is None else next((each.achieved for each in ceiling.batches if each.achieved), None)
         if reached is None or not scale.low < reached * _WITHIN_REACH < scale.high:
@@ -371,7 +374,7 @@ class Bisection:
         return scale.level(scale.place(reached * _WITHIN_REACH))
 
     def _monotony_probe(self) -> float | None:
-        """One level in the widest gap above the calmest that breaks, or where nothing breaks, in the middle of all."""
+        """A level in the widest gap above the calmest that breaks; if none breaks, the middle of the whole range."""
         scale = self.plan.scale
         if self.breaks is None:
             is_sound = self.finding is Finding.HOLDS

@@ -1,4 +1,4 @@
-"""One block: a stack is started, trials are made on it, its trace is read, it ends."""
+"""Runs one block: starts a stack, makes trials on it, reads its trace and stops it."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ from pytest_ldos.trial.rig import Rig, open_rig
 from pytest_ldos.trial.watch import NoWatch, Watch
 
 WARM_UPS: Final = 1
-"""Of a block, at most, whatever is asked for: each stack start is cold, and they are time that measures nothing."""
+"""Largest number of warm-up trials per block, whatever is configured: each stack start is cold, and warm-ups take
+time without measuring."""
 
 OpenRig = Callable[..., AbstractContextManager[Rig]]
 """See `open_rig`."""
 
 
 class BlockObserver(Observer, Protocol):
-    """Somebody who watches blocks of trials being made."""
+    """Observer of blocks of trials."""
 
     def block(self, block: Block, version: Version) -> None:
         """A block begins: its stack is being started."""
@@ -49,15 +50,15 @@ class UnwatchedBlocks(Unwatched):
 
 @dataclass(frozen=True, kw_only=True)
 class Bench:
-    """What all blocks of a session have in common, whichever version they run.
+    """Settings shared by all blocks of a session, for either version.
 
     Attributes:
-        folder: of the session.
+        folder: folder of the session.
         goals: the name of a goal set, or goals.
-        loads: applied anew in each block, once its stack is warm.
-        catalogue: metrics that are taken.
-        open_rig: starts a stack and what records it.
-        watch: watches a version beside the tracer.
+        loads: applied again in each block, once its stack is warm.
+        catalogue: metrics to measure.
+        open_rig: starts a stack and its recording.
+        watch: returns the tools that watch a version, in addition to the tracer.
     """
 
     spec: ScenarioSpec
@@ -72,19 +73,19 @@ class Bench:
 
     @property
     def warmup(self) -> int:
-        """Warm-up trials of a block: part of what its start costs."""
+        """Warm-up trials of a block: part of the cost of its start."""
         return min(self.spec.warmup, WARM_UPS)
 
 
 def run_block(bench: Bench, block: Block, version: Version, record: TrialSet | None, save: Save) -> TrialSet:
-    """The record of a version with the trials of a block.
+    """Runs a block and returns the version's record with the new trials.
 
     Args:
-        record: of the version's earlier blocks; ``None`` for its first.
+        record: record of the version's earlier blocks; ``None`` for its first.
         save: called with the record after each trial.
 
     Raises:
-        BringUpFailed: names the version.
+        BringUpFailed: the stack did not start; names the version.
         Unavailable, RecordingFailed, LoadFailed: see `open_rig` and `RepeatedLoad.beside`.
     """
     bench.observer.block(block, version)
@@ -120,7 +121,7 @@ def _beside(loads: Sequence[RepeatedLoad], site: LoadSite) -> Iterator[list[Runn
 
 @contextmanager
 def _started(bench: Bench, block: Block, version: Version) -> Iterator[Rig]:
-    """The version's stack, recorded; that it did not start is told with its name."""
+    """Starts the version's stack with its recording; if it fails to start, the error names the version."""
     folder = new_block_folder(bench.folder, block.number, block.role)
     with ExitStack() as resources:
         try:

@@ -1,8 +1,8 @@
-"""What breaks first, and what breaks most: the stages of a motion, level by level, from what trials recorded.
+"""Determines what breaks first and what breaks most: stages of a motion, level by level, from recorded trials.
 
-A stage has left its calm range at a level where its median is beyond `FACTOR` times the calm one and a rank-sum
-test says that this is no chance (`ERROR` over all stages and levels together, if starts of the stack are alike: trials
-count as independent, so that `FACTOR` is what keeps starts that differ a little from being told).
+A stage is out of its calm range at a level if its median there exceeds `FACTOR` times the calm median and a rank-sum
+test rejects chance. `ERROR` holds over all stages and levels together if stack starts are alike. The test treats
+trials as independent; `FACTOR` therefore keeps small differences between starts from being reported.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ ERROR: Final = 0.05
 STATE_FEEDBACK: Final = "state feedback"
 
 TELLING: Final = 0.75
-"""How often a broken trial must have more of a stage than a sound one for the stage to explain anything."""
+"""Least probability that a broken trial has a larger value than an unbroken one, for a stage to be blamed."""
 
 BETWEEN_TRIALS: Final = "between trials"
-"""Outcome of a motion that is no trial, and failed."""
+"""Outcome of a failed motion that is not a trial."""
 
 _FEWEST: Final = 3
 _MOST_MESSAGES: Final = 3
@@ -33,12 +33,12 @@ _MOST_MESSAGES: Final = 3
 
 @dataclass(frozen=True)
 class Stage:
-    """A part of a motion that can be what breaks.
+    """A part of a motion that may be what breaks.
 
     Attributes:
-        quantity: what is measured of it, for people.
-        metrics: that are of this stage.
-        read: its number in a trial, milliseconds; ``None`` where there is none.
+        quantity: description of the measured quantity.
+        metrics: metrics of this stage.
+        read: returns its value in a trial, in milliseconds; ``None`` if there is none.
     """
 
     name: str
@@ -64,7 +64,7 @@ def _segments(kind: str) -> Callable[[Trial], float | None]:
     return read
 
 
-# Waiting for a CPU is told apart only where the kernel's scheduler was recorded.
+# Waiting for a CPU is a segment of its own only if the kernel's scheduler was recorded.
 STAGES: Final = (
     Stage("transport", "joint states on their way, median", (), _segments("transport")),
     Stage("executor queue", "joint states waiting for their callback, median", (), _segments("executor wait")),
@@ -80,10 +80,10 @@ class StageAtLevel:
     """A stage at one level.
 
     Attributes:
-        median: milliseconds.
-        ratio: to the calm median.
-        p_value: of so large values by chance, one-sided.
-        has_left: whether that is beyond its calm range.
+        median: in milliseconds.
+        ratio: median over the calm median.
+        p_value: one-sided, for values larger than the calm ones.
+        has_left: True if the stage is out of its calm range.
     """
 
     level: float
@@ -98,12 +98,12 @@ class StageReport:
     """A stage from the calm level to the harshest.
 
     Attributes:
-        calm: its median at the calm level, milliseconds.
-        first_left: the first level at which it had left its calm range; ``None`` if it never did.
-        at_threshold: of the calmest level that breaks, or the harshest that was measured.
-        separation: probability that it is larger in a trial that broke than in one that did not, of the trials at
-            both ends of the interval; ``None`` where there are not both.
-        is_criterion: whether it is what was asked about.
+        calm: its median at the calm level, in milliseconds.
+        first_left: the first level at which it is out of its calm range; ``None`` if there is none.
+        at_threshold: the stage at the calmest level that breaks, or at the harshest that was measured.
+        separation: probability that its value is larger in a broken trial than in an unbroken one, over the trials at
+            both ends of the interval; ``None`` unless there are trials of both kinds.
+        is_criterion: True if the criterion's metric belongs to this stage.
     """
 
     stage: str
@@ -118,7 +118,7 @@ class StageReport:
 
 @dataclass(frozen=True)
 class FailureCount:
-    """How trials failed at the level that breaks: outcome, what was said of it most often, how many."""
+    """Number of failed trials with one outcome at the level that breaks, with their most frequent message."""
 
     outcome: str
     message: str
@@ -127,14 +127,14 @@ class FailureCount:
 
 @dataclass(frozen=True)
 class Cause:
-    """What breaks.
+    """Explanation of a breaking point.
 
     Attributes:
-        level: the one that is explained: the calmest that breaks, or the harshest that was measured.
-        stages: those that left their calm range first come first, the farther the earlier.
-        blamed: the stage that explains most of it; ``None`` where none does.
+        level: the explained level: the calmest that breaks, or the harshest that was measured.
+        stages: in the order in which they left their calm range; at equal level, the largest ratio first.
+        blamed: the stage that explains most of it; ``None`` if none does.
         failures: at that level, the most frequent first.
-        failed, trials: at that level.
+        failed, trials: numbers at that level.
     """
 
     level: float
@@ -154,14 +154,14 @@ def find_cause(
     is_broken: Callable[[Trial], bool | None],
     ended_early: Sequence[str] = (),
 ) -> Cause:
-    """What the records of a search say of why it breaks.
+    """Explains, from the records of a search, why a level breaks.
 
     Args:
         levels: from the calm one to the harshest.
         threshold: the level to explain.
-        bracket: levels whose broken and sound trials are told apart.
-        criterion_metric: that was asked about; empty for success.
-        ended_early: what was said at the threshold where the way home failed; each counts as a trial.
+        bracket: levels whose broken and unbroken trials are compared.
+        criterion_metric: metric of the criterion; empty for success.
+        ended_early: messages of failed ways home at the threshold; each counts as a trial.
     """
     told = [
         each for stage in STAGES if (each := _report(stage, levels, threshold, bracket, criterion_metric, is_broken))
@@ -181,7 +181,7 @@ def find_cause(
 
 
 def _rank(report: StageReport, places: Sequence[float]) -> tuple[int, float]:
-    """The earliest first; of those that left at one level, the farthest."""
+    """Sort key: the stage that left its calm range first; at equal level, the one with the largest ratio."""
     if report.first_left is None:
         return len(places), -(report.at_threshold.ratio if report.at_threshold else 0.0)
     at_first = next(each for each in report.levels if each.level == report.first_left)
@@ -189,9 +189,9 @@ def _rank(report: StageReport, places: Sequence[float]) -> tuple[int, float]:
 
 
 def _blamed(order: Sequence[StageReport]) -> StageReport | None:
-    """Of the stages that are out of range at the threshold, the one that tells broken trials from sound ones best.
+    """The stage out of range at the threshold that best separates broken from unbroken trials.
 
-    One that is as long in sound trials explains nothing, however much longer than at the calm level it is.
+    A stage that is just as long in unbroken trials explains nothing, however much it exceeds the calm level.
     """
     out = [each for each in order if each.at_threshold is not None and each.at_threshold.has_left]
     candidates = [each for each in out if each.separation is None or each.separation >= TELLING]
@@ -212,7 +212,7 @@ def _report(
     criterion_metric: str,
     is_broken: Callable[[Trial], bool | None],
 ) -> StageReport | None:
-    """A stage over all levels; ``None`` where the calm level has no number of it."""
+    """A stage over all levels; ``None`` if the calm level has too few values of it, or a median of 0."""
     calm_level = next(iter(levels))
     calm = _numbers(stage, levels[calm_level].trials)
     if len(calm) < _FEWEST or not np.median(calm) > 0:
@@ -239,7 +239,7 @@ def _at_level(level: float, found: Sample, calm: Sample, error: float) -> StageA
 
 
 def _separation(stage: Stage, trials: Sequence[Trial], is_broken: Callable[[Trial], bool | None]) -> float | None:
-    """Mann and Whitney's statistic over its largest value: 0.5 where the stage says nothing of what breaks."""
+    """Mann–Whitney statistic over its largest value: 0.5 if the stage is unrelated to breaking."""
     broken = _numbers(stage, [trial for trial in trials if is_broken(trial)])
     sound = _numbers(stage, [trial for trial in trials if is_broken(trial) is False])
     if not len(broken) or not len(sound):

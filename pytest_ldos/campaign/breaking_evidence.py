@@ -1,6 +1,7 @@
-"""The starts of a search that is not finished: each is on disk as soon as it is measured.
+"""Stores the starts of an unfinished search: each is on disk as soon as it is measured.
 
-``.ldos/breaking/<stack>/<host class>/<scenario>/<address>/`` holds ``start-0001.json`` …; a finished search's go.
+``.ldos/breaking/<stack>/<host class>/<scenario>/<address>/`` holds ``start-0001.json`` …
+The starts of a finished search are deleted.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ _START: Final = re.compile(r"start-([0-9]{1,9})\.json")
 
 @dataclass(frozen=True)
 class KeptStart:
-    """One start that was measured.
+    """One measured start.
 
     Attributes:
-        asked: the scenario that was asked for, as plain values.
-        version: what was measured where; see `campaign.measured_version`.
+        asked: the requested scenario, as plain values.
+        version: identity of what was measured, and where; see `campaign.measured_version`.
     """
 
     level: float
@@ -53,7 +54,7 @@ class BreakingEvidence:
         return cls(output / FOLDER / key.stack / key.host_class / key.scenario / safe)
 
     def keep(self, level: float, spec: ScenarioSpec, trials: TrialSet, version: Mapping[str, str]) -> None:
-        """Writes down a start.
+        """Writes a start to disk.
 
         Raises:
             ResultsNotKept: it could not be written.
@@ -70,7 +71,7 @@ class BreakingEvidence:
             write_atomically(self.folder / f"start-{number:04d}.json", json.dumps(document, allow_nan=False) + "\n")
 
     def starts(self) -> list[KeptStart]:
-        """Those that are there, in the order in which they were measured.
+        """The stored starts, in the order of measurement.
 
         Raises:
             RecordUnreadable: a file is damaged; names it.
@@ -78,7 +79,7 @@ class BreakingEvidence:
         return [_read(file) for _, file in self._files()]
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Number of stored starts."""
         return len(self._files())
 
     def set_damaged_aside(self) -> list[Path]:
@@ -86,7 +87,7 @@ class BreakingEvidence:
         return set_damaged_aside([file for _, file in self._files()], _read)
 
     def drop(self, *, but: Callable[[KeptStart], bool]) -> None:
-        """A search is finished: its starts go, but not those that another may go on with."""
+        """Deletes the starts of a finished search, except those (`but`) that another search may resume from."""
         for _, file in self._files():
             if not but(_read(file)):
                 file.unlink(missing_ok=True)
@@ -97,7 +98,7 @@ class BreakingEvidence:
 
 
 def plain(spec: ScenarioSpec) -> Any:
-    """A scenario as JSON has it, to be compared."""
+    """A scenario as JSON values, for comparison."""
     return json.loads(json.dumps(dataclasses.asdict(spec), default=str))
 
 

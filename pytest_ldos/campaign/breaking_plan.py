@@ -1,4 +1,4 @@
-"""What a search for a breaking point is to find."""
+"""Plan of a search for a breaking point."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pytest_ldos.campaign.criterion import Criterion
 
 @dataclass(frozen=True, kw_only=True)
 class BreakingPlan:
-    """What is searched for.
+    """Varied setting, criterion and limits of a search.
 
     Attributes:
-        address: what is varied, e.g. ``dds_flood.rate_hz``.
-        time_limit_s: no start begins that would not end by then; ``None`` for no limit.
+        address: the varied setting, e.g. ``dds_flood.rate_hz``.
+        time_limit_s: no start begins that is expected to end later; ``None`` for no limit.
     """
 
     address: str

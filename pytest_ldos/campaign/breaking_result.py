@@ -1,4 +1,4 @@
-"""What a search for a breaking point found, in numbers."""
+"""Result of a search for a breaking point, in numbers."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from pytest_ldos.stats.overdispersion import estimate_correlation
 from pytest_ldos.trial.record import TrialSet
 
 LEVEL_CONFIDENCE: Final = 0.95
-"""Of the intervals that are shown of single levels; nothing is decided by them."""
+"""Confidence of the displayed intervals of single levels; no decision depends on them."""
 
 _MUCH_MORE: Final = 2.0
 _FEWEST_STARTS: Final = 6
 
 
 class EstimateBy(StrEnum):
-    """Where an estimate comes from."""
+    """Source of an estimate."""
 
     FIT = "logistic curve through all trials"
     MIDDLE = "middle of the interval"
@@ -31,13 +31,13 @@ class EstimateBy(StrEnum):
 
 @dataclass(frozen=True)
 class LevelSummary:
-    """A level that was visited.
+    """A visited level.
 
     Attributes:
-        low, high: where the probability of a trial to break lies, at any time (`LEVEL_CONFIDENCE`).
-        unvalued: trials that succeeded, but have no value of the metric that was asked about: they do not count.
-        median: of the metric that was asked about; ``None`` for success rates, or without a value.
-        mishaps: why starts of it count as neither.
+        low, high: interval of the probability that a trial breaks, valid at any time (`LEVEL_CONFIDENCE`).
+        unvalued: number of successful trials without a value of the criterion's metric; they do not count.
+        median: median of the criterion's metric; ``None`` for success rates, or without a value.
+        mishaps: reasons for excluded starts.
     """
 
     level: float
@@ -54,19 +54,19 @@ class LevelSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class BreakingResult:
-    """What was found.
+    """Result of a search.
 
     Attributes:
-        holds, breaks: levels between which the threshold lies; ``None`` where none was shown.
-        estimate: of the threshold; ``None`` without an interval.
-        ceiling: the calmest level that could not be measured, where nothing was shown to break.
-        reached: what the load reached there; ``None`` where that is not known.
+        holds, breaks: levels between which the threshold lies; ``None`` if none was shown.
+        estimate: estimate of the threshold; ``None`` without an interval.
+        ceiling: the calmest level that could not be measured, if nothing was shown to break.
+        reached: the level that the load reached there; ``None`` if that is unknown.
         levels: from the calm end on.
-        curve: probability to break over the place of a level (0 the calm end, 1 the harsh one).
-        limit: what the criterion is in numbers.
-        stopped: why it ended early, or is wider than asked for; empty where it is not.
-        is_finished: whether nothing is left to be measured.
-        notes: what is worth knowing of it.
+        curve: probability of breaking over the place of a level (0 the calm end, 1 the harsh one).
+        limit: the criterion in numbers.
+        stopped: why the search ended early, or the interval is wider than requested; empty otherwise.
+        is_finished: True if nothing is left to measure.
+        notes: remarks for the report.
     """
 
     plan: BreakingPlan
@@ -97,11 +97,11 @@ def conclude(
     *,
     stopped: str,
 ) -> BreakingResult:
-    """What a search says when it ends.
+    """Summarises a search at its end.
 
     Args:
         sets: trials of each level, from the calm end on.
-        ended_early: of each level, what was said where a motion that is no trial failed.
+        ended_early: messages of failed motions that are not trials, by level.
     """
     scale = plan.search.scale
     holds, breaks, ceiling = bisection.holds, bisection.breaks, bisection.ceiling
@@ -151,7 +151,7 @@ def _summarize(plan: BreakingPlan, record: LevelRecord, sets: Mapping[float, Tri
 
 
 def _without_values(plan: BreakingPlan, record: LevelRecord, trials: TrialSet | None) -> Iterator[str]:
-    """Why a level is not judged most of whose successful trials have no value of the metric."""
+    """Explains that a level is not judged because most of its successful trials have no value of the metric."""
     if record.standing is not Standing.UNVALUED:
         return
     reasons = (plan.criterion.why_unvalued(each) for each in (trials.trials if trials is not None else ()))
@@ -163,7 +163,7 @@ def _without_values(plan: BreakingPlan, record: LevelRecord, trials: TrialSet | 
 
 
 def _fit(bisection: Bisection) -> LogisticCurve | None:
-    """Where levels on both sides were tested."""
+    """Fits a curve if levels on both sides of the threshold were tested."""
     tested = [each for each in bisection.records.values() if each.trials]
     if bisection.finding is not Finding.BREAKS:
         return None
@@ -172,7 +172,7 @@ def _fit(bisection: Bisection) -> LogisticCurve | None:
 
 
 def _estimate(bisection: Bisection, curve: LogisticCurve | None) -> tuple[float | None, EstimateBy | None]:
-    """The fit, where some level has broken and sound trials, within the interval; else the interval's middle."""
+    """The fit, clamped to the interval, if a level has broken and unbroken trials; else the interval's middle."""
     holds, breaks, scale = bisection.holds, bisection.breaks, bisection.plan.scale
     if holds is None or breaks is None or curve is None:
         return None, None
@@ -184,7 +184,7 @@ def _estimate(bisection: Bisection, curve: LogisticCurve | None) -> tuple[float 
 
 
 def _why_ended(bisection: Bisection) -> str:
-    """Why the interval is wider than asked for; empty where it is not."""
+    """Reason why the interval is wider than requested; empty if it is not."""
     holds, breaks = bisection.holds, bisection.breaks
     if holds is None or breaks is None or bisection.plan.scale.is_near(holds.level, breaks.level):
         return ""
@@ -227,7 +227,7 @@ def _cause(
     sets: Mapping[float, TrialSet],
     ended_early: Mapping[float, Sequence[str]],
 ) -> Cause | None:
-    """Of the level that breaks; where none does, of the harshest that was measured."""
+    """Explains the calmest level that breaks; if none does, the harshest that was measured."""
     calm = sets.get(plan.search.scale.calm)
     if calm is None or len(sets) < 2:
         return None

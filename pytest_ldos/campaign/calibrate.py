@@ -1,4 +1,4 @@
-"""From starts of one version to a calibration, with what it promises."""
+"""Turns starts of one version into a calibration, and measures what the gate can promise with it."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from pytest_ldos.trial.record import TrialSet
 from pytest_ldos.trial.series_of import missing_reasons
 
 FEW_STARTS: Final = 5
-"""Fewer say little about how starts differ."""
+"""Fewest starts for a good estimate of how much starts differ."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Suggestion:
-    """How many trials a wished effect needs.
+    """Number of trials required to detect a requested effect.
 
     Attributes:
-        trials: of each version, with which all of `metrics` are decided; ``None`` for no number that
-            was tried.
-        by_metric: for each metric by itself.
+        trials: trials of each version that suffice for every reachable metric; ``None`` if no metric is reachable
+            with the numbers that were tried.
+        by_metric: the same for each metric by itself.
     """
 
     design: Design
@@ -41,18 +41,18 @@ class Suggestion:
 
     @property
     def unreachable(self) -> tuple[str, ...]:
-        """Metrics that no number of trials decides, among those that were tried."""
+        """Metrics for which none of the numbers of trials that were tried suffices."""
         return tuple(name for name, trials in self.by_metric.items() if trials is None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class CalibrationResult:
-    """What a calibration found.
+    """Result of a calibration.
 
     Attributes:
-        effect: the relative change that is wished to be found.
-        planted: that change, put into each metric that can be decided, with the suggested trials.
-        notes: what is worth knowing about how it came about.
+        effect: the requested effect: the relative change to be detected.
+        planted: detection of that change, planted in each reachable metric, with the suggested trials.
+        notes: remarks on how the calibration was made.
     """
 
     calibration: Calibration
@@ -65,13 +65,13 @@ class CalibrationResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Proof:
-    """How much is to be proven.
+    """Extent of the proof.
 
     Attributes:
         draws: pairs of equal versions for each number of trials.
-        planted_draws: pairs with a change in one, for each metric.
-        metrics: how many are measured.
-        on_decision: told after each verdict.
+        planted_draws: pairs with a change in one version, for each metric.
+        metrics: number of metrics that are measured.
+        on_decision: called after each verdict.
     """
 
     effect: float
@@ -84,15 +84,15 @@ class Proof:
 
     @property
     def decisions(self) -> int:
-        """How many verdicts that takes, at most."""
+        """Largest number of verdicts that the proof takes."""
         return len(Design) * (self.draws * len(self.counts) + self.planted_draws * self.metrics)
 
 
 def calibrate(runs: Sequence[TrialSet], proof: Proof) -> CalibrationResult:
-    """Learns from what was measured, and proves what it promises.
+    """Learns the noise of the measured runs, and measures what the gate promises with it.
 
     Raises:
-        CalibrationFailed: nothing can be learned from it; says why.
+        CalibrationFailed: nothing can be learned from them; the message says why.
     """
     calibration = learn(runs)
     prover = Prover(
@@ -117,7 +117,7 @@ def calibrate(runs: Sequence[TrialSet], proof: Proof) -> CalibrationResult:
 
 
 def learn(runs: Sequence[TrialSet]) -> Calibration:
-    """The noise of what was measured.
+    """Estimates the noise of the measured runs.
 
     Raises:
         CalibrationFailed: see `calibrate`.
@@ -152,7 +152,7 @@ def _refuse_what_says_nothing(runs: Sequence[TrialSet], starts: int) -> None:
 
 
 def suggest(promises: Sequence[Promise], design: Design, *, effect: float) -> Suggestion:
-    """How many trials the wished effect needs."""
+    """Suggests the number of trials for the requested effect."""
     metrics = dict.fromkeys(name for each in promises if each.design is design for name in each.detectable)
     by_metric = {name: fewest_trials(promises, design=design, metric=name, effect=effect) for name in metrics}
     return Suggestion(

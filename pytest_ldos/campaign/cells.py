@@ -19,11 +19,11 @@ from pytest_ldos.scenario.addresses import ALL_LOADS, assign, canonical, value_a
 from pytest_ldos.scenario.model import ScenarioSpec
 
 LARGEST_GRID: Final = 1000
-"""Cells; what has more is a mistake: it would take days."""
+"""Largest number of cells; a larger grid is taken for a mistake, because it would take days."""
 
 _START_S: Final = 12.0
 _MOTION_S: Final = 4.5
-"""What a stack start and a motion there and back take on a usual machine, roughly: for what is said beforehand."""
+"""Rough durations of a stack start and of a motion there and back on a typical machine, for estimates."""
 
 _SHUFFLES: Final = 200
 _LONGEST_VALUE: Final = 40
@@ -35,11 +35,11 @@ Value = str | int | float | bool | None
 
 @dataclass(frozen=True)
 class Axis:
-    """One setting, and the values it takes in turn.
+    """One setting, and the values it takes.
 
     Attributes:
-        address: whole; see `scenario.addresses`.
-        values: as they were asked for.
+        address: full address; see `scenario.addresses`.
+        values: as given by the user.
     """
 
     address: str
@@ -47,7 +47,7 @@ class Axis:
 
     @classmethod
     def of(cls, address: str, values: Sequence[object]) -> Axis:
-        """An axis, checked as far as that goes without a scenario.
+        """An axis, validated as far as possible without a scenario.
 
         Raises:
             ConfigurationError: an unknown address, or no values.
@@ -62,12 +62,12 @@ class Axis:
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One combination.
+    """One combination of values.
 
     Attributes:
-        name: of its scenario: it carries the values, so that no cell is ever compared with another one's baseline.
-        assignments: value by address, as the scenario has it.
-        label: for people, with each setting's short name.
+        name: name of its scenario; contains the values, so that no cell is ever compared with another one's baseline.
+        assignments: value by address, as in the scenario.
+        label: for display, with each setting's short name.
     """
 
     name: str
@@ -77,11 +77,11 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Outline:
-    """The cells of a sweep without what they measure: all that it takes to tell of them.
+    """The cells of a sweep without the scenarios: everything required to report them.
 
     Attributes:
-        scenario: which is changed.
-        addresses: of the axes.
+        scenario: name of the scenario that is varied.
+        addresses: addresses of the axes.
         cells: in the order of the grid, the last axis changing first.
     """
 
@@ -91,19 +91,19 @@ class Outline:
 
     @classmethod
     def of(cls, scenario: str, addresses: Sequence[str], cells: Mapping[str, Mapping[str, Value]]) -> Outline:
-        """An outline of what is assigned in each cell, by its name."""
+        """An outline from the assignments of each cell, by cell name."""
         names = short_names(addresses)
         made = (Cell(name=name, assignments=each, label=_label(names, each)) for name, each in cells.items())
         return cls(scenario=scenario, addresses=tuple(addresses), cells=tuple(made))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the axes: as short as can be while each is another."""
+        """Names of the axes: as short as possible while unique."""
         return short_names(self.addresses)
 
 
 def short_names(addresses: Sequence[str]) -> tuple[str, ...]:
-    """Each setting's own name; its address where two are called alike."""
+    """Each setting's own name, or its address if two have the same name."""
     short = [address.rpartition(".")[2] for address in addresses]
     return tuple(each if short.count(name) > 1 else name for each, name in zip(addresses, short, strict=True))
 
@@ -115,7 +115,7 @@ def _label(names: Sequence[str], assignments: Mapping[str, Value]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """A scenario, and the axes along which it is changed."""
+    """A scenario, and the axes along which it is varied."""
 
     base: ScenarioSpec
     axes: tuple[Axis, ...]
@@ -146,7 +146,7 @@ class Grid:
         """The scenario of each cell by name, in the order of the grid: the last axis changes first.
 
         Raises:
-            ConfigurationError: a value that its setting cannot have, or one that is there twice.
+            ConfigurationError: a value that its setting cannot have, or a value given twice.
         """
         found: dict[str, ScenarioSpec] = {}
         for values in itertools.product(*(axis.values for axis in self.axes)):
@@ -158,7 +158,7 @@ class Grid:
 
     @cached_property
     def outline(self) -> Outline:
-        """See `specs` for what it raises."""
+        """The outline of the cells; see `specs` for what it raises."""
         addresses = [axis.address for axis in self.axes]
         cells = {name: {each: _plain(value_at(spec, each)) for each in addresses} for name, spec in self.specs.items()}
         return Outline.of(self.base.name, addresses, cells)
@@ -167,7 +167,7 @@ class Grid:
         return at_cell(self.base, {axis.address: value for axis, value in zip(self.axes, values, strict=True)})
 
     def places(self, number: int) -> tuple[int, ...]:
-        """Where a cell stands on each axis, by its number in the order of the grid."""
+        """Index of a cell on each axis, from its number in the order of the grid."""
         found = []
         for axis in reversed(self.axes):
             number, place = divmod(number, len(axis.values))
@@ -176,9 +176,9 @@ class Grid:
 
 
 def at_cell(base: ScenarioSpec, assignments: Mapping[str, Value]) -> ScenarioSpec:
-    """A scenario with several settings changed, and named by them.
+    """A scenario with several settings changed, and named after them.
 
-    What is said of all loads comes last: others may add loads.
+    Settings of all loads are applied last, because other settings may add loads.
 
     Raises:
         ConfigurationError: see `assign`.
@@ -191,25 +191,25 @@ def at_cell(base: ScenarioSpec, assignments: Mapping[str, Value]) -> ScenarioSpe
 
 
 def unlike(spec: ScenarioSpec, assignments: Mapping[str, Value]) -> list[str]:
-    """Addresses at which a scenario does not have what a cell assigns."""
+    """Addresses at which a scenario differs from the assignments of a cell."""
     return [address for address, value in assignments.items() if _plain(value_at(spec, address)) != value]
 
 
 def estimate_s(spec: ScenarioSpec) -> float:
-    """About how long a stack start with its trials takes."""
+    """Approximate duration of a stack start with its trials."""
     return _START_S + _MOTION_S * (spec.trials + min(1, spec.warmup))
 
 
 def running_order(grid: Grid, starts: int) -> list[tuple[str, int]]:
-    """Cell's name and start of each stack start, in the order in which they are to be measured.
+    """Name of the cell and number of the start for each stack start, in measuring order.
 
-    A machine drifts. Cells in the order of the grid would let that pass for an effect of the first axis; so each
-    round takes all cells once, in that of many shuffles in which a cell's moment has least to do with its place on
-    any axis. Every second round is the one before it in reverse, so that over both each cell's mean moment is the
-    same. The order depends on the grid alone: an interrupted sweep has the one it began with.
+    Machines drift. In the order of the grid, drift would look like an effect of the first axis. Each round therefore
+    takes all cells once, in the one of many shuffles in which a cell's time is least correlated with its index on any
+    axis. Every second round is the reverse of the one before, so that each cell has the same mean time over both.
+    The order depends on the grid alone: an interrupted sweep resumes in the same order.
     """
     names = list(grid.specs)
-    rng = random.Random("\n".join(names))  # noqa: S311 - an order that anybody may know
+    rng = random.Random("\n".join(names))  # noqa: S311 - the order need not be secret
     order: list[int] = []
     rounds: list[tuple[str, int]] = []
     for start in range(starts):
@@ -231,7 +231,7 @@ def _balanced_shuffle(grid: Grid, rng: random.Random) -> list[int]:
 
 
 def _correlation(values: Sequence[int]) -> float:
-    """Of values with their place in a sequence; 0 where all are equal."""
+    """Correlation of values with their position in the sequence; 0 if all are equal."""
     middle, mean = (len(values) - 1) / 2, sum(values) / len(values)
     together = sum((moment - middle) * (value - mean) for moment, value in enumerate(values))
     spread = math.sqrt(
@@ -241,14 +241,14 @@ def _correlation(values: Sequence[int]) -> float:
 
 
 def show_value(value: Value) -> str:
-    """A value as short as it stays unique."""
+    """A value as the shortest text that is still unique."""
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
 def _plain(value: object) -> Value:
-    """A value as JSON has it."""
+    """A value as JSON represents it."""
     if isinstance(value, Enum):
         return str(value.value)
     if value is None or isinstance(value, str | int | float | bool):
@@ -259,7 +259,7 @@ def _plain(value: object) -> Value:
 
 
 def _scenario_name(base: str, assignments: Mapping[str, Value]) -> str:
-    """A name for files: plain characters alone; what had others, or is long, is told apart by a digest."""
+    """A name that is safe for files: plain characters only. A digest makes shortened or altered names unique."""
     whole = ",".join(f"{address}={_safe(show_value(value))}" for address, value in assignments.items())
     return f"{base}@{whole if len(whole) <= _LONGEST_NAME else f'{whole[:_LONGEST_NAME]}-{_digest(whole)}'}"
 

@@ -1,8 +1,8 @@
-"""When a trial, and when a level, counts as broken.
+"""Defines when a trial, and when a level, counts as broken.
 
-``success<0.5``: a trial that failed is broken; a level is, when fewer than half of its trials would succeed.
-``T3p99>3x``: a trial is broken when it failed, or when its metric is beyond three times the median of the calm end;
-a level is, when more than half of its trials would be: when its median is beyond it.
+``success<0.5``: a failed trial is broken; a level is broken if fewer than half of its trials would succeed.
+``T3p99>3x``: a trial is broken if it failed, or if its metric is beyond three times the median of the calm end;
+a level is broken if more than half of its trials would be, that is, if its median is beyond this limit.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _REMEDY: Final = "write it as success<0.5, success<50% or T3p99>3x"
 
 @dataclass(frozen=True)
 class SuccessBelow:
-    """Broken where the probability of success is below a level."""
+    """Broken if the probability of success is below a level."""
 
     level: float
     metric_name: str = ""
@@ -46,24 +46,24 @@ class SuccessBelow:
         return ""
 
     def limit(self, calm: TrialSet | None) -> None:
-        """A failure is one, whatever the calm end is like."""
+        """No limit: a failed trial is broken, whatever the calm end is like."""
 
     def median(self, trials: TrialSet) -> float | None:
-        """Of what is asked about; a success rate has none."""
+        """No median: a success rate has none."""
         return None
 
     def is_broken(self, trial: Trial, limit: float | None) -> bool | None:
-        """Whether it failed."""
+        """True if the trial failed."""
         return not trial.succeeded
 
     def why_unvalued(self, trial: Trial) -> str:
-        """Every trial tells whether it succeeded."""
+        """Always empty: every trial shows whether it succeeded."""
         return ""
 
 
 @dataclass(frozen=True)
 class MetricBeyond:
-    """Broken where a metric's median is beyond a multiple of what it is at the calm end."""
+    """Broken if a metric's median is beyond a multiple of its median at the calm end."""
 
     metric: Metric
     factor: float
@@ -78,7 +78,7 @@ class MetricBeyond:
 
     @property
     def boundary(self) -> float:
-        """See `SuccessBelow`: a median is beyond what more than half are beyond."""
+        """See `SuccessBelow`: a median is beyond the limit if more than half of the values are."""
         return _HALF
 
     def describe(self) -> str:
@@ -86,24 +86,24 @@ class MetricBeyond:
         return f"the median of {self.metric.name} is {side} {self.factor:g} × its calm one"
 
     def describe_limit(self, limit: float | None) -> str:
-        """What that is in numbers, once the calm end is measured."""
+        """The limit in numbers, once the calm end is measured."""
         if limit is None:
             return ""
         shown = format_quantity(limit, self.metric.unit)
         return f"{shown}, {self.factor:g} × the median of {format_quantity(limit / self.factor, self.metric.unit)}"
 
     def limit(self, calm: TrialSet | None) -> float | None:
-        """Beyond which a trial is broken; ``None`` where the calm end has no value."""
+        """Limit beyond which a trial is broken; ``None`` if the calm end has no value."""
         calm_median = None if calm is None else self.median(calm)
         return None if calm_median is None else calm_median * self.factor
 
     def median(self, trials: TrialSet) -> float | None:
-        """Of the metric, over the trials that succeeded."""
+        """Median of the metric over the successful trials."""
         found = values_of(trials, self.metric.name)
         return float(np.median(found)) if found else None
 
     def is_broken(self, trial: Trial, limit: float | None) -> bool | None:
-        """Whether it failed or is beyond the limit; ``None`` where nobody can tell."""
+        """True if the trial failed or is beyond the limit; ``None`` if that is unknown."""
         if not trial.succeeded:
             return True
         measured = trial.measurements.get(self.metric.name)
@@ -113,7 +113,7 @@ class MetricBeyond:
         return value < limit if self.metric.better is Better.HIGHER else value > limit
 
     def why_unvalued(self, trial: Trial) -> str:
-        """Why a trial that succeeded has no value of the metric; empty where it has one, or failed."""
+        """Reason why a successful trial has no value of the metric; empty if it has one, or failed."""
         measured = trial.measurements.get(self.metric.name)
         if not trial.succeeded or (measured is not None and measured.number is not None):
             return ""
@@ -125,19 +125,19 @@ Criterion = SuccessBelow | MetricBeyond
 
 
 def values_of(trials: TrialSet, metric: str) -> list[float]:
-    """Of the trials that succeeded and were measured."""
+    """Values of the successful trials in which the metric was measured."""
     found = (trial.measurements.get(metric) for trial in trials.trials if trial.succeeded)
     return [each.number for each in found if each is not None and each.number is not None]
 
 
 def parse_criterion(text: str, metrics: dict[str, Metric]) -> Criterion:
-    """What ``--until`` says.
+    """Parses the value of ``--until``.
 
     Args:
-        metrics: that are taken, by name.
+        metrics: metrics that are measured, by name.
 
     Raises:
-        ConfigurationError: not of that form, an unknown metric (the nearest is named), or a number that makes no sense.
+        ConfigurationError: malformed text, an unknown metric (the nearest is named), or a meaningless number.
     """
     match = _FORM.fullmatch(text)
     if match is None:

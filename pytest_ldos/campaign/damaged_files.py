@@ -1,4 +1,4 @@
-"""Files of results that nobody can read are set aside, so that what they held is measured again."""
+"""Sets aside result files that cannot be read, so that their contents are measured again."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pytest_ldos.errors import RecordUnreadable
 
 
 def set_damaged_aside(files: Iterable[Path], read: Callable[[Path], object]) -> list[Path]:
-    """Renames those that are damaged to ``NAME.damaged``; returns what they are called now. Nothing is deleted.
+    """Renames damaged files to ``NAME.damaged`` and returns their new paths. Nothing is deleted.
 
     Args:
-        read: reads one; raises `RecordUnreadable` where it is damaged.
+        read: reads a file; raises `RecordUnreadable` if it is damaged.
 
     Raises:
-        RecordUnreadable: a file cannot be read at all, or not be renamed: it may be whole.
+        RecordUnreadable: a file cannot be opened (it may be whole), or a damaged one cannot be renamed.
     """
     return [_set_aside(file) for file in files if _is_damaged(file, read)]
 

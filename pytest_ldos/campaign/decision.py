@@ -1,4 +1,4 @@
-"""What a session in turns says: the head is judged, but only beside a base that was measured well."""
+"""Decides an interleaved session: the head is judged, but only if the measurement of the base is valid."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from pytest_ldos.trial.record import TrialSet
 def decide_interleaved(head: TrialSet, base: TrialSet, policy: Policy) -> GateResult:
     """Compares two versions of one session.
 
-    A stored baseline was judged when it was recorded; this base was not. What failed in its
-    measurement (a load that was not reached, events that were lost, trials that are missing) makes
-    the comparison invalid, too. That it missed a success rate does not: the head is what is judged.
+    A stored baseline was judged when it was recorded; this base was not. If its measurement failed
+    (a load was not reached, events were lost, trials are missing), the comparison is invalid, too.
+    If it missed its success rate, the comparison stands, because only the head is judged.
     """
     return beside_measured_base(decide(head, base, policy), head, base, policy)
 
 
 def beside_measured_base(result: GateResult, head: TrialSet, base: TrialSet, policy: Policy) -> GateResult:
-    """A verdict, `invalid` where the measurement of its base failed and head's own would be no verdict without it."""
+    """The verdict, made `invalid` if the measurement of the base failed, unless head regressed by itself."""
     faults = _faults(base, policy)
     if not faults or result.verdict is Verdict.INVALID:
         return result

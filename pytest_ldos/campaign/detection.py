@@ -1,4 +1,4 @@
-"""What the gate and the explanation made of a planted fault, and whether that is what was promised."""
+"""Evaluates the gate's verdict and explanation for a planted fault, and compares them with the promise."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pytest_ldos.stack.goals import OutcomeClass
 from pytest_ldos.trial.record import Look, Trial, TrialSet
 
 SUCCESS: Final = "success"
-"""Stands among the metrics for the rate of success."""
+"""Name of the success rate among the metrics."""
 
 _POWER: Final = 0.8
 _CLEARLY: Final = 1.5
@@ -34,7 +34,7 @@ _RATES: Final = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 
 
 class Keeping(StrEnum):
-    """Whether what was promised came true."""
+    """Outcome of a promise."""
 
     KEPT = "kept"
     BROKEN = "broken"
@@ -45,10 +45,10 @@ class Keeping(StrEnum):
 
 @dataclass(frozen=True)
 class Promised:
-    """An effect that is known, beside the smallest one that the gate said it would report.
+    """A known effect, with the minimum detectable effect that the gate stated.
 
     Attributes:
-        what: metric, or `SUCCESS`, whose effect is the rate of failures.
+        what: metric, or `SUCCESS`, whose effect is the failure rate.
     """
 
     what: str
@@ -61,22 +61,22 @@ class Promised:
 
     @property
     def is_clear(self) -> bool:
-        """Whether it is hardly ever missed; one that is only due is missed in up to one of five sessions."""
+        """True if the effect is hardly ever missed; one that is only due is missed in up to one of five sessions."""
         return self.effect >= _CLEARLY * self.detectable
 
 
 @dataclass(frozen=True, kw_only=True)
 class Detection:
-    """One size of one fault.
+    """Result for one size of one fault.
 
     Attributes:
-        verdict: at the look that decided, or at the last.
-        spent: trials of the version with the fault, until it was found or all were used.
+        verdict: at the look that decided, or at the last one.
+        spent: trials of the version with the fault until it was found or all were used.
         seen_by: metrics that regressed; `SUCCESS` for failures.
-        blamed: the segment that gained most on the path that the fault is on, where that is certain.
-        share: of resampled sessions in which it was found.
-        promised: ``None`` where no effect of the fault is known.
-        problem: why there is no verdict; empty where there is one.
+        blamed: the segment that gained most on the fault's path, if its interval excludes zero.
+        share: share of resampled sessions in which the fault was found.
+        promised: ``None`` if no effect of the fault is known.
+        problem: why there is no verdict; empty if there is one.
     """
 
     fault: str
@@ -95,7 +95,7 @@ class Detection:
 
     @property
     def keeping(self) -> Keeping:
-        """A miss counts when the effect was clear and is rarely found in redrawn sessions, too."""
+        """A miss breaks the promise if the effect was clear and is rarely found in resampled sessions, too."""
         if self.size == 0:
             return Keeping.FALSE_ALARM if self.is_found else Keeping.KEPT
         if self.problem or self.promised is None or not self.promised.is_due:
@@ -107,11 +107,11 @@ class Detection:
 
 @dataclass(frozen=True, kw_only=True)
 class Detector:
-    """Judges versions with faults against one without.
+    """Compares versions with faults with one without.
 
     Attributes:
         base: measured without a fault, in one or several starts.
-        draws: resampled sessions for each size.
+        draws: number of resampled sessions for each size.
     """
 
     base: TrialSet
@@ -121,10 +121,10 @@ class Detector:
     def detect(
         self, fault: str, size: float, head: TrialSet, *, path: tuple[str, str] | None, promised: Promised | None
     ) -> Detection:
-        """What is made of a version with a fault.
+        """Judges a version with a fault.
 
         Args:
-            path: of the causal chain, on which the fault is, and what its segment is called.
+            path: name of the causal path with the fault, and the name of its segment.
         """
         result, spent = self._look(head)
         problem = result.reasons[0] if result.verdict is Verdict.INVALID else ""
@@ -141,12 +141,12 @@ class Detector:
         )
 
     def detectable(self, head: TrialSet, metric: str) -> float:
-        """The smallest effect that would have been reported of a metric, by a version that is equal."""
+        """The minimum detectable effect of a metric, from an equal version."""
         comparison = decide(head, self.base, self.policy).comparison(metric)
         return math.inf if comparison is None else comparison.detectable
 
     def detectable_failure_rate(self, head: TrialSet) -> float:
-        """The smallest of some rates that is found with probability 0.8, by a version that is equal."""
+        """The smallest of some failure rates that is found with probability 0.8 in an otherwise equal version."""
         rng = np.random.default_rng(SEED)
         for rate in _RATES:
             heads = [with_failures(head, list(rng.random(len(head.trials)) < rate)) for _ in range(self.draws)]
@@ -155,7 +155,7 @@ class Detector:
         return math.inf
 
     def _look(self, head: TrialSet) -> tuple[GateResult, int]:
-        """The verdict as trials come in: the first look that finds something ends it."""
+        """The verdict and the trials used for it; the first look that finds a regression ends the session."""
         total, base = len(head.trials), len(self.base.trials)
         looks = tuple(Look(each, base) for each in looks_at(total))
         for number, look in enumerate(looks[:-1], start=1):
@@ -172,11 +172,11 @@ class Detector:
         return (*((SUCCESS,) if self._fails_more(head) else ()), *metrics)
 
     def _fails_more(self, head: TrialSet) -> bool:
-        """Whether the success rate alone makes it red."""
+        """True if failures alone make the verdict `regressed`."""
         return bool(missed_expectations(head, self.policy)) or find_rises([(head, self.base)], self.policy)[0]
 
     def _share(self, head: TrialSet) -> Share:
-        """How often it is found where both versions' trials are drawn anew, with replacement, start by start."""
+        """Share of bootstrap resamples (of both versions, within each start) in which the fault is found."""
         rng = np.random.default_rng(SEED)
         found = 0
         for _ in range(self.draws):
@@ -186,12 +186,12 @@ class Detector:
 
 
 def looks_at(trials: int) -> list[int]:
-    """Numbers of trials at which a version is looked at: after the first five, and at the end."""
+    """Numbers of trials at each look: after the first five, and at the end."""
     return [_FIRST_LOOK, trials] if trials > _FIRST_LOOK else [trials]
 
 
 def without_verdict(fault: str, size: float, error: LdosError) -> Detection:
-    """A fault with which the stack could not be measured."""
+    """Result for a fault with which the stack could not be measured."""
     return Detection(
         fault=fault,
         size=size,
@@ -205,7 +205,7 @@ def without_verdict(fault: str, size: float, error: LdosError) -> Detection:
 
 
 def with_failures(trials: TrialSet, failed: Sequence[bool]) -> TrialSet:
-    """The trials, some of which have failed."""
+    """The trials, with some of them marked as failed."""
     changed = tuple(
         dataclasses.replace(trial, outcome=OutcomeClass.PLANNING_FAILED) if fails else trial
         for trial, fails in zip(trials.trials, failed, strict=True)
@@ -214,7 +214,7 @@ def with_failures(trials: TrialSet, failed: Sequence[bool]) -> TrialSet:
 
 
 def is_trustworthy(detections: Sequence[Detection]) -> bool:
-    """Whether the gate kept what it promised, and did not cry wolf."""
+    """True if the gate broke no promise and raised no false alarm."""
     return not any(each.keeping in {Keeping.BROKEN, Keeping.FALSE_ALARM} for each in detections)
 
 
@@ -227,7 +227,7 @@ def _redrawn(trials: TrialSet, rng: np.random.Generator) -> TrialSet:
 
 
 def _blame(base: TrialSet, head: TrialSet, path: tuple[str, str] | None) -> str:
-    """The segment that gained most on a path, with its change; empty where that may be chance."""
+    """The segment that gained most on a path, with its change; empty if chance may explain it."""
     if path is None:
         return ""
     found = explain(base, head).get(path[0])

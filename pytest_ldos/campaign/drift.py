@@ -1,4 +1,4 @@
-"""Whether what was measured changed in the course of a session."""
+"""Tests whether measurements drifted in the course of a session."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from pytest_ldos.stats.trend import FEWEST, estimate_trend
 from pytest_ldos.trial.record import TrialSet
 
 FEWEST_BLOCKS: Final = 2 * FEWEST
-"""Of fewer, no trend can be told from chance."""
+"""Fewest blocks: with fewer, a trend cannot be distinguished from chance."""
 
 _NOTABLE_P: Final = 0.01
-"""Below it a drift is pointed out: of half a dozen metrics, one in twenty sessions would be otherwise."""
+"""p-value below which a drift is reported; with half a dozen metrics, chance alone reports one in twenty sessions."""
 
 _ByIndex = dict[int, tuple[int, float]]
-"""Pair of blocks and value of trials, by index."""
+"""Pair of blocks and value of each trial, by trial index."""
 
 
 @dataclass(frozen=True)
 class Drift:
-    """How a metric changed over a session, in both versions together.
+    """Change of a metric over a session, in both versions together.
 
     Attributes:
         change: from the first pair of blocks to the last, relative to the version's median.
-        p_value: of a trend like this where the order of pairs of blocks means nothing; exact, two-sided.
+        p_value: two-sided, exact, under random order of the pairs of blocks.
     """
 
     metric: str
@@ -41,12 +41,13 @@ class Drift:
 def find_drift(head: TrialSet, base: TrialSet) -> tuple[Drift, ...]:
     """The drift of each metric over the pairs of blocks of a session, in the order they ran.
 
-    Tested is that the pairs are in random order (Mann–Kendall). A pair is one value: trials of one
-    start share what chance gave that start, and would pass for a drift if each counted for itself.
-    Trials of one index were made in the two blocks of a pair, with the same seed: the mean over
-    both, each relative to its version's median. So neither a difference between the versions nor
-    what the seeds cause to both at once can pass for a drift. Nothing is said of fewer than
-    `FEWEST_BLOCKS`, nor of pairs without a successful trial of one index in both versions.
+    Tests the hypothesis that the pairs are in random order (Mann–Kendall). Each pair is one value:
+    trials of one start share the random effects of that start, and would look like a drift if each
+    counted by itself. Trials of one index were made in the two blocks of a pair, with the same seed.
+    The pair's value is the mean over both, each relative to its version's median, so that neither a
+    difference between the versions nor a common effect of the seeds looks like a drift. Pairs without
+    a successful trial of one index in both versions are left out. Fewer than `FEWEST_BLOCKS` give no
+    result.
     """
     names = dict.fromkeys(name for trial in head.trials for name in trial.measurements)
     drifts = (_drift(name, _by_index(head, name), _by_index(base, name)) for name in names)
@@ -54,7 +55,7 @@ def find_drift(head: TrialSet, base: TrialSet) -> tuple[Drift, ...]:
 
 
 def _by_index(trials: TrialSet, name: str) -> _ByIndex:
-    """Of the successful trials."""
+    """Pair of blocks and value of each successful trial, by index."""
     measured = [(trial, trial.measurements.get(name)) for trial in trials.trials if trial.succeeded]
     return {
         trial.index: (trial.block // 2, each.number)

@@ -1,4 +1,4 @@
-"""What calibrations were learned from: one file a run, and one for a run that is not finished.
+"""Stores the trials behind calibrations: one file per run, and one for an unfinished run.
 
 ``.ldos/calibration/<stack>/<host class>/<scenario>/`` holds ``run-001.json`` … and ``unfinished.json``.
 """
@@ -25,7 +25,7 @@ _RUN: Final = re.compile(r"run-[0-9]{1,9}\.json")
 
 @dataclass(frozen=True)
 class Evidence:
-    """The runs of one scenario on one class of host."""
+    """The runs of one scenario on one host class."""
 
     folder: Path
 
@@ -34,7 +34,7 @@ class Evidence:
         return cls(output / FOLDER / key.stack / key.host_class / key.scenario)
 
     def runs(self) -> list[TrialSet]:
-        """Finished ones, in the order of time.
+        """The finished runs, in chronological order.
 
         Raises:
             RecordUnreadable: a file is damaged; names it.
@@ -42,18 +42,18 @@ class Evidence:
         return [read_trials(file) for file in self._files()]
 
     def unfinished(self) -> TrialSet | None:
-        """The starts of a run that was interrupted; ``None`` where there are none, or they are damaged."""
+        """The starts of an interrupted run; ``None`` if there are none, or if they are damaged."""
         try:
             return read_trials(self.folder / _UNFINISHED)
         except RecordUnreadable:
             return None
 
     def keep(self, run: TrialSet) -> None:
-        """Writes down what a run has so far."""
+        """Saves the starts of a run that is not finished."""
         write_atomically(self.folder / _UNFINISHED, encode_trials(run))
 
     def finish(self, run: TrialSet, *, keep_earlier: bool) -> None:
-        """Writes down a run that is complete; only then do earlier ones go that are not kept."""
+        """Saves a complete run; only then deletes earlier ones, unless they are kept."""
         earlier = self._files()
         number = 1 + max((_number_of(file) for file in earlier), default=0)
         write_atomically(self.folder / f"run-{number:03d}.json", encode_trials(run))
@@ -61,7 +61,7 @@ class Evidence:
             file.unlink(missing_ok=True)
 
     def _files(self) -> list[Path]:
-        """Those that we wrote; a copy beside them, of whatever name, is nobody's run."""
+        """Files that this class wrote; copies beside them, under whatever name, are ignored."""
         ours = (file for file in self.folder.glob("run-*.json") if _RUN.fullmatch(file.name))
         return sorted(ours, key=_number_of)
 
@@ -71,7 +71,7 @@ def _number_of(file: Path) -> int:
 
 
 def append_start(run: TrialSet | None, start: TrialSet) -> TrialSet:
-    """A run with one more start."""
+    """Appends a start to a run."""
     if run is None:
         return start
     losses = run.discarded_events + start.discarded_events
@@ -86,7 +86,7 @@ def append_start(run: TrialSet | None, start: TrialSet) -> TrialSet:
 
 
 def is_of_same_kind(run: TrialSet, other: TrialSet) -> bool:
-    """Whether starts of both may stand side by side: the same version, measured in the same way."""
+    """True if starts of both can be pooled: the same version, measured in the same way."""
     return (
         BaselineKey.of(run) == BaselineKey.of(other)
         and run.spec == other.spec
@@ -96,6 +96,6 @@ def is_of_same_kind(run: TrialSet, other: TrialSet) -> bool:
 
 
 def is_of_same_version(run: TrialSet, other: TrialSet) -> bool:
-    """The same, but for how many trials a start has: whether both tell of one version's noise."""
+    """True if both measure the noise of one version: as `is_of_same_kind`, for any number of trials per start."""
     alike = dataclasses.replace(run.spec, trials=other.spec.trials, max_trials=other.spec.max_trials)
     return is_of_same_kind(dataclasses.replace(run, spec=alike), other)

@@ -1,4 +1,4 @@
-"""Faults that a self-test plants, and what is known of their effect."""
+"""Faults that a self-test plants, and their known effects."""
 
 from __future__ import annotations
 
@@ -11,39 +11,39 @@ from typing import Final
 from pytest_ldos.scenario.model import FaultSpec, StackSpec
 
 Medians = Mapping[str, float]
-"""Of the metrics of the version without a fault, by name, in the metric's unit."""
+"""Medians of the metrics of the version without a fault, by name, in the metric's unit."""
 
 Plant = Callable[[FaultSpec, float, Medians], FaultSpec]
 
 
 @dataclass(frozen=True, kw_only=True)
 class KnownEffect:
-    """By how much a fault makes a metric larger."""
+    """Relative increase of a metric caused by a fault."""
 
     metric: str
     effect: float
 
 
 def _unknown(size: float, medians: Medians, stack: StackSpec) -> None:
-    """How much it changes depends on the machine."""
+    """No known effect: the change depends on the machine."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlantableFault:
-    """A fault that can be given a size.
+    """A fault with an adjustable size.
 
     Attributes:
-        unit: of the size; ``%`` where it is a share.
-        sizes, quick_sizes: by default, and where there is little time, which is then spent on faults
-            whose effect is known; without 0, which is no fault.
-        largest: size that makes sense.
-        plant: sets it; told the size, and what the metrics are without it.
-        known: its effect, where that follows from the fault alone.
-        raises_failures: whether it makes goals fail at the rate that is its size.
-        blamed: what the explanation is expected to name: a path and a part of its segment; empty
-            where there is no such place.
+        unit: unit of the size; ``%`` if it is a share.
+        sizes, quick_sizes: default sizes, and those of a quick self-test, which is limited to faults with
+            a known effect; without 0, which is no fault.
+        largest: largest meaningful size.
+        plant: adds the fault, given its size and the metrics' medians without it.
+        known: returns its effect, if that follows from the fault alone.
+        raises_failures: True if it makes goals fail at a rate equal to its size.
+        blamed: path and part of the segment that the explanation is expected to name; ``None`` if
+            there is no such place.
         share_of: metric whose median its size is a share of; empty for none.
-        needs_patch: whether a stack of real ROS 2 nodes would have to be changed for it.
+        needs_patch: True if a stack of real ROS 2 nodes would have to be changed for it.
     """
 
     name: str
@@ -60,16 +60,16 @@ class PlantableFault:
     share_of: str = ""
 
     def describe(self, size: float) -> str:
-        """A size as people read it."""
+        """A size as displayed."""
         return f"{100 * size:g} %" if self.unit == "%" else f"{size:g} {self.unit}"
 
     def in_stack(self, stack: StackSpec, size: float, medians: Medians) -> StackSpec:
-        """The stack with the fault; itself for size 0."""
+        """The stack with the fault; unchanged for size 0."""
         return dataclasses.replace(stack, faults=self.plant(stack.faults, size, medians)) if size else stack
 
 
 def _set(field: str) -> Plant:
-    """Faults of which the size is all that is told."""
+    """Returns a `Plant` that sets one field of the faults to the size."""
 
     def plant(faults: FaultSpec, size: float, medians: Medians) -> FaultSpec:
         return dataclasses.replace(faults, **{field: size})
@@ -86,7 +86,7 @@ def _slower_planning(size: float, medians: Medians, stack: StackSpec) -> KnownEf
 
 
 def _longer_periods(size: float, medians: Medians, stack: StackSpec) -> KnownEffect | None:
-    """T3 is a root mean square: what every period is too long by adds to it in squares."""
+    """Effect on T3, a root mean square: the excess of every period adds to it in squares."""
     usual_ms = medians.get("T3", 0.0)
     if usual_ms <= 0:
         return None

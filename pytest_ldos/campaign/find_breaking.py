@@ -1,6 +1,6 @@
-"""Finds the level of a load at which an arm breaks: measures, decides, measures where it says most.
+"""Searches for the level of a load at which an arm breaks; each start is made at the most informative level.
 
-What was measured is on disk after each stack start; the same search goes on from there.
+Results are on disk after each stack start; an interrupted search resumes from there.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ _REACHED: Final[Mapping[str, tuple[str, str]]] = {
     "rate": ("rate_hz", "requested_hz"),
     "percent": ("used_percent", "requested_percent"),
 }
-"""Of a field, which numbers of a load's proof tell what of it was reached, and what was asked for."""
+"""By the first word of a field's name, the keys in a load's proof for what was reached and for what was requested."""
 
 
 class BreakingObserver(Protocol):
-    """Somebody who watches a search."""
+    """Observer of a search."""
 
     def begin_start(self, level: float, bisection: Bisection) -> None:
-        """A stack is started for some trials at a level."""
+        """A stack is being started for some trials at a level."""
 
     def note(self, text: str) -> None:
-        """Something that is worth saying."""
+        """A remark for the user."""
 
 
 @dataclass(frozen=True)
 class _Start:
-    """What came of one: trials, or why there are none."""
+    """Result of one start: trials, or the reason why there are none."""
 
     level: float
     trials: TrialSet | None
@@ -52,10 +52,11 @@ class BreakingSearch:
     """A search that measures.
 
     Attributes:
-        at: the scenario at a level.
-        measure: the trials of one stack start.
-        version: what is measured where (`campaign.measured_version`); starts of another are left out.
-        now: of a clock, in seconds.
+        at: returns the scenario at a level.
+        measure: returns the trials of one stack start.
+        version: identity of what is measured, and where (`campaign.measured_version`); starts of another
+            version are left out.
+        now: time of a clock, in seconds.
     """
 
     plan: BreakingPlan
@@ -73,11 +74,11 @@ class BreakingSearch:
         self._bisection = Bisection(self.plan.search)
 
     def run(self) -> BreakingResult:
-        """Searches until it is found, or trials or time are spent; see `BreakingResult.finding`.
+        """Searches until the threshold is found, or trials or time are spent; see `BreakingResult.finding`.
 
         Raises:
             Unavailable: see `measure`; complete starts are kept.
-            RecordUnreadable: a kept start cannot be read, though it may be whole.
+            RecordUnreadable: a kept start cannot be read, although it may be whole.
         """
         self._find_kept()
         began, measured, stopped = self.now(), 0, ""
@@ -97,7 +98,7 @@ class BreakingSearch:
         return conclude(self.plan, self._bisection, self._levels(), self._ended_early(), stopped=stopped)
 
     def _find_kept(self) -> None:
-        """Starts of an earlier call that are what would be measured now; what is damaged is set aside."""
+        """Loads starts of an earlier call with the same version and settings; sets damaged ones aside."""
         for damaged in self.evidence.set_damaged_aside():
             self.observer.note(f"damaged, set aside and measured again: {damaged}")
         left_out = 0
@@ -113,7 +114,7 @@ class BreakingSearch:
             self.observer.note(f"starts of another version or setting, left out: {left_out}")
 
     def _is_of_another_setting(self, kept: KeptStart) -> bool:
-        """Whether it is of this version, and still not what would be measured now."""
+        """True if a start is of this version, but of settings other than the present ones."""
         return kept.version == self.version and kept.asked != plain(self.at(kept.level))
 
     def _has_time(self, began: float, measured: int) -> bool:
@@ -136,7 +137,7 @@ class BreakingSearch:
         return _Start(level, trials)
 
     def _tell(self, level: float) -> None:
-        """What is worth saying of the last start."""
+        """Reports remarks on the last start."""
         record: LevelRecord = self._bisection.records[level]
         last, trials = record.batches[-1], self._starts[-1].trials
         if trials is not None and trials.incomplete:
@@ -148,7 +149,7 @@ class BreakingSearch:
             self.observer.note(f"at {level:g} {last.mishap}: {last.reason}")
 
     def _add(self, start: _Start) -> None:
-        """Takes in a start: what a trial is worth may depend on the calm level, which is measured first."""
+        """Adds a start. A start at the calm level may change the limit, so that all starts are evaluated again."""
         self._starts.append(start)
         calm_level = self.plan.search.scale.calm
         if start.level != calm_level:
@@ -160,7 +161,7 @@ class BreakingSearch:
             self._bisection.add(self._batch(each))
 
     def _levels(self) -> dict[float, TrialSet]:
-        """All trials that count of each level, from the calm end on."""
+        """All trials that count at each level, from the calm end on."""
         found: dict[float, TrialSet] = {}
         for start in self._starts:
             if start.trials is not None and not shortfall_of(start.trials):
@@ -168,7 +169,7 @@ class BreakingSearch:
         return dict(sorted(found.items(), key=lambda each: self.plan.search.scale.place(each[0])))
 
     def _ended_early(self) -> dict[float, tuple[str, ...]]:
-        """Of each level, what ended starts of it."""
+        """Messages of starts that ended in a motion that is not a trial, by level."""
         found: dict[float, tuple[str, ...]] = {}
         for start in self._starts:
             if start.trials is not None and not shortfall_of(start.trials) and has_lost_motion(start.trials):
@@ -188,26 +189,26 @@ class BreakingSearch:
             reason = start.trials.incomplete or "no trial has a value of the metric that is asked about"
             mishap = Mishap.UNMEASURED
             return Batch(start.level, mishap=mishap, reason=reason, succeeded=succeeded, unvalued=unvalued)
-        counted = counted[: self.plan.search.trials_per_start]  # the test is of no more of a start
+        counted = counted[: self.plan.search.trials_per_start]  # the test assumes at most so many trials of a start
         return Batch(start.level, len(counted), sum(counted), succeeded=succeeded, unvalued=unvalued)
 
     def _unvalued(self, trials: TrialSet) -> list[str]:
-        """Why trials that succeeded have no value of the metric that is asked about: one for each such trial."""
+        """Reasons why successful trials have no value of the criterion's metric, one per trial."""
         return [why for trial in trials.trials if (why := self.plan.criterion.why_unvalued(trial))]
 
 
 def shortfall_of(trials: TrialSet) -> str:
-    """Why the loads are not what was asked for; empty where they are."""
+    """Shortfall of the first load that was not as requested; empty if all were."""
     return next((str(proof["shortfall"]) for proof in trials.loads if proof.get("shortfall")), "")
 
 
 def _asked_of(proof: Mapping[str, object], name: str) -> object:
-    """What a load was asked for; of a flood that a guard held back, what was left of it."""
+    """Requested value of a load; for a flood throttled by a guard, the rate that the guard allowed."""
     return proof.get("allowed_hz", proof.get(name)) if name == "requested_hz" else proof.get(name)
 
 
 def reached_level(trials: TrialSet, address: str, level: float) -> float | None:
-    """The level that a load reached instead of the one asked for; ``None`` where its proof does not tell."""
+    """The level that a load reached instead of the requested one; ``None`` if its proof does not contain it."""
     load, _, name = address.partition(".")
     names = _REACHED.get(name.split("_")[0])
     if names is None:

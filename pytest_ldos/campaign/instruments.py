@@ -1,4 +1,4 @@
-"""Every instrument, by name; one is imported when it is used."""
+"""Registry of the instruments by name; each is imported on first use."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ MODULES: Final[dict[str, str]] = {
     "cpu_cost": "pytest_ldos.middleware.cpu_cost.instrument",
     "tracing_cost": "pytest_ldos.middleware.tracing_cost.instrument",
 }
-"""By the instrument's name; each has an `INSTRUMENT`."""
+"""Module by name of the instrument; each defines `INSTRUMENT`."""
 
 
 def find_instrument(name: str) -> Instrument:
-    """One of `MODULES`."""
+    """Imports and returns one of the instruments in `MODULES`."""
     return cast("Instrument", import_module(MODULES[name]).INSTRUMENT)

@@ -1,4 +1,4 @@
-"""A session in which two versions take turns: blocks, a look at what they say, more blocks where that is not clear."""
+"""Interleaved session of two versions: blocks, a look at the comparison, and more blocks until it is clear."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ Decide = Callable[[TrialSet, TrialSet], GateResult]
 
 @dataclass(frozen=True, kw_only=True)
 class Interleaved:
-    """What a session made.
+    """Result of a session.
 
     Attributes:
-        head, base: their trials; both carry the id of the session.
-        versions: what they were made of.
-        starts: how many stacks were started.
-        seconds: how long all of it took.
+        head, base: trials of each version; both contain the id of the session.
+        versions: the versions they were measured on.
+        starts: number of stack starts.
+        seconds: duration of the session.
     """
 
     head: TrialSet
@@ -40,18 +40,18 @@ class Interleaved:
 
 
 def interleave(bench: Bench, versions: Mapping[Role, Version], *, size: int, decide: Decide) -> Interleaved:
-    """Measures two versions in turns, until the comparison is clear or has the most trials it may have.
+    """Measures two versions interleaved, until the comparison is clear or the largest number of trials is reached.
 
-    The same trials are made of both: goals, seeds and starts are equal. After each trial both
-    records are on disk; what ends the session early stays in them as `incomplete`.
+    Both versions make the same trials: goals, seeds and starts are equal. After each trial both
+    records are on disk; if the session ends early, they contain the reason as `incomplete`.
 
-    It takes no longer than the trials of both and one start for each block, where a start contains
-    the block's warm-up trial (see `Bench.warmup`): a stack that has just started is not what is measured.
+    A session takes no longer than the trials of both versions and one start per block. A start includes the
+    block's warm-up trial (see `Bench.warmup`), because a stack that has just started is not what is measured.
 
     Args:
         size: trials of a block.
-        decide: asked whenever both versions have equally many trials, from the first number on
-            that was asked for.
+        decide: called whenever both versions have equally many trials, from the requested number of
+            trials on.
 
     Raises:
         LdosError: a stack or a load did not start.
@@ -70,7 +70,7 @@ def interleave(bench: Bench, versions: Mapping[Role, Version], *, size: int, dec
 
 
 def describe_turns(made: Interleaved) -> str:
-    """Which versions took turns, how often and for how long; that it was one, where it was."""
+    """Describes the interleaving: base, trials, starts and duration; notes if both versions are the same."""
     head, base = (made.versions[role] for role in (Role.HEAD, Role.BASE))
     turns = f"in turns with {len(made.base.trials)} trials of {base.name}"
     cost = f"{made.starts} stack starts in {made.seconds:.0f} s"
@@ -79,10 +79,10 @@ def describe_turns(made: Interleaved) -> str:
 
 @dataclass
 class _Session:
-    """A session on its way.
+    """A session in progress.
 
     Attributes:
-        records: as they were saved last.
+        records: as last saved.
     """
 
     bench: Bench
@@ -95,7 +95,7 @@ class _Session:
         return any(record.incomplete for record in self.records.values())
 
     def run(self, blocks: Sequence[Block]) -> int:
-        """Runs blocks until a stack dies; returns how many were started."""
+        """Runs blocks until a stack dies; returns the number of blocks that were started."""
         for number, block in enumerate(blocks, start=1):
             try:
                 self.run_block(block)
@@ -115,7 +115,7 @@ class _Session:
             self.end_early(f"{version.name}: {record.incomplete}")
 
     def look(self, decide: Decide) -> bool:
-        """Whether more trials are to be made; notes that it was looked, where they could be."""
+        """Records a look if more trials are possible; returns True if they are to be made."""
         most = self.bench.spec.max_trials
         if most <= self.bench.spec.trials:
             return False
@@ -125,7 +125,7 @@ class _Session:
         return bool(decide(*self.both()).undecided)
 
     def end_early(self, reason: str) -> None:
-        """Notes in both records why the other trials were not made."""
+        """Stores in both records why the remaining trials were not made."""
         for role, record in self.records.items():
             if not record.incomplete:
                 self.save(role, replace(record, incomplete=reason))
@@ -135,10 +135,10 @@ class _Session:
         write_trials(self.bench.folder if role is Role.HEAD else self.bench.folder.base, self.records[role])
 
     def both(self) -> tuple[TrialSet, TrialSet]:
-        """Head's and base's record.
+        """Returns head's and base's record.
 
         Raises:
-            BringUpFailed: the session ended before both had one.
+            BringUpFailed: the session ended before both versions had a record.
         """
         for role, version in self.versions.items():
             if role not in self.records:

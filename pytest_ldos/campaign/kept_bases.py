@@ -1,4 +1,4 @@
-"""The environments of revisions that lie in a store: each with a lock of its own, and not more than a few of them."""
+"""Store of the environments of revisions: each has a lock of its own, and only the last few are kept."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from pytest_ldos.host.checkout import ask_git
 CHECKOUT: Final = "checkout"
 NOTE: Final = "made.json"
 KEPT: Final = 5
-"""Each is a checkout with an environment, of hundreds of megabytes."""
+"""Number of environments that are kept; each is a checkout with an environment, of hundreds of megabytes."""
 
 Announce = Callable[[str], None]
 
 
 @contextmanager
 def locked(folder: Path, announce: Announce) -> Iterator[None]:
-    """Holds an environment against other runs that would make or remove it too; waits for them."""
+    """Locks an environment against other runs that would create or remove it; waits for them."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with _lock_of(folder).open("a") as lock:
         try:
@@ -35,15 +35,15 @@ def locked(folder: Path, announce: Announce) -> Iterator[None]:
 
 
 def mark_used(folder: Path) -> None:
-    """Makes an environment the last that would be removed."""
+    """Marks an environment as the most recently used, so that it is removed last."""
     os.utime(folder / NOTE)
 
 
 def remove(folder: Path, *, checkout: Path) -> None:
-    """Removes an environment, and what git knows of it.
+    """Removes an environment and its git worktree.
 
     Args:
-        checkout: the user's, whose worktree it is.
+        checkout: the user's checkout, which the worktree belongs to.
 
     Raises:
         OSError: a file cannot be removed.
@@ -54,12 +54,12 @@ def remove(folder: Path, *, checkout: Path) -> None:
 
 
 def remove_unused(store: Path, *, checkout: Path, announce: Announce) -> None:
-    """Removes all environments but the `KEPT` that were used last, and those that another run holds."""
+    """Removes all environments but the `KEPT` most recently used ones and those that another run has locked."""
     found = sorted(((_used_at_ns(each), each) for each in store.iterdir() if each.is_dir()), reverse=True)
     for used_at_ns, folder in found[KEPT:]:
         with _lock_of(folder).open("a") as lock, contextlib.suppress(BlockingIOError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _used_at_ns(folder) == used_at_ns:  # else another run has used or removed it meanwhile
+            if _used_at_ns(folder) == used_at_ns:  # otherwise another run has just used or removed it
                 _try_to_remove(folder, checkout, announce)
 
 
@@ -76,7 +76,7 @@ def _lock_of(folder: Path) -> Path:
 
 
 def _used_at_ns(folder: Path) -> int:
-    """When it was last used; of one that is unfinished, when it was begun; -1 where there is none."""
+    """Time of last use; for an unfinished environment, when it was begun; -1 if there is none."""
     for file in (folder / NOTE, folder):
         with contextlib.suppress(OSError):
             return file.stat().st_mtime_ns

@@ -1,4 +1,4 @@
-"""The levels of a load that a search can visit: from the calm end of a range to its harsh end."""
+"""Scale of the levels of a load that a search can visit, from the calm end of a range to its harsh end."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Final
 from pytest_ldos.scenario.requirements import require
 
 _DIGITS: Final = 3
-"""Of a level: nobody needs more, and 4470 is easier to say than 4472.135955."""
+"""Significant digits of a level: sufficient in practice, and 4470 is easier to read than 4472.135955."""
 
 _FINEST: Final = 0.01
-"""Of a linear range: nearer levels are near enough."""
+"""Share of a linear range within which levels are near enough."""
 
 _TOUCH: Final = 1e-9
 
@@ -30,10 +30,10 @@ class LevelScale:
     """A range of levels; places on it go from 0, its calm end, to 1, its harsh end.
 
     Attributes:
-        precision: levels are near enough to each other where they differ by this share of the lower one (on a linear
-            scale, by a hundredth of the range), or are neighbours.
-        is_whole: only whole numbers are levels.
-        is_falling: less is harsher: the calm end is `high`.
+        precision: levels are near enough if they differ by at most this share of the lower one (on a linear
+            scale also by at most a hundredth of the range), or are neighbours.
+        is_whole: True if only whole numbers are levels.
+        is_falling: True if less is harsher: the calm end is then `high`.
     """
 
     low: float
@@ -72,13 +72,13 @@ class LevelScale:
         return self.low if self.is_falling else self.high
 
     def place(self, level: float) -> float:
-        """Where a level lies between the calm end and the harsh one."""
+        """Place of a level between the calm end and the harsh one."""
         low, high = self._coordinate(self.low), self._coordinate(self.high)
         share = (self._coordinate(level) - low) / (high - low)
         return 1 - share if self.is_falling else share
 
     def level(self, place: float) -> float:
-        """The level at a place, rounded to what can be said and set."""
+        """The level at a place, rounded to a readable value that can be set."""
         low, high = self._coordinate(self.low), self._coordinate(self.high)
         share = 1 - place if self.is_falling else place
         exact = low + share * (high - low)
@@ -87,24 +87,24 @@ class LevelScale:
         return min(self.high, max(self.low, rounded))
 
     def between(self, one: float, other: float) -> float | None:
-        """The level in the middle of two; ``None`` where they are near enough or none lies between."""
+        """The level in the middle of two; ``None`` if they are near enough or none lies between."""
         if self.is_near(one, other):
             return None
         middle = self.level((self.place(one) + self.place(other)) / 2)
         return middle if min(one, other) + _TOUCH < middle < max(one, other) - _TOUCH else None
 
     def is_near(self, one: float, other: float) -> bool:
-        """Whether nobody needs to look between two levels."""
+        """True if two levels are so near that none between them needs testing."""
         low, high = sorted((one, other))
         return (self.is_whole and high - low <= 1) or high - low <= self._near_by(low) * (1 + _TOUCH)
 
     def _near_by(self, level: float) -> float:
-        """Which distance is near enough; at the low end of a linear range, its logarithm says nothing."""
+        """Distance within which levels are near enough; near zero on a linear range, the relative one is too small."""
         relative = self.precision * abs(level)
         return max(relative, _FINEST * (self.high - self.low)) if self.spacing is Spacing.LINEAR else relative
 
     def halvings(self) -> int:
-        """How many levels bisection visits between the ends, at most."""
+        """Largest number of levels that bisection visits between the ends."""
         return self._halvings(self.low, self.high)
 
     def _halvings(self, low: float, high: float) -> int:

@@ -1,4 +1,4 @@
-"""Starts a stack, makes some trials, ends it: one start of a sequence."""
+"""Measures one start of a sequence: starts a stack, makes some trials and stops it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from pytest_ldos.trial.record import TrialSet
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """Where starts are measured.
+    """Settings shared by all starts.
 
     Attributes:
-        catalogue: metrics that are taken.
-        output: gets a folder for each start; that of a complete one goes again.
+        catalogue: metrics to measure.
+        output: receives a folder for each start; that of a complete start is deleted.
     """
 
     output: Path
@@ -34,12 +34,12 @@ class Site:
 
 
 def motions_of(spec: ScenarioSpec) -> int:
-    """Trials and warm-up trials of one start."""
+    """Number of trials and warm-up trials of one start."""
     return spec.trials + min(spec.warmup, WARM_UPS)
 
 
 def measure_start(spec: ScenarioSpec, site: Site, *, block: int) -> TrialSet:
-    """The trials of one stack start beside the scenario's loads: a block, as versions that take turns have it.
+    """The trials of one stack start under the scenario's loads, made like a block of an interleaved session.
 
     Raises:
         Unavailable, RecordingFailed, BringUpFailed, LoadFailed: see `run_block`; logs are kept.

@@ -1,4 +1,4 @@
-"""What is measured, and where: all that must be the same for results of several calls to stand side by side."""
+"""Identifies what is measured, and where: all that must be equal for results of several calls to be combined."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pytest_ldos.stack.choose import describe_stack, stack_available
 
 
 def version_here(root: Path, stack: StackSpec, *, baselines: Path) -> Mapping[str, str]:
-    """The project's commit, its changes that are not committed, this machine's class and packages.
+    """The project's commit, its uncommitted changes, and this machine's host class and packages.
 
     Args:
-        root: of the project.
-        baselines: the repository's; what a run records there is no change of what is measured.
+        root: root of the project.
+        baselines: the repository's baselines; files recorded there do not count as changes.
     """
     commit = describe_commit(root)
     return {
@@ -28,16 +28,16 @@ def version_here(root: Path, stack: StackSpec, *, baselines: Path) -> Mapping[st
 
 
 def _digest_of_changes(root: Path, baselines: Path) -> str:
-    """Of the whole checkout: what is measured need not lie below `root`."""
+    """Digest of the changes in the whole checkout: what is measured need not lie below `root`."""
     asked = ("diff", "HEAD", "--", ":/")
     changes = ask_git(root, *asked, f":(exclude,literal){baselines}")
-    if changes is None:  # git refuses a path outside of its checkout
+    if changes is None:  # git refuses a path outside its checkout
         changes = ask_git(root, *asked)
     return hashlib.sha256(changes.encode("utf-8", "surrogateescape")).hexdigest()[:12] if changes else ""
 
 
 def _machine(stack: StackSpec) -> dict[str, str]:
-    """Empty where there is no stack that could be asked."""
+    """Host class and package versions; empty if the stack is not available."""
     if not stack_available(stack).ok:
         return {}
     info = describe_stack(stack)

@@ -1,4 +1,4 @@
-"""What starts of one version tell of a host's noise."""
+"""Estimates a host's noise from starts of one version."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from pytest_ldos.trial.record import TrialSet
 from pytest_ldos.trial.series_of import to_series
 
 LEAST_FLOOR: Final = 0.01
-"""No floor is lower: a change of less than a hundredth is nobody's regression."""
+"""Lower bound of all floors: a change of less than one percent is never a regression."""
 
 _LARGEST_SHIFT: Final = 10.0
 
 
 def to_calibration(template: TrialSet, starts: Sequence[Start]) -> Calibration:
-    """What some starts tell of this host.
+    """A calibration from some starts on this host.
 
     Args:
-        template: says what the trials are of.
+        template: trial set with the scenario, stack, host and metrics of the trials.
     """
     return Calibration(
         scenario=template.scenario,
@@ -43,17 +43,17 @@ def to_calibration(template: TrialSet, starts: Sequence[Start]) -> Calibration:
 
 
 def learn_noise(template: TrialSet, starts: Sequence[Start]) -> dict[str, MetricNoise]:
-    """The noise of each metric that two starts or more have; others are absent.
+    """The noise of each metric that was measured in two or more starts; others are absent.
 
     Args:
-        template: says what the trials are of.
+        template: trial set with the scenario, stack, host and metrics of the trials.
     """
     found = {metric.name: estimate_metric(metric, template, starts) for metric in template.metrics}
     return {name: to_noise(components) for name, components in found.items() if components is not None}
 
 
 def estimate_metric(metric: Metric, template: TrialSet, starts: Sequence[Start]) -> Components | None:
-    """Where one metric's variation lies."""
+    """Variance components of one metric."""
     adjusted = adjust(metric, template, starts)
     runs = dict.fromkeys(start.run for start in starts)
     return estimate_components(
@@ -62,11 +62,11 @@ def estimate_metric(metric: Metric, template: TrialSet, starts: Sequence[Start])
 
 
 def adjust(metric: Metric, template: TrialSet, starts: Sequence[Start]) -> list[Sample]:
-    """The values of each start, with goals and covariates taken out as the gate does it.
+    """The values of each start, with goal levels and covariates removed as in the gate.
 
-    The levels of goals go first, from covariates as well as from values: only what a covariate has
-    to do with differences within a goal is its influence. Logarithms; where a value is zero or less,
-    shares of the median. Failed trials are infinite or absent, as in the gate.
+    Goal levels are removed first, from covariates as well as from values, because only a covariate's
+    relation to differences within a goal is its influence. Values are logarithms or, if any is zero or
+    less, shares of the median. Failed trials are infinite or absent, as in the gate.
     """
     series = [to_series(dataclasses.replace(template, trials=start.trials), metric) for start in starts]
     values = _joined(each.values for each in series)
@@ -87,7 +87,7 @@ def _joined(parts: Iterable[Sequence[float]]) -> Sample:
 
 
 def _without_levels(values: Sample, goals: npt.NDArray[np.str_]) -> Sample:
-    """Values less the mean of their goal's; what is not finite stays as it is."""
+    """Values minus the mean of their goal; values that are not finite stay as they are."""
     leveled = values.copy()
     for goal in np.unique(goals):
         members = goals == goal
@@ -97,12 +97,12 @@ def _without_levels(values: Sample, goals: npt.NDArray[np.str_]) -> Sample:
 
 
 def covariates_of(metric: Metric) -> tuple[str, ...]:
-    """What equal versions have alike, the gate takes out."""
+    """Covariates of a metric, with those that the gate removes only if the versions do not differ in them."""
     return (*metric.adjust_for, *metric.adjust_where_alike)
 
 
 def is_on_logs(values: Sample) -> bool:
-    """Whether changes of these values are ratios."""
+    """True if all finite values are positive, so that changes are ratios."""
     return bool(np.all(_finite(values) > 0))
 
 
@@ -112,7 +112,7 @@ def _scale(values: Sample) -> float:
 
 
 def to_noise(components: Components) -> MetricNoise:
-    """What a calibration says of a metric whose variation is known."""
+    """Converts the variance components of a metric to the noise that a calibration stores."""
     return MetricNoise(
         trial_sd=components.trial_sd,
         start_sd=components.start_sd,
@@ -126,17 +126,16 @@ def to_noise(components: Components) -> MetricNoise:
 def choose_floor(*, run_sd: float, largest_run_sd: float) -> float:
     """The relative effect below which nothing is reported.
 
-    It is the uncalibrated floor, with two exceptions. Where unchanged runs differ by so little that
-    even three of their standard deviations, at their upper bound, are less, it is lower: such a
-    change is not noise. Where a single standard deviation is more, it is higher: runs of one version
-    are apart by as much.
+    It is the uncalibrated floor, with two exceptions. It is lower if three standard deviations
+    between unchanged runs, at their upper bound, are less: such a change is not noise. It is higher
+    if a single standard deviation is more: runs of one version differ by as much.
     """
     safe, usual = (_apart(deviations, sd) for deviations, sd in ((3.0, largest_run_sd), (1.0, run_sd)))
     return max(LEAST_FLOOR, min(UNCALIBRATED_FLOOR, safe), usual)
 
 
 def _apart(deviations: float, run_sd: float) -> float:
-    """By what two equal runs are apart, as a relative effect."""
+    """Relative difference of two equal runs that are this many standard deviations apart."""
     return math.expm1(min(deviations * math.sqrt(2) * run_sd, _LARGEST_SHIFT))
 
 

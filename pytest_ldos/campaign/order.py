@@ -1,8 +1,8 @@
-"""In which order two versions take turns, so that what drifts in time cannot pass for a difference.
+"""Order of the blocks of two interleaved versions, so that drift in time does not look like a difference.
 
-Blocks come in pairs, one of each version, of the same trials. Which of them goes first follows the
+Blocks come in pairs, one of each version, with the same trials. Which of them goes first follows the
 Thue–Morse sequence: ABBA BAAB BAAB ABBA. A linear drift cancels over every two pairs, a quadratic
-one over every four; however many pairs there are, both versions have had equally many trials.
+one over every four. After any number of pairs, both versions have had equally many trials.
 
 Reference: J.-P. Allouche, J. Shallit, "The Ubiquitous Prouhet–Thue–Morse Sequence", 1999.
 """
@@ -15,7 +15,7 @@ from math import ceil
 
 
 class Role(StrEnum):
-    """Which of two versions."""
+    """Role of a version in a comparison."""
 
     BASE = "base"
     HEAD = "head"
@@ -26,7 +26,7 @@ class Block:
     """One stack start of one version, with trials.
 
     Attributes:
-        number: of the start, from 0, over both versions; ``number // 2`` is its pair.
+        number: number of the start, from 0, over both versions; ``number // 2`` is its pair.
         trials: their indices.
     """
 
@@ -36,9 +36,9 @@ class Block:
 
 
 def first_blocks(trials: int, *, size: int) -> list[Block]:
-    """Blocks of up to `size` trials for so many trials of each version: whole ABBA groups.
+    """Blocks of up to `size` trials for the given number of trials of each version: whole ABBA groups.
 
-    There is a single pair only where there is a single trial.
+    A single trial gives a single pair.
     """
     groups = min(ceil(trials / (2 * size)), trials // 2)
     pairs = max(1, 2 * groups)
@@ -47,7 +47,7 @@ def first_blocks(trials: int, *, size: int) -> list[Block]:
 
 
 def next_pair(last: Block, *, size: int, limit: int) -> list[Block]:
-    """The pair that follows a block, of up to `size` trials; empty where both versions have `limit`."""
+    """The pair that follows a block, of up to `size` trials; empty if both versions have `limit` trials."""
     trials = range(last.trials.stop, min(last.trials.stop + size, limit))
     return _pair(last.number // 2 + 1, trials) if trials else []
 

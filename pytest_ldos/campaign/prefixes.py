@@ -1,4 +1,4 @@
-"""A version of the ROS 2 stack as it is installed: a prefix, and what sourcing it gives."""
+"""A version of the ROS 2 stack as installed: an install prefix, and the environment from sourcing it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _OF_THE_SHELL: Final = frozenset({"_", "SHLVL", "PWD", "OLDPWD"})
 
 
 def find_prefix(text: str, *, folder: Path) -> Version:
-    """The version that an install prefix is.
+    """The version installed in a prefix.
 
     Args:
-        text: the prefix's path.
-        folder: where paths start.
+        text: path of the prefix.
+        folder: folder that relative paths start from.
 
     Raises:
-        ConfigurationError: it is none, or cannot be sourced.
+        ConfigurationError: it is not an install prefix, or cannot be sourced.
     """
     prefix = (folder / Path(text).expanduser()).resolve()
     if not (prefix / SETUP).is_file():
@@ -49,7 +49,7 @@ def find_prefix(text: str, *, folder: Path) -> Version:
 
 
 def source(prefix: Path) -> Mapping[str, str]:
-    """Our environment with this prefix, and those it was built on, in place of the prefixes that are sourced.
+    """The current environment, with the sourced prefixes replaced by this prefix and those it was built on.
 
     Raises:
         ConfigurationError: the script failed.
@@ -64,12 +64,12 @@ def source(prefix: Path) -> Mapping[str, str]:
         raise ConfigurationError(f"{prefix / SETUP} cannot be sourced: {error}", details=details) from None
     pairs = (entry.partition("=") for entry in os.fsdecode(done.stdout).split("\0") if entry)
     sourced = {name: value for name, _, value in pairs if name not in _OF_THE_SHELL}
-    # What only the sourced prefixes had set must not come back from our own environment.
+    # Variables that only the sourced prefixes had set must not come back from the current environment.
     return {**dict.fromkeys(set(os.environ) - set(ours) - _OF_THE_SHELL, ""), **sourced}
 
 
 def _without_prefixes(environment: Mapping[str, str]) -> dict[str, str]:
-    """An environment without the places that the sourced prefixes added to it."""
+    """An environment without the entries that the sourced prefixes added to it."""
     colcon = (Path(each) for each in environment.get(_PREFIXES, "").split(os.pathsep) if each)
     prefixes = {*ros_prefixes(environment), *colcon}
     left = {name: _without(value, prefixes) for name, value in environment.items() if name not in _OF_THE_SHELL}

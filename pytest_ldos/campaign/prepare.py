@@ -1,6 +1,6 @@
-"""Makes the environment of a revision: a git worktree with an environment of its own, kept for the next time.
+"""Prepares the environment of a revision: a git worktree with an environment of its own, kept for later runs.
 
-``.ldos/bases/COMMIT-RECIPE/`` holds ``checkout/``, ``setup.log``, and ``made.json`` once all of it is there.
+``.ldos/bases/COMMIT-RECIPE/`` holds ``checkout/``, ``setup.log``, and ``made.json`` once it is complete.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _REMEDY: Final = 'say how its environment is made: [tool.ldos.base] setup = ["â€
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a revision's environment lies."""
+    """Paths of a revision's environment."""
 
     folder: Path
     revision: Revision
@@ -64,14 +64,14 @@ class _Place:
 
 
 def prepare(revision: Revision, spec: BaseSpec, *, store: Path, announce: Announce) -> Version:
-    """The revision with its environment, made unless it is there from another time.
+    """Returns the revision with its environment, which is created unless it exists.
 
     Args:
-        store: where such environments are kept.
-        announce: told what is being done.
+        store: folder in which such environments are kept.
+        announce: called with progress messages.
 
     Raises:
-        PreparationFailed: carries the last lines of the log.
+        PreparationFailed: contains the last lines of the log.
     """
     place = _Place(store.resolve() / f"{revision.commit}-{_digest(spec)}", revision)
     try:
@@ -88,7 +88,7 @@ def prepare(revision: Revision, spec: BaseSpec, *, store: Path, announce: Announ
 
 
 def _name_of(revision: Revision) -> str:
-    """The commit, and before it what else it was called."""
+    """The commit, preceded by the name that the user gave if that is another one."""
     is_commit = _COMMIT.fullmatch(revision.text) and (
         revision.commit.startswith(revision.text) or revision.text.startswith(revision.commit)
     )
@@ -96,7 +96,7 @@ def _name_of(revision: Revision) -> str:
 
 
 def _python_of(place: _Place, spec: BaseSpec, announce: Announce) -> Path:
-    """The environment's interpreter, made unless it is there."""
+    """The environment's interpreter; creates the environment unless it exists."""
     python = place.project / spec.python
     if not _is_made(place, spec) or not python.is_file():
         _make(place, spec, announce)
@@ -106,12 +106,12 @@ def _python_of(place: _Place, spec: BaseSpec, announce: Announce) -> Path:
 
 
 def _recipe(spec: BaseSpec) -> dict[str, object]:
-    """What an environment depends on beside its revision."""
+    """Everything that an environment depends on, except its revision."""
     return {"setup": list(spec.setup), "python": spec.python, "version": sys.version}
 
 
 def _digest(spec: BaseSpec) -> str:
-    """Names the recipe: what was made in another way may be in use, and lies elsewhere."""
+    """Digest of the recipe. An environment made in another way may be in use, and is stored elsewhere."""
     return hashlib.sha256(json.dumps(_recipe(spec)).encode()).hexdigest()[:_DIGITS]
 
 
@@ -153,10 +153,10 @@ def _commands(place: _Place, spec: BaseSpec) -> list[Sequence[str]]:
 
 
 def _run(command: Sequence[str], place: _Place, announce: Announce, *, folder: Path) -> None:
-    """Runs a step to its end; what it says goes to the log.
+    """Runs a setup step to its end; its output goes to the log.
 
     Raises:
-        PreparationFailed: it ended with another status than 0, or could not be started.
+        PreparationFailed: its status is not 0, or it could not be started.
     """
     with place.log.open("a", encoding="utf-8") as log:
         log.write(f"$ {shlex.join(command)}\n")
@@ -173,7 +173,7 @@ def _run(command: Sequence[str], place: _Place, announce: Announce, *, folder: P
 
 
 def _await_end(process: subprocess.Popen[str]) -> int | None:
-    """The exit code, or ``None`` where the process still runs after a while."""
+    """The exit code, or ``None`` if the process is still running after a while."""
     try:
         return process.wait(_WORD_EVERY_S)
     except subprocess.TimeoutExpired:

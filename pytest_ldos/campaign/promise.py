@@ -1,8 +1,8 @@
-"""What the gate does with equal versions of this host, and from which change on it would say so.
+"""Measures how the gate treats equal versions on this host, and which changes it would detect.
 
-Everything goes through the gate itself: pairs are drawn from what was measured, and judged.
-Where enough starts are left, the noise that a pair is judged by was learned from the others
-alone, so that nothing is proven by what it was learned from.
+All results come from the gate itself: pairs are drawn from the measured starts, and judged.
+If enough starts remain, a pair is judged by noise learned from the others alone, so that no
+start is used both to learn and to test.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from pytest_ldos.stats.counts import share_interval
 TRIAL_COUNTS: Final = (8, 10, 15, 20, 30, 40, 60)
 
 _LEAST_STARTS: Final = 3
-"""From fewer starts, noise is not learned to judge others by."""
+"""Fewest starts from which noise is learned to judge others."""
 
 SEED: Final = 20
 
 
 @dataclass(frozen=True)
 class Share:
-    """How often something happened.
+    """Share of draws in which something happened.
 
     Attributes:
-        low, high: exact 95 % interval, of the draws: what was not measured is in none of them.
+        low, high: exact 95 % interval over the draws; conditions that were not measured are not in the draws.
     """
 
     count: int
@@ -58,17 +58,17 @@ class Share:
 
 @dataclass(frozen=True, kw_only=True)
 class Promise:
-    """What the gate does with some number of trials of each version.
+    """Behaviour of the gate with some number of trials of each version.
 
     Attributes:
-        trials: of each version.
+        trials: number of trials of each version.
         alarms: pairs of equal versions that were called regressed.
-        by_failures: those of which no metric was, but whose trials had failed.
-        undecided: those of which nothing could be said.
-        detectable: by metric, the smallest relative effect that the gate would have reported
-            with probability 0.8; the median over the pairs.
-        held_out: share of the pairs that were judged by noise of other starts.
-        modelled: share of the pairs whose starts had to be given more trials than they had.
+        by_failures: those without a regressed metric, because of failed trials alone.
+        undecided: pairs with an inconclusive verdict.
+        detectable: minimum detectable effect by metric: the smallest relative effect that the gate would
+            have reported with probability 0.8; the median over the pairs.
+        held_out: share of pairs judged by noise learned from other starts.
+        modelled: share of pairs with modelled starts, which have more trials than were measured.
     """
 
     design: Design
@@ -83,7 +83,7 @@ class Promise:
 
 @dataclass(frozen=True, kw_only=True)
 class Planted:
-    """How often a change of a metric was found, that was put into one of two equal versions."""
+    """Detection rate of a change of a metric, planted in one of two equal versions."""
 
     design: Design
     metric: str
@@ -97,8 +97,8 @@ class Prover:
     """Draws pairs and judges them.
 
     Attributes:
-        policy: of the gate, but for the noise, which is learned here.
-        draws: pairs for each number of trials.
+        policy: policy of the gate, except for the noise, which is learned here.
+        draws: number of pairs for each number of trials.
     """
 
     pool: Pool
@@ -109,18 +109,18 @@ class Prover:
     _learned: dict[frozenset[int], Calibration] = field(default_factory=dict)
 
     def promises(self, design: Design, counts: Sequence[int] = TRIAL_COUNTS) -> Iterator[Promise]:
-        """One for each number of trials that can be drawn."""
+        """One promise for each number of trials that can be drawn."""
         for trials in counts:
             if self.can_draw:
                 yield self.promise(design, trials)
 
     @property
     def can_draw(self) -> bool:
-        """Whether there are starts enough for a pair of either design: two."""
+        """True if there are enough starts for a pair of either design: two."""
         return len(self.pool.starts) >= 2
 
     def promise(self, design: Design, trials: int) -> Promise:
-        """What the gate does with some number of trials."""
+        """Measures how the gate behaves with some number of trials."""
         pairs = [(pair, *self._judge(pair)) for pair in self._pairs(design, trials)]
         results = [result for _, result, _ in pairs]
         return Promise(
@@ -135,7 +135,7 @@ class Prover:
         )
 
     def plant(self, design: Design, metric: str, *, trials: int, effect: float, draws: int) -> Planted:
-        """How often a change of some size is found."""
+        """Measures how often a change of some size is found."""
         found = 0
         for pair in self._pairs(design, trials, draws):
             result, _ = self._judge(dataclasses.replace(pair, head=plant(pair.head, metric, effect)))
@@ -149,7 +149,7 @@ class Prover:
             yield self.pool.draw(rng, design, trials)
 
     def _judge(self, pair: Pair) -> tuple[GateResult, bool]:
-        """The verdict, and whether it was found by the noise of other starts."""
+        """The verdict, and True if it was judged by noise learned from other starts."""
         others = frozenset(range(len(self.pool.starts))) - pair.used
         held_out = len(others) >= _LEAST_STARTS and not pair.is_modelled
         learned = self._learn(others if held_out else frozenset(range(len(self.pool.starts))))
@@ -166,7 +166,7 @@ class Prover:
 
 
 def fewest_trials(promises: Sequence[Promise], *, design: Design, metric: str, effect: float) -> int | None:
-    """The smallest number of trials with which a change of this size would be reported; ``None`` for none of them."""
+    """The smallest number of trials with which a change of this size would be reported; ``None`` if none suffices."""
     enough = [
         each.trials for each in promises if each.design is design and each.detectable.get(metric, math.inf) <= effect
     ]
@@ -187,5 +187,5 @@ def _detectable(results: Sequence[GateResult], metrics: Sequence[Metric]) -> dic
 
 
 def _median(values: Sequence[float]) -> float:
-    """The upper one of an even number, so that infinite values do no harm."""
+    """The upper median, so that infinite values do no harm."""
     return sorted(values)[len(values) // 2]

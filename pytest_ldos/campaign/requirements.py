@@ -1,4 +1,4 @@
-"""What of a project is to be installed so that its embedded stack can be started."""
+"""Determines what to install of a project so that its embedded stack can be started."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
 
 
 def requirements_of(project: Path) -> list[str]:
-    """Arguments of ``pip install`` for a project: itself, and what it asks for that brings pytest-ldos.
+    """Arguments of ``pip install`` for a project: itself, and its requirements that bring pytest-ldos.
 
     Raises:
-        ValueError: its pyproject.toml is no TOML, or what it says of the project has another type than it must have.
+        ValueError: its pyproject.toml is not valid TOML, or a value in it has the wrong type.
     """
     try:
         document = tomllib.loads((project / "pyproject.toml").read_text("utf-8"))
@@ -57,5 +57,5 @@ def _asks_for_us(requirements: list[Any]) -> bool:
 
 
 def _normal(name: str) -> str:
-    """As names of packages are compared (PEP 503)."""
+    """A package name, normalised for comparison (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()

@@ -1,9 +1,9 @@
-"""Pairs of equal versions, drawn from starts that were measured.
+"""Draws pairs of equal versions from measured starts.
 
-A start that has enough trials gives some of its own, as they were measured. One that is asked for
-more than it has is modelled: it keeps its level, and its trials are drawn, with replacement, from those
-of all starts, moved to that level. A level is a start's mean, drawn in by what its trials' noise
-adds to it.
+A start with enough trials contributes some of its own, as measured. If more trials are required than
+it has, it is modelled: it keeps its level, and its trials are drawn, with replacement, from those of
+all starts and moved to that level. A level is a start's mean, shrunk by the part that the noise of
+its trials adds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pytest_ldos.trial.series_of import to_series
 
 
 class Design(StrEnum):
-    """How two versions are measured."""
+    """Design of a comparison of two versions."""
 
     INTERLEAVED = "interleaved"
     SEQUENTIAL = "sequential"
@@ -37,8 +37,8 @@ class Pair:
     """Two equal versions.
 
     Attributes:
-        used: which starts their trials came from.
-        is_modelled: whether starts had to be given more trials than they had, or to be taken twice.
+        used: numbers of the starts that their trials come from.
+        is_modelled: True if a start required more trials than it had, or was used twice.
     """
 
     head: TrialSet
@@ -52,7 +52,7 @@ class Pool:
     """Starts to draw from.
 
     Attributes:
-        template: says what the trials are of.
+        template: trial set with the scenario, stack, host and metrics of the trials.
     """
 
     template: TrialSet
@@ -60,19 +60,19 @@ class Pool:
 
     @cached_property
     def block_size(self) -> int:
-        """Trials of a start, as most have them."""
+        """Median number of trials of a start."""
         return int(np.median([len(start.trials) for start in self.starts]))
 
     @cached_property
     def trials(self) -> list[tuple[int, Trial]]:
-        """All, each with the number of its start."""
+        """All trials, each with the number of its start."""
         return [(number, trial) for number, start in enumerate(self.starts) for trial in start.trials]
 
     @cached_property
     def moves(self) -> Mapping[str, tuple[bool, list[float]]]:
-        """For each metric: whether it moves by a factor, and what takes a start's trials to its level.
+        """For each metric: True if it is moved by a factor, and the mean of each start on the scale of `adjust`.
 
-        First entry of a start: its mean; see `levels`.
+        Trials are moved from their start's mean to the level of another; see `levels`.
         """
         return {metric.name: self._centres(metric) for metric in self.template.metrics}
 
@@ -83,7 +83,7 @@ class Pool:
 
     @cached_property
     def levels(self) -> Mapping[str, list[float]]:
-        """Of each start by metric, on the scale of `adjust`: its mean, drawn in to what starts differ by."""
+        """Level of each start by metric, on the scale of `adjust`: its mean, shrunk to the variation between starts."""
         return {metric.name: self._drawn_in(metric) for metric in self.template.metrics}
 
     def _drawn_in(self, metric: Metric) -> list[float]:
@@ -97,11 +97,11 @@ class Pool:
         return [float(each) for each in means.mean() + kept * (means - means.mean())]
 
     def draw(self, rng: np.random.Generator, design: Design, trials: int) -> Pair:
-        """Two versions of some trials each that are equal in truth."""
+        """Draws two versions with this many trials each that are truly equal."""
         return self._interleaved(rng, trials) if design is Design.INTERLEAVED else self._sequential(rng, trials)
 
     def _sequential(self, rng: np.random.Generator, trials: int) -> Pair:
-        """One start each, the base's earlier than the head's; of different runs, where there are some."""
+        """Draws one start per version, the base's earlier than the head's; from different runs if there are several."""
         runs = sorted({start.run for start in self.starts})
         if len(runs) > 1:
             chosen = sorted(rng.choice(len(runs), 2, replace=False))
@@ -118,7 +118,7 @@ class Pool:
         return [number for number, start in enumerate(self.starts) if start.run == run]
 
     def _interleaved(self, rng: np.random.Generator, trials: int) -> Pair:
-        """Starts of one run in turns, in the order in which versions that take turns are measured."""
+        """Draws starts of one run, in the block order of interleaved versions."""
         blocks = first_blocks(trials, size=self.block_size)
         members = self._members(int(rng.choice([start.run for start in self.starts])))
         is_repeated = len(blocks) > len(members)
@@ -164,7 +164,7 @@ class Pool:
 
 
 def plant(trials: TrialSet, metric: str, effect: float) -> TrialSet:
-    """The trials with a metric larger by a relative effect."""
+    """The trials, with a metric increased by a relative effect."""
     changed = []
     for trial in trials.trials:
         found = trial.measurements.get(metric)

@@ -1,4 +1,4 @@
-"""Plants known faults in the running stack, one after another, and lets the gate find them."""
+"""Plants known faults in the running stack, one after another, and tests whether the gate finds them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NO_FAULT = "none"
 
 @dataclass(frozen=True)
 class Point:
-    """A fault of some size."""
+    """One fault of one size."""
 
     fault: PlantableFault
     size: float
@@ -34,10 +34,10 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True)
 class SelfTestPlan:
-    """What is planted.
+    """Plan of a self-test.
 
     Attributes:
-        spec: its trials are those of each point.
+        spec: its number of trials is that of each point.
         points: without those of size 0.
         notes: what was left out, and why.
     """
@@ -48,16 +48,16 @@ class SelfTestPlan:
 
     @property
     def starts(self) -> int:
-        """The base's two, the equal version's, and one a point."""
+        """Number of stack starts: two of the base, one of the equal version, and one per point."""
         return 3 + len(self.points)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SelfTestResult:
-    """What was found.
+    """Result of a self-test.
 
     Attributes:
-        base: the version without faults.
+        base: trials of the version without faults.
         detections: the equal version first, then by fault and size.
     """
 
@@ -74,11 +74,11 @@ def plan_self_test(
     sizes: Sequence[float] = (),
     quick: bool = False,
 ) -> SelfTestPlan:
-    """Which faults are planted in which sizes; all that the stack allows where nothing is asked for.
+    """Chooses the faults and their sizes; by default all that the stack allows.
 
     Raises:
-        ConfigurationError: an unknown fault, a size that makes no sense, or one that this stack
-            cannot be given.
+        ConfigurationError: an unknown fault, a meaningless size, or a fault that cannot be planted
+            in this stack.
     """
     refuse_unknown(dict.fromkeys(faults), FAULTS, "fault")
     chosen = [FAULTS[name] for name in dict.fromkeys(faults)] or list(FAULTS.values())
@@ -104,7 +104,7 @@ def _usual_sizes(fault: PlantableFault, *, quick: bool, is_named: bool) -> tuple
 
 
 def _checked(fault: PlantableFault, asked: Sequence[float]) -> list[float]:
-    """Sizes that were asked for; 0 is measured in any case."""
+    """The requested sizes, validated; without 0, which is measured in any case."""
     for size in asked:
         if not 0 <= size <= fault.largest:
             raise ConfigurationError(
@@ -115,24 +115,24 @@ def _checked(fault: PlantableFault, asked: Sequence[float]) -> list[float]:
 
 
 Measure = Callable[[ScenarioSpec, int, str], TrialSet]
-"""Gives the trials of one start: told what to start, its block number, and what it is for."""
+"""Measures the trials of one start, given its scenario, its block number and a label."""
 
 
 def run_self_test(
     plan: SelfTestPlan, measure: Measure, policy_of: Callable[[TrialSet], Policy], *, draws: int = DRAWS
 ) -> SelfTestResult:
-    """Measures and judges.
+    """Measures all points and judges them.
 
     The version without a fault is started before and after the others, so that drift over the
-    session is no effect of a fault.
+    session does not look like an effect of a fault.
 
     Args:
-        policy_of: the gate's policy for trials as they were measured here.
-        draws: resampled sessions for each size.
+        policy_of: returns the gate's policy for trials measured here.
+        draws: number of resampled sessions for each size.
 
     Raises:
-        SelfTestFailed: without a fault, nothing can be measured.
-        BringUpFailed, LoadFailed: likewise.
+        SelfTestFailed: nothing can be measured without a fault.
+        BringUpFailed, LoadFailed: the same.
     """
     first = _require_success(measure(plan.spec, 0, "no fault"))
     medians = _medians(first)
@@ -149,7 +149,7 @@ def run_self_test(
 
 
 def _measure_base_again(plan: SelfTestPlan, first: TrialSet, measure: Measure) -> tuple[TrialSet, tuple[str, ...]]:
-    """The version without a fault, of both its starts; what was measured so far is not lost with the second."""
+    """The version without a fault, with both its starts; if the second start fails, the first counts alone."""
     try:
         return append_start(first, measure(plan.spec, plan.starts - 1, "no fault")), ()
     except (BringUpFailed, LoadFailed) as error:
@@ -170,11 +170,11 @@ def _measure_point(
 
 @dataclass(frozen=True)
 class _Yardstick:
-    """What faults are held against.
+    """Reference that versions with faults are compared with.
 
     Attributes:
-        equal: a version without a fault that is judged like the others.
-        medians: of the metrics without a fault.
+        equal: a version without a fault, judged like the others.
+        medians: medians of the metrics without a fault.
     """
 
     detector: Detector
@@ -183,7 +183,7 @@ class _Yardstick:
     spec: ScenarioSpec
 
     def detect_nothing(self) -> Detection:
-        """What is made of the equal version.
+        """Judges the equal version.
 
         Raises:
             SelfTestFailed: it could not be judged.

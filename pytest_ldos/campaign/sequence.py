@@ -1,4 +1,4 @@
-"""Measures the starts of a calibration, one after another; what was measured is kept."""
+"""Measures the starts of a calibration, one after another; completed starts are kept."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from pytest_ldos.trial.record import TrialSet
 
 @dataclass(frozen=True, kw_only=True)
 class SequencePlan:
-    """What is to be measured.
+    """Plan of a sequence of starts.
 
     Attributes:
-        spec: its trials are those of one start.
-        starts: of each run.
-        time_limit_s: no start begins that would not end by then; ``None`` for no limit.
-        keep_earlier: whether runs of earlier calibrations of the same version count, too.
+        spec: its number of trials is that of one start.
+        starts: number of starts in each run.
+        time_limit_s: no start begins that is expected to end later; ``None`` for no limit.
+        keep_earlier: True if runs of earlier calibrations of the same version count, too.
     """
 
     spec: ScenarioSpec
@@ -33,25 +33,25 @@ class SequencePlan:
 
 
 class SequenceObserver(Protocol):
-    """Somebody who watches starts being measured."""
+    """Observer of starts being measured."""
 
     def start(self, number: int, of: int) -> None:
         """A start (from 1) begins."""
 
     def note(self, text: str) -> None:
-        """Something that is worth saying."""
+        """A remark for the user."""
 
 
 @dataclass
 class _Clock:
-    """How long starts take, to know whether one more fits."""
+    """Tracks the duration of starts, to predict whether one more fits."""
 
     limit_s: float | None
     now: Callable[[], float]
     began: list[float] = field(default_factory=list)
 
     def begin_start(self) -> bool:
-        """Notes that a start begins; whether it is expected to end in time."""
+        """Records that a start begins; returns True if it is expected to end in time."""
         self.began.append(self.now())
         if self.limit_s is None or len(self.began) == 1:
             return True
@@ -61,11 +61,11 @@ class _Clock:
 
 @dataclass(frozen=True)
 class Sequencer:
-    """Measures by a plan.
+    """Measures starts according to a plan.
 
     Attributes:
-        measure: gives the trials of one start, by its block number.
-        now, pause: of a clock, in seconds.
+        measure: returns the trials of one start, by its block number.
+        now, pause: time of a clock and sleep, in seconds.
     """
 
     plan: SequencePlan
@@ -77,9 +77,9 @@ class Sequencer:
     pause: Callable[[float], None] = time.sleep
 
     def runs(self) -> list[TrialSet]:
-        """The runs that there are in the end, the last one perhaps shorter than planned.
+        """Measures and returns all runs; the last one may be shorter than planned.
 
-        Whatever ends it early leaves the complete starts on disk, where the next call finds them.
+        If it ends early, the complete starts are on disk, where the next call finds them.
         """
         earlier = self.evidence.runs() if self.plan.keep_earlier else []
         measured: list[TrialSet] = []
@@ -100,7 +100,7 @@ class Sequencer:
         return [*self._joinable(earlier, measured), *measured]
 
     def _joinable(self, earlier: list[TrialSet], measured: list[TrialSet]) -> list[TrialSet]:
-        """Earlier runs without those of another version: how versions differ is no noise."""
+        """Earlier runs of the same version; differences between versions are not noise."""
         if not measured:
             return earlier
         joinable = [run for run in earlier if is_of_same_version(run, measured[-1])]

@@ -1,4 +1,4 @@
-"""Trials of one version in the order in which its stack was started: what a calibration measures."""
+"""Groups trials of one version by stack start, in chronological order: the raw data of a calibration."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Start:
     """The trials of one stack start.
 
     Attributes:
-        run: number of the run, at another time than the others.
+        run: number of its run; different runs were measured at different times.
     """
 
     run: int
@@ -22,13 +22,13 @@ class Start:
 
 
 def template_of(runs: Sequence[TrialSet]) -> TrialSet:
-    """The first run, with the metrics of all."""
+    """The first run, with the metrics of all runs."""
     metrics = {metric.name: metric for run in runs for metric in run.metrics}
     return dataclasses.replace(runs[0], metrics=tuple(metrics.values()))
 
 
 def starts_of(runs: Iterable[TrialSet]) -> tuple[Start, ...]:
-    """The starts of some runs, in the order of time; those without any trial are left out."""
+    """The starts of some runs, in chronological order; starts without trials are left out."""
     found = []
     for number, trials in enumerate(runs):
         blocks = dict.fromkeys(trial.block for trial in trials.trials)
@@ -37,7 +37,7 @@ def starts_of(runs: Iterable[TrialSet]) -> tuple[Start, ...]:
 
 
 def assemble(template: TrialSet, starts: Sequence[tuple[int, Sequence[Trial]]], *, session: str = "") -> TrialSet:
-    """A trial set as if it had been measured in these blocks: block number and trials of each."""
+    """Builds a trial set as if it had been measured in these blocks, given as block number and trials."""
     trials: list[Trial] = []
     for block, members in starts:
         trials += [

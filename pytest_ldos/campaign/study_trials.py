@@ -1,4 +1,4 @@
-"""A study's rounds as trials, so that they have baselines and verdicts like an arm's."""
+"""Converts the rounds of a study to trials, so that they have baselines and verdicts like an arm's."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from pytest_ldos.stack.goals import OutcomeClass
 from pytest_ldos.trial.record import Trial, TrialSet
 
 KIND_PREFIX: Final = "middleware-"
-"""Of the kind of stack, so that no scenario of an arm has the same baseline."""
+"""Prefix of the stack's kind, so that no scenario of an arm has the same baseline."""
 
 
 def to_trials(study: Study, *, name: str = "", commit: str | None = None) -> TrialSet:
-    """Each round is a trial, its case the goal: rounds of one case are compared with each other.
+    """Converts each round to a trial with its case as the goal: rounds of one case are compared with each other.
 
     Args:
-        name: of their scenario, hence of their baseline; the study's own unless given.
-        commit: of the project under test; that of the checkout we are in unless given.
+        name: name of their scenario, hence of their baseline; by default the study's own.
+        commit: commit of the project under test; by default that of the current checkout.
     """
     return TrialSet(
         spec=ScenarioSpec(name=name or study.name, trials=max(1, len(study.rounds)), warmup=0),
@@ -61,7 +61,7 @@ def _trial(index: int, measured: Round) -> Trial:
 
 
 def _with_shares(quantities: tuple[Metric, ...]) -> tuple[Metric, ...]:
-    """Where an instrument says nothing of it, all share the probability of a false alarm alike."""
+    """Gives all metrics an equal share of the error probability, unless the instrument sets shares itself."""
     if any(each.error_share for each in quantities):
         return quantities
     return tuple(dataclasses.replace(each, error_share=1 / len(quantities)) for each in quantities)

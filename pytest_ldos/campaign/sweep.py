@@ -1,4 +1,4 @@
-"""Measures the cells of a sweep; what was measured is on disk before the next begins."""
+"""Measures the cells of a sweep; each start is on disk before the next begins."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from pytest_ldos.trial.record import TrialSet
 
 @dataclass(frozen=True, kw_only=True)
 class SweepPlan:
-    """What is to be measured.
+    """Plan of a sweep.
 
     Attributes:
-        starts: stack starts of each cell.
-        retry: whether what was not measured, or cannot be trusted, is tried again.
+        starts: number of stack starts of each cell.
+        retry: True if starts that were not measured, or cannot be trusted, are measured again.
     """
 
     grid: Grid
@@ -44,7 +44,7 @@ class SweepPlan:
 
     @property
     def estimate_s(self) -> float:
-        """About how long it takes, all in all."""
+        """Approximate duration of the whole sweep."""
         return self.starts * sum(map(estimate_s, self.grid.specs.values()))
 
     def left(self, records: Mapping[tuple[str, int], StartRecord]) -> list[tuple[str, int]]:
@@ -56,7 +56,7 @@ class SweepPlan:
         return self.retry and record.state not in TRUSTED
 
     def refuse_endless(self, *, longest_s: float) -> None:
-        """Raises `ConfigurationError` for a sweep that would take longer; says how long."""
+        """Raises `ConfigurationError` if the sweep would take longer; the message says how long."""
         if self.estimate_s > longest_s:
             raise ConfigurationError(
                 f"{self.grid.size} cells × {self.starts} starts would take about {self.estimate_s / 3600:.0f} hours; "
@@ -66,25 +66,25 @@ class SweepPlan:
 
 
 class SweepObserver(Protocol):
-    """Somebody who watches cells being measured."""
+    """Observer of cells being measured."""
 
     def cell(self, cell: Cell, start: int, *, number: int, of: int) -> None:
-        """A start of a cell begins: one (from 1) of so many that are left."""
+        """A start of a cell begins: `number` (from 1) of the `of` starts that are left."""
 
     def cell_done(self, result: CellResult) -> None:
         """A start of a cell has ended, and is on disk."""
 
     def note(self, text: str) -> None:
-        """Something that is worth saying."""
+        """A remark for the user."""
 
 
 @dataclass(frozen=True)
 class Sweeper:
-    """Measures by a plan.
+    """Measures cells according to a plan.
 
     Attributes:
-        measure: gives the trials of one stack start, by specification and number of the start.
-        available: whether a scenario can be measured here, asked before its stack is started.
+        measure: returns the trials of one stack start, by scenario and number of the start.
+        available: returns whether a scenario can be measured here; called before its stack is started.
         now_ns: Unix time.
     """
 
@@ -97,11 +97,11 @@ class Sweeper:
     _records: dict[tuple[str, int], StartRecord] = field(default_factory=dict)
 
     def run(self) -> list[CellResult]:
-        """All cells; those that were measured before are not measured again, unless what is on disk is damaged.
+        """Measures and returns all cells. Earlier results are reused, unless they are damaged or to be retried.
 
         Raises:
-            RecordUnreadable: what was measured before cannot be read, though it may be whole.
-            MachineBusy: somebody else measures; what was measured is kept.
+            RecordUnreadable: earlier results cannot be read, although they may be whole.
+            MachineBusy: another session uses the machine; earlier results are kept.
         """
         for damaged in self.folder.set_damaged_aside():
             self.observer.note(f"damaged, set aside and measured again: {damaged}")
@@ -146,7 +146,7 @@ class Sweeper:
 
 
 def can_be_measured(spec: ScenarioSpec) -> Availability:
-    """Whether stack and loads of a scenario are there and permitted on this machine."""
+    """Checks that the stack and the loads of a scenario are present and permitted on this machine."""
     stack = stack_available(spec.stack)
     loads = ((load.KIND, load_available(load, spec.stack)) for load in spec.loads)
     absent = ((kind, each) for kind, each in (("the stack", stack), *loads) if not each.ok)
@@ -155,14 +155,14 @@ def can_be_measured(spec: ScenarioSpec) -> Availability:
 
 
 def state_of_fault(error: LdosError) -> CellState:
-    """What a start is that ended with a fault."""
+    """State of a start that ended with an error."""
     return CellState.INVALID if isinstance(error, TraceUnreadable) else CellState.INFRA
 
 
 def state_of(trials: TrialSet) -> tuple[CellState, str]:
-    """Whether trials can be trusted, and what there is to say of them.
+    """State of a start by its trials, with the reason if it is not as planned.
 
-    That goals fail is a result, and so is an arm that cannot go on beside its loads.
+    Failed goals are a result, and so is an arm that cannot go on under its loads.
     """
     policy = Policy(metrics=[metric.name for metric in trials.metrics])
     if arm_ended(trials):
@@ -176,6 +176,6 @@ def state_of(trials: TrialSet) -> tuple[CellState, str]:
 
 
 def open_sweep(output: Path, definition: Definition, *, fresh: bool) -> tuple[SweepFolder, bool]:
-    """The folder to go on with, and whether there was one: of the same definition, unless all is to begin anew."""
+    """The folder to resume in and True, or a new folder and False; resumes the same definition unless `fresh`."""
     found = None if fresh else find_sweep(output, definition.key)
     return (found, True) if found is not None else (new_sweep(output, definition.key, definition.to_plain()), False)

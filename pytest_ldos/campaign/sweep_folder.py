@@ -1,8 +1,8 @@
-"""Where the results of a sweep lie: one file a stack start, written when it is measured.
+"""Stores the results of a sweep: one file per stack start, written when it is measured.
 
-``.ldos/sweeps/<name>/<time>-<digest>/`` holds ``sweep.json``, what is swept, and ``cells/<cell>.<start>.json``. What
-is swept (the scenario, the values, the version and the machine) has a digest: only a folder with the same is gone on
-with, so that cells of different definitions never stand side by side.
+``.ldos/sweeps/<name>/<time>-<digest>/`` holds ``sweep.json``, the definition, and ``cells/<cell>.<start>.json``. A
+sweep resumes only in a folder with the same key (a digest of scenario and values, and the version and the machine),
+so that cells of different definitions are never mixed.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_.,+@=-]+")
 
 @dataclass(frozen=True)
 class SweepKey:
-    """By what a sweep is known again.
+    """Identity of a sweep.
 
     Attributes:
-        name: a folder is called so.
-        digest: of what is swept.
-        version: what is measured where; see `campaign.measured_version`.
+        name: also the name of its parent folder.
+        digest: digest of the definition.
+        version: identity of what is measured, and where; see `campaign.measured_version`.
     """
 
     name: str
@@ -52,10 +52,10 @@ class SweepKey:
 
 @dataclass(frozen=True, kw_only=True)
 class Definition:
-    """What is swept.
+    """Definition of a sweep.
 
     Attributes:
-        root: of the project; paths below it are the same on each machine.
+        root: root of the project; paths below it count as equal on each machine.
     """
 
     name: str
@@ -71,13 +71,13 @@ class Definition:
 
     @cached_property
     def key(self) -> SweepKey:
-        """The digest is of all that makes two sweeps the same; how often a cell is measured does not."""
+        """Key with a digest of all that makes two sweeps the same; the number of starts per cell is not part of it."""
         text = json.dumps(self.to_plain(), sort_keys=True)
         plain = text.replace(self.root, ".") if self.root else text
         return SweepKey(self.name, hashlib.sha256(plain.encode()).hexdigest()[:12], self.version)
 
     def to_plain(self) -> dict[str, Any]:
-        """The definition as JSON has it."""
+        """The definition as JSON values."""
         cells = {cell.name: dict(cell.assignments) for cell in self.grid.outline.cells}
         base = self.grid.base
         spec = {**asdict(base), "loads": {load.KIND: asdict(load) for load in base.loads}}
@@ -85,7 +85,7 @@ class Definition:
 
 
 def name_for(text: str) -> str:
-    """A text, such as a test's, as the name of a sweep."""
+    """Converts a text, such as a test's name, to a valid name of a sweep."""
     return _UNSAFE.sub("_", text).lstrip(".,+@=-")[-180:].lstrip(".,+@=-") or "sweep"
 
 
@@ -96,7 +96,7 @@ class SweepFolder:
     path: Path
 
     def keep(self, record: StartRecord) -> None:
-        """Writes down what came of a start.
+        """Writes the record of a start.
 
         Raises:
             ResultsNotKept: it could not be written.
@@ -105,7 +105,7 @@ class SweepFolder:
             write_atomically(self._file(record.cell, record.start), encode_start(record))
 
     def records(self) -> dict[tuple[str, int], StartRecord]:
-        """What there is, by cell and start.
+        """All records, by cell and start.
 
         Raises:
             RecordUnreadable: a file is damaged; names it.
@@ -113,7 +113,7 @@ class SweepFolder:
         return _by_start(map(read_start, self.files()))
 
     def readable_records(self) -> dict[tuple[str, int], StartRecord]:
-        """Likewise, without those that are damaged: as if they had not been measured."""
+        """All records but the damaged ones, which count as not measured."""
         return _by_start(_readable(self.files()))
 
     def set_damaged_aside(self) -> list[Path]:
@@ -121,18 +121,18 @@ class SweepFolder:
         return set_damaged_aside(self.files(), read_start)
 
     def files(self) -> list[Path]:
-        """Of all starts that were measured."""
+        """Files of all measured starts."""
         return sorted((self.path / CELLS).glob("[!.]*.json"))
 
     def key(self) -> SweepKey | None:
-        """By what it is known again; ``None`` where that cannot be read."""
+        """The key of the sweep; ``None`` if it cannot be read."""
         document = self._definition()
         if document is None:
             return None
         return SweepKey(str(document.get("name")), str(document.get("digest")), document.get("version", {}))
 
     def outline(self) -> Outline:
-        """Of its cells.
+        """Outline of its cells.
 
         Raises:
             RecordUnreadable: its definition is damaged.
@@ -167,7 +167,7 @@ def _readable(files: Iterable[Path]) -> Iterator[StartRecord]:
 
 
 def read_start(file: Path) -> StartRecord:
-    """What came of one start.
+    """Reads the record of one start.
 
     Raises:
         RecordUnreadable: the file is damaged, or cannot be read.
@@ -180,7 +180,7 @@ def read_start(file: Path) -> StartRecord:
 
 
 def find_sweep(output: Path, key: SweepKey) -> SweepFolder | None:
-    """The newest folder of a sweep of the same definition and version."""
+    """The newest folder of a sweep with the same definition and version."""
     return next((each for each in all_sweeps(output, key.name) if each.key() == key), None)
 
 
@@ -191,13 +191,13 @@ def all_sweeps(output: Path, name: str = "*") -> list[SweepFolder]:
 
 
 def new_sweep(output: Path, key: SweepKey, definition: Mapping[str, Any]) -> SweepFolder:
-    """A folder for a sweep that begins now.
+    """Creates a folder for a new sweep.
 
     Args:
-        definition: as `Definition.to_plain` has it.
+        definition: as returned by `Definition.to_plain`.
 
     Raises:
-        ResultsNotKept: it could not be made.
+        ResultsNotKept: it could not be created.
     """
     now = datetime.now(UTC)
     path = output / FOLDER / key.name / f"{now:%Y%m%d-%H%M%S-%f}-{key.digest}"

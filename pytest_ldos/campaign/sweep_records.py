@@ -1,4 +1,4 @@
-"""What came of each stack start of a sweep: values, their text, and all starts of a cell together."""
+"""Records of the stack starts of a sweep: their values, their JSON text, and all starts of a cell together."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ KIND: Final = "pytest-ldos sweep start"
 
 
 class CellState(StrEnum):
-    """Whether a start, or a cell, says what was asked; the later, the less.
+    """State of a start or a cell, from best to worst.
 
-    Broken is one whose arm could not go on beside its loads (`campaign.arm_failure`): a result, though of fewer trials.
+    `BROKEN` means that the arm could not go on under its loads (`campaign.arm_failure`): a result, with fewer trials.
     """
 
     MEASURED = "measured"
@@ -36,7 +36,7 @@ class CellState(StrEnum):
 
 
 TRUSTED: Final = frozenset({CellState.MEASURED, CellState.BROKEN})
-"""States of what can be relied on."""
+"""States of results that can be trusted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,14 +45,14 @@ class StartRecord:
 
     Attributes:
         cell: the name of its scenario.
-        start: which of the cell's, from 0.
+        start: number of the start within the cell, from 0.
         reason: why it was not measured, or why its trials cannot be trusted or are fewer than planned; empty
-            where all is as planned.
-        trials: what was measured, if anything was.
-        began_ns, ended_ns: when the machine was held for it, Unix time.
-        host: which machine that was.
-        verdict: of the test that the cell is; empty where it is none.
-        message: what that test said when it failed.
+            otherwise.
+        trials: the measured trials, if any.
+        began_ns, ended_ns: when the machine was reserved for it, Unix time.
+        host: name of the machine.
+        verdict: verdict of the cell's test; empty if the cell is not a test.
+        message: failure message of that test.
     """
 
     cell: str
@@ -72,7 +72,7 @@ class CellResult:
     """All starts of a cell.
 
     Attributes:
-        planned: how many there are to be.
+        planned: number of planned starts.
     """
 
     cell: Cell
@@ -81,17 +81,17 @@ class CellResult:
 
     @property
     def state(self) -> CellState | None:
-        """The worst of its starts'; ``None`` where there is none yet."""
+        """The worst state of its starts; ``None`` if there are none yet."""
         return max((record.state for record in self.records), key=list(CellState).index, default=None)
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why it is not what was asked for, each once."""
+        """Reasons why it is not as planned, each once."""
         return tuple(dict.fromkeys(record.reason for record in self.records if record.reason))
 
     @property
     def trials(self) -> TrialSet | None:
-        """Those of all starts that can be trusted; where none can, of all that there are."""
+        """Trials of all starts that can be trusted; if there are none, of all starts."""
         joined: TrialSet | None = None
         for trials in self._sets:
             joined = append_start(joined, trials)
@@ -99,7 +99,7 @@ class CellResult:
 
     @property
     def failures(self) -> tuple[bool, ...]:
-        """Whether each of these trials failed, when the way home belongs to it; see `with_lost_motion`."""
+        """True for each trial that failed, with the way home counted as part of it; see `with_lost_motion`."""
         found = (with_lost_motion([not each.succeeded for each in trials.trials], trials) for trials in self._sets)
         return tuple(itertools.chain.from_iterable(found))
 
@@ -114,7 +114,7 @@ class CellResult:
 
 
 def collect(cells: Iterable[Cell], records: Mapping[tuple[str, int], StartRecord], starts: int) -> list[CellResult]:
-    """The results of all cells, in the order of the grid; starts beyond those that are planned do not count."""
+    """The results of all cells, in the order of the grid; starts beyond the planned ones are ignored."""
     found = []
     for cell in cells:
         mine = (records.get((cell.name, start)) for start in range(starts))
@@ -123,17 +123,17 @@ def collect(cells: Iterable[Cell], records: Mapping[tuple[str, int], StartRecord
 
 
 def encode_start(record: StartRecord) -> str:
-    """JSON text of a record; its trials as their own codec has them."""
+    """JSON text of a record; its trials are encoded by their own codec."""
     trials = None if record.trials is None else json.loads(encode_trials(record.trials))
     plain = {**vars(record), "state": record.state.value, "trials": trials}
     return json.dumps({"kind": KIND, "schema": SCHEMA, **plain}, indent=1, allow_nan=False) + "\n"
 
 
 def decode_start(text: str, path: Path) -> StartRecord:
-    """A record of JSON text; `path` is named in errors.
+    """Decodes a record from JSON text; `path` is named in errors.
 
     Raises:
-        RecordUnreadable: it is none, or damaged.
+        RecordUnreadable: it is not a record, or damaged.
     """
     try:
         return _to_record(json.loads(text), path)

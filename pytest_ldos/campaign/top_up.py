@@ -1,4 +1,4 @@
-"""Adds trials on a running stack while its comparison with a stored baseline is undecided."""
+"""Adds trials on a running stack until its comparison with a stored baseline is clear."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Decide = Callable[[TrialSet], GateResult]
 def top_up(
     rig: Rig, trials: TrialSet, procedure: Procedure, *, base: int, size: int, decide: Decide, save: Save
 ) -> TrialSet:
-    """The trials, with as many more as the comparison needs and the scenario allows.
+    """Adds as many trials as the comparison needs and the scenario allows, and returns all of them.
 
     Args:
-        base: how many trials the baseline has.
-        size: how many are added at once.
+        base: number of trials of the baseline.
+        size: number of trials added at once.
     """
     most = trials.spec.max_trials
     if len(trials.trials) < most:

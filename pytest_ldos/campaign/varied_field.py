@@ -1,4 +1,4 @@
-"""The number of a scenario that a search varies: which it is, how its levels are spaced, and which way is harsher."""
+"""The numeric field of a scenario that a search varies, with the spacing of its levels and the harsher direction."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pytest_ldos.scenario.addresses import assign, canonical, known_addresses
 from pytest_ldos.scenario.model import ScenarioSpec
 
 _LINEAR: Final = ("percent", "cpus", "workers", "reserved")
-"""Ends of the names of fields whose levels are counted; others are multiplied."""
+"""Last words of the names of fields with linearly spaced levels; others are spaced logarithmically."""
 
 _LESS_IS_HARSHER: Final = frozenset(
     {
@@ -26,11 +26,11 @@ _LESS_IS_HARSHER: Final = frozenset(
 
 
 _HOW_MUCH_IS_MEASURED: Final = frozenset({"trials", "max_trials", "warmup", "success_rate"})
-"""A search has its own say in these."""
+"""Fields that a search controls itself."""
 
 
 class Harsher(StrEnum):
-    """Values of ``--harsher``: where more breaks."""
+    """Values of ``--harsher``: the direction in which more trials break."""
 
     HIGHER = "higher"
     LOWER = "lower"
@@ -38,11 +38,11 @@ class Harsher(StrEnum):
 
 @dataclass(frozen=True)
 class VariedField:
-    """A field that takes numbers.
+    """A numeric field.
 
     Attributes:
-        address: whole.
-        spec: of which it is a field; its other settings stay.
+        address: full address.
+        spec: the scenario it belongs to; its other settings stay.
     """
 
     address: str
@@ -50,10 +50,10 @@ class VariedField:
 
     @classmethod
     def find(cls, address: str, spec: ScenarioSpec) -> VariedField:
-        """The field that an address means.
+        """Finds the field of an address.
 
         Raises:
-            ConfigurationError: an unknown address (the nearest is named), or one of no number that can break the arm.
+            ConfigurationError: an unknown address (the nearest is named), or no number that can break the arm.
         """
         whole = canonical(address)
         if whole in _HOW_MUCH_IS_MEASURED:
@@ -71,21 +71,21 @@ class VariedField:
 
     @property
     def is_whole(self) -> bool:
-        """Whether only whole numbers are possible."""
+        """True if only whole numbers are possible."""
         return isinstance(known_addresses()[self.address], int)
 
     def at(self, level: float) -> ScenarioSpec:
         """The scenario at a level.
 
         Raises:
-            ConfigurationError: the field cannot have it.
+            ConfigurationError: the field cannot have this value.
         """
         return assign(self.spec, self.address, int(level) if self.is_whole else level)
 
     def scale(
         self, low: float, high: float, *, precision: float, spacing: Spacing | None, harsher: Harsher | None
     ) -> LevelScale:
-        """The levels between two, both of which the field can have.
+        """The scale of levels between two ends, both of which must be valid for the field.
 
         Raises:
             ConfigurationError: see `LevelScale` and `at`.

@@ -1,4 +1,4 @@
-"""What a version is, and which one ``--ldos-base PATH_OR_REV`` names."""
+"""Versions of the project, and the one named by ``--ldos-base PATH_OR_REV``."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from pytest_ldos.scenario.settings import SETTINGS_FILES
 from pytest_ldos.stack.installation import OURS, Installation
 
 INTERPRETERS: Final = (".venv/bin/python", "bin/python")
-"""Where a checkout and an environment have theirs."""
+"""Paths of the interpreter in a checkout and in an environment."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Version:
-    """One of two versions that are measured in turns.
+    """One of two interleaved versions.
 
     Attributes:
-        name: for people, as in ``base main (0123456789ab)``.
-        commit: of the project under test; empty where it is not known.
-        project: the folder with its settings; ``None`` where it has none of its own.
+        name: for display, as in ``base main (0123456789ab)``.
+        commit: commit of the project under test; empty if unknown.
+        project: the folder with its settings; ``None`` if it has none of its own.
     """
 
     role: Role
@@ -34,7 +34,7 @@ class Version:
     project: Path | None = None
 
     def is_same(self, other: Version) -> bool:
-        """Whether both are known to be one version: a comparison of it with itself."""
+        """True if both are known to be one version, as in an A/A comparison."""
         same_commit = bool(self.commit) and self.commit == other.commit and not self.commit.endswith(CHANGED)
         return same_commit or self.installation == other.installation
 
@@ -44,9 +44,9 @@ class Revision:
     """A revision of the project, without an environment.
 
     Attributes:
-        text: as it was asked for.
+        text: as given by the user.
         commit: abbreviated.
-        checkout: the user's, which knows the revision.
+        checkout: the user's checkout, which contains the revision.
         project: the project's folder in a checkout, relative to its top.
     """
 
@@ -57,24 +57,24 @@ class Revision:
 
 
 def head_version(root: Path) -> Version:
-    """What this process runs in."""
+    """The version that this process runs in."""
     commit = describe_commit(root)
     return Version(role=Role.HEAD, name=f"head ({commit})" if commit else "head", commit=commit, installation=OURS)
 
 
 def base_version(name: str, *, commit: str, python: Path, project: Path | None = None) -> Version:
-    """A version with an environment of its own."""
+    """A base version with an environment of its own."""
     is_ours = python.absolute() == Path(sys.executable).absolute()
     installation = OURS if is_ours else Installation(str(python.absolute()))
     return Version(role=Role.BASE, name=f"base {name}", commit=commit, installation=installation, project=project)
 
 
 def find_base(text: str, *, folder: Path, root: Path) -> Revision | Version:
-    """What `text` names: a folder with an environment, or a revision that needs one.
+    """The base named by `text`: a folder with an environment, or a revision that needs one.
 
     Args:
-        folder: where paths start.
-        root: of the project, whose repository knows the revisions.
+        folder: folder that relative paths start from.
+        root: root of the project, whose repository contains the revisions.
 
     Raises:
         ConfigurationError: neither, both, or a folder without an environment.
@@ -127,7 +127,7 @@ def _version_in(place: Path, text: str, root: Path) -> Version:
 
 
 def _project_in(place: Path, root: Path, *, is_checkout: bool) -> Path | None:
-    """Where the project lies in a folder: as deep as `root` in its own checkout, or at the top."""
+    """The project's folder within `place`: at the relative path that `root` has in its own checkout, or at the top."""
     top = top_of_checkout(root)
     below = place / root.resolve().relative_to(top.resolve()) if is_checkout and top is not None else place
     folders = [each for each in (below, place) if any((each / name).is_file() for name in SETTINGS_FILES)]

@@ -1,4 +1,4 @@
-"""What watching left, as files: folded stacks of each start, what draws them, the table of system calls."""
+"""Writes the results of watching: folded stacks of each start, drawings of them, and the table of system calls."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ SYSCALLS_FILE: Final = "syscalls.txt"
 
 @dataclass(frozen=True)
 class Drawings:
-    """How profiles are drawn as SVG.
+    """Functions that draw profiles as SVG.
 
     Attributes:
-        flame: of samples, a title and notes.
-        difference: of two profiles, and a title.
+        flame: given samples, a title and notes.
+        difference: given the difference of two profiles, and a title.
     """
 
     flame: Callable[[FoldedStacks, str, Sequence[str]], str]
@@ -39,10 +39,10 @@ class Drawings:
 
 
 def write_watched(watching: Watching, folder: Path, drawings: Drawings, *, title: str) -> Iterator[str]:
-    """Writes what was seen of one version; yields notes for its report: what could not be seen, and where all lies.
+    """Writes the results of watching one version; yields notes for its report: failures, and where the files are.
 
     Args:
-        folder: gets the files.
+        folder: receives the files.
     """
     yield from watching.notes
     if watching.profiles:
@@ -66,7 +66,7 @@ def _write_profile(watching: Watching, folder: Path, drawings: Drawings, title: 
 def write_watched_difference(
     base: Watching, head: Watching, folder: Path, drawings: Drawings, *, title: str
 ) -> Iterator[str]:
-    """Writes how two versions differ; yields notes for the report."""
+    """Writes the difference between the profiles of two versions; yields notes for the report."""
     if not (base.profiles and head.profiles):
         return
     difference = compare_profiles(base.profiles, head.profiles)
@@ -76,7 +76,7 @@ def write_watched_difference(
 
 
 def _written(file: Path, render: Callable[[], str]) -> Iterator[str]:
-    """Writes a file; says why it could not: what was measured must not be lost with it."""
+    """Writes a file; yields a note if it cannot be written, so that the measurement is not lost with it."""
     try:
         write_atomically(file, render())
     except LdosError as error:

@@ -1,4 +1,4 @@
-"""A study whose processes were watched: with what was seen of them."""
+"""Measures a study while its processes are watched, and adds the results of watching."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _COLUMNS = (
 
 
 def measure_watched(spec: WatchSpec, folder: Path, drawings: Drawings, measure: Callable[[], Study]) -> Study:
-    """What an instrument measures, with a table of system calls and notes of where a profile lies.
+    """Measures a study; adds a table of system calls, and notes on where the profile is.
 
     Args:
-        folder: gets files, and logs of the tools.
+        folder: receives the files, and logs of the tools.
 
     Raises:
-        ConfigurationError: it cannot be made.
+        ConfigurationError: the folder cannot be created.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -59,6 +59,6 @@ def _tables(watching: Watching) -> Iterator[Table]:
 
 
 def syscall_table(counts: tuple[SyscallCount, ...]) -> Table:
-    """System calls, those that took longest first."""
+    """Table of system calls, those that took longest first."""
     rows = tuple((each.name, each.calls, each.errors, each.seconds, 100 * each.share) for each in counts)
     return Table(name="system_calls", title="System calls, as strace counts them", columns=_COLUMNS, rows=rows)

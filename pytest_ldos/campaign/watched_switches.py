@@ -1,4 +1,4 @@
-"""Context switches of what was watched: for each trial, for each message."""
+"""Context switches of watched processes: per trial and per message."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _WHOLE: Final = 100
 
 @dataclass(frozen=True)
 class Switches:
-    """Context switches of what was watched.
+    """Context switches of watched processes.
 
     Attributes:
         source: ``kernel events`` or ``/proc``.
-        messages: publications in that time; ``None`` where nobody knows.
-        trials: in that time; ``None`` where there are none.
+        messages: number of publications in that time; ``None`` if unknown.
+        trials: number of trials in that time; ``None`` if there were none.
     """
 
     counts: SwitchCounts
@@ -41,11 +41,11 @@ class Switches:
 
 
 def with_trace(found: Switches, directory: Path, window: tuple[int, int], pids: Sequence[int]) -> Switches:
-    """With the messages that were published, and by the kernel's events where these were recorded.
+    """Adds the number of published messages, and counts switches by kernel events if these were recorded.
 
     Args:
         window: nanoseconds since the epoch.
-        pids: whose switches and messages count: loads may be recorded, too.
+        pids: processes whose switches and messages count, because loads may be recorded, too.
 
     Raises:
         TraceUnreadable: see `read_trace`.
@@ -62,7 +62,7 @@ def with_trace(found: Switches, directory: Path, window: tuple[int, int], pids: 
 
 
 def _count(published: EventTable, pids: Sequence[int]) -> int:
-    """Messages of these processes; all where the trace does not say whose they are."""
+    """Messages of these processes; of all processes if the trace does not contain process ids."""
     return int(np.isin(published[_PID], pids).sum()) if _PID in published.columns else len(published)
 
 
@@ -74,7 +74,7 @@ def _threads(pid: int) -> list[Path]:
 
 
 def describe_switches(counted: Sequence[Switches]) -> str:
-    """Context switches and migrations together, for each trial and each message; empty where none were counted."""
+    """Describes context switches and migrations: total, per trial and per message; empty if none were counted."""
     if not counted:
         return ""
     total = counted[0].counts

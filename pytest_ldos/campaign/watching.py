@@ -1,6 +1,6 @@
-"""Watches processes while something is measured, and keeps what was seen: samples, system calls, context switches.
+"""Watches processes during a measurement and keeps the results: samples, system calls, context switches.
 
-Whatever cannot be watched is noted with its reason and its remedy; the measurement goes on.
+Anything that cannot be watched is noted with its reason and its remedy; the measurement goes on.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ DISTORTION: Final = (
 
 @dataclass
 class Seen:
-    """What was seen in one go.
+    """Results of one watched period.
 
     Attributes:
-        start: names the start of the processes: they may be watched several times.
+        start: identifies the start of the processes, which may be watched several times.
         began_ns, ended_ns: since the epoch.
     """
 
@@ -50,11 +50,11 @@ class Seen:
 
 
 class Watching:
-    """See `trial.watch.Watch`. Keeps what it sees of one version, start by start.
+    """Implements `trial.watch.Watch`. Keeps the results for one version, start by start.
 
     Attributes:
-        seen: in order; one each time that something was watched.
-        notes: what could not be watched, and why; what a reader of it must know.
+        seen: one entry per watched period, in order.
+        notes: what could not be watched, and why; remarks that a reader must know.
     """
 
     def __init__(self, spec: WatchSpec) -> None:
@@ -79,13 +79,13 @@ class Watching:
         return able.ok
 
     def note(self, text: str) -> None:
-        """Once, however often it is met."""
+        """Adds a note, unless it is already there."""
         if text not in self.notes:
             self.notes.append(text)
 
     @property
     def tools(self) -> str:
-        """``perf at 199 Hz and strace``: that are to watch, afterwards those that did; empty where none does."""
+        """Tools to be used, afterwards those that were, as in ``perf at 199 Hz and strace``; empty for none."""
         samples = self._kind is not None and (self._has_sampled or not self.seen)
         return " and ".join([*([f"{self._kind} at {self._rate_hz} Hz"] if samples else []), *self._counters()])
 
@@ -102,7 +102,7 @@ class Watching:
 
     @property
     def profiles(self) -> list[FoldedStacks]:
-        """Of each start that has samples."""
+        """Profile of each start that has samples."""
         starts: dict[Path, list[FoldedStacks]] = {}
         for each in self.seen:
             starts.setdefault(each.start, []).append(each.profile)
@@ -111,7 +111,7 @@ class Watching:
 
     @property
     def switches(self) -> list[Switches]:
-        """Each time that they were counted."""
+        """Context switches of each period in which they were counted."""
         return [each.switches for each in self.seen if each.switches is not None]
 
     @property
@@ -129,7 +129,7 @@ class Watching:
 
     @contextmanager
     def beside_own(self, logs: Path) -> Iterator[None]:
-        """Watches this process and all it starts."""
+        """Watches this process and all that it starts."""
         with self._watched({os.getpid(): "ldos"}, logs, logs) as seen, _switches_counted(OwnSwitchCounter(), seen):
             yield
 
@@ -147,7 +147,7 @@ class Watching:
 
     @contextmanager
     def _watched(self, processes: Mapping[int, str], start: Path, logs: Path) -> Iterator[Seen]:
-        """Tools begin before anything is measured, and end after it; what they saw is kept, however that ended."""
+        """Runs the tools around a measurement; keeps their results, even if it failed."""
         seen = Seen(start)
         self.seen.append(seen)
         with ExitStack() as ends:
