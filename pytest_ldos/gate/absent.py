@@ -1,4 +1,4 @@
-"""What can be said of a run that has no baseline to be held against: three different answers."""
+"""The verdict of a run without a usable baseline: missing, not comparable or unreadable."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pytest_ldos.gate.verdict import Verdict, worst
 
 
 def judge_without_baseline(own: GateResult, lookup: NoBaseline | NotComparable | Unreadable) -> GateResult:
-    """The verdict without a comparison; what the run itself shows (`own`) may weigh more."""
+    """The verdict without a comparison. A more severe finding about the run itself (`own`) takes precedence."""
     verdict, reason = _why_not(lookup)
     return dataclasses.replace(own, verdict=worst([own.verdict, verdict]), reasons=(*own.reasons, reason))
 

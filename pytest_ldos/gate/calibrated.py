@@ -1,4 +1,4 @@
-"""What a decision makes of the host's calibration, or of none."""
+"""Applies the host's calibration, if there is one, to a policy and to its result."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pytest_ldos.gate.verdict import Verdict, worst
 
 
 def with_calibration(policy: Policy, lookup: CalibrationLookup) -> Policy:
-    """The policy of a host whose noise is known; the same where it is not."""
+    """The policy with the calibration found for this host; unchanged if there is none."""
     if not isinstance(lookup, Calibrated):
         return policy
     known = {**policy.calibrations, lookup.calibration.scenario: lookup.calibration}
@@ -19,7 +19,7 @@ def with_calibration(policy: Policy, lookup: CalibrationLookup) -> Policy:
 
 
 def doubted(result: GateResult, lookup: CalibrationLookup) -> GateResult:
-    """The result, `invalid` where nobody can tell which noise it should have been held against."""
+    """The result, made `invalid` if the calibration exists but cannot be read."""
     if not isinstance(lookup, UnreadableCalibration):
         return result
     reasons = (*result.reasons, f"the calibration cannot be read: {lookup.reason}")
@@ -27,7 +27,7 @@ def doubted(result: GateResult, lookup: CalibrationLookup) -> GateResult:
 
 
 def describe_calibration(lookup: CalibrationLookup) -> tuple[str, ...]:
-    """Which it is, or what there is instead; nothing where this scenario was never calibrated."""
+    """Describes the calibration in use, or one that is not used; empty if the scenario was never calibrated."""
     if isinstance(lookup, Calibrated):
         made = lookup.calibration
         return (f"calibration: {lookup.file} ({made.starts} starts, {made.trials} trials, {made.made_at})",)

@@ -1,4 +1,4 @@
-"""One metric of two versions: ratio, interval, and what could have been seen."""
+"""Comparison of one metric between two versions: ratio, interval and minimum detectable effect (MDE)."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from pytest_ldos.stats.power import smallest_detectable_shift
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """What the gate says of one metric.
+    """The gate's result for one metric.
 
     Attributes:
-        head_median, base_median: of the uncensored values, in the metric's unit.
+        head_median, base_median: medians of the uncensored values, in the metric's unit.
         head_cv, base_cv: coefficient of variation of the uncensored values.
-        ratio, low, high: head over base, with the interval it was decided by.
-        p_value: one-sided, of a change for the worse.
+        ratio, low, high: head over base, with the interval that the verdict is based on.
+        p_value: one-sided, for a change for the worse.
         tail: probability of error of each end of the interval.
         floor: relative effect below which nothing is reported.
-        detectable: smallest relative effect that would have been reported with
-            probability 0.8; infinite where the samples are too small.
-        explained: share of variance that covariates took out.
-        unlike: covariates that were not taken out, since the versions differ in them.
-        undecided: why more trials would help; empty where the case is clear.
-        base_needs: trials that a stored base must have before more of head's help; 0 where it has enough.
+        detectable: minimum detectable effect: the smallest relative effect that would have been
+            reported with probability 0.8; infinite if the samples are too small.
+        explained: share of variance explained by covariates and removed.
+        unlike: covariates left in because they differ between the versions.
+        undecided: why more trials would help; empty if the result is clear.
+        base_needs: trials required of a stored baseline before more trials of head can help; 0 if it has enough.
     """
 
     metric: str
@@ -60,7 +60,7 @@ class Comparison:
 
     @property
     def is_from_zero(self) -> bool:
-        """Whether the base's median is 0: then there are changes, but no ratios."""
+        """True if the base's median is 0: a change is then a difference, and has no ratio."""
         return self.base_median == 0
 
 
@@ -75,14 +75,14 @@ def judge(
     noise: MetricNoise | None,
     policy: Policy,
 ) -> Comparison:
-    """The verdict on one metric.
+    """Returns the verdict on one metric.
 
     Args:
-        series: head's and base's, for what is displayed.
-        tail: probability of error that this metric is held to.
-        rejected: whether the family's procedure lets this metric call a regression.
-        may_improve: whether a change for the better may be called so.
-        noise: what equal versions differ by on this host.
+        series: head's and base's, for display.
+        tail: probability of error granted to each end of this metric's interval.
+        rejected: True if the multiple-testing procedure lets this metric count as a regression.
+        may_improve: True if a change for the better may be reported as an improvement.
+        noise: how much equal versions differ on this host.
     """
     head, base = series
     shift = contrasted.shift(tail=tail)
@@ -124,7 +124,7 @@ def judge(
 
 
 def _why_undecided(metric: Metric, contrasted: Contrast, verdict: Verdict, floor: float, policy: Policy) -> str:
-    """What cannot be ruled out yet, if it would matter."""
+    """The effect or variation that cannot be ruled out yet; empty if none is relevant."""
     if verdict is Verdict.REGRESSED:
         return ""
     matters = max(policy.relevant_effect, 2 * floor)
@@ -136,11 +136,11 @@ def _why_undecided(metric: Metric, contrasted: Contrast, verdict: Verdict, floor
 
 
 def _floor(metric: Metric, contrasted: Contrast, noise: MetricNoise | None, policy: Policy) -> float:
-    """The relative effect below which nothing is reported: as configured, as learned, or the spread between trials.
+    """The relative effect below which nothing is reported: configured, learned, or the spread between trials.
 
-    Machines that make trials differ make runs differ too: on the same version, whole runs were
-    seen apart by up to about as much as their trials are. By what runs at different times were learned
-    to differ is nothing to versions that were measured in turns.
+    On machines where trials vary, runs vary too: whole runs of the same version were seen to differ
+    by up to about as much as their trials do. The learned difference between runs at different times
+    does not apply to interleaved versions.
     """
     if metric.name in policy.floors:
         return policy.floors[metric.name]
@@ -158,9 +158,9 @@ def coefficient_of_variation(series: Series) -> float:
 
 
 def adjusted_variation(metric: Metric, series: Series) -> float | None:
-    """The coefficient of variation that is left when the metric's covariates are taken out.
+    """The coefficient of variation that remains after the metric's covariates are removed.
 
-    ``None`` where there is nothing to take out: no covariates, none that vary, or too few values.
+    ``None`` if there is nothing to remove: no covariates, none that vary, or too few values.
     """
     values = np.array(series.values, dtype=np.float64)
     names = (*metric.adjust_for, *metric.adjust_where_alike)

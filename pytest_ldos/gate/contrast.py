@@ -1,4 +1,4 @@
-"""Two series made comparable: goals, drift and covariates taken out, spread between starts known."""
+"""Makes two series comparable: removes goal levels, drift and covariates, and estimates the variance between starts."""
 
 from __future__ import annotations
 
@@ -26,17 +26,18 @@ from pytest_ldos.stats.starts import (
 )
 
 _LARGEST_LOG: Final = 700.0
-"""Logarithm of about the largest number there is."""
+"""Logarithm of approximately the largest floating-point number."""
 
 _SUPPOSED_SHARE: Final = 0.5
-"""By how much starts differ where that is not known, in deviations between trials; without it, versions that took
-turns twice were called regressed several times as often as allowed where starts differ that much."""
+"""Assumed standard deviation between starts where it is unknown, in standard deviations between trials. Without it,
+versions interleaved over two blocks each were called regressed several times as often as allowed on hosts where starts
+differ by this much."""
 
 _SUPPOSED_DEGREES: Final = 8.0
-"""As if that many starts had told."""
+"""Degrees of freedom of `_SUPPOSED_SHARE`, as if estimated from that many starts."""
 
 _UNLIKE: Final = 0.001
-"""Probability by chance below which a covariate is taken to differ between versions."""
+"""p-value below which a covariate is taken to differ between the versions."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +45,12 @@ class Contrast:
     """Two samples made comparable: adjusted, on a scale where a shift is an effect.
 
     Attributes:
-        head, base: turned so that larger is worse, whatever the metric's direction.
-        scale: what a shift of one is worth as a relative effect; 0 on logarithms.
-        explained: share of variance that covariates took out.
-        unlike: covariates that were left in, since the versions themselves differ in them.
-        extra: variance of the shift beyond what the samples tell.
-        in_turns: whether both versions were measured in turns.
+        head, base: values with the sign chosen so that larger is worse, whatever the metric's direction.
+        scale: relative effect of a shift of one; 0 on logarithms.
+        explained: share of variance explained by covariates and removed.
+        unlike: covariates left in because they differ between the versions.
+        extra: variance of the shift that the spread within the samples does not show.
+        in_turns: True if both versions were measured interleaved.
     """
 
     head: Sample
@@ -69,23 +70,23 @@ class Contrast:
         return 1 + self.sign * shift * self.scale
 
     def to_shift(self, effect: float) -> float:
-        """The shift that a relative effect is."""
+        """Converts a relative effect to a shift."""
         return math.log1p(effect) if self.scale == 0.0 else effect / self.scale
 
     def to_effect(self, shift: float) -> float:
-        """The relative effect that a shift is."""
+        """Converts a shift to a relative effect."""
         if not math.isfinite(shift) or (self.scale == 0.0 and shift > _LARGEST_LOG):
             return math.inf
         return math.expm1(shift) if self.scale == 0.0 else shift * self.scale
 
     @property
     def is_observed(self) -> bool:
-        """Whether the middle of both samples was seen: of mostly censored values nothing else is known than that."""
+        """True if at least half of each sample is uncensored, so that its median was observed."""
         return all(2 * np.count_nonzero(np.isfinite(values)) >= len(values) > 0 for values in (self.head, self.base))
 
     @property
     def spread(self) -> float:
-        """Standard deviation between single trials of one version, as a shift."""
+        """Standard deviation between trials of one version, as a shift."""
         samples = [values[np.isfinite(values)] for values in (self.head, self.base)]
         degrees = sum(len(values) for values in samples) - len(samples)
         if degrees < 1 or any(len(values) == 0 for values in samples):
@@ -94,17 +95,17 @@ class Contrast:
 
     @property
     def p_value(self) -> float:
-        """One-sided, of a change for the worse."""
+        """One-sided p-value for a change for the worse."""
         return widened_p(rank_sum_p(self.head, self.base), estimate_shift(self.head, self.base, tail=0.5), self.extra)
 
     def shift(self, *, tail: float) -> Shift:
-        """How much worse head is, with an interval whose ends each have this probability of error."""
+        """Estimated shift of head towards worse; `tail` is the probability of error of each end of its interval."""
         return widen(estimate_shift(self.head, self.base, tail=tail), self.extra, tail=tail)
 
 
 @dataclass(frozen=True)
 class _Side:
-    """One version's values with what is known of each."""
+    """One version's values with the goal, block and covariates of each."""
 
     values: Sample
     goals: npt.NDArray[np.str_]
@@ -127,7 +128,7 @@ class _Side:
 
     @property
     def pairs(self) -> npt.NDArray[np.int64]:
-        """Neighbouring starts, one of each version, make a pair."""
+        """Pair number of each value: two neighbouring starts, one of each version, are a pair."""
         return self.blocks // 2
 
 
@@ -136,13 +137,13 @@ def contrast(
 ) -> Contrast:
     """Adjusts two series for goals, drift and covariates.
 
-    Effects are ratios, so logarithms are compared; a series with values of zero or less
-    (which latencies beyond a plan may have) is compared by differences, relative to the
+    Effects are ratios, so logarithms are compared. A series with values of zero or less
+    (possible for latencies beyond a plan) is compared by differences relative to the
     base's median.
 
     Args:
-        in_turns: whether both versions were measured in turns, in blocks that make pairs.
-        noise: what equal versions differ by on this host.
+        in_turns: True if both versions were measured interleaved, in blocks that form pairs.
+        noise: how much equal versions differ on this host.
     """
     sides = _comparable(_Side.of(head), _Side.of(base), in_turns=in_turns)
     finite = np.concatenate([side.values[np.isfinite(side.values)] for side in sides])
@@ -160,9 +161,9 @@ def contrast(
 
 
 def _comparable(head: _Side, base: _Side, *, in_turns: bool) -> tuple[_Side, _Side]:
-    """What both versions did: the same goals, and in turns."""
+    """Keeps the goals, and for interleaved versions the pairs of blocks, that both versions have."""
     before = -1
-    while len(head.values) + len(base.values) != before:  # a pair that is left out may leave a goal to one side
+    while len(head.values) + len(base.values) != before:  # dropping a pair may leave a goal on one side only
         before = len(head.values) + len(base.values)
         of_head, of_base = in_common_strata((head.goals, base.goals))
         head, base = head.only(of_head), base.only(of_base)
@@ -180,7 +181,7 @@ def _on_logs(side: _Side) -> _Side:
 
 
 def _is_alike(sides: tuple[_Side, _Side], name: str) -> bool:
-    """Whether chance may explain how a covariate differs between the versions."""
+    """True if the difference of a covariate between the versions can be explained by chance."""
     known = [side.only(np.isfinite(side.causes[name])) for side in sides]
     if any(len(side.values) == 0 for side in known):
         return True
@@ -191,7 +192,7 @@ def _is_alike(sides: tuple[_Side, _Side], name: str) -> bool:
 def _without_covariates(
     sides: tuple[_Side, _Side], names: list[str], *, in_turns: bool
 ) -> tuple[tuple[Sample, Sample], float]:
-    """Values without the levels of goals and pairs and the influence of covariates, and the share that those had."""
+    """Values without goal levels, pair levels and covariates, and the share of variance that covariates explained."""
 
     def level(one: Sample, other: Sample) -> tuple[Sample, Sample]:
         leveled = remove_strata((one, other), (sides[0].goals, sides[1].goals))
@@ -205,7 +206,7 @@ def _without_covariates(
 
 
 def _inflation(sides: tuple[_Side, _Side], *, in_turns: bool) -> float:
-    """What the levels that were taken out cost in degrees of freedom."""
+    """Variance inflation for the degrees of freedom spent on the removed levels."""
     values = sum(len(side.values) for side in sides)
     levels = np.unique(np.concatenate([side.goals for side in sides])).size - 1
     if in_turns:
@@ -216,9 +217,9 @@ def _inflation(sides: tuple[_Side, _Side], *, in_turns: bool) -> float:
 def _between(
     sides: tuple[_Side, _Side], values: tuple[Sample, Sample], noise: MetricNoise | None, *, in_turns: bool
 ) -> Variance:
-    """Variance of the shift by what differs between equal starts, or between equal runs.
+    """Variance of the shift due to differences between equal starts, or between equal runs.
 
-    Runs at different times are a start each, at least: what is known of runs holds for them.
+    Runs at different times are at least separate starts, so the known variance between runs applies to them.
     """
     head, base = sides
     starts = [np.unique(side.blocks).size for side in sides]
@@ -238,7 +239,7 @@ def _between(
 
 
 def _supposed(values: tuple[Sample, Sample]) -> Variance:
-    """Of starts, where nobody calibrated: few starts alone cannot tell, and none at all is not to be supposed."""
+    """Assumed variance between starts on an uncalibrated host: a few starts cannot estimate it, nor is it zero."""
     finite = [each[np.isfinite(each)] for each in values]
     spreads = [float(each.var(ddof=1)) for each in finite if len(each) > 1]
     return Variance(_SUPPOSED_SHARE**2 * float(np.mean(spreads)), _SUPPOSED_DEGREES) if spreads else UNKNOWN

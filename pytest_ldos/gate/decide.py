@@ -1,4 +1,4 @@
-"""The decision: measurement first, failures before latency, then the metrics together."""
+"""The decision: measurement validity first, then failures, then all metrics together."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pytest_ldos.trial.series_of import invalid_trials, metrics_of, missing_reas
 from pytest_ldos.units import format_quantity
 
 MOST_LOPSIDED: Final = 2
-"""Times the trials that both sides need: beyond these, more of one side's hardly make up for the other's few."""
+"""Multiple of the trials required on both sides beyond which more on one side hardly make up for few on the other."""
 
 Pair = tuple[TrialSet, TrialSet]
 """Head and base of one scenario."""
@@ -37,10 +37,10 @@ class GateResult:
     """The verdict on one scenario.
 
     Attributes:
-        reasons: sentences that say why, the weightiest first.
-        comparisons: of each metric that both versions have; empty without a baseline.
-        incomparable: why other metrics that both have were not compared, by name.
-        undecided: why more trials would help; empty where the case is clear, whatever the verdict.
+        reasons: sentences that explain the verdict, the most important first.
+        comparisons: one for each metric that both versions have; empty without a baseline.
+        incomparable: why other metrics that both versions have were not compared, by name.
+        undecided: why more trials would help; empty if the result is clear, whatever the verdict.
     """
 
     scenario: str
@@ -56,7 +56,7 @@ class GateResult:
 
     @property
     def base_needs(self) -> int:
-        """Trials with which a stored base is to be recorded anew; 0 where it has enough."""
+        """Number of trials that a stored baseline must be recorded again with; 0 if it has enough."""
         return max((each.base_needs for each in self.comparisons), default=0)
 
 
@@ -66,7 +66,7 @@ def decide(head: TrialSet, base: TrialSet, policy: Policy) -> GateResult:
 
 
 def decide_run(pairs: Sequence[Pair], policy: Policy) -> list[GateResult]:
-    """Compares all scenarios of a run with their baselines; they share its probability of a false alarm."""
+    """Compares all scenarios of a run with their baselines; they share the run's probability of a false alarm."""
     alone = [_beside_distorted(judge_alone(head, policy), base) for head, base in pairs]
     measured = [pair for pair, own in zip(pairs, alone, strict=True) if own.verdict is not Verdict.INVALID]
     incomparable = [find_incomparable(*pair) for pair in measured]
@@ -79,7 +79,7 @@ def decide_run(pairs: Sequence[Pair], policy: Policy) -> list[GateResult]:
 
 
 def _beside_distorted(own: GateResult, base: TrialSet) -> GateResult:
-    """What a run says of itself, invalid where the times of its base compare with no others."""
+    """The result of the run itself, made invalid if the base's times are distorted and cannot be compared."""
     if not base.distortion or own.verdict is Verdict.INVALID:
         return own
     return replace(own, verdict=Verdict.INVALID, reasons=(f"base: {base.distortion}", *own.reasons))
@@ -93,7 +93,7 @@ def _weigh(
     incomparable: Mapping[str, str],
     policy: Policy,
 ) -> GateResult:
-    """All that was found of one scenario as one verdict."""
+    """Combines all findings on one scenario into one verdict."""
     head, base = pair
     reasons = [*own.reasons, *([describe_rise(head, base)] if rise else [])]
     compared = {each.metric for each in comparisons}
@@ -118,13 +118,13 @@ def _weigh(
 
 
 def _why_undecided(head: TrialSet, base: TrialSet, comparisons: Sequence[Comparison]) -> tuple[str, ...]:
-    """Why more trials would help."""
+    """Reasons why more trials would help."""
     failures = ["failures may have become more frequent"] if fails_more_often(head, base) else []
     return (*failures, *(each.undecided for each in comparisons if each.undecided))
 
 
 def judge_alone(head: TrialSet, policy: Policy) -> GateResult:
-    """What can be said of a run without a baseline: its measurement, and its success rate."""
+    """The verdict on a run without a baseline: validity of its measurement, and its success rate."""
     invalid = measurement_faults(head, policy)
     if invalid:
         return GateResult(head.scenario, Verdict.INVALID, tuple(invalid))
@@ -137,7 +137,7 @@ def judge_alone(head: TrialSet, policy: Policy) -> GateResult:
 
 
 def measurement_faults(head: TrialSet, policy: Policy) -> list[str]:
-    """Why the measurement of a run cannot be trusted, whatever the arm did; empty where it can."""
+    """Reasons not to trust the measurement of a run, regardless of the arm's performance; empty if valid."""
     if not head.trials:
         return [f"no trial was made: {head.incomplete or 'none was asked for'}"]
     if head.distortion:
@@ -153,13 +153,13 @@ def measurement_faults(head: TrialSet, policy: Policy) -> list[str]:
 
 
 def load_faults(head: TrialSet) -> list[str]:
-    """Why its loads were not what was asked for; empty where they were."""
+    """Shortfalls of the loads that were requested; empty if all were reached."""
     return [f"the load was not what was asked for: {load['shortfall']}" for load in head.loads if load["shortfall"]]
 
 
 @dataclass(frozen=True)
 class _Question:
-    """Whether one metric of one scenario became worse."""
+    """A hypothesis test: did one metric of one scenario become worse?"""
 
     pair: Pair
     metric: Metric
@@ -177,11 +177,11 @@ class _Question:
         return cls(pair, metric, series, contrasted, noise, fractions_of(head, base))
 
     def is_rejected(self, alpha: float) -> bool:
-        """Whether "it did not" is rejected by a test with this probability of error in all its looks."""
+        """True if the hypothesis of no change for the worse is rejected at level `alpha`, over all looks together."""
         tail = level(alpha, self.fractions)
         widened = self.contrasted.shift(tail=tail)
         if self.contrasted.extra.matters(widened):
-            # No p-value of ranks is below that of samples that lie wholly apart, however far apart they lie.
+            # A rank test's p-value has a minimum: completely separated samples, however far apart, go no lower.
             return widened.low > 0
         return self.contrasted.p_value <= tail
 
@@ -200,7 +200,7 @@ class _Question:
         return replace(found, base_needs=needs, undecided="") if needs else found
 
     def _base_needs(self, found: Comparison, alpha: float) -> int:
-        """See `Comparison.base_needs`; `alpha` bounds what any look may spend."""
+        """Computes `Comparison.base_needs`; `alpha` bounds what any look may spend."""
         head, base = self.pair
         if not _is_blind(found) or _in_turns(head, base):
             return 0
@@ -215,20 +215,20 @@ def _in_turns(head: TrialSet, base: TrialSet) -> bool:
 
 
 def _is_blind(comparison: Comparison) -> bool:
-    """Whether it has too few trials to see any change."""
+    """True if the samples are too small to detect any change."""
     return comparison.verdict is Verdict.INCONCLUSIVE and math.isinf(comparison.detectable)
 
 
 def _compare_metrics(
     pairs: Sequence[Pair], incomparable: Sequence[Collection[str]], policy: Policy
 ) -> list[list[Comparison]]:
-    """Every comparable metric of every scenario: Holm's procedure over all of them."""
+    """Compares every comparable metric of every scenario; Holm's procedure covers all of them."""
     questions = {
         (number, metric.name): _Question.of(pair, metric, series, policy)
         for number, pair in enumerate(pairs)
         for metric, series in _comparable_series(*pair, but=incomparable[number])
     }
-    # Of versions in turns, values that no pair of blocks has in common compare nothing.
+    # Interleaved versions are compared within pairs of blocks; a metric without a common pair is dropped.
     questions = {
         key: each for key, each in questions.items() if each.contrasted.head.size and each.contrasted.base.size
     }
@@ -244,7 +244,7 @@ def _compare_metrics(
 def _comparable_series(
     head: TrialSet, base: TrialSet, *, but: Collection[str]
 ) -> Iterator[tuple[Metric, tuple[Series, Series]]]:
-    """Metrics that were measured alike on both sides, for a goal that both have."""
+    """Metrics measured in the same way on both sides, for at least one common goal."""
     for name, metric in metrics_of(head, base).items():
         ours, theirs = to_series(head, metric), to_series(base, metric)
         if name not in but and set(ours.strata) & set(theirs.strata):
@@ -252,10 +252,10 @@ def _comparable_series(
 
 
 def _lost_metrics(head: TrialSet, base: TrialSet, *, but: Collection[str]) -> list[str]:
-    """Metrics that the baseline has and the run lost, with the reason: never silent.
+    """Metrics that the baseline has and the run lost, each with the reason.
 
     Args:
-        but: metrics that are known not to be among them.
+        but: metrics to leave out.
     """
     lost = []
     for name, metric in metrics_of(head, base).items():
@@ -275,7 +275,7 @@ def _new_metrics(head: TrialSet, base: TrialSet, *, but: Collection[str]) -> lis
 
 
 def _lost_goals(head: TrialSet, base: TrialSet) -> list[str]:
-    """Goals that only one side has, where others are common: their trials are compared with nothing."""
+    """Goals that only one side has, if there are common ones: their trials are not compared."""
     heads, bases = ({trial.goal for trial in trials.trials} for trials in (head, base))
     if not heads & bases:
         return []
@@ -293,7 +293,7 @@ def _why_nothing_compares(head: TrialSet, base: TrialSet) -> str:
 
 
 def _describe_all(comparisons: Sequence[Comparison], policy: Policy) -> list[str]:
-    """A sentence for each metric that did not pass; one for all that have too few trials."""
+    """One sentence for each metric that did not pass; metrics with too few trials share one."""
     blind = [each for each in comparisons if _is_blind(each)]
     others = [each for each in comparisons if each.verdict is not Verdict.PASSED and each not in blind]
     hopeless = [each for each in blind if each.base_needs]

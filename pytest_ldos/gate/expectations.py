@@ -1,4 +1,4 @@
-"""What a scenario expects, whatever the baseline: its success rate, and deadlines of causal paths."""
+"""Expectations of a scenario that hold regardless of the baseline: success rate, and deadlines of causal paths."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from pytest_ldos.stats.success import mean_shortfall_p, shortfall_p
 from pytest_ldos.trial.record import TrialSet
 
 EXPECTATION_SHARE: Final = 0.2
-"""Of the success rates' probability of error; the other tests are against the baseline."""
+"""Share of the success rates' probability of error spent here; the rest is for comparisons with the baseline."""
 
 _NEVER: Final = Kept(0, 0)
 
 
 def missed_expectations(head: TrialSet, policy: Policy) -> list[str]:
-    """Why declared expectations were missed, the success rate first; empty where they may hold."""
+    """Descriptions of missed expectations, the success rate first; empty if none is shown to be missed."""
     whole = policy.family_alpha * EXPECTATION_SHARE / policy.scenarios
     alpha = _of_this_look(head, whole / (1 + len(head.spec.deadlines)))
     return [*_missed_rate(head, alpha), *_missed_deadlines(head, alpha)]
 
 
 def _of_this_look(head: TrialSet, alpha: float) -> float:
-    """What the present look may spend of `alpha`, so that all together spend no more."""
+    """The part of `alpha` that the present look may spend, so that all looks together spend no more than `alpha`."""
     now = len(head.trials)
     most = max(now, head.last_look.head if head.last_look else now)
     before = max((look.head for look in head.looks if look.head < now), default=0)
@@ -40,8 +40,9 @@ def _missed_rate(head: TrialSet, alpha: float) -> Iterator[str]:
 
 
 def _missed_deadlines(head: TrialSet, alpha: float) -> Iterator[str]:
-    """A path that a trial passes once is tested as a rate over the trials; of one that is passed many times,
-    whose passages depend on each other, the trials' shares are tested.
+    """Tests each deadline: as a rate over the trials if each trial passes the path at most once.
+
+    Many passages of one trial depend on each other, so the shares of the trials are tested instead.
     """
     for deadline in head.spec.deadlines:
         kept = kept_in_trials(head, deadline)
@@ -55,18 +56,18 @@ def _missed_deadlines(head: TrialSet, alpha: float) -> Iterator[str]:
 
 
 def kept_in_trials(trials: TrialSet, deadline: DeadlineSpec) -> list[Kept]:
-    """How each trial kept a deadline; one whose path nobody saw did not."""
+    """Passages of each trial that met a deadline; a trial without an observed passage did not meet it."""
     return [trial.deadlines.get(deadline.path, _NEVER) for trial in trials.trials]
 
 
 def describe_deadline(deadline: DeadlineSpec) -> str:
-    """``path 'planning' is to take at most 300 ms in 99 % of its passages``."""
+    """Describes a deadline, as in ``path 'planning' is to take at most 300 ms in 99 % of its passages``."""
     share = f"{100 * deadline.share:g} % of its passages"
     return f"path '{deadline.path}' is to take at most {deadline.ms:g} ms in {share}"
 
 
 def describe_kept(kept: list[Kept], keeping: int) -> str:
-    """``it did in 93.0 % of 200, and 4 of 10 trials kept to it``."""
+    """Describes how a deadline was kept, as in ``it did in 93.0 % of 200, and 4 of 10 trials kept to it``."""
     passages, in_time = sum(each.passages for each in kept), sum(each.in_time for each in kept)
     if not passages:
         return "it was never passed"

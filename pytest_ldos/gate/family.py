@@ -14,15 +14,15 @@ from pytest_ldos.trial.record import TrialSet
 
 @dataclass
 class Family:
-    """What was compared so far, one scenario after the other."""
+    """Collects the comparisons of one run, scenario by scenario."""
 
     _pairs: list[Pair] = field(default_factory=list)
     _calibrations: dict[str, Calibration] = field(default_factory=dict)
 
     def decide(self, head: TrialSet, base: TrialSet, policy: Policy) -> GateResult:
-        """The verdict on one more scenario: what regressions before it were held to is there for this one, too.
+        """Returns the verdict on one more scenario. Error probability freed by earlier regressions is available to it.
 
-        A base that was not measured well proves nothing, and so hands nothing on.
+        If the base's measurement is invalid, the comparison is not kept for later scenarios.
         """
         calibrations = {**self._calibrations, **policy.calibrations}
         pairs = [*self._pairs, (head, base)]

@@ -1,4 +1,4 @@
-"""What each look of a comparison may spend of its probability of error."""
+"""Allocates the probability of error of a comparison to its looks."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pytest_ldos.trial.record import Look, TrialSet
 
 
 def looks_of(head: TrialSet, base: TrialSet) -> tuple[Look, ...]:
-    """At which numbers of trials the comparison was looked at so far; the last is now.
+    """Numbers of trials at each look of the comparison so far; the last entry is the present look.
 
-    Looks that do not lead to the present numbers were at another base's.
+    Looks that do not lead up to the present numbers belong to another base and are dropped.
     """
     now, earlier = Look(len(head.trials), len(base.trials)), [Look(0, 0)]
     for look in head.looks if _looked_at(head, base) else ():
@@ -21,14 +21,14 @@ def looks_of(head: TrialSet, base: TrialSet) -> tuple[Look, ...]:
 
 
 def _looked_at(head: TrialSet, base: TrialSet) -> bool:
-    """Whether what ended the making of trials was a comparison with this base; looks at another say nothing here."""
+    """True if the recorded looks were taken at a comparison with this base."""
     if head.session:
         return head.session == base.session
     return all(look.base == len(base.trials) for look in head.looks)
 
 
 def fractions_of(head: TrialSet, base: TrialSet) -> Fractions:
-    """The information at each look over the most there could have been."""
+    """Information fraction of each look: its information over the largest possible."""
     looks = looks_of(head, base)
     if looks[-1].information == 0:
         return (1.0,)
@@ -38,5 +38,5 @@ def fractions_of(head: TrialSet, base: TrialSet) -> Fractions:
 
 
 def level(alpha: float, fractions: Fractions) -> float:
-    """The probability of error that the present look is held to."""
+    """The significance level of the present look."""
     return alpha if fractions == (1.0,) else level_of_last_look(alpha, fractions)

@@ -1,4 +1,4 @@
-"""How sure the gate must be, and how small an effect is worth a red check."""
+"""Settings of the gate: its error probability and the smallest effect worth reporting."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ class Policy:
     Attributes:
         alpha: probability that a run of unchanged code is called regressed, at most; half
             of it is spent on success rates, half on all metrics together.
-        scenarios: how many scenarios the run judges; they share `alpha`.
+        scenarios: number of scenarios that the run judges; they share `alpha`.
         floors: relative effect per metric that is too small to be reported; of the others it
             is what the host's calibration says, or without one `UNCALIBRATED_FLOOR` or the spread
             between their trials, whichever is more.
-        calibrations: what equal versions differ by on this host, by scenario.
+        calibrations: how much equal versions differ on this host, by scenario.
         relevant_effect: what a change for the worse must be ruled out to exceed before a
             comparison counts as clear; trials are added until then, where they may be.
-        doubt: probability of error with which it is ruled out.
-        largest_invalid_share: of the trials, whose measurement may have failed.
-        metrics: names of all that can be judged; a floor of another is refused.
+        doubt: probability of error at which `relevant_effect` is ruled out.
+        largest_invalid_share: largest share of trials with an invalid measurement.
+        metrics: names of all metrics that can be judged; a floor for any other name is refused.
     """
 
     alpha: float = 0.01
@@ -52,10 +52,10 @@ class Policy:
 
     @classmethod
     def configured(cls, table: Mapping[str, Any], *, scenarios: int, own: Iterable[str] = ()) -> Self:
-        """The policy of a ``[tool.ldos.gate]`` table (checked when it was read).
+        """The policy of a ``[tool.ldos.gate]`` table (validated when it was read).
 
         Args:
-            own: names of metrics that a user registered, or that records have beside ours.
+            own: names of metrics that a user registered, or that records contain in addition to the built-in ones.
         """
         numbers = {name: table[name] for name in ("alpha", "relevant_effect") if name in table}
         metrics = frozenset(METRICS) | frozenset(own)
@@ -63,10 +63,10 @@ class Policy:
 
     @property
     def family_alpha(self) -> float:
-        """For the metrics of all scenarios together, and likewise for all success rates."""
+        """Error probability for the metrics of all scenarios together; the same again is for all success rates."""
         return self.alpha / 2
 
     def noise(self, scenario: str, metric: str) -> MetricNoise | None:
-        """What equal versions differ by, where this host was calibrated."""
+        """Noise of a metric between equal versions; ``None`` if this host was not calibrated for it."""
         calibration = self.calibrations.get(scenario)
         return None if calibration is None else calibration.metrics.get(metric)

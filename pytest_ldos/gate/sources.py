@@ -1,4 +1,4 @@
-"""Whether head and base measured a metric in the same way, and mean the same by it."""
+"""Checks that head and base measured a metric from the same source and mean the same by it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from pytest_ldos.trial.series_of import metrics_of, sources_of
 
 
 def find_incomparable(head: TrialSet, base: TrialSet) -> dict[str, str]:
-    """Why metrics cannot be compared, by name: their numbers come from different places in the traces, or
-    have another unit or direction.
+    """Reasons why metrics cannot be compared, by name: other sources in the traces, or another unit or direction.
 
-    What one of them did not measure at all is not among them.
+    Metrics that one side did not measure at all are not included.
     """
     found = {name: _difference(metric, head, base) for name, metric in metrics_of(head, base).items()}
     return {name: reason for name, reason in found.items() if reason}
@@ -22,7 +21,7 @@ def _difference(metric: Metric, head: TrialSet, base: TrialSet) -> str:
 
 
 def _other_meaning(metric: Metric, base: TrialSet) -> str:
-    """That a user registered another metric by the name of an old one."""
+    """Detects a user's metric registered under the name of an earlier, different one."""
     theirs = next((each for each in base.metrics if each.name == metric.name), metric)
     for what in ("unit", "better"):
         here, there = getattr(metric, what), getattr(theirs, what)

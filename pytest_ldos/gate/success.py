@@ -13,7 +13,7 @@ from pytest_ldos.trial.record import TrialSet
 
 
 def describe_failures(head: TrialSet) -> list[str]:
-    """One sentence for each way in which trials failed."""
+    """One sentence for each kind of failure among the trials."""
     several = len({trial.goal for trial in head.trials}) > 1
     by_message: dict[str, list[int]] = {}
     for trial in head.trials:
@@ -25,7 +25,7 @@ def describe_failures(head: TrialSet) -> list[str]:
 
 
 def find_rises(pairs: Sequence[tuple[TrialSet, TrialSet]], policy: Policy) -> list[bool]:
-    """In which of a run's scenarios failures became more frequent: Holm's procedure over all of them."""
+    """Tests each scenario of a run for more frequent failures; Holm's procedure covers all of them."""
     rose, scenarios = [False] * len(pairs), max(policy.scenarios, len(pairs))
     while True:
         left = scenarios - sum(rose)
@@ -37,7 +37,7 @@ def find_rises(pairs: Sequence[tuple[TrialSet, TrialSet]], policy: Policy) -> li
 
 
 def describe_rise(head: TrialSet, base: TrialSet) -> str:
-    """By how much failures became more frequent."""
+    """Describes by how much failures became more frequent."""
     p_value = failure_rise_p(
         head_failures=_failures(head),
         head_trials=len(head.trials),
@@ -49,7 +49,7 @@ def describe_rise(head: TrialSet, base: TrialSet) -> str:
 
 
 def fails_more_often(head: TrialSet, base: TrialSet) -> bool:
-    """Whether a larger share of head's trials failed, certain or not."""
+    """True if a larger share of head's trials failed than of base's, significant or not."""
     return _failures(head) * len(base.trials) > _failures(base) * len(head.trials)
 
 

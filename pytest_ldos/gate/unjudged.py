@@ -1,4 +1,4 @@
-"""What the history says of trials that were compared with nothing."""
+"""The verdict that the history stores for trials that were compared with nothing."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pytest_ldos.gate.verdict import Verdict
 from pytest_ldos.trial.record import TrialSet
 
 UNJUDGED: Final = "unjudged"
-"""Stands for the verdict of trials that no gate has compared with others."""
+"""Stored instead of a verdict for trials that were not compared with a baseline."""
 
 
 def verdict_alone(trials: TrialSet, policy: Policy) -> str:
-    """`UNJUDGED` where nothing is wrong with trials in themselves, or else what is: such trials are no anchor."""
+    """`UNJUDGED` if the trials themselves are valid; otherwise their verdict, which excludes them as an anchor."""
     verdict = judge_alone(trials, policy).verdict
     return UNJUDGED if verdict is Verdict.PASSED else verdict.value

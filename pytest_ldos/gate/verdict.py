@@ -1,4 +1,4 @@
-"""What can be said of a scenario, and in which order it matters."""
+"""Verdicts on a scenario, and their order of severity."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ _SEVERITY: Final = (
 )
 
 UNDECIDED: Final = frozenset({Verdict.INCONCLUSIVE, Verdict.NO_BASELINE, Verdict.NOT_COMPARABLE})
-"""Verdicts that only fail a run where a verdict was required (``--ldos-strict``)."""
+"""Verdicts that fail a run only if a verdict was required (``--ldos-strict``)."""
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """The one that matters most; `PASSED` where there is none."""
+    """The most severe verdict; `PASSED` if there is none."""
     return max(verdicts, key=severity, default=Verdict.PASSED)
 
 
 def severity(verdict: Verdict) -> int:
-    """Larger where it matters more."""
+    """Rank of a verdict; larger is more severe."""
     return _SEVERITY.index(verdict)
 
 
@@ -59,5 +59,5 @@ def exit_code(verdict: Verdict, *, strict: bool) -> int:
 
 
 def is_failure(verdict: Verdict, *, strict: bool) -> bool:
-    """Whether the test of the scenario fails."""
+    """True if the test of the scenario fails."""
     return exit_code(verdict, strict=strict) != 0
