@@ -1,4 +1,4 @@
-"""Which segments of a causal path gained or lost time between two runs."""
+"""Explains which segments of a causal path gained or lost time between two runs."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from pytest_ldos.trial.record import Trial, TrialSet
 CONFIDENCE: Final = 0.95
 
 METRIC_PATHS: Final = {"T1": "planning", "T2": "execution", "T2x": "execution", "T4": "goal"}
-"""The path whose latency a metric is."""
+"""The path whose latency each metric is."""
 
 
 @dataclass(frozen=True)
 class SegmentChange:
-    """How much longer a segment takes.
+    """Change in the duration of one segment.
 
     Attributes:
         segment: ``KIND: SUBJECT``.
         base_ns, head_ns: medians over the trials.
-        change_ns: Hodges–Lehmann estimate of head over base.
+        change_ns: Hodges–Lehmann estimate of head minus base.
         low_ns, high_ns: its interval; infinite with too few trials.
-        share: of the sum of all segments' changes; negative for what moved against it.
+        share: share of the sum of all segments' changes; negative for a change in the opposite direction.
     """
 
     segment: str
@@ -40,18 +40,18 @@ class SegmentChange:
 
     @property
     def is_certain(self) -> bool:
-        """Whether the interval excludes no change."""
+        """True if the interval excludes zero."""
         return self.low_ns > 0 or self.high_ns < 0
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Where a path's time went.
+    """Breakdown of the change of one path's latency by segment.
 
     Attributes:
-        path: its name.
-        whole: the change of its latency.
-        changes: of its segments, those with the largest share of the whole first.
+        path: name of the path.
+        whole: change of the path's whole latency.
+        changes: changes of its segments, the largest share first.
     """
 
     path: str
@@ -60,14 +60,14 @@ class Explanation:
 
 
 def explain(base: TrialSet, head: TrialSet, *, confidence: float = CONFIDENCE) -> dict[str, Explanation]:
-    """For each path that both runs passed, what changed in it; by the path's name.
+    """Compares each path that both runs passed, by path name.
 
     Args:
-        base: a run or a stored baseline: its trials carry the durations of their segments.
-        confidence: of each interval.
+        base: a run or a stored baseline; its trials contain the durations of their segments.
+        confidence: confidence level of each interval.
 
-    A segment that a trial does not have counts as lasting no time in it. Failed trials are
-    left out: how far they got says nothing about how long it takes.
+    A segment that is absent from a trial counts as zero time in it. Failed trials are
+    left out, because they do not show how long the whole path takes.
     """
     names = dict.fromkeys(name for trial in head.trials for name in trial.segments_ns)
     found = {name: _explain(name, base.trials, head.trials, (1 - confidence) / 2) for name in names}
