@@ -1,4 +1,4 @@
-"""What is known of a host's noise, for each metric of a scenario."""
+"""Calibrated noise of a host, for each metric of a scenario."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Final
 from pytest_ldos.host.fingerprint import Fingerprint
 
 UNCALIBRATED_FLOOR: Final = 0.05
-"""Relative effect below which nothing is reported where a host's noise is not known."""
+"""Relative effect below which nothing is reported if the noise of the host is unknown."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MetricNoise:
-    """How much one metric differs where nothing changed.
+    """Variation of one metric between equal versions.
 
     Standard deviations of logarithms, which for small values are relative deviations.
 
     Attributes:
         trial_sd: between trials of one stack start, after covariates.
-        start_sd: between starts of one session, beyond what their trials explain.
-        start_df: degrees of freedom that `start_sd` was estimated with.
-        run_sd: between runs at different times, beyond what their trials explain.
-        run_df: likewise.
+        start_sd: between starts of one session, beyond what the variation of their trials explains.
+        start_df: degrees of freedom of `start_sd`.
+        run_sd: between runs at different times, beyond what the variation of their trials explains.
+        run_df: degrees of freedom of `run_sd`.
         floor: relative effect below which nothing is reported on this host.
     """
 
@@ -37,11 +37,11 @@ class MetricNoise:
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """What equal versions looked like on one host.
+    """Noise of equal versions, as measured on one host.
 
     Attributes:
         made_at: ISO 8601, UTC.
-        starts, trials: how many stack starts and trials it rests on.
+        starts, trials: numbers of stack starts and trials it is based on.
     """
 
     scenario: str

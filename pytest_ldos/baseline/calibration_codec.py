@@ -1,6 +1,6 @@
-"""Calibrations as JSON text, and back.
+"""Encodes calibrations as JSON text and decodes them.
 
-The schema has a version; a file of another version is refused, not guessed at.
+The schema has a version; a file of another version is refused.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def encode_calibration(calibration: Calibration) -> str:
 
 
 def decode_calibration(text: str, path: Path) -> Calibration:
-    """A calibration of JSON text; `path` is named in errors.
+    """Decodes a calibration from JSON text; `path` is named in errors.
 
     Raises:
-        RecordUnreadable: no JSON, not a calibration, of another schema version, or damaged.
+        RecordUnreadable: not JSON, not a calibration, of another schema version, or damaged.
     """
     try:
         document = json.loads(text)

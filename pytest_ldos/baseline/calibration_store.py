@@ -1,4 +1,4 @@
-"""Calibrations beside the baselines, and which one belongs to a run."""
+"""Stores calibrations beside the baselines and finds the one that applies to a run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pytest_ldos.trial.record import TrialSet
 
 @dataclass(frozen=True)
 class Calibrated:
-    """The noise of this class of host is known."""
+    """The noise of this host class is known."""
 
     calibration: Calibration
     file: Path
@@ -29,10 +29,10 @@ class Calibrated:
 
 @dataclass(frozen=True)
 class Uncalibrated:
-    """Nothing is known of this class of host.
+    """No calibration applies to this host class.
 
     Attributes:
-        reason: what there is instead and is not used; empty where there is nothing.
+        reason: describes a calibration that exists but does not apply; empty if there is none.
     """
 
     reason: str = ""
@@ -40,7 +40,7 @@ class Uncalibrated:
 
 @dataclass(frozen=True)
 class UnreadableCalibration:
-    """There is one, but nobody can tell what it says."""
+    """A calibration exists but cannot be read."""
 
     reason: str
 
@@ -49,12 +49,12 @@ CalibrationLookup = Calibrated | Uncalibrated | UnreadableCalibration
 
 
 def find_calibration(stores: BaselineStores, trials: TrialSet) -> CalibrationLookup:
-    """What is known of the noise of `trials`: same stack, same host class, same scenario."""
+    """The calibration for `trials`: same stack, same host class, same scenario."""
     return find_calibration_of(stores, BaselineKey.of(trials))
 
 
 def find_calibration_of(stores: BaselineStores, key: BaselineKey) -> CalibrationLookup:
-    """Likewise, by key; the repository's before the machine's own."""
+    """The calibration for a key; the repository's store takes precedence over the local one."""
     file = next((each for each in _places(stores, key) if each.is_file()), None)
     if file is None:
         others = _other_host_classes(stores, key)
@@ -73,7 +73,7 @@ def find_calibration_of(stores: BaselineStores, key: BaselineKey) -> Calibration
 
 
 def save_calibration(stores: BaselineStores, calibration: Calibration, *, to_repository: bool = False) -> Path:
-    """Stores a calibration where one is found now, or where it was asked for."""
+    """Stores a calibration where one already exists, or in the store that was asked for."""
     key = BaselineKey(calibration.stack_kind, calibration.fingerprint.host_class, calibration.scenario)
     repository, local = _places(stores, key)
     file = repository if to_repository or repository.is_file() else local

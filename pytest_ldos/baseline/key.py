@@ -1,4 +1,4 @@
-"""Which baseline belongs to a set of trials: stack, host class and scenario."""
+"""Locates the baseline of a set of trials: by stack, host class and scenario."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ CALIBRATION_SUFFIX: Final = ".calibration.json"
 
 
 def contained(name: str) -> str:
-    """A name as that of a file or folder, which leads nowhere else and is not hidden."""
+    """A name made safe as a single file or folder name: no separators, not hidden."""
     return re.sub(r"^\.+|[/\0]", "_", name) or "_"
 
 
 @dataclass(frozen=True)
 class BaselineKey:
-    """Where a baseline lies below a store: ``<stack>/<host class>/<scenario>.json``."""
+    """Path of a baseline within a store: ``<stack>/<host class>/<scenario>.json``."""
 
     stack: str
     host_class: str
@@ -35,7 +35,7 @@ class BaselineKey:
         return self._beside(store, PINNED_SUFFIX if pinned else SUFFIX)
 
     def calibration_file(self, store: Path) -> Path:
-        """Where what is known of the host's noise lies, beside the baseline."""
+        """Path of the host's calibration, beside the baseline."""
         return self._beside(store, CALIBRATION_SUFFIX)
 
     def _beside(self, store: Path, suffix: str) -> Path:

@@ -1,7 +1,7 @@
-"""The baseline to compare with, or which of three reasons there is none.
+"""Finds the baseline to compare with, or which of three reasons there is none.
 
-Missing, unreadable and not comparable are different answers: the first asks for a
-recording, the second for a repair, the third for a re-baseline on this class of host.
+Missing, unreadable and not comparable are different results: the first requires a
+recording, the second a repair, the third a new baseline on this host class.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pytest_ldos.trial.record import TrialSet
 
 @dataclass(frozen=True)
 class Found:
-    """A baseline that can be compared with."""
+    """A baseline that this run can be compared with."""
 
     trials: TrialSet
     file: Path
@@ -29,15 +29,15 @@ class Found:
 
 @dataclass(frozen=True)
 class NoBaseline:
-    """Nothing was recorded for this scenario yet."""
+    """No baseline has been recorded for this scenario yet."""
 
 
 @dataclass(frozen=True)
 class NotComparable:
-    """There is a baseline, but of another class of host or beside other loads.
+    """A baseline exists, but for another host class or under other loads.
 
     Attributes:
-        is_ours: whether it lies where this run's own would: it is replaced only where that is asked for.
+        is_ours: True if it is stored in this run's own place; it is then replaced only on request.
     """
 
     reason: str
@@ -57,7 +57,7 @@ Lookup = Found | NoBaseline | NotComparable | Unreadable
 
 
 def find_baseline(stores: BaselineStores, trials: TrialSet) -> Lookup:
-    """What `trials` are to be compared with."""
+    """The baseline for `trials`, or the reason why there is none."""
     key = BaselineKey.of(trials)
     stored = stores.find(key)
     if stored is None:
@@ -80,12 +80,12 @@ def find_baseline(stores: BaselineStores, trials: TrialSet) -> Lookup:
 
 
 def knows_loads(trials: TrialSet) -> bool:
-    """Whether a record says what was asked of its loads; those of earlier versions have proofs alone."""
+    """True if a record contains the settings of its loads; records of earlier versions contain only proofs."""
     return bool(trials.spec.loads) or not trials.loads
 
 
 def describe_other_loads(head: Sequence[LoadSpec], base: Sequence[LoadSpec]) -> str:
-    """``dds_flood.rate_hz is 2000 here, 1000 there``: in what loads differ; empty where they do not."""
+    """Describes how the loads differ, as in ``dds_flood.rate_hz is 2000 here, 1000 there``; empty if they do not."""
     ours, theirs = ({load.KIND: vars(load) for load in loads} for loads in (head, base))
     found: list[str] = []
     for kind in dict.fromkeys([*ours, *theirs]):

@@ -1,4 +1,4 @@
-"""One set of trials from several machines of a class: what they differ by is then part of the baseline's noise."""
+"""Merges trials from several machines of a host class, so that the baseline's noise includes their differences."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pytest_ldos.host.fingerprint import Fingerprint
 from pytest_ldos.trial.record import Trial, TrialSet
 
 _BLOCK: Final = "block"
-"""Of the proof of a load: the stack start that it was applied in."""
+"""Key, in the proof of a load, of the stack start in which it was applied."""
 
 
 def merge_trials(sets: Sequence[TrialSet]) -> TrialSet:
-    """All trials of `sets`, numbered anew; starts of different machines stay different blocks.
+    """All trials of `sets`, renumbered; starts on different machines remain different blocks.
 
     Raises:
-        ConfigurationError: there are fewer than two, one is there twice, or they cannot be one baseline.
+        ConfigurationError: there are fewer than two sets, one is given twice, or they cannot form one baseline.
     """
     if len(sets) < 2:
         names = ", ".join(f"'{each.scenario}' of host class {each.fingerprint.host_class}" for each in sets)
@@ -73,7 +73,7 @@ def _reasons(first: TrialSet, other: TrialSet) -> Iterator[tuple[str, bool]]:
 
 
 def _apart(sets: Iterable[TrialSet]) -> Iterator[TrialSet]:
-    """The blocks of each, of its trials and of its loads, behind those of the sets before it."""
+    """Renumbers the blocks of trials and loads, so that those of each set follow those of the sets before it."""
     first_block = 0
     for each in sets:
         of_loads = {found for load in each.loads if isinstance(found := load.get(_BLOCK), int)}
@@ -97,7 +97,7 @@ def _trials_of(sets: Iterable[TrialSet]) -> Iterator[Trial]:
 
 
 def _merge_fingerprints(found: Sequence[Fingerprint]) -> Fingerprint:
-    """Of the same class; what differs within it is named for all machines."""
+    """One fingerprint for machines of the same class; properties that differ are listed for all machines."""
     names = sorted({name for each in found for name in each.versions})
     return dataclasses.replace(
         found[0],

@@ -1,7 +1,7 @@
 """Baselines on disk: one store in the repository, one local to the machine.
 
-The repository's store is looked into first. What a run records by itself goes to the
-local one, from which `promote` copies it into the repository.
+The repository's store takes precedence. Runs record into the local one by default;
+`promote` copies from there into the repository.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class StoredBaseline:
     """A baseline that exists.
 
     Attributes:
-        is_local: in the machine's own store, not in the repository's.
+        is_local: True if it is in the local store, not in the repository's.
     """
 
     key: BaselineKey
@@ -35,7 +35,7 @@ class StoredBaseline:
 
 @dataclass(frozen=True)
 class BaselineStores:
-    """Both stores.
+    """The repository's store and the local one.
 
     Attributes:
         repository: ``baselines/`` in the project, under version control.
@@ -46,7 +46,7 @@ class BaselineStores:
     local: Path
 
     def find(self, key: BaselineKey, *, pinned: bool = False) -> StoredBaseline | None:
-        """The baseline for a key, the repository's before the local one."""
+        """The baseline for a key; the repository's store takes precedence over the local one."""
         for store, is_local in ((self.repository, False), (self.local, True)):
             file = key.file(store, pinned=pinned)
             if file.is_file():
@@ -54,7 +54,7 @@ class BaselineStores:
         return None
 
     def other_host_classes(self, key: BaselineKey) -> list[str]:
-        """Host classes that have a baseline where `key`'s has none."""
+        """Host classes that have a baseline for the stack and scenario of `key`."""
         pattern = f"{escape(contained(key.stack))}/*/{escape(contained(key.scenario))}{SUFFIX}"
         return sorted({file.parent.name for store in (self.repository, self.local) for file in store.glob(pattern)})
 
@@ -65,7 +65,7 @@ class BaselineStores:
         return file
 
     def update(self, trials: TrialSet) -> Path:
-        """Records trials where their baseline is found now; a new one goes to the local store."""
+        """Records trials where their baseline already exists; a new one goes to the local store."""
         found = self.find(BaselineKey.of(trials))
         return self.save(trials, to_repository=found is not None and not found.is_local)
 
@@ -81,7 +81,7 @@ class BaselineStores:
                 yield StoredBaseline(key, file, is_local, is_pinned)
 
     def pin(self, baseline: StoredBaseline) -> Path:
-        """Keeps a baseline as the release that stays when the rolling one moves on.
+        """Copies a baseline to the pinned release, which stays when the rolling baseline moves on.
 
         Raises:
             RecordUnreadable: it is damaged.
@@ -96,7 +96,7 @@ class BaselineStores:
         """Copies a local baseline into the repository's store.
 
         Raises:
-            ConfigurationError: it lies there already.
+            ConfigurationError: it is already there.
             RecordUnreadable: it is damaged.
         """
         read_trials(baseline.file)

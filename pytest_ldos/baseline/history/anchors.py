@@ -1,4 +1,4 @@
-"""Which commit or run a history is measured by, kept beside its files as ``pin.json``."""
+"""Stores the commit or run to which a series is pinned, beside its files as ``pin.json``."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ SCHEMA_VERSION: Final = 1
 
 @dataclass(frozen=True)
 class Pin:
-    """What a series is pinned to.
+    """The pinned anchor of a series.
 
     Attributes:
-        commit: all its runs together; empty for one run.
-        trials: the run's set of trials; empty for a commit.
-        name: as it was asked for.
+        commit: a commit, with all its runs; empty if one run is pinned.
+        trials: identity of the run's set of trials; empty if a commit is pinned.
+        name: as given by the user.
     """
 
     commit: str
@@ -31,10 +31,10 @@ class Pin:
 
 
 def write_pin(folder: Path, pin: Pin) -> Path:
-    """Pins a series; what it was pinned to before is forgotten.
+    """Pins a series and replaces an earlier pin.
 
     Raises:
-        ConfigurationError: it cannot be written.
+        ConfigurationError: the file cannot be written.
     """
     file = folder / FILE
     document = {"kind": KIND, "schema": SCHEMA_VERSION, **asdict(pin)}
@@ -46,7 +46,7 @@ def write_pin(folder: Path, pin: Pin) -> Path:
 
 
 def remove_pin(folder: Path) -> bool:
-    """Whether there was one."""
+    """Removes the pin; returns True if there was one."""
     file = folder / FILE
     was_there = file.exists()
     file.unlink(missing_ok=True)
@@ -54,7 +54,7 @@ def remove_pin(folder: Path) -> bool:
 
 
 def read_pin(folder: Path) -> Pin | None:
-    """What a series is pinned to.
+    """The pin of a series; ``None`` if there is none.
 
     Raises:
         RecordUnreadable: the file is damaged or of another version.

@@ -1,4 +1,4 @@
-"""What each commit's runs say of a metric, beside the commit before and the anchors."""
+"""Summarises a metric by commit, compared with the commit before and with the anchors."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from pytest_ldos.baseline.history.series import MetricSeries, Run
 
 @dataclass(frozen=True, kw_only=True)
 class CommitPoint:
-    """What a commit's runs say.
+    """One metric over the runs of one commit.
 
     Attributes:
-        label: the commit, or the run's name outside of git or with uncommitted changes.
-        first, last: places of its first and its last run among all of the series.
-        median: of the runs' medians, as measured.
-        location, low, high: after covariates, in the metric's unit, with the interval.
-        step: from the commit before; ``None`` for the first.
-        from_pin: from the pinned anchor, or where nothing is pinned from the first runs.
-        from_rolling: from the rolling anchor as it was before this commit.
-        change_point: strength of a change of level that begins here; 0 where none does.
-        creeps: from which anchors the level has crept away by now: ``pin`` or ``rolling``.
+        label: the commit, or the run's name outside git or with uncommitted changes.
+        first, last: indices of its first and its last run in the series.
+        median: median of the runs' medians, as measured.
+        location, low, high: location after covariates, with its interval, in the metric's unit.
+        step: change from the commit before; ``None`` for the first.
+        from_pin: change from the pinned anchor, or from the first runs if nothing is pinned.
+        from_rolling: change from the rolling anchor as it was before this commit.
+        change_point: strength of a change of level that begins here; 0 if there is none.
+        creeps: anchors from which the level has crept away by now: ``pin`` or ``rolling``.
     """
 
     label: str
@@ -56,7 +56,7 @@ def build_commits(series: MetricSeries, noise: Noise, *, anchor: Level | None, w
 
     Args:
         anchor: the pinned one.
-        window: accepted runs that make the rolling anchor.
+        window: number of accepted runs in the rolling anchor.
     """
     before: Level | None = None
     accepted = AcceptedRuns.of(series)
@@ -83,7 +83,7 @@ def build_commits(series: MetricSeries, noise: Noise, *, anchor: Level | None, w
 
 
 def _by_commit(runs: Sequence[Run]) -> Iterator[tuple[str, list[int]]]:
-    """Places of a commit's runs, at that of the first; those of no known state of the code alone."""
+    """Groups the indices of runs by commit, in order of the first run; runs without a clean commit stand alone."""
     groups: dict[str, list[int]] = {}
     for place, run in enumerate(runs):
         is_known = run.commit and not run.commit.endswith("+")

@@ -1,4 +1,4 @@
-"""Creep: many steps, each too small to be reported, that together are not."""
+"""Detects creep: many steps, each too small to be reported, that add up to a relevant change."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ PIN: Final = "pin"
 ROLLING: Final = "rolling"
 
 _RECENT_RUNS: Final = 5
-"""That the present level is taken from."""
+"""Number of runs that the present level is estimated from."""
 
 _TAIL: Final = 0.0001
-"""Of the interval that must exclude no change: a history is looked at after every run."""
+"""Probability of error at each end of the interval that must exclude zero: a history is tested after every run."""
 
 
 def find_creep(
@@ -29,10 +29,10 @@ def find_creep(
     window: int,
     floor: float,
 ) -> Iterator[tuple[str, ...]]:
-    """For each commit, the anchors that the level has crept away from by then, for the worse.
+    """Yields, for each commit, the anchors from which the level has crept for the worse by then.
 
     Args:
-        anchor: the pinned one, and the place of its last run.
+        anchor: the pinned one, and the index of its last run.
         window, floor: see `trend.build_trend`.
     """
     sign = 1.0 if series.better is Better.LOWER else -1.0
@@ -59,7 +59,7 @@ def find_creep(
 
 
 def _is_worse(change: Change | None, sign: float, floor: float) -> bool:
-    """Whether a change for the worse lies above the floor and its interval excludes none."""
+    """True if a change for the worse exceeds the floor and its interval excludes zero."""
     if change is None:
         return False
     nearest = change.low if sign > 0 else -change.high

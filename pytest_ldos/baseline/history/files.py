@@ -1,7 +1,7 @@
-"""Parquet files of the history: what one file is, how it is written, and what is wrong with others.
+"""Parquet files of the history: their format, how they are written, and how damage is detected.
 
-A file appears under its name when it is whole: a reader sees all of it or nothing, and whoever is killed leaves a
-hidden file that nobody reads.
+A file appears under its name only when complete: a reader sees all of it or nothing. A killed writer leaves a
+hidden file that is never read.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class HistoryFile:
 
 @dataclass(frozen=True)
 class Damaged:
-    """A file that is left out, and why."""
+    """A file that is left out because it is damaged."""
 
     path: Path
     reason: str
@@ -47,7 +47,7 @@ class Damaged:
 
 
 def write_file(path: Path, rows: pl.DataFrame) -> None:
-    """Writes a file of this schema version, whole or not at all.
+    """Writes a file of this schema version atomically.
 
     Raises:
         OSError: it cannot be written.
@@ -68,11 +68,11 @@ def write_file(path: Path, rows: pl.DataFrame) -> None:
 
 
 def inspect_file(path: Path) -> HistoryFile | Damaged:
-    """What a file says of itself.
+    """Reads a file's metadata.
 
     Raises:
-        RecordUnreadable: something else wrote it, or another version of this project.
-        FileNotFoundError: it is gone.
+        RecordUnreadable: it was written by something else, or by another version of this project.
+        FileNotFoundError: it no longer exists.
     """
     try:
         metadata = pl.read_parquet_metadata(path)
@@ -96,14 +96,14 @@ def inspect_file(path: Path) -> HistoryFile | Damaged:
 def read_rows(
     files: Collection[HistoryFile], *, metrics: Collection[str] = (), columns: Collection[str] = ()
 ) -> tuple[pl.DataFrame | None, list[Damaged]]:
-    """Rows of all files, without those of damaged ones; no table where there is no file to read.
+    """Rows of all files except damaged ones; ``None`` instead of a table if no file can be read.
 
     Args:
-        metrics: only of these; of all without any.
-        columns: only these; all without any.
+        metrics: read only these; if empty, all.
+        columns: read only these; if empty, all.
 
     Raises:
-        FileNotFoundError: one of them is gone.
+        FileNotFoundError: one of the files no longer exists.
     """
     if not files:
         return None, []

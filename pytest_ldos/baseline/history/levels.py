@@ -1,4 +1,4 @@
-"""Where neighbouring runs lie, and how far apart they may be without a change."""
+"""Estimates the level of neighbouring runs, and how far apart runs may be without a change."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TAIL: Final = (1 - CONFIDENCE) / 2
 _DEVIATIONS_OF_HALF_WIDTH: Final = -float(ndtri(TAIL))
 _MAD_TO_DEVIATION: Final = 1.4826
 _FEWEST_RUNS: Final = 5
-"""That tell how much runs differ."""
+"""Fewest runs from which the variation between runs is estimated."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Level:
-    """A location and how uncertain it is: standard deviation, and the degrees of freedom this is known with."""
+    """A location with its standard deviation, and the degrees of freedom of the latter."""
 
     location: float
     deviation: float
@@ -42,10 +42,10 @@ class Level:
 
 @dataclass(frozen=True)
 class Noise:
-    """How much runs of an unchanged level differ.
+    """Variation between runs of an unchanged level.
 
     Attributes:
-        deviation: of a run, in all; 0 where the runs are too few to tell.
+        deviation: total standard deviation of a run; 0 if there are too few runs to estimate it.
     """
 
     deviation: float
@@ -53,7 +53,7 @@ class Noise:
     correlation: float
 
     def level(self, runs: Sequence[Run]) -> Level | None:
-        """Where some neighbouring runs lie together; ``None`` without any that has a location."""
+        """The common level of some neighbouring runs; ``None`` if none of them has a finite location."""
         known = [run for run in runs if math.isfinite(run.location)]
         if not known:
             return None
@@ -66,7 +66,7 @@ class Noise:
 
 
 def noise_of(series: MetricSeries) -> Noise:
-    """From neighbouring runs, of which a few may be at another level."""
+    """Noise estimated from differences of neighbouring runs; a few changes of level among them do no harm."""
     locations = np.array([run.location for run in series.runs if run.is_accepted])
     if len(locations) < _FEWEST_RUNS:
         return Noise(0.0, math.inf, 0.0)
@@ -80,10 +80,10 @@ def noise_of(series: MetricSeries) -> Noise:
 
 @dataclass(frozen=True)
 class AcceptedRuns:
-    """The runs of a series that others may be measured by, found by place.
+    """The runs of a series that may serve as an anchor.
 
     Attributes:
-        places: of each among all runs of the series, rising.
+        places: index of each among all runs of the series, increasing.
     """
 
     runs: tuple[Run, ...]
@@ -95,7 +95,7 @@ class AcceptedRuns:
         return cls(tuple(run for run, _ in kept), tuple(place for _, place in kept))
 
     def before(self, place: int, count: int) -> tuple[Run, ...]:
-        """The last `count` before a place."""
+        """The last `count` accepted runs before an index."""
         end = bisect_left(self.places, place)
         return self.runs[max(0, end - count) : end]
 

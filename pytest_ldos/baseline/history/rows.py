@@ -1,4 +1,4 @@
-"""A judged run as rows of the history: one a trial and metric."""
+"""Converts a judged run to rows of the history: one per trial and metric."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from pytest_ldos.units import ns_to_ms
 
 
 class Version(StrEnum):
-    """Which of two versions that were measured in turns."""
+    """Version of an interleaved comparison."""
 
     HEAD = "head"
     BASE = "base"
 
 
 class Status(StrEnum):
-    """What is known of a metric in a trial."""
+    """Status of one metric in one trial."""
 
     MEASURED = "measured"
     CENSORED = "censored"
@@ -64,15 +64,15 @@ SCHEMA: Final[dict[str, Any]] = {
     PLANNED_DURATION: pl.Float64,
     CPU_WORK: pl.Float64,
 }
-"""Columns. ``trials`` identifies a set of trials, ``run`` is the folder that it was saved in; ``adjust_for`` and
-``adjust_where_alike`` name covariates that explain part of the variation (see `metrics.model.Metric`); ``value`` is
-null unless ``status`` is ``measured``, and then ``reason`` says why."""
+"""Columns. ``trials`` identifies a set of trials; ``run`` is the folder that it was saved in. ``adjust_for`` and
+``adjust_where_alike`` name covariates that explain part of the variation (see `metrics.model.Metric`). ``value`` is
+null unless ``status`` is ``measured``; ``reason`` then says why it is null."""
 
 
 def build_rows(
     trials: TrialSet, *, run: str, branch: str, verdict: str, version: Version = Version.HEAD
 ) -> pl.DataFrame:
-    """Rows of a set of trials, with the columns of `SCHEMA`; none of trials that were watched, which are slower."""
+    """Rows of a set of trials, with the columns of `SCHEMA`; none for watched trials, which are slower."""
     if trials.watched:
         return pl.DataFrame(schema=SCHEMA)
     of_set = {
@@ -93,14 +93,14 @@ def build_rows(
 
 
 def identify(trials: TrialSet) -> str:
-    """The same for the same trials, whatever file they come from: their goals have random ids."""
+    """An identity computed from the trials themselves, independent of their file: goal ids are random."""
     parts = [trials.started_at, trials.scenario, trials.fingerprint.hostname, trials.commit, trials.session]
     parts += [f"{trial.index} {trial.goal_id}" for trial in trials.trials]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:20]
 
 
 def started_at(trials: TrialSet) -> datetime:
-    """When the run began, UTC."""
+    """Start time of the run, UTC."""
     moment = datetime.fromisoformat(trials.started_at)
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 

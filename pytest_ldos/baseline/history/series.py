@@ -1,4 +1,4 @@
-"""One metric over the runs of one stack, host class and scenario: where each run lies."""
+"""One metric over the runs of one stack, host class and scenario: the location of each run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ COLUMNS: Final = frozenset(
         *COVARIATES,
     }
 )  # fmt: skip
-"""Of `rows.SCHEMA`, what a series is made from."""
+"""Columns of `rows.SCHEMA` that a series is built from."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,10 +40,10 @@ class Run:
     """One set of trials.
 
     Attributes:
-        count: trials that say something of the metric, failed ones among them.
-        median: of the measured values, as they are; infinite where there is none.
-        location: Hodges–Lehmann after covariates, on the series' scale; infinite where most trials failed.
-        half_width: of the location's interval from its trials alone; infinite where they are too few.
+        count: number of trials with a value of the metric, including failed (censored) ones.
+        median: median of the measured values without adjustment; infinite if there are none.
+        location: Hodges–Lehmann estimate after covariates, on the series' scale; infinite if most trials failed.
+        half_width: half width of the location's interval from its trials alone; infinite if they are too few.
     """
 
     trials: str
@@ -61,17 +61,17 @@ class Run:
 
     @property
     def is_accepted(self) -> bool:
-        """Whether later runs may be measured by it."""
+        """True if later runs may be compared with this one."""
         return self.verdict not in _REFUSED and math.isfinite(self.location)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MetricSeries:
-    """A metric over runs, in the order in which they were made.
+    """A metric over runs, in chronological order.
 
     Attributes:
-        source: where the numbers were taken; other sources make other series.
-        scale: what a difference of locations is worth as a relative effect; 0 on logarithms.
+        source: where the values were taken from; another source makes another series.
+        scale: relative effect of a difference of one between locations; 0 on logarithms.
     """
 
     folder: SeriesFolder
@@ -84,13 +84,13 @@ class MetricSeries:
     runs: tuple[Run, ...]
 
     def effect(self, difference: float) -> float:
-        """A difference of locations as a relative change; infinite where one of them is."""
+        """Converts a difference of locations to a relative change; an infinite difference stays infinite."""
         if not math.isfinite(difference):
             return difference
         return math.expm1(difference) if self.scale == 0.0 else difference * self.scale
 
     def value(self, location: float) -> float:
-        """A location in the metric's unit."""
+        """Converts a location to the metric's unit."""
         return math.exp(location) if self.scale == 0.0 and math.isfinite(location) else location
 
 
@@ -98,10 +98,10 @@ _KEY: Final = ("stack", "host_class", "scenario", "metric", "source")
 
 
 def latest_runs(rows: pl.DataFrame, count: int, *, keep: Collection[str] = ()) -> pl.DataFrame:
-    """The rows of the last runs of each stack, host class and scenario.
+    """The rows of the last `count` runs of each stack, host class and scenario.
 
     Args:
-        keep: sets of trials or commits that stay however old they are.
+        keep: sets of trials or commits that are kept regardless of their age.
     """
     folder = ("stack", "host_class", "scenario")
     sets = rows.select("trials", "started_at", "commit", *folder).unique()
@@ -111,7 +111,7 @@ def latest_runs(rows: pl.DataFrame, count: int, *, keep: Collection[str] = ()) -
 
 
 def build_series(rows: pl.DataFrame) -> list[MetricSeries]:
-    """All series of a history's rows that have a usable value."""
+    """All series with at least one measured value in a history's rows."""
     usable = rows.filter(pl.col("status").is_in([Status.MEASURED.value, Status.CENSORED.value]))
     ordered = _with_sources(usable.sort("started_at", "trials"))
     groups = ordered.partition_by(*_KEY, maintain_order=True)
@@ -120,7 +120,7 @@ def build_series(rows: pl.DataFrame) -> list[MetricSeries]:
 
 
 def _with_sources(rows: pl.DataFrame) -> pl.DataFrame:
-    """Censored values go with the source of their run's others, or of the run before."""
+    """Gives censored values the source of their run's other values, or else of a neighbouring run."""
     of_metric = ("stack", "host_class", "scenario", "metric")
     of_run = pl.col("source").drop_nulls().first().over("trials", "metric")
     filled = rows.with_columns(pl.coalesce("source", of_run).alias("source"))
@@ -171,7 +171,7 @@ def _runs(rows: pl.DataFrame, groups: Numbers | Any, raw: Numbers, values: Numbe
 
 
 def _medians(raw: Numbers, starts: Any, ends: Any) -> tuple[Numbers, Numbers]:
-    """Of the finite values of each stretch (infinite where there is none), and how many are not."""
+    """Median of the finite values of each run (infinite if there are none), and the number of infinite values."""
     failed = np.add.reduceat(~np.isfinite(raw), starts, dtype=np.int64)
     medians = np.full(len(starts), np.inf)
     for size in np.unique(ends - starts):
@@ -184,7 +184,7 @@ def _medians(raw: Numbers, starts: Any, ends: Any) -> tuple[Numbers, Numbers]:
 
 
 def _locate(values: Numbers, starts: Any, ends: Any) -> tuple[Numbers, Numbers]:
-    """Location and half width of each stretch of values; stretches of one length together."""
+    """Location and half width of each run of values; runs of equal length are computed together."""
     sizes = ends - starts
     locations, half_widths = np.empty(len(starts)), np.empty(len(starts))
     for size in np.unique(sizes):
@@ -196,7 +196,7 @@ def _locate(values: Numbers, starts: Any, ends: Any) -> tuple[Numbers, Numbers]:
 
 
 def _half_widths(found: Locations) -> Numbers:
-    """Where failed trials leave the upper end open, the lower tells."""
+    """Half widths of intervals; if failed trials make the upper end infinite, the lower half is used."""
     with np.errstate(invalid="ignore"):
         both, lower = (found.high - found.low) / 2, found.estimate - found.low
     widths = np.where(np.isfinite(found.high), both, lower)

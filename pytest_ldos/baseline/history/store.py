@@ -1,7 +1,7 @@
 """The history on disk: ``DIR/<stack>/<host class>/<scenario>/*.parquet``, one data set of many files.
 
-Every run adds files of its own, so that runs at the same time do not meet. When many have gathered, they are merged
-into one, of which nothing is lost when the merging is killed: rows that two files have count once.
+Every run adds files of its own, so that concurrent runs do not conflict. Once there are many files, they are merged
+into one. A killed merge loses nothing: rows that occur in two files count once.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _WHERE: Final = "name a directory that can be written: --ldos-history DIR, or LD
 
 @dataclass(frozen=True, order=True)
 class SeriesFolder:
-    """What is compared over time: host classes, stacks and scenarios never mix."""
+    """One history: host classes, stacks and scenarios are never mixed."""
 
     stack: str
     host_class: str
@@ -53,10 +53,10 @@ class SeriesFolder:
 
 @dataclass(frozen=True)
 class Rows:
-    """What was read.
+    """Rows that were read.
 
     Attributes:
-        table: columns of `rows.SCHEMA`, in no order.
+        table: columns of `rows.SCHEMA`, unordered.
         damaged: files that were left out.
     """
 
@@ -71,11 +71,11 @@ class HistoryStore:
     directory: Path
 
     def require_writable(self) -> None:
-        """Makes the directory and proves that files can be written there.
+        """Creates the directory and checks that files can be written there.
 
         Raises:
-            ConfigurationError: it is a file, or cannot be made or written.
-            RecordUnreadable: it holds the files of something else or of another version.
+            ConfigurationError: it is a file, or cannot be created or written.
+            RecordUnreadable: it contains files of something else or of another version.
         """
         self._refuse_file()
         try:
@@ -87,11 +87,11 @@ class HistoryStore:
                 f"the history {self.directory} cannot be written: {error.strerror}", remedy=_WHERE
             ) from None
         for path in self._paths(self.directory):
-            with suppress(FileNotFoundError):  # merged meanwhile
+            with suppress(FileNotFoundError):  # merged in the meantime
                 inspect_file(path)
 
     def require_existing(self) -> None:
-        """Raises `ConfigurationError` where there is no run."""
+        """Raises `ConfigurationError` if there is no run."""
         self._refuse_file()
         if not any(self._paths(self.directory)):
             raise ConfigurationError(
@@ -100,11 +100,11 @@ class HistoryStore:
             )
 
     def append(self, rows: pl.DataFrame) -> bool:
-        """Adds the rows of one set of trials; returns whether it was not there yet.
+        """Adds the rows of one set of trials; returns True if it was new.
 
         Raises:
-            RecordUnreadable: files of something else or of another version are there.
-            OSError: it cannot be written.
+            RecordUnreadable: there are files of something else or of another version.
+            OSError: the file cannot be written.
         """
         first = rows.row(0, named=True)
         folder = self.folder(first)
@@ -115,18 +115,18 @@ class HistoryStore:
         return True
 
     def folder(self, row: dict[str, str]) -> Path:
-        """Where the runs like the one of a row lie."""
+        """Folder of the runs with the stack, host class and scenario of a row."""
         return SeriesFolder(row["stack"], row["host_class"], row["scenario"]).below(self.directory)
 
     def read(self, *, metrics: Collection[str] = (), columns: Collection[str] = ()) -> Rows:
         """The rows of all runs, each once.
 
         Args:
-            metrics: only of these; of all without any.
-            columns: only these, and those that tell rows apart; all without any.
+            metrics: read only these; if empty, all.
+            columns: read only these and those that identify a row; if empty, all.
 
         Raises:
-            RecordUnreadable: files of something else or of another version are there.
+            RecordUnreadable: there are files of something else or of another version.
         """
         chosen = {*columns, *_SAME_ROW} if columns else ()
         for _ in range(_ATTEMPTS):
@@ -134,7 +134,7 @@ class HistoryStore:
                 files, damaged = self._inspect(self.directory)
                 table, unreadable = read_rows(files, metrics=metrics, columns=chosen)
             except FileNotFoundError:
-                continue  # merged meanwhile: the rows are in another file now
+                continue  # merged in the meantime: the rows are in another file now
             if table is None:
                 table = pl.DataFrame(schema=SCHEMA)
             is_twofold = sum(len(file.sets) for file in files) > len({each for file in files for each in file.sets})
@@ -162,10 +162,10 @@ class HistoryStore:
                 return {each for file in files for each in file.sets}
             except FileNotFoundError:
                 continue
-        return set()  # twice the same rows do no harm
+        return set()  # duplicate rows do no harm
 
     def _merge(self, folder: Path) -> None:
-        """Makes one file of many small ones, unless another process is at it."""
+        """Merges many small files into one, unless another process is doing so."""
         loose = [path for path in self._paths(folder) if not path.name.startswith(_MERGED)]
         if len(loose) < _MERGE_FROM:
             return
@@ -175,7 +175,7 @@ class HistoryStore:
             files = [file for path in loose if path.exists() and isinstance(file := inspect_file(path), HistoryFile)]
             table, damaged = read_rows(files)
             if table is None or damaged:
-                return  # nothing is removed that could not be read
+                return  # files that could not be read are not removed
             name = max(files, key=lambda file: file.path.name).path.name
             write_file(folder / f"{_MERGED}{name}", table.unique(subset=_SAME_ROW, keep="any"))
             for file in files:
@@ -184,7 +184,7 @@ class HistoryStore:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[bool]:
-    """Whether no other process merges in a folder, and none will until the end."""
+    """Yields True if this process holds the folder's merge lock until the end of the context."""
     descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         yield _locked(descriptor)

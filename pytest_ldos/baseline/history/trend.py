@@ -1,4 +1,4 @@
-"""A series over commits: steps, what they add up to, change points, and creep."""
+"""A series over commits: steps, accumulated changes, change points and creep."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from pytest_ldos.baseline.history.series import MetricSeries, Run
 from pytest_ldos.stats.change_points import find_change_points
 
 ROLLING_WINDOW: Final = 10
-"""Accepted runs that make the rolling anchor, unless asked otherwise."""
+"""Default number of accepted runs in the rolling anchor."""
 
 START: Final = "start"
-"""Stands for the pinned anchor where nothing is pinned: the first runs."""
+"""Name of the pinned anchor if nothing is pinned: the first runs."""
 
 _START_RUNS: Final = 5
 
@@ -30,12 +30,12 @@ class Trend:
     """A metric over commits.
 
     Attributes:
-        pinned: what the pinned anchor is; `START` where nothing is pinned.
-        anchor, rolling: the anchors now, in the metric's unit; ``None`` where there is none.
-        window: accepted runs that make the rolling anchor.
+        pinned: name of the pinned anchor; `START` if nothing is pinned.
+        anchor, rolling: the anchors now, in the metric's unit; ``None`` if there is none.
+        window: number of accepted runs in the rolling anchor.
         floor: relative effect below which a single step is not reported.
-        run_deviation: between runs of an unchanged level, relative; ``None`` where the runs are too few to tell.
-        correlation: of neighbouring runs.
+        run_deviation: relative standard deviation between runs of an unchanged level; ``None`` for too few runs.
+        correlation: correlation of neighbouring runs.
     """
 
     series: MetricSeries
@@ -53,7 +53,7 @@ class Trend:
 def build_trend(
     series: MetricSeries, *, pin: Pin | None = None, window: int = ROLLING_WINDOW, floor: float = UNCALIBRATED_FLOOR
 ) -> Trend:
-    """What a series shows.
+    """Builds the trend of a series.
 
     Args:
         window, floor: see `Trend`.
@@ -96,7 +96,7 @@ def _last_place(series: MetricSeries, runs: Sequence[Run]) -> int:
 
 
 def _change_points(series: MetricSeries) -> dict[str, float]:
-    """Strength by the first run of the new level; found on runs, not on trials."""
+    """Strength of each change point, by the first run of the new level; detected on runs, not on trials."""
     runs = [run for run in series.runs if run.verdict != "invalid"]
     found = find_change_points(np.array([run.location for run in runs]))
     return {runs[point.index].trials: point.strength for point in found}
