@@ -1,4 +1,4 @@
-"""Takes known causes of variation out of two samples before they are compared."""
+"""Removes known causes of variation from two samples before they are compared."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _LEAST_VARIATION = 1e-12
 
 
 def in_common_strata(strata: tuple[Groups, Groups]) -> tuple[Flags, Flags]:
-    """Which values of both samples are in a stratum that both have: only those can be compared."""
+    """Flags of the values of each sample whose stratum occurs in both samples: only those can be compared."""
     common = np.intersect1d(*strata)
     return np.isin(strata[0], common), np.isin(strata[1], common)
 
 
 def remove_strata(values: tuple[Numbers, Numbers], strata: tuple[Groups, Groups]) -> tuple[Numbers, Numbers]:
-    """Both samples with the level of each stratum taken out.
+    """Both samples with the level of each stratum removed.
 
     A stratum's level is the mean of both samples' medians in it, so that a shift between
-    the samples stays. Strata that only one sample has stay as they are.
+    the samples is kept. Strata that only one sample has are not changed.
     """
     adjusted = values[0].copy(), values[1].copy()
     for stratum in np.intersect1d(*strata):
@@ -39,11 +39,11 @@ def remove_strata(values: tuple[Numbers, Numbers], strata: tuple[Groups, Groups]
 def remove_covariate(
     values: tuple[Numbers, Numbers], covariate: tuple[Numbers, Numbers]
 ) -> tuple[tuple[Numbers, Numbers], float]:
-    """Both samples with a linear influence taken out, and the share of variance it had.
+    """Both samples with a linear influence removed, and the share of variance it explained.
 
     The slope is fitted within the samples (least squares), so that a shift between them
-    cannot be taken for an influence. Values that are censored or whose covariate is
-    unknown do not count towards the fit and stay as they are.
+    is not mistaken for an influence. Censored values, and values whose covariate is
+    unknown, do not count towards the fit and are not changed.
     """
     known = [np.isfinite(value) & np.isfinite(cause) for value, cause in zip(values, covariate, strict=True)]
     centered = [
@@ -66,6 +66,6 @@ def remove_covariate(
 
 
 def _median(values: Numbers) -> float:
-    """The median of what is known, also where infinite values are among the middle two."""
+    """The lower median of the values that are not NaN; also works if the middle two are infinite."""
     ordered = np.sort(values[~np.isnan(values)])
     return float(ordered[(len(ordered) - 1) // 2]) if len(ordered) else np.nan

@@ -1,6 +1,6 @@
-"""What the statistic of `change_points` exceeds in one of a hundred autoregressions without a change.
+"""The 99 % quantile of the statistic of `change_points` for autoregressions without a change.
 
-Simulated (`tests/benchmarks/change_points.py --limits`): 20 000 sequences a number.
+Simulated (`tests/benchmarks/change_points.py --limits`) with 20 000 sequences per number.
 """
 
 from __future__ import annotations
@@ -23,4 +23,4 @@ LIMITS: Final = (
     (4.277, 4.599, 4.952, 5.354, 5.813, 6.364, 7.030, 7.909, 9.153, 11.087, 12.376),
     (4.496, 4.824, 5.230, 5.695, 6.229, 6.877, 7.659, 8.763, 10.330, 13.187, 15.787),
 )
-"""One row a length, one column a correlation."""
+"""One row per length, one column per correlation."""

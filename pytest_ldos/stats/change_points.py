@@ -1,9 +1,9 @@
-"""Where a sequence of numbers changed its level, at a false-alarm rate that is kept under autocorrelation.
+"""Detects changes of level in a sequence of numbers, at a false-alarm rate that holds under autocorrelation.
 
-Cumulative sums of normal scores over seeded intervals; of the intervals that exceed the limit the
-narrowest places the change, and both sides are searched again. Scores of ranks make outliers harmless.
-The limit is that of a first-order autoregression as strong as the sequence's own, which is taken from
-its differences, so that a change of level is not mistaken for correlation, and one standard error higher.
+Computes cumulative sums of normal scores over seeded intervals. The narrowest interval that exceeds the limit
+locates the change; then both sides are searched again. Rank scores limit the influence of outliers.
+The limit is that of a first-order autoregression with the correlation of the sequence plus one standard error.
+The correlation is estimated from differences, so that a change of level is not mistaken for correlation.
 
 References: S. Kovács, P. Bühlmann, H. Li, A. Munk, "Seeded binary segmentation", Biometrika 110 (2023);
 R. Baranowski, Y. Chen, P. Fryzlewicz, "Narrowest-over-threshold detection of multiple change points",
@@ -26,13 +26,13 @@ from pytest_ldos.stats.change_point_limits import CORRELATIONS, LENGTHS, LIMITS
 Numbers = npt.NDArray[np.float64]
 
 FALSE_ALARM_RATE: Final = 0.01
-"""Probability that anything is found in a sequence without a change."""
+"""Probability of any detection in a sequence without a change."""
 
 FEWEST: Final = LENGTHS[0]
-"""Shorter sequences never show a change: by chance alone they look as if they did too often."""
+"""Shortest sequence that is searched; shorter ones would show a change by chance too often."""
 
 LONGEST: Final = LENGTHS[-1]
-"""Of a longer sequence only its end is looked at."""
+"""Number of values at the end of a longer sequence that are searched."""
 
 _SHORTEST_INTERVAL: Final = 8
 _SHORTEST_SIDE: Final = 3
@@ -43,8 +43,8 @@ class ChangePoint:
     """A change of level.
 
     Attributes:
-        index: of the first value at the new level.
-        strength: the statistic over its limit; more than 1.
+        index: index of the first value at the new level.
+        strength: the statistic divided by its limit; greater than 1.
     """
 
     index: int
@@ -52,14 +52,14 @@ class ChangePoint:
 
 
 def find_change_points(values: Numbers) -> list[ChangePoint]:
-    """Changes of level in order; infinite values are allowed, they count as the largest."""
+    """Returns the changes of level in order. Infinite values are allowed and count as the largest."""
     first = max(0, len(values) - LONGEST)
     found = list(_search(values[first:], first))
     return sorted(_refined(values, found, first), key=lambda point: point.index)
 
 
 def strongest_cusum(scores: Numbers) -> Numbers:
-    """The statistic of each row (of independent sequences) of an array: the largest over all intervals."""
+    """The statistic of each row of an array (one independent sequence per row): its maximum over all intervals."""
     largest = np.zeros(len(scores))
     for first, last in seeded_intervals(scores.shape[1]):
         largest = np.maximum(largest, _cusum(scores[:, first:last]).max(axis=1))
@@ -80,7 +80,7 @@ def _ranks(values: Numbers) -> Numbers:
 
 
 def correlation_of(scores: Numbers) -> Numbers:
-    """First-order autocorrelation along the last axis, not misled by a few changes of level or a slow trend.
+    """First-order autocorrelation along the last axis, robust to a few changes of level and to a slow trend.
 
     In a first-order autoregression, neighbouring differences are correlated by ``-(1 - phi) / 2``.
     """
@@ -93,14 +93,14 @@ def correlation_of(scores: Numbers) -> Numbers:
 
 
 def limit(length: int, correlation: float) -> float:
-    """What the statistic exceeds in one of a hundred sequences without a change."""
+    """Critical value that the statistic exceeds in one of a hundred sequences without a change."""
     prudent = min(max(correlation + 1 / math.sqrt(length), CORRELATIONS[0]), CORRELATIONS[-1])
     rows = [float(np.interp(math.log(length), np.log(LENGTHS), column)) for column in np.transpose(LIMITS)]
     return float(np.interp(prudent, CORRELATIONS, rows))
 
 
 def seeded_intervals(length: int) -> list[tuple[int, int]]:
-    """The whole, and overlapping intervals of half, a quarter … of it, the longest first."""
+    """The whole range, and overlapping intervals of a half, a quarter … of it, the longest first."""
     intervals = [(0, length)]
     width = length / 2
     while width >= _SHORTEST_INTERVAL:
@@ -127,7 +127,7 @@ def _search(values: Numbers, offset: int) -> Iterator[ChangePoint]:
 
 
 def _refined(values: Numbers, found: list[ChangePoint], first: int) -> Iterator[ChangePoint]:
-    """Each at the best place between its neighbours."""
+    """Moves each change point to the best position between its neighbours."""
     borders = [first, *sorted(point.index for point in found), len(values)]
     for point in found:
         place = borders.index(point.index)
@@ -137,7 +137,7 @@ def _refined(values: Numbers, found: list[ChangePoint], first: int) -> Iterator[
 
 
 def _cusum(rows: Numbers) -> Numbers:
-    """Scaled differences of the means before and behind each split of each row."""
+    """Scaled difference between the means before and after each split, for each row."""
     length = rows.shape[1]
     sizes = np.arange(_SHORTEST_SIDE, length - _SHORTEST_SIDE + 1)
     sums = np.cumsum(rows - rows.mean(axis=1, keepdims=True), axis=1)[:, sizes - 1]

@@ -1,13 +1,13 @@
-"""On which side of a boundary a probability lies, decided as early as the data allow.
+"""Sequential test for the side of a boundary on which a probability lies; decides as early as the data allow.
 
 The evidence against "it is at most the boundary" is the likelihood ratio of the data, mixed over all
-probabilities above the boundary by Jeffreys' prior cut off there (and the mirror image for the other side). Where
-the hypothesis is true, its expectation is at most 1 after any number of trials, so that it ever
-reaches ``1 / error`` with a probability of at most `error` (Ville): one may look after each trial and
-stop when one likes.
+probabilities above the boundary by Jeffreys' prior truncated there (and the mirror image for the other side). If
+the hypothesis is true, the expectation of this ratio is at most 1 after any number of trials. It therefore ever
+reaches ``1 / error`` with a probability of at most `error` (Ville), so the data may be tested after each trial
+and sampling may stop at any time.
 
-Trials of one stack start are more alike than trials of several. A likelihood ratio that is raised to a power
-below 1 (`stats.overdispersion`) keeps that property where starts differ.
+Trials of one stack start are more alike than trials of several starts. A likelihood ratio raised to a power
+below 1 (`stats.overdispersion`) keeps this property if starts differ.
 
 Reference: H. Robbins, "Statistical methods related to the law of the iterated logarithm", Annals of Mathematical
 Statistics 41, 1970; S. R. Howard, A. Ramdas, J. McAuliffe, J. Sekhon, "Time-uniform, nonparametric,
@@ -31,7 +31,7 @@ _MOST_TRIALS: Final = 100_000
 
 
 class Side(StrEnum):
-    """Of a boundary."""
+    """Side of a boundary."""
 
     BELOW = "below"
     ABOVE = "above"
@@ -43,8 +43,8 @@ class BoundaryTest:
 
     Attributes:
         boundary: between 0 and 1, both excluded.
-        error: probability of the wrong side being called, however often one looks.
-        exponent: to which likelihood ratios are raised; 1 for independent trials.
+        error: probability of deciding for the wrong side, however often the data are tested.
+        exponent: power to which likelihood ratios are raised; 1 for independent trials.
     """
 
     boundary: float
@@ -56,18 +56,18 @@ class BoundaryTest:
             raise ValueError(f"no test: boundary {self.boundary}, error {self.error}, exponent {self.exponent}")
 
     def decide(self, hits: int, trials: int) -> Side | None:
-        """The side that is shown, if one is."""
+        """The side that the data show; ``None`` while inconclusive."""
         return _decide(self, hits, trials)
 
     def log_evidence(self, hits: int, trials: int, side: Side) -> float:
-        """Logarithm of the evidence that the probability lies on a side; what speaks against it is negative."""
+        """Logarithm of the evidence that the probability lies on `side`; negative values are evidence against it."""
         hit, missed = self.exponent * hits, self.exponent * (trials - hits)
         posterior = _log_part(_JEFFREYS + hit, _JEFFREYS + missed, self.boundary, side)
         prior = _log_part(_JEFFREYS, _JEFFREYS, self.boundary, side)
         return posterior - prior - hit * math.log(self.boundary) - missed * math.log1p(-self.boundary)
 
     def interval(self, hits: int, trials: int) -> tuple[float, float]:
-        """Where the probability lies, with `error` for all numbers of trials together."""
+        """Interval of the probability that holds at all numbers of trials together, with error probability `error`."""
         if not trials:
             return 0.0, 1.0
         middle = hits / trials
@@ -84,7 +84,7 @@ class BoundaryTest:
 
     @cached_property
     def fewest_trials(self) -> int:
-        """How many a probability takes that is 0 or 1, whichever takes more."""
+        """Trials required to decide if the probability is 0 or 1, whichever takes more."""
         return max(self._fewest(side) for side in Side)
 
     def _fewest(self, side: Side) -> int:
@@ -106,7 +106,7 @@ def _log_part(hit: float, missed: float, boundary: float, side: Side) -> float:
 
 
 def _edge(excluded: float, included: float, is_excluded: Callable[[float], bool]) -> float:
-    """Where what is excluded ends, between two values."""
+    """Bisects for the edge of the excluded range, between an excluded and an included value."""
     for _ in range(_HALVINGS):
         middle = (excluded + included) / 2
         excluded, included = (middle, included) if is_excluded(middle) else (excluded, middle)

@@ -1,4 +1,4 @@
-"""What a count of successes says of their probability."""
+"""Confidence interval of a probability from a count of successes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from scipy.special import betaincinv
 
 
 def share_interval(successes: int, trials: int, *, confidence: float = 0.95) -> tuple[float, float]:
-    """The exact interval of a probability (Clopper and Pearson); nothing is known without trials.
+    """The exact interval of a probability (Clopper and Pearson); 0 to 1 without trials.
 
     Reference: C. J. Clopper, E. S. Pearson, "The use of confidence or fiducial limits illustrated in
     the case of the binomial", Biometrika 26(4), 1934.

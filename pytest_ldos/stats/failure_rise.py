@@ -1,9 +1,9 @@
-"""Whether failures became more frequent: Boschloo's exact test, looked at once or several times.
+"""Tests for a rise of failures: Boschloo's exact test with one or several looks.
 
-Outcomes are ordered by Fisher's p-value, as Boschloo does; how extreme an outcome must be at
-each look is found from the exact distribution of both counts, for whatever failure rate both
-versions have in common, so that all looks together spend no more than allowed. What the few
-possible outcomes of an early look leave unspent is there for later ones.
+Outcomes are ordered by Fisher's p-value, as in Boschloo's test. The critical value at each look
+comes from the exact distribution of both counts, for every failure rate that both versions may
+share, so that all looks together spend no more than allowed. Error probability that an early look
+cannot spend, because few outcomes are possible, remains for later looks.
 
 Reference: R. D. Boschloo, "Raised conditional level of significance for the 2×2-table when
 testing the equality of two probabilities", Statistica Neerlandica 24, 1970.
@@ -25,14 +25,14 @@ _Numbers = npt.NDArray[np.float64]
 _Flags = npt.NDArray[np.bool_]
 
 _RATES: Final = np.linspace(0.002, 0.998, 250)
-"""Failure rates that both versions may have in common; between them the error hardly differs."""
+"""Grid of common failure rates; the error probability hardly differs between grid points."""
 
 _ROUNDING: Final = 1e-9
 
 
 @dataclass(frozen=True)
 class Counts:
-    """How many trials both versions have had."""
+    """Number of trials of each version so far."""
 
     head: int
     base: int
@@ -41,12 +41,12 @@ class Counts:
 def failures_rose(
     *, head_failures: int, base_failures: int, looks: tuple[Counts, ...], fractions: Fractions, alpha: float
 ) -> bool:
-    """Whether so many failures at the last look show that head fails more often (one-sided).
+    """True if the failures at the last look show that head fails more often (one-sided).
 
     Args:
-        looks: numbers of trials at this look and all before it.
-        fractions: information at each of them, over the most there can be.
-        alpha: probability that any look says so where both fail equally often, at most.
+        looks: numbers of trials at this look and at all earlier ones.
+        fractions: information at each look over the most there can be.
+        alpha: largest probability that any look rejects if both versions fail equally often.
     """
     now = looks[-1]
     if head_failures == 0 or now.base == 0:
@@ -57,7 +57,7 @@ def failures_rose(
 
 @lru_cache(maxsize=64)
 def _critical_p(looks: tuple[Counts, ...], fractions: Fractions, alpha: float) -> float:
-    """The largest Fisher p-value at the last look that is extreme enough; negative where none is."""
+    """The largest Fisher p-value at the last look that is rejected; negative if none is."""
     rejected = np.zeros(len(_RATES))
     undecided, before, critical = np.ones((len(_RATES), 1, 1)), Counts(0, 0), -1.0
     for look, fraction in zip(looks, fractions, strict=True):
@@ -72,11 +72,11 @@ def _critical_p(looks: tuple[Counts, ...], fractions: Fractions, alpha: float) -
 
 
 def _largest_region(undecided: _Numbers, rejected: _Numbers, p_values: _Numbers, allowed: float) -> float:
-    """The p-value down to which outcomes may be rejected, added one by one from the most extreme.
+    """The largest p-value that may be rejected, adding outcomes one by one from the most extreme.
 
     Args:
-        undecided: probability of each outcome, with no rejection before; shape (rates, head, base).
-        rejected: probability of a rejection before, for each rate.
+        undecided: probability of each outcome without an earlier rejection; shape (rates, head, base).
+        rejected: probability of an earlier rejection, for each rate.
     """
     candidates, low, high = np.unique(p_values), -1, len(np.unique(p_values)) - 1
     while low < high:
@@ -128,7 +128,7 @@ def _fisher_p(head: int, base: int) -> _Numbers:
     logs = _log_choose(head, np.arange(head + 1))[:, None] + _log_choose(base, np.arange(base + 1))
     probabilities = np.exp(logs - _log_choose(head + base, failures))
     p_values = np.zeros_like(probabilities)
-    for row in range(head, -1, -1):  # the next more extreme outcome with as many failures lies down left
+    for row in range(head, -1, -1):  # at equal total, the next more extreme outcome is one row down, one column left
         p_values[row] = probabilities[row]
         if row < head:
             p_values[row, 1:] += p_values[row + 1, :-1]

@@ -1,7 +1,7 @@
-"""Several tests at once: Holm's step-down procedure, with shares.
+"""Weighted multiple testing: Holm's step-down procedure with a share of the error probability per test.
 
-Each test has a share of the whole probability of error; what a rejected test had goes to the
-others, each by its share. So a test that rejects nothing changes nothing for the others.
+The share of a rejected test passes to the remaining tests, in proportion to their own shares.
+A test that is not rejected changes nothing for the others.
 
 References: S. Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian
 Journal of Statistics 6(2), 1979; for shares and several looks: W. Maurer, F. Bretz, "Multiple
@@ -20,11 +20,11 @@ Test = TypeVar("Test", bound=Hashable)
 
 @dataclass(frozen=True)
 class HolmStep:
-    """What the procedure makes of one test.
+    """Result of the procedure for one test.
 
     Attributes:
-        alpha: probability of error that the test was given.
-        rejected: whether its hypothesis of no difference is rejected.
+        alpha: significance level granted to the test.
+        rejected: True if its hypothesis of no difference is rejected.
     """
 
     alpha: float
@@ -34,11 +34,11 @@ class HolmStep:
 def step_down(
     shares: Mapping[Test, float], is_rejected: Callable[[Test, float], bool], *, alpha: float
 ) -> dict[Test, HolmStep]:
-    """Decides all tests so that any false rejection has probability at most `alpha`.
+    """Decides all tests so that the probability of any false rejection is at most `alpha`.
 
     Args:
-        shares: of `alpha`, by test; together at most 1.
-        is_rejected: whether a test rejects at a probability of error.
+        shares: share of `alpha` by test; at most 1 in total.
+        is_rejected: returns True if a test rejects at the given significance level.
 
     Raises:
         ValueError: the shares exceed 1.

@@ -1,4 +1,4 @@
-"""Where a sample lies."""
+"""Location of a sample."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from collections.abc import Sequence
 
 
 def median(values: Sequence[float]) -> float:
-    """The middle value; the mean of the middle two of an even number."""
+    """The middle value; for an even number of values, the mean of the middle two."""
     return statistics.median(values)

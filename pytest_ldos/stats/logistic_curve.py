@@ -1,6 +1,6 @@
-"""A rising probability as a logistic curve.
+"""Fits a rising probability by a logistic curve.
 
-The likelihood is penalised by Jeffreys' prior, so that the fit exists where outcomes change from never to always
+The likelihood is penalised by Jeffreys' prior, so that a fit exists even if outcomes change from never to always
 between two levels.
 
 Reference: D. Firth, "Bias reduction of maximum likelihood estimates", Biometrika 80, 1993.
@@ -34,12 +34,12 @@ class LogisticCurve:
         return 1 / (1 + math.exp(-min(700.0, max(-700.0, self.slope * (place - self.middle)))))
 
     def place_of(self, probability: float) -> float:
-        """Where it reaches a probability."""
+        """The place at which the curve reaches a probability."""
         return self.middle + math.log(probability / (1 - probability)) / self.slope
 
 
 def fit_logistic(places: Sequence[float], hits: Sequence[int], trials: Sequence[int]) -> LogisticCurve:
-    """The rising curve that suits the counts best, by places between 0 and 1."""
+    """The rising curve with the largest penalised likelihood; places lie between 0 and 1."""
     x, k, n = (np.asarray(each, dtype=np.float64) for each in (places, hits, trials))
     middles = np.linspace(0, 1, _MIDDLES)[:, None, None]
     slopes = np.geomspace(_SHALLOWEST, _STEEPEST, _SLOPES)[None, :, None]

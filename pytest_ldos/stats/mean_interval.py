@@ -1,6 +1,6 @@
-"""Where the mean of a population lies, by few values that each are a mean themselves.
+"""Confidence interval of a population mean from a few values that are means themselves.
 
-Reference: Student's t; means of many messages are nearly normal, whatever the messages are.
+Reference: Student's t; means of many messages are nearly normal, whatever the distribution of the messages.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from scipy.stats import t as student
 
 
 def mean_interval(values: Sequence[float], *, confidence: float = 0.95) -> tuple[float, float]:
-    """Bounds of the mean; infinite where there are fewer than two values."""
+    """Bounds of the mean; infinite for fewer than two values."""
     if len(values) < 2:
         return (-math.inf, math.inf)
     center = float(np.mean(values))

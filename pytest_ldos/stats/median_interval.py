@@ -1,4 +1,4 @@
-"""Where the median of a population lies, by order statistics alone: exact for any continuous noise.
+"""Confidence interval of a population median from order statistics: exact for any continuous distribution.
 
 Reference: H. A. David, H. N. Nagaraja, "Order Statistics", 3rd ed., section 7.1.
 """
@@ -13,10 +13,10 @@ from scipy.special import bdtr
 
 
 def median_interval(values: Sequence[float], *, confidence: float = 0.95) -> tuple[float, float]:
-    """Bounds of the median; infinite where there are too few values for the confidence.
+    """Bounds of the median; infinite if there are too few values for the confidence.
 
     Args:
-        values: infinity stands for a value that was only seen to be large.
+        values: infinity stands for a censored value, known only to be large.
     """
     ordered = sorted(values)
     size, tail = len(ordered), (1 - confidence) / 2

@@ -1,4 +1,4 @@
-"""Trials that come in groups, the stack's starts, whose probabilities differ: what that costs a test.
+"""Corrects a test for trials grouped by stack start, if the probability differs between starts.
 
 Source: with ``m`` trials of a start and correlation ``ρ`` between them, a count varies ``1 + (m - 1) ρ`` times
 as much as a binomial one (J. G. Skellam, "A probability distribution derived from the binomial distribution by
@@ -17,10 +17,11 @@ import numpy.typing as npt
 from scipy.special import betaln, gammaln, logsumexp
 
 SUPPOSED_CORRELATION: Final = 2 / math.pi * math.asin(0.2)
-"""Between the outcomes of two trials of one start, at the threshold: 0.128.
+"""Assumed correlation between the outcomes of two trials of one start, at the threshold: 0.128.
 
-Starts are supposed to differ by half as much as trials do (standard deviations), as the gate supposes where it knows
-nothing: one fifth of the variance. Of two normal variables with that correlation, the signs correlate so much.
+The standard deviation between starts is assumed to be half of that between trials, as in the gate without
+calibration: one fifth of the variance. This is the correlation between the signs of two normal variables whose own
+correlation is one fifth.
 """
 
 _ALTERNATIVES: Final = 400
@@ -31,12 +32,12 @@ _Numbers = npt.NDArray[np.float64]
 
 @lru_cache(maxsize=64)
 def tempering(group: int, boundary: float, correlation: float) -> float:
-    """The largest power of likelihood ratios against `boundary` whose expectation over a start stays at most 1.
+    """The largest exponent of likelihood ratios against `boundary` whose expectation over a start stays at most 1.
 
-    For every alternative, and every start whose count is beta-binomial with this correlation or less.
+    Holds for every alternative, and for every start with a beta-binomial count of this correlation or less.
 
     Args:
-        group: trials of a start, at most.
+        group: largest number of trials of a start.
     """
     if group == 1 or correlation <= 0:
         return 1.0
@@ -62,10 +63,10 @@ def _log_beta_binomial(hits: npt.NDArray[np.int64], group: int, mean: float, cor
 
 
 def estimate_correlation(levels: Sequence[Sequence[tuple[int, int]]]) -> float | None:
-    """The correlation within groups, by analysis of variance; ``None`` where it cannot be told.
+    """The correlation within groups, by analysis of variance; ``None`` if it cannot be estimated.
 
     Args:
-        levels: of each level, hits and trials of each of its groups.
+        levels: hits and trials of each group, by level.
 
     Reference: J. L. Fleiss, B. Levin, M. C. Paik, "Statistical Methods for Rates and Proportions", 3rd ed., 15.2.
     """

@@ -1,4 +1,4 @@
-"""What a comparison could have seen."""
+"""Minimum detectable effect of a comparison."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import math
 from scipy.special import ndtri
 
 POWER = 0.8
-"""Probability with which an effect of the smallest detectable size is found."""
+"""Probability of finding an effect as large as the minimum detectable effect."""
 
 
 def smallest_detectable_shift(half_width: float, *, tail: float, floor: float) -> float:
-    """The shift that would be reported with probability `POWER`.
+    """The minimum detectable effect as a shift: it would be reported with probability `POWER`.
 
-    A report needs the interval to exclude zero and the estimate to exceed the floor.
+    A report requires that the interval excludes zero and that the estimate exceeds the floor.
 
     Args:
-        half_width: from the estimate to the interval's lower end; infinite where the
+        half_width: from the estimate to the interval's lower end; infinite if the
             samples are too small for any interval.
         tail: the interval's one-sided probability of error.
         floor: the shift below which nothing is reported.

@@ -1,4 +1,4 @@
-"""The rank-sum test turned into an estimate with an interval.
+"""Estimate and interval of a shift, by inverting the rank-sum test.
 
 Hodges–Lehmann: the shift between two samples is the median of all pairwise differences;
 its interval comes from the exact distribution of the Mann–Whitney statistic, so that no
@@ -25,13 +25,13 @@ _ONE_DEVIATION: Final = 0.158655
 
 @dataclass(frozen=True)
 class Shift:
-    """How far one sample lies above another.
+    """Shift of one sample above another.
 
     Attributes:
-        estimate: Hodges–Lehmann; infinite where most pairs involve a censored value.
-        low, high: bounds; infinite where the samples are too small for the confidence.
-        standard_error: half of what holds the true shift two times out of three; infinite for
-            the smallest samples.
+        estimate: Hodges–Lehmann estimate; infinite if most pairs involve a censored value.
+        low, high: bounds; infinite if the samples are too small for the confidence.
+        standard_error: half the width of the interval that contains the true shift two times out of
+            three; infinite for the smallest samples.
     """
 
     estimate: float
@@ -44,7 +44,7 @@ def estimate_shift(head: Sample, base: Sample, *, tail: float) -> Shift:
     """The shift of `head` over `base`.
 
     Args:
-        head, base: values; infinity stands for a value that was only seen to be large, and
+        head, base: values; infinity stands for a censored value, known only to be large, and
             two of them count as equal.
         tail: probability that the true shift lies below `low`, and likewise above `high`.
     """
@@ -55,9 +55,9 @@ def estimate_shift(head: Sample, base: Sample, *, tail: float) -> Shift:
 
 
 def rank_sum_p(head: Sample, base: Sample) -> float:
-    """Exact probability of a rank sum as high as `head`'s if both were alike (one-sided).
+    """Exact probability of a rank sum as high as `head`'s if both samples had the same distribution (one-sided).
 
-    Equal values count half, which is conservative enough for measured times, where only
+    Equal values count half. This is conservative enough for measured times, where only
     censored values are ever equal.
     """
     differences = _differences(head, base)
@@ -68,12 +68,12 @@ def rank_sum_p(head: Sample, base: Sample) -> float:
 
 
 def _interval(differences: Sample, left_out: int) -> tuple[float, float]:
-    """Without as many of the ordered differences at both ends; no bounds where none may be left out."""
+    """Interval after dropping `left_out` of the sorted differences at each end; unbounded if none may be dropped."""
     return (float(differences[left_out - 1]), float(differences[-left_out])) if left_out else (-np.inf, np.inf)
 
 
 def _half(interval: tuple[float, float]) -> float:
-    """Half the width; none of an interval between equal ends, which may be infinite."""
+    """Half the width; 0 if both ends are equal, even if infinite."""
     return 0.0 if interval[0] == interval[1] else (interval[1] - interval[0]) / 2
 
 
@@ -84,19 +84,19 @@ def _differences(head: Sample, base: Sample) -> Sample:
 
 
 def _median(differences: Sample) -> float:
-    """The median, also where infinities are among the middle two."""
+    """The median; also works if the middle two values are infinite."""
     middle = differences[[(len(differences) - 1) // 2, len(differences) // 2]]
     return float(middle[0]) if middle[0] == middle[1] else float(middle.mean())
 
 
 def lower_quantile(head: int, base: int, tail: float) -> int:
-    """The largest ``k`` with ``P(U < k) ≤ tail``: how many differences an interval leaves out."""
+    """The largest ``k`` with ``P(U < k) ≤ tail``: how many differences an interval drops at each end."""
     below = np.concatenate([[0.0], np.cumsum(mann_whitney(head, base))])
     return int(np.searchsorted(below, tail, side="right")) - 1
 
 
 def fewest_trials(*, tail: float) -> int:
-    """The smallest size of two equal samples that an interval of this probability of error exists for."""
+    """The smallest size of two equally large samples for which an interval with this probability of error exists."""
     if tail <= 0:
         raise ValueError("no interval is without error")
     size = 1
@@ -109,8 +109,8 @@ def fewest_trials(*, tail: float) -> int:
 def mann_whitney(head: int, base: int) -> Sample:
     """Probabilities of the statistic's values ``0 … head·base`` under no difference.
 
-    The generating function is the Gaussian binomial coefficient: multiplied up by
-    ``1 - q^(base + i)`` and divided by ``1 - q^i``, scaled on the way to stay in range.
+    The generating function is the Gaussian binomial coefficient: multiplied by
+    ``1 - q^(base + i)`` and divided by ``1 - q^i`` in turn, with scaling in between to stay in range.
     """
     size = head * base + 1
     counts = np.zeros(size)

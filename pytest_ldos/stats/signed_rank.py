@@ -1,7 +1,7 @@
-"""Where a sample lies: the signed-rank test turned into an estimate with an interval, for many samples at once.
+"""Location of a sample with an interval, by inverting the signed-rank test; for many samples at once.
 
-Hodges–Lehmann: the median of the means of all pairs, each value with itself too; its interval comes from the exact
-distribution of Wilcoxon's signed-rank statistic, for symmetric noise.
+Hodges–Lehmann: the median of the means of all pairs, including each value with itself. Its interval comes from the
+exact distribution of Wilcoxon's signed-rank statistic, for symmetric noise.
 
 Reference: M. Hollander, D. Wolfe, E. Chicken, "Nonparametric Statistical Methods", 3rd ed., sections 3.2 and 3.3.
 """
@@ -18,18 +18,18 @@ import numpy.typing as npt
 Numbers = npt.NDArray[np.float64]
 
 _CHUNK: Final = 4_000_000
-"""Means that are held at once."""
+"""Largest number of means in memory at once."""
 
 _LARGEST: Final = 200
-"""Of larger samples that many values, evenly picked in order, are paired: more would not change the estimate."""
+"""Number of values paired, evenly picked in order from a larger sample: more would not change the estimate."""
 
 
 @dataclass(frozen=True)
 class Locations:
-    """One number a sample each.
+    """Estimates and bounds, one number per sample in each.
 
     Attributes:
-        low, high: bounds of the interval; infinite where the samples are too small for it.
+        low, high: bounds of the interval; infinite if the samples are too small for it.
     """
 
     estimate: Numbers
@@ -41,7 +41,7 @@ def locate(samples: Numbers, *, tail: float) -> Locations:
     """The location of each row of an array.
 
     Args:
-        samples: one sample a row; infinity stands for a value that was only seen to be large.
+        samples: one sample per row; infinity stands for a censored value, known only to be large.
         tail: probability that the true location lies below `low`, and likewise above `high`.
     """
     size = samples.shape[1]
@@ -67,7 +67,7 @@ def _pair_means(samples: Numbers) -> Numbers:
 
 @lru_cache(maxsize=256)
 def _quantile(size: int, tail: float) -> int:
-    """The largest ``k`` with ``P(W < k) ≤ tail``: how many means an interval leaves out at each end."""
+    """The largest ``k`` with ``P(W < k) ≤ tail``: how many means an interval drops at each end."""
     probabilities = np.ones(1)
     for rank in range(1, size + 1):
         longer = np.zeros(len(probabilities) + rank)

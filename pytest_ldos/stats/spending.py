@@ -1,10 +1,10 @@
-"""Looking more than once without raising more false alarms: error spending.
+"""Error spending: testing more than once without raising the false-alarm rate.
 
-A comparison that is looked at after every few trials would find a difference by chance sooner
-or later. So each look may spend only part of the whole probability of error: by information
-fraction ``t`` no more than ``alpha · t³`` is spent (the power family of Kim and DeMets with
-exponent 3). Where the first look comes at half of the information, this is nearly Pocock's
-rule, the same critical value at each look: clear cases really stop early, and the last look
+A comparison that is tested again after every few trials would sooner or later find a difference by
+chance. Each look may therefore spend only part of the whole probability of error: up to information
+fraction ``t``, no more than ``alpha · t³`` is spent (the power family of Kim and DeMets with
+exponent 3). If the first look comes at half of the information, this is nearly Pocock's
+rule, the same critical value at each look: clear cases stop early, and the last look
 keeps most of its power.
 
 References: K. Kim, D. L. DeMets, "Design and analysis of group sequential tests based on the
@@ -25,27 +25,27 @@ from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
 Fractions = tuple[float, ...]
-"""Information at each look over the most there can be: rising, above 0, at most 1."""
+"""Information at each look over the most there can be: increasing, above 0, at most 1."""
 
 SpendingRule = Callable[[float, float], float]
-"""What may have been spent of the first argument by the information fraction that is the second."""
+"""Returns how much of the first argument (`alpha`) may be spent up to the information fraction in the second."""
 
 _Numbers = npt.NDArray[np.float64]
 
 _EXPONENT: Final = 3.0
 _NODES: Final = 301
 _LOWEST: Final = -8.0
-"""Standard deviations below which no path of a test without difference goes."""
+"""Lower end of the grid in standard deviations; under no difference, paths below it have negligible probability."""
 
 
 def spend(alpha: float, fraction: float) -> float:
-    """The part of `alpha` that may have been spent by an information fraction."""
+    """The part of `alpha` that may be spent up to an information fraction."""
     return float(alpha * min(1.0, fraction) ** _EXPONENT)
 
 
 @lru_cache(maxsize=1024)
 def level_of_last_look(alpha: float, fractions: Fractions, rule: SpendingRule = spend) -> float:
-    """The probability of error that the last of these looks is held to, so that all of them spend no more than allowed.
+    """The significance level of the last look, chosen so that all looks together spend no more than allowed.
 
     Args:
         alpha: one-sided, of all looks together.
@@ -58,10 +58,10 @@ def level_of_last_look(alpha: float, fractions: Fractions, rule: SpendingRule = 
 
 
 def critical_values(alpha: float, fractions: Fractions, rule: SpendingRule = spend) -> tuple[float, ...]:
-    """The least standardised difference that counts at each look.
+    """The critical value of the standardised difference at each look.
 
-    The statistics of the looks are those of a Brownian motion at their information; its density
-    below all earlier critical values is carried on from look to look on a grid.
+    The statistics of the looks are those of a Brownian motion at their information. Its density
+    below all earlier critical values is propagated from look to look on a grid.
 
     Raises:
         ValueError: the fractions do not rise within 0 and 1.
@@ -96,7 +96,7 @@ def _grid(critical: float, fraction: float) -> _Numbers:
 
 
 def _weights(grid: _Numbers) -> _Numbers:
-    """Of Simpson's rule; the number of nodes is odd."""
+    """Weights of Simpson's rule; the number of nodes is odd."""
     weights = np.full(len(grid), 2.0)
     weights[1::2] = 4.0
     weights[[0, -1]] = 1.0

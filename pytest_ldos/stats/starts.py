@@ -1,8 +1,8 @@
-"""What starting anew changes: trials of one start are more alike than trials of several.
+"""Variance between stack starts: trials of one start are more alike than trials of several.
 
-Trials of one start are not independent evidence about a version where starts differ by
-themselves. The variance between starts is estimated by moments (the one-way random model),
-and widens an interval that was made as if there were none.
+If starts differ, the trials of one start are not independent evidence about a version.
+The variance between starts is estimated by the method of moments (the one-way random model),
+and widens an interval that was computed without it.
 
 Reference: S. R. Searle, G. Casella, C. E. McCulloch, "Variance Components", 1992, chapter 3;
 degrees of freedom by F. E. Satterthwaite, "An approximate distribution of estimates of variance
@@ -33,8 +33,8 @@ class Variance:
     """An estimated variance.
 
     Attributes:
-        value: may be negative, as an estimate by moments; then it is taken for none.
-        degrees: of freedom; 0 where nothing is known.
+        value: may be negative, because it is estimated by moments; then it counts as zero.
+        degrees: degrees of freedom; 0 if nothing is known.
     """
 
     value: float
@@ -48,15 +48,15 @@ UNKNOWN: Final = Variance(0.0, 0.0)
 
 
 def pool(variances: Sequence[Variance]) -> Variance:
-    """Estimates of the same variance as one, each by its degrees of freedom."""
+    """Pools estimates of the same variance, weighted by their degrees of freedom."""
     degrees = sum(each.degrees for each in variances)
     return Variance(sum(each.value * each.degrees for each in variances) / degrees, degrees) if degrees else UNKNOWN
 
 
 def variance_between_starts(values: Numbers, starts: Starts) -> Variance:
-    """How much the starts of one version differ, beyond what their trials explain.
+    """Variance between the starts of one version, beyond what the variation of their trials explains.
 
-    Values that are not finite do not count; a single start tells nothing.
+    Values that are not finite are ignored. A single start gives no estimate.
     """
     groups = _groups(values, starts)
     sizes = np.array([len(group) for group in groups], dtype=np.float64)
@@ -69,7 +69,7 @@ def variance_between_starts(values: Numbers, starts: Starts) -> Variance:
 
 
 def variance_between_paired_starts(head: Numbers, base: Numbers, pairs: tuple[Starts, Starts]) -> Variance:
-    """How much starts differ, by the differences of neighbouring ones: what drifts under both is not in it.
+    """Variance between starts, from differences of neighbouring ones: drift common to both versions cancels.
 
     Args:
         pairs: number of the pair that each value of `head` and of `base` belongs to.
@@ -89,19 +89,19 @@ def variance_between_paired_starts(head: Numbers, base: Numbers, pairs: tuple[St
 
 @dataclass(frozen=True)
 class Extra:
-    """Variance of a shift beyond what its samples tell.
+    """Variance of a shift that the samples themselves do not show.
 
     Attributes:
-        between: to be added: what differs between starts or runs.
-        inflation: factor on what the samples tell: levels that were estimated from the same
-            values and taken out made them look more alike than they are.
+        between: variance to be added: between starts, or between runs.
+        inflation: factor on the variance within the samples. Levels estimated from the same
+            values and removed make them look more alike than they are.
     """
 
     between: Variance = UNKNOWN
     inflation: float = 1.0
 
     def of(self, shift: Shift) -> tuple[float, float]:
-        """Variance of the shift in all, and its degrees of freedom."""
+        """Total variance of the shift, and its degrees of freedom."""
         between = max(self.between.value, 0.0)
         total = self.inflation * shift.standard_error**2 + between
         degrees = self.between.degrees * (total / between) ** 2 if between else _MOST_DEGREES
@@ -113,7 +113,7 @@ class Extra:
 
 
 def widen(shift: Shift, extra: Extra, *, tail: float) -> Shift:
-    """The interval of a shift whose variance is larger than its samples tell.
+    """The interval of a shift whose variance is larger than its samples show.
 
     Args:
         tail: probability of error of each end of the interval.
@@ -130,7 +130,7 @@ def widen(shift: Shift, extra: Extra, *, tail: float) -> Shift:
 
 
 def widened_p(p_value: float, shift: Shift, extra: Extra) -> float:
-    """The one-sided p-value of a shift whose variance is larger than its samples tell."""
+    """The one-sided p-value of a shift whose variance is larger than its samples show."""
     if not extra.matters(shift) or not 0 < p_value < 1:
         return p_value
     total, degrees = extra.of(shift)

@@ -1,4 +1,4 @@
-"""Whether values change in the order they were taken in.
+"""Tests whether values change over the order in which they were taken.
 
 Reference: H. B. Mann, "Nonparametric Tests Against Trend", Econometrica 13, 1945;
 P. K. Sen, "Estimates of the Regression Coefficient Based on Kendall's Tau", JASA 63, 1968.
@@ -16,20 +16,21 @@ import numpy as np
 import numpy.typing as npt
 
 FEWEST: Final = 6
-"""Values; of fewer, even an order without exception has a probability above one per cent."""
+"""Fewest values; below this number even a strictly monotone order has a probability above one per cent."""
 
 _MOST_EXACT: Final = 60
-"""Values; above it, the normal approximation is right to two thousandths, and the exact sum takes long."""
+"""Largest number of values for the exact sum. Above it, the sum is slow and the normal approximation is accurate to
+two thousandths."""
 
 
 @dataclass(frozen=True)
 class Trend:
-    """A change with order.
+    """A trend over the order of values.
 
     Attributes:
         slope: median of the slopes between all pairs, per place (Theil–Sen).
-        p_value: two-sided, of an order like this if any was equally likely (Mann–Kendall); exact, but of
-            many values by the normal approximation.
+        p_value: two-sided, under random order (Mann–Kendall); exact, except for many values, where
+            the normal approximation is used.
     """
 
     slope: float
@@ -37,7 +38,7 @@ class Trend:
 
 
 def estimate_trend(values: Sequence[float]) -> Trend | None:
-    """The trend of values in their order; ``None`` of fewer than `FEWEST`. Equal values count half.
+    """The trend of values in their order; ``None`` for fewer than `FEWEST` values. Ties count half.
 
     Time and memory grow with the square of the number of values.
     """
@@ -52,7 +53,7 @@ def estimate_trend(values: Sequence[float]) -> Trend | None:
 
 
 def _at_most(inversions: float, count: int) -> float:
-    """Probability of no more pairs out of order among so many values in random order."""
+    """Probability of at most this many inversions in a random permutation of `count` values."""
     if count <= _MOST_EXACT:
         return float(_inversions(count)[: ceil(inversions) + 1].sum())
     mean = count * (count - 1) / 4
@@ -61,7 +62,7 @@ def _at_most(inversions: float, count: int) -> float:
 
 
 def _inversions(count: int) -> npt.NDArray[np.float64]:
-    """Probabilities of 0, 1, … pairs out of order among so many values in random order."""
+    """Probabilities of 0, 1, … inversions in a random permutation of `count` values."""
     probabilities = np.ones(1)
     for size in range(2, count + 1):
         probabilities = np.convolve(probabilities, np.full(size, 1 / size))

@@ -1,7 +1,7 @@
-"""How much of a measurement's variation lies between trials, between starts and between runs.
+"""Splits the variation of a measurement into components between trials, between starts and between runs.
 
-Nested analysis of variance with unequal numbers; components that come out negative count as zero,
-their degrees of freedom stay those of the mean squares they were taken from.
+Nested analysis of variance with unequal numbers. Negative components count as zero;
+their degrees of freedom remain those of the mean squares they were computed from.
 
 Reference: S. R. Searle, G. Casella, C. E. McCulloch, "Variance Components", Wiley 1992, chapter 3;
 F. E. Satterthwaite, "An approximate distribution of estimates of variance components",
@@ -21,28 +21,28 @@ from scipy.special import chdtri, fdtrc
 
 Sample = npt.NDArray[np.float64]
 Runs = Sequence[Sequence[Sample]]
-"""Values by run, and in it by start, both in the order of time."""
+"""Values by run and, within a run, by start, both in chronological order."""
 
 
 _CONFIDENCE: Final = 0.95
 
 _POOLED: Final = 0.25
-"""Probability by chance above which mean squares are pooled (T. A. Bancroft, "Analysis and inference for
+"""p-value above which mean squares are pooled (T. A. Bancroft, "Analysis and inference for
 incompletely specified models", Biometrics 20(3), 1964)."""
 
 
 @dataclass(frozen=True)
 class Components:
-    """Standard deviations, and what they are known by.
+    """Standard deviations with their degrees of freedom.
 
     Attributes:
         trial_sd: between values of one start.
         start_sd: between starts of one run, beyond what their values explain.
-        start_df: degrees of freedom that `start_sd` was estimated with.
+        start_df: degrees of freedom of `start_sd`.
         run_sd: between starts of different runs, beyond what their values explain; never less than
-            `start_sd`, for runs are starts, too.
-        run_df: likewise.
-        largest_run_sd: bound that `run_sd` is not above, with 95 % confidence.
+            `start_sd`, because different runs are different starts, too.
+        run_df: degrees of freedom of `run_sd`.
+        largest_run_sd: upper bound of `run_sd` with 95 % confidence.
     """
 
     trial_sd: float
@@ -55,7 +55,7 @@ class Components:
 
 @dataclass(frozen=True)
 class _MeanSquares:
-    """Of nested groups: runs, starts in them, values in these."""
+    """Mean squares of nested groups: runs, starts in runs, values in starts."""
 
     runs: float
     starts: float
@@ -68,10 +68,10 @@ class _MeanSquares:
 
 
 def estimate_components(runs: Runs) -> Components | None:
-    """The components of values that are finite; ``None`` for fewer than two starts, or two values in none.
+    """The components of finite values; ``None`` for fewer than two starts, or if no start has two values.
 
-    Where all was one run, its earlier and its later half stand for two: what drifts, they show.
-    Where runs differ by no more than starts do, all starts tell how much.
+    A single run is split into an earlier and a later half that stand for two runs, so that drift shows.
+    If runs differ by no more than starts do, the variance is estimated from all starts together.
     """
     kept = [[start for start in run if start.size] for run in runs]
     kept = [run for run in kept if run]
@@ -95,11 +95,11 @@ def estimate_components(runs: Runs) -> Components | None:
 
 @dataclass(frozen=True)
 class _Level:
-    """What the means of some groups vary by.
+    """Variation between the means of some groups.
 
     Attributes:
-        observed: their variance.
-        by_values: the part of it that the values in them explain.
+        observed: variance of the means.
+        by_values: the part of it explained by the variation of the values within groups.
     """
 
     observed: float
@@ -122,7 +122,7 @@ def _start_level(squares: _MeanSquares) -> _Level:
 
 
 def _run_level(runs: Runs) -> _Level | None:
-    """Of starts of different runs; ``None`` where runs do not seem to differ by more than their starts do."""
+    """Variation between starts of different runs; ``None`` if runs do not appear to differ by more than starts do."""
     squares = _mean_squares(runs)
     if squares.start_df == 0 or _may_be_chance(squares):
         return None
@@ -135,9 +135,9 @@ def _run_level(runs: Runs) -> _Level | None:
 
 
 def _may_be_chance(squares: _MeanSquares) -> bool:
-    """Whether the means of runs are as far apart as those of their starts let expect.
+    """True if the means of runs are no further apart than expected from the means of their starts.
 
-    Then all starts are taken together: a variance between a few runs alone is hardly known.
+    All starts are then pooled, because a few runs alone give a poor estimate of their variance.
     """
     if squares.starts == 0:
         return squares.runs == 0

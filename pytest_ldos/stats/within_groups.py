@@ -1,4 +1,4 @@
-"""Takes known causes of variation out of many groups of values, without touching what the groups differ by."""
+"""Removes known causes of variation from many groups of values and keeps the differences between groups."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _LEAST_VARIATION = 1e-12
 
 
 def remove_cause(values: Numbers, cause: Numbers, groups: Indices, *, within: bool = False) -> Numbers:
-    """The values with a linear influence taken out, at the mean of the cause.
+    """The values adjusted for a linear influence, to the mean of the cause.
 
-    The slope is fitted within the groups, so that no difference between groups makes it. Values that are infinite
-    or whose cause is unknown do not count towards the fit and stay as they are.
+    The slope is fitted within the groups, so that differences between groups do not affect it. Infinite values, and
+    values whose cause is unknown, do not count towards the fit and are not changed.
 
     Args:
         groups: number of the group of each value, from 0.
-        within: take out only what it does within the groups; what it does between them is the groups' own.
+        within: remove only the influence within the groups; its influence between groups is kept.
     """
     known = np.isfinite(values) & np.isfinite(cause)
     if not known.any():
@@ -35,7 +35,7 @@ def remove_cause(values: Numbers, cause: Numbers, groups: Indices, *, within: bo
 
 
 def remove_levels(values: Numbers, strata: Indices) -> Numbers:
-    """The values with the median of their stratum taken out and the median of all put in."""
+    """The values with the median of their stratum replaced by the median of all values."""
     finite = np.isfinite(values)
     if not finite.any() or np.all(strata == strata[0]):
         return values
