@@ -1,4 +1,4 @@
-"""Who reads many traces, by the word that a user gave."""
+"""Chooses a scheduler from the user's `--scheduler` value."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ _ADDRESS: Final = re.compile(r"(?:tcp|tls)://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+
 _REMEDY: Final = "use 'local' (processes of this machine), 'synchronous' (this process), or tcp://HOST:PORT"
 _DASK: Final = {"dask": "Dask", "distributed": "Dask's scheduler (distributed)"}
 _KEYS: Final = {"cryptography": "cryptography"}
-"""Of processes on one machine."""
+"""Required only for worker processes on this machine."""
 
 INSTALL: Final = "pip install 'pytest-ldos[fleet]'"
 
 
 def choose_scheduler(word: str | None, *, workers: int | None = None) -> Scheduler:
-    """The scheduler of a word; without one, processes of this machine where Dask is installed.
+    """The scheduler of this name or address; by default processes on this machine, if Dask is installed.
 
     Args:
-        workers: processes of this machine; by default as many as CPUs may be used.
+        workers: number of processes on this machine; by default the number of usable CPUs.
 
     Raises:
-        ConfigurationError: no such scheduler, or none whose processes could be counted.
-        Unavailable: Dask, or what its processes here need, is not installed.
+        ConfigurationError: unknown scheduler, or `workers` given for a scheduler other than ``local``.
+        Unavailable: Dask, or a package for local processes, is not installed.
     """
     kept = (SYNCHRONOUS if missing_package(LOCAL) and workers is None else LOCAL) if word is None else word
     if workers is not None and kept != LOCAL:
@@ -52,7 +52,7 @@ def choose_scheduler(word: str | None, *, workers: int | None = None) -> Schedul
 
 
 def missing_package(word: str) -> str:
-    """The first that a scheduler needs and that is not installed; empty where all are. None is imported."""
+    """The first package that a scheduler needs and that is not installed; empty if all are. Imports none of them."""
     needed = {**_DASK, **_KEYS} if word == LOCAL else _DASK
     return next((title for name, title in needed.items() if importlib.util.find_spec(name) is None), "")
 

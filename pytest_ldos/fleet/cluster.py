@@ -1,4 +1,4 @@
-"""Dask's processes on this machine: theirs are loopback, keys of their own, and a private folder."""
+"""Dask processes on this machine: on loopback only, with keys and a private folder of their own."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SETTINGS: Final[dict[str, Any]] = {
     "distributed.worker.profile.enabled": False,
 }
 _ONE_THREAD: Final = {THREADS_VARIABLE: "1", "POLARS_MAX_THREADS": "1"}
-"""Each worker is a process on a CPU of its own."""
+"""One thread per worker: each worker is a process with a CPU of its own."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class LocalCluster:
     """See `Scheduler`.
 
     Attributes:
-        workers: processes, at most one a trace.
+        workers: number of processes, at most one per trace.
     """
 
     workers: int
@@ -51,7 +51,7 @@ class LocalCluster:
 
 @contextmanager
 def connected_cluster(workers: int) -> Iterator[Client]:
-    """A client of so many processes, which end with it."""
+    """A client of a cluster with this many processes, which end when the context does."""
     import dask
     import distributed
 
@@ -79,7 +79,7 @@ def connected_cluster(workers: int) -> Iterator[Client]:
 
 @contextmanager
 def _private_folder() -> Iterator[Path]:
-    """Removed at the end, also when we are killed."""
+    """A temporary folder, removed at the end even if this process is killed."""
     with undone_at_end(Path(os.devnull)) as undo:
         folder = Path(tempfile.mkdtemp(prefix="ldos-analyze-"))
         undo.register(RemoveTree(str(folder)))

@@ -1,4 +1,4 @@
-"""The traces below some folders: a recorded session is one, however many CTF traces it has.
+"""Finds traces below folders: a recorded session counts as one trace, however many CTF traces it contains.
 
 Reference: LTTng's layout of a session, ``[archives/CHUNK/](ust/uid/UID/BITS | ust/pid/PROCESS | kernel)/metadata``.
 """
@@ -18,12 +18,12 @@ _ARCHIVES: Final = "archives"
 
 @dataclass(frozen=True)
 class Found:
-    """A trace, or a place where none could be found.
+    """A trace, or a place where none was found.
 
     Attributes:
-        name: as it was asked for.
-        path: the same from everywhere.
-        problem: why there is none; empty where there is one.
+        name: the path as given by the user.
+        path: the absolute path.
+        problem: why there is no trace; empty if there is one.
     """
 
     name: str
@@ -36,11 +36,11 @@ class Found:
 
 
 def find_traces(places: Iterable[Path], *, together: bool = False) -> tuple[Found, ...]:
-    """Each trace once, in the order of names.
+    """Returns each trace once, ordered by name.
 
     Args:
         places: folders of one session or of many.
-        together: each place is one trace, whatever lies below it.
+        together: treat each place as one trace, whatever lies below it.
     """
     found: dict[Path, Found] = {}
     for place in places:
@@ -62,7 +62,7 @@ def _below(place: Path) -> Iterator[Found]:
 
 
 def _folders_of_metadata(place: Path, closed: list[OSError]) -> Iterator[Path]:
-    """Links are followed, each folder once; what cannot be listed is added to `closed`."""
+    """Yields folders with trace metadata, each once. Follows links; adds what cannot be listed to `closed`."""
     entered: set[tuple[int, int]] = set()
     for name, folders, files in os.walk(place, onerror=closed.append, followlinks=True):
         status = Path(name).stat()
@@ -77,7 +77,7 @@ def _folders_of_metadata(place: Path, closed: list[OSError]) -> Iterator[Path]:
 
 
 def _session_of(folder: Path, place: Path) -> Path:
-    """The session that a CTF trace belongs to; not above the place that was named."""
+    """The session folder of a CTF trace, but never above `place`."""
     absolute, top = folder.absolute(), place.absolute()
     session = (absolute, *absolute.parents)[_depth(absolute.parts)]
     if session.parent.name == _ARCHIVES:
@@ -87,7 +87,7 @@ def _session_of(folder: Path, place: Path) -> Path:
 
 
 def _depth(parts: Sequence[str]) -> int:
-    """How many folders a trace lies below its session; in another layout than LTTng's, it is one of its own."""
+    """Number of folders from a trace up to its session; 0 in a layout other than LTTng's."""
     if parts[-4:-2] == ("ust", "uid"):
         return 4
     if parts[-3:-1] == ("ust", "pid"):

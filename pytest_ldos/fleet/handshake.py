@@ -1,4 +1,4 @@
-"""Whether workers can do what is asked of them, before it is asked."""
+"""Checks, before any work is submitted, that the workers are able to do it."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 _PACKAGE: Final = "pytest-ldos"
 
 Description = tuple[str, str, list[str]]
-"""Version of this package (empty without it), name of the host, and the paths that are not there."""
+"""Version of this package (empty if not installed), host name, and the paths that do not exist there."""
 
 
 def require_able_workers(
     client: Client, address: str, traces: Sequence[Found], request: Request, *, limit_s: float
 ) -> None:
-    """All workers must have our version, and see the traces.
+    """Requires that all workers have this version of the package and see the traces.
 
     Raises:
-        Unavailable: there is no worker, or one that cannot; names each fault once.
+        Unavailable: there is no worker, or one that is not able; each fault is named once.
     """
     try:
         client.wait_for_workers(1, timeout=limit_s)
@@ -47,7 +47,7 @@ def require_able_workers(
 
 
 def _require_python(client: Client, address: str) -> None:
-    """Functions travel as byte code, which other versions of Python do not know."""
+    """Requires the same Python version: functions are sent as byte code, which other versions cannot run."""
     ours = f"{sys.version_info.major}.{sys.version_info.minor}"
     found = {each["host"]["python"] for each in client.get_versions()["workers"].values()}
     others = sorted(version for version in found if version.split(".")[:2] != ours.split("."))
@@ -59,7 +59,7 @@ def _require_python(client: Client, address: str) -> None:
 
 
 def _paths(traces: Iterable[Found], request: Request) -> Iterator[str]:
-    """Of one trace: some may go meanwhile, but whoever sees none shares no storage with us."""
+    """Paths that workers must see. One trace is enough: without shared storage a worker sees none of them."""
     yield from (str(each.path) for each in list(traces)[:1])
     file = request.own.file if request.own is not None else None
     if file is not None:
@@ -67,7 +67,7 @@ def _paths(traces: Iterable[Found], request: Request) -> Iterator[str]:
 
 
 def _question() -> Callable[[list[str]], Description]:
-    """A function that travels whole, for a worker may have another version of this module, or none."""
+    """A function that is serialized by value, because a worker may lack this module or have another version of it."""
 
     def describe(paths: list[str]) -> Description:
         import importlib.metadata

@@ -1,4 +1,4 @@
-"""One trace after the other, in this process: nothing to install, no process to start."""
+"""Reads one trace after the other in this process: nothing to install, no process to start."""
 
 from __future__ import annotations
 

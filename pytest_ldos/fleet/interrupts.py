@@ -1,4 +1,7 @@
-"""Ctrl-C beside processes of ours: it reaches groups of processes, is for whoever started them, and is not lost."""
+"""Handles Ctrl-C while child processes run.
+
+The signal reaches the whole process group, but only the process that started the others handles it. It is never lost.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,12 @@ from multiprocessing import resource_tracker
 
 @contextmanager
 def interrupts_wait() -> Iterator[None]:
-    """Ctrl-C waits until the context ends; threads that begin within it, and their processes, never hear of it.
+    """Defers Ctrl-C until the context ends. Threads started within it, and their processes, never receive the signal.
 
     Raises:
-        KeyboardInterrupt: at the end, where somebody pressed it.
+        KeyboardInterrupt: at the end, if Ctrl-C was pressed.
     """
-    resource_tracker.ensure_running()  # it would let the signal through to the thread that starts it
+    resource_tracker.ensure_running()  # starting it later would unblock the signal in the thread that starts it
     with interrupts_noted() as raise_noted:
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
@@ -28,9 +31,9 @@ def interrupts_wait() -> Iterator[None]:
 
 @contextmanager
 def interrupts_noted() -> Iterator[Callable[[], None]]:
-    """Ctrl-C is noted; what is given raises it. An exception that comes into a finalizer, anywhere, would be lost.
+    """Records Ctrl-C instead of raising at once, because an exception raised within a finalizer would be lost.
 
-    What is given raises KeyboardInterrupt where somebody pressed it since the context began.
+    The yielded function raises KeyboardInterrupt if Ctrl-C was pressed since the context began.
     """
     heard: list[int] = []
     is_main = threading.current_thread() is threading.main_thread()

@@ -1,4 +1,4 @@
-"""One trace of many, from its files to a summary: what a worker does."""
+"""Reads one trace and summarises it; this function runs in the workers."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from pytest_ldos.stack.goals import ErrorCode
 
 
 def summarize(found: Found, request: Request) -> TraceSummary:
-    """What is known of a trace, or why it could not be read."""
+    """The summary of a trace, or the reason why it could not be read."""
     if found.problem:
         return TraceSummary(trace=found.name, problem=found.problem)
     try:
         return _measure(found, request)
     except LdosError as error:
         return TraceSummary(trace=found.name, problem=error.summary)
-    except Exception as error:  # noqa: BLE001 - one trace must not take the others with it; its row says why
+    except Exception as error:  # noqa: BLE001 - one faulty trace must not stop the others; its row says why
         return TraceSummary(trace=found.name, problem=f"{type(error).__name__}: {error}")
 
 

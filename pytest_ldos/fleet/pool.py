@@ -1,4 +1,4 @@
-"""The goals of many traces taken together, metric by metric."""
+"""Pools the goals of many traces, metric by metric."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pytest_ldos.fleet.summary import TraceSummary
 
 @dataclass(frozen=True, kw_only=True)
 class Pooled:
-    """A metric over all goals of whole traces that have it, from one source: numbers of others do not compare.
+    """One metric over all goals of complete traces, from one source; values from other sources are not comparable.
 
     Attributes:
-        count: goals with a number.
-        traces: that these are of.
+        count: number of goals with a value.
+        traces: number of traces that these goals belong to.
         median, p95: in the metric's unit; p95 by linear interpolation.
     """
 
@@ -30,7 +30,7 @@ class Pooled:
 
 
 def pool(summaries: Sequence[TraceSummary]) -> tuple[Pooled, ...]:
-    """Of whole traces, in the order of metrics, then of sources."""
+    """Pools the metrics of complete traces, ordered by metric, then by source."""
     found: dict[tuple[str, str, str], list[tuple[str, float]]] = {}
     for summary in filter(is_whole, summaries):
         for each in summary.values:
@@ -42,17 +42,17 @@ def pool(summaries: Sequence[TraceSummary]) -> tuple[Pooled, ...]:
 
 
 def is_whole(summary: TraceSummary) -> bool:
-    """Whether nothing of a trace is missing: where something is, a pause may be what was lost and no pause."""
+    """True if no part of the trace is missing: in an incomplete trace, a pause may only be lost events."""
     return not (summary.problem or summary.damage or summary.lost_events or summary.lost_packets)
 
 
 def metric_names(summaries: Sequence[TraceSummary]) -> tuple[str, ...]:
-    """Of all traces, each once, as they were taken."""
+    """Names of the metrics of all traces, each once, in the order of their first appearance."""
     return tuple(dict.fromkeys(each.metric for summary in summaries for each in summary.values))
 
 
 def median_of(summary: TraceSummary, metric: str) -> tuple[float, str] | None:
-    """Median over a trace's goals, and its unit; ``None`` where no goal has the metric, or sources of it differ."""
+    """Median over a trace's goals, and its unit; ``None`` if no goal has the metric or its sources differ."""
     values = [each for each in summary.values if each.metric == metric and each.value is not None]
     if len({each.source for each in values}) != 1:
         return None

@@ -1,4 +1,4 @@
-"""What reads many traces: in this process, in several here, or on other machines."""
+"""Interface of the schedulers that read many traces: in this process, in several here, or on other machines."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pytest_ldos.fleet.summary import TraceSummary
 
 
 class Scheduler(Protocol):
-    """Reads traces somewhere."""
+    """Reads and summarises traces."""
 
     def summarize(self, traces: Sequence[Found], request: Request) -> Iterator[TraceSummary]:
-        """One summary a trace, in the order in which they are finished; closing it ends what was begun.
+        """Yields one summary per trace, in order of completion. Closing the iterator cancels the remaining work.
 
         Raises:
-            Unavailable: who should read them cannot be reached, or could not read them.
+            Unavailable: the workers cannot be reached, or cannot read the traces.
         """

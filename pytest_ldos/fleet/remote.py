@@ -1,4 +1,4 @@
-"""A Dask scheduler that somebody else started: on this machine, or before a cluster of them."""
+"""A Dask scheduler started by the user: on this machine, or in front of a cluster."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 ANSWER_S: Final = 10.0
-"""How long a scheduler has to answer, and then to have a worker."""
+"""Time limit for the scheduler to answer, and again for it to have a worker."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class RemoteScheduler:
     """See `Scheduler`.
 
     Attributes:
-        address: ``tcp://HOST:PORT``; ``tls://HOST:PORT`` with the keys that Dask is configured with.
+        address: ``tcp://HOST:PORT``; ``tls://HOST:PORT`` with the keys from Dask's configuration.
     """
 
     address: str
@@ -46,7 +46,7 @@ class RemoteScheduler:
         try:
             asyncio.run(_require_scheduler(self.address))
             client = distributed.Client(self.address, timeout=ANSWER_S, set_as_default=False)
-        except Exception as error:  # noqa: BLE001 - whatever listens there may answer anything
+        except Exception as error:  # noqa: BLE001 - an unknown service may answer anything
             raise Unavailable(
                 f"no Dask scheduler answers at {self.address}: {one_line(f'{type(error).__name__} {error}').strip()}",
                 remedy="look whether it runs there (dask scheduler --host HOST), or use --scheduler local",
@@ -58,10 +58,10 @@ class RemoteScheduler:
 
 
 async def _require_scheduler(address: str) -> None:
-    """A client would wait without end for something else that listens there and says nothing.
+    """Checks that a Dask scheduler answers, because a client would wait forever for another, silent service there.
 
     Raises:
-        TimeoutError: nobody answers in time.
+        TimeoutError: no answer in time.
     """
     import distributed
 
@@ -74,7 +74,7 @@ async def _require_scheduler(address: str) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """What goes wrong is told by us; Dask's log would stand in between."""
+    """Silences Dask's log: errors are reported by this package."""
     logger = logging.getLogger("distributed")
     before = logger.level
     logger.setLevel(logging.CRITICAL)

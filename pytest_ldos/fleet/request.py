@@ -1,4 +1,4 @@
-"""What is asked of each trace, the same wherever it is read."""
+"""Settings for measuring each trace, the same on every worker."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from pytest_ldos.scenario.paths import PathSpec
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """How traces are to be measured.
+    """Settings for measuring traces.
 
     Attributes:
-        nominal_period_ns: of the control loop.
-        interfaces: what the stack calls that by which goals are known.
-        usual: what the project calls it; another action must be in the trace.
-        paths: of the project; what own metrics see of message flow knows them.
-        own: metrics of a user's own; loaded where the trace is read.
+        nominal_period_ns: nominal period of the control loop.
+        interfaces: names, in this stack, of the interfaces by which goals are recognised.
+        usual: the project's configured names; a different action must occur in the trace.
+        paths: the project's causal paths, for user metrics that use message flow.
+        own: the user's own metrics; loaded where the trace is read.
         on_corrupt: see `ctf.read.read_trace`.
-        threads: that decode at once; by default as many as there are CPUs.
+        threads: number of decoding threads; by default one per CPU.
     """
 
     nominal_period_ns: int

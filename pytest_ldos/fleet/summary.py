@@ -1,4 +1,4 @@
-"""What is known of one trace of many: small values that travel between processes and machines."""
+"""Summary of one trace of many: small values that are sent between processes and machines."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Outcome(StrEnum):
-    """How a goal ended, as far as its trace tells."""
+    """Outcome of a goal, as far as its trace shows."""
 
     REACHED = "reached"
     FAILED = "failed"
@@ -15,7 +15,7 @@ class Outcome(StrEnum):
 
 
 class Status(StrEnum):
-    """What is known of a metric of a goal."""
+    """Status of one metric of one goal."""
 
     MEASURED = "measured"
     MISSING = "missing"
@@ -27,10 +27,10 @@ class GoalValue:
     """One metric of one goal.
 
     Attributes:
-        goal: scenario and number where markers tell them, else the goal's id.
-        began_ns: since the epoch; ``None`` where it is not in the trace.
-        value: in the metric's unit; ``None`` unless it was measured, and then `reason` says why.
-        source: where the number was taken; empty where there is none.
+        goal: scenario and number if there are markers, otherwise the goal's id.
+        began_ns: since the epoch; ``None`` if it is not in the trace.
+        value: in the metric's unit; ``None`` if it was not measured: `reason` then says why.
+        source: where the value was taken from; empty if there is none.
     """
 
     goal: str
@@ -47,16 +47,16 @@ class GoalValue:
 
 @dataclass(frozen=True, kw_only=True)
 class TraceSummary:
-    """One trace.
+    """Summary of one trace.
 
     Attributes:
-        trace: where it lies, as it was asked for.
-        problem: why it could not be read; empty where it could, and else nothing more is known.
-        nodes: of ROS 2.
-        goals: how many ended in which way.
-        lost_events, lost_packets: by the tracer's own count.
-        damage: all that is missing or corrupt, in words; empty where nothing is.
-        values: one a goal and metric.
+        trace: path of the trace as given by the user.
+        problem: why it could not be read, in which case nothing else is known; empty if it was read.
+        nodes: number of ROS 2 nodes.
+        reached, failed, unknown: numbers of goals by outcome.
+        lost_events, lost_packets: as counted by the tracer.
+        damage: description of all missing and corrupt data; empty if there is none.
+        values: one per goal and metric.
     """
 
     trace: str

@@ -1,4 +1,4 @@
-"""Traces as tasks of a Dask client: submitted at once, and each of them answered, whatever becomes of the workers."""
+"""Traces as tasks of a Dask client: all submitted at once, and each one answered even if workers fail."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 PATIENCE_S: Final = 30.0
-"""How long nobody may be there to work before what is left is given up."""
+"""Time without any worker after which the remaining traces are given up."""
 
 _LOOK_S: Final = 0.5
 
 
 def run_tasks(client: Client, traces: Sequence[Found], request: Request) -> Iterator[TraceSummary]:
-    """One summary a trace, in the order in which they are finished; what is left at the end is cancelled."""
+    """Yields one summary per trace, in order of completion; remaining tasks are cancelled at the end."""
     done: queue.SimpleQueue[Future] = queue.SimpleQueue()
-    prefix = f"ldos-analyze-{secrets.token_hex(8)}"  # nothing that another client asked for is ours
+    prefix = f"ldos-analyze-{secrets.token_hex(8)}"  # keys never collide with another client's tasks
     waiting: dict[str, Found] = {}
     futures: list[Future] = []
     with interrupts_noted() as raise_noted, _cancelled_at_end(client, futures):
