@@ -57,7 +57,7 @@ def find_calibration_of(stores: BaselineStores, key: BaselineKey) -> Calibration
     """The calibration for a key; the repository's store takes precedence over the local one."""
     file = next((each for each in _places(stores, key) if each.is_file()), None)
     if file is None:
-        others = _other_host_classes(stores, key)
+        others = stores.other_host_classes(key, CALIBRATION_SUFFIX)
         return Uncalibrated(_describe_foreign(f"host class {', '.join(others)}", key) if others else "")
     try:
         calibration = decode_calibration(file.read_text("utf-8", errors="replace"), file)
@@ -83,11 +83,6 @@ def save_calibration(stores: BaselineStores, calibration: Calibration, *, to_rep
 
 def _places(stores: BaselineStores, key: BaselineKey) -> tuple[Path, Path]:
     return key.calibration_file(stores.repository), key.calibration_file(stores.local)
-
-
-def _other_host_classes(stores: BaselineStores, key: BaselineKey) -> list[str]:
-    pattern = f"{key.stack}/*/{key.scenario}{CALIBRATION_SUFFIX}"
-    return sorted({file.parent.name for store in (stores.repository, stores.local) for file in store.glob(pattern)})
 
 
 def _describe_foreign(what: str, key: BaselineKey) -> str:

@@ -53,9 +53,9 @@ class BaselineStores:
                 return StoredBaseline(key, file, is_local, pinned)
         return None
 
-    def other_host_classes(self, key: BaselineKey) -> list[str]:
-        """Host classes that have a baseline for the stack and scenario of `key`."""
-        pattern = f"{escape(contained(key.stack))}/*/{escape(contained(key.scenario))}{SUFFIX}"
+    def other_host_classes(self, key: BaselineKey, suffix: str = SUFFIX) -> list[str]:
+        """Host classes that have a baseline, or the file with another `suffix`, for the stack and scenario of `key`."""
+        pattern = f"{escape(contained(key.stack))}/*/{escape(contained(key.scenario))}{suffix}"
         return sorted({file.parent.name for store in (self.repository, self.local) for file in store.glob(pattern)})
 
     def save(self, trials: TrialSet, *, to_repository: bool) -> Path:

@@ -215,5 +215,9 @@ def reached_level(trials: TrialSet, address: str, level: float) -> float | None:
         return None
     proofs = [proof for proof in trials.loads if proof.get("kind") == load]
     numbers = [(proof.get(reached), _asked_of(proof, asked)) for proof in proofs for reached, asked in [names]]
-    shares = [got / asked for got, asked in numbers if isinstance(got, int | float) and isinstance(asked, int | float)]
+    measured = [
+        (got, asked) for got, asked in numbers if isinstance(got, int | float) and isinstance(asked, int | float)
+    ]
+    # A guard that withheld everything asked for nothing: all of that was reached.
+    shares = [got / asked if asked else 1.0 for got, asked in measured]
     return level * min(shares) if shares else None

@@ -119,6 +119,12 @@ def test_another_hosts_is_not_used_and_that_is_said(stores):
     assert "ldos calibrate --scenario baseline" in found.reason
 
 
+def test_another_hosts_of_a_scenario_with_a_name_like_a_pattern(stores):
+    save_calibration(stores, dataclasses.replace(MADE, scenario="[a]/b"))
+    other = noisy_set(1, name="[a]/b", fingerprint=dataclasses.replace(FINGERPRINT, cores=64))
+    assert "a calibration of host class test-cpu_4-cores" in find_calibration(stores, other).reason
+
+
 def test_one_that_was_put_at_another_hosts_place(stores):
     file = save_calibration(stores, MADE)
     other = noisy_set(1, fingerprint=dataclasses.replace(FINGERPRINT, cores=64))
