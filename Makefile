@@ -7,7 +7,7 @@ SOURCES := $(shell find pytest_ldos -path '*/native/*' -type f 2>/dev/null)
 TESTS := tests/unit tests/plugin tests/golden tests/properties tests/native tests/integration
 
 .DEFAULT_GOAL := help
-.PHONY: help setup baseline cpu_load msg_load cpu_limit ros2-baseline test check bench scorecard fuzz acceptance reference format clean look_again
+.PHONY: help setup baseline cpu_load msg_load cpu_limit ros2-baseline test check bench foreign-traces scorecard fuzz acceptance reference format clean look_again
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9_-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-14s %s\n", $$1, $$2}'
@@ -50,6 +50,9 @@ bench: $(STAMP) ## Measure the decoder beside babeltrace2, a flood's rate, what 
 	@$(PYTHON) -m tests.benchmarks.latency
 	@$(PYTHON) -m tests.benchmarks.startup
 	@$(PYTHON) -m tests.benchmarks.fleet
+
+foreign-traces: $(STAMP) ## Compare what we read of all traces below ARGS="DIRECTORY…" with what babeltrace2 reads
+	@$(PYTHON) -m tests.benchmarks.foreign_traces $(ARGS)
 
 scorecard: $(STAMP) ## Our rule beside others': false alarms and power, on recorded and made trials
 	@$(PYTHON) -m tests.benchmarks.scorecard.main $(ARGS)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,14 +34,49 @@ class Opinion:
     discarded: int
 
 
+@dataclass
+class Dictation:
+    """The events of a trace as babeltrace2 gives them, one after the other; how it ended is known behind the last.
+
+    Attributes:
+        discarded: events that it counts as lost.
+        refusal: why it refused the trace or gave it up, the root of the trouble first; empty where it read it.
+    """
+
+    lines: Iterator[str]
+    discarded: int = 0
+    refusal: list[str] = field(default_factory=list)
+    is_whole: bool = False
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for line in self.lines:
+            found = json.loads(line)
+            if "name" in found:
+                yield found
+            else:
+                self.is_whole = True
+                self.discarded, self.refusal = found.get("discarded", 0), found.get("refused", [])
+
+
+@contextmanager
+def listening_to_babeltrace(trace: Path, *, apart: bool = False) -> Iterator[Dictation]:
+    """Asks babeltrace2 for the events of a trace, without keeping them.
+
+    Args:
+        apart: one stream after the other; otherwise in the order of their times.
+    """
+    command = [_SYSTEM_PYTHON, str(_DUMP), str(trace), *(["apart"] if apart else [])]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as child:
+        assert child.stdout is not None
+        dictation = Dictation(child.stdout)
+        yield dictation
+    if not dictation.is_whole:
+        end = signal.Signals(-child.returncode).name if child.returncode < 0 else f"status {child.returncode}"
+        dictation.refusal = [f"it ended with {end}"]
+
+
 def read_with_babeltrace(trace: Path) -> Opinion | None:
     """What babeltrace2 reads, or ``None`` where it refuses the trace or aborts."""
-    done = subprocess.run([_SYSTEM_PYTHON, str(_DUMP), str(trace)], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        return None
-    *events, last = _lines(done.stdout)
-    return Opinion(events, last["discarded"])
-
-
-def _lines(text: str) -> Iterator[dict[str, Any]]:
-    return (json.loads(line) for line in text.splitlines())
+    with listening_to_babeltrace(trace) as dictation:
+        events = list(dictation)
+    return None if dictation.refusal else Opinion(events, dictation.discarded)
