@@ -101,13 +101,18 @@ def _to_path(name: bytes) -> Path:
     return Path(os.fsdecode(name))
 
 
+_REMEDIES = (
+    ("here twice", 'take one of them away, or read with on_corrupt="skip", which counts it once'),
+    ("while it was recorded", "stop the recording session (`lttng stop`), then read or copy the trace"),
+    ("text that begins neither", "if it was taken out of packets of CTF 1.8, put `/* CTF 1.8 */` in front"),
+    ("Permission denied", "read it as the user who recorded it, or change its permissions"),
+)
+"""What to do where a reason has these words."""
+
+
 def _remedy(path: Path, offset: int | None, reason: str) -> str:
-    if "here twice" in reason:
-        return 'take one of them away, or read with on_corrupt="skip", which counts it once'
-    if "while it was recorded" in reason:
-        return "stop the recording session (`lttng stop`), then read or copy the trace"
-    if "Permission denied" in reason:
-        return "read it as the user who recorded it, or change its permissions"
+    if known := next((remedy for words, remedy in _REMEDIES if words in reason), ""):
+        return known
     if path.name == METADATA and ("are not read" in reason or "are not known" in reason):
         return "LTTng 2.15 and later record what is read with `lttng create --trace-format=ctf-1.8`"
     if path.name == METADATA or offset is None:

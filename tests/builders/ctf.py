@@ -248,7 +248,12 @@ class TraceBuilder:
         instances: whether packet headers tell the stream's instance, as LTTng's do.
         identity: of the trace, its uuid as a number.
         environment: more entries of the ``env`` block.
+
+    Attributes:
+        numbered: whether packets have a sequence number.
     """
+
+    numbered = True
 
     def __init__(
         self,
@@ -296,7 +301,7 @@ class TraceBuilder:
             "typealias integer { size = 32; align = 8; map = clock.monotonic.value; } := u32_t;",
             "typealias integer { size = 64; align = 8; map = clock.monotonic.value; } := u64_t;",
             "struct packet_context { u64_t timestamp_begin; u64_t timestamp_end; uint64_t content_size;"
-            f" uint64_t packet_size; uint64_t packet_seq_num; uint{self.counter_bits}_t events_discarded;"
+            f" uint64_t packet_size;{' uint64_t packet_seq_num;' if self.numbered else ''} uint{self.counter_bits}_t events_discarded;"
             " uint32_t cpu_id; };",
             self._header_declaration(),
             f"stream {{ id = 0; event.header := struct event_header; packet.context := struct packet_context; {context} }};",
@@ -360,8 +365,10 @@ class TraceBuilder:
         out.write(0, 32)
         if self.instances:
             out.write(packet.instance, 64)
-        for value in (begin, end, content, size, packet.sequence):
+        for value in (begin, end, content, size):
             out.write(value, 64)
+        if self.numbered:
+            out.write(packet.sequence, 64)
         out.write(packet.discarded, self.counter_bits)
         out.write(packet.cpu, 32)
         clock = begin

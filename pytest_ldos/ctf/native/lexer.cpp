@@ -9,6 +9,9 @@ namespace {
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_octal(char c) { return c >= '0' && c <= '7'; }
+bool is_hexadecimal(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+int digit(char c) { return is_digit(c) ? c - '0' : (c | 0x20) - 'a' + 10; }
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v'; }
 
 class Lexer {
@@ -81,7 +84,7 @@ class Lexer {
     } else if (is_digit(c)) {
       token.kind = Token::Kind::number;
       token.number = number();
-    } else if (c == '"') {
+    } else if (c == '"' || c == '\'') {
       token.kind = Token::Kind::text;
       token.text = quoted();
     } else {
@@ -111,29 +114,52 @@ class Lexer {
     return value;
   }
 
+  // Between quotes of either kind, over several lines too: LTTng writes labels as they are. What
+  // follows a null character is no part of it.
   std::string quoted() {
+    const auto line = line_;
+    const auto column = column_;
     std::string text;
-    take();
-    while (peek() != '"') {
-      if (position_ >= source_.size() || peek() == '\n') fail("string without closing quote");
-      char c = take();
-      if (c == '\\') c = escaped();
-      text += c;
+    for (const char quote = take(); peek() != quote || position_ >= source_.size();) {
+      if (position_ >= source_.size()) throw MetadataError(line, column, "string without closing quote");
+      const char c = take();
+      text += c == '\\' ? escaped() : c;
     }
     take();
-    return text;
+    return text.substr(0, text.find('\0'));
   }
 
   char escaped() {
     if (position_ >= source_.size()) fail("string without closing quote");
+    if (is_octal(peek())) return coded(8);
     const char c = take();
     switch (c) {
+      case 'a': return '\a';
+      case 'b': return '\b';
+      case 'f': return '\f';
       case 'n': return '\n';
-      case 't': return '\t';
       case 'r': return '\r';
-      case '0': return '\0';
-      default: return c;
+      case 't': return '\t';
+      case 'v': return '\v';
+      case 'x': return coded(16);
+      case '\\':
+      case '\'':
+      case '"':
+      case '?': return c;
+      default: fail("unknown character escape");
     }
+  }
+
+  // Up to three digits.
+  char coded(int base) {
+    int value = 0;
+    int digits = 0;
+    for (; digits < 3 && (base == 8 ? is_octal(peek()) : is_hexadecimal(peek())); ++digits) {
+      value = value * base + digit(take());
+    }
+    if (digits == 0) fail("character escape without digits");
+    if (value > 255) fail("character escape that does not fit a byte");
+    return static_cast<char>(value);
   }
 
   std::string punctuation() {

@@ -16,6 +16,7 @@ constexpr std::size_t kUuidAt = 4;
 constexpr std::size_t kContentSizeAt = 24;
 constexpr std::size_t kPacketSizeAt = 28;
 constexpr std::size_t kSchemesAt = 32;  // compression, encryption, checksum
+constexpr std::size_t kVersionAt = 35;
 constexpr const char* kRecording = " (is the session still recording, or was the trace copied while it was recorded?)";
 
 std::uint32_t load_u32(const std::uint8_t* at, bool big) {
@@ -42,15 +43,22 @@ class Unpacker {
     const std::uint8_t* packet = bytes_.data() + at;
     if (load_u32(packet, big_) != kPacketMagic) fail(at, "not a metadata packet (wrong magic number)");
     if (std::memcmp(packet + kUuidAt, bytes_.data() + kUuidAt, 16) != 0) fail(at, "metadata packet of another trace");
-    if (std::any_of(packet + kSchemesAt, packet + kSchemesAt + 2, [](std::uint8_t scheme) { return scheme != 0; })) {
-      fail(at, "metadata packets that are compressed or encrypted are not read");
+    if (std::any_of(packet + kSchemesAt, packet + kVersionAt, [](std::uint8_t scheme) { return scheme != 0; })) {
+      fail(at, "metadata packets that are compressed, encrypted or have a checksum are not read");
     }
+    check_version(at, packet[kVersionAt], packet[kVersionAt + 1]);
     const std::size_t content = load_u32(packet + kContentSizeAt, big_) / 8;
     const std::size_t size = load_u32(packet + kPacketSizeAt, big_) / 8;
     if (content < kHeaderBytes || content > size) fail(at, "metadata packet with impossible sizes");
-    if (size > bytes_.size() - at) fail(at, std::string("metadata ends inside a packet") + kRecording);
+    if (content > bytes_.size() - at) fail(at, std::string("metadata ends inside a packet") + kRecording);
     text_.append(reinterpret_cast<const char*>(packet) + kHeaderBytes, content - kHeaderBytes);
-    return size;
+    return std::min(size, bytes_.size() - at);
+  }
+
+  void check_version(std::size_t at, std::uint8_t major, std::uint8_t minor) const {
+    if ((major == 1 && minor == 8) || (major == 2 && minor == 0)) return;
+    fail(at, "metadata packet of version " + std::to_string(major) + "." + std::to_string(minor) +
+                 " (CTF 1.8 and 2.0 are read)");
   }
 
   std::span<const std::uint8_t> bytes_;
@@ -59,13 +67,15 @@ class Unpacker {
   std::string text_;
 };
 
-std::string unpacked(std::span<const std::uint8_t> bytes, const std::string& file) {
-  if (bytes.empty()) throw Unreadable(file, 0, std::string("metadata is empty") + kRecording);
-  if (bytes.size() >= 4) {
-    if (load_u32(bytes.data(), false) == kPacketMagic) return Unpacker(bytes, false, file).run();
-    if (load_u32(bytes.data(), true) == kPacketMagic) return Unpacker(bytes, true, file).run();
+// Text by itself tells its version in a comment; in packets their heads do, and tracers leave it out.
+std::string plain(std::span<const std::uint8_t> bytes, const std::string& file) {
+  std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (is_json(text) || text.starts_with("/* CTF 1.8")) return text;
+  const auto is_control = [](char c) { return c >= 0 && c < ' ' && c != '\t' && c != '\n' && c != '\r'; };
+  if (std::any_of(text.begin(), text.end(), is_control)) {
+    throw Unreadable(file, 0, "not CTF metadata: neither text nor a packet of it (wrong magic number)");
   }
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  throw Unreadable(file, 0, "not CTF metadata: text that begins neither with '/* CTF 1.8 */' nor as CTF 2 does");
 }
 
 }  // namespace
@@ -73,11 +83,12 @@ std::string unpacked(std::span<const std::uint8_t> bytes, const std::string& fil
 bool is_json(std::string_view text) { return text.starts_with('\x1E') || text.starts_with('{'); }
 
 std::string metadata_text(std::span<const std::uint8_t> bytes, const std::string& file) {
-  std::string text = unpacked(bytes, file);
-  if (!is_json(text) && !text.starts_with("/* CTF 1.8")) {
-    throw Unreadable(file, 0, "not CTF 1.8 metadata (it begins neither with a packet nor with '/* CTF 1.8 */'), nor CTF 2");
+  if (bytes.empty()) throw Unreadable(file, 0, std::string("metadata is empty") + kRecording);
+  if (bytes.size() >= 4) {
+    if (load_u32(bytes.data(), false) == kPacketMagic) return Unpacker(bytes, false, file).run();
+    if (load_u32(bytes.data(), true) == kPacketMagic) return Unpacker(bytes, true, file).run();
   }
-  return text;
+  return plain(bytes, file);
 }
 
 }  // namespace ldos::ctf

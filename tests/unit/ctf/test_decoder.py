@@ -402,7 +402,7 @@ def test_a_directory_without_a_trace(tmp_path):
 
 def test_a_text_file_named_metadata(tmp_path):
     (tmp_path / "metadata").write_text("name: something else\n")
-    assert "not CTF 1.8" in str(refusal(tmp_path))
+    assert "not CTF metadata" in str(refusal(tmp_path))
 
 
 @pytest.mark.parametrize(

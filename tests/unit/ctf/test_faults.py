@@ -90,10 +90,20 @@ def test_metadata_of_zero_bytes(tmp_path):
     assert "lttng stop" in error.remedy
 
 
-@pytest.mark.parametrize("content", [b"name: something else\n", b"\x7fELF\x02\x01", b"\0" * 64, b"x"])
-def test_something_else_named_metadata(tmp_path, content):
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"name: something else\n", "begins neither with '/* CTF 1.8 */'"),
+        (b"x", "begins neither with '/* CTF 1.8 */'"),
+        (b"\x7fELF\x02\x01", "neither text nor a packet"),
+        (b"\0" * 64, "neither text nor a packet"),
+    ],
+)
+def test_something_else_named_metadata(tmp_path, content, complaint):
     (tmp_path / "metadata").write_bytes(content)
-    assert "not CTF 1.8 metadata" in refusal(tmp_path).reason
+    error = refusal(tmp_path)
+    assert "not CTF metadata" in error.reason
+    assert complaint in error.reason
 
 
 def test_metadata_that_is_a_directory_is_none(tmp_path):
@@ -144,9 +154,15 @@ def test_plain_metadata_that_is_cut(tmp_path):
 def test_a_metadata_packet_that_is_damaged(tmp_path, big_endian):
     builder = write(tmp_path, big_endian=big_endian)
     data = bytearray(builder.metadata())
-    for at, value, complaint in [(24, 0xFF, "impossible sizes"), (32, 1, "compressed or encrypted")]:
+    damage = [
+        (24, b"\xff\xff\xff", "impossible sizes"),
+        (32, b"\1", "compressed"),
+        (34, b"\1", "checksum"),
+        (35, b"\1\7", "version 1.7"),
+    ]
+    for at, content, complaint in damage:
         broken = bytearray(data)
-        broken[at : at + 3] = bytes([value] * 3)
+        broken[at : at + len(content)] = content
         (tmp_path / "metadata").write_bytes(bytes(broken))
         assert complaint in refusal(tmp_path).reason
     (tmp_path / "metadata").write_bytes(bytes(data) + b"trailing " * 20)
@@ -171,6 +187,21 @@ def test_no_clock_at_all(tmp_path):
     lines = [line.replace(" map = clock.monotonic.value;", "") for line in builder.tsdl().splitlines()]
     (tmp_path / "metadata").write_text("\n".join(line for line in lines if not line.startswith("clock")))
     assert "no clock is declared" in refusal(tmp_path).reason
+
+
+def test_text_of_packets_without_them(tmp_path):
+    """As somebody may take it out; what to do about it is said."""
+    builder = write(tmp_path, packetized=False)
+    (tmp_path / "metadata").write_text(builder.tsdl().removeprefix("/* CTF 1.8 */"))
+    error = refusal(tmp_path)
+    assert "begins neither with '/* CTF 1.8 */'" in error.reason
+    assert "put `/* CTF 1.8 */` in front" in error.remedy
+
+
+def test_a_last_metadata_packet_without_its_padding(tmp_path):
+    builder = write(tmp_path)
+    (tmp_path / "metadata").write_bytes(builder.metadata().rstrip(b"\0"))
+    assert len(read_trace(tmp_path)) == 1
 
 
 def test_events_of_two_clocks(tmp_path):

@@ -8,7 +8,9 @@ import pytest
 
 from pytest_ldos.ctf.read import read_trace
 from tests.builders.ctf import Array, Event, Field, Int, Packet, Record, TraceBuilder
-from tests.oracles.babeltrace import read_with_babeltrace, why_unavailable
+from tests.builders.tracers import ModulesBuilder
+from tests.oracles.agreement import Outcome, compare_with_babeltrace
+from tests.oracles.babeltrace import why_unavailable
 
 COMM = Array(Int(8, signed=True, text=True), 16)
 PID = Int(32, signed=True)
@@ -44,15 +46,6 @@ def comm(text: str, size: int = 16) -> list[int]:
     return list(text.encode().ljust(size, b"\0"))
 
 
-class KernelBuilder(TraceBuilder):
-    """Writes types out as lttng-modules does: booleans as 0 and 1, a base, an encoding, model URIs."""
-
-    def tsdl(self) -> str:
-        text = super().tsdl().replace("signed = true;", "signed = 1;").replace("signed = false;", "signed = 0;")
-        text = text.replace("encoding = UTF8;", "encoding = UTF8; base = 10;")
-        return text.replace("fields :=", 'loglevel = 13; model.emf.uri = "http://example.org/x"; fields :=')
-
-
 def records() -> list[Record]:
     context = {"_pid": 1, "_procname": comm("swapper/0", 17)}
     switch = {
@@ -72,7 +65,7 @@ def records() -> list[Record]:
 
 @pytest.fixture(params=["compact", "large"])
 def kernel(request, tmp_path) -> Path:
-    builder = KernelBuilder(
+    builder = ModulesBuilder(
         [SWITCH, WAKEUP, WAKING, MIGRATE],
         header=request.param,
         context=CONTEXT,
@@ -106,19 +99,8 @@ def test_its_domain_and_host(kernel):
 
 @pytest.mark.skipif(bool(why_unavailable()), reason=why_unavailable() or "available")
 def test_it_is_what_babeltrace2_reads(kernel):
-    opinion = read_with_babeltrace(kernel)
-    assert opinion is not None
-    trace = read_trace(kernel)
-    assert len(trace) == len(opinion.events) == 8
-    for event in opinion.events:
-        table = trace.events[event["name"]]
-        row = next(
-            row
-            for row in range(len(table))
-            if (int(table.timestamp_ns[row]), int(table.cpu_id[row])) == (event["ns"], event["cpu"])
-        )
-        expected = {**event["context"], **event["payload"]}
-        assert {name: table.columns[name][row] for name in expected} == expected
+    agreement = compare_with_babeltrace(kernel)
+    assert (agreement.outcome, agreement.difference, agreement.events) == (Outcome.EQUAL, "", 8)
 
 
 def test_user_space_and_kernel_are_merged(kernel):
