@@ -20,7 +20,8 @@ class TraceInfo:
     Attributes:
         directory: where its metadata lies.
         environment: the ``env`` block (``hostname``, ``domain``, ``tracer_name``, …).
-        clock: name of the clock that stamps events.
+        clock: name of the clock that stamps events; ``""`` where they have no time: their
+            `timestamp_ns` is 0.
         clock_offset_ns: nanoseconds from that clock's zero to the epoch.
         uuid: of the trace, 32 hexadecimal digits, or ``""``. Rotated chunks of one trace
             share it.

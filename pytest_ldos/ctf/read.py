@@ -104,6 +104,7 @@ def _to_path(name: bytes) -> Path:
 _REMEDIES = (
     ("here twice", 'take one of them away, or read with on_corrupt="skip", which counts it once'),
     ("while it was recorded", "stop the recording session (`lttng stop`), then read or copy the trace"),
+    ("in one order", "read the one and the other by themselves"),
     ("text that begins neither", "if it was taken out of packets of CTF 1.8, put `/* CTF 1.8 */` in front"),
     ("Permission denied", "read it as the user who recorded it, or change its permissions"),
 )
@@ -167,6 +168,8 @@ def _to_stats(found: Mapping[str, Any]) -> StreamStats:
         earlier_events=found["earlier_events"],
         repeated_packets=found["repeated_packets"],
         missing_bytes=found["missing_bytes"],
+        missing_padding=found["missing_padding"],
+        foreign_packets=found["foreign_packets"],
     )
 
 

@@ -77,6 +77,8 @@ class StreamStats:
         events: in the packets that were looked at; others lie outside the time window.
         truncated_bytes: bytes behind the last whole event of a packet the file ends in.
         missing_bytes: what such a packet should hold beyond the end of the file.
+        missing_padding: bytes of the unused space behind a packet's content that the file does not have.
+        foreign_packets: whose uuid is that of another trace; they were read by this one's metadata.
         earlier_events: lost before the first packet there is of its stream.
         repeated_packets: left out, because another file of the trace has them.
     """
@@ -91,6 +93,8 @@ class StreamStats:
     earlier_events: int = 0
     repeated_packets: int = 0
     missing_bytes: int = 0
+    missing_padding: int = 0
+    foreign_packets: int = 0
 
 
 @dataclass(frozen=True)
@@ -111,6 +115,8 @@ class ReadStats:
         earlier = sum(stream.earlier_events for stream in self.streams)
         repeated = sum(stream.repeated_packets for stream in self.streams)
         missing = sum(stream.missing_bytes for stream in self.streams)
+        padding = sum(stream.missing_padding for stream in self.streams)
+        foreign = sum(stream.foreign_packets for stream in self.streams)
         skipped = sum(corruption.size for corruption in self.corruptions)
         return (
             Counter("discarded_events", Grade.DATA_LOSS, self.discarded_events, "the tracer's buffers were full"),
@@ -120,8 +126,10 @@ class ReadStats:
             Counter("corrupt_regions", Grade.ERROR, len(self.corruptions), "passed over up to the next good packet"),
             Counter("corrupt_bytes", Grade.ERROR, skipped, "in these regions"),
             Counter("repeated_packets", Grade.ERROR, repeated, "a stream is there twice; counted once"),
+            Counter("foreign_packets", Grade.ERROR, foreign, "of another trace by their uuid; read by this metadata"),
             Counter("earlier_events", Grade.INFO, earlier, "lost before the part of the trace that is here"),
             Counter("linked_files", Grade.INFO, len(self.linked_files), "second names of a file; read once"),
+            Counter("missing_padding", Grade.INFO, padding, "bytes of unused space at the end of cut files"),
             Counter("empty_streams", Grade.INFO, empty, "stream files without a packet"),
         )
 

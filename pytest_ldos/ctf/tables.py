@@ -77,7 +77,8 @@ class EventTable:
 
     Attributes:
         name: as in the trace, e.g. ``ros2:callback_start``.
-        timestamp_ns: nanoseconds since the epoch (the trace's clock plus its offset).
+        timestamp_ns: nanoseconds since the epoch (the trace's clock plus its offset), as
+            babeltrace2 rounds them; 0 where the trace has no clock (`TraceInfo.clock`).
         cpu_id: the CPU that wrote the event, -1 where the trace does not say.
         trace: index into `DecodedTrace.traces`.
         columns: contexts (``vpid``, ``vtid``, …) and payload by name; a payload field that

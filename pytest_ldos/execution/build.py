@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import Final
 
 from pytest_ldos.ctf.read import DecodedTrace
+from pytest_ldos.errors import TraceUnreadable
 from pytest_ldos.execution.actions import build_actions
 from pytest_ldos.execution.annotations import build_link_annotations
 from pytest_ldos.execution.callback_runs import build_callback_runs
@@ -31,7 +32,11 @@ def build_execution(trace: DecodedTrace, *, pids: Collection[int] | None = None)
     Args:
         pids: processes to observe; all by default. Give the stack's own: another stack, a
             load or the ``ros2`` daemon may be in the same trace.
+
+    Raises:
+        TraceUnreadable: its events have no time.
     """
+    _check_time(trace)
     observed = Observed(trace, pids)
     endpoints = build_endpoints(observed)
     callbacks = build_callbacks(observed, endpoints)
@@ -69,6 +74,12 @@ def build_execution(trace: DecodedTrace, *, pids: Collection[int] | None = None)
             }
         ),
     )
+
+
+def _check_time(trace: DecodedTrace) -> None:
+    untimed = next((info for info in trace.traces if not info.clock), None)
+    if untimed is not None and len(trace):
+        raise TraceUnreadable(untimed.directory, None, "its events have no time: the metadata gives them no clock")
 
 
 def _counted(counts: dict[str, int]) -> dict[str, int]:

@@ -136,7 +136,7 @@ nb::dict to_dict(const Trace& trace) {
   }
   result["unread"] = unread;
   result["clock"] = to_text(trace.clock_name);
-  result["clock_offset_ns"] = trace.clock.offset_ns;
+  result["clock_offset_ns"] = trace.clock.offset_ns();
   return result;
 }
 
@@ -156,6 +156,8 @@ nb::dict to_dict(const StreamSummary& summary) {
   result["events"] = summary.events;
   result["truncated_bytes"] = summary.truncated_bytes;
   result["missing_bytes"] = summary.missing_bytes;
+  result["missing_padding"] = summary.missing_padding;
+  result["foreign_packets"] = summary.foreign_packets;
   result["gaps"] = gaps;
   result["corruptions"] = corruptions;
   result["earlier_events"] = summary.continuity.earlier_events;

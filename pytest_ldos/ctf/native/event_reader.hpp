@@ -97,6 +97,8 @@ class EventReader {
       end_at_damage("an event goes beyond its packet's content");
     } catch (const UnknownTag& tag) {
       end_at_damage("no option is declared for variant tag " + std::to_string(tag.value));
+    } catch (const TimeOverflow&) {
+      end_at_damage(kTimeOverflow);
     } catch (const Damage& damage) {
       end_at_damage(damage.reason);
     }

@@ -20,7 +20,8 @@ struct ClockClass {
   std::string uuid;
   std::uint64_t frequency = 1'000'000'000;
   std::int64_t offset_seconds = 0;
-  std::int64_t offset_cycles = 0;
+  std::uint64_t offset_cycles = 0;
+  bool offset_is_negative = false;  // that of cycles
 };
 
 struct EventClass {

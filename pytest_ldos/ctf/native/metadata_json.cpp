@@ -309,7 +309,6 @@ class Fragments {
       throw MetadataError(1, 1, "the first fragment is no preamble");
     }
     for (const Json& fragment : fragments_) add(fragment, fragment.at("type").text());
-    if (trace_.clocks.empty()) throw MetadataError(1, 1, "no clock is declared: its events would have no time");
     trace_.order = fields_.order();
     return std::move(trace_);
   }
@@ -365,7 +364,7 @@ class Fragments {
     if (clock.frequency == 0) fragment.fail("a clock cannot have frequency 0");
     if (const Json* offset = fragment.find("offset-from-origin")) {
       if (const Json* seconds = offset->find("seconds")) clock.offset_seconds = seconds->number();
-      if (const Json* cycles = offset->find("cycles")) clock.offset_cycles = cycles->number();
+      if (const Json* cycles = offset->find("cycles")) clock.offset_cycles = cycles->count();
     }
     const std::string id = clock.name;
     if (!trace_.clocks.emplace(id, std::move(clock)).second) fragment.fail("clock '" + id + "' is declared twice");

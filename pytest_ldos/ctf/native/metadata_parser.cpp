@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -22,7 +24,8 @@ std::string shown_name(const std::string& raw) {
 struct Value {
   enum class Kind : std::uint8_t { number, text, name } kind = Kind::name;
   std::string text;
-  std::int64_t number = 0;
+  bool is_negative = false;
+  std::uint64_t magnitude = 0;
 };
 
 class Parser {
@@ -49,12 +52,17 @@ class Parser {
     std::unordered_set<std::string> shown;
   };
 
-  // An event whose stream may be declared behind it.
+  // An event whose stream may be declared behind it, or not at all.
   struct UnplacedEvent {
     std::uint32_t line = 0;
     std::uint32_t column = 0;
-    std::uint64_t stream_id = 0;
+    std::optional<std::uint64_t> stream_id;
+    bool has_id = false;
     EventClass event;
+
+    [[noreturn]] void fail(const std::string& reason) const {
+      throw MetadataError(line, column, "event '" + event.name + "' " + reason);
+    }
   };
 
   // A field that says it is the value of a clock.
@@ -102,11 +110,18 @@ class Parser {
     if (peek().kind != Token::Kind::number) fail("expected a number" + found());
     return take().number;
   }
+  // The bits of a number that may be negative.
   std::int64_t signed_number() {
-    const bool negative = accept("-");
-    if (!negative) accept("+");
-    const std::uint64_t magnitude = unsigned_number();
-    return static_cast<std::int64_t>(negative ? ~magnitude + 1 : magnitude);
+    const Value value = number();
+    return static_cast<std::int64_t>(value.is_negative ? 0 - value.magnitude : value.magnitude);
+  }
+  Value number() {
+    Value result;
+    result.kind = Value::Kind::number;
+    result.is_negative = accept("-");
+    if (!result.is_negative) accept("+");
+    result.magnitude = unsigned_number();
+    return result;
   }
   std::string dotted_name() {
     std::string name = identifier();
@@ -168,12 +183,25 @@ class Parser {
       result.kind = Value::Kind::text;
       result.text = take().text;
     } else if (peek().kind == Token::Kind::number || peek().is("-") || peek().is("+")) {
-      result.kind = Value::Kind::number;
-      result.number = signed_number();
+      return number();
     } else {
       result.text = dotted_name();
     }
     return result;
+  }
+
+  // A number that is not negative.
+  std::uint64_t natural(const std::string& name, const Value& value) const {
+    if (value.kind != Value::Kind::number || value.is_negative) fail("'" + name + "' is not a number from 0 on");
+    return value.magnitude;
+  }
+
+  // A number of 64 bits with a sign.
+  std::int64_t whole(const std::string& name, const Value& value) const {
+    constexpr std::uint64_t kLargest = std::numeric_limits<std::int64_t>::max();
+    if (value.kind != Value::Kind::number) fail("'" + name + "' is not a number");
+    if (value.magnitude > kLargest + (value.is_negative ? 1 : 0)) fail("'" + name + "' does not fit 64 bits");
+    return static_cast<std::int64_t>(value.is_negative ? 0 - value.magnitude : value.magnitude);
   }
 
   FieldPtr make(FieldShape shape) const {
@@ -187,16 +215,23 @@ class Parser {
   void no_types(const std::string& name, const FieldPtr&) { fail("'" + name + "' cannot hold a type here"); }
 
   void trace_block() {
+    if (seen_trace_) fail("a second trace block");
     seen_trace_ = true;
+    std::set<std::string> given;
     entries(
         [&](const std::string& name, const Value& value) {
-          if (name == "major" && value.number != 1) fail("CTF major version is not 1");
-          if (name == "minor" && value.number != 8) fail("CTF minor version is not 8");
+          given.insert(name);
+          if (name == "major" && natural(name, value) != 1) fail("CTF major version is not 1");
+          if (name == "minor" && natural(name, value) != 8) fail("CTF minor version is not 8");
           if (name == "uuid") trace_.uuid = parse_uuid(value.text);
+          if (name == "byte_order" && !order_of(value.text)) fail("unknown byte order '" + value.text + "'");
         },
         [&](const std::string& name, FieldPtr type) {
           if (name == "packet.header") trace_.packet_header = std::move(type);
         });
+    for (const char* name : {"major", "minor", "byte_order"}) {
+      if (!given.contains(name)) fail(std::string("trace block without ") + name);
+    }
   }
 
   Uuid parse_uuid(const std::string& text) const {
@@ -222,7 +257,7 @@ class Parser {
     entries(
         [&](const std::string& name, const Value& value) {
           if (value.kind == Value::Kind::number) {
-            trace_.environment[name] = value.number;
+            trace_.environment[name] = whole(name, value);
           } else {
             trace_.environment[name] = value.text;
           }
@@ -236,10 +271,12 @@ class Parser {
         [&](const std::string& name, const Value& value) {
           if (name == "name") clock.name = value.text;
           if (name == "uuid") clock.uuid = value.text;
-          if (name == "freq" && value.number == 0) fail("a clock cannot have frequency 0");
-          if (name == "freq") clock.frequency = static_cast<std::uint64_t>(value.number);
-          if (name == "offset_s") clock.offset_seconds = value.number;
-          if (name == "offset") clock.offset_cycles = value.number;
+          if (name == "freq") clock.frequency = natural(name, value);
+          if (clock.frequency == 0) fail("a clock cannot have frequency 0");
+          if (name == "offset_s") clock.offset_seconds = whole(name, value);
+          if (name == "offset" && value.kind != Value::Kind::number) fail("'offset' is not a number");
+          if (name == "offset") clock.offset_is_negative = value.is_negative;
+          if (name == "offset") clock.offset_cycles = value.magnitude;
         },
         [&](const std::string& name, const FieldPtr& type) { no_types(name, type); });
     if (clock.name.empty()) fail("clock without a name");
@@ -249,49 +286,64 @@ class Parser {
 
   void stream_block() {
     StreamClass stream;
+    bool has_id = false;
     entries(
         [&](const std::string& name, const Value& value) {
-          if (name == "id") stream.id = static_cast<std::uint64_t>(value.number);
+          if (name != "id") return;
+          has_id = true;
+          stream.id = natural(name, value);
         },
         [&](const std::string& name, FieldPtr type) {
           if (name == "event.header") stream.event_header = std::move(type);
           if (name == "event.context") stream.event_context = std::move(type);
           if (name == "packet.context") stream.packet_context = std::move(type);
         });
+    if (!has_id && !trace_.streams.empty()) fail("stream without an id, but not the only one");
     if (trace_.streams.contains(stream.id)) fail("stream " + std::to_string(stream.id) + " is declared twice");
     trace_.streams[stream.id] = std::move(stream);
   }
 
   void event_block() {
-    UnplacedEvent unplaced{peek().line, peek().column, 0, {}};
+    UnplacedEvent unplaced{peek().line, peek().column, std::nullopt, false, {}};
     EventClass& event = unplaced.event;
     entries(
         [&](const std::string& name, const Value& value) {
           if (name == "name") event.name = value.text;
-          if (name == "id") event.id = static_cast<std::uint64_t>(value.number);
-          if (name == "stream_id") unplaced.stream_id = static_cast<std::uint64_t>(value.number);
+          if (name == "stream_id") unplaced.stream_id = natural(name, value);
+          if (name != "id") return;
+          unplaced.has_id = true;
+          event.id = natural(name, value);
         },
         [&](const std::string& name, FieldPtr type) {
           if (name == "context") event.context = std::move(type);
           if (name == "fields") event.payload = std::move(type);
         });
+    if (event.name.empty()) throw MetadataError(unplaced.line, unplaced.column, "event without a name");
     unplaced_events_.push_back(std::move(unplaced));
   }
 
   // LTTng may declare an event before the stream it lies in.
   void place_events() {
-    for (auto& [line, column, stream_id, event] : unplaced_events_) {
-      const auto stream = trace_.streams.find(stream_id);
-      if (stream == trace_.streams.end()) {
-        throw MetadataError(line, column, "event '" + event.name + "' names stream " + std::to_string(stream_id) +
-                                              ", which is not declared");
+    for (UnplacedEvent& unplaced : unplaced_events_) {
+      StreamClass& stream = stream_of(unplaced);
+      const auto id = unplaced.event.id;
+      if (!unplaced.has_id && !stream.events.empty()) unplaced.fail("has no id, but is not the only one of its stream");
+      if (stream.events.contains(id)) {
+        throw MetadataError(unplaced.line, unplaced.column, "event id " + std::to_string(id) + " is declared twice");
       }
-      const auto id = event.id;
-      if (stream->second.events.contains(id)) {
-        throw MetadataError(line, column, "event id " + std::to_string(id) + " is declared twice");
-      }
-      stream->second.events[id] = std::move(event);
+      stream.events[id] = std::move(unplaced.event);
     }
+  }
+
+  // A trace of one stream need not number it; one without a stream block has stream 0.
+  StreamClass& stream_of(const UnplacedEvent& unplaced) {
+    if (!unplaced.stream_id) {
+      if (trace_.streams.size() > 1) unplaced.fail("does not say in which stream it lies, and there are several");
+      return trace_.streams.empty() ? trace_.streams[0] : trace_.streams.begin()->second;
+    }
+    const auto stream = trace_.streams.find(*unplaced.stream_id);
+    if (stream != trace_.streams.end()) return stream->second;
+    unplaced.fail("names stream " + std::to_string(*unplaced.stream_id) + ", which is not declared");
   }
 
   void check_clocks() const {
@@ -299,7 +351,6 @@ class Parser {
       if (trace_.clocks.contains(clock)) continue;
       throw MetadataError(line, column, "a field is the value of clock '" + clock + "', which is not declared");
     }
-    if (trace_.clocks.empty()) fail("no clock is declared: its events would have no time");
   }
 
   void skip_block() {
@@ -357,7 +408,14 @@ class Parser {
   std::string alias_name() {
     std::string name = identifier();
     while (peek().kind == Token::Kind::identifier) name += ' ' + take().text;
-    return name;
+    return name + pointers();
+  }
+
+  // Pointers are part of a type's name, with their constness.
+  std::string pointers() {
+    std::string stars;
+    while (accept("*")) stars += accept("const") ? " * const" : " *";
+    return stars;
   }
 
   // A type that nothing but punctuation follows, so that every word belongs to it.
@@ -370,10 +428,9 @@ class Parser {
   FieldPtr type_specifier_before_name() {
     if (FieldPtr type = keyword_type()) return type;
     std::string name = identifier();
-    while (peek().kind == Token::Kind::identifier && peek(1).kind == Token::Kind::identifier) {
-      name += ' ' + take().text;
-    }
-    return find(name);
+    const auto goes_on = [&] { return peek(1).kind == Token::Kind::identifier || peek(1).is("*"); };
+    while (peek().kind == Token::Kind::identifier && goes_on()) name += ' ' + take().text;
+    return find(name + pointers());
   }
 
   FieldPtr keyword_type() {
@@ -401,14 +458,15 @@ class Parser {
   }
 
   static bool is_true(const Value& value) {
-    return value.number != 0 || value.text == "true" || value.text == "TRUE";
+    return value.magnitude != 0 || value.text == "true" || value.text == "TRUE";
   }
 
-  std::uint32_t small(const Value& value, std::int64_t least, std::int64_t most, const char* what) const {
-    if (value.kind != Value::Kind::number || value.number < least || value.number > most) {
+  std::uint32_t small(const Value& value, std::uint32_t least, std::uint32_t most, const char* what) const {
+    const bool is_natural = value.kind == Value::Kind::number && !value.is_negative;
+    if (!is_natural || value.magnitude < least || value.magnitude > most) {
       fail(std::string(what) + " is not a number from " + std::to_string(least) + " to " + std::to_string(most));
     }
-    return static_cast<std::uint32_t>(value.number);
+    return static_cast<std::uint32_t>(value.magnitude);
   }
 
   std::uint32_t alignment(const Value& value) const {
@@ -487,10 +545,7 @@ class Parser {
     type.members = members();
     if (accept("align")) {
       expect("(");
-      Value bits;
-      bits.kind = Value::Kind::number;
-      bits.number = signed_number();
-      type.alignment = alignment(bits);
+      type.alignment = alignment(number());
       expect(")");
     }
     return named("struct", name, make(std::move(type)));

@@ -13,8 +13,8 @@ namespace {
 constexpr std::uint32_t kPacketMagic = 0xC1FC1FC1;
 constexpr std::uint64_t kNeverWritten = ~0ULL;
 
-// The bytes every packet of a trace begins with: magic number and uuid, as far as declared.
-std::string packet_signature(const Trace& trace) {
+// The bytes every packet of a trace begins with: magic number and `uuid`, as far as declared.
+std::string packet_signature(const Trace& trace, const std::optional<Uuid>& uuid) {
   std::string signature;
   for (const Leaf& leaf : trace.packet_header.leaves) {
     if (leaf.fixed_bit != signature.size() * 8) break;
@@ -23,8 +23,8 @@ std::string packet_signature(const Trace& trace) {
         const int byte = leaf.order == ByteOrder::little ? i : 3 - i;
         signature += static_cast<char>(kPacketMagic >> (8 * byte) & 0xFFU);
       }
-    } else if (leaf.name == "uuid" && leaf.size == 8 && leaf.count == 16 && trace.declared.uuid) {
-      signature.append(trace.declared.uuid->begin(), trace.declared.uuid->end());
+    } else if (leaf.name == "uuid" && leaf.size == 8 && leaf.count == 16 && uuid) {
+      signature.append(uuid->begin(), uuid->end());
     }
   }
   return signature;
@@ -35,15 +35,19 @@ struct Head {
   Packet packet;
   std::optional<std::uint64_t> whole;
   std::optional<std::uint64_t> content;
+  std::optional<Uuid> uuid;
 };
 
 // Goes from one packet's head to the next.
 class PacketReader {
  public:
   PacketReader(const Trace& trace, const MappedFile& file)
-      : trace_(trace), file_(file), bytes_(file.bytes()), signature_(packet_signature(trace)) {}
+      : trace_(trace), file_(file), bytes_(file.bytes()) {
+    expect_uuid(trace.declared.uuid);
+  }
 
   PacketList run(OnCorrupt on_corrupt) {
+    find_uuid();
     for (std::uint64_t offset = 0; offset < bytes_.size();) {
       try {
         if (is_blank(offset)) throw Overrun{};
@@ -65,6 +69,26 @@ class PacketReader {
  private:
   [[noreturn]] void fail(std::uint64_t offset, const std::string& reason) const {
     throw Unreadable(file_.path(), offset, reason);
+  }
+
+  void expect_uuid(const std::optional<Uuid>& uuid) {
+    uuid_ = uuid;
+    signature_ = packet_signature(trace_, uuid_);
+  }
+
+  // A file may have the uuid of another trace, in all its packets: metadata that was put beside it
+  // by hand. Where one packet has the metadata's, the others are damaged.
+  void find_uuid() {
+    if (bytes_.empty() || !uuid_ || find_head(0) != bytes_.size()) return;
+    expect_uuid(std::nullopt);
+    try {
+      const std::optional<Uuid> found = head(0).uuid;
+      expect_uuid(found ? found : trace_.declared.uuid);
+    } catch (const Overrun&) {
+      expect_uuid(trace_.declared.uuid);
+    } catch (const Unreadable&) {
+      expect_uuid(trace_.declared.uuid);
+    }
   }
 
   [[nodiscard]] std::uint64_t left(std::uint64_t offset) const { return bytes_.size() - offset; }
@@ -94,8 +118,10 @@ class PacketReader {
     Head found;
     found.packet.offset = offset;
     try {
-      describe_stream(read_record(trace_.packet_header, cursor, slots_), found.packet);
+      describe_stream(read_record(trace_.packet_header, cursor, slots_), found);
       describe(read_record(found.packet.type->packet_context, cursor, slots_), found);
+    } catch (const TimeOverflow&) {
+      fail(offset, std::string("packet with ") + kTimeOverflow);
     } catch (const UnknownTag& tag) {
       fail(offset, "packet header with an undeclared variant tag " + std::to_string(tag.value));
     }
@@ -115,22 +141,33 @@ class PacketReader {
     fail(offset, "packet of another trace (its uuid is not the metadata's)");
   }
 
-  void describe_stream(const Record& header, Packet& packet) const {
+  void describe_stream(const Record& header, Head& found) const {
+    Packet& packet = found.packet;
     if (const auto magic = header.find("magic"); magic && *magic != kPacketMagic) {
       fail(packet.offset, "not a packet (wrong magic number)");
     }
-    if (trace_.declared.uuid && !header.uuid.empty() && !same_uuid(header.uuid)) fail_uuid(packet.offset);
-    const std::uint64_t id = header.find("stream_id").value_or(0);
-    const auto found = trace_.streams.find(id);
-    if (found == trace_.streams.end()) {
-      fail(packet.offset, "packet of stream " + std::to_string(id) + ", which is not declared");
-    }
-    packet.type = &found->second;
+    found.uuid = uuid_of(header);
+    if (uuid_ && found.uuid && found.uuid != uuid_) fail_uuid(packet.offset);
+    packet.foreign = trace_.declared.uuid && found.uuid && found.uuid != trace_.declared.uuid;
+    packet.type = &stream_of(header, packet.offset);
     packet.instance = header.find("stream_instance_id");
   }
 
-  [[nodiscard]] bool same_uuid(const std::vector<std::uint64_t>& bytes) const {
-    return std::equal(bytes.begin(), bytes.end(), trace_.declared.uuid->begin(), trace_.declared.uuid->end());
+  static std::optional<Uuid> uuid_of(const Record& header) {
+    Uuid uuid{};
+    if (header.uuid.size() != uuid.size()) return std::nullopt;
+    std::transform(header.uuid.begin(), header.uuid.end(), uuid.begin(),
+                   [](std::uint64_t byte) { return static_cast<std::uint8_t>(byte); });
+    return uuid;
+  }
+
+  // Where packets do not say to which stream they belong, there is only one.
+  [[nodiscard]] const StreamType& stream_of(const Record& header, std::uint64_t offset) const {
+    const auto id = header.find("stream_id");
+    if (!id && trace_.streams.size() == 1) return trace_.streams.begin()->second;
+    const auto found = trace_.streams.find(id.value_or(0));
+    if (found != trace_.streams.end()) return found->second;
+    fail(offset, "packet of stream " + std::to_string(id.value_or(0)) + ", which is not declared");
   }
 
   void describe(const Record& context, Head& found) const {
@@ -139,14 +176,17 @@ class PacketReader {
       packet.begin_cycles = *begin;
       packet.begin_ns = trace_.clock(*begin);
     }
-    // An end before the beginning was never written.
+    // An end before the beginning, or beyond all time, was never written.
     const auto end = context.find("timestamp_end");
-    if (end && *end >= packet.begin_cycles) packet.end_ns = trace_.clock(*end);
+    packet.end_cycles = end.value_or(0);
+    if (end && *end >= packet.begin_cycles) packet.end_ns = trace_.moment(*end);
     packet.sequence = context.find("packet_seq_num");
     packet.discarded = context.find("events_discarded");
     for (const Leaf& leaf : packet.type->packet_context.leaves) {
       if (leaf.name == "events_discarded") packet.discarded_bits = leaf.size;
       if (leaf.name == "packet_seq_num") packet.sequence_bits = leaf.size;
+      if (leaf.name == "timestamp_begin") packet.begin_bits = leaf.size;
+      if (leaf.name == "timestamp_end") packet.end_bits = leaf.size;
     }
     if (const auto cpu = context.find("cpu_id")) packet.cpu = static_cast<std::int64_t>(*cpu);
     found.whole = size_of(context, "packet_size", packet);
@@ -179,6 +219,7 @@ class PacketReader {
     const std::uint64_t content = found.content.value_or(packet.bytes * 8);
     packet.truncated = content > available * 8;
     if (packet.truncated) packet.missing_bytes = (content - available * 8 - 1) / 8 + 1;
+    if (packet.bytes > available) packet.missing_padding = packet.bytes - available - packet.missing_bytes;
     packet.bytes = std::min(packet.bytes, available);
     packet.content_bits = std::min(content, available * 8);
     packet.no_event_from_bit = packet.content_bits;
@@ -232,6 +273,7 @@ class PacketReader {
   const Trace& trace_;
   const MappedFile& file_;
   std::span<const std::uint8_t> bytes_;
+  std::optional<Uuid> uuid_;  // that packets must have
   std::string signature_;
   std::vector<std::uint64_t> slots_;
   std::optional<std::uint64_t> blank_from_;

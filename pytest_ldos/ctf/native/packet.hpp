@@ -25,6 +25,9 @@ struct Packet {
   std::optional<std::int64_t> begin_ns;
   std::optional<std::int64_t> end_ns;
   std::uint64_t begin_cycles = 0;
+  std::uint32_t begin_bits = 0;            // width of that time; 0 where it is not told
+  std::uint64_t end_cycles = 0;
+  std::uint32_t end_bits = 0;
   std::optional<std::uint64_t> instance;   // of the stream, among those of its class
   std::optional<std::uint64_t> sequence;
   std::optional<std::uint64_t> discarded;  // events lost in this stream so far
@@ -32,6 +35,8 @@ struct Packet {
   std::uint32_t sequence_bits = 64;
   bool truncated = false;                  // the file ends inside it
   std::uint64_t missing_bytes = 0;         // of its content, behind the file's end
+  std::uint64_t missing_padding = 0;       // bytes of the space behind its content, behind the file's end
+  bool foreign = false;                    // its uuid is not the metadata's
   bool unfinished = false;                 // its size was never written: events go on as far as they can
 
   // Whether an event's contexts may begin at bit `bit` of the file; behind the last byte, those of

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 #include "chunk.hpp"
@@ -35,6 +36,38 @@ void open_streams(Session& session, const std::vector<TraceFiles>& files, const 
   });
 }
 
+// Events with a time and events without one have no common order.
+void check_clocks(const Session& session) {
+  const Stream* first = nullptr;
+  for (const auto& stream : session.streams) {
+    if (stream->packets().empty()) continue;
+    if (first == nullptr) first = stream.get();
+    const auto has_clock = [](const Stream& each) { return each.packets().front().type->has_clock; };
+    if (has_clock(*first) == has_clock(*stream)) continue;
+    const Stream& timed = has_clock(*first) ? *first : *stream;
+    const Stream& other = has_clock(*first) ? *stream : *first;
+    throw Unreadable(other.path(), std::nullopt,
+                     "its events have no time (there is no clock), but those of " + timed.path() +
+                         " have: they cannot be put in one order");
+  }
+}
+
+// Differences of times must be times.
+void check_span(const Session& session) {
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  std::int64_t last = std::numeric_limits<std::int64_t>::min();
+  for (const Table& table : session.tables) {
+    if (table.rows == 0) continue;
+    const auto* times = table.timestamp_ns.as<std::int64_t>();
+    first = std::min(first, times[0]);
+    last = std::max(last, times[table.rows - 1]);
+  }
+  std::int64_t span = 0;
+  if (first > last || !__builtin_sub_overflow(last, first, &span)) return;
+  throw Unreadable(session.traces.front()->metadata_path, std::nullopt,
+                   "its events and those of the traces beside it are more than 292 years apart");
+}
+
 // Damage of heads and of events, in the order of the file.
 std::vector<Corruption> in_order(std::vector<Corruption> heads, std::vector<Corruption> events) {
   std::move(events.begin(), events.end(), std::back_inserter(heads));
@@ -52,7 +85,11 @@ void summarise(Session& session, Census& census, std::vector<Continuity> continu
     summary.packets = stream.packets().size();
     summary.events = counted.events;
     summary.truncated_bytes = stream.truncated_bytes() + counted.truncated_bytes;
-    for (const Packet& packet : stream.packets()) summary.missing_bytes += packet.missing_bytes;
+    for (const Packet& packet : stream.packets()) {
+      summary.missing_bytes += packet.missing_bytes;
+      summary.missing_padding += packet.missing_padding;
+      summary.foreign_packets += packet.foreign ? 1 : 0;
+    }
     summary.corruptions = in_order(stream.corruptions(), std::move(counted.corruptions));
     summary.continuity = std::move(continuity[i]);
   }
@@ -136,6 +173,7 @@ Decoding prepare(const Session& session, const Census& census, const Selection& 
 Session read_session(const std::vector<TraceFiles>& files, const Selection& selection) {
   Session session;
   open_streams(session, files, selection);
+  check_clocks(session);
   std::vector<Continuity> continuity = follow_streams(session.streams, selection.on_corrupt);
   Census census = take_census(session.streams, selection.window, selection.splitting);
   summarise(session, census, std::move(continuity));
@@ -145,6 +183,7 @@ Session read_session(const std::vector<TraceFiles>& files, const Selection& sele
   session.tables.resize(decoding.tables.size());
   for_each_index(session.tables.size(), threads,
                  [&](std::size_t i) { session.tables[i] = decoding.tables[i].finish(); });
+  check_span(session);
   return session;
 }
 

@@ -44,6 +44,8 @@ struct StreamSummary {
   std::uint64_t events = 0;           // decoded, wanted or not
   std::uint64_t truncated_bytes = 0;  // behind the last whole event of a cut packet
   std::uint64_t missing_bytes = 0;    // of the content of a cut packet, behind the file's end
+  std::uint64_t missing_padding = 0;  // of the space behind its content
+  std::size_t foreign_packets = 0;    // of another uuid than the metadata's
   std::vector<Corruption> corruptions;
   Continuity continuity;
 };

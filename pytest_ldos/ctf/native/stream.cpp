@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "event_reader.hpp"
+
 namespace ldos::ctf {
 
 Stream::Stream(const Trace& trace, std::size_t trace_number, const Parts& parts, const std::string& path,
@@ -13,6 +15,22 @@ Stream::Stream(const Trace& trace, std::size_t trace_number, const Parts& parts,
       file_(path),
       list_(read_packets(trace, file_, on_corrupt)) {
   find_only_cpu();
+  carry_clock();
+}
+
+// Takes the upper part of a packet's time from the last event of the packet before.
+void Stream::carry_clock() {
+  std::uint64_t clock = 0;
+  for (Packet& packet : list_.packets) {
+    if (!packet.type->clock_goes_on) continue;
+    const bool is_told = packet.begin_bits != 0;
+    packet.begin_cycles = is_told ? advance(clock, packet.begin_cycles, packet.begin_bits) : clock;
+    EventReader reader(*this, packet, first_place(packet));
+    reader.run([](const Met&) { return true; });
+    clock = reader.place().clock;
+    if (is_told) packet.begin_ns = trace_->moment(packet.begin_cycles);
+    if (packet.end_ns) packet.end_ns = trace_->moment(advance(clock, packet.end_cycles, packet.end_bits));
+  }
 }
 
 void Stream::find_only_cpu() {

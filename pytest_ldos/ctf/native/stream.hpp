@@ -53,6 +53,7 @@ class Stream {
 
  private:
   void find_only_cpu();
+  void carry_clock();
 
   const Trace* trace_;
   std::size_t trace_number_;

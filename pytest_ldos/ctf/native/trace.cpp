@@ -1,6 +1,7 @@
 #include "trace.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 
 #include "lexer.hpp"
 #include "mapped_file.hpp"
@@ -81,17 +82,40 @@ HeaderKind header_kind(const FieldPtr& header, ByteOrder order) {
   return HeaderKind::interpreted;
 }
 
-StreamType compile_stream(const StreamClass& declared, ByteOrder order, std::uint64_t& weight) {
+bool is_named(const Leaf& leaf, std::string_view name) {
+  const std::string_view known = leaf.name;
+  return known.ends_with(name) && (known.size() == name.size() || known[known.size() - name.size() - 1] == '.');
+}
+
+// Gives the timestamps of a record that name no clock the only one there is; where none is
+// declared, one that counts nanoseconds.
+void map_timestamps(Layout& record, std::initializer_list<std::string_view> names, TraceClass& declared) {
+  for (Leaf& leaf : record.leaves) {
+    const auto is_leaf = [&](std::string_view name) { return is_named(leaf, name); };
+    if (leaf.kind != LeafKind::integer || !leaf.clock.empty() || std::none_of(names.begin(), names.end(), is_leaf)) {
+      continue;
+    }
+    if (declared.clocks.empty()) declared.clocks["default"].name = "default";
+    if (declared.clocks.size() > 1) {
+      throw UnsupportedField("'" + leaf.name + "' does not say of which clock it is the value, and there are several");
+    }
+    leaf.clock = declared.clocks.begin()->first;
+  }
+}
+
+StreamType compile_stream(const StreamClass& from, TraceClass& declared, std::uint64_t& weight) {
   StreamType stream;
-  stream.number = declared.id;
-  stream.header_kind = header_kind(declared.event_header, order);
-  stream.header_order = order;
-  stream.packet_context = compile_layout(declared.packet_context);
-  stream.header = compile_layout(declared.event_header);
-  for (const auto& [id, event] : declared.events) {
+  stream.number = from.id;
+  stream.header_kind = header_kind(from.event_header, declared.order);
+  stream.header_order = declared.order;
+  stream.packet_context = compile_layout(from.packet_context);
+  stream.header = compile_layout(from.event_header);
+  map_timestamps(stream.packet_context, {"timestamp_begin", "timestamp_end"}, declared);
+  map_timestamps(stream.header, {"timestamp"}, declared);
+  for (const auto& [id, event] : from.events) {
     EventType type;
     type.name = event.name;
-    type.layout = compile_layout(declared.event_context, event.context, event.payload);
+    type.layout = compile_layout(from.event_context, event.context, event.payload);
     weight += type.layout.weight;
     if (weight > kHeaviestLayouts) throw UnsupportedField("events of too many fields");
     const auto& bits = type.layout.fixed_bits;
@@ -102,35 +126,67 @@ StreamType compile_stream(const StreamClass& declared, ByteOrder order, std::uin
   return stream;
 }
 
-// The clock of the event timestamps; a trace has one.
-std::string clock_in_use(const Trace& trace) {
-  std::string clock;
-  for (const auto& [id, stream] : trace.streams) {
-    for (const Leaf& leaf : stream.header.leaves) {
-      if (leaf.clock.empty() || leaf.clock == clock) continue;
-      if (!clock.empty()) {
-        throw Unreadable(trace.metadata_path, std::nullopt,
-                         "events are stamped by two clocks, '" + clock + "' and '" + leaf.clock + "'");
-      }
-      clock = leaf.clock;
-    }
+// Where there is more than one, packets and events must say which.
+void check_choices(const Trace& trace) {
+  const auto has = [](const Layout& record, std::string_view name) {
+    return std::any_of(record.leaves.begin(), record.leaves.end(), [&](const Leaf& leaf) { return is_named(leaf, name); });
+  };
+  if (trace.streams.size() > 1 && !has(trace.packet_header, "stream_id")) {
+    throw UnsupportedField("there are several streams, but packets do not say to which they belong");
   }
-  return clock.empty() ? trace.declared.clocks.begin()->first : clock;
+  for (const auto& [id, stream] : trace.streams) {
+    if (stream.types.size() <= 1 || has(stream.header, "id")) continue;
+    throw UnsupportedField("there are several events in stream " + std::to_string(id) +
+                           ", but their header does not say which");
+  }
 }
 
-ClockToEpoch clock_to_epoch(const ClockClass& clock) {
-  ClockToEpoch result;
-  result.frequency = clock.frequency;
-  const bool negative = clock.offset_cycles < 0;
-  const auto offset = static_cast<std::uint64_t>(clock.offset_cycles);
-  const std::uint64_t cycles = negative ? 0 - offset : offset;
-  const auto part = static_cast<std::uint64_t>(static_cast<unsigned __int128>(cycles) * 1'000'000'000U / clock.frequency);
-  const std::uint64_t whole = static_cast<std::uint64_t>(clock.offset_seconds) * 1'000'000'000U;
-  result.offset_ns = static_cast<std::int64_t>(negative ? whole - part : whole + part);
-  return result;
+bool goes_on(const StreamType& stream) {
+  const auto has_part = [](const Leaf& leaf) { return !leaf.clock.empty() && leaf.size < 64; };
+  const auto& header = stream.header.leaves;
+  const auto& context = stream.packet_context.leaves;
+  const auto begin = std::find_if(context.begin(), context.end(), [](const Leaf& leaf) { return leaf.name == "timestamp_begin"; });
+  if (begin != context.end()) return has_part(*begin);
+  return std::any_of(header.begin(), header.end(), has_part);
+}
+
+// The clock of all timestamps; a trace has one, or none.
+std::string find_clock(Trace& trace) {
+  std::string clock;
+  for (auto& [id, stream] : trace.streams) {
+    for (const Layout* record : {&stream.packet_context, &stream.header}) {
+      for (const Leaf& leaf : record->leaves) {
+        if (leaf.clock.empty()) continue;
+        stream.has_clock = true;
+        if (clock.empty()) clock = leaf.clock;
+        if (clock == leaf.clock) continue;
+        throw UnsupportedField("events are stamped by two clocks, '" + clock + "' and '" + leaf.clock + "'");
+      }
+    }
+  }
+  for (auto& [id, stream] : trace.streams) stream.clock_goes_on = stream.has_clock && goes_on(stream);
+  return clock;
+}
+
+void set_clock(Trace& trace) {
+  trace.clock_name = find_clock(trace);
+  if (trace.clock_name.empty()) return;
+  try {
+    trace.clock = ClockToEpoch(trace.declared.clocks.at(trace.clock_name));
+  } catch (const TimeOverflow&) {
+    throw UnsupportedField("the offset of clock '" + trace.clock_name + "' is " + kTimeOverflow);
+  }
 }
 
 }  // namespace
+
+std::optional<std::int64_t> Trace::moment(std::uint64_t cycles) const {
+  try {
+    return clock(cycles);
+  } catch (const TimeOverflow&) {
+    return std::nullopt;
+  }
+}
 
 Trace open_trace(const std::string& metadata_path) {
   Trace trace;
@@ -142,15 +198,15 @@ Trace open_trace(const std::string& metadata_path) {
     trace.packet_header = compile_layout(trace.declared.packet_header);
     std::uint64_t weight = 0;
     for (const auto& [id, stream] : trace.declared.streams) {
-      trace.streams[id] = compile_stream(stream, trace.declared.order, weight);
+      trace.streams[id] = compile_stream(stream, trace.declared, weight);
     }
+    check_choices(trace);
+    set_clock(trace);
   } catch (const MetadataError& error) {
     throw Unreadable(metadata_path, std::nullopt, error.what());
   } catch (const UnsupportedField& error) {
     throw Unreadable(metadata_path, std::nullopt, error.what());
   }
-  trace.clock_name = clock_in_use(trace);
-  trace.clock = clock_to_epoch(trace.declared.clocks.at(trace.clock_name));
   return trace;
 }
 

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "clock.hpp"
 #include "layout.hpp"
 #include "metadata.hpp"
 
@@ -25,6 +26,8 @@ struct EventType {
 
 struct StreamType {
   std::uint64_t number = 0;  // the metadata's id
+  bool has_clock = false;
+  bool clock_goes_on = false;  // packets tell their time in part: the rest is that of the packet before
   HeaderKind header_kind = HeaderKind::interpreted;
   ByteOrder header_order = ByteOrder::little;
   Layout packet_context;
@@ -33,25 +36,16 @@ struct StreamType {
   std::unordered_map<std::uint64_t, std::size_t> type_by_id;
 };
 
-// Cycles of the trace's clock as nanoseconds since the epoch.
-struct ClockToEpoch {
-  std::uint64_t frequency = 1'000'000'000;
-  std::int64_t offset_ns = 0;
-
-  [[nodiscard]] std::int64_t operator()(std::uint64_t cycles) const {
-    if (frequency == 1'000'000'000) return static_cast<std::int64_t>(cycles + static_cast<std::uint64_t>(offset_ns));
-    const auto wide = static_cast<unsigned __int128>(cycles) * 1'000'000'000U / frequency;
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(wide) + static_cast<std::uint64_t>(offset_ns));
-  }
-};
-
 struct Trace {
   std::string metadata_path;
   TraceClass declared;
   Layout packet_header;
   ClockToEpoch clock;
-  std::string clock_name;
+  std::string clock_name;  // empty where events have no time: their moments are all 0
   std::map<std::uint64_t, StreamType> streams;
+
+  // None where it does not fit 64 bits of nanoseconds.
+  [[nodiscard]] std::optional<std::int64_t> moment(std::uint64_t cycles) const;
 };
 
 // Reads and compiles a metadata file. Throws Unreadable.

@@ -462,7 +462,14 @@ def test_a_wrong_magic_number(tmp_path):
 
 
 def test_a_packet_of_another_trace(tmp_path):
-    assert "uuid" in corrupt(tmp_path, lambda data: put(data, 6, 0, 4)).reason
+    """One among others; a file of them alone is read (see test_declarations)."""
+    builder = TraceBuilder([TICK])
+    packets = [Packet([Record(TICK, 10 * i, {"_value": 1})], sequence=i) for i in range(2)]
+    builder.write(tmp_path, {"s_0": packets})
+    data = bytearray((tmp_path / "s_0").read_bytes())
+    put(data, 6, 0, 4)
+    (tmp_path / "s_0").write_bytes(bytes(data))
+    assert "uuid" in refusal(tmp_path).reason
 
 
 def test_a_packet_of_an_undeclared_stream(tmp_path):

@@ -182,13 +182,6 @@ def test_a_clock_that_is_not_declared(tmp_path):
     assert f"line {len(builder.tsdl().splitlines()) + 1}" in reason
 
 
-def test_no_clock_at_all(tmp_path):
-    builder = write(tmp_path, packetized=False)
-    lines = [line.replace(" map = clock.monotonic.value;", "") for line in builder.tsdl().splitlines()]
-    (tmp_path / "metadata").write_text("\n".join(line for line in lines if not line.startswith("clock")))
-    assert "no clock is declared" in refusal(tmp_path).reason
-
-
 def test_text_of_packets_without_them(tmp_path):
     """As somebody may take it out; what to do about it is said."""
     builder = write(tmp_path, packetized=False)
@@ -202,6 +195,41 @@ def test_a_last_metadata_packet_without_its_padding(tmp_path):
     builder = write(tmp_path)
     (tmp_path / "metadata").write_bytes(builder.metadata().rstrip(b"\0"))
     assert len(read_trace(tmp_path)) == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ("uint32_t stream_id;", "", "several streams, but packets do not say"),
+        ("packet_context;  };", "packet_context; }; stream { };", "stream without an id"),
+        ("stream_id = 0; fields", "fields", "does not say in which stream it lies"),
+        ("id = 7; stream_id", "stream_id", "has no id"),
+        ('name = "app:tick"; ', "", "event without a name"),
+        ("byte_order = le;", "", "trace block without byte_order"),
+        ("env {", "trace { major = 1; minor = 8; byte_order = le; }; env {", "a second trace block"),
+        ("id = 0; event.header", "id = -1; event.header", "'id' is not a number from 0 on"),
+        ("major = 1", "major = one", "'major' is not a number"),
+        ('hostname = "builder"', "hostname = 9223372036854775808", "'hostname' does not fit 64 bits"),
+        ('hostname = "builder"', r'hostname = "\q"', "unknown character escape"),
+        ('hostname = "builder"', r'hostname = "\x"', "escape without digits"),
+        ('hostname = "builder"', r'hostname = "\777"', "does not fit a byte"),
+    ],
+)
+def test_declarations_that_leave_a_choice(tmp_path, old, new, complaint):
+    """Two streams and two events: everything must say which it belongs to."""
+    builder = write(tmp_path, packetized=False)
+    text = builder.tsdl().replace("stream { id = 0", "stream { id = 4; };\nstream { id = 0", 1)
+    text += 'event { name = "app:other"; id = 7; stream_id = 0; };\n'
+    assert old in text
+    (tmp_path / "metadata").write_text(text.replace(old, new, 1))
+    assert complaint in refusal(tmp_path).reason
+
+
+def test_events_that_do_not_say_which_they_are(tmp_path):
+    builder = write(tmp_path, packetized=False, header="none")
+    text = builder.tsdl().replace("struct event_header { uint32_t id;", "struct event_header {")
+    (tmp_path / "metadata").write_text(text + 'event { name = "app:other"; id = 2; stream_id = 0; };\n')
+    assert "several events in stream 0" in refusal(tmp_path).reason
 
 
 def test_events_of_two_clocks(tmp_path):
