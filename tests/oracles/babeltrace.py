@@ -14,6 +14,7 @@ from typing import Any
 
 _SYSTEM_PYTHON = "/usr/bin/python3"
 _DUMP = Path(__file__).with_name("bt2_dump.py")
+_WRITE = Path(__file__).with_name("bt2_write.py")
 
 
 @cache
@@ -80,3 +81,10 @@ def read_with_babeltrace(trace: Path) -> Opinion | None:
     with listening_to_babeltrace(trace) as dictation:
         events = list(dictation)
     return None if dictation.refusal else Opinion(events, dictation.discarded)
+
+
+def write_with_babeltrace(directory: Path, **wanted: Any) -> Path:
+    """A trace that babeltrace2's own writer made (see ``bt2_write.py``)."""
+    command = [_SYSTEM_PYTHON, str(_WRITE), json.dumps({"output": str(directory), **wanted})]
+    subprocess.run(command, check=True, capture_output=True)
+    return directory

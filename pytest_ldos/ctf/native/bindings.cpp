@@ -136,7 +136,7 @@ nb::dict to_dict(const Trace& trace) {
   }
   result["unread"] = unread;
   result["clock"] = to_text(trace.clock_name);
-  result["clock_offset_ns"] = trace.clock.offset_ns();
+  result["clock_offset_ns"] = trace.clock_offset_ns;
   return result;
 }
 

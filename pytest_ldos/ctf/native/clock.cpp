@@ -39,6 +39,14 @@ ClockToEpoch::ClockToEpoch(const ClockClass& clock) : frequency_(clock.frequency
   if (offset_ns_ > 0) most_ns_ = static_cast<std::uint64_t>(kLatest - offset_ns_);
 }
 
+std::optional<std::int64_t> ClockToEpoch::moment(std::uint64_t cycles) const {
+  try {
+    return (*this)(cycles);
+  } catch (const TimeOverflow&) {
+    return std::nullopt;
+  }
+}
+
 // In floating point, as babeltrace2 does it: readers of one trace have to agree on its moments.
 // What that costs is less than a nanosecond in the first 104 days of a clock.
 std::uint64_t ClockToEpoch::ns_of(std::uint64_t cycles) const {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 
 #include "metadata.hpp"
 
@@ -26,6 +27,9 @@ class ClockToEpoch {
     if (ns > most_ns_) [[unlikely]] overflow();
     return static_cast<std::int64_t>(ns) + offset_ns_;
   }
+
+  // The same, or none where it does not fit.
+  [[nodiscard]] std::optional<std::int64_t> moment(std::uint64_t cycles) const;
 
   [[nodiscard]] std::int64_t offset_ns() const { return offset_ns_; }
 

@@ -77,7 +77,7 @@ class EventReader {
       : stream_(stream),
         packet_(packet),
         index_(stream.parts().index_of.at(packet.type)),
-        to_epoch_(stream.trace().clock),
+        to_epoch_(packet.type->clock),
         base_(stream.data() + packet.offset),
         place_(place) {}
 

@@ -174,12 +174,12 @@ class PacketReader {
     Packet& packet = found.packet;
     if (const auto begin = context.find("timestamp_begin")) {
       packet.begin_cycles = *begin;
-      packet.begin_ns = trace_.clock(*begin);
+      packet.begin_ns = packet.type->clock(*begin);
     }
     // An end before the beginning, or beyond all time, was never written.
     const auto end = context.find("timestamp_end");
     packet.end_cycles = end.value_or(0);
-    if (end && *end >= packet.begin_cycles) packet.end_ns = trace_.moment(*end);
+    if (end && *end >= packet.begin_cycles) packet.end_ns = packet.type->clock.moment(*end);
     packet.sequence = context.find("packet_seq_num");
     packet.discarded = context.find("events_discarded");
     for (const Leaf& leaf : packet.type->packet_context.leaves) {

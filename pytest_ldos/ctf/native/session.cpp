@@ -52,6 +52,18 @@ void check_clocks(const Session& session) {
   }
 }
 
+// A trace has the clock of the streams that are there.
+void drop_unused_clocks(Session& session) {
+  for (std::size_t i = 0; i < session.traces.size(); ++i) {
+    const auto is_here = [&](const auto& stream) { return stream->trace_number() == i && !stream->packets().empty(); };
+    const auto is_timed = [&](const auto& stream) { return is_here(stream) && stream->packets().front().type->has_clock; };
+    const auto& all = session.streams;
+    if (std::none_of(all.begin(), all.end(), is_here) || std::any_of(all.begin(), all.end(), is_timed)) continue;
+    session.traces[i]->clock_name.clear();
+    session.traces[i]->clock_offset_ns = 0;
+  }
+}
+
 // Differences of times must be times.
 void check_span(const Session& session) {
   std::int64_t first = std::numeric_limits<std::int64_t>::max();
@@ -174,6 +186,7 @@ Session read_session(const std::vector<TraceFiles>& files, const Selection& sele
   Session session;
   open_streams(session, files, selection);
   check_clocks(session);
+  drop_unused_clocks(session);
   std::vector<Continuity> continuity = follow_streams(session.streams, selection.on_corrupt);
   Census census = take_census(session.streams, selection.window, selection.splitting);
   summarise(session, census, std::move(continuity));

@@ -28,8 +28,8 @@ void Stream::carry_clock() {
     EventReader reader(*this, packet, first_place(packet));
     reader.run([](const Met&) { return true; });
     clock = reader.place().clock;
-    if (is_told) packet.begin_ns = trace_->moment(packet.begin_cycles);
-    if (packet.end_ns) packet.end_ns = trace_->moment(advance(clock, packet.end_cycles, packet.end_bits));
+    if (is_told) packet.begin_ns = packet.type->clock.moment(packet.begin_cycles);
+    if (packet.end_ns) packet.end_ns = packet.type->clock.moment(advance(clock, packet.end_cycles, packet.end_bits));
   }
 }
 

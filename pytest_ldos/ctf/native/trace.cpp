@@ -150,43 +150,40 @@ bool goes_on(const StreamType& stream) {
   return std::any_of(header.begin(), header.end(), has_part);
 }
 
-// The clock of all timestamps; a trace has one, or none.
-std::string find_clock(Trace& trace) {
+// The clock of all timestamps of a stream.
+std::string find_clock(const StreamType& stream) {
   std::string clock;
-  for (auto& [id, stream] : trace.streams) {
-    for (const Layout* record : {&stream.packet_context, &stream.header}) {
-      for (const Leaf& leaf : record->leaves) {
-        if (leaf.clock.empty()) continue;
-        stream.has_clock = true;
-        if (clock.empty()) clock = leaf.clock;
-        if (clock == leaf.clock) continue;
-        throw UnsupportedField("events are stamped by two clocks, '" + clock + "' and '" + leaf.clock + "'");
-      }
+  for (const Layout* record : {&stream.packet_context, &stream.header}) {
+    for (const Leaf& leaf : record->leaves) {
+      if (leaf.clock.empty() || leaf.clock == clock) continue;
+      if (!clock.empty()) throw UnsupportedField("events are stamped by two clocks, '" + clock + "' and '" + leaf.clock + "'");
+      clock = leaf.clock;
     }
   }
-  for (auto& [id, stream] : trace.streams) stream.clock_goes_on = stream.has_clock && goes_on(stream);
   return clock;
 }
 
-void set_clock(Trace& trace) {
-  trace.clock_name = find_clock(trace);
-  if (trace.clock_name.empty()) return;
-  try {
-    trace.clock = ClockToEpoch(trace.declared.clocks.at(trace.clock_name));
-  } catch (const TimeOverflow&) {
-    throw UnsupportedField("the offset of clock '" + trace.clock_name + "' is " + kTimeOverflow);
+// A trace has one clock at most; some of its streams may be without.
+void set_clocks(Trace& trace) {
+  for (auto& [id, stream] : trace.streams) {
+    const std::string clock = find_clock(stream);
+    if (clock.empty()) continue;
+    if (!trace.clock_name.empty() && trace.clock_name != clock) {
+      throw UnsupportedField("streams are stamped by two clocks, '" + trace.clock_name + "' and '" + clock + "'");
+    }
+    trace.clock_name = clock;
+    try {
+      stream.clock = ClockToEpoch(trace.declared.clocks.at(clock));
+    } catch (const TimeOverflow&) {
+      throw UnsupportedField("the offset of clock '" + clock + "' is " + kTimeOverflow);
+    }
+    stream.has_clock = true;
+    stream.clock_goes_on = goes_on(stream);
+    trace.clock_offset_ns = stream.clock.offset_ns();
   }
 }
 
 }  // namespace
-
-std::optional<std::int64_t> Trace::moment(std::uint64_t cycles) const {
-  try {
-    return clock(cycles);
-  } catch (const TimeOverflow&) {
-    return std::nullopt;
-  }
-}
 
 Trace open_trace(const std::string& metadata_path) {
   Trace trace;
@@ -201,7 +198,7 @@ Trace open_trace(const std::string& metadata_path) {
       trace.streams[id] = compile_stream(stream, trace.declared, weight);
     }
     check_choices(trace);
-    set_clock(trace);
+    set_clocks(trace);
   } catch (const MetadataError& error) {
     throw Unreadable(metadata_path, std::nullopt, error.what());
   } catch (const UnsupportedField& error) {

@@ -27,6 +27,7 @@ struct EventType {
 struct StreamType {
   std::uint64_t number = 0;  // the metadata's id
   bool has_clock = false;
+  ClockToEpoch clock;          // where there is none, every moment is 0
   bool clock_goes_on = false;  // packets tell their time in part: the rest is that of the packet before
   HeaderKind header_kind = HeaderKind::interpreted;
   ByteOrder header_order = ByteOrder::little;
@@ -40,12 +41,9 @@ struct Trace {
   std::string metadata_path;
   TraceClass declared;
   Layout packet_header;
-  ClockToEpoch clock;
-  std::string clock_name;  // empty where events have no time: their moments are all 0
+  std::string clock_name;  // empty where events have no time
+  std::int64_t clock_offset_ns = 0;
   std::map<std::uint64_t, StreamType> streams;
-
-  // None where it does not fit 64 bits of nanoseconds.
-  [[nodiscard]] std::optional<std::int64_t> moment(std::uint64_t cycles) const;
 };
 
 // Reads and compiles a metadata file. Throws Unreadable.
