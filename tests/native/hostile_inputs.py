@@ -98,6 +98,18 @@ def hostile_packets() -> Iterator[tuple[str, bytes]]:
     yield "same_packet_often", pack(metadata, one * 500, options=SKIP)
     size = "packet.context := struct { integer { size = %d; } packet_size; };"
     time = "event.header := struct { integer { size = %d; map = clock.c.value; } t; };"
+    foreign = one[:4] + bytes(16) + one[20:]
+    yield "foreign_packets", pack(metadata, foreign * 500, options=SKIP)
+    yield "foreign_heads_everywhere", pack(metadata, foreign[:20] * 2500, options=SKIP)
+    for name, clock in (
+        ("latest", "freq = 1; offset_s = 9223372036;"),
+        ("offset", "freq = 1; offset_s = 9223372036854775807; offset = 18446744073709551615;"),
+        ("behind", "freq = 3; offset_s = -9223372036854775808; offset = -18446744073709551615;"),
+        ("fast", "freq = 18446744073709551615; offset = 18446744073709551614;"),
+    ):
+        yield f"times_{name}", bare(time % 64, b"\xfe\xff\xff\xff" * 2000, clock=clock, options=SKIP)
+    begin = size % 8 + " integer { size = 8; map = clock.c.value; } timestamp_begin; };"
+    yield "clock_in_parts", bare(begin.replace("; };", ";", 1) + time % 4, b"\x18\xf0\x0f" * 15_000, options=SKIP)
     yield "packets_of_one_byte", bare(size % 8 + time % 1, b"\x08" * 50_000)
     yield "blanks_without_magic", bare(size % 16 + time % 8, bytes(60_000), options=SKIP)
     least = "freq = 1; offset = -9223372036854775808; offset_s = -9223372036854775808;"

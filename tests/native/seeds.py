@@ -23,6 +23,8 @@ from tests.builders.ctf import (
     Variant,
 )
 from tests.builders.ctf2 import Bool, Bytes, Ctf2Builder, Optional, VarInt
+from tests.builders.shapes import SHAPES
+from tests.builders.tracers import ModulesBuilder, OldUstBuilder, UstBuilder
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 RECORDED = ("talker_listener", "truncated_cut")
@@ -123,6 +125,17 @@ def built_in_json() -> dict[str, bytes]:
     return seeds
 
 
+def built_by_tracers() -> dict[str, bytes]:
+    """Metadata as each tracer writes it, and what other writers leave out."""
+    seeds = {f"shape-{name}": pack(shape.metadata.encode(), *shape.streams.values()) for name, shape in SHAPES.items()}
+    text = Event("app:text", 1, {"_text": Text(), "_state": Enum({'"a"\n': (0, 0)})})
+    for tracer in (ModulesBuilder, OldUstBuilder, UstBuilder):
+        builder = tracer([text], header="compact", instances=tracer.numbered)
+        packet = builder.packet(Packet([Record(text, 3, {"_text": "t", "_state": 0})]))
+        seeds[tracer.__name__] = pack(builder.metadata(), packet)
+    return {name.replace(" ", "-").replace("'", ""): seed for name, seed in seeds.items()}
+
+
 def recorded() -> dict[str, bytes]:
     """The first packets of recorded traces, cut."""
     seeds = {}
@@ -139,7 +152,7 @@ def recorded() -> dict[str, bytes]:
 def write_seeds(directory: Path) -> int:
     """Writes all seeds; returns how many."""
     directory.mkdir(parents=True, exist_ok=True)
-    seeds = {**built(), **built_in_json(), **recorded()}
+    seeds = {**built(), **built_in_json(), **built_by_tracers(), **recorded()}
     for name, content in seeds.items():
         (directory / name).write_bytes(content)
     return len(seeds)

@@ -1,0 +1,158 @@
+"""Small traces of CTF 1.8, byte by byte: what metadata may leave out, or write in its own way."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from typing import Any
+
+HEAD = "/* CTF 1.8 */ trace { major = 1; minor = 8; byte_order = le; %s };\n"
+U8 = "integer { size = 8; }"
+U32 = "integer { size = 32; align = 8; }"
+U64 = "integer { size = 64; align = 8; }"
+TICK = f"event {{ name = tick; fields := struct {{ {U8} v; }}; }};\n"
+UUID = "2a6422d0-6cee-11e0-8c08-cb07d7b3a564"
+SIZES = f"{U32} content_size; {U32} packet_size;"
+Rows = list[tuple[int, dict[str, Any]]]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A trace, what is in it by event, and its clock (``""`` where it has none)."""
+
+    metadata: str
+    streams: dict[str, bytes]
+    rows: dict[str, Rows]
+    clock: str = ""
+    environment: dict[str, str | int] = field(default_factory=dict)
+
+
+def ticks(*times_and_values: tuple[int, int]) -> dict[str, Rows]:
+    return {"tick": [(time, {"v": value}) for time, value in times_and_values]}
+
+
+def packet(context: bytes, events: bytes, *, size: int) -> bytes:
+    """A packet whose context begins with both sizes."""
+    content = (8 + len(context) + len(events)) * 8
+    return struct.pack("<II", content, size * 8) + (context + events).ljust(size - 8, b"\0")
+
+
+TIMED = f"stream {{ event.header := struct {{ {U32} timestamp; }}; }};\n"
+MAPPED = "integer { size = 32; align = 8; map = clock.c.value; }"
+NARROW = "integer { size = %d; align = 8; map = clock.c.value; }"
+NUMBERED = f"packet.header := struct {{ {U8} stream_id; }};"
+WITH_UUID = f'uuid = "{UUID}"; packet.header := struct {{ {U32} magic; {U8} uuid[16]; }};'
+PARTS = (
+    HEAD % ""
+    + "clock { name = c; freq = 1000000000; };\n"
+    + f"stream {{ packet.context := struct {{ {SIZES} {NARROW % 32} timestamp_begin; {NARROW % 32} timestamp_end; }};"
+    + f" event.header := struct {{ {NARROW % 16} timestamp; }}; }};\n"
+    + TICK
+)
+
+
+def parts(begin: int, end: int, *times: int) -> bytes:
+    """A packet that tells 32 bits of its times, and 16 of those of its events."""
+    events = b"".join(struct.pack("<HB", time, value) for value, time in enumerate(times))
+    return packet(struct.pack("<II", begin, end), events, size=40)
+
+
+MAGIC = struct.pack("<I", 0xC1FC1FC1)
+TIMES = struct.pack("<IBIBIB", 100, 1, 200, 2, 4_000_000_000, 3)
+
+SHAPES = {
+    "no stream, no clock": Shape(HEAD % "" + TICK, {"s": b"\1\2\3"}, ticks((0, 1), (0, 2), (0, 3))),
+    "stream without an id": Shape(
+        HEAD % "" + f"stream {{ packet.context := struct {{ {SIZES} }}; }};\n" + TICK,
+        {"s": packet(b"", b"\1\2", size=16) + packet(b"", b"\3", size=12)},
+        ticks((0, 1), (0, 2), (0, 3)),
+    ),
+    "the only stream is number 5": Shape(
+        HEAD % NUMBERED
+        + f"stream {{ id = 5; event.header := struct {{ {U8} id; }}; }};\n"
+        + TICK.replace("{", "{ id = 9;", 1),
+        {"s": b"\5" + b"\x09\1" + b"\x09\2"},
+        ticks((0, 1), (0, 2)),
+    ),
+    "time of no clock": Shape(
+        HEAD % "" + TIMED + TICK, {"s": TIMES}, ticks((100, 1), (200, 2), (4_000_000_000, 3)), "default"
+    ),
+    "time of the only clock": Shape(
+        HEAD % "" + "clock { name = c; freq = 1000000000; offset_s = 7; offset = 5; };\n" + TIMED + TICK,
+        {"s": TIMES},
+        ticks((7_000_000_105, 1), (7_000_000_205, 2), (11_000_000_005, 3)),
+        "c",
+    ),
+    "a clock that nobody uses": Shape(
+        HEAD % "" + "clock { name = c; freq = 1000000000; };\n" + TICK, {"s": b"\1"}, ticks((0, 1))
+    ),
+    "before the epoch": Shape(
+        HEAD % "" + "clock { name = c; freq = 1000000000; offset_s = -3; offset = 1; };\n" + TIMED + TICK,
+        {"s": TIMES},
+        ticks((-2_999_999_899, 1), (-2_999_999_799, 2), (1_000_000_001, 3)),
+        "c",
+    ),
+    "escapes": Shape(
+        HEAD % r"test = '\n'; other = '\'';"
+        + 'env { a = "?\\x20\\040?"; b = "\\a\\b\\f\\v\\r\\t\\"\\?\\\\"; c = "two\nlines"; d = "\\101\\x41\\61x"; e = -5; };\n'
+        + TICK.replace("name = tick", r'name = "\x74\151ck"'),
+        {"s": b"\1"},
+        ticks((0, 1)),
+        environment={"a": "?  ?", "b": '\a\b\f\v\r\t"?\\', "c": "two\nlines", "d": "AA1x", "e": -5},
+    ),
+    "another trace's uuid": Shape(
+        HEAD % WITH_UUID + f"stream {{ packet.context := struct {{ {SIZES} }}; }};\n" + TICK,
+        {"s": b"".join(MAGIC + bytes(range(16)) + struct.pack("<IIB3x", 232, 256, value) for value in (1, 2))},
+        ticks((0, 1), (0, 2)),
+    ),
+    "types with pointers": Shape(
+        HEAD % ""
+        + "typealias integer { size = 16; align = 8; } := unsigned long * const *;\n"
+        + f"typealias {U8} := void *;\ntypedef {U8} byte;\n"
+        + "event { name = p; fields := struct { void *from; unsigned long *const *to; byte b; void *both[2]; }; };\n",
+        {"s": b"\1\2\3\4\5\6"},
+        {"p": [(0, {"from": 1, "to": 0x302, "b": 4, "both": [5, 6]})]},
+    ),
+    "parts of a clock": Shape(
+        PARTS,
+        {"s": parts(0x10000, 0x40000, 10, 9, 8) + parts(0x50000, 0x50010, 5)},
+        ticks((0x1000A, 0), (0x20009, 1), (0x30008, 2), (0x50005, 0)),
+        "c",
+    ),
+    "a clock that goes on in the next packet": Shape(
+        HEAD % ""
+        + "clock { name = c; freq = 1000000000; };\n"
+        + f"stream {{ packet.context := struct {{ {SIZES} }}; event.header := struct {{ {NARROW % 8} timestamp; }}; }};\n"
+        + TICK,
+        {"s": packet(b"", b"\xf0\1\x10\2", size=16) + packet(b"", b"\x05\3", size=12)},
+        ticks((0xF0, 1), (0x110, 2), (0x205, 3)),
+        "c",
+    ),
+    "the time in a packet's context alone": Shape(
+        HEAD % ""
+        + "clock { name = c; freq = 1000000000; };\n"
+        + f"stream {{ packet.context := struct {{ {SIZES} {U64} timestamp_begin; }}; }};\n"
+        + TICK,
+        {"s": packet(struct.pack("<Q", 77), b"\1\2", size=24) + packet(struct.pack("<Q", 99), b"\3", size=20)},
+        ticks((77, 1), (77, 2), (99, 3)),
+        "c",
+    ),
+    "alignment of arrays without elements": Shape(
+        HEAD % ""
+        + f"event {{ name = e; fields := struct {{ {U8} a; integer {{ size = 8; align = 16; }} b[0]; {U8} c; }}; }};\n",
+        {"s": b"\1\0\2"},
+        {"e": [(0, {"a": 1, "b": [], "c": 2})]},
+    ),
+}
+for name, order in (("little", "<"), ("big", ">")):
+    head = HEAD.replace("byte_order = le", f"byte_order = {'le' if name == 'little' else 'be'}")
+    SHAPES[f"words of C, {name} endian"] = Shape(
+        head % ""
+        + "typealias integer { size = 16; align = 8; signed = true; } := signed short int;\n"
+        + "enum kind : integer { size = 8; } { NONE, SOME = 3 ... 5, REST };\n"
+        + "struct inner { signed short int x; };\n"
+        + "variant choice { string NONE; struct inner SOME; };\n"
+        + "event { name = e; fields := struct { enum kind k; variant choice <k> what; struct inner last; }; };\n",
+        {"s": struct.pack(f"{order}Bhh", 4, -2, 7)},
+        {"e": [(0, {"k": 4, "what.SOME.x": -2, "last.x": 7})]},
+    )
