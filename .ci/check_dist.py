@@ -15,7 +15,8 @@ from typing import Final
 
 _DATA: Final = r"\.(css|json|txt|xml)|py\.typed"
 _WHEEL: Final = re.compile(
-    rf"pytest_ldos/(.*({_DATA}|\.pyi?)|(ctf/_decoder|dds/_lttng|middleware/latency/_pingpong)\.[\w-]+\.so)"
+    rf"pytest_ldos/(.*({_DATA}|\.pyi?)|(ctf/_decoder|dds/_lttng|middleware/latency/_pingpong)\.[\w-]+\.so"
+    r"|dds/libldos_loopback\.so)"
     r"|pytest_ldos-[^/]+\.dist-info/(METADATA|RECORD|WHEEL|entry_points\.txt|licenses/LICENSE"
     r"|sboms/auditwheel\.cdx\.json)"
 )
@@ -37,6 +38,7 @@ _NEEDED: Final = (
 _NEEDED_IN_WHEEL: Final = (
     r"pytest_ldos/ctf/_decoder\..*\.so",
     r"pytest_ldos/dds/_lttng\..*\.so",
+    r"pytest_ldos/dds/libldos_loopback\.so",
     r"pytest_ldos/middleware/latency/_pingpong\..*\.so",
     r".*/entry_points\.txt",
 )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from pytest_ldos.dds.loopback import bound_to_loopback
 from pytest_ldos.host.ros import find_ros_package, find_ros_packages
 from pytest_ldos.scenario.loads import DdsFloodSpec, Reliability
 
@@ -58,7 +59,7 @@ def embedded_programs(spec: DdsFloodSpec, *, domain: int) -> FloodPrograms:
     reliable = spec.reliability == Reliability.RELIABLE
     every_topic = _topics(range(1, spec.publishers + 1))
     return FloodPrograms(
-        environment={},
+        environment=bound_to_loopback(),
         counter=_command("flood_counter", domain=domain, topics=every_topic, reliable=reliable),
         publishers={
             f"{_PUBLISHER}{index}": _command(

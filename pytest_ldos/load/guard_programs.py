@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from pytest_ldos.dds.loopback import bound_to_loopback
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.host.ros import find_ros_package, find_ros_packages
 from pytest_ldos.load.flood_programs import LONGEST_S, flood_nodes, ros_command
@@ -66,7 +67,7 @@ def embedded_program(spec: GuardSpec, watched: GuardedTopic, publishers: Sequenc
     """
     stamp_reader(watched.type)
     parameters = {"domain": site.domain, **_parameters(spec, watched), "publishers": list(publishers)}
-    return GuardProgram([sys.executable, "-m", _MODULE, json.dumps(parameters)], {})
+    return GuardProgram([sys.executable, "-m", _MODULE, json.dumps(parameters)], bound_to_loopback())
 
 
 def ros_program(spec: GuardSpec, watched: GuardedTopic, publishers: Sequence[str], site: LoadSite) -> GuardProgram:

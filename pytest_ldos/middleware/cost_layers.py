@@ -11,6 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+from pytest_ldos.dds.loopback import bound_to_loopback
 from pytest_ldos.host.availability import Availability, find_modules
 from pytest_ldos.host.ros import chosen_rmw, find_ros_package, find_ros_packages, installed_rmws, rmw_installed
 from pytest_ldos.scenario.requirements import require
@@ -74,7 +75,7 @@ class Layer:
     def environment(self, *, domain: int, log_directory: Path) -> Mapping[str, str]:
         """Returns variables to add for its processes; the embedded layer takes its domain from the settings."""
         if self.kind is Kind.EMBEDDED:
-            return {}
+            return bound_to_loopback()
         return isolated_environment(Ros2Spec(rmw=self.middleware), domain=domain, log_directory=log_directory)
 
 

@@ -31,8 +31,11 @@ class Project:
     def write(self, name: str, text: str) -> None:
         (self.path / name).write_text(text, "utf-8")
 
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+
     def start(self, *arguments: str) -> subprocess.Popen:
-        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+        command = self.command(*arguments)
         return subprocess.Popen(
             command, cwd=self.path, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )

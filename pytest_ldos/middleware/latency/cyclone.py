@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, files, version
 from pathlib import Path
 from typing import Final
 
 from pytest_ldos.dds.domain import loopback_config
+from pytest_ldos.dds.loopback import bound_to_loopback
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.middleware.latency.case import Setup
 from pytest_ldos.middleware.latency.spec import Transport
@@ -79,6 +81,11 @@ def _dependencies(program: Path) -> str:
     if shutil.which("ldd") is None:
         return ""
     return subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=False, timeout=10).stdout
+
+
+def environment_of(setup: Setup) -> Mapping[str, str]:
+    """Variables for processes over a library of Cyclone DDS."""
+    return {"CYCLONEDDS_URI": configuration(setup), **bound_to_loopback()}
 
 
 def configuration(setup: Setup) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 
 from pytest_ldos.middleware.latency.case import Case
 from pytest_ldos.middleware.latency.command import prefix_of
-from pytest_ldos.middleware.latency.cyclone import configuration
+from pytest_ldos.middleware.latency.cyclone import environment_of
 from pytest_ldos.middleware.latency.pair import PairCommands
 from pytest_ldos.middleware.latency.peer_parameters import BOTH, PING, PONG, PeerParameters, as_argument
 from pytest_ldos.middleware.latency.site import Site
@@ -54,7 +54,7 @@ def commands_of(case: Case, site: Site, *, domain: int, folder: Path) -> PairCom
     return PairCommands(
         ping=ping,
         pong=pong,
-        environment={"CYCLONEDDS_URI": configuration(case.setup)},
+        environment=environment_of(case.setup),
         samples=samples,
         must_share_memory=case.transport is Transport.SHARED_MEMORY,
         match_timeout_s=spec.match_timeout_s,

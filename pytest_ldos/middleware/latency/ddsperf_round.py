@@ -10,7 +10,7 @@ from typing import Final
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.middleware.latency.case import Case
 from pytest_ldos.middleware.latency.command import prefix_of
-from pytest_ldos.middleware.latency.cyclone import DDSPERF, configuration
+from pytest_ldos.middleware.latency.cyclone import DDSPERF, environment_of
 from pytest_ldos.middleware.latency.ddsperf_output import DdsperfOutput, DdsperfUnreadable, Second, parse_ddsperf
 from pytest_ldos.middleware.latency.exchange import Exchange
 from pytest_ldos.middleware.latency.pair import RoundFailed
@@ -31,7 +31,7 @@ _SLACK_S: Final = 10.0
 def measure_ddsperf(case: Case, site: Site, *, domain: int, block: int, folder: Path) -> Exchange:
     """Measures one round: as many of its seconds as ours measures, after a warm-up second."""
     spec = site.spec
-    group = ProcessGroup(log_directory=folder, environment={"CYCLONEDDS_URI": configuration(case.setup)})
+    group = ProcessGroup(log_directory=folder, environment=environment_of(case.setup))
     seconds = math.ceil(spec.seconds) + _BEFORE_S
     try:
         if case.transport is not Transport.ONE_PROCESS:

@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 from typing import Final
 
+from pytest_ldos.dds.loopback import deaf_to_other_devices
 from pytest_ldos.host.ros import find_ros_package, find_ros_packages
 from pytest_ldos.middleware.latency.case import Case, Program
 from pytest_ldos.middleware.latency.command import prefix_of
-from pytest_ldos.middleware.latency.cyclone import configuration
+from pytest_ldos.middleware.latency.cyclone import environment_of
 from pytest_ldos.middleware.latency.cyclone_pair import WARM_UP_S, longest_s
 from pytest_ldos.middleware.latency.pair import PairCommands
 from pytest_ldos.middleware.latency.programs import ROS_PACKAGE
@@ -77,11 +78,12 @@ def _environment(case: Case, domain: int, folder: Path) -> dict[str, str]:
     if case.program is Program.RCLCPP_CYCLONE:
         return {
             **chosen,
-            "CYCLONEDDS_URI": configuration(case.setup),
+            **environment_of(case.setup),
             "ROS_AUTOMATIC_DISCOVERY_RANGE": "SYSTEM_DEFAULT",
         }
     return {
         **chosen,
+        **deaf_to_other_devices(domain),
         "FASTDDS_BUILTIN_TRANSPORTS": _TRANSPORTS[case.transport],
         "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
     }

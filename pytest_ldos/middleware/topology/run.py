@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.dds.domain import claim_domain
+from pytest_ldos.dds.loopback import bound_to_loopback
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.host.ros import find_ros_package, find_ros_packages
 from pytest_ldos.middleware.topology.conversation import Conversation, ProcessEnded
@@ -75,7 +76,7 @@ def run_topology(topology: Topology, spec: TopologySpec, *, patience: Patience =
 def _processes(topology: Topology, spec: TopologySpec, domain: int, folder: Path) -> Iterator[Sequence[Child]]:
     """Starts all processes of a start; leaves none behind."""
     is_ros2 = spec.layer is Layer.ROS2
-    environment: Mapping[str, str] = {}
+    environment: Mapping[str, str] = bound_to_loopback()
     if is_ros2:
         environment = isolated_environment(Ros2Spec(rmw=spec.rmw), domain=domain, log_directory=folder)
     shared_memory = SharedMemory()

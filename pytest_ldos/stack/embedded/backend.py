@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.dds.domain import claim_domain
+from pytest_ldos.dds.loopback import bound_to_loopback
 from pytest_ldos.errors import BringUpFailed, ConfigurationError
 from pytest_ldos.host.availability import Availability, find_modules
 from pytest_ldos.host.cpu_thief import NAME as THIEF
@@ -85,7 +86,7 @@ class EmbeddedBackend:
         self._group = ProcessGroup(
             log_directory=log_directory,
             prefix=recorder.prefix,
-            environment={**recorder.environment, **_ONE_THREAD, **_NO_WINDOW},
+            environment={**recorder.environment, **bound_to_loopback(), **_ONE_THREAD, **_NO_WINDOW},
         )
 
     def start(self, *, on_waiting: Callable[[str], None] | None = None) -> EmbeddedStack:

@@ -55,7 +55,7 @@ _STATUS_TIMEOUT_S: Final = 10
 _DISABLED: Final = 1
 """Exit status of ``status`` without tracepoints; any other failure means that it was not even loaded."""
 
-_DDS_SETTINGS: Final = ("CYCLONEDDS_URI", "FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")
+DDS_SETTINGS: Final = ("CYCLONEDDS_URI", "FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")
 """A middleware's own settings are the user's choice; they belong to what was measured."""
 
 
@@ -157,7 +157,7 @@ def ros2_info(spec: StackSpec, environment: Mapping[str, str] | None = None) -> 
         rmw=rmw,
         versions={
             **versions,
-            **{name: given[name] for name in _DDS_SETTINGS if name in given},
+            **{name: given[name] for name in DDS_SETTINGS if name in given},
             "ros_distro": distro.name if distro else "",
             "pytest-ldos": version("pytest-ldos"),
         },

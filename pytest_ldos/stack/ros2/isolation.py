@@ -1,17 +1,20 @@
 """An environment that isolates a stack from other nodes, on this machine and on others.
 
-Peers named in the user's own middleware settings (``CYCLONEDDS_URI``, Fast DDS profiles)
-are the user's choice: they belong to what is measured, and are recorded with it.
+Peers and devices that the user's own settings of the middleware name (``CYCLONEDDS_URI``, Fast DDS profiles)
+are the user's choice: they belong to what is measured, and are recorded with it. Without them, nothing that another
+machine sends is taken.
 """
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
+from pytest_ldos.dds.loopback import deaf_to_other_devices
 from pytest_ldos.scenario.ros2 import Ros2Spec
-from pytest_ldos.stack.ros2.installed import rmw_of
+from pytest_ldos.stack.ros2.installed import DDS_SETTINGS, rmw_of
 
 
 def isolated_environment(
@@ -21,7 +24,10 @@ def isolated_environment(
 
     Gazebo has a discovery of its own: two servers in one partition disturb each other.
     """
+    given = {**os.environ, **(environment or {})}
+    is_users_choice = any(given.get(name) for name in DDS_SETTINGS)
     return {
+        **({} if is_users_choice else deaf_to_other_devices(domain, environment)),
         "ROS_DOMAIN_ID": str(domain),
         "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
         "ROS_STATIC_PEERS": "",

@@ -30,6 +30,7 @@ WHEEL = [
     *DATA,
     f"pytest_ldos/ctf/_decoder.{TAG}.so",
     f"pytest_ldos/dds/_lttng.{TAG}.so",
+    "pytest_ldos/dds/libldos_loopback.so",
     f"pytest_ldos/middleware/latency/_pingpong.{TAG}.so",
     "pytest_ldos-1.0.dist-info/METADATA",
     "pytest_ldos-1.0.dist-info/RECORD",
