@@ -91,8 +91,8 @@ class RecordUnreadable(LdosError):
     """A stored run, baseline, calibration or execution model is corrupt or of an unknown schema."""
 
 
-class ResultsNotKept(LdosError):
-    """What was measured could not be written down, such as on a full disk."""
+class NotWritten(LdosError):
+    """A file or folder could not be written where it is to be, such as on a full disk."""
 
 
 class ProfilingFailed(LdosError):

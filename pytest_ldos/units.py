@@ -44,6 +44,14 @@ def format_duration(duration_ns: float) -> str:
     return f"{duration_ns:.0f} ns"
 
 
+def format_bytes(count: float) -> str:
+    """A size with three significant digits: ``841 B``, ``12.3 MB``."""
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= size:
+            return f"{count / size:#.3g}".rstrip(".") + f" {unit}"
+    return f"{count:.0f} B"
+
+
 def format_ratio(ratio: float) -> str:
     """A ratio as a signed percentage: ``+31.2 %``."""
     return f"{(ratio - 1) * 100:+.1f} %"

@@ -57,7 +57,7 @@ class BreakingEvidence:
         """Writes a start to disk.
 
         Raises:
-            ResultsNotKept: it could not be written.
+            NotWritten: it could not be written.
         """
         number = 1 + max((number for number, _ in self._files()), default=0)
         document = {

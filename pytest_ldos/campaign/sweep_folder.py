@@ -99,7 +99,7 @@ class SweepFolder:
         """Writes the record of a start.
 
         Raises:
-            ResultsNotKept: it could not be written.
+            NotWritten: it could not be written.
         """
         with keeping(self.path):
             write_atomically(self._file(record.cell, record.start), encode_start(record))
@@ -197,7 +197,7 @@ def new_sweep(output: Path, key: SweepKey, definition: Mapping[str, Any]) -> Swe
         definition: as returned by `Definition.to_plain`.
 
     Raises:
-        ResultsNotKept: it could not be created.
+        NotWritten: it could not be created.
     """
     now = datetime.now(UTC)
     path = output / FOLDER / key.name / f"{now:%Y%m%d-%H%M%S-%f}-{key.digest}"

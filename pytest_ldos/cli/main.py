@@ -28,7 +28,7 @@ from pytest_ldos.cli.sweep import sweep
 from pytest_ldos.cli.topology import topology
 from pytest_ldos.cli.tracing_cost import tracing_cost
 from pytest_ldos.cli.watch_options import add_watch_options
-from pytest_ldos.errors import LdosError
+from pytest_ldos.errors import LdosError, NotWritten
 from pytest_ldos.text import visible
 
 app = typer.Typer(
@@ -81,5 +81,5 @@ def run() -> NoReturn:
         app()
     except LdosError as error:
         sys.stderr.write(visible(f"ldos: {error}\n"))
-        raise SystemExit(exit_codes.USAGE) from None
+        raise SystemExit(exit_codes.INVALID if isinstance(error, NotWritten) else exit_codes.USAGE) from None
     raise SystemExit(0)

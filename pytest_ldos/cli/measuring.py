@@ -17,6 +17,7 @@ from pytest_ldos.errors import ConfigurationError, LdosError, Unavailable
 from pytest_ldos.gate.policy import Policy
 from pytest_ldos.host.fingerprint import take_fingerprint
 from pytest_ldos.host.lock import measuring_lock
+from pytest_ldos.host.termination import terminated_like_interrupted
 from pytest_ldos.load.choose import load_available
 from pytest_ldos.recording.choose import recording_available
 from pytest_ldos.scenario.model import ScenarioSpec
@@ -36,7 +37,7 @@ def measuring(*, kept: str) -> Iterator[None]:
         kept: what stays when somebody interrupts it.
     """
     try:
-        with measuring_lock():
+        with measuring_lock(), terminated_like_interrupted():
             yield
     except ConfigurationError:
         raise

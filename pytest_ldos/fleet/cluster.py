@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import logging
-import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_ldos.ctf.read import THREADS_VARIABLE
@@ -17,8 +14,7 @@ from pytest_ldos.fleet.interrupts import interrupts_wait
 from pytest_ldos.fleet.request import Request
 from pytest_ldos.fleet.summary import TraceSummary
 from pytest_ldos.fleet.tasks import run_tasks
-from pytest_ldos.host.undo import undone_at_end
-from pytest_ldos.host.undo_actions import RemoveTree
+from pytest_ldos.host.temporary import temporary_folder
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -56,7 +52,7 @@ def connected_cluster(workers: int) -> Iterator[Client]:
     import distributed
 
     with ExitStack() as stack:
-        folder = stack.enter_context(_private_folder())
+        folder = stack.enter_context(temporary_folder("ldos-analyze-"))
         stack.enter_context(dask.config.set({**_SETTINGS, "temporary-directory": str(folder)}))
         with interrupts_wait():
             cluster = stack.enter_context(
@@ -75,12 +71,3 @@ def connected_cluster(workers: int) -> Iterator[Client]:
             )
             client = stack.enter_context(distributed.Client(cluster, set_as_default=False))
         yield client
-
-
-@contextmanager
-def _private_folder() -> Iterator[Path]:
-    """A temporary folder, removed at the end even if this process is killed."""
-    with undone_at_end(Path(os.devnull)) as undo:
-        folder = Path(tempfile.mkdtemp(prefix="ldos-analyze-"))
-        undo.register(RemoveTree(str(folder)))
-        yield folder

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -18,8 +17,7 @@ from pytest_ldos.errors import LoadFailed
 from pytest_ldos.host.affinity import Cpus, describe_cpus, read_affinities
 from pytest_ldos.host.availability import Availability, find_programs
 from pytest_ldos.host.processes import Child, ProcessGroup
-from pytest_ldos.host.undo import undone_at_end
-from pytest_ldos.host.undo_actions import RemoveTree
+from pytest_ldos.host.temporary import temporary_folder
 from pytest_ldos.load.protocol import LoadSite
 from pytest_ldos.load.scheduler_group import NOT_READ, GroupReading, read_group
 from pytest_ldos.load.watch import watched
@@ -215,10 +213,7 @@ def run_stressor(stressor: Stressor, site: LoadSite, is_working: Readiness) -> I
     """
     stress_ng_available().demand()
     with ExitStack() as resources:
-        undo = resources.enter_context(undone_at_end(site.log_directory / "undo.log"))
-        folder = site.log_directory / f"{stressor.kind}-{secrets.token_hex(8)}"
-        undo.register(RemoveTree(str(folder)))
-        folder.mkdir(mode=0o700)
+        folder = resources.enter_context(temporary_folder(f"{stressor.kind}-", within=site.log_directory))
         group = ProcessGroup(log_directory=site.log_directory, own_session=stressor.group == SchedulerGroup.OWN)
         resources.callback(group.stop)
         running = RunningStressor(stressor, group.start(f"stress-ng-{stressor.kind}", _command(stressor, folder)), site)

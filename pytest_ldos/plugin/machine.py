@@ -38,6 +38,7 @@ class Machine:
             MachineBusy: another session measures, and this is no worker.
         """
         from pytest_ldos.host.lock import measuring_lock
+        from pytest_ldos.host.termination import terminated_like_interrupted
 
         with ExitStack() as resources:
             if self._is_shared:
@@ -45,6 +46,7 @@ class Machine:
                 resources.enter_context(lock)
             elif not self._is_held:
                 self._resources.enter_context(measuring_lock())
+                self._resources.enter_context(terminated_like_interrupted())
                 self._is_held = True
             self.began_ns = time.time_ns()
             resources.callback(self._note_end)

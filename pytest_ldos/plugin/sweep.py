@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import pytest
 
-from pytest_ldos.errors import LdosError, ResultsNotKept
+from pytest_ldos.errors import LdosError, NotWritten
 from pytest_ldos.plugin.faults import fail_with
 from pytest_ldos.plugin.machine import is_worker
 from pytest_ldos.plugin.marks import (
@@ -158,7 +158,7 @@ class Sweeps:
         if given is not None:
             try:
                 self._say(self.results.keep(report.nodeid, given))
-            except ResultsNotKept as error:
+            except NotWritten as error:
                 self._session.is_kept = False
                 pytest.exit(visible(f"ldos: {error}: --ldos-resume"))
         self._session.take_report(report)

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
 from pytest_ldos.errors import RecordingFailed
 from pytest_ldos.host.availability import Availability, find_programs
 from pytest_ldos.host.processes import Child, ProcessGroup
+from pytest_ldos.host.temporary import temporary_folder
 from pytest_ldos.recording import run_directory
 from pytest_ldos.recording.losses import parse_losses
 from pytest_ldos.recording.protocol import RecordingReport
@@ -159,6 +159,7 @@ class _SessionDaemon:
         self._group: ProcessGroup | None = None
         self._child: Child | None = None
         self._log_directory = log_directory
+        self._resources = ExitStack()
         self._home: Path | None = None
         self.log = log_directory / "lttng-sessiond.log"
         self.join_prefix: Sequence[str] = ()
@@ -170,7 +171,7 @@ class _SessionDaemon:
         return self._child is not None and self._child.exit_code is None
 
     def start(self) -> None:
-        self._home = Path(tempfile.mkdtemp(prefix="ldos-lttng-"))
+        self._home = self._resources.enter_context(temporary_folder("ldos-lttng-"))
         self.environment = {"LTTNG_HOME": str(self._home)}
         command = ["lttng-sessiond", "--no-kernel"]
         if _is_root():
@@ -226,8 +227,7 @@ class _SessionDaemon:
     def stop(self) -> None:
         if self._group is not None:
             self._group.stop()
-        if self._home is not None:
-            shutil.rmtree(self._home, ignore_errors=True)
+        self._resources.close()
 
 
 def _is_root() -> bool:

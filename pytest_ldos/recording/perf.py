@@ -9,11 +9,10 @@ import contextlib
 import os
 import re
 import select
-import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +20,7 @@ from pytest_ldos.errors import ProfilingFailed
 from pytest_ldos.host.availability import Availability, find_programs
 from pytest_ldos.host.hardware_counters import Counters, Event
 from pytest_ldos.host.processes import Child, ProcessGroup
+from pytest_ldos.host.temporary import temporary_folder
 from pytest_ldos.profiles.perf_script import FIELDS, ReadSamples, fold_perf_script
 from pytest_ldos.recording.interruption import interrupt
 from pytest_ldos.recording.profiler import Sampled
@@ -87,6 +87,7 @@ class PerfProfiler:
         self._log_directory = log_directory
         self._group = ProcessGroup(log_directory=log_directory)
         self._child: Child | None = None
+        self._resources = ExitStack()
         self._folder: Path | None = None
         self._names: Mapping[int, str] = {}
         self._event = _find_event()
@@ -99,7 +100,7 @@ class PerfProfiler:
 
     def start(self, processes: Mapping[int, str]) -> None:
         self._names = dict(processes)
-        self._folder = Path(tempfile.mkdtemp(prefix="ldos-perf-"))
+        self._folder = self._resources.enter_context(temporary_folder("ldos-perf-"))
         try:
             self._begin(processes, self._folder / "control", self._folder / "answer")
         except BaseException:
@@ -158,8 +159,7 @@ class PerfProfiler:
 
     def cancel(self) -> None:
         self._group.stop()
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        self._resources.close()
 
 
 def _remarks(read: ReadSamples, fault: str) -> Iterator[str]:

@@ -11,9 +11,9 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -23,6 +23,7 @@ import psutil
 from pytest_ldos.errors import ProfilingFailed
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.processes import Child, ProcessGroup
+from pytest_ldos.host.temporary import temporary_folder
 from pytest_ldos.host.tracing_permission import tracing_permitted
 from pytest_ldos.profiles.folded import merge
 from pytest_ldos.profiles.perf_script import ReadSamples
@@ -79,6 +80,7 @@ class PySpyProfiler:
         self._program = program
         self._rate_hz = rate_hz
         self._group = ProcessGroup(log_directory=log_directory)
+        self._resources = ExitStack()
         self._folder: Path | None = None
         self._spies: list[_Spy] = []
         self._names: Mapping[int, str] = {}
@@ -87,7 +89,7 @@ class PySpyProfiler:
 
     def start(self, processes: Mapping[int, str]) -> None:
         self._names = dict(processes)
-        self._folder = Path(tempfile.mkdtemp(prefix="ldos-py-spy-"))
+        self._folder = self._resources.enter_context(temporary_folder("ldos-py-spy-"))
         try:
             self._begin(processes, self._folder)
         except BaseException:
@@ -148,8 +150,7 @@ class PySpyProfiler:
 
     def cancel(self) -> None:
         self._group.stop()
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        self._resources.close()
 
 
 def _without_descendants(pids: Iterable[int]) -> list[int]:

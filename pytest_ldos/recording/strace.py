@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
 from pytest_ldos.errors import ProfilingFailed
 from pytest_ldos.host.availability import Availability, find_programs
 from pytest_ldos.host.processes import Child, ProcessGroup
+from pytest_ldos.host.temporary import temporary_folder
 from pytest_ldos.host.tracing_permission import tracing_permitted
 from pytest_ldos.profiles.syscalls import SyscallCount, parse_syscalls
 from pytest_ldos.recording.interruption import interrupt
@@ -69,6 +69,7 @@ class SyscallCounter:
     def __init__(self, log_directory: Path) -> None:
         self._group = ProcessGroup(log_directory=log_directory)
         self._child: Child | None = None
+        self._resources = ExitStack()
         self._folder: Path | None = None
         self.name = strace_version()
 
@@ -79,7 +80,7 @@ class SyscallCounter:
             ProfilingFailed: it could not attach to one; says why.
         """
         wanted = list(pids)
-        self._folder = Path(tempfile.mkdtemp(prefix="ldos-strace-"))
+        self._folder = self._resources.enter_context(temporary_folder("ldos-strace-"))
         command = ["strace", "-c", "-f", "-o", str(self._folder / "table")]
         attached = [word for pid in wanted for word in ("-p", str(pid))]
         try:
@@ -106,8 +107,7 @@ class SyscallCounter:
     def cancel(self) -> None:
         """Ends it, whatever it counted. May be called at any time, also twice."""
         self._group.stop()
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        self._resources.close()
 
 
 def _await_attached(child: Child, wanted: Sequence[int]) -> None:

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from pytest_ldos.errors import RecordUnreadable, ResultsNotKept
+from pytest_ldos.errors import NotWritten, RecordUnreadable
 from pytest_ldos.scenario.words import KeepTraces
 from pytest_ldos.trial.codec import decode_trials, encode_trials
 from pytest_ldos.trial.record import TrialSet
@@ -109,12 +109,12 @@ def keeping(place: Path) -> Iterator[None]:
     """Turns an `OSError` while results are written into an error with a remedy.
 
     Raises:
-        ResultsNotKept: the disk is full, or writing is not permitted.
+        NotWritten: the disk is full, or writing is not permitted.
     """
     try:
         yield
     except OSError as error:
-        raise ResultsNotKept(
+        raise NotWritten(
             f"what was measured could not be kept in {place}: {error.strerror}",
             remedy="make room there; what was kept before is whole, and the same command goes on from it",
         ) from None

@@ -15,6 +15,22 @@ from pytest_ldos.stats.location import median
 from pytest_ldos.trial.series_of import all_series
 
 TRIALS = 30
+KILLS = 200
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--kills", type=int, default=KILLS, help="runs that test_kills ends")
+    parser.addoption("--kill-seed", type=int, default=1, help="of the moments and signals")
+
+
+@pytest.fixture(scope="session")
+def kills(request) -> int:
+    return request.config.getoption("kills")
+
+
+@pytest.fixture(scope="session")
+def kill_seed(request) -> int:
+    return request.config.getoption("kill_seed")
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Final
 
 from pytest_ldos.dds.domain import claim_domain
 from pytest_ldos.host.processes import ProcessGroup
+from pytest_ldos.host.temporary import temporary_folder
 from pytest_ldos.middleware.answering import AnsweringChild, ChildFailed, attempt
 from pytest_ldos.middleware.cost_layers import Kind, Layer, leaving_no_memory
 from pytest_ldos.middleware.cpu_cost.exchange import Exchange, make_exchange
@@ -95,7 +95,7 @@ class Ladder:
         """Starts a process for each rung, on a domain of its own; a text gives the reason if one cannot be asked."""
         with ExitStack() as stack:
             stack.enter_context(leaving_no_memory())
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ldos-cpu-cost-")))
+            folder = stack.enter_context(temporary_folder("ldos-cpu-cost-"))
             children = {rung: self._start(rung, folder, stack) for rung in self.rungs}
             yield {rung: attempt(partial(_matched, child)) for rung, child in children.items()}
             for child in children.values():

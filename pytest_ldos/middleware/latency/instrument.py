@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import tempfile
 from contextlib import ExitStack
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.errors import Unavailable
+from pytest_ldos.host.temporary import temporary_folder
 from pytest_ldos.middleware.instrument import Instrument, Progress
 from pytest_ldos.middleware.latency.agreement import comparable_setups, compare_all
 from pytest_ldos.middleware.latency.case import Case, cases_of, setups_of
@@ -38,7 +37,7 @@ def measure(spec: LatencySpec, progress: Progress) -> Study:
     programs = find_all(spec)
     notes = list(programs.notes)
     with ExitStack() as resources:
-        folder = Path(resources.enter_context(tempfile.TemporaryDirectory(prefix="ldos-latency-")))
+        folder = resources.enter_context(temporary_folder("ldos-latency-"))
         site = Site(spec=spec, programs=programs, folder=folder)
         refused = why_no_priority(spec.priority)
         if refused:

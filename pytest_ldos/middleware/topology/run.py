@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from pytest_ldos.dds.domain import claim_domain
 from pytest_ldos.dds.loopback import bound_to_loopback
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.host.ros import find_ros_package, find_ros_packages
+from pytest_ldos.host.temporary import temporary_folder
 from pytest_ldos.middleware.topology.conversation import Conversation, ProcessEnded
 from pytest_ldos.middleware.topology.model import Topology
 from pytest_ldos.middleware.topology.plan import encode_plan, spread
@@ -63,8 +63,7 @@ def run_topology(topology: Topology, spec: TopologySpec, *, patience: Patience =
     Raises:
         Unavailable: no domain is free, or the workspace is not sourced.
     """
-    with claim_domain() as domain, tempfile.TemporaryDirectory(prefix="ldos-topology-") as name:
-        folder = Path(name)
+    with claim_domain() as domain, temporary_folder("ldos-topology-") as folder:
         launched_ns = time.monotonic_ns()
         with _processes(topology, spec, domain, folder) as children, Conversation(children) as conversation:
             course = _Course(conversation, spec, patience)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import Any, Final
 from pytest_ldos.dds.domain import claim_domain
 from pytest_ldos.errors import RecordingFailed, Unavailable
 from pytest_ldos.host.processes import ProcessGroup
+from pytest_ldos.host.temporary import temporary_folder
 from pytest_ldos.middleware.answering import AnsweringChild, ChildFailed, summary_of, whole
 from pytest_ldos.middleware.cost_layers import Kind, Layer, leaving_no_memory
 from pytest_ldos.middleware.instrument import Progress
@@ -118,7 +118,7 @@ class Pairs:
         try:
             with ExitStack() as stack:
                 stack.enter_context(leaving_no_memory())
-                folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ldos-tracing-cost-")))
+                folder = stack.enter_context(temporary_folder("ldos-tracing-cost-"))
                 site = stack.enter_context(opened(start.mode, self.layer, folder))
                 self._run(start, site, folder)
                 start.recorded = site.finish()

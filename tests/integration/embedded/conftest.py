@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import psutil
 import pytest
@@ -42,18 +44,28 @@ def running() -> set[int]:
 
 
 @pytest.fixture
-def project(tmp_path) -> Project:
-    return make_project(tmp_path)
+def temporary() -> Iterator[Path]:
+    """What a run takes for the system's temporary folder; its name is short, because sockets lie there."""
+    with tempfile.TemporaryDirectory(prefix="ldos-test-") as folder:
+        yield Path(folder)
 
 
 @pytest.fixture
-def leaves_nothing() -> Iterator[Callable[[], None]]:
-    """Fails a test that leaves a process or shared memory behind."""
+def project(tmp_path, temporary) -> Project:
+    made = make_project(tmp_path)
+    made.environment["TMPDIR"] = str(temporary)
+    return made
+
+
+@pytest.fixture
+def leaves_nothing(temporary) -> Iterator[Callable[[], None]]:
+    """Fails a test that leaves a process, shared memory or a temporary file behind."""
     before, memory = running(), shared_memory()
 
     def check() -> None:
         assert running() <= before
         assert shared_memory() <= memory
+        assert list(temporary.iterdir()) == []
 
     yield check
     check()

@@ -82,6 +82,9 @@ EmbeddedStack.move = move_while_the_consumer_sleeps
 """
 
 
+INTERRUPTED = {signal.SIGINT: "the run was interrupted", signal.SIGTERM: "the run was ended by SIGTERM"}
+
+
 def wait_until(condition, timeout_s: float = 60) -> None:
     deadline = time.monotonic() + timeout_s
     while not condition():
@@ -116,8 +119,8 @@ def test_a_killed_process_is_a_dead_stack_and_the_next_scenario_runs(project, le
     assert "Traceback" not in output
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_an_interrupted_run_keeps_its_finished_trials(project, leaves_nothing, number):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_an_interrupted_run_keeps_its_finished_trials(project, leaves_nothing, temporary, number):
     process = project.start("--ldos-trials=50", "--ldos-warmup=0")
     try:
         wait_until(lambda: list(project.path.glob(".ldos/runs/*/baseline/trials.json")))
@@ -126,13 +129,14 @@ def test_an_interrupted_run_keeps_its_finished_trials(project, leaves_nothing, n
     finally:
         process.kill()
     wait_until(lambda: not any(psutil.pid_exists(pid) and is_ours(pid, process.pid) for pid in running()))
+    wait_until(lambda: not list(temporary.iterdir()))
     trials = project.saved().trials
     assert trials
     assert all(trial.outcome == "success" for trial in trials)
-    if number == signal.SIGINT:
+    if number != signal.SIGKILL:
         assert process.returncode == 2, output
         assert all(trial.measurements["T1"].number is not None for trial in trials)
-        assert project.saved().incomplete == "the run was interrupted"
+        assert project.saved().incomplete == INTERRUPTED[number]
         assert "baseline: not finished; what was measured: ldos report " in output
 
 

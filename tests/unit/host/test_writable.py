@@ -53,10 +53,10 @@ def test_a_folder_of_others_is_refused(tmp_path):
     code = (
         "import os, sys; from pathlib import Path\n"
         "from pytest_ldos.host.writable import require_writable_file\n"
-        "from pytest_ldos.errors import ConfigurationError\n"
+        "from pytest_ldos.errors import NotWritten\n"
         "if os.getuid() == 0: os.setgid(65534); os.setuid(65534)\n"
         "try: require_writable_file(Path(sys.argv[1]))\n"
-        "except ConfigurationError as error: print(error)\n"
+        "except NotWritten as error: print(error)\n"
     )
     said = subprocess.run([sys.executable, "-c", code, str(locked / "x")], capture_output=True, text=True, check=True)
     assert "cannot be written: Permission denied" in said.stdout

@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 import sysconfig
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -177,7 +179,7 @@ def test_a_daemon_that_dies_is_reported(recorder):
         recorder.pause()
 
 
-# Makes this environment's packages, an editable install among them, known to another interpreter.
+# Makes this environment's packages, an editable install among them, known to another interpreter and its children.
 OUR_PACKAGES = f"import site; site.addsitedir({sysconfig.get_paths()['purelib']!r})\n"
 
 NOBODY = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
@@ -201,23 +203,30 @@ recorder.stop()
 def python_for_nobody(environment: dict[str, str]) -> str | None:
     """An interpreter that somebody else can run too, with our packages."""
     for python in ("/usr/bin/python3", os.path.realpath(sys.executable)):
-        probe = [*NOBODY, python, "-c", f"{OUR_PACKAGES}import pytest_ldos.dds._lttng, pytest_ldos.ctf.read"]
+        probe = [*NOBODY, python, "-c", "import pytest_ldos.dds._lttng, pytest_ldos.ctf.read"]
         done = subprocess.run(probe, env=environment, cwd="/", capture_output=True, check=False)
         if done.returncode == 0:
             return python
     return None
 
 
+@pytest.fixture
+def home() -> Iterator[Path]:
+    """A folder that everybody can use; what pytest makes is for its user alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o777)
+        yield Path(folder)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-def test_an_ordinary_user_can_record(tmp_path_factory):
+def test_an_ordinary_user_can_record(home):
     """Without root the private daemon lies in a home of its own."""
-    home = tmp_path_factory.mktemp("nobody")
-    home.chmod(0o777)
-    environment = {**os.environ, "HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
+    (home / "sitecustomize.py").write_text(OUR_PACKAGES)
+    environment = {**os.environ, "HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(home)}
     python = python_for_nobody(environment)
     if python is None:
         pytest.skip("no interpreter with this environment's packages can be run by another user")
-    command = [*NOBODY, python, "-c", OUR_PACKAGES + RECORD, OUR_PACKAGES + EMIT, python]
+    command = [*NOBODY, python, "-c", RECORD, EMIT, python]
     done = subprocess.run(command, env=environment, cwd="/", capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "4", done.stderr
 

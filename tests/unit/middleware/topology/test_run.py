@@ -154,8 +154,8 @@ def test_peers_that_never_meet_are_a_failure_and_not_a_hang():
 
 
 def test_a_process_that_cannot_begin_is_named_with_its_last_words(monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", "/nonexistent")
-    monkeypatch.setenv("PYTHONHOME", "/nonexistent")
+    nowhere = {"PYTHONPATH": "/nonexistent", "PYTHONHOME": "/nonexistent"}
+    monkeypatch.setattr("pytest_ldos.middleware.topology.run.bound_to_loopback", lambda: nowhere)
     recorded = run_topology(topology(), spec())
     assert recorded.failure.startswith("two ended with exit code 1 before messages began: ")
     assert "encodings" in recorded.failure
