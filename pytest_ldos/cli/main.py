@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import sys
 from importlib.metadata import version
 from typing import Annotated, NoReturn
@@ -75,8 +77,17 @@ def ldos(
     """Results of pytest-ldos: compare, report, and keep baselines."""
 
 
+def _allow_any_letter() -> None:
+    """Makes the terminal's streams take every letter, as in a locale that knows ASCII alone they do not."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            is_ascii = codecs.lookup(stream.encoding).name == "ascii"
+            stream.reconfigure(encoding="utf-8" if is_ascii else None, errors="backslashreplace")
+
+
 def run() -> NoReturn:
     """Entry point: faults that have a name end with their message and an exit code."""
+    _allow_any_letter()
     try:
         app()
     except LdosError as error:

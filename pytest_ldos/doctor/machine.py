@@ -160,7 +160,7 @@ class Machine:
                 env=dict(self.environment),
                 input=given,
                 capture_output=True,
-                text=True,
+                encoding="utf-8",
                 errors="replace",
                 timeout=PROGRAM_TIMEOUT_S,
                 check=False,

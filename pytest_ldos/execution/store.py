@@ -28,7 +28,7 @@ def write_model(model: ExecutionModel, directory: Path) -> None:
     (directory / MANIFEST).unlink(missing_ok=True)
     for name, frame in model.frames().items():
         frame.write_parquet(directory / f"{name}.parquet")
-    (directory / MANIFEST).write_text(json.dumps(_manifest(model), indent=1) + "\n")
+    (directory / MANIFEST).write_text(json.dumps(_manifest(model), indent=1) + "\n", "utf-8")
 
 
 def read_model(directory: Path) -> ExecutionModel:
@@ -60,7 +60,7 @@ def _manifest(model: ExecutionModel) -> dict[str, Any]:
 
 def _read_manifest(path: Path) -> dict[str, Any]:
     try:
-        manifest = json.loads(path.read_text())
+        manifest = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         raise _unreadable(path, "is missing: no complete model lies there") from None
     except (OSError, ValueError) as error:

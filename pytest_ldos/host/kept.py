@@ -55,7 +55,8 @@ class KeptTree:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=sink,
-                text=True,
+                encoding="utf-8",
+                errors="replace",
                 env={**os.environ, **environment},
                 process_group=0,
             )

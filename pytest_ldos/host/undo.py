@@ -40,7 +40,8 @@ class Undo:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=sink,
-                text=True,
+                encoding="utf-8",
+                errors="replace",
                 start_new_session=True,
             )
 

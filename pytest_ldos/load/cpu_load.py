@@ -152,7 +152,8 @@ def cpu_methods() -> tuple[str, ...]:
             ["stress-ng", "--cpu", "1", "--cpu-method", "list"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             timeout=_ASK_LIMIT_S,
             check=False,
         )

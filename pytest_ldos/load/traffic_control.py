@@ -225,7 +225,13 @@ def _run_tc(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
 def _run(command: Sequence[str], *, text: str = "") -> subprocess.CompletedProcess[str]:
     try:
         return subprocess.run(
-            command, input=text, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT_S, check=False
+            command,
+            input=text,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=_TIMEOUT_S,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         raise LoadFailed(f"{command[0]} did not end within {_TIMEOUT_S:.0f} s") from None

@@ -42,7 +42,9 @@ def lttng_available() -> Availability:
     programs = find_programs(("lttng", "lttng-sessiond"), package="lttng-tools")
     if not programs.ok or not _is_root():
         return programs
-    probe = subprocess.run([*run_directory.COMMAND, "true"], capture_output=True, text=True, check=False)
+    probe = subprocess.run(
+        [*run_directory.COMMAND, "true"], capture_output=True, encoding="utf-8", errors="replace", check=False
+    )
     if probe.returncode == 0:
         return programs
     return Availability(
@@ -54,7 +56,9 @@ def lttng_available() -> Availability:
 
 def lttng_version() -> str:
     """``LTTng 2.13.9``."""
-    text = subprocess.run(["lttng", "--version"], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run(
+        ["lttng", "--version"], capture_output=True, encoding="utf-8", errors="replace", check=True
+    ).stdout
     found = re.search(r"\d+(\.\d+)+", text)
     return f"LTTng {found.group()}" if found else "LTTng"
 
@@ -146,7 +150,13 @@ class LttngRecorder:
         environment = {**os.environ, **self._daemon.environment}
         try:
             return subprocess.run(
-                command, env=environment, capture_output=True, text=True, timeout=_COMMAND_TIMEOUT_S, check=False
+                command,
+                env=environment,
+                capture_output=True,
+                encoding="utf-8",
+                errors="replace",
+                timeout=_COMMAND_TIMEOUT_S,
+                check=False,
             )
         except subprocess.TimeoutExpired:
             raise RecordingFailed(f"`lttng {' '.join(arguments)}` did not return") from None

@@ -47,7 +47,9 @@ def perf_available() -> Availability:
         return programs
     command = ["perf", "record", "--quiet", "-e", "cpu-clock", "-o", os.devnull, "--", "true"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_PROBE_S, check=False)
+        done = subprocess.run(
+            command, capture_output=True, encoding="utf-8", errors="replace", timeout=_PROBE_S, check=False
+        )
     except subprocess.TimeoutExpired:
         return Availability(False, "perf does not return", "run by hand: perf record -e cpu-clock true")
     if done.returncode == 0:
@@ -57,7 +59,7 @@ def perf_available() -> Availability:
 
 def perf_version() -> str:
     """``perf 6.1.187``."""
-    done = subprocess.run(["perf", "--version"], capture_output=True, text=True, errors="replace", check=False)
+    done = subprocess.run(["perf", "--version"], capture_output=True, encoding="utf-8", errors="replace", check=False)
     found = re.search(r"\d+(\.\d+)+", done.stdout)
     return f"perf {found.group()}" if found else "perf"
 

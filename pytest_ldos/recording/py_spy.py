@@ -51,7 +51,7 @@ def _program() -> str | None:
 
 
 def _version(program: str) -> str:
-    done = subprocess.run([program, "--version"], capture_output=True, text=True, errors="replace", check=False)
+    done = subprocess.run([program, "--version"], capture_output=True, encoding="utf-8", errors="replace", check=False)
     found = re.search(r"\d+(\.\d+)+", done.stdout)
     return f"py-spy {found.group()}" if found else "py-spy"
 

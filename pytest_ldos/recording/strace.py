@@ -40,7 +40,9 @@ def strace_available() -> Availability:
 def _try() -> Availability:
     command = ["strace", "-c", "-o", os.devnull, "true"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_PROBE_S, check=False)
+        done = subprocess.run(
+            command, capture_output=True, encoding="utf-8", errors="replace", timeout=_PROBE_S, check=False
+        )
     except subprocess.TimeoutExpired:
         return Availability(False, "strace does not return", "run by hand: strace -c true")
     if done.returncode == 0:
@@ -51,7 +53,7 @@ def _try() -> Availability:
 
 def strace_version() -> str:
     """``strace 6.1``."""
-    done = subprocess.run(["strace", "-V"], capture_output=True, text=True, errors="replace", check=False)
+    done = subprocess.run(["strace", "-V"], capture_output=True, encoding="utf-8", errors="replace", check=False)
     found = re.search(r"\d+(\.\d+)+", done.stdout)
     return f"strace {found.group()}" if found else "strace"
 

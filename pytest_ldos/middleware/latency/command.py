@@ -30,7 +30,12 @@ def why_no_priority(priority: int) -> str:
     if shutil.which(_CHRT) is None:
         return f"{_CHRT} not found (sudo apt-get install util-linux)"
     tried = subprocess.run(
-        [_CHRT, "--fifo", str(priority), "true"], capture_output=True, text=True, check=False, timeout=10
+        [_CHRT, "--fifo", str(priority), "true"],
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+        timeout=10,
     )
     if tried.returncode == 0:
         return ""

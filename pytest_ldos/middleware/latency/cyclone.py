@@ -80,7 +80,9 @@ def _dependencies(program: Path) -> str:
     """Returns the dynamic linker's list for a program; empty if it is not available."""
     if shutil.which("ldd") is None:
         return ""
-    return subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=False, timeout=10).stdout
+    return subprocess.run(
+        ["ldd", str(program)], capture_output=True, encoding="utf-8", errors="replace", check=False, timeout=10
+    ).stdout
 
 
 def environment_of(setup: Setup) -> Mapping[str, str]:

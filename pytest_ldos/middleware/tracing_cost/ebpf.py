@@ -87,7 +87,7 @@ def _try(probes: Probes) -> Availability:
         done = subprocess.run(
             ["bpftrace", "-e", program],
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             errors="replace",
             timeout=_TRY_S,
             check=False,

@@ -65,7 +65,9 @@ def installed_in(interpreter: tuple[str, ...]) -> Installed | str:
     """Returns what is installed in the environment of another interpreter, or a text why it cannot be determined."""
     command = [*interpreter, __file__]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=_TIMEOUT_S)
+        done = subprocess.run(
+            command, capture_output=True, encoding="utf-8", errors="replace", check=True, timeout=_TIMEOUT_S
+        )
         values: dict[str, Any] = json.loads(done.stdout)
         return Installed(**values)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -102,7 +104,15 @@ def load_fault(library: str) -> str:
     command = [sys.executable, "-I", "-c", _LOAD, library]
     environment = {**os.environ, "LTTNG_UST_REGISTER_TIMEOUT": "0"}
     try:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S)
+        done = subprocess.run(
+            command,
+            env=environment,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+            timeout=_TIMEOUT_S,
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
     if done.returncode == 0:

@@ -115,7 +115,7 @@ def _ask_status(program: Path, version: tuple[int, int], environment: frozenset[
             [program],
             env=dict(environment),
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             errors="replace",
             timeout=_STATUS_TIMEOUT_S,
             check=False,
