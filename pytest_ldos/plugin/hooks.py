@@ -34,7 +34,8 @@ from pytest_ldos.plugin.fixtures import (
     panda_stack,
 )
 from pytest_ldos.plugin.marks import makes_tests, measures
-from pytest_ldos.plugin.options import add_options, refuse_base_behind_a_space, refuse_unknown_flags
+from pytest_ldos.plugin.misread_values import refuse_values_taken_for_the_root
+from pytest_ldos.plugin.options import add_options, refuse_unknown_flags
 from pytest_ldos.plugin.standby import Standby, awake_session, session_of
 
 if TYPE_CHECKING:
@@ -73,9 +74,10 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     pluginmanager.add_hookspecs(hookspecs)
 
 
-def pytest_load_initial_conftests(args: list[str]) -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
     refuse_unknown_flags(args)
-    refuse_base_behind_a_space(args)
+    refuse_values_taken_for_the_root(early_config, os.environ)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -42,18 +40,6 @@ def refuse_unknown_flags(arguments: list[str]) -> None:
             from pytest_ldos.scenario.nearest import suggest
 
             raise pytest.UsageError(f"unknown option {flag}\n  → {suggest(flag, known)}")
-
-
-def refuse_base_behind_a_space(arguments: list[str]) -> None:
-    """A base that is a folder must be joined to its option.
-
-    Behind a space, pytest takes it for a place of tests, and its own settings from there, before
-    it knows our options.
-    """
-    flag = OPTIONS["base"].flag
-    for before, value in pairwise(arguments):
-        if before == flag and Path(value).is_dir():
-            raise pytest.UsageError(f"{flag} {value}: pytest would take its settings there\n  → write {flag}={value}")
 
 
 def read_sources(config: pytest.Config, environment: Mapping[str, str]) -> Sources:

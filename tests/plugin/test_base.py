@@ -164,12 +164,11 @@ def test_a_base_that_cannot_be_built_is_infra_with_exit_status_11(run, project, 
     )
 
 
-def test_a_folder_behind_a_space_is_refused_because_pytest_would_take_its_settings(run, project, old):
+def test_a_project_behind_a_space_is_refused_because_pytest_takes_its_settings(run, project, old):
+    (project.path / "old/pytest.ini").write_text("[pytest]\n")
     result = run("--ldos-base", "./old")
     assert result.ret == 4
-    result.stderr.fnmatch_lines(
-        ["*--ldos-base ./old: pytest would take its settings there*", "*write --ldos-base=./old*"]
-    )
+    result.stderr.fnmatch_lines(["*--ldos-base ./old: pytest takes *its settings*", "*write --ldos-base=./old*"])
 
 
 def test_a_wrong_table_is_a_usage_error(run, project):

@@ -1,0 +1,77 @@
+"""Values of our options that pytest takes for places of tests.
+
+Before it knows a plugin's options, pytest looks for its root and its settings above every argument that exists on
+disk. A value of ours behind a space is such an argument; one that is joined to its option by ``=`` is none.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise, takewhile
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from pytest_ldos.scenario.options import OPTIONS
+
+_MARKS_OF_A_ROOT: Final = (
+    "pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg", "setup.py",
+)  # fmt: skip
+"""Files by which pytest knows the root of a project."""
+
+_NO_MORE_OPTIONS: Final = "--"
+
+
+def refuse_values_taken_for_the_root(config: pytest.Config, environment: Mapping[str, str]) -> None:
+    """A value behind a space that led pytest to another root is refused; where the root is the same, it does no harm.
+
+    Raises:
+        pytest.UsageError: says how to write it.
+    """
+    if config.known_args_namespace.inifilename:
+        return
+    found = config.rootpath if config.inipath is None else config.inipath.parent
+    for flag, value in _existing_values(config, environment):
+        if found != _root_without_values(config):
+            raise pytest.UsageError(
+                f"{flag} {value}: pytest takes {value} for a place of tests, and its settings and root from there"
+                f"\n  → write {flag}={value}"
+            )
+
+
+def _existing_values(config: pytest.Config, environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Options of ours, and what stands behind them, where that exists."""
+    flags = {option.flag for option in OPTIONS.values() if not option.is_flag}
+    given = (shlex.split(environment.get("PYTEST_ADDOPTS", "")), config.invocation_params.args)
+    for arguments in given:
+        options = takewhile(_NO_MORE_OPTIONS.__ne__, map(str, arguments))
+        yield from ((flag, value) for flag, value in pairwise(options) if flag in flags and _exists(config, value))
+
+
+def _root_without_values(config: pytest.Config) -> Path:
+    """The root that pytest finds by the other arguments, or by the working directory where there are none."""
+    here = config.invocation_params.dir
+    places = [here / place for each in config.known_args_namespace.file_or_dir if _exists(config, place := _file(each))]
+    start = _common_folder(places) if places else here
+    marked = (each for each in (start, *start.parents) if any((each / name).is_file() for name in _MARKS_OF_A_ROOT))
+    return next(marked, _common_folder([here, start]))
+
+
+def _file(argument: str) -> str:
+    """The file of ``tests/test_arm.py::test_reach``."""
+    return argument.partition("::")[0]
+
+
+def _exists(config: pytest.Config, place: str) -> bool:
+    try:
+        return (config.invocation_params.dir / place).exists()
+    except (OSError, ValueError):  # longer than a name may be, or with a null byte in it
+        return False
+
+
+def _common_folder(places: Iterable[Path]) -> Path:
+    folders = [os.path.abspath(each if each.is_dir() else each.parent) for each in places]  # noqa: PTH100 - as pytest does: links stay
+    return Path(os.path.commonpath(folders))
