@@ -25,6 +25,11 @@ def seconds_to_ns(duration_s: float) -> int:
     return round(duration_s * NS_PER_S)
 
 
+def counted(count: int, one: str, several: str = "") -> str:
+    """``1 trial``, ``2 trials``; `several` where that is not `one` with an s."""
+    return f"{count} {one if count == 1 else several or f'{one}s'}"
+
+
 def format_quantity(value: float, unit: str) -> str:
     """`value` with three significant digits and its unit: ``14.2 ms``, ``0.0831 ms``.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -48,8 +48,7 @@ def import_runs(runs: Runs, directory: Directory = None) -> None:
     policy = Policy.configured(sources_here().toml.gate, scenarios=1, own=own)
     added = sum(_add(each, store, policy) for each in saved)
     if saved:
-        others = "the others were there, are empty or were watched"
-        typer.echo(visible(f"{added} of {len(saved)} added to {store.directory}; {others}"))
+        typer.echo(visible(f"{added} of {len(saved)} added to {store.directory}{_describe_others(saved, added)}"))
     _refuse(unreadable)
 
 
@@ -87,12 +86,16 @@ def _refuse(unreadable: list[RecordUnreadable]) -> None:
 
 
 def _add(saved: _Saved, store: HistoryStore, policy: Policy) -> bool:
-    """Whether it is new; trials that were watched are slower than others, and stay out."""
-    trials = saved.trials
-    if not trials.trials or trials.watched:
+    """Whether it is new and has a place there; see `rows.why_left_out`."""
+    if not saved.trials.trials:
         return False
-    verdict = verdict_alone(trials, policy)
-    return _append(store, build_rows(trials, run=saved.run, branch="", verdict=verdict, version=saved.version))
+    verdict = verdict_alone(saved.trials, policy)
+    rows = build_rows(saved.trials, run=saved.run, branch="", verdict=verdict, version=saved.version)
+    return not rows.is_empty() and _append(store, rows)
+
+
+def _describe_others(saved: Sequence[_Saved], added: int) -> str:
+    return "" if added == len(saved) else "; the others were there, are empty, invalid or were watched"
 
 
 def _append(store: HistoryStore, rows: pl.DataFrame) -> bool:

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
 from pytest_ldos.errors import LdosError
+from pytest_ldos.units import counted
 
 if TYPE_CHECKING:
+    from pytest_ldos.baseline.history.rows import Version
+    from pytest_ldos.baseline.history.store import HistoryStore
     from pytest_ldos.plugin.session import MeasuringSession
+    from pytest_ldos.trial.record import TrialSet
+
+_SET: Final = "set of trials"
+_SETS: Final = "sets of trials"
 
 
 class HistoryWriter:
@@ -24,6 +32,7 @@ class HistoryWriter:
     def __init__(self, session: MeasuringSession) -> None:
         self._session = session
         self._added = 0
+        self._left_out: list[str] = []
         self.fault = ""
 
     @property
@@ -48,7 +57,7 @@ class HistoryWriter:
         if self._directory is None or not any(run.judged or run.interleaved for run in self._session.runs):
             return
         from pytest_ldos.baseline.history.branch import branch_of
-        from pytest_ldos.baseline.history.rows import Version, build_rows
+        from pytest_ldos.baseline.history.rows import Version
         from pytest_ldos.baseline.history.store import HistoryStore
         from pytest_ldos.gate.unjudged import verdict_alone
 
@@ -57,23 +66,31 @@ class HistoryWriter:
             branch = branch_of(self._session.config.rootpath)
             for run in self._session.runs:
                 name = run.folder.path.parent.name
-                rows = [
-                    build_rows(trials, run=name, branch=branch, verdict=verdict.value) for trials, verdict in run.judged
-                ]
+                for trials, verdict in run.judged:
+                    self._add(store, trials, run=name, branch=branch, verdict=verdict.value, version=Version.HEAD)
                 for base in (each.base for each in run.interleaved):
                     alone = verdict_alone(base, self._session.policy)
-                    rows.append(build_rows(base, run=name, branch="", verdict=alone, version=Version.BASE))
-                self._added += sum(store.append(each) for each in rows if not each.is_empty())
+                    self._add(store, base, run=name, branch="", verdict=alone, version=Version.BASE)
         except Exception as error:  # noqa: BLE001 - whatever it is, the run's own record can be added later
             self.fault = str(error) if isinstance(error, LdosError | OSError) else f"{type(error).__name__}: {error}"
 
+    def _add(
+        self, store: HistoryStore, trials: TrialSet, *, run: str, branch: str, verdict: str, version: Version
+    ) -> None:
+        from pytest_ldos.baseline.history.rows import build_rows, why_left_out
+
+        rows = build_rows(trials, run=run, branch=branch, verdict=verdict, version=version)
+        if rows.is_empty():
+            self._left_out.append(why_left_out(trials, verdict) or "empty")
+        else:
+            self._added += store.append(rows)
+
     def summary(self) -> Iterator[str]:
         """What became of it."""
-        watched = sum(trials.watched != "" for run in self._session.runs for trials, _ in run.judged)
-        if self._directory is not None and watched:
-            yield f"history: {watched} sets of trials that were watched are not added"
+        for reason, count in Counter(self._left_out).items():
+            yield f"history: {counted(count, _SET, _SETS)} not added: {reason}"
         if self._added:
-            yield f"history: {self._added} sets of trials added; ldos history --dir {self._directory}"
+            yield f"history: {counted(self._added, _SET, _SETS)} added; ldos history --dir {self._directory}"
         if self.fault:
             yield f"history: not written: {self.fault}"
             yield f"  → add this run later: ldos history import {self._session.run_folder()} --dir {self._directory}"

@@ -23,7 +23,7 @@ TWO = ("--ldos-trials=2", "--ldos-warmup=0", "--ldos-history=kept")
 def test_judged_trials_are_added(run, project):
     result = run(*TWO)
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["*history: 1 sets of trials added*"])
+    result.stdout.fnmatch_lines(["*history: 1 set of trials added*"])
     table = HistoryStore(project.path / "kept").read().table
     (folder,) = project.path.glob(".ldos/runs/*")
     assert set(table["run"]) == {folder.name}
@@ -88,12 +88,36 @@ def test_the_base_that_took_turns_is_added_with_its_commit(tmp_path):
     assert sets == [(commit(0), "base", "unjudged", "the-run"), (commit(1), "head", "regressed", "the-run")]
 
 
-def test_a_base_that_was_not_measured_well_is_said_to_be(tmp_path):
-    """Or else later commits would be measured by it."""
+def test_what_was_not_measured_well_is_not_added(tmp_path):
+    """Its numbers say nothing of its commit, and later ones would be measured by them."""
     missed = {"summary": "load", "shortfall": "it reached 3 of 4"}
     base = dataclasses.replace(in_turns(0, Role.BASE), loads=(missed,))
-    written(tmp_path, SimpleNamespace(judged=[], interleaved=[SimpleNamespace(base=base)]))
-    assert in_store(tmp_path)["verdict"].to_list() == ["invalid"]
+    judged = [(in_turns(1, Role.HEAD), Verdict.INVALID), (in_turns(2, Role.HEAD), Verdict.PASSED)]
+    writer = written(tmp_path, SimpleNamespace(judged=judged, interleaved=[SimpleNamespace(base=base)]))
+    assert in_store(tmp_path)["verdict"].to_list() == ["passed"]
+    assert [*writer.summary()] == [
+        "history: 2 sets of trials not added: not measured well (invalid)",
+        f"history: 1 set of trials added; ldos history --dir {tmp_path / 'kept'}",
+    ]
+
+
+def test_an_invalid_run_is_not_added(run, project):
+    """Its load was not reached."""
+    project.makepyfile(
+        test_scenario="""
+        import dataclasses
+        import pytest
+
+        @pytest.mark.baseline
+        def test_reach(panda_stack, ldos_trials, ldos_gate):
+            missed = {"summary": "load", "shortfall": "it reached 3 of 4"}
+            ldos_gate.check(dataclasses.replace(ldos_trials(panda_stack), loads=(missed,)))
+        """
+    )
+    result = run(*TWO)
+    assert result.ret == 11
+    result.stdout.fnmatch_lines(["history: 1 set of trials not added: not measured well (invalid)"])
+    assert not list((project.path / "kept").rglob("*.parquet"))
 
 
 def test_a_fault_that_nobody_knows_is_said_too(tmp_path, monkeypatch):

@@ -462,7 +462,7 @@ def test_what_cannot_be_written_in_the_end_loses_nothing_else(run, project):
             "the report could not be written: *out/x.md: *",
             "report: *y.md",
             "the benchmark JSON could not be written: *out/b.json: *",
-            "history: 1 sets of trials added*",
+            "history: 1 set of trials added*",
         ]
     )
     assert (project.path / "y.md").exists()

@@ -16,15 +16,15 @@ class CommitPoint:
     """One metric over the runs of one commit.
 
     Attributes:
-        label: the commit, or the run's name outside git or with uncommitted changes.
-        first, last: indices of its first and its last run in the series.
-        median: median of the runs' medians, as measured.
-        location, low, high: location after covariates, with its interval, in the metric's unit.
-        step: change from the commit before; ``None`` for the first.
-        from_pin: change from the pinned anchor, or from the first runs if nothing is pinned.
-        from_rolling: change from the rolling anchor as it was before this commit.
-        change_point: strength of a change of level that begins here; 0 if there is none.
-        creeps: anchors from which the level has crept away by now: ``pin`` or ``rolling``.
+        label: the commit, or the run's name outside of git or with uncommitted changes.
+        first, last: places of its first and its last run among all of the series.
+        median: of the runs' medians, as measured.
+        location, low, high: after covariates, in the metric's unit, with the interval.
+        step: from the commit before; ``None`` for the first.
+        from_anchor: from the pinned anchor, or where nothing is pinned from the first runs.
+        from_rolling: from the rolling anchor as it was before this commit.
+        change_point: strength of a change of level that begins here; 0 where none does.
+        creeps: names of the anchors that the level has crept away from by now (see `creep`).
     """
 
     label: str
@@ -35,7 +35,7 @@ class CommitPoint:
     low: float
     high: float
     step: Change | None
-    from_pin: Change | None
+    from_anchor: Change | None
     from_rolling: Change | None
     first: int
     last: int
@@ -55,8 +55,8 @@ def build_commits(series: MetricSeries, noise: Noise, *, anchor: Level | None, w
     """The commits of a series in the order of their first runs.
 
     Args:
-        anchor: the pinned one.
-        window: number of accepted runs in the rolling anchor.
+        anchor: the pinned one, or the first runs.
+        window: accepted runs that make the rolling anchor.
     """
     before: Level | None = None
     accepted = AcceptedRuns.of(series)
@@ -74,7 +74,7 @@ def build_commits(series: MetricSeries, noise: Noise, *, anchor: Level | None, w
             low=series.value(low),
             high=series.value(high),
             step=change_between(series, before, level),
-            from_pin=change_between(series, anchor, level),
+            from_anchor=change_between(series, anchor, level),
             from_rolling=change_between(series, rolling, level),
             first=places[0],
             last=places[-1],

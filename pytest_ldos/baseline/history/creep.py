@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from pytest_ldos.baseline.history.commits import CommitPoint
@@ -11,6 +12,9 @@ from pytest_ldos.baseline.history.series import MetricSeries
 from pytest_ldos.series import Better
 
 PIN: Final = "pin"
+START: Final = "start"
+"""The first runs, where nothing is pinned."""
+
 ROLLING: Final = "rolling"
 
 _RECENT_RUNS: Final = 5
@@ -20,19 +24,32 @@ _TAIL: Final = 0.0001
 """Probability of error at each end of the interval that must exclude zero: a history is tested after every run."""
 
 
+@dataclass(frozen=True)
+class Anchor:
+    """What a history is measured by.
+
+    Attributes:
+        name: `PIN` or `START`.
+        last: place of its last run.
+    """
+
+    name: str
+    level: Level | None
+    last: int
+
+
 def find_creep(
     series: MetricSeries,
     commits: Sequence[CommitPoint],
     noise: Noise,
     *,
-    anchor: tuple[Level | None, int],
+    anchor: Anchor,
     window: int,
     floor: float,
 ) -> Iterator[tuple[str, ...]]:
     """Yields, for each commit, the anchors from which the level has crept for the worse by then.
 
     Args:
-        anchor: the pinned one, and the index of its last run.
         window, floor: see `trend.build_trend`.
     """
     sign = 1.0 if series.better is Better.LOWER else -1.0
@@ -47,7 +64,8 @@ def find_creep(
         recent = accepted.before(commit.last + 1, _RECENT_RUNS)
         begin = place[recent[0].trials] if recent else 0
         rolling = accepted.before(begin, window)
-        anchors = {PIN: anchor, ROLLING: (noise.level(rolling), place[rolling[0].trials] if rolling else begin)}
+        since_rolling = place[rolling[0].trials] if rolling else begin
+        anchors = {anchor.name: (anchor.level, anchor.last), ROLLING: (noise.level(rolling), since_rolling)}
         level = noise.level(recent)
         yield tuple(
             name

@@ -69,11 +69,22 @@ SCHEMA: Final[dict[str, Any]] = {
 null unless ``status`` is ``measured``; ``reason`` then says why it is null."""
 
 
+INVALID: Final = "invalid"
+"""The verdict on trials that were not measured well."""
+
+
+def why_left_out(trials: TrialSet, verdict: str) -> str:
+    """Reason for which trials have no place in a history; empty where they have one."""
+    if verdict == INVALID:
+        return "not measured well (invalid)"
+    return "watched, which makes them slower" if trials.watched else ""
+
+
 def build_rows(
     trials: TrialSet, *, run: str, branch: str, verdict: str, version: Version = Version.HEAD
 ) -> pl.DataFrame:
-    """Rows of a set of trials, with the columns of `SCHEMA`; none for watched trials, which are slower."""
-    if trials.watched:
+    """Rows of a set of trials, with the columns of `SCHEMA`; none of trials that are left out."""
+    if why_left_out(trials, verdict):
         return pl.DataFrame(schema=SCHEMA)
     of_set = {
         "trials": identify(trials),

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from pytest_ldos.baseline.history.rows import Status
+from pytest_ldos.baseline.history.rows import INVALID, Status
 from pytest_ldos.baseline.history.store import SeriesFolder
 from pytest_ldos.metrics.model import COVARIATES
 from pytest_ldos.series import Better
@@ -23,7 +23,7 @@ Numbers = npt.NDArray[np.float64]
 
 CONFIDENCE: Final = 0.95
 _TAIL: Final = (1 - CONFIDENCE) / 2
-_REFUSED: Final = frozenset({"regressed", "invalid", "infra"})
+_REFUSED: Final = frozenset({"regressed", "infra"})
 
 COLUMNS: Final = frozenset(
     {
@@ -111,8 +111,9 @@ def latest_runs(rows: pl.DataFrame, count: int, *, keep: Collection[str] = ()) -
 
 
 def build_series(rows: pl.DataFrame) -> list[MetricSeries]:
-    """All series with at least one measured value in a history's rows."""
-    usable = rows.filter(pl.col("status").is_in([Status.MEASURED.value, Status.CENSORED.value]))
+    """All series of a history's rows that have a usable value; runs that were not measured well have none."""
+    has_value = pl.col("status").is_in([Status.MEASURED.value, Status.CENSORED.value])
+    usable = rows.filter(has_value & (pl.col("verdict") != INVALID))
     ordered = _with_sources(usable.sort("started_at", "trials"))
     groups = ordered.partition_by(*_KEY, maintain_order=True)
     found = [_build(group) for group in groups if group["value"].is_not_null().any()]

@@ -11,16 +11,13 @@ import numpy as np
 from pytest_ldos.baseline.calibration import UNCALIBRATED_FLOOR
 from pytest_ldos.baseline.history.anchors import Pin
 from pytest_ldos.baseline.history.commits import CommitPoint, build_commits
-from pytest_ldos.baseline.history.creep import find_creep
+from pytest_ldos.baseline.history.creep import PIN, START, Anchor, find_creep
 from pytest_ldos.baseline.history.levels import AcceptedRuns, Noise, noise_of
 from pytest_ldos.baseline.history.series import MetricSeries, Run
 from pytest_ldos.stats.change_points import find_change_points
 
 ROLLING_WINDOW: Final = 10
 """Default number of accepted runs in the rolling anchor."""
-
-START: Final = "start"
-"""Name of the pinned anchor if nothing is pinned: the first runs."""
 
 _START_RUNS: Final = 5
 
@@ -30,9 +27,9 @@ class Trend:
     """A metric over commits.
 
     Attributes:
-        pinned: name of the pinned anchor; `START` if nothing is pinned.
-        anchor, rolling: the anchors now, in the metric's unit; ``None`` if there is none.
-        window: number of accepted runs in the rolling anchor.
+        pinned: what the pinned anchor is; empty where nothing is pinned, and the first runs stand for it.
+        anchor, rolling: the anchors now, in the metric's unit; ``None`` where there is none.
+        window: accepted runs that make the rolling anchor.
         floor: relative effect below which a single step is not reported.
         run_deviation: relative standard deviation between runs of an unchanged level; ``None`` for too few runs.
         correlation: correlation of neighbouring runs.
@@ -49,6 +46,11 @@ class Trend:
     correlation: float
     notes: tuple[str, ...] = ()
 
+    @property
+    def anchor_name(self) -> str:
+        """`PIN`, or `START` where nothing is pinned."""
+        return PIN if self.pinned else START
+
 
 def build_trend(
     series: MetricSeries, *, pin: Pin | None = None, window: int = ROLLING_WINDOW, floor: float = UNCALIBRATED_FLOOR
@@ -64,7 +66,8 @@ def build_trend(
     start = pinned or accepted.runs[: min(window, _START_RUNS)]
     anchor = noise.level(start)
     commits = tuple(build_commits(series, noise, anchor=anchor, window=window))
-    creeps = find_creep(series, commits, noise, anchor=(anchor, _last_place(series, start)), window=window, floor=floor)
+    measured_by = Anchor(PIN if pinned else START, anchor, _last_place(series, start))
+    creeps = find_creep(series, commits, noise, anchor=measured_by, window=window, floor=floor)
     strengths = _change_points(series)
     rolling = noise.level(accepted.runs[-window:])
     return Trend(
@@ -73,7 +76,7 @@ def build_trend(
             replace(commit, creeps=names, change_point=max(strengths.get(run.trials, 0.0) for run in commit.runs))
             for commit, names in zip(commits, creeps, strict=True)
         ),
-        pinned=pin.name if pin and pinned else START,
+        pinned=pin.name if pin and pinned else "",
         anchor=None if anchor is None else series.value(anchor.location),
         rolling=None if rolling is None else series.value(rolling.location),
         window=window,
@@ -96,10 +99,9 @@ def _last_place(series: MetricSeries, runs: Sequence[Run]) -> int:
 
 
 def _change_points(series: MetricSeries) -> dict[str, float]:
-    """Strength of each change point, by the first run of the new level; detected on runs, not on trials."""
-    runs = [run for run in series.runs if run.verdict != "invalid"]
-    found = find_change_points(np.array([run.location for run in runs]))
-    return {runs[point.index].trials: point.strength for point in found}
+    """Strength by the first run of the new level; found on runs, not on trials."""
+    found = find_change_points(np.array([run.location for run in series.runs]))
+    return {series.runs[point.index].trials: point.strength for point in found}
 
 
 def _notes(series: MetricSeries, pin: Pin | None, pinned: Sequence[Run], noise: Noise) -> Iterator[str]:

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from pytest_ldos.baseline.history.commits import CommitPoint
+from pytest_ldos.baseline.history.creep import PIN, ROLLING, START
 from pytest_ldos.baseline.history.levels import Change
 from pytest_ldos.baseline.history.trend import Trend
 
 KIND: Final = "pytest-ldos history trends"
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 
 Shown = Sequence[tuple[Trend, Sequence[CommitPoint]]]
 """Trends, each with the commits of it that are asked for."""
@@ -22,8 +23,8 @@ Shown = Sequence[tuple[Trend, Sequence[CommitPoint]]]
 _COLUMNS: Final = (
     "stack", "host_class", "scenario", "metric", "unit", "commit", "branch", "first_run_at", "runs", "trials", "failed",
     "verdicts", "median", "location", "low", "high", "step", "step_low", "step_high", "from_pin", "from_pin_low",
-    "from_pin_high", "from_rolling", "from_rolling_low", "from_rolling_high", "change_point", "creep_since_pin",
-    "creep_since_rolling",
+    "from_pin_high", "from_start", "from_start_low", "from_start_high", "from_rolling", "from_rolling_low",
+    "from_rolling_high", "change_point", "creep_since_pin", "creep_since_start", "creep_since_rolling",
 )  # fmt: skip
 
 
@@ -43,7 +44,7 @@ def render_csv(shown: Shown) -> str:
         about = {"stack": folder.stack, "host_class": folder.host_class, "scenario": folder.scenario}
         about |= {"metric": trend.series.metric, "unit": trend.series.unit}
         for point in points:
-            row = _commit(point)
+            row = _commit(trend, point)
             row = {**about, **row, "verdicts": " ".join(row["verdicts"])}
             writer.writerow({name: _harmless(value) for name, value in row.items()})
     return sink.getvalue()
@@ -66,19 +67,20 @@ def _series(trend: Trend, points: Sequence[CommitPoint]) -> dict[str, Any]:
         "better": series.better.value,
         "source": series.source,
         "runs": len(series.runs),
-        "pinned": trend.pinned,
-        "pinned_anchor": _number(trend.anchor),
+        "pinned": trend.pinned or None,
+        "anchor": _number(trend.anchor),
         "rolling_anchor": _number(trend.rolling),
         "rolling_window": trend.window,
         "floor": trend.floor,
         "run_deviation": _number(trend.run_deviation),
         "correlation": trend.correlation,
         "notes": list(trend.notes),
-        "commits": [_commit(point) for point in points],
+        "commits": [_commit(trend, point) for point in points],
     }
 
 
-def _commit(point: CommitPoint) -> dict[str, Any]:
+def _commit(trend: Trend, point: CommitPoint) -> dict[str, Any]:
+    """A commit's numbers; either those since the pinned commit or those since the first runs are null."""
     return {
         "commit": point.label,
         "branch": point.runs[0].branch,
@@ -92,12 +94,15 @@ def _commit(point: CommitPoint) -> dict[str, Any]:
         "low": _number(point.low),
         "high": _number(point.high),
         **dict(_bounds("step", point.step)),
-        **dict(_bounds("from_pin", point.from_pin)),
+        **{name: value for each in (PIN, START) for name, value in _bounds(f"from_{each}", _since(trend, point, each))},
         **dict(_bounds("from_rolling", point.from_rolling)),
         "change_point": bool(point.change_point),
-        "creep_since_pin": "pin" in point.creeps,
-        "creep_since_rolling": "rolling" in point.creeps,
+        **{f"creep_since_{each}": each in point.creeps for each in (PIN, START, ROLLING)},
     }
+
+
+def _since(trend: Trend, point: CommitPoint, anchor: str) -> Change | None:
+    return point.from_anchor if trend.anchor_name == anchor else None
 
 
 def _bounds(name: str, change: Change | None) -> Iterator[tuple[str, float | None]]:

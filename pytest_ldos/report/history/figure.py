@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_ldos.baseline.history.commits import CommitPoint
-from pytest_ldos.baseline.history.trend import START, Trend
+from pytest_ldos.baseline.history.trend import Trend
 from pytest_ldos.errors import Unavailable
 from pytest_ldos.report.history.data import Shown
 from pytest_ldos.report.history.table import describe, describe_anchors, describe_marks
@@ -169,7 +169,7 @@ def _add_marks(figure: Any, trend: Trend, drawn: Sequence[CommitPoint]) -> None:
 
 
 def _add_anchors(figure: Any, trend: Trend) -> None:
-    anchors = (("pinned anchor" if trend.pinned != START else "first runs", trend.anchor, "dash"),)
+    anchors = (("pinned anchor" if trend.pinned else "first runs", trend.anchor, "dash"),)
     for name, value, dash in (*anchors, ("rolling anchor", trend.rolling, "dot")):
         if value is not None:
             figure.add_hline(

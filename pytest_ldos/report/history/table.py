@@ -12,9 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from pytest_ldos.baseline.history.commits import CommitPoint
+from pytest_ldos.baseline.history.creep import PIN, START
 from pytest_ldos.baseline.history.levels import Change
 from pytest_ldos.baseline.history.series import MetricSeries
-from pytest_ldos.baseline.history.trend import START, Trend
+from pytest_ldos.baseline.history.trend import Trend
 from pytest_ldos.report.console import print_to_text
 from pytest_ldos.report.history.text_plot import plot_as_text
 from pytest_ldos.series import Better
@@ -33,12 +34,13 @@ _COLUMNS: Final = (
     ("interval", 7),
     ("step", 2),
     ("interval", 6),
-    ("since pin", 3),
+    *((f"since {anchor}", 3) for anchor in (PIN, START)),
     ("rolling", 5),
     ("", 4),
 )
 """Titles, and in which order columns get a place where not all fit."""
 
+_OVERVIEW: Final = ("scenario", "metric", "runs", "now", *(f"since {anchor}" for anchor in (PIN, START)), "rolling", "")
 _LABEL: Final = 13
 _ALL_FAILED: Final = "failed"
 
@@ -47,14 +49,17 @@ def render_overview(trends: Sequence[Trend], *, width: int, color: bool) -> str:
     """One line a series."""
     parts: list[RenderableType] = []
     for stack, host_class in sorted({(each.series.folder.stack, each.series.folder.host_class) for each in trends}):
+        here = [
+            each for each in trends if (each.series.folder.stack, each.series.folder.host_class) == (stack, host_class)
+        ]
+        rows = [_overview_row(each) for each in here]
+        shown = [number for number in range(len(_OVERVIEW)) if any(row[number].plain for row in rows)]
         table = _new_table()
-        for title in ("scenario", "metric", "runs", "now", "since pin", "rolling", ""):
+        for title in (_OVERVIEW[number] for number in shown):
             justify: Literal["left", "right"] = "left" if title in _LEFT else "right"
             table.add_column(title, justify=justify, no_wrap=bool(title), min_width=len(title) or None)
-        for trend in trends:
-            folder = trend.series.folder
-            if (folder.stack, folder.host_class) == (stack, host_class):
-                table.add_row(*_overview_row(trend))
+        for row in rows:
+            table.add_row(*(row[number] for number in shown))
         parts += [_line(f"stack {stack}, host class {host_class}", "bold"), table, Text()]
     return print_to_text(Group(*parts[:-1]), width=max(width, _NARROWEST), color=color)
 
@@ -105,8 +110,8 @@ def describe_anchors(trend: Trend) -> Iterator[str]:
     unit = trend.series.unit
     yield describe_place(trend.series)
     if trend.anchor is not None:
-        name = "the first runs" if trend.pinned == START else trend.pinned
-        yield f"pinned anchor: {name}, {format_quantity(trend.anchor, unit)}"
+        name = f"pinned anchor: {trend.pinned}" if trend.pinned else "nothing is pinned; anchor: the first runs"
+        yield f"{name}, {format_quantity(trend.anchor, unit)}"
     if trend.rolling is not None:
         yield f"rolling anchor: last {trend.window} accepted runs, {format_quantity(trend.rolling, unit)}"
     if trend.run_deviation is not None:
@@ -139,7 +144,7 @@ def _overview_row(trend: Trend) -> list[Text]:
     cells = (series.folder.scenario, series.metric, str(len(series.runs)), _quantity(last.location, series.unit))
     return [
         *(Text(one_line(cell)) for cell in cells),
-        _change(trend, last.from_pin),
+        *_since_anchor(trend, last),
         _change(trend, last.from_rolling),
         Text(visible(", ".join(marks)), style="yellow"),
     ]
@@ -159,7 +164,7 @@ def _row(trend: Trend, point: CommitPoint) -> list[Text]:
         *(Text(one_line(text)) for text in texts),
         _change(trend, point.step),
         Text(_change_interval(point.step)),
-        _change(trend, point.from_pin),
+        *_since_anchor(trend, point),
         _change(trend, point.from_rolling),
         Text(visible(", ".join(describe_marks(trend, point))), style="yellow"),
     ]
@@ -189,6 +194,12 @@ def _change(trend: Trend, change: Change | None) -> Text:
     is_clear = abs(change.effect) > trend.floor and change.low * change.high > 0
     style = ("red" if sign * change.effect > 0 else "green") if is_clear else ""
     return Text(format_ratio(1 + change.effect), style=style)
+
+
+def _since_anchor(trend: Trend, point: CommitPoint) -> tuple[Text, Text]:
+    """Since the pinned commit, and since the first runs where nothing is pinned; one of them is empty."""
+    change = _change(trend, point.from_anchor)
+    return (change, Text("")) if trend.pinned else (Text(""), change)
 
 
 def _short(label: str) -> str:

@@ -1,4 +1,4 @@
-"""A plot of a trend in plain characters: commits from left to right, intervals as bars, the pinned anchor dashed."""
+"""A plot of a trend in plain characters: commits from left to right, intervals as bars, the anchor dashed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def plot_as_text(trend: Trend, shown: Sequence[CommitPoint], *, width: int) -> l
         f"{format_quantity(labels[row], trend.series.unit) if row in labels else '':>{_MARGIN}} |{''.join(cells)}"
         for row, cells in enumerate(grid)
     ]
-    legend = "o commit  | interval  - pinned anchor  C level changes  ! creep"
+    legend = "o commit  | interval  - anchor  C level changes  ! creep"
     return [*(line.rstrip() for line in lines), f"{'':>{_MARGIN + _GAP}}{legend}"]
 
 

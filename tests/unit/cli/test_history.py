@@ -69,7 +69,7 @@ def test_the_commits_of_a_metric(history):
     assert "T1 planning latency of 'baseline': 7 runs, lower is better" in text
     for number in range(7):
         assert commit(number) in text
-    assert "pinned anchor: the first runs" in text
+    assert "nothing is pinned; anchor: the first runs" in text
     assert "o commit" in text
     assert "T4" not in text
 
@@ -77,6 +77,7 @@ def test_the_commits_of_a_metric(history):
 def test_creep_is_shown(history):
     """Thirty steps of 1 %, each below the floor of 5 %."""
     fill(history.directory, [{"T1": 1.01**i} for i in range(30)], cv=0.01)
+    ldos("pin", commit(0))
     assert "creep: pin" in ldos("--metric", "T1").stdout
     overview = next(line for line in ldos().stdout.splitlines() if " T1 " in line)
     assert "creep: pin" in overview
@@ -85,6 +86,37 @@ def test_creep_is_shown(history):
     assert last["creep_since_pin"]
     assert last["from_pin"] > 0.2
     assert abs(last["step"]) < 0.05
+
+
+def test_nothing_is_since_a_pin_where_nothing_is_pinned(history):
+    fill(history.directory, [{"T1": 1.01**i} for i in range(30)], cv=0.01)
+    shown = [ldos().stdout, ldos("--metric", "T1").stdout]
+    (series,) = json.loads(ldos("--metric", "T1", "--format", "json").stdout)["series"]
+    rows = list(csv.DictReader(io.StringIO(ldos("--metric", "T1", "--format", "csv").stdout)))
+    for text in shown:
+        assert "since pin" not in text
+        assert "since start" in text
+        assert "creep: start" in text
+    assert series["pinned"] is None
+    assert {each["from_pin"] for each in series["commits"]} == {None}
+    assert {row["from_pin"] for row in rows} == {""}
+    last = series["commits"][-1]
+    assert (last["creep_since_start"], last["creep_since_pin"]) == (True, False)
+    assert (rows[-1]["creep_since_start"], rows[-1]["creep_since_pin"]) == ("True", "False")
+    assert float(rows[-1]["from_start"]) == last["from_start"] > 0.2
+
+
+def test_a_pin_and_none_have_columns_of_their_own(history):
+    for name in ("baseline", "msg_load"):
+        for number in range(3):
+            add_run(history, number, name=name)
+    ldos("pin", commit(0), "--scenario", "msg_load")
+    heading, *lines = ldos().stdout.splitlines()[1:]
+    places = {title: heading.index(title) for title in ("since pin", "since start")}
+    for line in lines:
+        known = "since pin" if "msg_load" in line else "since start"
+        for title, place in places.items():
+            assert bool(line[place : place + len(title)].strip()) is (title == known)
 
 
 def test_a_change_of_level_is_marked(history):
@@ -205,7 +237,7 @@ def test_pinning_a_commit(history):
     text = ldos("--metric", "T1").stdout
     assert f"pinned anchor: {commit(6)}, 14" in text or f"pinned anchor: {commit(6)}, 15" in text
     assert ldos("unpin").exit_code == 0
-    assert "pinned anchor: the first runs" in ldos("--metric", "T1").stdout
+    assert "nothing is pinned; anchor: the first runs" in ldos("--metric", "T1").stdout
     assert "nothing is pinned" in refusal("unpin")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+import polars as pl
 import pytest
 
 from pytest_ldos.baseline.history.series import build_series, latest_runs
@@ -72,6 +73,14 @@ def test_invalid_values_do_not_count(history):
     history.append(rows_of(dataclasses.replace(broken, trials=(distrusted, *broken.trials[1:]))))
     (found,) = series(history)
     assert found.runs[0].count == 5
+
+
+def test_runs_that_were_not_measured_well_do_not_count(history):
+    """Histories of earlier versions have them."""
+    history.append(rows_of(run_of(0)))
+    history.append(rows_of(run_of(1)).with_columns(verdict=pl.lit("invalid")))
+    (found,) = series(history)
+    assert [run.commit for run in found.runs] == [commit_of(0)]
 
 
 def test_what_the_cpu_speed_explains_is_taken_out(history):

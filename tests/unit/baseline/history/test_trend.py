@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from pytest_ldos.baseline.history.anchors import FILE, Pin, read_pin, remove_pin, write_pin
-from pytest_ldos.baseline.history.trend import START, build_trend
+from pytest_ldos.baseline.history.creep import START
+from pytest_ldos.baseline.history.trend import build_trend
 from pytest_ldos.errors import ConfigurationError, RecordUnreadable
 from pytest_ldos.series import Better
 from tests.builders.history import commit, series_of
@@ -76,7 +77,7 @@ def test_the_rolling_anchor_is_of_the_last_accepted_runs():
     assert trend.commits[14].from_rolling.effect == pytest.approx(0.0)
 
 
-@pytest.mark.parametrize("verdict", ["regressed", "invalid", "infra"])
+@pytest.mark.parametrize("verdict", ["regressed", "infra"])
 def test_bad_runs_do_not_enter_the_rolling_anchor(verdict):
     locations = np.concatenate([np.full(10, 1.0), np.full(5, 2.0)])
     trend = build_trend(series_of(locations, verdicts=dict.fromkeys(range(10, 15), verdict)), window=5)
@@ -98,12 +99,13 @@ def test_a_pinned_commit_and_a_pinned_run():
     assert by_commit.pinned == commit(10)
     by_run = build_trend(series, pin=Pin("", "set-10", "run-10"))
     assert by_run.anchor == pytest.approx(math.exp(1.1))
-    assert by_run.commits[20].from_pin.effect == pytest.approx(math.expm1(0.1))
+    assert by_run.commits[20].from_anchor.effect == pytest.approx(math.expm1(0.1))
 
 
 def test_a_pin_without_runs_is_said():
     trend = build_trend(series_of(np.ones(8)), pin=Pin("feedbeef", "", "feedbeef"))
-    assert trend.pinned == START
+    assert trend.pinned == ""
+    assert trend.anchor_name == START
     assert any("'feedbeef' is pinned, but has no run here" in note for note in trend.notes)
 
 
@@ -148,13 +150,6 @@ def test_the_commit_where_the_level_changes():
     assert [number for number, point in enumerate(trend.commits) if point.change_point] == [35]
 
 
-def test_invalid_runs_make_no_change_point():
-    locations = noise(4, 60)
-    locations[40:52] += 1.0
-    trend = build_trend(series_of(locations, verdicts=dict.fromkeys(range(40, 52), "invalid")))
-    assert not any(point.change_point for point in trend.commits)
-
-
 # --- creep --------------------------------------------------------------------------------
 
 
@@ -165,9 +160,9 @@ def test_steps_below_the_floor_that_add_up():
     assert found
     assert 8 < found[0] < 25
     assert found[-1] == 39
-    assert "pin" in trend.commits[-1].creeps
+    assert "start" in trend.commits[-1].creeps
     assert all(abs(point.step.effect) < 0.05 for point in trend.commits[1:])
-    assert trend.commits[-1].from_pin.low > 0.05
+    assert trend.commits[-1].from_anchor.low > 0.05
 
 
 def test_creep_away_from_the_rolling_anchor():
