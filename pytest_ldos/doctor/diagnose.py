@@ -56,6 +56,7 @@ def _look(machine: Machine) -> Iterator[Finding]:
     yield ros_packages.check_distro(machine)
     for check in (*(_ROS if machine.wants_ros2 and machine.has_ros2 else ()), *_ALL):
         yield check(machine)
+    yield from strays.check_measurements(machine)
     yield from strays.check_strays(machine)
 
 

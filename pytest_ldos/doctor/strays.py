@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import PurePath
 from typing import Final
 
 from pytest_ldos.doctor.ending import EndProcess
 from pytest_ldos.doctor.finding import Finding, ok, warning
 from pytest_ldos.doctor.machine import Machine, ProcessFacts
-from pytest_ldos.host.keeper import MARK_VARIABLE
+from pytest_ldos.host.owner import OWNER_VARIABLE, living_owner
 
 _TITLE: Final = "stray processes"
+_MEASUREMENTS: Final = "measurements"
 _COMMAND_WIDTH: Final = 60
 
 _EARLIER: Final = "process of an earlier measurement"
@@ -44,6 +45,18 @@ _COMMANDS: Final = {
 }
 
 
+def check_measurements(machine: Machine) -> Iterator[Finding]:
+    """Measurements that go on, of any lock: they would disturb another one, and end by themselves."""
+    everything = machine.processes()
+    owners = find_owners(machine, everything) - _ancestors(everything, os.getpid())
+    running = [process for process in everything if process.pid in owners]
+    if not running:
+        yield ok(_MEASUREMENTS, "none goes on")
+    for process in running:
+        text = f"process {process.pid} measures: {_shorten(' '.join(process.command))}"
+        yield warning(_MEASUREMENTS, text, "wait until it ends: two at once disturb each other")
+
+
 def check_strays(machine: Machine) -> Iterator[Finding]:
     """One finding a process, so that each is decided on its own."""
     strays = find_strays(machine)
@@ -59,9 +72,16 @@ def check_strays(machine: Machine) -> Iterator[Finding]:
 def find_strays(machine: Machine) -> Sequence[tuple[ProcessFacts, str]]:
     """Such processes of this user and what they are; not those of a measurement that goes on."""
     everything = machine.processes()
-    spared = _ancestors(everything, os.getpid()) | _descendants(everything, machine.measuring())
-    ours = [process for process in everything if process.uid == machine.uid and process.pid not in spared]
+    spared = _ancestors(everything, os.getpid()) | _descendants(everything, find_owners(machine, everything))
+    candidates = [process for process in everything if process.uid == machine.uid and process.pid not in spared]
+    ours = [process for process in candidates if living_owner(process.environment) is None]
     return [(process, role) for process in ours for role in [role_of(process)] if role]
+
+
+def find_owners(machine: Machine, processes: Sequence[ProcessFacts]) -> set[int]:
+    """Processes that measure now: who holds the machine, and whoever owns what runs, whatever lock it holds."""
+    owners = {machine.measuring(), *(living_owner(process.environment) for process in processes)}
+    return {pid for pid in owners if pid is not None}
 
 
 def role_of(process: ProcessFacts) -> str:
@@ -70,7 +90,7 @@ def role_of(process: ProcessFacts) -> str:
     interpreted = PurePath(words[1]).name if len(words) > 1 else ""
     if _PROGRAMS & {words[0], interpreted}:
         return words[0] if words[0] in _PROGRAMS else interpreted
-    if MARK_VARIABLE in process.environment:
+    if OWNER_VARIABLE in process.environment:
         return _EARLIER
     line = " ".join(words)
     return next((role for pattern, role in _COMMANDS.items() if pattern.search(line)), "")
@@ -86,9 +106,9 @@ def _ancestors(processes: Sequence[ProcessFacts], pid: int) -> set[int]:
     return found
 
 
-def _descendants(processes: Sequence[ProcessFacts], pid: int | None) -> set[int]:
-    """A process and all that come from it."""
-    found: set[int] = set() if pid is None else {pid}
+def _descendants(processes: Sequence[ProcessFacts], pids: Collection[int]) -> set[int]:
+    """Some processes and all that come from them."""
+    found = set(pids)
     size = -1
     while size != len(found):
         size = len(found)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.host.keeper import LADDER, marked_pids
+from pytest_ldos.host.owner import owned_by_us
 from pytest_ldos.host.processes import Child
 
 PATIENCE_S: Final = 5.0
@@ -57,7 +58,7 @@ class KeptTree:
                 stderr=sink,
                 encoding="utf-8",
                 errors="replace",
-                env={**os.environ, **environment},
+                env={**os.environ, **environment, **owned_by_us()},
                 process_group=0,
             )
         self.child = Child(name, process, log)

@@ -23,6 +23,7 @@ import psutil
 
 from pytest_ldos.host.ends import describe_end
 from pytest_ldos.host.logs import last_lines, last_words
+from pytest_ldos.host.owner import owned_by_us
 
 _DIE_WITH_PARENT: Final = ("setpriv", "--pdeathsig")
 _UNLESS_ORPHANED: Final = ("sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"')
@@ -88,7 +89,7 @@ class ProcessGroup:
     ) -> None:
         self._death_signal = death_signal.name.removeprefix("SIG")
         self._prefix = tuple(prefix)
-        self._environment = {**os.environ, **(environment or {})}
+        self._environment = {**os.environ, **(environment or {}), **owned_by_us()}
         self._log_directory = log_directory
         self._own_session = own_session
         self.children: list[Child] = []

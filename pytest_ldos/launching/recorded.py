@@ -16,6 +16,7 @@ from pytest_ldos.execution.build import build_execution
 from pytest_ldos.execution.model import ExecutionModel
 from pytest_ldos.flow.build import build_flow
 from pytest_ldos.flow.graph import FlowGraph
+from pytest_ldos.host.owner import owned_by_us
 from pytest_ldos.launching.available import launch_available
 from pytest_ldos.launching.description import entities_of
 from pytest_ldos.launching.environment import processes_get
@@ -52,7 +53,7 @@ class RecordedLaunch:
         with ExitStack() as resources:
             resources.callback(self._recorder.stop)
             _start(self._recorder)
-            self._environment = self._recorder.open_environment
+            self._environment = {**self._recorder.open_environment, **owned_by_us()}
             resources.enter_context(processes_get(self._environment, self._is_ours))
             self._resources = resources.pop_all()
         self._book = ProcessBook(self._environment)

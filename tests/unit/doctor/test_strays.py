@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import json
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -17,8 +20,8 @@ from pytest_ldos.doctor.ending import end_process
 from pytest_ldos.doctor.finding import Status
 from pytest_ldos.doctor.machine import ProcessFacts, list_processes
 from pytest_ldos.doctor.mend import describe_question
-from pytest_ldos.doctor.strays import check_strays, find_strays, role_of
-from pytest_ldos.host.keeper import MARK_VARIABLE
+from pytest_ldos.doctor.strays import check_measurements, check_strays, find_strays, role_of
+from pytest_ldos.host.owner import OWNER_VARIABLE, living_owner, owned_by_us
 from tests.builders.machine import build_machine
 
 STUBBORN = """
@@ -30,15 +33,66 @@ time.sleep(600)
 """
 
 
+MEASUREMENT = """
+import os, sys
+from pathlib import Path
+from pytest_ldos.host.kept import KeptTree
+from pytest_ldos.host.lock import measuring_lock
+from pytest_ldos.host.processes import ProcessGroup
+
+program, folder = sys.argv[1], Path(sys.argv[2])
+with measuring_lock():
+    group = ProcessGroup(log_directory=folder)
+    group.start("load", [program, "600"])
+    # What a launch file starts in a session of its own is no descendant of ours any more when its parent ends.
+    group.start("far", ["sh", "-c", 'setsid "$0" 600 & echo $! > "$1"', program, str(folder / "far.pid")])
+    kept = KeptTree("launch", [program, "600"], log=folder / "launch.log", environment={})
+    while not (folder / "far.pid").exists() or not (folder / "far.pid").read_text().strip() or not kept.pids():
+        pass
+    print("ready", flush=True)
+    sys.stdin.read()
+    kept.stop()
+    group.stop()
+"""
+"""One whose processes are called as MoveIt's are; measures until its standard input ends."""
+
+
 @pytest.fixture
-def stray(tmp_path):
-    """A process whose program is called as MoveIt's is."""
-    program = tmp_path / "move_group"
-    shutil.copy(shutil.which("sleep"), program)
+def program(tmp_path):
+    """It is called as MoveIt's is."""
+    path = tmp_path / "move_group"
+    shutil.copy(shutil.which("sleep"), path)
+    return path
+
+
+@pytest.fixture
+def stray(program):
     process = subprocess.Popen([str(program), "600"])
     yield process
     process.kill()
     process.wait()
+
+
+@pytest.fixture
+def measurement(program, tmp_path):
+    """A measurement with real processes, under a lock that is not ours."""
+    command = [sys.executable, "-c", MEASUREMENT, str(program), str(tmp_path)]
+    environment = {**os.environ, "LDOS_LOCK": f"ldos-test-{secrets.token_hex(8)}"}
+    process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    yield process
+    process.kill()
+    process.communicate()
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(int((tmp_path / "far.pid").read_text()), signal.SIGKILL)
+
+
+def diagnose_by_command(folder):
+    """What the command finds of processes, by name; settings and locks are those of this machine."""
+    command = [sys.executable, "-c", "from pytest_ldos.cli.main import run; run()", "doctor", "--json"]
+    environment = {name: value for name, value in os.environ.items() if name != "LDOS_LOCK"}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return json.loads(done.stdout)["findings"]
 
 
 def facts_of(pid: int) -> ProcessFacts:
@@ -82,6 +136,36 @@ def test_strays_of_a_measurement_that_goes_on_are_none(tmp_path, stray):
     assert stray.pid not in {process.pid for process, _ in find_strays(machine)}
 
 
+def test_processes_of_a_measurement_under_another_lock_are_no_strays(measurement, program, tmp_path):
+    findings = diagnose_by_command(tmp_path)
+    started = {f"stray process {process.pid}" for process in list_processes() if str(program) in process.command}
+    assert len(started) >= 3
+    assert not started & {each["name"] for each in findings}
+    (running,) = [each for each in findings if each["name"] == "measurements" and str(measurement.pid) in each["text"]]
+    assert (running["status"], running["fix"]) == ("warning", None)
+    assert running["remedy"].startswith("wait until it ends")
+
+
+def test_what_is_left_of_a_measurement_that_was_killed_is_a_stray(measurement, program, tmp_path):
+    far = int((tmp_path / "far.pid").read_text())
+    measurement.kill()
+    measurement.wait()
+    machine = build_machine(tmp_path / "m", processes=list_processes, uid=os.geteuid())
+    assert (far, "move_group") in {(process.pid, role) for process, role in find_strays(machine)}
+    assert not [each for each in check_measurements(machine) if str(measurement.pid) in each.text]
+
+
+def test_a_pid_that_is_anothers_by_now_is_no_owner():
+    ((name, value),) = owned_by_us().items()
+    assert living_owner({name: value}) == os.getpid()
+    assert living_owner({name: f"{os.getpid()} 1"}) is None
+
+
+@pytest.mark.parametrize("value", ["", "x", "1", "1 ", "-1 1", "²\u00a05", "999999999999 1"])
+def test_a_damaged_owner_is_none(value):
+    assert living_owner({OWNER_VARIABLE: value}) is None
+
+
 def test_strays_of_other_users_are_none_of_ours(tmp_path, stray):
     machine = build_machine(tmp_path / "m", processes=list_processes, uid=os.geteuid() + 1)
     assert find_strays(machine) == []
@@ -122,8 +206,9 @@ def test_roles(command, role):
     assert role_of(ProcessFacts(1, 1, "x", tuple(command.split()), 0.0, 0)) == role
 
 
-def test_what_a_stack_of_ours_started_bears_its_mark():
-    assert role_of(ProcessFacts(1, 1, "x", ("robot",), 0.0, 0, {MARK_VARIABLE: "1"}))
+def test_what_we_started_names_its_owner():
+    assert role_of(ProcessFacts(1, 1, "x", ("robot",), 0.0, 0, dict(owned_by_us())))
+    assert OWNER_VARIABLE in owned_by_us()
 
 
 def test_a_process_without_a_command_line_has_its_name():
