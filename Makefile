@@ -3,21 +3,21 @@
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.ready
-SOURCES := $(shell find pytest_ldos -path '*/native/*' -type f 2>/dev/null)
+MADE_FROM := $(shell sh .ci/made-from .ci/setup)
+WAS_MADE_FROM := $(shell cat $(STAMP) 2>/dev/null)
 TESTS := tests/unit tests/plugin tests/golden tests/properties tests/native tests/integration
 
 .DEFAULT_GOAL := help
-.PHONY: help setup baseline cpu_load msg_load cpu_limit ros2-baseline test check bench foreign-traces scorecard fuzz acceptance reference format clean look_again
+.PHONY: help setup baseline cpu_load msg_load cpu_limit ros2-baseline test check bench foreign-traces scorecard fuzz acceptance reference format clean changed look_again
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9_-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-14s %s\n", $$1, $$2}'
 
 setup: $(STAMP) ## Install what is missing: system packages (apt), then .venv with everything else
 
-# Again when something changed, or when something was missing that may be there now.
-$(STAMP): pyproject.toml CMakeLists.txt .ci/setup $(SOURCES) $(if $(wildcard $(VENV)/.missing),look_again)
-	@sh .ci/setup $(VENV) $(filter-out look_again,$?)
-	@touch $@
+# Again when what it is made from changed, or when something was missing that may be there now.
+$(STAMP): $(if $(filter-out $(WAS_MADE_FROM),$(MADE_FROM)),changed) $(if $(wildcard $(VENV)/.missing),look_again)
+	@sh .ci/setup $(VENV) $(filter changed,$^)
 
 baseline: $(STAMP) ## Measure traced Panda reaches and compare them with the baseline
 	@$(PYTHON) -m pytest -m baseline $(ARGS)

@@ -162,9 +162,21 @@ def test_the_command_runs_in_what_was_made_ready(project, tmp_path):
     python = plan.split("making v of ")[1].split(",")[0]
     add_program(project / "v/bin", "tool", 'echo "$ROS_DISTRO: $*"; exit 7')
     (project / "v/.python").write_text(f"{python}\n")
-    (project / "v/.ready").touch()
+    made_from = ["sh", str(SCRIPT.with_name("made-from")), str(SCRIPT)]
+    (project / "v/.ready").write_text(
+        subprocess.run(made_from, cwd=project, capture_output=True, text=True, check=True).stdout
+    )
+    (project / "pyproject.toml").write_text("[tool.ldos]\ntrials = 3\n")
     done = setup(project, BOOKWORM, "v", "--", "tool", "a b", "c", dry_run=False, **environment)
     assert (done.returncode, done.stdout) == (7, "jazzy: a b c\n"), done.stderr
+
+
+def test_an_environment_that_was_made_from_something_else_is_made_again(project, tmp_path):
+    prefix = add_packages(tmp_path / "built", ["ldos_load", "ldos_bringup"])
+    environment = {**sourced(prefix), "PYTHONPATH": str(add_python(prefix, ROS_PYTHON))}
+    (project / "v").mkdir()
+    (project / "v/.ready").write_text("another digest\n")
+    assert "installing pytest-ldos into v" in setup(project, BOOKWORM, "v", **environment).stderr
 
 
 def test_without_packages_or_colcon(project, tmp_path):
@@ -189,7 +201,9 @@ def test_wrong_usage(project, arguments):
 
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")
 def test_shellcheck_has_no_complaints():
-    subprocess.run(["shellcheck", str(SCRIPT), str(SCRIPT.with_name("setup"))], check=True)
+    subprocess.run(
+        ["shellcheck", *(str(SCRIPT.with_name(name)) for name in ("ros2-setup", "setup", "made-from"))], check=True
+    )
 
 
 def test_packages_alone_can_be_asked_for(project):

@@ -6,6 +6,7 @@ import hashlib
 import io
 import os
 import re
+import shutil
 import subprocess
 import tarfile
 from collections.abc import Callable
@@ -15,6 +16,11 @@ import pytest
 
 SCRIPT = Path(__file__).parents[3] / ".ci" / "lttng-ust"
 SUMS = SCRIPT.with_suffix(".sha256")
+TOOLS = ("bzip2", "curl", "make")
+ABSENT = [name for name in TOOLS if shutil.which(name) is None]
+needs_tools = pytest.mark.skipif(
+    bool(ABSENT), reason=f"{', '.join(ABSENT)} not installed (make setup installs it where apt has it)"
+)
 
 CONFIGURE = """#!/bin/sh
 echo "configured %s $*" >>"$TOLD"
@@ -58,6 +64,7 @@ def build(tmp_path) -> Callable[[], subprocess.CompletedProcess[str]]:
     return run
 
 
+@needs_tools
 def test_releases_are_built_one_after_the_other(build, tmp_path):
     done = build()
     assert done.returncode == 0, done.stderr
@@ -72,6 +79,7 @@ def test_releases_are_built_one_after_the_other(build, tmp_path):
     assert list(tmp_path.glob("tmp.*")) == []
 
 
+@needs_tools
 def test_a_release_with_another_checksum_is_refused_before_anything_runs(build, tmp_path):
     release(tmp_path / "files/ust/ust.tar.bz2", "other")
     done = build()
@@ -80,11 +88,21 @@ def test_a_release_with_another_checksum_is_refused_before_anything_runs(build, 
     assert not (tmp_path / "told").exists()
 
 
+@needs_tools
 def test_a_release_that_is_not_there(build, tmp_path):
     (tmp_path / "files/urcu/rcu.tar.bz2").unlink()
     done = build()
     assert done.returncode != 0
     assert not (tmp_path / "told").exists()
+
+
+@pytest.mark.parametrize("absent", ["curl", "bzip2"])
+def test_what_is_needed_and_missing_is_named(tmp_path, absent):
+    for name in {"curl", "bzip2"} - {absent}:
+        (tmp_path / name).symlink_to("/bin/true")
+    command = [shutil.which("sh"), str(SCRIPT), str(tmp_path / "prefix")]
+    done = subprocess.run(command, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, f"lttng-ust: {absent} is missing; install it\n")
 
 
 def test_what_is_pinned():

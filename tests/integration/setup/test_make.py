@@ -1,0 +1,143 @@
+"""``make`` sets up again when what the environment is made from changed, and only then: real make, no real set-up."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+NATIVE = "pytest_ldos/ctf/native"
+
+SETUP = """#!/bin/sh
+echo "setup $*" >>told
+mkdir -p "$1/bin"
+printf '#!/bin/sh\\necho "python $*" >>told\\n' >"$1/bin/python"
+chmod +x "$1/bin/python"
+sh .ci/made-from .ci/setup >"$1/.ready"
+"""
+"""It leaves what the real one does."""
+
+MEASURED = "python -m pytest -m baseline"
+ANEW = "setup .venv changed"
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    (tmp_path / ".ci").mkdir()
+    for name in ("Makefile", "pyproject.toml", "CMakeLists.txt", ".ci/made-from"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / NATIVE).mkdir(parents=True)
+    (tmp_path / NATIVE / "census.cpp").write_text("int count;\n")
+    (tmp_path / "pytest_ldos/text.py").write_text("")
+    (tmp_path / ".ci/setup").write_text(SETUP)
+    assert make(tmp_path) == [ANEW, MEASURED]
+    return tmp_path
+
+
+def make(folder, target="baseline"):
+    """What ran."""
+    (folder / "told").write_text("")
+    done = subprocess.run(["make", target], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return [line.strip() for line in (folder / "told").read_text().splitlines()]
+
+
+def edit(file, before, after):
+    text = file.read_text()
+    assert before in text
+    file.write_text(text.replace(before, after, 1))
+
+
+def test_once(checkout):
+    assert make(checkout) == [MEASURED]
+
+
+def test_settings_of_a_measurement_are_no_reason(checkout):
+    with (checkout / "pyproject.toml").open("a") as file:
+        file.write("\n[tool.ldos]\ntrials = 30\n\n[tool.ldos.stack.faults]\nplanning_delay_ms = 6\n")
+    assert make(checkout) == [MEASURED]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("line-length = 120", "line-length = 100"),
+        ("\ndependencies = [", "\n\n# of the package\ndependencies = ["),
+        ('build-frontend = "build"', 'build-frontend = "pip"'),
+    ],
+)
+def test_other_tables_and_comments_are_none_either(checkout, before, after):
+    edit(checkout / "pyproject.toml", before, after)
+    assert make(checkout) == [MEASURED]
+
+
+def test_time_stamps_are_none(checkout):
+    """A checkout of another commit and back writes all files anew."""
+    for file in checkout.rglob("*"):
+        os.utime(file)
+    assert make(checkout) == [MEASURED]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('"nanobind>=2.4"', '"nanobind>=2.5"'),
+        ('"numpy>=1.26"', '"numpy>=1.27"'),
+        ('"mujoco>=3.2"', '"mujoco>=3.3"'),
+        ('ldos = "pytest_ldos.plugin.hooks"', 'ldos = "pytest_ldos.plugin.other"'),
+        ('build-dir = "build/', 'build-dir = "built/'),
+    ],
+)
+def test_what_is_built_and_needed_is_a_reason(checkout, before, after):
+    edit(checkout / "pyproject.toml", before, after)
+    assert make(checkout) == [ANEW, MEASURED]
+    assert make(checkout) == [MEASURED]
+
+
+def test_how_it_is_built_is_one(checkout):
+    for name in ("CMakeLists.txt", f"{NATIVE}/census.cpp", ".ci/setup"):
+        with (checkout / name).open("a") as file:
+            file.write("\n")
+        assert make(checkout) == [ANEW, MEASURED]
+
+
+def test_native_sources_that_come_and_go_are_one(checkout):
+    (checkout / NATIVE / "a b.cpp").write_text("")
+    assert make(checkout) == [ANEW, MEASURED]
+    (checkout / NATIVE / "a b.cpp").rename(checkout / NATIVE / "c.cpp")
+    assert make(checkout) == [ANEW, MEASURED]
+    (checkout / NATIVE / "c.cpp").unlink()
+    assert make(checkout) == [ANEW, MEASURED]
+
+
+def test_what_was_missing_is_looked_for_again(checkout):
+    (checkout / ".venv/.missing").write_text("lttng-tools\n")
+    assert make(checkout) == ["setup .venv", MEASURED]
+
+
+def test_an_environment_of_an_earlier_version_is_made_again(checkout):
+    """It has an empty stamp."""
+    (checkout / ".venv/.ready").write_text("")
+    assert make(checkout) == [ANEW, MEASURED]
+    shutil.rmtree(checkout / ".venv")
+    assert make(checkout, "setup") == [ANEW]
+
+
+def test_what_a_set_up_names_as_missing(tmp_path):
+    """All that tests and the decoder's build call, on a machine that has nothing but what every Debian has."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("sh", "cat", "dirname", "find", "grep"):
+        (programs / name).symlink_to(shutil.which(name))
+    command = ["sh", str(ROOT / ".ci/setup"), "venv"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env={"PATH": str(programs)}, capture_output=True, text=True, check=False
+    )
+    missing = done.stderr.partition("missing: ")[2].partition("\n")[0].split()
+    assert {"lttng-tools", "stress-ng", "g++", "cmake", "git", "curl", "bzip2", "babeltrace2"} <= {*missing}
+    assert f"sudo apt-get install {' '.join(missing)}" in done.stderr
+    assert "python3 is missing" in done.stderr
