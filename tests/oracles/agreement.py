@@ -50,10 +50,13 @@ class Agreement:
 def compare_with_babeltrace(directory: Path) -> Agreement:
     """Reads a trace with both."""
     trace, refusal = _read(directory)
+    most = 8 * sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
     with listening_to_babeltrace(directory) as dictation:
         comparison = _Comparison(trace)
         for event in dictation:
             comparison.add(event)
+            if comparison.events > most:
+                dictation.stop("events of no size, without end")
         comparison.finish()
     theirs = _cause(dictation.refusal[0], directory) if dictation.refusal else ""
     outcome = _outcome(trace, theirs, comparison.difference)
@@ -197,6 +200,15 @@ def _our_row(table: EventTable, row: int, theirs: Row) -> Row:
     found: Row = {"ns": int(table.timestamp_ns[row]), "cpu": int(table.cpu_id[row])}
     for name in theirs:
         if name.startswith("field "):
-            column = table.columns.get(name.removeprefix("field "))
-            found[name] = "(no column)" if column is None else _readable(column[row])
+            found[name] = _our_value(table, name, row, theirs)
     return {name: found[name] for name in theirs}
+
+
+def _our_value(table: EventTable, field: str, row: int, theirs: Row) -> Any:
+    """A column's value; of an empty list of structures, those of its members."""
+    name = field.removeprefix("field ")
+    if name in table.columns:
+        return _readable(table.columns[name][row])
+    members = [column[row] for key, column in table.columns.items() if key.startswith(f"{name}.")]
+    is_told_by_members = any(key.startswith(f"{field}.") for key in theirs)
+    return [] if theirs[field] == [] and members and (is_told_by_members or not any(members)) else "(no column)"

@@ -44,19 +44,27 @@ class Dictation:
         refusal: why it refused the trace or gave it up, the root of the trouble first; empty where it read it.
     """
 
-    lines: Iterator[str]
+    child: subprocess.Popen[str]
     discarded: int = 0
     refusal: list[str] = field(default_factory=list)
     is_whole: bool = False
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        for line in self.lines:
+        assert self.child.stdout is not None
+        for line in self.child.stdout:
+            if self.refusal:
+                return
             found = json.loads(line)
             if "name" in found:
                 yield found
             else:
                 self.is_whole = True
                 self.discarded, self.refusal = found.get("discarded", 0), found.get("refused", [])
+
+    def stop(self, reason: str) -> None:
+        """Ends it as refused."""
+        self.refusal = [reason]
+        self.child.kill()
 
 
 @contextmanager
@@ -68,10 +76,9 @@ def listening_to_babeltrace(trace: Path, *, apart: bool = False) -> Iterator[Dic
     """
     command = [_SYSTEM_PYTHON, str(_DUMP), str(trace), *(["apart"] if apart else [])]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as child:
-        assert child.stdout is not None
-        dictation = Dictation(child.stdout)
+        dictation = Dictation(child)
         yield dictation
-    if not dictation.is_whole:
+    if not dictation.is_whole and not dictation.refusal:
         end = signal.Signals(-child.returncode).name if child.returncode < 0 else f"status {child.returncode}"
         dictation.refusal = [f"it ended with {end}"]
 
