@@ -8,7 +8,7 @@ WAS_MADE_FROM := $(shell cat $(STAMP) 2>/dev/null)
 TESTS := tests/unit tests/plugin tests/golden tests/properties tests/native tests/integration
 
 .DEFAULT_GOAL := help
-.PHONY: help setup baseline cpu_load msg_load cpu_limit ros2-baseline test check bench foreign-traces scorecard fuzz acceptance reference format clean changed look_again
+.PHONY: help setup baseline cpu_load msg_load cpu_limit ros2-baseline test check bench scorecard fuzz acceptance workflows reference format clean look_again
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9_-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-14s %s\n", $$1, $$2}'
@@ -64,6 +64,9 @@ fuzz: $(STAMP) ## Fuzz the decoder for SECONDS=60 (needs clang; says so)
 
 acceptance: $(STAMP) ## Long proofs on the running stack: equal runs, planted faults, kills
 	@$(PYTHON) -m pytest tests/acceptance -s $(ARGS)
+
+workflows: $(STAMP) ## Run whole workflows by act, with GitHub's own actions below WORKFLOW_ACTIONS (says what is missing)
+	@$(PYTHON) -m pytest tests/integration/workflows -rs $(ARGS)
 
 reference: $(STAMP) ## Write REFERENCE.md anew: all settings, marks, fixtures and commands, from what reads them
 	@$(PYTHON) .ci/reference.py

@@ -79,7 +79,7 @@ def _lab_faults(workflows: Mapping[str, Mapping[str, Any]]) -> list[str]:
         f"{' → '.join(start.chain)}, job {name}: may run on {', '.join(labels)} and {reason}"
         for path, workflow in workflows.items()
         for name, job in workflow.get("jobs", {}).items()
-        for start in _starts(workflows, path, ())
+        for start in starts_of(workflows, path)
         if (labels := [*_foreign_labels(job, start)]) and (reason := _why_not(start))
     ]
 
@@ -92,7 +92,7 @@ def _dispatch_faults(workflows: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return [
         f"{' → '.join(start.chain)}, job {name}: may start workflows by hand and can be started by {start.event}"
         for path, name in sorted(dispatchers(workflows))
-        for start in _starts(workflows, path, ())
+        for start in starts_of(workflows, path)
         if start.event not in {*TRUSTED, "schedule"}
     ]
 
@@ -118,13 +118,17 @@ def lab_jobs(workflows: Mapping[str, Mapping[str, Any]]) -> set[tuple[str, str]]
         (start.chain[0], name)
         for path, workflow in workflows.items()
         for name, job in workflow.get("jobs", {}).items()
-        for start in _starts(workflows, path, ())
+        for start in starts_of(workflows, path)
         if next(_foreign_labels(job, start), None)
     }
 
 
-def _starts(workflows: Mapping[str, Mapping[str, Any]], path: str, after: tuple[str, ...]) -> Iterator[Start]:
-    """Every way in which a workflow begins; what can be called can be called by anybody who may write workflows here."""
+def starts_of(workflows: Mapping[str, Mapping[str, Any]], path: str, after: tuple[str, ...] = ()) -> Iterator[Start]:
+    """Every way in which a workflow begins; what can be called can be called by anybody who may write workflows here.
+
+    Args:
+        after: workflows that it calls, the nearest first; none of them is followed again.
+    """
     chain = (path, *after)
     for event, settings in events_of(workflows[path]).items():
         if event != "workflow_call":
@@ -134,8 +138,8 @@ def _starts(workflows: Mapping[str, Mapping[str, Any]], path: str, after: tuple[
         for caller, job in _callers(workflows, path):
             if caller in chain:
                 continue
-            for start in _starts(workflows, caller, chain):
-                given = {name: _resolve(value, start.inputs) for name, value in (job.get("with") or {}).items()}
+            for start in starts_of(workflows, caller, chain):
+                given = {name: resolve(value, start.inputs) for name, value in (job.get("with") or {}).items()}
                 yield Start(start.event, start.settings, start.chain, {**defaults, **given})
 
 
@@ -151,7 +155,7 @@ def _callers(workflows: Mapping[str, Mapping[str, Any]], path: str) -> Iterator[
                 yield caller, job
 
 
-def _resolve(value: Any, inputs: Mapping[str, Any]) -> Any:
+def resolve(value: Any, inputs: Mapping[str, Any]) -> Any:
     """A value without expressions; `UNKNOWN` where one is more than the name of an input."""
     if not isinstance(value, str):
         return value
@@ -180,7 +184,7 @@ def _labels(job: Mapping[str, Any], start: Start) -> Iterator[str]:
         wanted = wanted.get("labels", [])
     for each in wanted if isinstance(wanted, list) else [wanted]:
         for cell in _cells(job):
-            yield str(_resolve(_in_cell(str(each), cell), start.inputs))
+            yield str(resolve(_in_cell(str(each), cell), start.inputs))
 
 
 def _cells(job: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:

@@ -1,0 +1,135 @@
+"""No job that may write runs what was measured, however it is called; and this test would see one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.builders.workflows import parse, read_workflows
+from tests.builders.writers import DEFAULT_BRANCH, find_tool_faults
+
+ROOT = Path(__file__).parents[3]
+PINNED = "{repository: a/b, ref: 1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f}"
+
+
+def workflow(on: str, checkout: str, permissions: str = "{contents: write}") -> str:
+    return (
+        f"name: x\non: {on}\njobs:\n  a:\n    runs-on: ubuntu-24.04\n    permissions: {permissions}\n    steps:\n"
+        f"      - {{uses: actions/checkout@v7, with: {checkout}}}\n"
+    )
+
+
+def calling(on: str, given: str) -> str:
+    return f"name: x\non: {on}\njobs:\n  a:\n    uses: ./.github/workflows/b.yml\n    with: {given}\n"
+
+
+def called(default: str) -> str:
+    inputs = f"{{where: {{type: string, default: '${{{{ github.repository }}}}'}}, tools: {{type: string, default: '{default}'}}}}"
+    checkout = "{repository: '${{ inputs.where }}', ref: '${{ inputs.tools }}'}"
+    return workflow(f"{{workflow_call: {{inputs: {inputs}}}}}", checkout)
+
+
+def faults(**texts: str) -> list[str]:
+    return find_tool_faults({f".github/workflows/{name}.yml": parse(text) for name, text in texts.items()})
+
+
+def test_no_job_of_ours_that_may_write_runs_what_was_measured():
+    assert find_tool_faults(read_workflows(ROOT)) == []
+
+
+@pytest.mark.parametrize("path", ["baseline", "history", "nightly", "report"])
+def test_an_edit_of_ours_would_be_seen(path):
+    """In each workflow with a job that writes, the line that says where its tools come from."""
+    workflows = read_workflows(ROOT)
+    name = f".github/workflows/{path}.yml"
+    text = (ROOT / name).read_text("utf-8")
+    for mark in DEFAULT_BRANCH:
+        text = text.replace(mark, "${{ github.sha }}")
+    found = find_tool_faults({**workflows, name: parse(text)})
+    assert found
+    assert all("may write, and checks out" in each for each in found)
+
+
+@pytest.mark.parametrize("given", ["${{ github.sha }}", "${{ inputs.sha || github.sha }}", "main", ""])
+def test_a_caller_of_ours_that_hands_in_what_was_measured_would_be_seen(given):
+    workflows = read_workflows(ROOT)
+    gate = workflows[".github/workflows/gate.yml"]
+    gate["jobs"]["report"]["with"]["tools-ref"] = given
+    found = find_tool_faults(workflows)
+    assert {each.partition(",")[0] for each in found} == {".github/workflows/gate.yml → .github/workflows/report.yml"}
+
+
+def test_what_others_are_to_copy_names_a_commit():
+    """Their own workflows call ours in another repository, whose tools they pin."""
+    for file in (ROOT / "examples" / "ci" / "github").glob("*.yml"):
+        for job in parse(file.read_text("utf-8"))["jobs"].values():
+            if "write" in job["permissions"].values():
+                given = job["with"]
+                assert job["uses"].startswith(f"{given['tools-repository']}/")
+                assert job["uses"].endswith(f"@{given['tools-ref']}")
+
+
+@pytest.mark.parametrize("event", ["push", "merge_group", "workflow_dispatch", "pull_request_target"])
+@pytest.mark.parametrize(
+    "checkout",
+    [
+        "{}",
+        "{ref: main}",
+        "{ref: '${{ github.sha }}'}",
+        "{ref: '${{ github.event.merge_group.head_sha }}'}",
+        "{ref: '${{ inputs.sha }}'}",
+        "{repository: a/b}",
+        "{repository: a/b, ref: main}",
+        "{repository: '${{ github.repository }}', ref: 1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f}",
+        "{repository: '${{ github.event.pull_request.head.repo.full_name }}', ref: 1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f}",
+    ],
+)
+def test_code_that_may_be_what_was_measured(event, checkout):
+    (fault,) = faults(a=workflow(event, checkout))
+    assert fault.startswith(".github/workflows/a.yml, job a: may write, and checks out ")
+
+
+@pytest.mark.parametrize("checkout", [PINNED, *(f"{{ref: '{each}'}}" for each in DEFAULT_BRANCH)])
+def test_code_that_is_not(checkout):
+    assert faults(a=workflow("push", checkout)) == []
+
+
+@pytest.mark.parametrize("permissions", ["{contents: read}", "{}", "read-all"])
+def test_a_job_that_may_not_write_runs_anything(permissions):
+    assert faults(a=workflow("push", "{}", permissions)) == []
+
+
+@pytest.mark.parametrize(
+    "permissions", ["{pull-requests: write}", "{contents: read, statuses: write}", "write-all", "null"]
+)
+def test_every_right_to_write_counts_and_none_that_is_not_named(permissions):
+    assert faults(a=workflow("push", "{}", permissions))
+
+
+def test_an_action_of_the_checkout_is_code_too():
+    text = workflow("push", PINNED).replace("actions/checkout@v7", "./.ci/action")
+    assert faults(a=text) == [
+        ".github/workflows/a.yml, job a: may write, and checks out an action of its own, ./.ci/action"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "is_fault"),
+    [
+        ("{}", False),
+        ("{tools: '${{ github.sha }}'}", True),
+        ("{tools: main}", True),
+        ("{tools: ''}", True),
+        ("{where: a/b, tools: 1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f}", False),
+        ("{where: a/b, tools: '${{ github.sha }}'}", True),
+    ],
+)
+def test_what_a_caller_gives(given, is_fault):
+    assert bool(faults(a=calling("push", given), b=called(DEFAULT_BRANCH[0]))) is is_fault
+
+
+def test_an_input_that_is_the_measured_commit_where_nothing_is_given():
+    assert faults(a=calling("push", "{}"), b=called("${{ github.sha }}")) == [
+        ".github/workflows/a.yml → .github/workflows/b.yml, job a: may write, and checks out ${{ github.sha }}"
+    ]
