@@ -2,24 +2,22 @@
 
 Usage: .venv/bin/python .ci/results/check_baselines.py RECEIVED PROPOSAL --commit SHA
 
-RECEIVED/LABEL/STACK/HOST CLASS/SCENARIO.json is what was recorded, each by the machine of that label. PROPOSAL gets
-``baselines/``, written anew from what was read, and ``pull_request.md``: new beside old, which is below the working
-directory's ``baselines/``.
+RECEIVED/baselines-LABEL/STACK/HOST CLASS/SCENARIO.json is what was recorded, each by the machine of that label.
+PROPOSAL gets ``baselines/``, written anew from what was read, and ``pull_request.md``: new beside old, which is below
+the working directory's ``baselines/``.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from folders import read_folder
+from artifacts import label_of, read_artifacts
 from github_api import Failed, parse_commit
-from labels import FORM
 from proposals import FILE, MARK, TEXT
 from provenance import require_commit, require_past
 
@@ -38,7 +36,8 @@ from pytest_ldos.trial.artifacts import read_trials, write_atomically
 from pytest_ldos.trial.codec import decode_trials, encode_trials
 from pytest_ldos.trial.record import TrialSet
 
-_RECEIVED: Final = re.compile(rf"(?:{FORM.pattern})/{FILE.pattern.removeprefix('baselines/')}")
+_KIND: Final = "baselines"
+_RECORD: Final = FILE.pattern.removeprefix("baselines/")
 _MOST: Final = 200
 _LARGEST: Final = 64 * 1024 * 1024
 
@@ -69,14 +68,14 @@ def propose(received: Path, proposal: Path, *, commit: str) -> None:
 
 def _read(received: Path, commit: str) -> Iterator[tuple[str, str, TrialSet]]:
     """Label, file below the repository and trials of all that was recorded."""
-    for path, content in read_folder(received, _RECEIVED, most=_MOST, largest=_LARGEST).items():
-        label, _, place = path.partition("/")
+    for path, content in read_artifacts(received, _KIND, _RECORD, most=_MOST, largest=_LARGEST).items():
+        place = path.partition("/")[2]
         trials = decode_trials(content.decode("utf-8", errors="replace"), received / path)
         file = BaselineKey.of(trials).file(Path("baselines")).as_posix()
         if file != f"baselines/{place}":
             raise Failed(f"{path} holds a baseline that belongs elsewhere: {ascii(file)[:300]}")
         _require_baseline(trials, path, commit)
-        yield label, file, trials
+        yield label_of(path, _KIND), file, trials
 
 
 def _require_baseline(trials: TrialSet, path: str, commit: str) -> None:

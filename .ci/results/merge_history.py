@@ -2,14 +2,13 @@
 
 Usage: .venv/bin/python .ci/results/merge_history.py RECEIVED HISTORY --commit SHA
 
-RECEIVED/LABEL/RUN/SCENARIO/trials.json (and base/trials.json) is what each machine has measured. HISTORY/rows is the
-history as it was; it is written anew, one file a series, with the newest runs of each and what a series is pinned to.
+RECEIVED/trials-LABEL/RUN/SCENARIO/trials.json (and base/trials.json) is what each machine has measured. HISTORY/rows is
+the history as it was; it is written again, one file a series, with the newest runs of each and what it is pinned to.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
 import shutil
 import sys
 from datetime import UTC, datetime
@@ -17,10 +16,9 @@ from pathlib import Path
 from typing import Final
 
 import polars as pl
-from folders import read_folder
+from artifacts import read_artifacts
 from github_api import Failed, parse_commit
 from history import BRANCH, LARGEST, ROWS
-from labels import FORM
 from provenance import require_commit, require_past
 
 from pytest_ldos.baseline.history.anchors import FILE as PIN_FILE
@@ -38,7 +36,7 @@ MOST_RUNS: Final = 400
 
 _REMEDY: Final = f"put the branch {BRANCH} back to what it was, or delete it to begin anew"
 _FOLDER: Final = r"[A-Za-z0-9_+-][A-Za-z0-9_.+-]{0,99}"
-_RECEIVED: Final = re.compile(rf"(?:{FORM.pattern})/{_FOLDER}/{_FOLDER}/(?:base/)?trials\.json")
+_RECORD: Final = rf"{_FOLDER}/{_FOLDER}/(?:base/)?trials\.json"
 _MOST: Final = 400
 _LARGEST: Final = 128 * 1024 * 1024
 
@@ -68,7 +66,7 @@ def check_received(received: Path, *, commit: str, now: datetime) -> list[str]:
     Raises:
         Failed: something else is there.
     """
-    files = read_folder(received, _RECEIVED, most=_MOST, largest=_LARGEST)
+    files = read_artifacts(received, "trials", _RECORD, most=_MOST, largest=_LARGEST)
     for path, content in files.items():
         trials = decode_trials(content.decode("utf-8", errors="replace"), received / path)
         require_past(trials, path, now)

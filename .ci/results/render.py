@@ -2,7 +2,7 @@
 
 Usage: .venv/bin/python .ci/results/render.py FOLDER COMMENT.md
 
-HOST_CLASSES           labels of the machines, a JSON list: FOLDER/LABEL/result.json is what each has left, with
+HOST_CLASSES           labels of the machines, a JSON list: FOLDER/result-LABEL/result.json is what each has left, with
                        page-url and trace-url beside it; not set: FOLDER/result.json is the only one
 RUN_URL                the page of the run
 GITHUB_SERVER_URL, GITHUB_REPOSITORY   only addresses there are shown
@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from artifacts import find_artifact
 from github_api import Failed
 from labels import parse_labels
 from links import own_link, read_artifact_link
@@ -39,19 +40,14 @@ class Received:
     Attributes:
         label: of the machine; empty where it is the only one.
         document: its result; ``None`` where there is none that can be read.
-        fault: why not.
+        links: to its own report and traces.
+        fault: why there is no result.
     """
 
     label: str
-    folder: Path
     document: Document | None
+    links: tuple[markdown.Link, ...] = ()
     fault: str = ""
-
-    @property
-    def links(self) -> tuple[markdown.Link, ...]:
-        named = (("full report", "page-url"), ("traces, for Perfetto", "trace-url"))
-        found = ((title, read_artifact_link(self.folder / name)) for title, name in named)
-        return tuple(markdown.Link(title, url) for title, url in found if url)
 
 
 def main(folder: str, comment: str) -> int:
@@ -72,22 +68,29 @@ def main(folder: str, comment: str) -> int:
     return 1 if missing else 0
 
 
-def _places(folder: Path) -> Iterator[tuple[str, Path]]:
+def _places(folder: Path) -> Iterator[tuple[str, Path | None]]:
     asked = os.environ.get("HOST_CLASSES")
     if asked is None:
         yield "", folder
     else:
-        yield from ((label, folder / label) for label in parse_labels(asked))
+        yield from ((label, find_artifact(folder, "result", label)) for label in parse_labels(asked))
 
 
-def _receive(label: str, folder: Path) -> Received:
-    file = folder / "result.json"
-    if file.is_symlink() or folder.is_symlink() or not file.is_file():
-        return Received(label, folder, None, f"{label or 'the machine'} left no result")
+def _receive(label: str, folder: Path | None) -> Received:
+    name = label or "the machine"
+    file = folder / "result.json" if folder else None
+    if file is None or file.is_symlink() or file.parent.is_symlink() or not file.is_file():
+        return Received(label, None, fault=f"{name} left no result")
     try:
-        return Received(label, folder, read_document(file))
+        return Received(label, read_document(file), _read_links(file.parent))
     except LdosError as error:
-        return Received(label, folder, None, f"{label or 'the machine'}: {error}")
+        return Received(label, None, fault=f"{name}: {error}")
+
+
+def _read_links(folder: Path) -> tuple[markdown.Link, ...]:
+    named = (("full report", "page-url"), ("traces, for Perfetto", "trace-url"))
+    found = ((title, read_artifact_link(folder / name)) for title, name in named)
+    return tuple(markdown.Link(title, url) for title, url in found if url)
 
 
 def render_comment(received: Sequence[Received]) -> str:
@@ -136,7 +139,7 @@ def _add_to_summary(text: str) -> None:
 
 def _parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="render", description="Shows results of the lab's machines.")
-    parser.add_argument("folder", help="what they left: LABEL/result.json with HOST_CLASSES, or result.json alone")
+    parser.add_argument("folder", help="result-LABEL/result.json with HOST_CLASSES, or result.json alone")
     parser.add_argument("comment", help="the Markdown file to write")
     return parser.parse_args()
 

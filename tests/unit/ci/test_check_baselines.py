@@ -14,6 +14,7 @@ from pytest_ldos.baseline.key import BaselineKey
 from pytest_ldos.trial.artifacts import read_trials, write_atomically
 from pytest_ldos.trial.codec import encode_trials
 from pytest_ldos.trial.record import TrialSet
+from tests.builders.ci_rooms import leave_own
 from tests.builders.trials import FINGERPRINT, noisy_set
 from tests.unit.ci.conftest import Done
 
@@ -28,7 +29,8 @@ def recorded(seed: int = 1, **changes) -> TrialSet:
 
 def leave(received: Path, trials: TrialSet, label: str = LABEL) -> Path:
     """What a machine leaves."""
-    file = BaselineKey.of(trials).file(received / label)
+    leave_own(received, "baselines")
+    file = BaselineKey.of(trials).file(received / f"baselines-{label}")
     write_atomically(file, encode_trials(trials))
     return file
 
@@ -98,7 +100,7 @@ def test_old_beside_new(check, received, project):
 
 def test_an_old_one_that_cannot_be_read_keeps_no_new_one_away(check, received, project):
     file = leave(received, recorded())
-    place = project / "baselines" / file.relative_to(received / LABEL)
+    place = project / "baselines" / file.relative_to(received / f"baselines-{LABEL}")
     write_atomically(place, '{"kind": "pytest-ldos trials", "schema": 99}')
     assert check().returncode == 0
     text = (project / "proposal/pull_request.md").read_text("utf-8")
@@ -260,7 +262,14 @@ def test_a_record_of_wrong_types(check, received, project, field, value):
 
 @pytest.mark.parametrize(
     "path",
-    ["x.json", "ubuntu/embedded/epyc/baseline.json", f"{LABEL}/embedded/epyc/baseline.pinned.json", f"{LABEL}/a.sh"],
+    [
+        "x.json",
+        f"{LABEL}/embedded/epyc/baseline.json",
+        "baselines-ubuntu/embedded/epyc/baseline.json",
+        f"baselines-{LABEL}/embedded/epyc/baseline.pinned.json",
+        f"baselines-{LABEL}/baselines-{LABEL}/embedded/epyc/baseline.json",
+        f"baselines-{LABEL}/a.sh",
+    ],
 )
 def test_files_that_are_none_of_a_baseline(check, received, project, path):
     leave(received, recorded())
@@ -283,7 +292,7 @@ def test_too_much(check, received, project, module_of, monkeypatch):
 
 
 def test_nothing_was_recorded(check, project):
-    assert "cannot be read" in check().stderr
+    assert check().stderr == "check_baselines: no machine left an artifact baselines-LABEL\n"
 
 
 def test_a_commit_that_is_none(check):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,6 +17,7 @@ from pytest_ldos.baseline.history.store import HistoryStore
 from pytest_ldos.trial.artifacts import write_atomically
 from pytest_ldos.trial.codec import encode_trials
 from pytest_ldos.trial.record import TrialSet
+from tests.builders.ci_rooms import leave_own
 from tests.builders.trials import FINGERPRINT, noisy_set
 from tests.unit.ci.conftest import Done
 
@@ -31,7 +33,8 @@ def measured(seed: int = 1, **changes) -> TrialSet:
 
 def leave(received: Path, trials: TrialSet, *, label: str = "ldos-lab", run: str = "run-1", base: bool = False) -> Path:
     """What a machine leaves."""
-    folder = received / label / run / trials.scenario
+    leave_own(received, "trials")
+    folder = received / f"trials-{label}" / run / trials.scenario
     file = (folder / "base" if base else folder) / "trials.json"
     write_atomically(file, encode_trials(trials))
     return file
@@ -207,10 +210,14 @@ def test_what_is_no_record(merge, received, history, content):
     "path",
     [
         "x.json",
-        "ldos-lab/run-1/trials.json",
-        "ldos-lab/run-1/baseline/trace/metadata",
-        "lab/a/b/trials.json",
-        "ldos-lab/.a/b/trials.json",
+        "ldos-lab/run-1/baseline/trials.json",
+        "trials-ldos-lab/run-1/trials.json",
+        "trials-ldos-lab/run-1/baseline/trace/metadata",
+        "trials-ldos-lab/trials-ldos-lab/run-1/baseline/trials.json",
+        "trials-lab/a/b/trials.json",
+        "trials-none/a/b/trials.json",
+        "result-ldos-lab/a/b/trials.json",
+        "trials-ldos-lab/.a/b/trials.json",
     ],
 )
 def test_files_that_are_no_records(merge, received, history, path):
@@ -277,5 +284,13 @@ def test_a_history_that_somebody_spoilt_is_not_written_over(merge, received, his
     assert file.read_bytes() == spoilt
 
 
-def test_nothing_was_measured(merge, history):
-    assert "cannot be read" in merge().stderr
+def test_nothing_was_measured(merge, received, history):
+    """No folder, none of a machine, and one artifact alone: without a folder of its name it could be any machine's."""
+    nothing = "merge_history: no machine left an artifact trials-LABEL\n"
+    assert merge().stderr == nothing
+    leave_own(received, "trials")
+    assert merge().stderr == nothing
+    leave(received, measured())
+    shutil.rmtree(received / "trials-none")
+    assert merge().stderr == nothing
+    assert files(history) == []

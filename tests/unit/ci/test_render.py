@@ -11,12 +11,18 @@ import pytest
 
 from pytest_ldos.report import json_text, markdown, workflow_commands
 from pytest_ldos.report.host_reports import name_reports
-from tests.builders.ci_rooms import ROOM
+from tests.builders.ci_rooms import ROOM, leave_own
 from tests.builders.report_snapshots import FOLDER, RUN, URLS, fleet, hostile, hostile_fleet
 from tests.unit.ci.conftest import Done
 
 CALM, SLOW, DEAD = "ldos-lab-calm", "ldos-lab-slow", "ldos-lab-dead"
 LABELS = json.dumps([CALM, SLOW, DEAD])
+
+
+def leave_of(received: Path, label: str, document, **links: str) -> None:
+    """What a machine leaves among others, as it is received."""
+    leave_own(received, "result")
+    leave(received / f"result-{label}", document, **links)
 
 
 def leave(folder: Path, document, *, page: str = "", trace: str = "") -> None:
@@ -70,7 +76,7 @@ def test_one_machine(render, received, tmp_path):
 
 
 def test_one_class_by_its_label_is_shown_the_same(render, received, tmp_path):
-    leave(received / "ldos-lab", hostile(), page=URLS["page"], trace=URLS["trace"])
+    leave_of(received, "ldos-lab", hostile(), page=URLS["page"], trace=URLS["trace"])
     assert render(HOST_CLASSES="").returncode == 0
     assert written(tmp_path) == (FOLDER / "hostile.comment.md").read_text("utf-8")
 
@@ -78,7 +84,7 @@ def test_one_class_by_its_label_is_shown_the_same(render, received, tmp_path):
 def test_a_fleet_is_one_comment(render, received, tmp_path):
     pages = [f"{RUN}/artifacts/{number}" for number in (5, 6, 7)]
     for label, document, page in zip((CALM, SLOW, DEAD), fleet(), pages, strict=True):
-        leave(received / label, document, page=page)
+        leave_of(received, label, document, page=page)
     done = render(HOST_CLASSES=LABELS)
     assert (done.returncode, done.stderr) == (0, "")
     text = written(tmp_path)
@@ -92,7 +98,7 @@ def test_a_fleet_is_one_comment(render, received, tmp_path):
 def test_links_of_two_machines_of_one_class_stand_at_their_own_results(render, received, tmp_path):
     pages = [f"{URLS['page']}{number}" for number in (1, 2)]
     for label, page in zip((CALM, SLOW), pages, strict=True):
-        leave(received / label, fleet()[0], page=page)
+        leave_of(received, label, fleet()[0], page=page)
     assert render(HOST_CLASSES=json.dumps([CALM, SLOW])).returncode == 0
     first, second = written(tmp_path).split("(2 of 2): ")
     assert [first.count(page) for page in pages] == [1, 0]
@@ -100,9 +106,9 @@ def test_links_of_two_machines_of_one_class_stand_at_their_own_results(render, r
 
 
 def test_a_machine_that_left_nothing_is_named_and_makes_it_red(render, received, tmp_path):
-    leave(received / SLOW, hostile())
-    (received / DEAD).mkdir()
-    (received / DEAD / "result.json").write_text('{"kind": "x"}', "utf-8")
+    leave_of(received, SLOW, hostile())
+    leave_of(received, DEAD, hostile())
+    (received / f"result-{DEAD}" / "result.json").write_text('{"kind": "x"}', "utf-8")
     done = render(HOST_CLASSES=LABELS)
     assert done.returncode == 1
     assert f"render: {CALM} left no result\n" in done.stderr
@@ -123,11 +129,31 @@ def test_no_result_at_all_is_said_too(render, tmp_path, classes):
 
 
 def test_results_of_machines_that_nobody_asked_for_are_not_shown(render, received, tmp_path):
-    leave(received / "ldos-lab", hostile())
-    leave(received / "ldos-lab-other", fleet()[0])
+    leave_of(received, "ldos-lab", hostile())
+    leave_of(received, "ldos-lab-other", fleet()[0])
     assert render(HOST_CLASSES='["ldos-lab"]').returncode == 0
     assert written(tmp_path).startswith(f"{markdown.MARK}\n")
     assert "32-cores" not in written(tmp_path)
+
+
+def test_a_machine_whose_files_name_another_changes_nothing_of_it(render, received, tmp_path):
+    leave_of(received, CALM, fleet()[0])
+    leave_of(received, SLOW, fleet()[1])
+    assert render(HOST_CLASSES=json.dumps([CALM, SLOW])).returncode == 0
+    before = written(tmp_path)
+    for place in (CALM, f"result-{CALM}"):
+        leave(received / f"result-{SLOW}" / place, hostile())
+    assert render(HOST_CLASSES=json.dumps([CALM, SLOW])).returncode == 0
+    assert written(tmp_path) == before
+
+
+def test_an_artifact_alone_is_no_machine_s(render, received, tmp_path):
+    """Without a folder of its own name, its files could be those of any."""
+    leave(received / f"result-{CALM}", hostile())
+    leave(received / f"result-{SLOW}", hostile())
+    leave(received, hostile())
+    assert render(HOST_CLASSES=json.dumps([CALM, SLOW])).returncode == 1
+    assert "nothing was measured" in written(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -190,12 +216,12 @@ def test_where_nobody_says_which_repository_it_is_there_is_no_address(render, re
 @pytest.mark.parametrize("kind", ["file", "folder"])
 def test_a_link_is_no_result(render, received, tmp_path, kind):
     leave(tmp_path / "elsewhere", fleet()[0])
-    received.mkdir()
+    leave_own(received, "result")
     if kind == "folder":
-        (received / "ldos-lab").symlink_to(tmp_path / "elsewhere")
+        (received / "result-ldos-lab").symlink_to(tmp_path / "elsewhere")
     else:
-        (received / "ldos-lab").mkdir()
-        (received / "ldos-lab" / "result.json").symlink_to(tmp_path / "elsewhere" / "result.json")
+        (received / "result-ldos-lab").mkdir()
+        (received / "result-ldos-lab" / "result.json").symlink_to(tmp_path / "elsewhere" / "result.json")
     done = render(HOST_CLASSES='["ldos-lab"]')
     assert (done.returncode, done.stderr) == (1, "render: ldos-lab left no result\n")
 
@@ -208,7 +234,7 @@ def test_labels_that_are_none(render, tmp_path):
 
 def test_machines_whose_names_were_chosen_to_do_harm(render, received, tmp_path):
     for label, document in zip((CALM, SLOW, DEAD), hostile_fleet(), strict=True):
-        leave(received / label, document)
+        leave_of(received, label, document)
     done = render(HOST_CLASSES=LABELS)
     assert done.returncode == 0
     assert not any(line.startswith("# Approved") for line in written(tmp_path).splitlines())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 from collections.abc import Iterator
@@ -69,7 +70,7 @@ def test_a_right_to_write_is_where_no_code_of_others_runs():
     }
     assert found.keys() == WRITING.keys()
     for where, job in found.items():
-        assert rights_to_write(job) <= WRITING[where], where
+        assert rights_to_write(job) == WRITING[where], where
         assert job["runs-on"] == "ubuntu-24.04"
         if where[1] == "publish":
             continue
@@ -96,6 +97,34 @@ def test_what_a_right_to_write_takes_is_an_artifact_of_the_job_before_it_and_non
             (uploaded,) = re.findall(r"steps\.(\w+)\.outputs\.artifact-id", made["outputs"][output])
             (upload,) = (each for each in made["steps"] if each.get("id") == uploaded)
             assert upload["uses"].startswith("actions/upload-artifact@"), (path, name)
+
+
+def test_no_artifact_is_laid_over_another():
+    """One at a time, or each in a folder of its own name: one that is alone would have none, so there is always another."""
+    for where, job in jobs():
+        for before, step in itertools.pairwise([{}, *job.get("steps", ())]):
+            if not str(step.get("uses")).startswith("actions/download-artifact@"):
+                continue
+            given = step["with"]
+            assert "merge-multiple" not in given, where
+            assert len({"name", "artifact-ids", "pattern"} & given.keys()) == 1, where
+            if "pattern" in given:
+                kind = given["pattern"].removesuffix("-*")
+                assert before["uses"].startswith("actions/upload-artifact@"), where
+                assert before["with"]["name"] == f"{kind}-none", where
+                assert (ROOT / before["with"]["path"]).is_file(), where
+                assert before["with"]["if-no-files-found"] == "error", where
+
+
+def test_what_machines_leave_is_called_by_their_labels():
+    """What the jobs above take by a pattern."""
+    left = {
+        step["with"]["name"]
+        for where, step in steps()
+        if str(step.get("uses")).startswith("actions/upload-artifact@") and "host-class" in str(step["with"]["name"])
+    }
+    label = "-${{ inputs.host-class }}"
+    assert {f"{kind}{label}" for kind in ("report", "traces", "result", "trials", "baselines")} <= left
 
 
 def test_a_call_hands_through_what_is_needed_and_no_more():

@@ -19,6 +19,7 @@ from pytest_ldos.report import json_text
 from pytest_ldos.scenario.options import OPTIONS
 from pytest_ldos.trial.artifacts import write_atomically
 from pytest_ldos.trial.codec import encode_trials
+from tests.builders.ci_rooms import leave_own
 from tests.builders.report_snapshots import FOLDER, hostile
 from tests.builders.trials import noisy_set
 from tests.builders.workflow_steps import steps_of
@@ -41,7 +42,8 @@ def leave(machine: Machine, name: str, content: str) -> None:
 
 
 def leave_result(machine: Machine) -> None:
-    leave(machine, "received/ldos-lab/result.json", json_text.render(hostile()))
+    leave_own(machine.checkout / "received", "result")
+    leave(machine, "received/result-ldos-lab/result.json", json_text.render(hostile()))
 
 
 def leave_comment(machine: Machine) -> None:
@@ -51,7 +53,8 @@ def leave_comment(machine: Machine) -> None:
 
 def leave_baselines(machine: Machine) -> None:
     trials = noisy_set(1, commit=machine.commit[:12])
-    file = BaselineKey.of(trials).file(Path("received/ldos-lab"))
+    leave_own(machine.checkout / "received", "baselines")
+    file = BaselineKey.of(trials).file(Path("received/baselines-ldos-lab"))
     leave(machine, str(file), encode_trials(trials))
 
 
@@ -62,7 +65,8 @@ def leave_proposal(machine: Machine) -> None:
 
 def leave_trials(machine: Machine) -> None:
     trials = noisy_set(1, commit=machine.commit[:12])
-    leave(machine, "received/ldos-lab/1/baseline/trials.json", encode_trials(trials))
+    leave_own(machine.checkout / "received", "trials")
+    leave(machine, "received/trials-ldos-lab/1/baseline/trials.json", encode_trials(trials))
     (machine.checkout / "history" / "rows").mkdir(parents=True)
 
 
@@ -75,6 +79,12 @@ def leave_measurement(machine: Machine) -> None:
     leave(machine, "results/result.json", "{}")
 
 
+def leave_wheels(machine: Machine) -> None:
+    leave(machine, "dist/x.tar.gz", "")
+    for kind in ("x86_64", "aarch64"):
+        leave(machine, f"wheels/{kind}/x-{kind}.whl", kind)
+
+
 BEFORE: dict[str, Callable[[Machine], None]] = {
     "Check and render": leave_result,
     "Comment on the pull request": leave_comment,
@@ -83,6 +93,7 @@ BEFORE: dict[str, Callable[[Machine], None]] = {
     "Check and merge": leave_trials,
     "Keep": leave_history,
     "Pack for other machines": leave_measurement,
+    "Put them together": leave_wheels,
 }
 """What steps and jobs before it have left."""
 
@@ -98,7 +109,8 @@ AFTER: dict[str, Callable[[Machine], object]] = {
     "Start": lambda machine: (
         machine.github.started == [("explore.yml", {"ref": "main", "inputs": {"sha": machine.commit}})]
     ),
-    "Pack for other machines": lambda machine: (machine.checkout / "results/packed/result/ldos-lab").is_dir(),
+    "Pack for other machines": lambda machine: (machine.checkout / "results/packed/result/result.json").is_file(),
+    "Put them together": lambda machine: len([*(machine.checkout / "dist").iterdir()]) == 3,
     "Every machine passed it": lambda machine: True,
     "Say so": lambda machine: True,
     "Measure": lambda machine: (machine.checkout / "results").is_dir(),
@@ -162,6 +174,14 @@ def test_what_a_night_explores_is_what_the_command_knows(machine, what):
     assert_options_exist(machine)
 
 
+def test_a_wheel_takes_no_other_s_place(machine):
+    step = next(step for step in STEPS.values() if step.where == ("wheels.yml", "Put them together"))
+    leave_wheels(machine)
+    leave(machine, "dist/x-aarch64.whl", "another")
+    assert machine.run(step).returncode != 0
+    assert (machine.checkout / "dist/x-aarch64.whl").read_text("utf-8") == "another"
+
+
 @pytest.mark.parametrize("result", ["failure", "cancelled", "skipped", ""])
 def test_the_verdict_is_red_unless_every_machine_passed_it(machine, result):
     step = next(step for step in STEPS.values() if step.where == ("gate.yml", "Every machine passed it"))
@@ -208,12 +228,14 @@ def test_what_machines_left_goes_all_the_way(machine):
         done = machine.run(chosen[where], **{"inputs.record": "false"})
         assert done.returncode == 0, done.stderr
     packed = machine.checkout / "results/packed/result"
-    (packed / "ldos-lab/result.json").write_text(json_text.render(hostile()), "utf-8")
-    shutil.copytree(packed, machine.checkout / "received")  # as one job sends it and another takes it
+    (packed / "result.json").write_text(json_text.render(hostile()), "utf-8")
+    leave_own(machine.checkout / "received", "result")
+    # As one job sends it and another takes it.
+    shutil.copytree(packed, machine.checkout / "received/result-ldos-lab")
     assert machine.run(chosen["report.yml", "Check and render"]).returncode == 0
     shutil.copy(machine.checkout / "comment.md", machine.checkout / "received/comment.md")
     machine.github.pulls.append({"number": 3, "state": "open"})
     assert machine.run(chosen["report.yml", "Comment on the pull request"]).returncode == 0
     (comment,) = machine.github.comments
     assert comment["body"] == (FOLDER / "hostile.comment.md").read_text("utf-8")
-    assert json.loads((packed / "ldos-lab/result.json").read_text("utf-8"))["kind"]
+    assert json.loads((packed / "result.json").read_text("utf-8"))["kind"]
