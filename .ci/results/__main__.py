@@ -20,6 +20,7 @@ import history
 import proposals
 from github_api import BRANCH, REPOSITORY, Api, Failed, parse_commit, read_text
 from labels import parse_labels
+from surroundings import append_to
 
 _WORKFLOW: Final = re.compile(r"[A-Za-z0-9_-]+\.yml")
 
@@ -42,10 +43,7 @@ def _api(arguments: argparse.Namespace) -> Api:
 def _host_classes(arguments: argparse.Namespace) -> str:
     """What a workflow's matrix is made of; needs no token."""
     found = json.dumps(parse_labels(os.environ.get("LDOS_HOST_CLASSES", "")))
-    output = os.environ.get("GITHUB_OUTPUT")
-    if output:
-        with Path(output).open("a", encoding="utf-8") as file:
-            file.write(f"labels={found}\n")
+    append_to("GITHUB_OUTPUT", f"labels={found}\n")
     return found
 
 
@@ -100,7 +98,7 @@ def _parse_arguments() -> argparse.Namespace:
     comment.add_argument("--ref", default="", help="or by the branch of a merge queue")
     comment.add_argument("--author", default="github-actions[bot]", help="who writes with this token")
 
-    propose = commands.add_parser("propose", parents=[common], help="opens a pull request for new baselines")
+    propose = commands.add_parser("propose", parents=[common], help="makes a branch of new baselines")
     propose.add_argument("folder", type=Path, help="what was checked")
     propose.add_argument("--commit", required=True, type=parse_commit, help="that was measured")
     propose.add_argument("--base", required=True, type=_OfForm(BRANCH), help="branch that is to get them")

@@ -105,7 +105,6 @@ def _describe(recorded: Mapping[str, TrialSet], commit: str, notes: list[str]) -
     shown = markdown.render(documents[0]) if len(documents) == 1 else markdown.render_several(reports)
     head = [
         f"Baselines that machines of the lab recorded of {commit}, below, beside those that are here now.",
-        "Its workflows wait for an approval, as a workflow opened it; where nothing waits, close and reopen it.",
         *notes,
     ]
     return f"{MARK}\n" + "".join(f"{line}\n\n" for line in head) + shown.removeprefix(f"{markdown.MARK}\n")

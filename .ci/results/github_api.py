@@ -70,10 +70,6 @@ class Api:
             raise Failed("GITHUB_API_URL is no address of an API")
         return cls(url, repository, token)
 
-    @property
-    def owner(self) -> str:
-        return self.repository.partition("/")[0]
-
     def ask(self, method: str, place: str, body: Mapping[str, Any] | None = None) -> Any:
         """The answer, decoded; ``None`` where it is empty.
 
@@ -154,18 +150,6 @@ def commit_in(answer: Any, *keys: str) -> str:
     found = at(answer, *keys)
     if not isinstance(found, str) or COMMIT.fullmatch(found) is None:
         raise Failed(f"GitHub's answer has no {'.'.join(keys)} of 40 hexadecimal digits")
-    return found
-
-
-def number_in(answer: Any, *keys: str) -> int:
-    """The number of something in an answer.
-
-    Raises:
-        Failed: there is none.
-    """
-    found = at(answer, *keys)
-    if type(found) is not int:
-        raise Failed(f"GitHub's answer has no number {'.'.join(keys)}")
     return found
 
 

@@ -1,15 +1,18 @@
-"""New baselines as a pull request: files that a job without rights has checked, and the text that it made of them."""
+"""New baselines as a branch that a pull request can be opened for: files that a job without rights has checked."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
+from urllib.parse import quote, urlencode
 
 from branches import head_of, move, tree_of, write_commit, write_tree
 from folders import read_folder
-from github_api import Api, Failed, at, number_in, read_text
+from github_api import Api, Failed, read_text
+from surroundings import append_to, server
 
 MARK: Final = "<!-- pytest-ldos baselines -->"
 BRANCHES: Final = "baselines/"
@@ -22,7 +25,9 @@ _LARGEST: Final = 64 * 1024 * 1024
 
 
 def propose(api: Api, folder: Path, *, commit: str, base: str) -> str:
-    """Opens a pull request for the baselines of a commit, or brings the one that is open up to date; says which.
+    """Brings the branch of a commit's baselines up to date; says in the job's summary how its pull request is opened.
+
+    A workflow that may open pull requests may also approve them: no workflow of ours can.
 
     Args:
         folder: holds ``baselines/`` and ``pull_request.md``.
@@ -36,15 +41,14 @@ def propose(api: Api, folder: Path, *, commit: str, base: str) -> str:
     files = read_folder(folder / "baselines", re.compile(FILE.pattern.removeprefix("baselines/")), **_LIMITS)
     _require_nothing_else(folder)
     branch = f"{BRANCHES}{commit}"
+    link = _link(api.repository, branch, base, commit)
     changed = _commit(api, {f"baselines/{path}": files[path] for path in files}, branch, base, commit)
     if not changed:
         return f"{base} has these baselines already: nothing to propose"
-    return _open(api, branch, base, {"title": f"Baselines of {commit[:12]}", "body": text})
+    append_to("GITHUB_STEP_SUMMARY", f"**[Open a pull request for these baselines]({link})**\n\n{text}")
+    return f"the branch {branch} has them; open its pull request here, unless there is one: {link}"
 
 
-_ALLOW: Final = (
-    "Open it by hand, or let workflows do so (Settings, Actions, General: allow GitHub Actions to create pull requests)"
-)
 _LIMITS: Final[dict[str, int]] = {"most": _MOST, "largest": _LARGEST}
 
 
@@ -71,14 +75,10 @@ def _commit(api: Api, files: Mapping[str, bytes], branch: str, base: str, commit
     return bool(there) or tree != before
 
 
-def _open(api: Api, branch: str, base: str, content: Mapping[str, Any]) -> str:
-    for found in api.pages("pulls", state="open", head=f"{api.owner}:{branch}", base=base):
-        if at(found, "head", "ref") == branch and at(found, "head", "repo", "full_name") == api.repository:
-            number = number_in(found, "number")
-            api.ask("PATCH", f"pulls/{number}", content)
-            return f"pull request {number} was brought up to date"
-    try:
-        made = api.ask("POST", "pulls", {**content, "head": branch, "base": base, "maintainer_can_modify": False})
-    except Failed as failed:
-        raise Failed(f"{failed}; the branch {branch} is there. {_ALLOW}") from None
-    return f"pull request {number_in(made, 'number')} was opened"
+def _link(repository: str, branch: str, base: str, commit: str) -> str:
+    """Address of the form for a pull request, with a title, and a text that leads to what the machines recorded."""
+    home = f"{server()}/{repository}"
+    run = os.environ.get("GITHUB_RUN_ID", "")
+    shown = f"Old beside new: {home}/actions/runs/{run}" if run.isascii() and run.isdigit() else ""
+    query = urlencode({"quick_pull": "1", "title": f"Baselines of {commit[:12]}", "body": shown})
+    return f"{home}/compare/{quote(base)}...{quote(branch)}?{query}"

@@ -24,6 +24,7 @@ from artifacts import find_artifact
 from github_api import Failed
 from labels import parse_labels
 from links import own_link, read_artifact_link
+from surroundings import append_to
 
 from pytest_ldos.errors import LdosError
 from pytest_ldos.report import markdown, workflow_commands
@@ -59,7 +60,7 @@ def main(folder: str, comment: str) -> int:
         return 2
     text = render_comment(received)
     Path(comment).write_text(text, "utf-8")
-    _add_to_summary(text)
+    append_to("GITHUB_STEP_SUMMARY", text)
     reports = _name(received)
     sys.stdout.write(_annotate(reports))
     missing = [each for each in received if each.document is None]
@@ -128,13 +129,6 @@ def _annotate(reports: Sequence[HostReport]) -> str:
     if len(reports) == 1:
         return workflow_commands.render(reports[0].document)
     return workflow_commands.render_several(reports) if reports else ""
-
-
-def _add_to_summary(text: str) -> None:
-    summary = os.environ.get("GITHUB_STEP_SUMMARY")
-    if summary:
-        with Path(summary).open("a", encoding="utf-8") as file:
-            file.write(text)
 
 
 def _parse_arguments() -> argparse.Namespace:

@@ -1,4 +1,4 @@
-"""GitHub's API on the loopback device: comments, pull requests, what Git keeps, and starts of workflows."""
+"""GitHub's API on the loopback device: comments, what Git keeps, and starts of workflows; its workflows open no pull requests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class FakeGitHub:
 
     Attributes:
         comments: of the one pull request, in the order in which they were made.
-        pulls: that have a commit, or are open.
+        pulls: that have a commit.
         git: branches and what they are at.
         started: workflows, with what each was given.
         asked: method and path of each request.
@@ -55,7 +55,10 @@ class FakeGitHub:
             return 204, None
         if "comments" in place:
             return self._answer_about_comments(method, path, query, body)
-        return self._answer_about_pulls(method, place, query, body)
+        if method == "GET" and place.endswith("/pulls"):
+            return 200, _page(self.pulls, query)
+        # "GitHub Actions is not permitted to create or approve pull requests."
+        return 403, {"message": "not permitted"}
 
     def _answer_about_comments(
         self, method: str, path: str, query: Mapping[str, list[str]], body: Any
@@ -67,31 +70,6 @@ class FakeGitHub:
         found = next(each for each in self.comments if each["id"] == int(path.rpartition("/")[2]))
         found["body"] = body["body"]
         return 200, found
-
-    def _answer_about_pulls(
-        self, method: str, place: str, query: Mapping[str, list[str]], body: Any
-    ) -> tuple[int, Any]:
-        if method == "GET":
-            head, base = query.get("head"), query.get("base")
-            found = [each for each in self.pulls if not head or self._is_of(each, head[0], (base or [""])[0])]
-            return 200, _page(found, query)
-        if method == "PATCH":
-            found = [each for each in self.pulls if each["number"] == int(place.rpartition("/")[2])]
-            found[0].update(body)
-            return 200, found[0]
-        self.open_pull(**body)
-        return 201, self.pulls[-1]
-
-    def open_pull(self, *, head: str, base: str = "main", repository: str = "arm-makers/arm", **other: Any) -> None:
-        """As somebody who can write to the repository of its branch."""
-        number = 40 + len(self.pulls)
-        source = {"ref": head, "repo": {"full_name": repository}}
-        self.pulls.append({"number": number, "state": "open", **other, "head": source, "base": {"ref": base}})
-
-    def _is_of(self, pull: Mapping[str, Any], head: str, base: str) -> bool:
-        owner, _, branch = head.partition(":")
-        is_same = pull["head"]["ref"] == branch and pull["head"]["repo"]["full_name"].startswith(f"{owner}/")
-        return is_same and pull["base"]["ref"] == base and pull["state"] == "open"
 
 
 def _page(found: list[dict[str, Any]], query: Mapping[str, list[str]]) -> list[dict[str, Any]]:

@@ -78,7 +78,6 @@ def test_what_is_new(check, received, project):
     assert read_trials(project / "proposal" / place) == trials
     text = (project / "proposal/pull_request.md").read_text("utf-8")
     assert text.startswith(f"{MARK}\nBaselines that machines of the lab recorded of {SHA}")
-    assert "close and reopen it." in text
     assert "there is no baseline of it yet" in text
     assert text.count("<!--") == 1
 
@@ -146,13 +145,14 @@ def test_the_same_from_two_machines_is_none_of_either(check, received, project):
 
 
 def test_it_fits_what_proposes_it(check, received, project, run_program, github):
-    """From the machines' files to the pull request."""
+    """From the machines' files to the branch."""
     github.git.start("main", {"README.md": b"read me"})
     leave(received, recorded())
     check()
     where = ("--repository", "arm-makers/arm", "--commit", SHA, "--base", "main")
     done = run_program("propose", project / "proposal", *where)
-    assert (done.returncode, done.stdout) == (0, "pull request 40 was opened\n")
+    assert (done.returncode, github.pulls) == (0, [])
+    assert f"baselines/{SHA}" in github.git.branches
 
 
 @pytest.mark.parametrize(

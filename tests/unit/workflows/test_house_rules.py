@@ -41,7 +41,7 @@ def test_actions_are_pinned_by_commit_and_version(file):
 
 
 WRITING = {
-    (".github/workflows/baseline.yml", "propose"): {"contents", "pull-requests"},
+    (".github/workflows/baseline.yml", "propose"): {"contents"},
     (".github/workflows/history.yml", "keep"): {"contents"},
     (".github/workflows/nightly.yml", "lab"): {"actions"},
     (".github/workflows/report.yml", "post"): {"pull-requests"},

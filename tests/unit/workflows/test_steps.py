@@ -89,7 +89,7 @@ BEFORE: dict[str, Callable[[Machine], None]] = {
     "Check and render": leave_result,
     "Comment on the pull request": leave_comment,
     "Check, and hold against the old ones": leave_baselines,
-    "Open a pull request": leave_proposal,
+    "Make a branch, and say how its pull request is opened": leave_proposal,
     "Check and merge": leave_trials,
     "Keep": leave_history,
     "Pack for other machines": leave_measurement,
@@ -102,7 +102,10 @@ AFTER: dict[str, Callable[[Machine], object]] = {
     "Check and render": lambda machine: (machine.checkout / "comment.md").is_file(),
     "Comment on the pull request": lambda machine: len(machine.github.comments) == 1,
     "Check, and hold against the old ones": lambda machine: (machine.checkout / "proposal/pull_request.md").is_file(),
-    "Open a pull request": lambda machine: machine.github.pulls[0]["head"]["ref"] == f"baselines/{machine.commit}",
+    "Make a branch, and say how its pull request is opened": lambda machine: (
+        f"baselines/{machine.commit}" in machine.github.git.branches
+        and f"compare/main...baselines/{machine.commit}?" in (machine.programs / "summary").read_text("utf-8")
+    ),
     "Check and merge": lambda machine: [*(machine.checkout / "history/rows").rglob("merged-runs.parquet")],
     "Keep": lambda machine: "ldos-history" in machine.github.git.branches,
     "Read the history": lambda machine: (machine.checkout / "history" / "made-from").is_file(),
