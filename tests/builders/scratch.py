@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from tests.builders.git import git
 
 ROOT: Final = Path(__file__).parents[2]
 UNKNOWN_KEY: Final = "queue: max"
@@ -72,11 +73,6 @@ class Scratch:
             file = self.prepared / str(number) / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, "utf-8")
-
-
-def git(folder: Path, *arguments: str) -> str:
-    setting = ("-c", "user.name=x", "-c", "user.email=x@example.org")
-    return subprocess.run(["git", *setting, *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
 def make_scratch(folder: Path) -> Scratch:

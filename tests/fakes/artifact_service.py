@@ -10,9 +10,11 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, Final
 from urllib.parse import parse_qs, quote, unquote, urlsplit
+
+from tests.fakes.loopback import serving
 
 RUN, JOB = "run", "job"
 _BLOCK: Final = re.compile(r"<Latest>([^<]+)</Latest>")
@@ -61,7 +63,7 @@ class ArtifactService:
             self.artifacts[name] = b"".join(self.blocks[name][each] for each in _BLOCK.findall(content.decode()))
 
     def _blob(self, name: str) -> str:
-        return f"{self.url}blobs/{quote(name, safe='')}?sig=x"
+        return f"{self.url}/blobs/{quote(name, safe='')}?sig=x"
 
     def _list(self, asked: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         for number, (name, content) in enumerate(self.artifacts.items(), 1):
@@ -78,20 +80,21 @@ class ArtifactService:
 
 
 @contextmanager
-def serving(service: ArtifactService) -> Iterator[ArtifactService]:
+def running(service: ArtifactService) -> Iterator[ArtifactService]:
     """Serves it until the block ends."""
     lock = threading.Lock()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
+            asked = _camel(json.loads(self._body()))
             with lock:
-                status, answer = service.answer(self.path.rpartition("/")[2], _camel(json.loads(self._body())))
+                status, answer = service.answer(self.path.rpartition("/")[2], asked)
             self._send(status, json.dumps(answer).encode(), "application/json")
 
         def do_PUT(self) -> None:
-            address = urlsplit(self.path)
+            address, content = urlsplit(self.path), self._body()
             with lock:
-                service.store(_name(address.path), parse_qs(address.query), self._body())
+                service.store(_name(address.path), parse_qs(address.query), content)
             self._send(201, b"", "text/plain")
 
         def do_GET(self) -> None:
@@ -110,16 +113,8 @@ def serving(service: ArtifactService) -> Iterator[ArtifactService]:
         def log_message(self, *arguments: object) -> None:
             """Nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    service.url = f"http://127.0.0.1:{server.server_port}/"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with serving(Handler) as service.url:
         yield service
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def _name(path: str) -> str:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from tests.fakes.git_data import GitData
+from tests.fakes.loopback import serving
 
 BOT = "github-actions[bot]"
 TOKEN = "ghs_secret0123456789"
@@ -117,13 +117,5 @@ def running(github: FakeGitHub) -> Iterator[FakeGitHub]:
         def log_message(self, *arguments: object) -> None:
             """Nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    github.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with serving(Handler) as github.url:
         yield github
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -15,11 +15,13 @@ from pytest_ldos.report import json_text
 from pytest_ldos.report.document import Document
 from pytest_ldos.trial.codec import encode_trials
 from tests.builders.engine import REPOSITORY, Engine, Event, Run, missing
+from tests.builders.git import git
 from tests.builders.report_snapshots import fleet
-from tests.builders.scratch import Scratch, git, make_scratch
+from tests.builders.scratch import Scratch, make_scratch
 from tests.builders.trials import FINGERPRINT, noisy_set
-from tests.fakes.artifact_service import ArtifactService, serving
-from tests.fakes.github_api import FakeGitHub, running
+from tests.fakes import artifact_service, github_api
+from tests.fakes.artifact_service import ArtifactService
+from tests.fakes.github_api import FakeGitHub
 
 LABELS = ("ldos-lab-a", "ldos-lab-b")
 
@@ -99,7 +101,7 @@ def world(tmp_path: Path):
     home = tmp_path / "home"
     (home / ".config" / "act").mkdir(parents=True)
     (home / ".config" / "act" / "actrc").touch()
-    with running(FakeGitHub()) as github, serving(ArtifactService()) as artifacts:
+    with github_api.running(FakeGitHub()) as github, artifact_service.running(ArtifactService()) as artifacts:
         github.git.start("main", {"README.md": b"read me"})
         engine = Engine(home, scratch.programs, scratch.origin, api=github.url, artifacts=artifacts.url)
         yield World(scratch, engine, github, artifacts)

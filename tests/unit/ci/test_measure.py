@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders.git import git
+
 SCRIPT = Path(__file__).parents[3] / ".ci" / "measure"
 
 PYTHON = """#!/bin/sh
@@ -26,11 +28,6 @@ LDOS = """#!/bin/sh
 echo "$2" >"$6"
 """
 MAKEFILE = "setup:\n\t@mkdir -p .venv/bin && cp ../python ../ldos .venv/bin\n"
-
-
-def git(folder: Path, *arguments: str) -> str:
-    setting = ("-c", "user.name=x", "-c", "user.email=x@example.org")
-    return subprocess.run(["git", *setting, *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders.git import git
 from tests.builders.workflow_steps import Step
 from tests.fakes.github_api import TOKEN, FakeGitHub, running
 
@@ -120,11 +121,6 @@ class Machine:
             timeout=120,
             check=False,
         )
-
-
-def git(folder: Path, *arguments: str) -> str:
-    setting = ("-c", "user.name=x", "-c", "user.email=x@example.org")
-    return subprocess.run(["git", *setting, *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
 def install(file: Path, text: str) -> None:

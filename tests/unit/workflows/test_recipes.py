@@ -10,8 +10,9 @@ import yaml
 
 from pytest_ldos.report import json_text
 from pytest_ldos.trial.artifacts import write_atomically
+from tests.builders.git import git
 from tests.builders.report_snapshots import hostile
-from tests.unit.workflows.conftest import Machine, git
+from tests.unit.workflows.conftest import Machine
 
 FOLDER = Path(__file__).parents[3] / "examples" / "ci"
 
