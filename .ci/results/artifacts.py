@@ -1,4 +1,4 @@
-"""What machines left: an artifact each, in a folder of the artifact's name. No file in it can name another machine.
+"""Artifacts of machines, each in a folder of the artifact's name. No file in it can name another machine.
 
 The job that receives uploads an artifact of its own, KIND-none, before it downloads all. An artifact that is alone is
 unpacked without a folder of its name (actions/download-artifact 5 and later), so that its files could be any machine's.

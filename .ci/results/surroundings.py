@@ -1,4 +1,4 @@
-"""What a CI system tells its jobs by variables: files that they add to, and the server that people look at."""
+"""Variables of a CI system: files that jobs add to, and the server that people look at."""
 
 from __future__ import annotations
 

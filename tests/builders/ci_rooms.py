@@ -1,4 +1,4 @@
-"""Where the programs of workflows lie, and what they receive beside what machines left."""
+"""Folder of the programs of workflows, and the artifact that a receiving job adds to those of machines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ROOM: Final = Path(__file__).parents[2] / ".ci" / "results"
 
 
 def leave_own(received: Path, kind: str) -> None:
-    """The artifact of the job itself."""
+    """Adds the artifact of the job itself."""
     folder = received / f"{kind}-none"
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copy(ROOM / "none.txt", folder)

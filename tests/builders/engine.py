@@ -84,7 +84,7 @@ def missing() -> str:
 
 @dataclass(frozen=True)
 class Event:
-    """What starts a workflow.
+    """Start of a workflow.
 
     Attributes:
         ref: that the workflow is taken from.
@@ -98,7 +98,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Run:
-    """How a workflow ended.
+    """End of a workflow.
 
     Attributes:
         results: of its jobs, by their ids; of several with one id, each.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def git(folder: Path, *arguments: str) -> str:
-    """What a command prints.
+    """Runs a command; returns what it prints.
 
     Raises:
         CalledProcessError: it failed.

@@ -53,7 +53,7 @@ class Scratch:
     prepared: Path
 
     def commit(self, branch: str, files: Mapping[str, str], *, onto: str = "") -> str:
-        """A commit of these files on a branch of the origin, by its name."""
+        """Commits files to a branch of the origin; returns the commit's name."""
         git(self.work, "checkout", "--quiet", "-B", branch, *([onto] if onto else []))
         for name, text in files.items():
             (self.work / name).parent.mkdir(parents=True, exist_ok=True)
@@ -64,11 +64,11 @@ class Scratch:
         return git(self.work, "rev-parse", "HEAD").strip()
 
     def head(self, branch: str) -> str:
-        """What a branch of the origin is at."""
+        """Commit that a branch of the origin is at."""
         return git(self.origin, "rev-parse", f"refs/heads/{branch}").strip()
 
     def measures(self, number: int, files: Mapping[str, str]) -> None:
-        """What the machine leaves that is the first to measure, or the second."""
+        """Prepares what a machine leaves: the first that measures, or the second."""
         for name, text in files.items():
             file = self.prepared / str(number) / name
             file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
 """Jobs of workflows that may write, and where the code that they run comes from.
 
-What is measured is a stranger's until it is merged: such a job runs what the default branch holds, or a commit that
+A measured commit is a stranger's until it is merged: such a job runs what the default branch holds, or a commit that
 somebody pinned, however its workflow was started or called.
 """
 
@@ -35,7 +35,7 @@ def find_tool_faults(workflows: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def _may_write(permissions: Any) -> bool:
-    """Where nothing is said, the repository's settings decide."""
+    """True if a token may write; without a word on it, the repository's settings decide."""
     if isinstance(permissions, dict):
         return "write" in permissions.values()
     return permissions not in ("read-all", {})
@@ -44,7 +44,7 @@ def _may_write(permissions: Any) -> bool:
 def _foreign_code(job: Mapping[str, Any], start: Start) -> Iterator[str]:
     for step in job.get("steps") or ():
         used = str(step.get("uses", ""))
-        if used.startswith("./"):
+        if used.startswith(("./", "$/")):
             yield f"an action of its own, {used}"
         if used.startswith("actions/checkout@"):
             given = step.get("with") or {}
@@ -54,7 +54,7 @@ def _foreign_code(job: Mapping[str, Any], start: Start) -> Iterator[str]:
 
 
 def _value(given: Mapping[str, Any], name: str, start: Start) -> str:
-    """What a step is given; of what inputs name, what the caller gives or what they are without."""
+    """Value that a step is given; of an input, the caller's or its default."""
     value = str(given.get(name, ""))
     return value if value in DEFAULT_BRANCH else str(resolve(value, start.inputs))
 

@@ -21,7 +21,7 @@ _BLOCK: Final = re.compile(r"<Latest>([^<]+)</Latest>")
 
 
 def make_token() -> str:
-    """What tells an action which run it belongs to; nothing here checks its signature."""
+    """Token by which an action knows its run; nothing here checks its signature."""
     parts: tuple[dict[str, str], ...] = ({"alg": "none"}, {"scp": f"Actions.Results:{RUN}:{JOB}"}, {})
     return ".".join(base64.urlsafe_b64encode(json.dumps(each).encode()).decode().rstrip("=") for each in parts)
 
@@ -40,7 +40,7 @@ class ArtifactService:
     blocks: dict[str, dict[str, bytes]] = field(default_factory=dict)
 
     def answer(self, method: str, asked: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
-        """To a call of a method of the service."""
+        """Answers a call of a method of the service."""
         name = asked.get("name", "")
         if method == "CreateArtifact":
             taken = name in self.artifacts or name in self.blocks
@@ -56,7 +56,7 @@ class ArtifactService:
         return 200, {"signedUrl": self._blob(name)}
 
     def store(self, name: str, query: Mapping[str, list[str]], content: bytes) -> None:
-        """A block of an artifact, or the list of its blocks in their order."""
+        """Keeps a block of an artifact, or joins its blocks in the order of a list."""
         if query["comp"] == ["block"]:
             self.blocks[name][query["blockid"][0]] = content
         else:

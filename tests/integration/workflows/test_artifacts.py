@@ -1,4 +1,4 @@
-"""What several machines leave: nothing takes the place of another's, whatever its files and its artifact are called."""
+"""Artifacts of several machines: none takes the place of another's, whatever it and its files are called."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def measured_by(world, script: str = "") -> str:
 
 
 def comment(world) -> str:
-    """What the job without rights has made."""
+    """Comment that the job without rights has made."""
     with zipfile.ZipFile(io.BytesIO(world.artifacts.artifacts["comment"])) as archive:
         return archive.read("comment.md").decode()
 
@@ -106,7 +106,7 @@ PATHS = (
 
 
 def test_artifacts_that_nobody_asked_for(world, tmp_path):
-    """As who has the run's own token can make them, with names and paths that no action would take."""
+    """Made as by somebody with the run's own token, with names and paths that no action would take."""
     text = json_text.render(of_class("evil-cpu"))
     evil = archive({path.replace("/tmp", str(tmp_path)): text for path in PATHS})
     world.artifacts.artifacts.update(dict.fromkeys(NAMES, evil))

@@ -20,7 +20,7 @@ LABELS = json.dumps([CALM, SLOW, DEAD])
 
 
 def leave_of(received: Path, label: str, document, **links: str) -> None:
-    """What a machine leaves among others, as it is received."""
+    """Leaves a machine's result among those of others, as it is received."""
     leave_own(received, "result")
     leave(received / f"result-{label}", document, **links)
 

@@ -107,11 +107,10 @@ def test_every_right_to_write_counts_and_none_that_is_not_named(permissions):
     assert faults(a=workflow("push", "{}", permissions))
 
 
-def test_an_action_of_the_checkout_is_code_too():
-    text = workflow("push", PINNED).replace("actions/checkout@v7", "./.ci/action")
-    assert faults(a=text) == [
-        ".github/workflows/a.yml, job a: may write, and checks out an action of its own, ./.ci/action"
-    ]
+@pytest.mark.parametrize("form", ["./.ci/action", "$/.ci/action"])
+def test_an_action_of_the_checkout_is_code_too(form):
+    text = workflow("push", PINNED).replace("actions/checkout@v7", form)
+    assert faults(a=text) == [f".github/workflows/a.yml, job a: may write, and checks out an action of its own, {form}"]
 
 
 @pytest.mark.parametrize(
