@@ -34,7 +34,7 @@ cpu_limit: $(STAMP) ## The same on one CPU
 ros2-baseline: ## The baseline on real ROS 2: installs what is missing (Ubuntu 24.04), builds ros_ws, measures
 	@sh .ci/ros2-setup .venv-ros2 -- python -m pytest -m baseline --ldos-stack=ros2 $(ARGS)
 
-test: $(STAMP) ## Run the tests of this project (with one short run of the embedded stack)
+test: $(STAMP) ## Run the tests of this project (with short runs of the embedded stack)
 	@sh .ci/test $(PYTHON) $(TESTS) -- $(ARGS)
 
 check: $(STAMP) ## Lint, types, the floors of the architecture, workflows and scripts
@@ -62,8 +62,8 @@ SECONDS ?= 60
 fuzz: $(STAMP) ## Fuzz the decoder for SECONDS=60 (needs clang; says so)
 	@$(PYTHON) -m tests.native.fuzz $(SECONDS)
 
-acceptance: $(STAMP) ## Long proofs on the running stack: equal runs, planted faults, kills
-	@$(PYTHON) -m pytest tests/acceptance -s $(ARGS)
+acceptance: $(STAMP) ## Long proofs: equal runs, planted faults, kills, whole comparisons, the sanitizer of threads
+	@$(PYTHON) -m pytest -m acceptance tests/acceptance $(TESTS) -s --durations=25 $(ARGS)
 
 workflows: $(STAMP) ## Run whole workflows by act, with GitHub's own actions below WORKFLOW_ACTIONS (says what is missing)
 	@$(PYTHON) -m pytest tests/integration/workflows -rs $(ARGS)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["pytester"]
+pytest_plugins = ["pytester", "tests.quiet"]
 
 # The same examples in every run: what failed once fails again.
 # How long an example takes says something about the machine alone.
@@ -22,18 +22,28 @@ HERE = Path(__file__).parent
 GOLDEN = HERE / "golden"
 SCENARIOS = HERE / "scenarios"
 
-ALONE = ("integration/embedded", "integration/ros2", "acceptance", "unit/host", "unit/load", "unit/dds")
-"""Tests that measure time, watch all processes of the machine or take all its CPUs."""
+STACKS = ("integration/embedded", "integration/ros2", "acceptance")
+"""Folders whose tests run whole stacks and look at all processes and the shared memory of the machine."""
+
+MARKS = (
+    "alone: needs the machine for itself: changes its control groups, takes its CPUs or looks at all its processes",
+    "measures_time: asserts rates or durations: runs alone, and is skipped with the figure where others took the CPUs",
+    "acceptance: a long proof, of which `make test` has a representative: runs in `make acceptance`",
+)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "alone: a test that needs the machine for itself")
+    for mark in MARKS:
+        config.addinivalue_line("markers", mark)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if any(item.path.is_relative_to(HERE / place) for place in ALONE):
+        if any(item.path.is_relative_to(HERE / place) for place in STACKS) or item.get_closest_marker("measures_time"):
             item.add_marker(pytest.mark.alone)
+        if item.path.is_relative_to(HERE / "acceptance"):
+            item.add_marker(pytest.mark.acceptance)
 
 
 @pytest.fixture(scope="session", autouse=True)

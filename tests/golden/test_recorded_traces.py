@@ -11,13 +11,14 @@ from pytest_ldos.ctf.read import DecodedTrace, read_trace
 from pytest_ldos.errors import TraceUnreadable
 from tests.oracles.babeltrace import read_with_babeltrace, why_unavailable
 
+LONG = pytest.mark.acceptance
 WHOLE = [
-    "discarded",
+    pytest.param("discarded", marks=LONG),
     "gz_panda_baseline",
     "intra_process",
     "late_start",
     "lifecycle",
-    "panda_baseline_1",
+    pytest.param("panda_baseline_1", marks=LONG),
     "panda_unreachable_1",
     "pipeline_multi_links",
     "pipeline_single",

@@ -1,7 +1,7 @@
 """Fuzzes the decoder with libFuzzer, under address and undefined-behaviour sanitizers, for a bounded time.
 
-``python -m tests.native.fuzz SECONDS`` builds what is needed into ``build/fuzz``, where the
-corpus stays between runs. A finding ends the run; it belongs into ``tests/native/regressions``.
+``python -m tests.native.fuzz SECONDS`` builds what is needed; the corpus stays in ``build/fuzz`` between
+runs. A finding ends the run; it belongs into ``tests/native/regressions``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def has_libfuzzer(compiler: str) -> bool:
 def fuzz(program: Path, seconds: int) -> int:
     """Runs from the seeds, the regressions and what former runs found; the fuzzer's exit status."""
     corpus, findings = BUILD / "corpus", BUILD / "findings"
-    corpus.mkdir(exist_ok=True)
+    corpus.mkdir(parents=True, exist_ok=True)
     findings.mkdir(exist_ok=True)
     seeds = write_seeds(BUILD / "seeds") + len(write_hostile_inputs(BUILD / "seeds"))
     print(f"{seeds} seeds; fuzzing for {seconds} s", flush=True)
@@ -66,7 +66,7 @@ def main() -> int:
         print("make fuzz needs clang++ with libFuzzer: sudo apt-get install clang libclang-rt-dev", file=sys.stderr)
         print("(on Debian 12: sudo apt-get install clang-14 libclang-rt-14-dev)", file=sys.stderr)
         return 1
-    program = build(BUILD / "fuzz_decoder", "fuzz_decoder.cpp", sanitizers=SANITIZERS, compiler=compiler)
+    program = build("fuzz_decoder.cpp", sanitizers=SANITIZERS, compiler=compiler)
     status = fuzz(program, seconds)
     if status != 0:
         print(f"found something: see {BUILD / 'findings'}; its file belongs into {HERE / 'regressions'}")

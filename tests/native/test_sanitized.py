@@ -10,25 +10,24 @@ from pathlib import Path
 import pytest
 
 from tests.native.hostile_inputs import write_hostile_inputs
-from tests.native.program import HERE, ROOT, build
+from tests.native.program import HERE, build
 from tests.native.seeds import write_seeds
 from tests.properties.test_decoder_properties import sample_trace
 
 SANITIZERS = "address,undefined"
-BUILD = ROOT / "build/sanitized/address_undefined"
 DAMAGED = 400
 
 
 @pytest.fixture(scope="module")
 def decoder() -> Path:
     """The decoder as a program."""
-    return build(BUILD / "decode", "decode_main.cpp", sanitizers=SANITIZERS)
+    return build("decode_main.cpp", sanitizers=SANITIZERS)
 
 
 @pytest.fixture(scope="module")
 def replay() -> Path:
     """The fuzz target as a program that runs the files it is given."""
-    return build(BUILD / "replay", "replay_main.cpp", "fuzz_decoder.cpp", sanitizers=SANITIZERS)
+    return build("replay_main.cpp", "fuzz_decoder.cpp", sanitizers=SANITIZERS)
 
 
 def run(decoder: Path, directories: list[Path]) -> list[str]:

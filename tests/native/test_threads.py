@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.native.program import ROOT, build
+from tests.native.program import build
 from tests.native.test_sanitized import damage
 from tests.properties.test_decoder_properties import sample_trace
 
-BUILD = ROOT / "build/sanitized"
-SANITIZERS = ("thread", "address,undefined")
+SANITIZERS = (pytest.param("thread", marks=pytest.mark.acceptance), "address,undefined")
 GOLDEN = ("talker_listener", "pipeline_multi_links", "truncated_cut", "service_action")
 DAMAGED = 300
 
@@ -21,8 +20,7 @@ DAMAGED = 300
 @pytest.fixture(scope="module", params=SANITIZERS)
 def compare(request) -> Path:
     """The program that compares, built with one of the sanitizers."""
-    folder = BUILD / request.param.replace(",", "_")
-    return build(folder / "compare", "compare_main.cpp", sanitizers=request.param)
+    return build("compare_main.cpp", sanitizers=request.param)
 
 
 def run(compare: Path, directories: list[Path]) -> None:

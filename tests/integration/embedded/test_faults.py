@@ -103,7 +103,9 @@ def test_a_goal_out_of_reach_is_a_failure_to_plan(project, leaves_nothing):
     assert "Traceback" not in output
 
 
-@pytest.mark.parametrize(("victim", "delay"), [("simulator", 1.0), ("move_group", 0.005)])
+@pytest.mark.parametrize(
+    ("victim", "delay"), [("simulator", 1.0), pytest.param("move_group", 0.005, marks=pytest.mark.acceptance)]
+)
 def test_a_killed_process_is_a_dead_stack_and_the_next_scenario_runs(project, leaves_nothing, victim, delay):
     """The simulator dies while the arm moves, the planner while it plans."""
     project.write("conftest.py", KILLER.replace("VICTIM", victim).replace("DELAY", str(delay)))
@@ -119,8 +121,8 @@ def test_a_killed_process_is_a_dead_stack_and_the_next_scenario_runs(project, le
     assert "Traceback" not in output
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_an_interrupted_run_keeps_its_finished_trials(project, leaves_nothing, temporary, number):
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.acceptance)])
+def test_an_interrupted_run_keeps_its_finished_trials(project, leaves_nothing, number):
     process = project.start("--ldos-trials=50", "--ldos-warmup=0")
     try:
         wait_until(lambda: list(project.path.glob(".ldos/runs/*/baseline/trials.json")))

@@ -274,7 +274,7 @@ with watching.beside_own(Path(sys.argv[2])):
 """
 
 
-@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("end", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.acceptance)])
 @pytest.mark.parametrize("profiler", [ProfilerKind.PERF, ProfilerKind.PY_SPY])
 def test_no_tool_outlives_us(tmp_path, monkeypatch, profiler, end):
     if profiler is ProfilerKind.PY_SPY and not py_spy_available().ok:

@@ -25,8 +25,6 @@ from pytest_ldos.middleware.latency.cyclone import Library, ddsperf_library
 from pytest_ldos.trial.codec import decode_trials
 from tests.builders.machine import add_program
 
-pytestmark = pytest.mark.alone
-
 SHORT = (
     "--sizes",
     "64",
@@ -54,6 +52,7 @@ def ldos(monkeypatch, tmp_path):
     return run
 
 
+@pytest.mark.measures_time
 def test_a_study_is_put_out_in_every_form(ldos, tmp_path):
     result = ldos(*SHORT, "--format", "json", "--parquet", "tables", "--record", "rounds.json")
     assert result.exit_code == 0, result.stderr
@@ -106,10 +105,11 @@ def test_results_that_could_not_be_kept_are_refused_before_anything_is_measured(
     with pytest.raises(ConfigurationError, match=re.escape(said)) as caught:
         ldos(*SHORT, "--seconds", "30", *arguments)
     assert caught.value.remedy
-    assert time.monotonic() - began_s < 5
+    assert time.monotonic() - began_s < 30, "the rounds alone take 60 s"
     assert not Path("/dev/null").is_file()
 
 
+@pytest.mark.measures_time
 def test_tables_have_every_round_beside_what_is_gated(ldos, tmp_path):
     assert ldos(*SHORT, "--parquet", "tables").exit_code == 0
     every = pl.read_parquet(tmp_path / "tables/every_round.parquet")
@@ -125,17 +125,17 @@ def test_an_interrupted_measurement_leaves_nothing_running(tmp_path):
     ) as ldos:
         sides = await_sides(psutil.Process(ldos.pid))
         ldos.send_signal(signal.SIGINT)
-        _, said = ldos.communicate(timeout=20)
+        _, said = ldos.communicate(timeout=60)
     assert ldos.returncode == 130
     assert b"interrupted; nothing is kept" in said
     assert b"Traceback" not in said
-    assert not psutil.wait_procs(sides, timeout=2)[1]
+    assert not psutil.wait_procs(sides, timeout=60)[1]
     assert list(tmp_path.iterdir()) == []
 
 
 def await_sides(ldos: psutil.Process) -> list[psutil.Process]:
     """Both sides, a while after they began."""
-    deadline_s = time.monotonic() + 20
+    deadline_s = time.monotonic() + 60
     while time.monotonic() < deadline_s:
         with suppress(psutil.NoSuchProcess):
             sides = [each for each in ldos.children(recursive=True) if "latency.peer" in " ".join(each.cmdline())]
@@ -170,6 +170,7 @@ def test_a_cpu_that_is_not_there_is_refused(ldos):
     assert "CPU 4000" in result.stderr
 
 
+@pytest.mark.measures_time
 def test_a_router_that_does_not_start_is_a_note_and_the_rest_is_measured(ldos, monkeypatch, tmp_path):
     if ddsperf_library() is None:
         pytest.skip("ddsperf (cyclonedds-tools) is not installed: no library here shares memory")

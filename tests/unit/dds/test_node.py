@@ -14,7 +14,7 @@ from pytest_ldos.dds.node import Context, Node, next_tick
 from pytest_ldos.dds.parameters import IntegerParameters, ParameterClient, ParameterService, ParameterType
 from pytest_ldos.dds.qos import CLOCK
 
-TIMEOUT_S = 10
+TIMEOUT_S = 60
 
 
 def wait_until(condition) -> None:

@@ -87,6 +87,7 @@ def test_workers_that_are_killed_are_replaced_and_a_trace_that_kills_all_is_a_ro
     assert found == read(InProcess(), [unmarked, calm], own(""))
 
 
+@pytest.mark.acceptance
 def test_a_worker_elsewhere_that_is_killed_is_replaced_by_its_nanny(own, two, scheduler, tmp_path):
     request = own(KILLS.format(condition="context.trial.marked and not FLAG.exists()"))
     found = read(RemoteScheduler(scheduler.address), two, request)
@@ -113,6 +114,7 @@ def test_a_scheduler_that_ends_in_the_middle(own, two, tmp_path, monkeypatch):
     assert {each.problem for each in found.values()} <= reasons
 
 
+@pytest.mark.acceptance
 def test_workers_that_end_in_the_middle(own, two, tmp_path, monkeypatch):
     monkeypatch.setattr(tasks, "PATIENCE_S", 1.0)
     request = own("FLAG.touch()\n    time.sleep(30)")

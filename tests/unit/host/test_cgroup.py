@@ -181,6 +181,7 @@ def real_place() -> CgroupPlace:
     return found
 
 
+@pytest.mark.alone
 def test_a_real_quota_is_kept_and_nothing_is_left(tmp_path):
     place = real_place()
     busy = subprocess.Popen([sys.executable, "-c", BUSY])

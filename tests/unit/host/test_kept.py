@@ -41,7 +41,7 @@ def gone(pid: int) -> bool:
         return True
 
 
-def wait_until_gone(pids: list[int], seconds: float = 10) -> None:
+def wait_until_gone(pids: list[int], seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not all(map(gone, pids)):
         assert time.monotonic() < deadline, f"still there: {[pid for pid in pids if not gone(pid)]}"

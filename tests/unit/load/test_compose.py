@@ -100,6 +100,7 @@ def stack():
 
 
 @needs_stress_ng
+@pytest.mark.alone
 def test_each_load_is_there_beside_the_others(site, stack, tmp_path):
     beside = site.__class__(**{**vars(site), "pids": lambda: [stack.pid]})
     specs = [
@@ -130,6 +131,7 @@ def test_where_one_cannot_be_applied_those_before_it_end(site, tmp_path):
 
 
 @needs_stress_ng
+@pytest.mark.alone
 def test_nothing_outlives_an_owner_that_is_killed(tmp_path):
     mark = secrets.token_hex(8)
     owner = subprocess.Popen(

@@ -49,6 +49,7 @@ def flooding(site: LoadSite, *, seconds: float, **arguments):
         yield flood
 
 
+@pytest.mark.measures_time
 def test_what_arrives_is_what_was_asked_for(site):
     with flooding(site, seconds=1.0, publishers=2, rate_hz=200, size_bytes=64) as flood:
         proof = flood.proof
@@ -64,6 +65,7 @@ def test_what_arrives_is_what_was_asked_for(site):
     assert flooders() == []
 
 
+@pytest.mark.measures_time
 def test_bursts_keep_the_rate_and_few_participants_carry_many_publishers(site):
     arguments = {
         "publishers": 3,
@@ -81,6 +83,7 @@ def test_bursts_keep_the_rate_and_few_participants_carry_many_publishers(site):
     assert proof.describe().count("in bursts of 20, from 2 participants, reliable") == 1
 
 
+@pytest.mark.measures_time
 def test_without_readers_the_publishers_count(site):
     with flooding(site, seconds=1.0, publishers=2, rate_hz=200, readers=False) as flood:
         assert flooders("flood_counter") == []
@@ -98,6 +101,7 @@ def test_another_domain_is_none_of_the_stacks(site):
     assert not any(f'"domain": {site.domain},' in command for command in commands)
 
 
+@pytest.mark.measures_time
 def test_a_rate_that_is_not_reached_is_a_shortfall_with_its_number(site):
     """Also, what a publisher could not send is given up: it does not owe it for ever."""
     with flooding(site, seconds=1.0, publishers=1, rate_hz=1_000_000, size_bytes=16, readers=False) as flood:
@@ -127,6 +131,7 @@ def test_a_process_that_dies_is_a_shortfall(site, name):
     assert name in flood.proof.shortfall
 
 
+@pytest.mark.measures_time
 def test_a_counter_that_hangs_is_a_shortfall(site, monkeypatch):
     monkeypatch.setattr(flood_reports, "_LONGEST_SILENCE_S", 0.5)
     with run_dds_flood(DdsFloodSpec(publishers=1, rate_hz=200), site) as flood:
@@ -136,6 +141,7 @@ def test_a_counter_that_hangs_is_a_shortfall(site, monkeypatch):
         counter.send_signal(signal.SIGCONT)
 
 
+@pytest.mark.measures_time
 def test_while_this_process_stands_still_nobody_is_silent(site, monkeypatch):
     """What was said meanwhile is read before it is judged; a lock that is held stands for all that stops a process."""
     monkeypatch.setattr(flood_reports, "_LONGEST_SILENCE_S", 0.5)
@@ -144,6 +150,7 @@ def test_while_this_process_stands_still_nobody_is_silent(site, monkeypatch):
         assert "said nothing" not in flood.proof.shortfall
 
 
+@pytest.mark.measures_time
 def test_what_is_lost_on_its_way_is_told_and_is_no_shortfall(site):
     """A counter that sleeps for a while misses messages, and knows how many: the flood was there all the same."""
     with run_dds_flood(DdsFloodSpec(publishers=1, rate_hz=8000, size_bytes=16), site) as flood:

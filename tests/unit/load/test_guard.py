@@ -107,6 +107,7 @@ def rate_from_now(flood: RunningFlood) -> float:
     return messages / (since.seconds - began.seconds)
 
 
+@pytest.mark.measures_time
 def test_a_late_path_throttles_the_flood_which_stays_whole(site, arm):
     with guarded_flood(site) as (guard, flood):
         wait_until(lambda: guard.proof.obedient == 2)
@@ -139,6 +140,7 @@ def test_a_silent_path_is_late(site, arm):
     assert "silent windows" in guard.proof.describe()
 
 
+@pytest.mark.measures_time
 def test_a_guard_that_ends_gives_publishers_their_rate_back(site, arm):
     arm.age_s = 0.5
     together = dataclasses.replace(site, beside=[FLOOD])
@@ -192,6 +194,7 @@ def test_a_guard_that_is_killed_is_a_shortfall(site, arm):
     assert guard.proof.shortfall.startswith("guard ")
 
 
+@pytest.mark.measures_time
 def test_a_guard_that_hangs_is_a_shortfall(site, arm, monkeypatch):
     monkeypatch.setattr(flood_reports, "_LONGEST_SILENCE_S", 0.5)
     with guarded_flood(site) as (guard, _):
@@ -220,6 +223,7 @@ def test_a_guard_that_does_not_start_says_why(site, monkeypatch):
     assert "no_such_room" in str(caught.value)
 
 
+@pytest.mark.measures_time
 def test_a_guard_ends_with_whoever_asked_for_it_and_still_gives_publishers_their_rate_back(site, arm):
     arm.age_s = 0.5
     together = dataclasses.replace(site, beside=[FLOOD])

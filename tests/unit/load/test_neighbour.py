@@ -29,6 +29,7 @@ needs_embedded = pytest.mark.skipif(not available.ok, reason=available.reason or
 
 
 @needs_embedded
+@pytest.mark.alone
 def test_a_second_stack_moves_apart_from_the_first_and_its_death_is_a_shortfall(site):
     with run_neighbour(NoisyNeighbourSpec(group=SchedulerGroup.OWN), site) as load:
         processes = psutil.Process(load._driver.pid).children(recursive=True)

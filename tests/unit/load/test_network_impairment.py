@@ -199,6 +199,7 @@ def test_beside_fast_dds_nothing_is_changed(tc, site):
 # --- what was measured --------------------------------------------------------------------
 
 
+@pytest.mark.measures_time
 def test_it_lasts_as_long_as_its_context_and_is_not_believed(tc, site):
     """This tc only says that it delays: the probes see that nothing is delayed."""
     with run_network_impairment(NetworkImpairmentSpec(delay_ms=30), site) as impairment:
@@ -250,6 +251,7 @@ def test_removing_what_is_not_ours_does_nothing(tc):
     assert tc.qdiscs == foreign
 
 
+@pytest.mark.measures_time
 def test_probes_cross_loopback_in_no_time():
     """Real datagrams, stamped by the kernel."""
     with claim_domain() as domain, probing(ports_of(domain), interval_s=0.005, patience_s=0.1) as probe:

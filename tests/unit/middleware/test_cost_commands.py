@@ -13,8 +13,6 @@ from pytest_ldos.cli.main import app
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.middleware.cost_layers import embedded_available
 
-pytestmark = pytest.mark.alone
-
 
 @pytest.fixture
 def ldos(monkeypatch, tmp_path):
@@ -61,6 +59,7 @@ def test_what_is_not_here_ends_with_11_and_says_what_to_do(ldos, command):
 
 
 @pytest.mark.skipif(not embedded_available().ok, reason=embedded_available().reason or "available")
+@pytest.mark.measures_time
 def test_a_ladder_is_shown_and_kept(ldos, tmp_path):
     traffic = ("--topics", 2, "--subscribers", 1, "--rate", 50, "--seconds", 0.1, "--rounds", 2, "--starts", 1)
     result = ldos("cpu-cost", "--rungs", "in_process,dds", *traffic, "--output", "cost.json", "--record", "rounds.json")

@@ -16,8 +16,6 @@ from pytest_ldos.middleware.cpu_cost.exchange import Exchange, make_exchange, wh
 from pytest_ldos.middleware.cpu_cost.exchange_program import await_match, measure
 from pytest_ldos.units import NS_PER_MS
 
-pytestmark = pytest.mark.alone
-
 ANSWER = dict.fromkeys(
     ("ticks", "published", "received", "wall_ns", "user_ns", "system_ns", "voluntary", "involuntary"), 1
 )
@@ -69,6 +67,7 @@ class Burn:
         return 1, 2
 
 
+@pytest.mark.measures_time
 def test_what_was_burnt_is_accounted_for():
     found = Exchange.of(measure(Burn(0.2), 1))
     assert found.cpu_ns == pytest.approx(200 * NS_PER_MS, rel=0.1)
@@ -76,6 +75,7 @@ def test_what_was_burnt_is_accounted_for():
     assert (found.ticks, found.published, found.received) == (1, 1, 2)
 
 
+@pytest.mark.measures_time
 def test_sleep_costs_nothing_but_switches():
     found = Exchange.of(measure(Burn(0.0, sleeps=50), 1))
     assert found.voluntary >= 50
@@ -83,6 +83,7 @@ def test_sleep_costs_nothing_but_switches():
     assert found.wall_ns >= 50 * NS_PER_MS
 
 
+@pytest.mark.measures_time
 def test_a_child_and_the_kernel_agree_on_its_burn(talk):
     child = talk(BURNER)
     before_ns = process_cpu_ns(child.child.pid)
@@ -94,6 +95,7 @@ def test_a_child_and_the_kernel_agree_on_its_burn(talk):
 
 @pytest.mark.skipif(bool(NO_MIGRATIONS), reason=NO_MIGRATIONS or "counted")
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU: nothing migrates")
+@pytest.mark.measures_time
 def test_migrations_of_all_threads_are_counted(talk):
     found = make_exchange(talk(MOVER), limit_s=30)
     assert found.migrations is not None

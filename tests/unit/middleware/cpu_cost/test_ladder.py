@@ -25,8 +25,6 @@ from pytest_ldos.middleware.cpu_cost.rungs import Rung
 from pytest_ldos.middleware.cpu_cost.spec import CpuCostSpec
 from pytest_ldos.middleware.instrument import Silence
 
-pytestmark = pytest.mark.alone
-
 SHORT = CpuCostSpec(
     layer=Layers.EMBEDDED, topics=3, subscribers=2, nodes=3, rate_hz=50, seconds=0.1, rounds=2, starts=1
 )
@@ -37,6 +35,7 @@ ANSWER = (
 
 
 @pytest.mark.skipif(not embedded_available().ok, reason=embedded_available().reason or "available")
+@pytest.mark.measures_time
 def test_every_rung_exchanges_its_messages():
     study = measure(SHORT, Silence())
     assert [each.failure for each in study.rounds] == [""] * 12
@@ -49,6 +48,7 @@ def test_every_rung_exchanges_its_messages():
 
 @pytest.mark.skipif(not ros2_available([]).ok, reason=ros2_available([]).reason or "available")
 @pytest.mark.parametrize("rmw", ["rmw_cyclonedds_cpp", "rmw_fastrtps_cpp"])
+@pytest.mark.measures_time
 def test_every_rung_of_rclcpp_does(rmw):
     if not ros2_available([rmw]).ok:
         pytest.skip(ros2_available([rmw]).reason)

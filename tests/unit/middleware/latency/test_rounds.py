@@ -34,8 +34,6 @@ from pytest_ldos.middleware.latency.site import Site
 from pytest_ldos.middleware.latency.spec import LatencySpec, Transport
 from tests.builders.machine import add_program
 
-pytestmark = pytest.mark.alone
-
 needs_ddsperf = pytest.mark.skipif(
     shutil.which("ddsperf") is None, reason="ddsperf (cyclonedds-tools) is not installed"
 )
@@ -80,6 +78,7 @@ def udp_datagrams_sent() -> int:
     ],
     ids=str,
 )
+@pytest.mark.measures_time
 def test_a_round_has_every_percentile_both_ways(tmp_path, settings):
     site = site_of(tmp_path, **settings)
     found = measure_round(case_of(site), site, block=3)
@@ -92,6 +91,7 @@ def test_a_round_has_every_percentile_both_ways(tmp_path, settings):
     assert found.sent == found.round_trip.count + found.lost
 
 
+@pytest.mark.measures_time
 def test_a_rate_is_kept(tmp_path):
     site = site_of(tmp_path, rate_hz=100.0, seconds=0.5)
     found = measure_round(case_of(site), site, block=0)
@@ -152,6 +152,7 @@ def test_a_report_without_its_numbers_is_refused(tmp_path):
             pair.ask()
 
 
+@pytest.mark.measures_time
 def test_a_killed_pong_ends_the_round_long_before_its_time(tmp_path):
     site = site_of(tmp_path, seconds=30)
     began = time.monotonic()
@@ -164,6 +165,7 @@ def test_a_killed_pong_ends_the_round_long_before_its_time(tmp_path):
     assert not psutil.Process().children(recursive=True)
 
 
+@pytest.mark.measures_time
 def test_a_pong_that_leaves_is_noticed_by_the_side_that_asks(tmp_path):
     """Where nobody watches its process: it says goodbye, and is missed."""
     site = site_of(tmp_path, seconds=30, patience_ms=50)
@@ -175,6 +177,7 @@ def test_a_pong_that_leaves_is_noticed_by_the_side_that_asks(tmp_path):
             pair.ask()
 
 
+@pytest.mark.measures_time
 def test_answers_that_come_too_late_are_lost_and_counted(tmp_path):
     site = site_of(tmp_path, reliability="best_effort", patience_ms=20, seconds=1.5)
     with pair_of(site, tmp_path) as pair:
@@ -192,6 +195,7 @@ def test_answers_that_come_too_late_are_lost_and_counted(tmp_path):
     assert counts.sent > counts.lost
 
 
+@pytest.mark.measures_time
 def test_the_rate_counts_the_time_in_which_nothing_was_answered(tmp_path):
     site = site_of(tmp_path, patience_ms=50, seconds=1.5)
     with pair_of(site, tmp_path) as pair:
@@ -211,6 +215,7 @@ def stop_and_go(pid: int, over: threading.Event) -> None:
             os.kill(pid, signal.SIGCONT)
 
 
+@pytest.mark.measures_time
 def test_messages_that_do_not_fit_into_a_socket_are_lost(tmp_path):
     site = site_of(tmp_path, sizes="1MiB", reliability="best_effort", patience_ms=20, seconds=0.3)
     tiny = '<CycloneDDS><Domain id="any"><Internal><SocketReceiveBufferSize min="1 KiB" max="4 KiB"/></Internal></Domain></CycloneDDS>'
@@ -221,6 +226,7 @@ def test_messages_that_do_not_fit_into_a_socket_are_lost(tmp_path):
     assert 0 < counts.lost <= counts.sent
 
 
+@pytest.mark.measures_time
 def test_a_larger_message_size_needs_fewer_datagrams(tmp_path):
     per_round_trip = {}
     for size in (2000, 65500):
@@ -272,6 +278,7 @@ def segments() -> set[str]:
 
 @needs_ddsperf
 @needs_router
+@pytest.mark.measures_time
 def test_shared_memory_is_used_where_it_is_there(tmp_path):
     site = site_of(tmp_path, transports=Transport.SHARED_MEMORY, ddsperf=True, sizes="64KiB")
     assert site.programs.has_transport(Program.TWIN, Transport.SHARED_MEMORY).ok
@@ -287,6 +294,7 @@ def test_shared_memory_is_used_where_it_is_there(tmp_path):
 
 @needs_ddsperf
 @needs_router
+@pytest.mark.measures_time
 def test_a_process_that_dies_while_it_shares_memory_leaves_none_of_it(tmp_path):
     site = site_of(tmp_path, transports=Transport.SHARED_MEMORY, ddsperf=True, seconds=30)
     case = case_of(site, Program.TWIN)
@@ -314,6 +322,7 @@ def test_without_its_router_shared_memory_is_said_to_be_missing(tmp_path, monkey
 
 @needs_ddsperf
 @pytest.mark.parametrize("transport", [Transport.LOOPBACK, Transport.ONE_PROCESS])
+@pytest.mark.measures_time
 def test_ddsperf_is_measured_in_whole_round_trips(tmp_path, transport):
     site = site_of(tmp_path, transports=transport, ddsperf=True)
     found = measure_round(case_of(site, Program.DDSPERF), site, block=0)
@@ -325,6 +334,7 @@ def test_ddsperf_is_measured_in_whole_round_trips(tmp_path, transport):
 
 
 @needs_ddsperf
+@pytest.mark.measures_time
 def test_a_ddsperf_whose_pong_is_killed_on_the_way_is_no_measurement(tmp_path):
     site = site_of(tmp_path, ddsperf=True, seconds=2)
     killer = threading.Thread(target=kill_pong_of_ddsperf)

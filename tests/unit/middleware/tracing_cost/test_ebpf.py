@@ -14,8 +14,6 @@ from pytest_ldos.middleware.cost_layers import Kind, Layer
 from pytest_ldos.middleware.tracing_cost import ebpf
 from pytest_ldos.middleware.tracing_cost.ebpf import Probes, count_records, ebpf_available, is_plain, recording
 
-pytestmark = pytest.mark.alone
-
 PROBES = Probes("/usr/lib/libx.so", ("first", "second"))
 CHILD = """
 import sys

@@ -17,8 +17,6 @@ from pytest_ldos.middleware.tracing_cost.pairs import Pairs
 from pytest_ldos.middleware.tracing_cost.spec import TracingCostSpec
 from pytest_ldos.recording.lttng import lttng_available
 
-pytestmark = pytest.mark.alone
-
 SHORT = TracingCostSpec(
     layer=Layers.EMBEDDED, sizes_kib="1", rates_hz="200", seconds=0.1, starts=1, calls=500, ebpf=False
 )
@@ -31,6 +29,7 @@ def why_not(needs) -> str:
 
 
 @pytest.mark.skipif(bool(why_not(TRACED)), reason=why_not(TRACED) or "available")
+@pytest.mark.measures_time
 def test_a_pair_of_the_embedded_layer():
     study = measure(SHORT, Silence())
     assert [each.failure for each in study.rounds] == [""] * 4
@@ -45,6 +44,7 @@ def test_a_pair_of_the_embedded_layer():
 
 @pytest.mark.skipif(bool(why_not(TRACED_ROS2)), reason=why_not(TRACED_ROS2) or "available")
 @pytest.mark.parametrize("rmw", ["rmw_cyclonedds_cpp", "rmw_fastrtps_cpp"])
+@pytest.mark.measures_time
 def test_a_pair_of_rclcpp(rmw):
     if not ros2_available([rmw]).ok:
         pytest.skip(ros2_available([rmw]).reason)

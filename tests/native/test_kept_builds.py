@@ -1,0 +1,111 @@
+"""Programs that are kept: the same again where nothing changed, built again where anything did."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.native import kept_builds
+from tests.native.kept_builds import Recipe, build_kept, cache_folder
+
+COMPILER = """#!/bin/sh
+[ "$1" = "-v" ] || echo "$@" >> {log}
+exec g++ "$@"
+"""
+
+
+class Workshop:
+    """A program of two sources and a header, and a compiler whose calls are counted."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self._log = folder, folder / "log"
+        self.write("main.cpp", '#include "number.hpp"\nint twice(int);\nint main() { return twice(number); }\n')
+        self.write("twice.cpp", "int twice(int number) { return 2 * number; }\n")
+        self.write("number.hpp", "const int number = 3;\n")
+        self.write("compiler", COMPILER.format(log=self._log)).chmod(0o755)
+        sources = (folder / "main.cpp", folder / "twice.cpp")
+        self.recipe = Recipe(sources, (folder,), ("-O0",), folder, str(folder / "compiler"))
+
+    def write(self, name: str, text: str) -> Path:
+        (self.folder / name).write_text(text)
+        return self.folder / name
+
+    def build(self, recipe: Recipe | None = None) -> tuple[int, int]:
+        """What the program returns, and how often the compiler was called."""
+        self._log.write_text("")
+        program = build_kept(recipe or self.recipe)
+        return subprocess.run([program], check=False).returncode, len(self._log.read_text().splitlines())
+
+
+@pytest.fixture
+def workshop(tmp_path, monkeypatch) -> Workshop:
+    if shutil.which("g++") is None:
+        pytest.skip("there is no C++ compiler (Debian, Ubuntu: g++)")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "work").mkdir()
+    return Workshop(tmp_path / "work")
+
+
+def test_what_did_not_change_is_not_built_again(workshop):
+    assert workshop.build() == (6, 3)
+    assert workshop.build() == (6, 0)
+
+
+def test_a_changed_source_is_built_again_even_where_it_looks_older(workshop):
+    workshop.build()
+    os.utime(workshop.write("twice.cpp", "int twice(int number) { return 2 * number + 1; }\n"), (0, 0))
+    assert workshop.build() == (7, 2)
+    workshop.write("twice.cpp", "int twice(int number) { return 2 * number; }\n")
+    assert workshop.build() == (6, 0)
+
+
+def test_a_changed_header_is_read_by_all(workshop):
+    workshop.build()
+    workshop.write("number.hpp", "const int number = 5;\n")
+    assert workshop.build() == (10, 3)
+
+
+def test_other_flags_and_another_compiler_are_built_with(workshop, monkeypatch):
+    workshop.build()
+    assert workshop.build(dataclasses.replace(workshop.recipe, flags=("-O1",))) == (6, 3)
+    monkeypatch.setattr(kept_builds, "_version", lambda compiler: "one that came later")
+    assert workshop.build() == (6, 3)
+
+
+def test_a_build_that_fails_keeps_nothing_half(workshop):
+    workshop.write("twice.cpp", "int twice(int number) { return number")
+    with pytest.raises(subprocess.CalledProcessError):
+        workshop.build()
+    assert {each.suffix for each in cache_folder().iterdir() if each.name != ".lock"} == {".o"}, "that of main.cpp"
+    workshop.write("twice.cpp", "int twice(int number) { return 4 * number; }\n")
+    assert workshop.build() == (12, 2)
+
+
+def test_what_was_used_longest_ago_makes_room(workshop, monkeypatch):
+    workshop.build()
+    first = {each for each in cache_folder().iterdir() if each.name != ".lock"}
+    for each in first:
+        os.utime(each, (0, 0))
+    monkeypatch.setattr(kept_builds, "MOST_BYTES", sum(each.stat().st_size for each in first))
+    workshop.write("number.hpp", "const int number = 5;\n")
+    assert workshop.build() == (10, 3)
+    assert not any(each.exists() for each in first)
+    assert workshop.build() == (10, 0)
+
+
+def test_what_a_killed_build_left_is_removed(workshop):
+    left = cache_folder() / "tmpkilled"
+    left.mkdir(parents=True)
+    (left / "half.o").touch()
+    assert workshop.build() == (6, 3)
+    assert not left.exists()
+
+
+def test_the_cache_is_the_users_alone(workshop):
+    workshop.build()
+    assert cache_folder().stat().st_mode & 0o777 == 0o700

@@ -1,0 +1,91 @@
+"""Turns failures of tests that measure time into skips where other programs took the CPUs; the skip says how much.
+
+A test with the mark ``measures_time`` asserts rates or durations. These say something about the code only while the
+machine has CPU time to spare, so the condition is measured beside the test instead of hoped for.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from contextlib import suppress
+
+import psutil
+import pytest
+
+MARK = "measures_time"
+MOST_OF_OTHERS = 0.2
+"""The share of all CPUs that other programs may use while a test measures time."""
+
+
+class OthersWatch:
+    """CPU time that neither this process nor its children used, from when it is made."""
+
+    def __init__(self) -> None:
+        self._idle_s, self._all_s = _machine_s()
+        self._ours_s = _ours_s()
+
+    def share(self) -> float:
+        """The share of all CPUs that others used; a hypervisor that takes a CPU away is one of them."""
+        idle_s, all_s = _machine_s()
+        passed_s = all_s - self._all_s
+        if passed_s <= 0:
+            return 0.0
+        others_s = passed_s - (idle_s - self._idle_s) - (_ours_s() - self._ours_s)
+        return max(others_s / passed_s, 0.0)
+
+
+def _machine_s() -> tuple[float, float]:
+    """CPU seconds in which nobody computed, and all of them. Interrupts are nobody's: floods cause them for us."""
+    times = psutil.cpu_times()
+    nobody_s = times.idle + times.iowait + times.irq + times.softirq
+    return nobody_s, nobody_s + times.user + times.nice + times.system + times.steal
+
+
+def _ours_s() -> float:
+    """CPU seconds of this process, its descendants and those of them that have ended."""
+    used_s = sum(os.times()[:4])
+    for each in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            used_s += sum(each.cpu_times()[:4])
+    return used_s
+
+
+_watch = pytest.StashKey[OthersWatch]()
+_worst = pytest.StashKey[float]()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker(MARK):
+        item.stash[_watch] = OthersWatch()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if item.get_closest_marker(MARK) and report.when != "teardown":
+        share = _worst_share(item)
+        if report.failed and share > MOST_OF_OTHERS:
+            _skip(report, share)
+    return report
+
+
+def _worst_share(item: pytest.Item) -> float:
+    """The largest share during this test or one before it in its file, with which it may share a measurement."""
+    file = item.getparent(pytest.Module)
+    assert file is not None
+    file.stash[_worst] = max(file.stash.get(_worst, 0.0), item.stash[_watch].share())
+    return file.stash[_worst]
+
+
+def _skip(report: pytest.TestReport, share: float) -> None:
+    """Makes a skip of a failure, with the figure and the failure's first line."""
+    found = str(getattr(report.longrepr, "reprcrash", report.longrepr)).partition("\n")[0]
+    path, line, _ = report.location
+    reason = (
+        f"it measures time, and other programs used {100 * share:.0f} % of the CPUs "
+        f"({100 * MOST_OF_OTHERS:.0f} % at most); it failed with: {found}"
+    )
+    report.outcome = "skipped"
+    report.longrepr = (path, line or 0, reason)

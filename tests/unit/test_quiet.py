@@ -1,0 +1,89 @@
+"""The condition of tests that measure time: others' use of the CPUs, and what becomes of a failure beside them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests import quiet
+from tests.quiet import MOST_OF_OTHERS, OthersWatch
+
+INNER = """
+import pytest
+
+@pytest.fixture(scope="module")
+def measured():
+    return 7
+
+@pytest.mark.measures_time
+def test_it_measures(measured):
+    assert measured < 5, "too slow"
+
+def test_it_measures_nothing():
+    assert False
+
+@pytest.mark.measures_time
+def test_it_holds(measured):
+    assert measured > 5
+"""
+BURN = "import time\nwhile time.process_time() < 0.3: pass"
+
+
+@pytest.fixture
+def run(pytester, monkeypatch):
+    """Runs the tests where others use a share of the CPUs."""
+
+    def runner(share: float) -> pytest.RunResult:
+        monkeypatch.setattr(OthersWatch, "share", lambda watch: share)
+        pytester.makeini("[pytest]\nmarkers = measures_time: as here")
+        pytester.makepyfile(INNER)
+        return pytester.runpytest_inprocess("-p", "tests.quiet", "-p", "no:cacheprovider", "-rs")
+
+    return runner
+
+
+def test_beside_others_a_failure_is_a_skip_with_the_figure(run):
+    result = run(0.63)
+    result.assert_outcomes(passed=1, skipped=1, failed=1)
+    result.stdout.fnmatch_lines(["SKIPPED*measures time*used 63 % of the CPUs (20 % at most)*too slow*"])
+    result.stdout.fnmatch_lines(["*1 failed*"])
+
+
+def test_on_a_quiet_machine_a_failure_is_one(run):
+    run(MOST_OF_OTHERS).assert_outcomes(passed=1, failed=2)
+
+
+def test_what_we_and_our_children_use_is_ours(monkeypatch):
+    """The machine was idle for 4 of 10 s; of the rest, some is known to be ours."""
+    times = iter([(0.0, 0.0), (4.0, 10.0)])
+    monkeypatch.setattr(quiet, "_machine_s", lambda: next(times))
+    watch = OthersWatch()
+    subprocess.run([sys.executable, "-c", BURN], check=True)
+    running = subprocess.Popen([sys.executable, "-c", BURN + "\nprint(1, flush=True)\ntime.sleep(60)"], stdout=-1)
+    try:
+        assert running.stdout is not None
+        running.stdout.readline()
+        end_s = time.process_time() + 0.3
+        while time.process_time() < end_s:
+            pass
+        assert 0 <= watch.share() <= 0.53, "0.9 s were ours"
+    finally:
+        running.kill()
+        running.communicate()
+
+
+def test_what_others_use_is_theirs():
+    """One that is no child of ours burns CPU time; others may do so as well."""
+    watch, began_s = OthersWatch(), time.monotonic()
+    reading, writing = os.pipe()
+    burner = f"import os, subprocess, sys\nsubprocess.Popen([sys.executable, '-c', {BURN!r}], pass_fds=[{writing}])"
+    subprocess.run([sys.executable, "-c", burner], pass_fds=[writing], check=True)
+    os.close(writing)
+    assert os.read(reading, 1) == b"", "it has ended"
+    os.close(reading)
+    all_s = (time.monotonic() - began_s) * (os.cpu_count() or 1)
+    assert watch.share() > 0.15 / all_s
