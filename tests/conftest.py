@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import secrets
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.builders.ours import OURS
 
 pytest_plugins = ["pytester", "tests.quiet"]
 
@@ -22,11 +24,15 @@ HERE = Path(__file__).parent
 GOLDEN = HERE / "golden"
 SCENARIOS = HERE / "scenarios"
 
-STACKS = ("integration/embedded", "integration/ros2", "acceptance")
-"""Folders whose tests run whole stacks and look at all processes and the shared memory of the machine."""
+STACK = ("integration/embedded",)
+"""Folders whose tests run a whole stack, which takes a CPU."""
+
+ALONE = ("integration/ros2", "acceptance")
+"""Folders whose tests run stacks that take several, or minutes of one."""
 
 MARKS = (
-    "alone: needs the machine for itself: changes its control groups, takes its CPUs or looks at all its processes",
+    "stack: runs a whole stack: not more of them at a time than there are CPUs, and none beside other tests",
+    "alone: needs the machine for itself: changes its control groups or takes its CPUs",
     "measures_time: asserts rates or durations: runs alone, and is skipped with the figure where others took the CPUs",
     "acceptance: a long proof, of which `make test` has a representative: runs in `make acceptance`",
 )
@@ -40,10 +46,16 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if any(item.path.is_relative_to(HERE / place) for place in STACKS) or item.get_closest_marker("measures_time"):
+        if _is_in(item, STACK):
+            item.add_marker(pytest.mark.stack)
+        if _is_in(item, ALONE) or item.get_closest_marker("measures_time"):
             item.add_marker(pytest.mark.alone)
-        if item.path.is_relative_to(HERE / "acceptance"):
+        if _is_in(item, ("acceptance",)):
             item.add_marker(pytest.mark.acceptance)
+
+
+def _is_in(item: pytest.Item, folders: Iterable[str]) -> bool:
+    return any(item.path.is_relative_to(HERE / folder) for folder in folders)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -62,6 +74,7 @@ def _isolated(request: pytest.FixtureRequest) -> Iterator[None]:
     # What many processes import is compiled once, not in each of them.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["LDOS_LOCK"] = f"ldos-test-{secrets.token_hex(8)}"
+    os.environ[OURS] = secrets.token_hex(8)
     yield
     os.environ.clear()
     os.environ.update(saved)

@@ -59,5 +59,5 @@ def make_project(path: Path) -> Project:
 
 
 def shared_memory() -> set[str]:
-    """Names of what lies in shared memory now."""
-    return {file.name for file in Path("/dev/shm").iterdir()}
+    """Names of what lies in shared memory now, but semaphores of Python's multiprocessing, which no stack uses."""
+    return {file.name for file in Path("/dev/shm").iterdir() if not file.name.startswith("sem.mp-")}

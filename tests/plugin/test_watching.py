@@ -6,13 +6,11 @@ import json
 
 import pytest
 
-from pytest_ldos.recording.perf import perf_available
-from pytest_ldos.recording.strace import strace_available
+from tests.builders.watchers import needs_watchers
 from tests.plugin.test_studies import CONFTEST as INSTRUMENT_CONFTEST
 from tests.plugin.test_studies import INSTRUMENT
 
-ABLE = [each for each in (perf_available(), strace_available()) if not each.ok]
-pytestmark = pytest.mark.skipif(bool(ABLE), reason="; ".join(each.reason for each in ABLE) or "all can watch")
+pytestmark = needs_watchers
 
 CONFTEST = """
 import atexit
@@ -128,7 +126,7 @@ def test_cells_of_a_sweep_are_watched_each_and_are_of_a_sweep_of_their_own(proje
         import pytest
 
         @pytest.mark.ldos_sweep("stack.control_rate", [250, 500])
-        @pytest.mark.baseline(trials=8, warmup=0)
+        @pytest.mark.baseline(trials=2, warmup=0)
         def test_reach(panda_stack, ldos_trials, ldos_gate):
             ldos_gate.check(ldos_trials(panda_stack))
         """

@@ -11,6 +11,7 @@ import pytest
 
 from pytest_ldos.recording.lttng import lttng_available
 from pytest_ldos.stack.embedded.backend import embedded_available
+from tests.builders.ours import is_of_others
 from tests.integration.project import Project, make_project, shared_memory
 
 OURS = {
@@ -35,11 +36,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def running() -> set[int]:
-    """Pids of everything a run of ours may start, but zombies."""
+    """Pids of everything a run of ours may start, but zombies and what others run here."""
     return {
         process.pid
         for process in psutil.process_iter(["name", "status"])
-        if process.info["name"] in OURS and process.info["status"] != psutil.STATUS_ZOMBIE
+        if process.info["name"] in OURS
+        and process.info["status"] != psutil.STATUS_ZOMBIE
+        and not is_of_others(process.pid)
     }
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from pytest_ldos.campaign.sweep_folder import all_sweeps
 from pytest_ldos.campaign.sweep_records import CellState
+from tests.builders.ours import OURS
 from tests.integration.project import Project
 
 pytest.importorskip("xdist", reason="pytest-xdist is not installed (it comes with the extra dev)")
@@ -39,7 +40,7 @@ StrictModes no
 UsePAM no
 PasswordAuthentication no
 KbdInteractiveAuthentication no
-SetEnv LDOS_LOCK={lock}
+SetEnv LDOS_LOCK={lock} {ours}
 """
 
 SSH = """
@@ -77,7 +78,8 @@ def ssh_config(project, tmp_path_factory) -> Iterator[Path]:
         port = free.getsockname()[1]
     for key in ("host_key", "user_key"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / key], check=True)
-    values = {"port": port, "folder": folder, "user": getpass.getuser(), "lock": project.environment["LDOS_LOCK"]}
+    lock, ours = project.environment["LDOS_LOCK"], f"{OURS}={project.environment[OURS]}"
+    values = {"port": port, "folder": folder, "user": getpass.getuser(), "lock": lock, "ours": ours}
     (folder / "sshd_config").write_text(SSHD.format(**values))
     (folder / "ssh_config").write_text(SSH.format(**values))
     (folder / "known_hosts").write_text(f"[127.0.0.1]:{port} {(folder / 'host_key.pub').read_text()}")

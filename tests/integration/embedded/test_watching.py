@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from pytest_ldos.profiles.folded import read_folded
-from pytest_ldos.recording.perf import perf_available
-from pytest_ldos.recording.strace import strace_available
+from tests.builders.watchers import needs_watchers
 from tests.integration.project import Project
 
-ABLE = [each for each in (perf_available(), strace_available()) if not each.ok]
-pytestmark = pytest.mark.skipif(bool(ABLE), reason="; ".join(each.reason for each in ABLE) or "all can watch")
+pytestmark = needs_watchers
 
 
 def test_every_process_is_in_the_profile_and_their_calls_are_counted(project: Project, leaves_nothing):

@@ -25,9 +25,8 @@ from pytest_ldos.host.context_switches import SwitchCounts
 from pytest_ldos.plugin.watching import TrialWatch
 from pytest_ldos.profiles.folded import FoldedStacks, read_folded
 from pytest_ldos.profiles.syscalls import parse_syscalls
-from pytest_ldos.recording.perf import perf_available
 from pytest_ldos.recording.py_spy import py_spy_available
-from pytest_ldos.recording.strace import SyscallCounter, strace_available
+from pytest_ldos.recording.strace import SyscallCounter
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.watching import WatchSpec
 from pytest_ldos.scenario.words import ProfilerKind
@@ -38,11 +37,11 @@ from tests.builders.ctf import Event, Int, Packet, Record, TraceBuilder
 from tests.builders.forbidden import forbid
 from tests.builders.kernel import EPOCH_NS, PREEMPTED, KernelTrace
 from tests.builders.studies import study
+from tests.builders.watchers import needs_watchers
 from tests.fakes.rig import open_fake_rig
 from tests.unit.profiles.test_syscalls import TABLE as SYSCALL_TABLE
 
-ABLE = [each for each in (perf_available(), strace_available()) if not each.ok]
-pytestmark = pytest.mark.skipif(bool(ABLE), reason="; ".join(each.reason for each in ABLE) or "all can watch")
+pytestmark = needs_watchers
 DRAWN = Drawings(lambda profile, title, notes: f"{title}: {profile.samples}", lambda difference, title: title)
 
 

@@ -21,13 +21,12 @@ from pytest_ldos.gate.policy import Policy
 from pytest_ldos.gate.verdict import Verdict
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.middleware.instrument import Instrument
-from pytest_ldos.recording.perf import perf_available
-from pytest_ldos.recording.strace import strace_available
 from pytest_ldos.scenario.watching import WatchSpec
 from pytest_ldos.scenario.words import ProfilerKind
 from pytest_ldos.trial.artifacts import read_trials
 from tests.builders.busy import busy_process, run_for
 from tests.builders.studies import HALF_TRIP, RATE, study
+from tests.builders.watchers import needs_watchers
 
 
 def measure(spec, progress):
@@ -116,7 +115,7 @@ def test_two_folders_are_refused(tmp_path):
         CliRunner().invoke(app, ["asked", "--profile", "a", "--syscalls", "b"], catch_exceptions=False)
 
 
-@pytest.mark.skipif(not (perf_available().ok and strace_available().ok), reason="perf or strace cannot watch here")
+@needs_watchers
 def test_a_measurement_is_watched_and_its_record_says_so(tmp_path):
     watched, record, output = tmp_path / "watched", tmp_path / "rounds.json", tmp_path / "out.json"
     run("steady", "--profile", watched, "--syscalls", watched, "--record", record, "--output", output)

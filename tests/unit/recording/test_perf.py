@@ -17,8 +17,9 @@ from pytest_ldos.report.flame.drawing import draw_flame
 from tests.builders import hostile
 from tests.builders.busy import busy_process, ready_process, run_for
 from tests.builders.forbidden import forbid
+from tests.builders.watchers import perf_here
 
-ABLE = perf_available()
+ABLE = perf_here()
 pytestmark = pytest.mark.skipif(not ABLE.ok, reason=ABLE.reason or "perf can sample")
 
 

@@ -1,0 +1,38 @@
+"""Processes of this run are known, wherever they went; those of others are not counted among them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+
+from tests.builders.ours import OURS, is_of_others
+
+
+@pytest.mark.parametrize(
+    ("environment", "of_others"),
+    [
+        ({}, False),
+        ({OURS: "another"}, True),
+        ({OURS: None}, True),
+        ({OURS: None, "PATH": None}, False),
+    ],
+    ids=["ours", "another run's", "nobody's", "one that overwrote its environment"],
+)
+def test_a_process_is_known_by_what_it_inherited(environment, of_others):
+    given = {name: value for name, value in {**os.environ, **environment}.items() if value is not None}
+    process = subprocess.Popen(["/bin/sh", "-c", "echo; exec sleep 60"], env=given, stdout=subprocess.PIPE)
+    try:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert is_of_others(process.pid) == of_others
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_one_that_has_ended_is_not_judged():
+    process = subprocess.Popen(["true"])
+    process.wait()
+    assert not is_of_others(process.pid)
