@@ -41,7 +41,7 @@ class ForkedPytest:
         command = [sys.executable, __file__]
         self._server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def run(self, folder: Path, *arguments: str, timeout_s: int = 60) -> pytest.RunResult:
+    def run(self, folder: Path, *arguments: str, timeout_s: int = 300) -> pytest.RunResult:
         stdout, stderr = folder / "stdout", folder / "stderr"
         temporary = tempfile.mkdtemp(prefix="runpytest-", dir=folder)
         request = Request(

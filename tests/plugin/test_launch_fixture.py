@@ -29,7 +29,7 @@ def test_without_ros_the_reason_is_a_skip(project, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     project.makepyfile(test_scenario="def test_it(ldos_launch, module_ldos_launch): assert False")
-    result = project.runpytest_subprocess("-rs", timeout=60)
+    result = project.runpytest_subprocess("-rs", timeout=300)
     result.assert_outcomes(skipped=1)
     result.stdout.fnmatch_lines(["SKIPPED*ROS 2*"])
 
@@ -37,10 +37,10 @@ def test_without_ros_the_reason_is_a_skip(project, monkeypatch):
 def test_what_other_programs_say_is_made_visible(project):
     project.makepyfile(test_scenario="def test_it(ldos_launch): pass")
     project.makeconftest(FAKE_LAUNCH.format(ok=True))
-    warned = project.runpytest_subprocess(timeout=60)
+    warned = project.runpytest_subprocess(timeout=300)
     warned.stdout.fnmatch_lines([r"*which were ended: \x1b[[]31mred (42)"])
     project.makeconftest(FAKE_LAUNCH.format(ok=False))
-    skipped = project.runpytest_subprocess("-rs", timeout=60)
+    skipped = project.runpytest_subprocess("-rs", timeout=300)
     skipped.stdout.fnmatch_lines([r"SKIPPED*no \x1b[[]31mred launch*"])
     assert "\x1b[31mred" not in warned.stdout.str() + skipped.stdout.str()
 
@@ -50,7 +50,7 @@ def test_the_disk_limit_spares_the_launches_of_the_same_run(project):
     project.makepyfile(test_a=launch, test_z=launch)
     project.makeconftest(FAKE_LAUNCH.format(ok=True))
     options = ("--ldos-traces=all", "--ldos-traces-limit-mb=1", "--ldos-trials=4", "--ldos-warmup=0")
-    project.runpytest_subprocess(*options, "test_a.py", "test_scenario.py", "test_z.py", timeout=60)
+    project.runpytest_subprocess(*options, "test_a.py", "test_scenario.py", "test_z.py", timeout=300)
     names = {path.parent.name for path in project.path.glob(".ldos/runs/*/*/trace")}
     assert names >= {"test_launch", "test_launch-2"}
     assert len(list(project.path.glob(".ldos/runs/*"))) == 1
@@ -64,4 +64,4 @@ def test_a_launch_does_not_take_the_machine(project):
         """
     )
     project.makeconftest(FAKE_LAUNCH.format(ok=True))
-    project.runpytest_subprocess(timeout=60).assert_outcomes(passed=1)
+    project.runpytest_subprocess(timeout=300).assert_outcomes(passed=1)

@@ -349,18 +349,18 @@ def test_collecting_imports_nothing_heavy(project):
         """
     )
     project.makepyfile(test_plain="def test_plain():\n    pass\n")
-    result = project.runpytest_subprocess("-s", "test_plain.py", timeout=60)
+    result = project.runpytest_subprocess("-s", "test_plain.py", timeout=300)
     result.stdout.fnmatch_lines(["*HEAVY []*"])
-    result = project.runpytest_subprocess("-s", "--collect-only", "test_plain.py", timeout=60)
+    result = project.runpytest_subprocess("-s", "--collect-only", "test_plain.py", timeout=300)
     result.stdout.fnmatch_lines(["*HEAVY []*"])
-    result = project.runpytest_subprocess("-s", "--ldos-history=kept", "test_plain.py", timeout=60)
+    result = project.runpytest_subprocess("-s", "--ldos-history=kept", "test_plain.py", timeout=300)
     result.stdout.fnmatch_lines(["*HEAVY []*"])
     assert not (project.path / "kept").exists()
 
 
 def test_an_unrelated_project_sees_nothing_of_it(project):
     project.makepyfile(test_plain="def test_plain():\n    pass\n")
-    result = project.runpytest_subprocess("test_plain.py", timeout=60)
+    result = project.runpytest_subprocess("test_plain.py", timeout=300)
     assert "ldos:" not in result.stdout.str()
     assert not (project.path / ".ldos").exists()
 
@@ -402,7 +402,7 @@ def test_reports_from_the_environment_and_of_a_stack_that_does_not_start(project
         rig.open_rig = fail
         """
     )
-    assert project.runpytest_subprocess("--junitxml=junit.xml", timeout=60).ret == 11
+    assert project.runpytest_subprocess("--junitxml=junit.xml", timeout=300).ret == 11
     assert properties_in(project.path / "junit.xml") == [("ldos.scenario", "baseline"), ("ldos.verdict", "infra")]
     assert "- the simulator \\| ended\n" in (project.path / "a.md").read_text("utf-8")
     plain = json.loads((project.path / "b.json").read_text("utf-8"))
@@ -422,7 +422,7 @@ def test_a_page_without_its_library_is_refused_before_anything_is_measured(proje
     (project.path / "absent").mkdir()
     (project.path / "absent/sitecustomize.py").write_text("import sys\nsys.modules['htpy'] = None\n")
     monkeypatch.setenv("PYTHONPATH", f"{project.path / 'absent'}:{os.environ['PYTHONPATH']}")
-    result = project.runpytest_subprocess("--ldos-report=x.html", timeout=60)
+    result = project.runpytest_subprocess("--ldos-report=x.html", timeout=300)
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*HTML reports need the package htpy*", "*pip install 'pytest-ldos[[]report]'*"])
     assert not list(project.path.glob(".ldos"))

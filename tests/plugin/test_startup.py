@@ -45,7 +45,7 @@ def unrelated(project) -> pytest.Pytester:
 
 
 def loaded(project: pytest.Pytester, *arguments: str) -> set[str]:
-    result = project.runpytest_subprocess("-s", *arguments, timeout=60)
+    result = project.runpytest_subprocess("-s", *arguments, timeout=300)
     found = [line.split("LOADED", 1)[1] for line in result.outlines if "LOADED" in line]
     assert len(found) == 1, result.stdout.str()
     return set(found[0].split())
@@ -89,7 +89,7 @@ def test_a_variable_of_the_environment_makes_the_session(unrelated, monkeypatch)
 
 def test_a_wrong_variable_is_refused_where_nothing_measures(unrelated, monkeypatch):
     monkeypatch.setenv("LDOS_TRAILS", "3")
-    result = unrelated.runpytest_subprocess(timeout=60)
+    result = unrelated.runpytest_subprocess(timeout=300)
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*unknown environment variable 'LDOS_TRAILS'*", "*did you mean 'LDOS_TRIALS'*"])
 
@@ -105,8 +105,8 @@ def test_marks_and_fixtures_are_known_without_a_session(unrelated):
             pass
         """
     )
-    unrelated.runpytest_subprocess("--strict-markers", timeout=60).assert_outcomes(passed=2)
-    shown = unrelated.runpytest_subprocess("--fixtures", timeout=60).stdout.str()
+    unrelated.runpytest_subprocess("--strict-markers", timeout=300).assert_outcomes(passed=2)
+    shown = unrelated.runpytest_subprocess("--fixtures", timeout=300).stdout.str()
     assert [name for name in hooks.__all__ if f"\n{name} " not in shown] == []
 
 

@@ -137,7 +137,7 @@ def test_killed_in_the_middle_it_goes_on(sweep, project):
     plain = (project.path / "conftest.py").read_text()
     (project.path / "conftest.py").write_text(plain + killer)
     command = [sys.executable, "-m", "pytest", "-q"]
-    done = subprocess.run(command, cwd=project.path, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=project.path, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == -signal.SIGKILL, done.stdout
     before = records(project)
     assert len(before) == 2
@@ -283,7 +283,7 @@ def test_a_cell_that_cannot_be_measured_is_kept_with_its_reason(project, run):
         "@contextmanager\ndef none(*given, **more):\n"
         "    raise BringUpFailed('the stack did not start', remedy='look')\n    yield\nrig.open_rig = none\n"
     )
-    result = project.runpytest_subprocess(timeout=60)
+    result = project.runpytest_subprocess(timeout=300)
     assert result.ret == 11
     found = records(project)
     assert {record.state for record in found.values()} == {CellState.INFRA}
@@ -331,7 +331,7 @@ def stamps(sweep, project, monkeypatch):
         sweep("--collect-only")
         conftest = project.path / "conftest.py"
         conftest.write_text(conftest.read_text() + STAMPED)
-        result = project.runpytest_subprocess(*arguments, timeout=60)
+        result = project.runpytest_subprocess(*arguments, timeout=300)
         lines = (project.path / "stamps.txt").read_text().splitlines()
         return result, sorted((int(time), int(pid), what) for time, pid, what in map(str.split, lines))
 
@@ -384,10 +384,10 @@ def test_a_worker_that_is_killed_loses_its_cell_alone(sweep, project, monkeypatc
         "    if 'rate_hz=500' in item.nodeid and not os.environ.get('SPARED'):\n"
         "        os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    assert project.runpytest_subprocess("-n", "2", timeout=60).ret == 1
+    assert project.runpytest_subprocess("-n", "2", timeout=300).ret == 1
     assert len(records(project)) == 2
     monkeypatch.setenv("SPARED", "1")
-    project.runpytest_subprocess("-n", "2", "--ldos-resume", timeout=60).assert_outcomes(passed=1, skipped=2)
+    project.runpytest_subprocess("-n", "2", "--ldos-resume", timeout=300).assert_outcomes(passed=1, skipped=2)
 
 
 @pytest.mark.parametrize(

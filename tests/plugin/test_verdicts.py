@@ -124,7 +124,7 @@ def test_a_stack_that_does_not_start_is_infra_with_exit_status_11(run, project):
         rig.open_rig = fail
         """
     )
-    result = project.runpytest_subprocess(timeout=60)
+    result = project.runpytest_subprocess(timeout=300)
     assert result.ret == 11
     result.stdout.fnmatch_lines(
         ["*scenario 'baseline': infra*", "*exit code 3*", "*look at its log*", "*baseline: infra*"]

@@ -36,7 +36,7 @@ FAST = ("--ldos-trials=8", "--ldos-warmup=0")
 @pytest.fixture
 def watch(project):
     project.makeconftest(CONFTEST)
-    return lambda *arguments: project.runpytest_subprocess(*FAST, *arguments, timeout=60)
+    return lambda *arguments: project.runpytest_subprocess(*FAST, *arguments, timeout=300)
 
 
 def folder_of(project):
@@ -91,7 +91,7 @@ def test_an_instrument_is_watched_with_all_it_starts(project):
         "    assert 'clock_nanosleep' in {row[0] for row in table.rows}\n"
         "    ldos_study.check()\n"
     )
-    result = project.runpytest_subprocess("--ldos-profile", "--ldos-profile-rate=499", "--ldos-syscalls", timeout=60)
+    result = project.runpytest_subprocess("--ldos-profile", "--ldos-profile-rate=499", "--ldos-syscalls", timeout=300)
     assert result.ret == 11
     result.stdout.fnmatch_lines(["*system calls were counted with strace*"])
     (folder,) = project.path.glob(".ldos/runs/*/steady-profile")
@@ -106,7 +106,7 @@ def test_versions_in_turns_are_held_against_each_other(project):
     project.makeconftest(CONFTEST.replace("rig.install(rig.noisy(1))", "rig.install(rig.noisy(1), base=rig.noisy(2))"))
     arguments = ("--ldos-trials=4", "--ldos-block=2", "--ldos-warmup=0", "--ldos-base=./old")
     result = project.runpytest_subprocess(
-        *arguments, "--ldos-profile", "--ldos-profile-rate=499", "--ldos-profiler=perf", timeout=60
+        *arguments, "--ldos-profile", "--ldos-profile-rate=499", "--ldos-profiler=perf", timeout=300
     )
     result.stdout.fnmatch_lines(["*profiles held against each other, * frames changed for certain: *difference.svg*"])
     folder = folder_of(project)
@@ -131,14 +131,14 @@ def test_cells_of_a_sweep_are_watched_each_and_are_of_a_sweep_of_their_own(proje
             ldos_gate.check(ldos_trials(panda_stack))
         """
     )
-    plain = project.runpytest_subprocess("--ldos-resume", timeout=60)
+    plain = project.runpytest_subprocess("--ldos-resume", timeout=300)
     plain.assert_outcomes(passed=2)
     watched = ("--ldos-profile", "--ldos-profile-rate=499", "--ldos-profiler=perf", "--ldos-resume")
-    result = project.runpytest_subprocess(*watched, timeout=60)
+    result = project.runpytest_subprocess(*watched, timeout=300)
     result.assert_outcomes(passed=2)
     folders = {each.parents[1].name for each in project.path.glob(".ldos/runs/*/*/profile/flame.svg")}
     assert folders == {f"baseline_stack.control_rate_hz_{rate}" for rate in (250, 500)}
-    project.runpytest_subprocess(*watched, timeout=60).assert_outcomes(skipped=2)
+    project.runpytest_subprocess(*watched, timeout=300).assert_outcomes(skipped=2)
 
 
 def test_watched_trials_are_not_added_to_the_history(watch):

@@ -105,7 +105,7 @@ def test_a_flood_ends_with_a_run_that_is_killed(project, leaves_nothing):
     process.kill()
     process.stdout.close()
     process.wait(timeout=60)
-    _, alive = psutil.wait_procs(flooders, timeout=20)
+    _, alive = psutil.wait_procs(flooders, timeout=60)
     assert len(flooders) == 5
     assert alive == []
 

@@ -96,7 +96,7 @@ def _name(pid: str) -> str:
 
 
 def _await_death(pid: int) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()[0] != "Z":
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -284,7 +284,7 @@ def test_no_tool_outlives_us(tmp_path, monkeypatch, profiler, end):
         assert len(tools) >= 1 + (profiler is ProfilerKind.PERF)
         process.send_signal(end)
         process.wait()
-        _, alive = psutil.wait_procs(tools, timeout=10)
+        _, alive = psutil.wait_procs(tools, timeout=60)
         assert not alive
     assert end is signal.SIGKILL or not list(tmp_path.glob("ldos-*")), "nothing is left"
 

@@ -120,7 +120,7 @@ def test_what_is_agreed_to_is_mended(environment, tmp_path, stray):
     assert code in {0, 11}
     assert f"done: end process {stray.pid} (ros2_control_node)" in said
     assert "(cannot be undone)? [y/N]" in said
-    assert stray.wait(timeout=10) == -signal.SIGINT
+    assert stray.wait(timeout=60) == -signal.SIGINT
     assert not left.exists()
     assert said.count("recorders' folders") == 2
 

@@ -106,7 +106,7 @@ def test_a_stray_is_found_with_its_pid_and_ended(tmp_path, stray):
     assert finding.text.startswith(f"move_group {stray.pid}: ")
     assert describe_question(finding.fix) == f"end process {stray.pid} (move_group) (cannot be undone)?"
     finding.fix.apply(machine, ChangeLog(tmp_path / "changes.json"))
-    assert stray.wait(timeout=10) == -signal.SIGINT
+    assert stray.wait(timeout=60) == -signal.SIGINT
     assert stray.pid not in {process.pid for process, _ in find_strays(machine)}
 
 
@@ -127,7 +127,7 @@ def test_who_ignores_signals_is_killed():
     process = subprocess.Popen([sys.executable, "-c", STUBBORN], stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "ready\n"
     end_process(facts_of(process.pid), patience_s=0.05)
-    assert process.wait(timeout=10) == -signal.SIGKILL
+    assert process.wait(timeout=60) == -signal.SIGKILL
     process.stdout.close()
 
 

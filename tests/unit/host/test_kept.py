@@ -79,7 +79,7 @@ def test_what_ignores_signals_is_killed(tmp_path):
 
 def test_a_command_that_ends_ends_its_keeper_and_what_it_left(tmp_path):
     tree, words = start(tmp_path, FAMILY.replace("time.sleep(60)\n", "sys.exit(3)"))
-    assert tree.child.process.wait(timeout=20) == 3
+    assert tree.child.process.wait(timeout=60) == 3
     assert tree.child.describe_end() == "tree ended with exit code 3"
     assert all(gone(int(word)) for word in words)
     tree.stop()

@@ -90,6 +90,6 @@ def test_who_waits_sleeps_until_the_holder_ends(own_lock, end):
         holder.kill()
     holder.communicate("\n" if end != "kills it" else None)
     for waiter in waiters:
-        rest, _ = waiter.communicate(timeout=20)
+        rest, _ = waiter.communicate(timeout=60)
         assert rest.splitlines()[-1] == "held"
         assert waiter.returncode == 0

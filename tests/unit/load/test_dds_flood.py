@@ -210,7 +210,7 @@ def test_a_slow_flood_ends_at_once(site):
     with run_dds_flood(DdsFloodSpec(publishers=1, rate_hz=0.05), site) as flood:
         arrived = flood.proof
         began = time.monotonic()
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 19, "its next message is due after 20 s"
     assert arrived.requested_hz == 0.05
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -66,17 +65,19 @@ def test_a_process_that_is_not_there_is_said(tmp_path):
         profiler.start({4_194_303: "nobody"})
 
 
-def test_perf_that_is_killed_gives_no_profile_and_leaves_nothing(tmp_path):
+def test_perf_that_is_killed_gives_no_profile_and_leaves_nothing(tmp_path, monkeypatch):
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     profiler = PerfProfiler(tmp_path, rate_hz=99)
-    before = set(Path("/tmp").glob("ldos-perf-*"))
     with busy_process() as process:
         profiler.start({process.pid: "worker"})
+        assert list((tmp_path / "temporary").glob("ldos-perf-*"))
         (child,) = profiler._group.children
         os.kill(child.pid, signal.SIGKILL)
         child.process.wait()
         with pytest.raises(ProfilingFailed, match="killed by SIGKILL"):
             profiler.stop()
-    assert set(Path("/tmp").glob("ldos-perf-*")) <= before
+    assert not list((tmp_path / "temporary").iterdir())
 
 
 def test_what_was_sampled_of_a_process_that_ended_is_kept(tmp_path):
@@ -91,6 +92,7 @@ def test_a_recording_that_is_damaged_is_said(tmp_path):
     profiler = PerfProfiler(tmp_path, rate_hz=99)
     with busy_process() as process:
         profiler.start({process.pid: "worker"})
+        assert list((tmp_path / "temporary").glob("ldos-perf-*"))
         (child,) = profiler._group.children
         child.process.send_signal(signal.SIGINT)
         child.process.wait()

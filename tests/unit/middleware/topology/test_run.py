@@ -40,6 +40,7 @@ def analysed(recorded, asked):
 
 
 @pytest.mark.parametrize(("processes", "count"), [(Processes.ONE, 1), (Processes.NODE, 2)])
+@pytest.mark.measures_time
 def test_every_message_is_seen(processes, count):
     asked = spec(processes=processes)
     recorded = run_topology(topology(), asked)
@@ -60,6 +61,7 @@ def test_every_message_is_seen(processes, count):
     assert processes_of_topologies() == []
 
 
+@pytest.mark.measures_time
 def test_the_last_look_is_at_the_end_also_where_no_period_ends_there():
     asked = spec(seconds=0.7, sampling=0.5, rounds=3)
     recorded = run_topology(topology(), asked)
@@ -70,13 +72,13 @@ def test_the_last_look_is_at_the_end_also_where_no_period_ends_there():
 
 
 def test_a_node_that_is_killed_is_a_failure_and_not_a_hang():
-    asked = spec(processes=Processes.NODE, seconds=20.0, rounds=100)
+    asked = spec(processes=Processes.NODE, seconds=90.0, rounds=450)
     killer = threading.Thread(target=lambda: process_when_sending(0).kill())
     killer.start()
     began_s = time.monotonic()
     recorded = run_topology(topology(), asked)
     killer.join()
-    assert time.monotonic() - began_s < 15
+    assert time.monotonic() - began_s < 60
     assert recorded.failure.startswith("talker was killed by SIGKILL ")
     assert recorded.failure.endswith(" s after messages began")
     rounds = analysed(recorded, asked).rounds
@@ -92,6 +94,7 @@ DIFFERENT = {
 """Two topics: on one a message that was not taken in time is replaced by the next, on the other it waits."""
 
 
+@pytest.mark.measures_time
 def test_a_node_that_stands_still_loses_messages_or_gets_them_too_late():
     taken = [{"topic_name": name, **end} for name, end in DIFFERENT.items()]
     sent = [{**end, "period_ms": 10} for end in taken]
@@ -120,7 +123,7 @@ def stand_still(number: int, seconds: float) -> None:
 
 def process_when_sending(number: int) -> psutil.Process:
     """A node's process, as soon as messages flow."""
-    deadline_s = time.monotonic() + 30
+    deadline_s = time.monotonic() + 60
     while time.monotonic() < deadline_s:
         for each in processes_of_topologies():
             with contextlib.suppress(psutil.NoSuchProcess, IndexError):
