@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 
 def mean_interval(values: Sequence[float], *, confidence: float = 0.95) -> tuple[float, float]:
@@ -18,5 +18,5 @@ def mean_interval(values: Sequence[float], *, confidence: float = 0.95) -> tuple
         return (-math.inf, math.inf)
     center = float(np.mean(values))
     error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
-    half = float(student.ppf((1 + confidence) / 2, len(values) - 1)) * error
+    half = float(stdtrit(len(values) - 1, (1 + confidence) / 2)) * error
     return (center - half, center + half)

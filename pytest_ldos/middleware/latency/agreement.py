@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit
 
 from pytest_ldos.middleware.latency.case import Case, Program, Setup
 from pytest_ldos.middleware.latency.exchange import Exchange
@@ -101,7 +101,7 @@ def ratio_of(ours: Sequence[float], theirs: Sequence[float]) -> Ratio:
     if len(logs) < 2:
         return Ratio(math.exp(middle), None, None)
     error = float(logs.std(ddof=1)) / math.sqrt(len(logs))
-    reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(logs) - 1)) * error
+    reach = float(stdtrit(len(logs) - 1, (1 + CONFIDENCE) / 2)) * error
     return Ratio(math.exp(middle), math.exp(middle - reach), math.exp(middle + reach))
 
 
