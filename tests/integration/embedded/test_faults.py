@@ -121,7 +121,7 @@ def test_a_killed_process_is_a_dead_stack_and_the_next_scenario_runs(project, le
     assert "Traceback" not in output
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.acceptance)])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_run_keeps_its_finished_trials(project, leaves_nothing, number):
     process = project.start("--ldos-trials=50", "--ldos-warmup=0")
     try:
