@@ -121,8 +121,8 @@ def test_a_killed_process_is_a_dead_stack_and_the_next_scenario_runs(project, le
     assert "Traceback" not in output
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_an_interrupted_run_keeps_its_finished_trials(project, leaves_nothing, number):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_an_interrupted_run_keeps_its_finished_trials(project, leaves_nothing, temporary, number):
     process = project.start("--ldos-trials=50", "--ldos-warmup=0")
     try:
         wait_until(lambda: list(project.path.glob(".ldos/runs/*/baseline/trials.json")))
