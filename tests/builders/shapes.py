@@ -60,6 +60,12 @@ def parts(begin: int, end: int, *times: int) -> bytes:
 MAGIC = struct.pack("<I", 0xC1FC1FC1)
 TIMES = struct.pack("<IBIBIB", 100, 1, 200, 2, 4_000_000_000, 3)
 
+AROUND = (
+    f"stream {{ packet.context := struct {{ {SIZES} {U8} _m; }}; event.header := struct {{ {U8} len;"
+    f" enum : {U8} {{ NONE, SOME }} kind; }}; event.context := struct {{ {U8} k; }}; }};\n"
+    f"event {{ name = e; fields := struct {{ {U8} a[trace.packet.header.n]; {U8} b[stream.packet.context._m];"
+    f" {U8} c[stream.event.header.len]; {U8} d[stream.event.context.k];"
+)
 SHAPES = {
     "no stream, no clock": Shape(HEAD % "" + TICK, {"s": b"\1\2\3"}, ticks((0, 1), (0, 2), (0, 3))),
     "stream without an id": Shape(
@@ -136,6 +142,30 @@ SHAPES = {
         {"s": packet(struct.pack("<Q", 77), b"\1\2", size=24) + packet(struct.pack("<Q", 99), b"\3", size=20)},
         ticks((77, 1), (77, 2), (99, 3)),
         "c",
+    ),
+    "a clock that fields of events move": Shape(
+        HEAD % ""
+        + "clock { name = c; freq = 1000000000; };\n"
+        + f"stream {{ event.header := struct {{ {NARROW % 8} timestamp; }}; }};\n"
+        + f"event {{ name = e; fields := struct {{ {NARROW % 32} at; {U8} v; }}; }};\n",
+        {"s": struct.pack("<BIBBIBBIB", 7, 1000, 1, 0xF0, 0x10000, 2, 5, 0x10020, 3)},
+        {"e": [(7, {"at": 1000, "v": 1}), (0x3F0, {"at": 0x10000, "v": 2}), (0x10005, {"at": 0x10020, "v": 3})]},
+        "c",
+    ),
+    "lengths around an event": Shape(
+        HEAD % f"packet.header := struct {{ {U8} n; }};" + AROUND + f" {U8} k; {U8} f[event.fields.k]; }}; }};\n",
+        {
+            "s": b"\2"
+            + struct.pack("<IIB", 31 * 8, 32 * 8, 1)
+            + b"\1\1\1\xa1\xa2\xb1\xc1\xd1\0"
+            + b"\3\0\0\xa3\xa4\xb2\1\2\3\2\x08\x09\0"
+        },
+        {
+            "e": [
+                (0, {"k": 1, "a": [0xA1, 0xA2], "b": [0xB1], "c": [0xC1], "d": [0xD1], "f": []}),
+                (0, {"k": 0, "a": [0xA3, 0xA4], "b": [0xB2], "c": [1, 2, 3], "d": [], "f": [8, 9]}),
+            ]
+        },
     ),
     "alignment of arrays without elements": Shape(
         HEAD % ""

@@ -11,7 +11,7 @@
 #include "list_counts.hpp"
 #include "stream.hpp"
 #include "unreadable.hpp"
-#include "walk.hpp"
+#include "walk_event.hpp"
 
 namespace ldos::ctf {
 
@@ -129,6 +129,18 @@ class EventReader {
     std::uint64_t id;
   };
 
+  // Counts lists, and takes what a field of an event says of the clock.
+  struct EventSink : Skip {
+    void list_begin(std::int32_t leaf, std::uint64_t count) { lists.list_begin(leaf, count); }
+    void integer(std::int32_t leaf_number, std::uint64_t value) {
+      const Leaf& leaf = layout.leaves[static_cast<std::size_t>(leaf_number)];
+      if (!leaf.clock.empty()) clock = advance(clock, value, leaf.size);
+    }
+    ListCounts& lists;
+    const Layout& layout;
+    std::uint64_t& clock;
+  };
+
   // What is no event in a packet that was never finished is space that was never used.
   void end_at_damage(const std::string& reason) {
     if (packet_.unfinished) return cut();
@@ -157,7 +169,18 @@ class EventReader {
   std::uint64_t skip(const EventEntry& entry, std::uint64_t bit) {
     Cursor cursor{base_, bit, packet_.content_bits};
     lists_.reset(entry.type->layout.leaves.size());
-    walk(entry.type->layout, cursor, slots_, lists_);
+    walk_event(entry.type->layout, packet_, cursor, slots_, lists_);
+    return cursor.bit;
+  }
+
+  // The same, where fields may move the clock.
+  std::uint64_t skip(const EventEntry& entry, std::uint64_t bit, std::uint64_t& clock) {
+    if (!packet_.type->clock_in_events) return skip(entry, bit);
+    const Layout& layout = entry.type->layout;
+    Cursor cursor{base_, bit, packet_.content_bits};
+    lists_.reset(layout.leaves.size());
+    EventSink sink{{}, lists_, layout, clock};
+    walk_event(layout, packet_, cursor, slots_, sink);
     return cursor.bit;
   }
 
@@ -211,10 +234,12 @@ class EventReader {
       HeaderSink header{{}, type.header, place_.clock, only_id};
       walk(type.header, cursor, slots_, header);
       const EventEntry& entry = entry_of(header.id);
-      const std::uint64_t next = skip(entry, cursor.bit);
+      const std::uint64_t begin = begins_at_header(entry.type->layout) ? place_.bit : cursor.bit;
+      std::uint64_t clock = header.clock;
+      const std::uint64_t next = skip(entry, begin, clock);
       if (next == place_.bit) throw Damage{"an event of no size"};
-      if (!on_event(Met{entry, to_epoch_(header.clock), cursor.bit})) return;
-      place_ = {next, header.clock};
+      if (!on_event(Met{entry, to_epoch_(header.clock), begin})) return;
+      place_ = {next, clock};
     }
   }
 

@@ -1,6 +1,7 @@
 #include "layout.hpp"
 
 #include <algorithm>
+#include <array>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -9,18 +10,28 @@ namespace ldos::ctf {
 
 namespace {
 
+// How metadata calls a scope in front of a field's path.
+constexpr std::array<std::pair<std::string_view, Scope>, 6> kScopes = {{
+    {"trace.packet.header.", Scope::packet_header},
+    {"stream.packet.context.", Scope::packet_context},
+    {"stream.event.header.", Scope::event_header},
+    {"stream.event.context.", Scope::common_context},
+    {"event.context.", Scope::specific_context},
+    {"event.fields.", Scope::payload},
+}};
+
 class Compiler {
  public:
+  explicit Compiler(const Surroundings* around = nullptr) : around_(around) {}
+
   Layout finish() {
     find_fixed_offsets();
     return std::move(layout_);
   }
 
-  void add_scope(const FieldPtr& record) {
-    if (!record) return;
-    compile(*record, "", "", layout_.ops, false);
-    outer_.insert(outer_.end(), known_.begin(), known_.end());
-    known_.clear();
+  void add_scope(Scope scope, const FieldPtr& record) {
+    scope_ = scope;
+    if (record) compile(*record, "", "", layout_.ops, false);
   }
 
   void keep_payload_apart(std::size_t first_payload_leaf) {
@@ -37,8 +48,9 @@ class Compiler {
  private:
   // An integer that a later length or tag may refer to.
   struct Known {
+    Scope scope;
     std::string name;
-    const EnumClass* enumeration = nullptr;
+    const std::vector<EnumMapping>* labels = nullptr;  // of an enumeration
     bool is_signed = false;
     std::int32_t slot = kNone;
   };
@@ -104,7 +116,7 @@ class Compiler {
     op.leaf = add_leaf(std::move(leaf), optional);
     op.slot = layout_.slots++;
     ops.push_back(op);
-    known_.push_back({raw, enumeration, field.is_signed, op.slot});
+    known_.push_back({scope_, raw, enumeration != nullptr ? &enumeration->mappings : nullptr, field.is_signed, op.slot});
   }
 
   void add(const FloatClass& field, const std::string&, const std::string& shown, std::vector<Op>& ops,
@@ -146,7 +158,7 @@ class Compiler {
     op.leaf = add_leaf(std::move(leaf), optional);
     op.slot = layout_.slots++;
     ops.push_back(op);
-    known_.push_back({raw, nullptr, field.is_signed, op.slot});
+    known_.push_back({scope_, raw, nullptr, field.is_signed, op.slot});
   }
 
   void add(const StringClass&, const std::string&, const std::string& shown, std::vector<Op>& ops, bool optional) {
@@ -175,8 +187,8 @@ class Compiler {
 
   void add(const SequenceClass& field, const std::string&, const std::string& shown, std::vector<Op>& ops,
            bool optional) {
-    const Known* length = find_known(field.length_name);
-    if (length == nullptr) {
+    const std::optional<Known> length = find_known(field.length_name);
+    if (!length) {
       throw UnsupportedField("the length '" + field.length_name + "' of '" + shown + "' is not a field before it");
     }
     const std::int32_t slot = length->slot;
@@ -269,8 +281,8 @@ class Compiler {
   }
 
   void add(const VariantClass& field, const std::string&, const std::string& shown, std::vector<Op>& ops, bool) {
-    const Known* tag = find_known(field.tag_name);
-    if (tag == nullptr || (tag->enumeration == nullptr && field.ranges.empty())) {
+    const std::optional<Known> tag = find_known(field.tag_name);
+    if (!tag || (tag->labels == nullptr && field.ranges.empty())) {
       throw UnsupportedField("the tag '" + field.tag_name + "' of '" + shown + "' is not an enumeration before it");
     }
     Choice choice;
@@ -278,7 +290,7 @@ class Compiler {
     choice.tag_is_signed = tag->is_signed;
     std::unordered_multimap<std::string_view, const EnumMapping*> by_label;
     if (field.ranges.empty()) {
-      for (const EnumMapping& mapping : tag->enumeration->mappings) by_label.emplace(mapping.label, &mapping);
+      for (const EnumMapping& mapping : *tag->labels) by_label.emplace(mapping.label, &mapping);
     }
     choice.is_optional = field.is_optional;
     const std::size_t outside = known_.size();
@@ -307,20 +319,50 @@ class Compiler {
     return outer.empty() || name.empty() ? outer + name : outer + "." + name;
   }
 
-  // A reference is the name of a field before it, or its path, in the innermost scope that has
-  // it; of a path that is not known as a whole (`stream.event.context.len`) the last part decides.
-  [[nodiscard]] const Known* find_known(const std::string& reference) const {
-    const Known* whole = find_named(reference);
-    return whole != nullptr ? whole : find_named(reference.substr(reference.rfind('.') + 1));
+  // A reference is a path from the root of a scope, or the name or path of a field before it; of a
+  // path that is not known as a whole the last part decides. What lies around the event comes last.
+  std::optional<Known> find_known(const std::string& reference) {
+    for (const auto& [prefix, scope] : kScopes) {
+      if (!reference.starts_with(prefix)) continue;
+      const std::string path = reference.substr(prefix.size());
+      const std::optional<Known> found = find_named(path, scope);
+      return found ? found : find_around(path, scope);
+    }
+    std::optional<Known> found = find_named(reference, std::nullopt);
+    if (!found) found = find_named(reference.substr(reference.rfind('.') + 1), std::nullopt);
+    for (const Scope scope : {Scope::event_header, Scope::packet_context, Scope::packet_header}) {
+      if (!found) found = find_around(reference, scope);
+    }
+    return found;
   }
 
-  [[nodiscard]] const Known* find_named(const std::string& name) const {
-    for (const auto* scope : {&known_, &outer_}) {
-      for (auto known = scope->rbegin(); known != scope->rend(); ++known) {
-        if (known->name == name) return &*known;
-      }
+  [[nodiscard]] std::optional<Known> find_named(const std::string& name, std::optional<Scope> scope) const {
+    const auto is_meant = [&](const Known& known) { return known.name == name && (!scope || known.scope == *scope); };
+    const auto found = std::find_if(known_.rbegin(), known_.rend(), is_meant);
+    return found != known_.rend() ? std::optional(*found) : std::nullopt;
+  }
+
+  std::optional<Known> find_around(const std::string& path, Scope scope) {
+    const Layout* record = around(scope);
+    if (record == nullptr) return std::nullopt;
+    const std::string shown = path.size() > 1 && path.front() == '_' ? path.substr(1) : path;
+    for (std::size_t i = 0; i < record->leaves.size(); ++i) {
+      const Leaf& leaf = record->leaves[i];
+      if (leaf.kind != LeafKind::integer || (leaf.name != path && leaf.name != shown)) continue;
+      layout_.outers.push_back({scope, i, layout_.slots++});
+      return Known{scope, path, leaf.labels.empty() ? nullptr : &leaf.labels, leaf.is_signed, layout_.outers.back().slot};
     }
-    return nullptr;
+    return std::nullopt;
+  }
+
+  [[nodiscard]] const Layout* around(Scope scope) const {
+    if (around_ == nullptr) return nullptr;
+    switch (scope) {
+      case Scope::packet_header: return &around_->packet_header;
+      case Scope::packet_context: return &around_->packet_context;
+      case Scope::event_header: return &around_->event_header;
+      default: return nullptr;
+    }
   }
 
   void find_fixed_offsets() {
@@ -357,26 +399,28 @@ class Compiler {
   static constexpr std::uint64_t kLargestFixedCount = 1 << 20;
 
   Layout layout_;
+  const Surroundings* around_;
+  Scope scope_ = Scope::payload;
   std::vector<Known> known_;
-  std::vector<Known> outer_;
   bool repeating_ = false;  // inside the elements of an array
 };
 
 }  // namespace
 
-Layout compile_layout(const FieldPtr& stream_context, const FieldPtr& event_context, const FieldPtr& payload) {
-  Compiler compiler;
-  compiler.add_scope(stream_context);
-  compiler.add_scope(event_context);
+Layout compile_layout(const Surroundings& around, const FieldPtr& stream_context, const FieldPtr& event_context,
+                      const FieldPtr& payload) {
+  Compiler compiler(&around);
+  compiler.add_scope(Scope::common_context, stream_context);
+  compiler.add_scope(Scope::specific_context, event_context);
   const std::size_t first_payload_leaf = compiler.leaf_count();
-  compiler.add_scope(payload);
+  compiler.add_scope(Scope::payload, payload);
   compiler.keep_payload_apart(first_payload_leaf);
   return compiler.finish();
 }
 
 Layout compile_layout(const FieldPtr& record) {
   Compiler compiler;
-  compiler.add_scope(record);
+  compiler.add_scope(Scope::payload, record);
   return compiler.finish();
 }
 

@@ -66,12 +66,23 @@ struct Repeat {
   std::int32_t behind_leaf = 0;
 };
 
+// Where a field lies, from the outside in.
+enum class Scope : std::uint8_t { packet_header, packet_context, event_header, common_context, specific_context, payload };
+
+// A field outside of an event that one of its lengths or tags refers to.
+struct Outer {
+  Scope scope;
+  std::size_t leaf;  // of its own record
+  std::int32_t slot;
+};
+
 struct Layout {
   std::vector<Op> ops;
   std::vector<Choice> choices;
   std::vector<Repeat> repeats;
   std::vector<std::string> unread;  // fields that are passed over, because no column could hold them
   std::vector<Leaf> leaves;
+  std::vector<Outer> outers;
   std::int32_t slots = 0;
   // Set where every instance has this many bits, starting at a byte boundary.
   std::optional<std::uint64_t> fixed_bits;
@@ -85,9 +96,17 @@ struct UnsupportedField : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// The records around an event.
+struct Surroundings {
+  const Layout& packet_header;
+  const Layout& packet_context;
+  const Layout& event_header;
+};
+
 // Names of payload leaves that collide with a context field get `payload_` in front.
 // Throws UnsupportedField for a shape that has no column.
-Layout compile_layout(const FieldPtr& stream_context, const FieldPtr& event_context, const FieldPtr& payload);
+Layout compile_layout(const Surroundings& around, const FieldPtr& stream_context, const FieldPtr& event_context,
+                      const FieldPtr& payload);
 
 // The same for one struct alone (packet header, packet context, event header).
 Layout compile_layout(const FieldPtr& record);

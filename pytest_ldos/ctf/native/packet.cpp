@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "record.hpp"
 #include "unreadable.hpp"
@@ -118,8 +119,14 @@ class PacketReader {
     Head found;
     found.packet.offset = offset;
     try {
-      describe_stream(read_record(trace_.packet_header, cursor, slots_), found);
-      describe(read_record(found.packet.type->packet_context, cursor, slots_), found);
+      Record header = read_record(trace_.packet_header, cursor, slots_);
+      describe_stream(header, found);
+      Record context = read_record(found.packet.type->packet_context, cursor, slots_);
+      describe(context, found);
+      if (found.packet.type->refers_outside) {
+        found.packet.header_values = std::move(header.values);
+        found.packet.context_values = std::move(context.values);
+      }
     } catch (const TimeOverflow&) {
       fail(offset, std::string("packet with ") + kTimeOverflow);
     } catch (const UnknownTag& tag) {

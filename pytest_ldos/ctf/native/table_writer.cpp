@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "unreadable.hpp"
-#include "walk.hpp"
+#include "walk_event.hpp"
 
 namespace ldos::ctf {
 
@@ -119,7 +119,7 @@ void TableWriter::write_walked(std::span<const Occurrence> events) {
     Cursor cursor{source.stream->data() + packet.offset, events[i].bit() - packet.offset * 8, packet.content_bits};
     sink.begin(plan_.walked_leaf[events[i].source()], row_ + i);
     try {
-      walk(source.layout(), cursor, slots_, sink);
+      walk_event(source.layout(), packet, cursor, slots_, sink);
     } catch (const Overrun&) {
       refuse();
     } catch (const UnknownTag&) {

@@ -6,6 +6,7 @@
 #include "lexer.hpp"
 #include "mapped_file.hpp"
 #include "unreadable.hpp"
+#include "walk_event.hpp"
 
 namespace ldos::ctf {
 
@@ -103,7 +104,12 @@ void map_timestamps(Layout& record, std::initializer_list<std::string_view> name
   }
 }
 
-StreamType compile_stream(const StreamClass& from, TraceClass& declared, std::uint64_t& weight) {
+bool has_clock(const Layout& layout) {
+  return std::any_of(layout.leaves.begin(), layout.leaves.end(), [](const Leaf& leaf) { return !leaf.clock.empty(); });
+}
+
+StreamType compile_stream(const StreamClass& from, const Layout& packet_header, TraceClass& declared,
+                          std::uint64_t& weight) {
   StreamType stream;
   stream.number = from.id;
   stream.header_kind = header_kind(from.event_header, declared.order);
@@ -115,13 +121,21 @@ StreamType compile_stream(const StreamClass& from, TraceClass& declared, std::ui
   for (const auto& [id, event] : from.events) {
     EventType type;
     type.name = event.name;
-    type.layout = compile_layout(from.event_context, event.context, event.payload);
+    const Surroundings around{packet_header, stream.packet_context, stream.header};
+    type.layout = compile_layout(around, from.event_context, event.context, event.payload);
+    stream.refers_outside = stream.refers_outside || !type.layout.outers.empty();
+    stream.clock_in_events = stream.clock_in_events || has_clock(type.layout);
+    if (begins_at_header(type.layout)) stream.header_kind = HeaderKind::interpreted;
     weight += type.layout.weight;
     if (weight > kHeaviestLayouts) throw UnsupportedField("events of too many fields");
     const auto& bits = type.layout.fixed_bits;
-    if (stream.header_kind != HeaderKind::interpreted && bits && *bits % 8 == 0) type.fixed_bytes = *bits / 8;
+    if (bits && *bits % 8 == 0) type.fixed_bytes = *bits / 8;
     stream.type_by_id[id] = stream.types.size();
     stream.types.push_back(std::move(type));
+  }
+  if (stream.clock_in_events) stream.header_kind = HeaderKind::interpreted;
+  if (stream.header_kind == HeaderKind::interpreted) {
+    for (EventType& type : stream.types) type.fixed_bytes.reset();
   }
   return stream;
 }
@@ -152,8 +166,10 @@ bool goes_on(const StreamType& stream) {
 
 // The clock of all timestamps of a stream.
 std::string find_clock(const StreamType& stream) {
+  std::vector<const Layout*> records{&stream.packet_context, &stream.header};
+  for (const EventType& type : stream.types) records.push_back(&type.layout);
   std::string clock;
-  for (const Layout* record : {&stream.packet_context, &stream.header}) {
+  for (const Layout* record : records) {
     for (const Leaf& leaf : record->leaves) {
       if (leaf.clock.empty() || leaf.clock == clock) continue;
       if (!clock.empty()) throw UnsupportedField("events are stamped by two clocks, '" + clock + "' and '" + leaf.clock + "'");
@@ -195,7 +211,7 @@ Trace open_trace(const std::string& metadata_path) {
     trace.packet_header = compile_layout(trace.declared.packet_header);
     std::uint64_t weight = 0;
     for (const auto& [id, stream] : trace.declared.streams) {
-      trace.streams[id] = compile_stream(stream, trace.declared, weight);
+      trace.streams[id] = compile_stream(stream, trace.packet_header, trace.declared, weight);
     }
     check_choices(trace);
     set_clocks(trace);

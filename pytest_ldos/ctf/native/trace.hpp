@@ -28,6 +28,8 @@ struct StreamType {
   std::uint64_t number = 0;  // the metadata's id
   bool has_clock = false;
   ClockToEpoch clock;          // where there is none, every moment is 0
+  bool clock_in_events = false;  // fields of events are values of the clock, too
+  bool refers_outside = false;  // a length or a tag in an event refers to its packet's header or context
   bool clock_goes_on = false;  // packets tell their time in part: the rest is that of the packet before
   HeaderKind header_kind = HeaderKind::interpreted;
   ByteOrder header_order = ByteOrder::little;

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import pytest
 
 from pytest_ldos.ctf.read import read_trace
-from tests.builders.shapes import PARTS, SHAPES, Shape, parts
+from tests.builders.shapes import AROUND, HEAD, PARTS, SHAPES, U8, Shape, parts
 from tests.oracles.agreement import Outcome, compare_with_babeltrace
 from tests.oracles.babeltrace import why_unavailable
 
@@ -42,6 +43,17 @@ def test_a_clock_of_32_bits_goes_around(tmp_path):
     assert trace.events["tick"].timestamp_ns.tolist() == [0xFFFF000A, 0x100000009, 0x100050005]
     later = read_trace(tmp_path, window=(0x100050005, 0x100060000))
     assert later.events["tick"]["v"].tolist() == [0]
+
+
+def test_a_tag_in_an_events_header(tmp_path):
+    """babeltrace2's grammar has no path there."""
+    metadata = HEAD % f"packet.header := struct {{ {U8} n; }};" + AROUND
+    metadata += f" variant <stream.event.header.kind> {{ string NONE; {U8} SOME; }} what; }}; }};\n"
+    stream = b"\1" + struct.pack("<IIB", 22 * 8, 22 * 8, 0) + b"\0\1\1\xa1\xd1\x55" + b"\0\0\0\xa2x\0"
+    trace = read_trace(write(tmp_path, Shape(metadata, {"s": stream}, {})))
+    columns = trace.events["e"].columns
+    assert (list(columns["what.SOME"]), list(columns["what.NONE"])) == ([0x55, None], [None, "x"])
+    assert list(columns["d"]) == [[0xD1], []]
 
 
 @pytest.mark.skipif(bool(why_unavailable()), reason=why_unavailable() or "available")
