@@ -28,6 +28,7 @@ from pytest_ldos.baseline.history.rows import SCHEMA
 from pytest_ldos.baseline.history.store import HistoryStore
 from pytest_ldos.cli.history_import import import_runs
 from pytest_ldos.errors import LdosError
+from pytest_ldos.parquet import FAULTS, read_whole
 from pytest_ldos.text import one_line
 from pytest_ldos.trial.codec import decode_trials
 
@@ -82,8 +83,8 @@ def require_history(directory: Path) -> None:
     """
     for file in sorted(directory.rglob("*.parquet")):
         try:
-            columns = dict(pl.read_parquet_schema(file))
-        except (OSError, pl.exceptions.PolarsError) as error:
+            columns = dict(pl.read_parquet_schema(read_whole(file)))
+        except (ValueError, *FAULTS) as error:
             raise Failed(f"{file} is damaged ({type(error).__name__}); {_REMEDY}") from None
         if columns != SCHEMA:
             raise Failed(f"{file} has not the columns of a history; {_REMEDY}")

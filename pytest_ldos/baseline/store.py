@@ -6,7 +6,6 @@ The repository's store takes precedence. Runs record into the local one by defau
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from glob import escape
@@ -88,9 +87,7 @@ class BaselineStores:
         """
         read_trials(baseline.file)
         store = self.local if baseline.is_local else self.repository
-        target = baseline.key.file(store, pinned=True)
-        shutil.copyfile(baseline.file, target)
-        return target
+        return _copied(baseline.file, baseline.key.file(store, pinned=True))
 
     def promote(self, baseline: StoredBaseline) -> Path:
         """Copies a local baseline into the repository's store.
@@ -102,7 +99,9 @@ class BaselineStores:
         read_trials(baseline.file)
         if not baseline.is_local:
             raise ConfigurationError(f"{baseline.file} is in the repository's store already")
-        target = baseline.key.file(self.repository, pinned=baseline.is_pinned)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(baseline.file, target)
-        return target
+        return _copied(baseline.file, baseline.key.file(self.repository, pinned=baseline.is_pinned))
+
+
+def _copied(file: Path, target: Path) -> Path:
+    write_atomically(target, file.read_bytes())
+    return target

@@ -18,7 +18,7 @@ from pytest_ldos.baseline.key import BaselineKey
 from pytest_ldos.campaign.damaged_files import set_damaged_aside
 from pytest_ldos.errors import RecordUnreadable
 from pytest_ldos.scenario.model import ScenarioSpec
-from pytest_ldos.trial.artifacts import keeping, write_atomically
+from pytest_ldos.trial.artifacts import resumable, write_atomically
 from pytest_ldos.trial.codec import decode_trials, encode_trials
 from pytest_ldos.trial.record import TrialSet
 
@@ -67,7 +67,7 @@ class BreakingEvidence:
             "version": dict(version),
             "trials": json.loads(encode_trials(trials)),
         }
-        with keeping(self.folder):
+        with resumable():
             write_atomically(self.folder / f"start-{number:04d}.json", json.dumps(document, allow_nan=False) + "\n")
 
     def starts(self) -> list[KeptStart]:

@@ -24,6 +24,7 @@ from pytest_ldos.errors import PreparationFailed
 from pytest_ldos.host.checkout import OF_ANOTHER_CHECKOUT
 from pytest_ldos.host.logs import last_lines
 from pytest_ldos.host.processes import ProcessGroup
+from pytest_ldos.host.writable import writing
 from pytest_ldos.scenario.base import BaseSpec
 from pytest_ldos.text import visible
 from pytest_ldos.trial.artifacts import write_atomically
@@ -129,7 +130,8 @@ def _make(place: _Place, spec: BaseSpec, announce: Announce) -> None:
         announce(f"removing an environment of base {commit} that is unfinished or damaged")
         remove(place.folder, checkout=place.revision.checkout)
     announce(f"preparing base {commit}: the first time takes minutes; log: {place.log}")
-    place.folder.mkdir(parents=True)
+    with writing(place.folder):
+        place.folder.mkdir(parents=True)
     top = str(place.revision.checkout)
     add = ["git", "-C", top, *_NO_HOOKS, "worktree", "add", "--force", "--detach", str(place.checkout), commit]
     _run(add, place, announce, folder=place.folder)
@@ -158,7 +160,7 @@ def _run(command: Sequence[str], place: _Place, announce: Announce, *, folder: P
     Raises:
         PreparationFailed: its status is not 0, or it could not be started.
     """
-    with place.log.open("a", encoding="utf-8") as log:
+    with writing(place.log), place.log.open("a", encoding="utf-8") as log:
         log.write(f"$ {shlex.join(command)}\n")
     group = ProcessGroup(log_directory=place.folder, prefix=(*_CLEAN, "-C", str(folder)))
     began_s = time.monotonic()

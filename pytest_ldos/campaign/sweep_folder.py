@@ -23,7 +23,8 @@ from pytest_ldos.campaign.cells import Grid, Outline
 from pytest_ldos.campaign.damaged_files import set_damaged_aside
 from pytest_ldos.campaign.sweep_records import StartRecord, decode_start, encode_start
 from pytest_ldos.errors import ConfigurationError, RecordUnreadable
-from pytest_ldos.trial.artifacts import keeping, write_atomically
+from pytest_ldos.host.writable import writing
+from pytest_ldos.trial.artifacts import keep_from_git, resumable, write_atomically
 
 FOLDER: Final = "sweeps"
 DEFINITION_FILE: Final = "sweep.json"
@@ -101,7 +102,7 @@ class SweepFolder:
         Raises:
             NotWritten: it could not be written.
         """
-        with keeping(self.path):
+        with resumable():
             write_atomically(self._file(record.cell, record.start), encode_start(record))
 
     def records(self) -> dict[tuple[str, int], StartRecord]:
@@ -203,10 +204,8 @@ def new_sweep(output: Path, key: SweepKey, definition: Mapping[str, Any]) -> Swe
     path = output / FOLDER / key.name / f"{now:%Y%m%d-%H%M%S-%f}-{key.digest}"
     made_at = now.isoformat(timespec="seconds")
     document = {"kind": KIND, "schema": SCHEMA, **asdict(key), "made_at": made_at, **definition}
-    with keeping(path):
+    with writing(path):
         (path / CELLS).mkdir(parents=True)
-        ignore = output / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text("*\n", "utf-8")
+        keep_from_git(output)
         write_atomically(path / DEFINITION_FILE, json.dumps(document, indent=1, allow_nan=False) + "\n")
     return SweepFolder(path)

@@ -80,6 +80,4 @@ def _written(file: Path, render: Callable[[], str]) -> Iterator[str]:
     try:
         write_atomically(file, render())
     except LdosError as error:
-        yield f"{file.name} is not there: {error.summary}"
-    except OSError as error:
-        yield f"{file.name} is not there: {error.strerror} → make room in {file.parent}, or let it be written to"
+        yield f"{file.name} is not there: {error.message} → {error.remedy}"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pytest_ldos.campaign.watch_files import Drawings, write_watched
 from pytest_ldos.campaign.watching import Watching
-from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.host.writable import writing
 from pytest_ldos.middleware.study import Column, Study, Table
 from pytest_ldos.profiles.syscalls import SyscallCount
 from pytest_ldos.scenario.watching import WatchSpec
@@ -29,12 +29,10 @@ def measure_watched(spec: WatchSpec, folder: Path, drawings: Drawings, measure: 
         folder: receives the files, and logs of the tools.
 
     Raises:
-        ConfigurationError: the folder cannot be created.
+        NotWritten, ConfigurationError: it cannot be made.
     """
-    try:
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigurationError(f"{folder} cannot be made: {error.strerror}", remedy="name another folder") from None
     watching = Watching(spec)
     with watching.beside_own(folder):
         study = measure()

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from pytest_ldos.cli.clocks import correct_clocks
-from pytest_ldos.cli.export import Format, refuse_existing, told_if_unwritable
+from pytest_ldos.cli.export import Format, refuse_existing
 from pytest_ldos.cli.interfaces import parse_interfaces
 from pytest_ldos.cli.many_traces import Many, analyze_many
 from pytest_ldos.cli.model import Damage, OnCorrupt, Pids, build_observed
@@ -23,6 +23,7 @@ from pytest_ldos.export.parquet import write_parquet
 from pytest_ldos.fleet.find import find_traces
 from pytest_ldos.fleet.request import Request
 from pytest_ldos.flow.build import build_flow
+from pytest_ldos.host.writable import writing
 from pytest_ldos.metrics.catalogue import catalogue_of
 from pytest_ldos.metrics.extract import extract_metrics
 from pytest_ldos.metrics.load_own import OwnSource, load_metrics
@@ -141,7 +142,7 @@ def _analyze_one(
             whole=whole,
         )
         if output is not None:
-            with told_if_unwritable(output):
+            with writing(output):
                 write_parquet(model, output)
     return text, notes
 

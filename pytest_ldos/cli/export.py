@@ -24,6 +24,7 @@ from pytest_ldos.export.parquet import is_model_directory, write_parquet
 from pytest_ldos.export.perfetto.write import write_perfetto
 from pytest_ldos.export.replaced import beside
 from pytest_ldos.flow.build import build_flow
+from pytest_ldos.host.writable import writing
 from pytest_ldos.text import visible
 
 
@@ -60,20 +61,9 @@ def export(
         decoded = read_trace(trace, events=NEEDED_EVENTS | SCHEDULING_EVENTS, on_corrupt=on_corrupt.value)
         show("building the model", 0, 1)
         model = build_observed(decoded, pid)
-        with told_if_unwritable(target):
+        with writing(target):
             _WRITERS[to](decoded, model, target, show)
     _report(decoded, model, target, to)
-
-
-@contextmanager
-def told_if_unwritable(target: Path) -> Iterator[None]:
-    """Raises `ConfigurationError` where what is written within cannot be."""
-    try:
-        yield
-    except OSError as error:
-        raise ConfigurationError(
-            f"{target} cannot be written: {error.strerror or error}", remedy="name another place with --output"
-        ) from None
 
 
 def refuse_existing(target: Path, to: Format, *, force: bool) -> None:

@@ -22,6 +22,7 @@ from pytest_ldos.report.history.figure import render_image, render_page
 from pytest_ldos.report.history.table import describe, render_overview, render_trend
 from pytest_ldos.scenario.nearest import suggest
 from pytest_ldos.text import visible
+from pytest_ldos.trial.artifacts import write_atomically
 
 history_app = typer.Typer(rich_markup_mode=None, invoke_without_command=True)
 history_app.command()(pin)
@@ -114,8 +115,5 @@ def _write_plot(shown: list[tuple[Trend, tuple[CommitPoint, ...]]], plot: Path) 
             remedy="choose one with --metric, --scenario, --host-class and --stack, or ask for an .html",
         )
     content = render_page(shown).encode() if plot.suffix in _PAGES else render_image(shown, plot.suffix[1:])
-    try:
-        plot.write_bytes(content)
-    except OSError as error:
-        raise ConfigurationError(f"{plot} cannot be written: {error.strerror}", remedy="name another file") from None
+    write_atomically(plot, content)
     typer.echo(visible(f"plot: {plot}"), err=True)

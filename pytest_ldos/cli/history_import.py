@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import polars as pl
 import typer
 
 from pytest_ldos.baseline.history.rows import Version, build_rows
 from pytest_ldos.baseline.history.store import HistoryStore
 from pytest_ldos.cli.history_selection import Directory, open_store
 from pytest_ldos.cli.paths import LATEST, find_trials, metric_names, sources_here
-from pytest_ldos.errors import ConfigurationError, RecordUnreadable
+from pytest_ldos.errors import RecordUnreadable
 from pytest_ldos.gate.policy import Policy
 from pytest_ldos.gate.unjudged import verdict_alone
 from pytest_ldos.text import one_line, visible
@@ -91,27 +90,11 @@ def _add(saved: _Saved, store: HistoryStore, policy: Policy) -> bool:
         return False
     verdict = verdict_alone(saved.trials, policy)
     rows = build_rows(saved.trials, run=saved.run, branch="", verdict=verdict, version=saved.version)
-    return not rows.is_empty() and _append(store, rows)
+    return not rows.is_empty() and store.append(rows)
 
 
 def _describe_others(saved: Sequence[_Saved], added: int) -> str:
     return "" if added == len(saved) else "; the others were there, are empty, invalid or were watched"
-
-
-def _append(store: HistoryStore, rows: pl.DataFrame) -> bool:
-    """Whether they were not there yet.
-
-    Raises:
-        ConfigurationError: they cannot be written.
-    """
-    try:
-        return store.append(rows)
-    except OSError as error:
-        folder = store.folder(rows.row(0, named=True))
-        raise ConfigurationError(
-            f"{error.filename or folder} cannot be written: {error.strerror}",
-            remedy=f"make {folder} a directory that can be written, or name another history with --dir",
-        ) from None
 
 
 def _saved_with(file: Path) -> Iterator[_Saved]:

@@ -14,7 +14,6 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from pytest_ldos import exit_codes
-from pytest_ldos.cli.export import told_if_unwritable
 from pytest_ldos.cli.paths import terminal
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.export.fleet_tables import is_fleet_directory, require_writable, write_fleet
@@ -24,6 +23,7 @@ from pytest_ldos.fleet.in_process import InProcess
 from pytest_ldos.fleet.protocol import Scheduler
 from pytest_ldos.fleet.request import Request
 from pytest_ldos.fleet.summary import TraceSummary
+from pytest_ldos.host.writable import writing
 from pytest_ldos.report.fleet import render_fleet
 from pytest_ldos.text import visible
 
@@ -53,7 +53,7 @@ def analyze_many(traces: Sequence[Found], request: Request, many: Many) -> None:
     scheduler = choose_scheduler(many.scheduler, workers=many.workers)
     if many.output is not None:
         _refuse_existing(many.output, force=many.force)
-        with told_if_unwritable(many.output):  # not only after hours of reading
+        with writing(many.output):  # not only after hours of reading
             require_writable(many.output)
     missing = missing_package(LOCAL) if many.scheduler is None else ""
     if missing:
@@ -63,7 +63,7 @@ def analyze_many(traces: Sequence[Found], request: Request, many: Many) -> None:
     width, color = terminal()
     typer.echo(render_fleet(summaries, width=width, color=color, whole=many.whole), nl=False, color=True)
     if many.output is not None:
-        with told_if_unwritable(many.output):
+        with writing(many.output):
             write_fleet(summaries, many.output)
         typer.echo(visible(f"tables: {many.output}"))
     if any(each.problem for each in summaries):

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from pytest_ldos.cli.paths import terminal
-from pytest_ldos.host.writable import require_writable_file, unwritable
+from pytest_ldos.host.writable import require_writable_file
 from pytest_ldos.report.document import Document
 from pytest_ldos.report.formats import Format, format_of, render_as, require_format
 from pytest_ldos.text import visible
@@ -38,7 +38,7 @@ def put_out(document: Document, kind: Format, output: Path | None) -> None:
     """Prints or writes a report.
 
     Raises:
-        ConfigurationError: the file cannot be written.
+        NotWritten, ConfigurationError: the file cannot be written.
     """
     width, color = terminal()
     if output is None:
@@ -51,7 +51,7 @@ def put_out_text(render: Callable[[], str], output: Path | None) -> None:
     """Prints or writes what is rendered.
 
     Raises:
-        ConfigurationError: the file cannot be written.
+        NotWritten, ConfigurationError: the file cannot be written.
     """
     if output is None:
         typer.echo(render(), nl=False, color=True)
@@ -64,10 +64,7 @@ def write_text(text: str, output: Path) -> None:
     """Writes a report.
 
     Raises:
-        ConfigurationError: the file cannot be written.
+        NotWritten, ConfigurationError: the file cannot be written.
     """
     require_writable_file(output)
-    try:
-        write_atomically(output, text)
-    except OSError as error:
-        raise unwritable(output, error) from None
+    write_atomically(output, text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import random
 import socket
 from collections.abc import Iterator
@@ -9,7 +10,10 @@ from contextlib import contextmanager
 from typing import Final
 from xml.sax.saxutils import escape
 
+import psutil
+
 from pytest_ldos.errors import Unavailable
+from pytest_ldos.text import one_line
 
 FIRST_DOMAIN: Final = 1
 LAST_DOMAIN: Final = 101
@@ -17,6 +21,8 @@ LAST_DOMAIN: Final = 101
 
 MOST_PARTICIPANTS: Final = 60
 """Processes on one domain; each has two ports of its 250-port range."""
+
+LOOPBACK: Final = "127.0.0.1"
 
 _PORT_BASE: Final = 7400
 _PORT_GAIN: Final = 250
@@ -61,13 +67,13 @@ def claim_domain() -> Iterator[int]:
     candidates = list(range(FIRST_DOMAIN, LAST_DOMAIN + 1))
     random.SystemRandom().shuffle(candidates)
     for domain in candidates:
-        if not _has_participant(domain) and (claim := _try_claim(domain)) is not None:
+        if _taken_port(domain) is None and (claim := _try_claim(domain)) is not None:
             with claim:
                 yield domain
             return
     raise Unavailable(
-        f"all DDS domains from {FIRST_DOMAIN} to {LAST_DOMAIN} are in use on this machine",
-        remedy="end the runs or ROS 2 processes that hold them",
+        f"all DDS domains from {FIRST_DOMAIN} to {LAST_DOMAIN} are in use on this machine: {_describe_taken()}",
+        remedy="end the runs, ROS 2 processes or other programs that hold them (ss -lunp lists them)",
     )
 
 
@@ -81,11 +87,38 @@ def _try_claim(domain: int) -> socket.socket | None:
     return claim
 
 
-def _has_participant(domain: int) -> bool:
-    """Whether something listens on the port of the domain's first participant."""
+def _taken_port(domain: int) -> int | None:
+    """A port that one of our participants would take and somebody has; ``None`` where all of them are free.
+
+    Whoever has one has begun with the first, unless it is gone; programs without DDS may have any.
+    """
+    first = ports_of(domain).start + _PARTICIPANT_PORT
+    return next((port for port in range(first, first + 2 * MOST_PARTICIPANTS + 2) if not _is_free(port)), None)
+
+
+def _is_free(port: int) -> bool:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.bind(("127.0.0.1", ports_of(domain)[_PARTICIPANT_PORT]))
-        except OSError:
-            return True
-    return False
+            probe.bind((LOOPBACK, port))
+        except OSError as error:
+            return error.errno != errno.EADDRINUSE
+    return True
+
+
+def _describe_taken() -> str:
+    """Who is in the way, for one port of one domain."""
+    port = next((port for domain in range(FIRST_DOMAIN, LAST_DOMAIN + 1) if (port := _taken_port(domain))), None)
+    if port is None:
+        return "other runs of pytest-ldos have claimed them"
+    held = (each.pid for each in psutil.net_connections("udp") if each.laddr and each.laddr.port == port and each.pid)
+    pid = next(held, None)
+    return f"UDP port {port} is held by " + (
+        "a process of another user" if pid is None else f"pid {pid} ({_name(pid)})"
+    )
+
+
+def _name(pid: int) -> str:
+    try:
+        return one_line(psutil.Process(pid).name())
+    except psutil.NoSuchProcess:
+        return "which has ended"

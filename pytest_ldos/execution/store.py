@@ -18,17 +18,23 @@ from pytest_ldos.ctf.stats import Corruption, Gap, ReadStats, StreamStats
 from pytest_ldos.errors import RecordUnreadable
 from pytest_ldos.execution.model import ExecutionModel, Tables
 from pytest_ldos.execution.schema import SCHEMA_VERSION
+from pytest_ldos.host.writable import writing
+from pytest_ldos.parquet import FAULTS, digest_of, write_table
 
 MANIFEST: Final = "model.json"
 
 
 def write_model(model: ExecutionModel, directory: Path) -> None:
-    """Writes ``TABLE.parquet`` for each table; the manifest, which makes them a model, is written last."""
-    directory.mkdir(parents=True, exist_ok=True)
-    (directory / MANIFEST).unlink(missing_ok=True)
-    for name, frame in model.frames().items():
-        frame.write_parquet(directory / f"{name}.parquet")
-    (directory / MANIFEST).write_text(json.dumps(_manifest(model), indent=1) + "\n", "utf-8")
+    """Writes ``TABLE.parquet`` for each table; the manifest, which makes them a model, comes last."""
+    with writing(directory, needs=sum(round(frame.estimated_size()) for frame in model.frames().values())):
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / MANIFEST).unlink(missing_ok=True)
+        digests = {}
+        for name, frame in model.frames().items():
+            write_table(frame, directory / f"{name}.parquet")
+            digests[name] = digest_of(directory / f"{name}.parquet")
+        manifest = {**_manifest(model), "sha256": digests}
+        (directory / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", "utf-8")
 
 
 def read_model(directory: Path) -> ExecutionModel:
@@ -38,7 +44,9 @@ def read_model(directory: Path) -> ExecutionModel:
         RecordUnreadable: there is none, a table is missing or damaged, or another version wrote it.
     """
     manifest = _read_manifest(directory / MANIFEST)
-    frames = {field.name: _read_table(directory / f"{field.name}.parquet") for field in fields(Tables)}
+    digests = manifest.get("sha256", {})  # earlier versions wrote none
+    names = [field.name for field in fields(Tables)]
+    frames = {name: _read_table(directory / f"{name}.parquet", digests.get(name)) for name in names}
     return ExecutionModel(
         **frames, stats=_stats(manifest["stats"]), unknown=manifest["unknown"], unpaired=manifest["unpaired"]
     )
@@ -71,10 +79,12 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     return dict(manifest)
 
 
-def _read_table(path: Path) -> pl.DataFrame:
+def _read_table(path: Path, digest: str | None) -> pl.DataFrame:
     try:
+        if digest is not None and digest_of(path) != digest:
+            raise _unreadable(path, "is damaged: its content is not what was written")
         return pl.read_parquet(path)
-    except (OSError, pl.exceptions.PolarsError) as error:
+    except FAULTS as error:
         raise _unreadable(path, str(error).splitlines()[0]) from None
 
 

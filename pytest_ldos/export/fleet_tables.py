@@ -11,6 +11,7 @@ import polars as pl
 
 from pytest_ldos.export.replaced import beside, replaced
 from pytest_ldos.fleet.summary import TraceSummary
+from pytest_ldos.parquet import write_table
 
 TRACES: Final = "traces.parquet"
 MEASUREMENTS: Final = "measurements.parquet"
@@ -78,5 +79,5 @@ def write_fleet(summaries: Sequence[TraceSummary], directory: Path) -> None:
     """
     with replaced(directory, is_ours=is_fleet_directory) as fresh:
         fresh.mkdir()
-        traces_frame(summaries).write_parquet(fresh / TRACES)
-        measurements_frame(summaries).write_parquet(fresh / MEASUREMENTS)
+        write_table(traces_frame(summaries), fresh / TRACES)
+        write_table(measurements_frame(summaries), fresh / MEASUREMENTS)

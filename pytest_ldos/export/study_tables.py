@@ -6,8 +6,9 @@ from pathlib import Path
 
 import polars as pl
 
-from pytest_ldos.host.writable import unwritable
+from pytest_ldos.host.writable import writing
 from pytest_ldos.middleware.study import ROUNDS, Column, Study, Table
+from pytest_ldos.parquet import write_table
 from pytest_ldos.series import Invalid, Missing
 
 _UNITS = {"µs": "us", "%": "percent"}
@@ -19,15 +20,13 @@ def write_study_tables(study: Study, directory: Path) -> list[Path]:
     Columns are named ``NAME_UNIT`` (``p99_us``). Files of the same name are replaced.
 
     Raises:
-        ConfigurationError: the directory cannot be written.
+        NotWritten, ConfigurationError: the directory cannot be written.
     """
     frames = {table.name: table_frame(table) for table in study.tables} | {ROUNDS: rounds_frame(study)}
-    try:
+    with writing(directory):
         directory.mkdir(parents=True, exist_ok=True)
         for name, frame in frames.items():
-            frame.write_parquet(directory / f"{name}.parquet")
-    except OSError as error:
-        raise unwritable(directory, error) from None
+            write_table(frame, directory / f"{name}.parquet")
     return [directory / f"{name}.parquet" for name in frames]
 
 

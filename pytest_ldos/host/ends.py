@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import signal
+from typing import Final
+
+_CAUSES: Final[dict[int, str]] = {signal.SIGBUS: ", as where a file in memory has no room: is /dev/shm full?"}
+"""What a signal says of its cause, beside its name."""
 
 
 def describe_end(name: str, code: int) -> str:
@@ -13,7 +17,7 @@ def describe_end(name: str, code: int) -> str:
     """
     if code >= 0:
         return f"{name} ended with exit code {code}"
-    return f"{name} was killed by {_signal_name(-code)}"
+    return f"{name} was killed by {_signal_name(-code)}{_CAUSES.get(-code, '')}"
 
 
 def _signal_name(number: int) -> str:

@@ -16,6 +16,7 @@ from typing import Final
 from pytest_ldos.host.keeper import LADDER, marked_pids
 from pytest_ldos.host.owner import owned_by_us
 from pytest_ldos.host.processes import Child
+from pytest_ldos.host.writable import opened_log
 
 PATIENCE_S: Final = 5.0
 """For each signal. Gazebo takes 2.2 s from SIGINT to its end."""
@@ -50,7 +51,7 @@ class KeptTree:
         self._limit_s = (len(LADDER) + 1) * patience_s + _GRACE_S
         self._mark = secrets.token_hex(16)
         keeper = [sys.executable, "-m", "pytest_ldos.host.keeper", self._mark, str(patience_s)]
-        with log.open("ab") as sink:
+        with opened_log(log) as sink:
             process = subprocess.Popen(
                 [*keeper, *command],
                 stdin=subprocess.PIPE,

@@ -24,6 +24,7 @@ import psutil
 from pytest_ldos.host.ends import describe_end
 from pytest_ldos.host.logs import last_lines, last_words
 from pytest_ldos.host.owner import owned_by_us
+from pytest_ldos.host.writable import opened_log
 
 _DIE_WITH_PARENT: Final = ("setpriv", "--pdeathsig")
 _UNLESS_ORPHANED: Final = ("sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"')
@@ -104,7 +105,7 @@ class ProcessGroup:
         if fresh_log:
             log.unlink(missing_ok=True)
         leader = self.children[0].pid if self._is_led() else 0
-        with log.open("ab") as sink:
+        with opened_log(log) as sink:
             process = subprocess.Popen(
                 [*self._bound_to_us(), *self._prefix, *command],
                 stdin=subprocess.PIPE if talk else subprocess.DEVNULL,

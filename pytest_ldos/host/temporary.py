@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pytest_ldos.errors import NotWritten
-from pytest_ldos.host.undo import undone_at_end
+from pytest_ldos.host.undo import Undo, undone_at_end
 from pytest_ldos.host.undo_actions import RemoveTree
 from pytest_ldos.host.writable import writing
 
@@ -26,12 +26,30 @@ def temporary_folder(prefix: str, *, within: Path | None = None) -> Iterator[Pat
         NotWritten: it cannot be made.
         MendFailed: it could not be removed.
     """
-    folder = (_system_folder() if within is None else within).absolute() / f"{prefix}{secrets.token_hex(8)}"
+    folder = temporary_place(prefix) if within is None else within.absolute() / f"{prefix}{secrets.token_hex(8)}"
     with undone_at_end(Path(os.devnull)) as undo:
-        undo.register(RemoveTree(str(folder)))
-        with writing(folder, otherwise="set TMPDIR to a folder elsewhere"):
-            folder.mkdir(mode=0o700)
+        make_folder(folder, undo)
         yield folder
+
+
+def temporary_place(prefix: str) -> Path:
+    """Where a temporary folder could be made, under a name that nobody has.
+
+    Raises:
+        NotWritten: the system has no folder for such things that can be written.
+    """
+    return _system_folder() / f"{prefix}{secrets.token_hex(8)}"
+
+
+def make_folder(folder: Path, undo: Undo) -> None:
+    """Makes a private folder that goes with whatever else is undone.
+
+    Raises:
+        NotWritten: it cannot be made.
+    """
+    undo.register(RemoveTree(str(folder)))
+    with writing(folder, otherwise="set TMPDIR to a folder elsewhere"):
+        folder.mkdir(mode=0o700)
 
 
 def _system_folder() -> Path:

@@ -21,6 +21,7 @@ from pathlib import Path
 from pytest_ldos.errors import MendFailed
 from pytest_ldos.host.undo_actions import UndoAction, action_to_dict, undo_all
 from pytest_ldos.host.undoer import REGISTERED, UNDO
+from pytest_ldos.host.writable import opened_log
 
 
 class Undo:
@@ -34,7 +35,7 @@ class Undo:
 
     def __init__(self, log: Path) -> None:
         self._actions: list[UndoAction] = []
-        with log.open("ab") as sink:
+        with opened_log(log) as sink:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "pytest_ldos.host.undoer", str(os.getpid())],
                 stdin=subprocess.PIPE,

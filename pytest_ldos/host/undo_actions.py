@@ -16,11 +16,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from pytest_ldos.host.inherited import pids_with
 from pytest_ldos.text import one_line
 
 COMMAND_LIMIT_S: Final = 10.0
 CGROUP_LIMIT_S: Final = 5.0
 TREE_LIMIT_S: Final = 5.0
+PROCESSES_LIMIT_S: Final = 5.0
 _POLL_S: Final = 0.01
 
 
@@ -109,8 +111,30 @@ class RemoveTree:
                 time.sleep(_POLL_S)
 
 
-UndoAction = RunCommand | RemoveCgroup | WriteSetting | RemoveTree
-_ACTIONS: Final = {each.__name__: each for each in (RunCommand, RemoveCgroup, WriteSetting, RemoveTree)}
+@dataclass(frozen=True)
+class EndProcesses:
+    """Kills all processes that inherited a variable, however far they went.
+
+    Attributes:
+        name, value: of the variable.
+    """
+
+    name: str
+    value: str
+
+    def undo(self) -> None:
+        deadline = time.monotonic() + PROCESSES_LIMIT_S
+        while pids := pids_with({self.name: self.value}):
+            if time.monotonic() > deadline:
+                raise OSError(f"processes {pids} survived SIGKILL")
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(_POLL_S)
+
+
+UndoAction = RunCommand | RemoveCgroup | WriteSetting | RemoveTree | EndProcesses
+_ACTIONS: Final = {each.__name__: each for each in (RunCommand, RemoveCgroup, WriteSetting, RemoveTree, EndProcesses)}
 
 
 def action_to_dict(action: UndoAction) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from pytest_ldos.errors import ConfigurationError, LdosError, NotWritten
 from pytest_ldos.text import one_line
@@ -36,7 +36,7 @@ def writing(place: Path, *, needs: int = 0, otherwise: str = _ANOTHER) -> Iterat
 
     Args:
         needs: bytes that are to be written there, where they are known.
-        otherwise: what to do where a disk is full, beside making room.
+        otherwise: where it could be written instead, for whoever is to choose.
 
     Raises:
         NotWritten: the disk is full or failing, or it may not be written to.
@@ -48,6 +48,16 @@ def writing(place: Path, *, needs: int = 0, otherwise: str = _ANOTHER) -> Iterat
         raise unwritable(place, error, needs=needs, otherwise=otherwise) from None
 
 
+def opened_log(log: Path) -> BinaryIO:
+    """A log of another program, which goes on where it ended.
+
+    Raises:
+        NotWritten, ConfigurationError: see `writing`.
+    """
+    with writing(log):
+        return log.open("ab")
+
+
 def unwritable(place: Path, error: OSError, *, needs: int = 0, otherwise: str = _ANOTHER) -> LdosError:
     """What is told of a file or folder that cannot be written; see `writing`."""
     reason = os.strerror(error.errno) if error.errno else str(error)
@@ -56,7 +66,7 @@ def unwritable(place: Path, error: OSError, *, needs: int = 0, otherwise: str = 
         return NotWritten(message, remedy=f"{_make_room(place, needs)}, or {otherwise}")
     if error.errno in _REMEDIES:
         return NotWritten(message, remedy=_REMEDIES[error.errno])
-    return ConfigurationError(message, remedy=_ANOTHER)
+    return ConfigurationError(message, remedy=otherwise)
 
 
 def _make_room(place: Path, needs: int) -> str:
@@ -89,13 +99,13 @@ def require_writable_file(file: Path) -> None:
         _try_folder(file.parent)
 
 
-def require_writable_folder(folder: Path) -> None:
+def require_writable_folder(folder: Path, *, otherwise: str = _ANOTHER) -> None:
     """Makes a folder that files are to be written to.
 
     Raises:
         NotWritten, ConfigurationError: see `writing`.
     """
-    with writing(folder):
+    with writing(folder, otherwise=otherwise):
         _try_folder(folder)
 
 

@@ -178,10 +178,7 @@ def record_launch(output: str | os.PathLike[str] = ".ldos", *, name: str = "laun
 
     Raises:
         Unavailable: there is no `launch`, or no tracer.
-        RecordingFailed: the output cannot be written, or the tracer refused.
+        NotWritten: nothing can be written there.
+        RecordingFailed: the tracer refused.
     """
-    try:
-        folder = new_scenario_folder(new_run_folder(Path(output)), name)
-    except OSError as error:
-        raise RecordingFailed(f"{output} cannot be written: {error.strerror}", remedy="name another output") from None
-    return RecordedLaunch(folder)
+    return RecordedLaunch(new_scenario_folder(new_run_folder(Path(output)), name))

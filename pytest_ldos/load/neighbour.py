@@ -19,6 +19,7 @@ from pytest_ldos.host.affinity import with_descendants
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.cpu_time import CpuTime
 from pytest_ldos.host.processes import Child, ProcessGroup
+from pytest_ldos.host.writable import writing
 from pytest_ldos.load.protocol import LoadSite
 from pytest_ldos.load.scheduler_group import NOT_READ, GroupedProof, read_group
 from pytest_ldos.load.watch import watched
@@ -183,7 +184,8 @@ def run_neighbour(spec: NoisyNeighbourSpec, site: LoadSite) -> Iterator[RunningN
     """
     neighbour_available(spec, site.stack).demand()
     logs = site.log_directory / "neighbour"
-    logs.mkdir(exist_ok=True)
+    with writing(logs):
+        logs.mkdir(exist_ok=True)
     group = ProcessGroup(log_directory=site.log_directory, own_session=spec.group == SchedulerGroup.OWN)
     try:
         driver = group.start("neighbour", _command(stack_of_neighbour(spec, site.stack), logs), talk=True)

@@ -8,13 +8,25 @@ from typing import NoReturn
 
 import pytest
 
-from pytest_ldos.errors import LdosError
+from pytest_ldos.errors import LdosError, NotWritten
+from pytest_ldos.exit_codes import INVALID
 from pytest_ldos.text import visible
 
 
 def fail_with(message: str) -> NoReturn:
     """Ends the test with a message; other programs' text in it is made safe to show."""
     raise pytest.fail.Exception(visible(message), pytrace=False) from None
+
+
+@contextmanager
+def refused_session() -> Iterator[None]:
+    """Ends pytest before anything is measured: a wrong setting is its usage error, a fault of the machine ours."""
+    try:
+        yield
+    except NotWritten as error:
+        pytest.exit(visible(f"ldos: {error}"), returncode=INVALID)
+    except LdosError as error:
+        raise pytest.UsageError(visible(str(error))) from None
 
 
 @contextmanager

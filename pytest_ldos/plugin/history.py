@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import pytest
-
 from pytest_ldos.errors import LdosError
+from pytest_ldos.plugin.faults import refused_session
 from pytest_ldos.units import counted
 
 if TYPE_CHECKING:
@@ -47,10 +46,8 @@ class HistoryWriter:
             return
         from pytest_ldos.baseline.history.store import HistoryStore
 
-        try:
+        with refused_session():
             HistoryStore(self._directory).require_writable()
-        except LdosError as error:
-            raise pytest.UsageError(str(error)) from None
 
     def write(self) -> None:
         """Adds what was judged, and the base's trials where versions took turns; a run's own record always stays."""

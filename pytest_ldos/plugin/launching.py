@@ -95,14 +95,9 @@ def launch_for(request: pytest.FixtureRequest) -> Iterator[Launch]:
 
 
 def _new_folder(session: MeasuringSession, node: Any) -> ScenarioFolder:
-    from pytest_ldos.errors import RecordingFailed
     from pytest_ldos.trial.artifacts import new_scenario_folder
 
-    try:
-        return new_scenario_folder(session.run_folder(), node.name)
-    except OSError as error:
-        reason = f"{session.output} cannot be written: {error.strerror}"
-        raise RecordingFailed(reason, remedy="name another place with --ldos-output") from None
+    return new_scenario_folder(session.run_folder(), node.name)
 
 
 def _tidy(session: MeasuringSession, nodeid: str, folder: ScenarioFolder) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -12,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from pytest_ldos.errors import Unavailable
-from pytest_ldos.text import visible
+from pytest_ldos.plugin.faults import refused_session
 
 if TYPE_CHECKING:
     from pytest_ldos.report.document import Document
@@ -38,16 +36,12 @@ def refuse_unwritable(file: Path) -> None:
 
     Raises:
         pytest.UsageError: it is a folder, or its folder cannot be made or written.
+        pytest.exit.Exception: the disk is full, and the like.
     """
-    try:
-        if file.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=file.parent, prefix=".try."):
-            pass
-    except OSError as error:
-        remedy = "name a file in a folder that can be written"
-        raise pytest.UsageError(visible(f"{file} cannot be written: {error.strerror}\n  → {remedy}")) from None
+    from pytest_ldos.host.writable import require_writable_file
+
+    with refused_session():
+        require_writable_file(file)
 
 
 def write_report(document: Document, file: Path) -> str:
@@ -74,6 +68,8 @@ def append_job_summary(document: Document) -> str:
     file = os.environ.get(_JOB_SUMMARY, "")
     if not file:
         return f"no job summary: {_JOB_SUMMARY} is not set (this is no job of a GitHub workflow)"
-    with Path(file).open("a", encoding="utf-8") as stream:
+    from pytest_ldos.host.writable import writing
+
+    with writing(Path(file)), Path(file).open("a", encoding="utf-8") as stream:
         stream.write(markdown.render(document))
     return f"job summary: {file}"

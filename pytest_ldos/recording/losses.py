@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
+from pathlib import Path
 from typing import Final
 
 from pytest_ldos.recording.protocol import RecordingReport
+from pytest_ldos.text import one_line
 
 _NAMESPACE: Final = {"mi": "https://lttng.org/xml/ns/lttng-mi"}
 
@@ -14,6 +17,18 @@ _FALSE_WRAP: Final = 1 << 63
 
 A packet that is read before it is finished says 0; with the next one the counter returns, and only this excess stays.
 """
+
+
+_WRITE_FAULT: Final = re.compile(
+    r"Error in write mmap .*?: (?P<reason>[^:]+?) \(in lttng_consumer_on_read_subbuffer_mmap"
+)
+"""The consumer counts nothing of what it could not write: it only says so in its log."""
+
+
+def write_fault(log: Path) -> str:
+    """Why LTTng's consumer could not write the trace, as its log has it; empty where it could."""
+    found = _WRITE_FAULT.search(log.read_text("utf-8", errors="replace")) if log.is_file() else None
+    return "" if found is None else one_line(found["reason"])
 
 
 def parse_losses(listing: str) -> RecordingReport:

@@ -14,16 +14,20 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from pytest_ldos.errors import RecordingFailed
 from pytest_ldos.host.availability import Availability, find_programs
 from pytest_ldos.host.processes import Child, ProcessGroup
-from pytest_ldos.host.temporary import temporary_folder
+from pytest_ldos.host.temporary import make_folder, temporary_place
+from pytest_ldos.host.undo import undone_at_end
+from pytest_ldos.host.undo_actions import EndProcesses
 from pytest_ldos.recording import run_directory
-from pytest_ldos.recording.losses import parse_losses
+from pytest_ldos.recording.losses import parse_losses, write_fault
 from pytest_ldos.recording.protocol import RecordingReport
+from pytest_ldos.recording.shared_buffers import require_room_for_buffers
 from pytest_ldos.tracepoints import RECORDED
 
 CHANNEL: Final = "ldos"
@@ -31,6 +35,9 @@ CONTEXTS: Final = ("vpid", "vtid", "procname")
 SUBBUFFER_SIZE: Final = "1M"
 SUBBUFFER_COUNT: Final = 16
 """Per CPU and user: two seconds of a 4000 msg/s flood with all its events."""
+
+_MARK: Final = "PYTEST_LDOS_TRACER"
+"""Variable of the daemon's processes alone: those that are recorded have it not."""
 
 _READY_TIMEOUT_S: Final = 10.0
 _COMMAND_TIMEOUT_S: Final = 30.0
@@ -97,6 +104,7 @@ class LttngRecorder:
         return {"LTTNG_UST_ALLOW_BLOCKING": "1"} if self._lossless else {}
 
     def start(self) -> None:
+        require_room_for_buffers(SUBBUFFER_SIZE, SUBBUFFER_COUNT)
         try:
             self._daemon.start()
             self._lttng("create", self._session, f"--output={self.directory.resolve()}")
@@ -113,7 +121,8 @@ class LttngRecorder:
 
     def pause(self) -> RecordingReport:
         self._lttng("stop", self._session)
-        return parse_losses(self._lttng("--mi", "xml", "list", self._session))
+        report = parse_losses(self._lttng("--mi", "xml", "list", self._session))
+        return replace(report, fault=write_fault(self._daemon.log))
 
     def resume(self) -> None:
         self._lttng("start", self._session)
@@ -181,12 +190,17 @@ class _SessionDaemon:
         return self._child is not None and self._child.exit_code is None
 
     def start(self) -> None:
-        self._home = self._resources.enter_context(temporary_folder("ldos-lttng-"))
+        undo = self._resources.enter_context(undone_at_end(Path(os.devnull)))
+        self._home = temporary_place("ldos-lttng-")
+        make_folder(self._home, undo)
+        # Its consumer, and workers of both, go on for ever where it is killed before they have met.
+        undo.register(EndProcesses(_MARK, self._home.name))
         self.environment = {"LTTNG_HOME": str(self._home)}
         command = ["lttng-sessiond", "--no-kernel"]
         if _is_root():
             command = [*run_directory.COMMAND, *command]
-        self._group = ProcessGroup(log_directory=self._log_directory, environment=self.environment)
+        marked = {**self.environment, _MARK: self._home.name}
+        self._group = ProcessGroup(log_directory=self._log_directory, environment=marked)
         self._child = self._group.start("lttng-sessiond", command)
         if _is_root():
             target = f"--target={self._child.pid}"

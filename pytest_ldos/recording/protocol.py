@@ -15,10 +15,12 @@ class RecordingReport:
     Attributes:
         discarded_events: thrown away because buffers were full, by the tracer's own count.
         lost_packets: whole packets lost, likewise.
+        fault: why the trace is not whole beyond that; empty where it is.
     """
 
     discarded_events: int
     lost_packets: int
+    fault: str = ""
 
 
 class Recorder(Protocol):

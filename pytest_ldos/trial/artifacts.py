@@ -14,15 +14,19 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Final
 
 from pytest_ldos.errors import NotWritten, RecordUnreadable
+from pytest_ldos.host.writable import writing
 from pytest_ldos.scenario.words import KeepTraces
 from pytest_ldos.trial.codec import decode_trials, encode_trials
 from pytest_ldos.trial.record import TrialSet
+from pytest_ldos.units import format_bytes
 
 RUNS: Final = "runs"
 TRIALS_FILE: Final = "trials.json"
@@ -30,6 +34,10 @@ TRACE_FOLDER: Final = "trace"
 LOG_FOLDER: Final = "logs"
 BLOCKS: Final = "blocks"
 BASE: Final = "base"
+KEPT_ELSEWHERE: Final = "ldos-kept-"
+OTHER_OUTPUT: Final = "name another place with --ldos-output"
+"""What to do where a run's own folder cannot be written."""
+
 LARGEST_RECORD: Final = 64 * 1024 * 1024
 """Largest accepted trials file in bytes, since it may come from a stranger; ten thousand trials fit."""
 
@@ -62,11 +70,17 @@ def new_run_folder(output: Path) -> Path:
     """Creates a folder for a run that begins now; adds a ``.gitignore`` to `output` if it has none."""
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     folder = output / RUNS / f"{stamp}-{secrets.token_hex(3)}"
-    folder.mkdir(parents=True, mode=0o755)
+    with writing(folder, otherwise=OTHER_OUTPUT):
+        folder.mkdir(parents=True, mode=0o755)
+        keep_from_git(output)
+    return folder
+
+
+def keep_from_git(output: Path) -> None:
+    """Has git pass over what a folder of ours holds."""
     ignore = output / ".gitignore"
     if not ignore.exists():
         ignore.write_text("*\n", "utf-8")
-    return folder
 
 
 def new_scenario_folder(run: Path, scenario: str) -> ScenarioFolder:
@@ -75,53 +89,100 @@ def new_scenario_folder(run: Path, scenario: str) -> ScenarioFolder:
     for number in range(1, 10_000):
         path = run / (safe if number == 1 else f"{safe}-{number}")
         if not path.exists():
-            folder = ScenarioFolder(path)
-            folder.logs.mkdir(parents=True)
-            return folder
+            return _made(ScenarioFolder(path))
     raise RuntimeError(f"{run} holds too many scenarios named {scenario}")
 
 
 def new_block_folder(folder: ScenarioFolder, number: int, version: str) -> ScenarioFolder:
-    """Creates a folder for the logs and the trace of one stack start."""
-    block = ScenarioFolder(folder.path / BLOCKS / f"{number}-{version}")
-    block.logs.mkdir(parents=True)
-    return block
+    """A folder for the logs and the trace of one stack start."""
+    return _made(ScenarioFolder(folder.path / BLOCKS / f"{number}-{version}"))
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Writes a file so that a reader sees the old or the new content, never part of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+def _made(folder: ScenarioFolder) -> ScenarioFolder:
+    with writing(folder.logs, otherwise=OTHER_OUTPUT):
+        folder.logs.mkdir(parents=True)
+    return folder
 
 
-@contextlib.contextmanager
-def keeping(place: Path) -> Iterator[None]:
-    """Turns an `OSError` while results are written into an error with a remedy.
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Writes a file so that a reader sees the old or the new one, never half of it.
 
     Raises:
-        NotWritten: the disk is full, or writing is not permitted.
+        NotWritten, ConfigurationError: see `writing`.
     """
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    with writing(path, needs=len(data)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(name).chmod(0o644)
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+
+
+@contextmanager
+def resumable() -> Iterator[None]:
+    """Adds to a fault of writing that what was kept before is whole, and can be gone on from."""
     try:
         yield
-    except OSError as error:
-        raise NotWritten(
-            f"what was measured could not be kept in {place}: {error.strerror}",
-            remedy="make room there; what was kept before is whole, and the same command goes on from it",
-        ) from None
+    except NotWritten as error:
+        goes_on = "what was kept before is whole, and the same command goes on from it"
+        raise NotWritten(error.message, remedy=f"{error.remedy}; {goes_on}") from None
 
 
 def write_trials(folder: ScenarioFolder, trials: TrialSet) -> None:
-    write_atomically(folder.trials_file, encode_trials(trials))
+    """Writes the record of a scenario; where it cannot be, elsewhere, and says so.
+
+    Raises:
+        NotWritten: it is not where it is to be; says where it is, and what room the whole run needs.
+    """
+    content = encode_trials(trials)
+    try:
+        write_atomically(folder.trials_file, content)
+    except NotWritten as error:
+        whole_run = _size(folder.path) * trials.spec.trials / max(1, len(trials.trials))
+        remedy = (
+            f"{error.remedy} (trace and record of {trials.spec.trials} trials take about {format_bytes(whole_run)})"
+        )
+        raise NotWritten(f"{error.message}; {_kept_elsewhere(folder, content)}", remedy=remedy) from None
+
+
+def _kept_elsewhere(folder: ScenarioFolder, content: str) -> str:
+    """Where a record is kept instead, in words."""
+    for refuge in (_refuge_of(folder), folder):
+        if refuge is folder:
+            drop_traces(folder)  # a full disk has no whole trace, and its room is enough for what was measured
+        if refuge is not None:
+            with contextlib.suppress(NotWritten):
+                write_atomically(refuge.trials_file, content)
+                return f"what was measured so far is kept in {refuge.trials_file}"
+    return "what was measured since the last record there is lost: no other place has room, either"
+
+
+@cache
+def _refuge_of(folder: ScenarioFolder) -> ScenarioFolder | None:
+    """A folder for a scenario's record outside of the run's, the same each time; ``None`` where there is none."""
+    for place in (tempfile.gettempdir(), "/var/tmp", Path.home()):  # noqa: S108 - a private folder in it
+        with contextlib.suppress(OSError):
+            refuge = Path(tempfile.mkdtemp(prefix=f"{KEPT_ELSEWHERE}{folder.path.name}-", dir=place))
+            (refuge / TRIALS_FILE).write_bytes(b"room")
+            return ScenarioFolder(refuge)
+    return None
+
+
+def trace_not_whole(trace: Path, reason: str) -> NotWritten:
+    """What is told of a trace that the tracer could not write to its end."""
+    written = format_bytes(_size(trace))
+    return NotWritten(
+        f"the trace could not be written to {trace}: {reason}",
+        remedy=f"make room there for much more than the {written} that it took so far, or {OTHER_OUTPUT}",
+    )
 
 
 def read_trials(path: str | os.PathLike[str]) -> TrialSet:

@@ -16,13 +16,16 @@ from pytest_ldos.host.checkout import describe_commit
 from pytest_ldos.host.fingerprint import take_fingerprint
 from pytest_ldos.load.protocol import RunningLoad, proof_to_dict
 from pytest_ldos.metrics.catalogue import METRICS, Catalogue, catalogue_of
+from pytest_ldos.metrics.model import Measurement
 from pytest_ldos.metrics.own import OwnMetric
+from pytest_ldos.recording.protocol import RecordingReport
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.paths import BUILT_IN_PATHS, PathSpec
+from pytest_ldos.series import Invalid
 from pytest_ldos.stack.client_protocol import TrialTag
 from pytest_ldos.stack.goals import Goal, OutcomeClass
 from pytest_ldos.stack.protocol import MotionOutcome
-from pytest_ldos.trial.artifacts import write_trials
+from pytest_ldos.trial.artifacts import trace_not_whole, write_trials
 from pytest_ldos.trial.measure import measure_trials
 from pytest_ldos.trial.record import Trial, TrialSet
 from pytest_ldos.trial.rig import Rig
@@ -245,6 +248,21 @@ class _Session:
         before = 0 if is_continued else self.record.discarded_events
         self.record = replace(self.record, discarded_events=before + discarded_events)
 
+    def measure(self, recorded: RecordingReport) -> None:
+        """Takes the trials' numbers from the trace; of one that is not whole none can be trusted."""
+        if recorded.fault:
+            reason = Measurement(Invalid(f"the trace is not whole: {recorded.fault}"))
+            distrusted = dict.fromkeys(self.procedure.catalogue, reason)
+            self.trials[:] = [replace(trial, measurements=distrusted) for trial in self.trials]
+        elif self.trials:
+            self.trials[:] = measure_trials(
+                self.trials,
+                self.rig,
+                self.procedure.paths,
+                catalogue=self.procedure.catalogue,
+                deadlines=self.spec.deadlines,
+            )
+
     def take_watch(self) -> None:
         """Records the tools that actually watched, of those requested."""
         watch = self.procedure.watch
@@ -266,18 +284,14 @@ def _measured_at_end(session: _Session) -> Iterator[None]:
         yield
     finally:
         session.take_proofs()
-        session.take_losses(session.rig.recorder.pause().discarded_events)
+        recorded = session.rig.recorder.pause()
+        session.take_losses(recorded.discarded_events)
         session.procedure.watch.read(session.rig, len(session.trials))
         session.take_watch()
-        if session.trials:
-            session.trials[:] = measure_trials(
-                session.trials,
-                session.rig,
-                session.procedure.paths,
-                catalogue=session.procedure.catalogue,
-                deadlines=session.spec.deadlines,
-            )
+        session.measure(recorded)
         session.save(session.snapshot())
+        if recorded.fault:
+            raise trace_not_whole(session.rig.recorder.directory, recorded.fault)
         session.rig.recorder.resume()
 
 

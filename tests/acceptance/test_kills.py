@@ -106,7 +106,7 @@ class Kill:
             faults.append(f"{self.finished - self.saved} finished trials are in no record")
         if self.number is not signal.SIGKILL and _BEGUN in self.output and self.code not in {0, INTERRUPTED}:
             faults.append(f"exit code {self.code}")
-        if self.code == INTERRUPTED and self.finished and "not finished; what was measured" not in self.output:
+        if self.code == INTERRUPTED and self.finished and "\nresults: " not in self.output:
             faults.append("no summary")
         return [f"{self.number.name} after {self.after_s:.2f} s ({self.phase}): {each}" for each in faults]
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_ldos.errors import ConfigurationError, RecordUnreadable
+from pytest_ldos.errors import RecordUnreadable
 from pytest_ldos.trial.artifacts import write_atomically
 
 FILE: Final = "pin.json"
@@ -34,14 +34,11 @@ def write_pin(folder: Path, pin: Pin) -> Path:
     """Pins a series and replaces an earlier pin.
 
     Raises:
-        ConfigurationError: the file cannot be written.
+        NotWritten, ConfigurationError: it cannot be written.
     """
     file = folder / FILE
     document = {"kind": KIND, "schema": SCHEMA_VERSION, **asdict(pin)}
-    try:
-        write_atomically(file, json.dumps(document, indent=1) + "\n")
-    except OSError as error:
-        raise ConfigurationError(f"{file} cannot be written: {error.strerror}", remedy="make it writable") from None
+    write_atomically(file, json.dumps(document, indent=1) + "\n")
     return file
 
 

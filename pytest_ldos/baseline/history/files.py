@@ -6,8 +6,6 @@ hidden file that is never read.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +13,11 @@ from typing import Final
 
 import polars as pl
 
+from pytest_ldos.baseline.history.rows import SCHEMA
 from pytest_ldos.errors import RecordUnreadable
+from pytest_ldos.parquet import FAULTS, read_whole, sealed
+from pytest_ldos.text import one_line
+from pytest_ldos.trial.artifacts import write_atomically
 
 SCHEMA_VERSION: Final = 1
 SUFFIX: Final = ".parquet"
@@ -43,28 +45,18 @@ class Damaged:
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.path} is damaged and left out: {self.reason}"
+        return f"{self.path} is damaged and left out: {self.reason} (take it from a copy, or delete it)"
 
 
 def write_file(path: Path, rows: pl.DataFrame) -> None:
     """Writes a file of this schema version atomically.
 
     Raises:
-        OSError: it cannot be written.
+        NotWritten: it cannot be written.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     sets = rows["trials"].unique().sort()
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            rows.write_parquet(file, metadata={_VERSION_KEY: str(SCHEMA_VERSION), _SETS_KEY: " ".join(sets)})
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    content = sealed(rows, {_VERSION_KEY: str(SCHEMA_VERSION), _SETS_KEY: " ".join(sets)})
+    write_atomically(path, content)
 
 
 def inspect_file(path: Path) -> HistoryFile | Damaged:
@@ -75,11 +67,13 @@ def inspect_file(path: Path) -> HistoryFile | Damaged:
         FileNotFoundError: it no longer exists.
     """
     try:
-        metadata = pl.read_parquet_metadata(path)
+        content = read_whole(path)
+        metadata = pl.read_parquet_metadata(content)
+        schema = dict(pl.read_parquet_schema(content))
     except FileNotFoundError:
         raise
-    except (OSError, pl.exceptions.PolarsError) as error:
-        return Damaged(path, str(error).splitlines()[0])
+    except (ValueError, *FAULTS) as error:
+        return Damaged(path, _first_line(error))
     version = metadata.get(_VERSION_KEY)
     if version is None:
         raise RecordUnreadable(
@@ -90,6 +84,8 @@ def inspect_file(path: Path) -> HistoryFile | Damaged:
             f"{path} has schema version {version!r}, this version of pytest-ldos reads and writes {SCHEMA_VERSION}",
             remedy="use the version of pytest-ldos that wrote it, or name another --ldos-history; nothing was changed",
         )
+    if schema != SCHEMA:
+        return Damaged(path, "its columns are not those of a history")
     return HistoryFile(path, frozenset(metadata.get(_SETS_KEY, "").split()))
 
 
@@ -111,12 +107,16 @@ def read_rows(
         return _read([file.path for file in files], metrics, columns), []
     except FileNotFoundError:
         raise
-    except (OSError, pl.exceptions.PolarsError) as error:
+    except FAULTS as error:
         if len(files) == 1:
-            return None, [Damaged(file.path, str(error).splitlines()[0]) for file in files]
+            return None, [Damaged(file.path, _first_line(error)) for file in files]
     parts = [read_rows([file], metrics=metrics, columns=columns) for file in files]
     whole = [rows for rows, _ in parts if rows is not None]
     return pl.concat(whole) if whole else None, [each for _, damaged in parts for each in damaged]
+
+
+def _first_line(error: BaseException) -> str:
+    return one_line(next(iter(str(error).splitlines()), type(error).__name__))
 
 
 def _read(paths: list[Path], metrics: Collection[str], columns: Collection[str]) -> pl.DataFrame:

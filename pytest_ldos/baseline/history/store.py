@@ -9,7 +9,6 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from pytest_ldos.baseline.history.files import (
 from pytest_ldos.baseline.history.rows import SCHEMA
 from pytest_ldos.baseline.key import contained
 from pytest_ldos.errors import ConfigurationError, RecordUnreadable
+from pytest_ldos.host.writable import require_writable_folder, writing
 
 _MERGED: Final = "merged-"
 _MERGE_FROM: Final = 128
@@ -74,18 +74,11 @@ class HistoryStore:
         """Creates the directory and checks that files can be written there.
 
         Raises:
-            ConfigurationError: it is a file, or cannot be created or written.
-            RecordUnreadable: it contains files of something else or of another version.
+            ConfigurationError, NotWritten: it is a file, or cannot be made or written.
+            RecordUnreadable: it holds the files of something else or of another version.
         """
         self._refuse_file()
-        try:
-            self.directory.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=self.directory, prefix=".try."):
-                pass
-        except OSError as error:
-            raise ConfigurationError(
-                f"the history {self.directory} cannot be written: {error.strerror}", remedy=_WHERE
-            ) from None
+        require_writable_folder(self.directory, otherwise=_WHERE)
         for path in self._paths(self.directory):
             with suppress(FileNotFoundError):  # merged in the meantime
                 inspect_file(path)
@@ -103,8 +96,8 @@ class HistoryStore:
         """Adds the rows of one set of trials; returns True if it was new.
 
         Raises:
-            RecordUnreadable: there are files of something else or of another version.
-            OSError: the file cannot be written.
+            RecordUnreadable: files of something else or of another version are there.
+            NotWritten: it cannot be written.
         """
         first = rows.row(0, named=True)
         folder = self.folder(first)
@@ -184,8 +177,9 @@ class HistoryStore:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[bool]:
-    """Yields True if this process holds the folder's merge lock until the end of the context."""
-    descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    """Whether no other process merges in a folder, and none will until the end."""
+    with writing(folder / _LOCK):
+        descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         yield _locked(descriptor)
     finally:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from pytest_ldos.host.writable import require_writable_file, unwritable
+from pytest_ldos.host.writable import require_writable_file, writing
 from pytest_ldos.middleware.topology.analysis import Analysis
 from pytest_ldos.middleware.topology.edges import EdgeFigures, Totals
 from pytest_ldos.middleware.topology.events import Event
@@ -71,11 +71,9 @@ def write_log(analysis: Analysis, folder: Path) -> None:
     Raises:
         ConfigurationError: the folder cannot be written.
     """
-    try:
+    with writing(folder):
         for name, text in render_log(analysis).items():
             (folder / name).write_text(text, "utf-8")
-    except OSError as error:
-        raise unwritable(folder, error) from None
 
 
 def render_log(analysis: Analysis) -> dict[str, str]:

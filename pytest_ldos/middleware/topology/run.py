@@ -16,6 +16,7 @@ from pytest_ldos.dds.loopback import bound_to_loopback
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.host.ros import find_ros_package, find_ros_packages
 from pytest_ldos.host.temporary import temporary_folder
+from pytest_ldos.host.writable import writing
 from pytest_ldos.middleware.topology.conversation import Conversation, ProcessEnded
 from pytest_ldos.middleware.topology.model import Topology
 from pytest_ldos.middleware.topology.plan import encode_plan, spread
@@ -90,7 +91,8 @@ def _processes(topology: Topology, spec: TopologySpec, domain: int, folder: Path
                 sampling_ns=seconds_to_ns(spec.sampling),
                 intra_process=spec.intra_process,
             )
-            file.write_text(json.dumps(plan), "utf-8")
+            with writing(file):
+                file.write_text(json.dumps(plan), "utf-8")
             group.start(process.name, _ros2_command(file) if is_ros2 else _embedded_command(file, domain), talk=True)
         yield group.children
     finally:

@@ -140,11 +140,11 @@ class EmbeddedStack:
         """Waits until the client has found a planner, a controller and a first joint state."""
         if self._conversation.await_ready(READY_TIMEOUT_S):
             return
-        reason = self._why() or f"it was not ready within {READY_TIMEOUT_S:.0f} s"
+        why = self._why()
         raise BringUpFailed(
-            f"the embedded stack did not start: {reason}",
+            f"the embedded stack did not start: {why or f'it was not ready within {READY_TIMEOUT_S:.0f} s'}",
             details=self._group.last_words(),
-            remedy="look at the logs above, and at the load of this machine",
+            remedy="look at the logs above" + ("" if why else ", and at the load of this machine"),
         )
 
     def _why(self) -> str:

@@ -14,6 +14,7 @@ from typing import Final
 
 from pytest_ldos.errors import BringUpFailed, ConfigurationError
 from pytest_ldos.host.ros import find_ros_package
+from pytest_ldos.host.writable import writing
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.stack.client_protocol import MoveCommand
 from pytest_ldos.stack.goals import Pose
@@ -76,7 +77,8 @@ def fault_arguments(
             remedy="build ros_ws anew and source it",
         )
     file = directory / "controllers.yaml"
-    file.write_text(changed, "utf-8")
+    with writing(file):
+        file.write_text(changed, "utf-8")
     return {_ARGUMENT: str(file)}
 
 

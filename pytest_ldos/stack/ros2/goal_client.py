@@ -9,6 +9,7 @@ from typing import Final
 
 from pytest_ldos.errors import Unavailable
 from pytest_ldos.host.ros import find_ros_package, remedy_for_packages
+from pytest_ldos.host.writable import writing
 from pytest_ldos.scenario.ros2 import Ros2Spec
 
 PACKAGE: Final = "ldos_goal_client"
@@ -36,6 +37,7 @@ def goal_client_command(spec: Ros2Spec, *, directory: Path, environment: Mapping
         "server_timeout": spec.ready_timeout_s + _GRACE_S,
     }
     file = directory / "goal_client.yaml"
-    # JSON is valid YAML; unlike on a command line, a group called "on" remains a string.
-    file.write_text(json.dumps({"/**": {"ros__parameters": parameters}}, indent=1), "utf-8")
+    # JSON is YAML; unlike on a command line, a group called "on" stays a text.
+    with writing(file):
+        file.write_text(json.dumps({"/**": {"ros__parameters": parameters}}, indent=1), "utf-8")
     return [str(prefix / _PROGRAM), "--ros-args", "--params-file", str(file)]

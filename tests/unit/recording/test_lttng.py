@@ -18,6 +18,7 @@ from pytest_ldos.errors import RecordingFailed, Unavailable
 from pytest_ldos.host import availability
 from pytest_ldos.recording import choose, lttng, run_directory
 from pytest_ldos.recording.lttng import LttngRecorder, lttng_available, lttng_version
+from tests.builders.stressors import is_gone, wait_until
 
 pytestmark = pytest.mark.skipif(not lttng_available().ok, reason=lttng_available().reason or "available")
 
@@ -177,6 +178,43 @@ def test_a_daemon_that_dies_is_reported(recorder):
     recorder._daemon._child.process.wait()
     with pytest.raises(RecordingFailed):
         recorder.pause()
+
+
+START = """
+import sys
+from pathlib import Path
+from pytest_ldos.recording.lttng import LttngRecorder
+folder = Path(sys.argv[1])
+LttngRecorder(folder / "trace", folder).start()
+"""
+
+LATE_CONSUMER = """#!/bin/sh
+echo $$ > {folder}/begun
+while [ ! -e {folder}/go ]; do sleep 0.01; done
+exec {consumer} "$@"
+"""
+
+
+def test_a_consumer_that_never_meets_its_daemon_ends_with_us(tmp_path):
+    """It would wait for a daemon that was killed in the meantime."""
+    consumers = list(Path("/usr/lib").glob("*/lttng/libexec/lttng-consumerd"))
+    if not consumers:
+        pytest.skip("LTTng's consumer is not where Debian and Ubuntu have it")
+    temporary, late = tmp_path / "tmp", tmp_path / "late"
+    temporary.mkdir()
+    late.write_text(LATE_CONSUMER.format(folder=tmp_path, consumer=consumers[0]))
+    late.chmod(0o755)
+    environment = {**os.environ, "TMPDIR": str(temporary), "LTTNG_CONSUMERD64_BIN": str(late)}
+    owner = subprocess.Popen([sys.executable, "-c", START, str(tmp_path)], env=environment)
+    try:
+        wait_until(lambda: (tmp_path / "begun").exists() and (tmp_path / "begun").read_text().strip())
+    finally:
+        owner.kill()
+        owner.wait()
+    (tmp_path / "go").touch()
+    consumer = int((tmp_path / "begun").read_text())
+    wait_until(lambda: is_gone(consumer))
+    wait_until(lambda: not list(temporary.iterdir()))
 
 
 # Makes this environment's packages, an editable install among them, known to another interpreter and its children.

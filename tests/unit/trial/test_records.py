@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 
 import pytest
 
-from pytest_ldos.errors import RecordUnreadable
+from pytest_ldos.errors import NotWritten, RecordUnreadable
 from pytest_ldos.metrics.catalogue import METRICS
 from pytest_ldos.metrics.model import PLANNED_DURATION, Measurement, Metric
 from pytest_ldos.metrics.sources import CONTROL_PROBE, MARKERS, SIMULATOR_PROBE, published_clock
@@ -83,13 +84,14 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
     write_atomically(file, "old")
 
     def fail(descriptor):
-        raise OSError("disk full")
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(NotWritten, match=r"x\.json cannot be written: Input/output error") as caught:
         write_atomically(file, "new")
     assert file.read_text() == "old"
     assert [each.name for each in tmp_path.iterdir()] == ["x.json"]
+    assert "the kernel's log" in caught.value.remedy
 
 
 def test_failures_are_censored_in_latencies_and_left_out_of_regularity(mixed):

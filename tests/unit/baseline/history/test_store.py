@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from pytest_ldos.baseline.history import files, store
 from pytest_ldos.baseline.history.files import write_file
 from pytest_ldos.baseline.history.rows import SCHEMA, Version, build_rows, identify
 from pytest_ldos.baseline.history.store import HistoryStore
-from pytest_ldos.errors import ConfigurationError, RecordUnreadable
+from pytest_ldos.errors import ConfigurationError, NotWritten, RecordUnreadable
 from pytest_ldos.metrics.catalogue import METRICS
 from pytest_ldos.series import Invalid, Missing
 from tests.builders.history import add_run, run_of
@@ -212,8 +213,8 @@ def test_a_write_that_fails_leaves_nothing(history, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files.os, "fsync", full)
-    with pytest.raises(OSError, match="No space"):
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(NotWritten, match="No space"):
         add_run(history, 1)
     assert [path.name for path in history.directory.rglob(".*.parquet*")] == []
 
