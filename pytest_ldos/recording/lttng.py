@@ -24,6 +24,7 @@ from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.host.temporary import make_folder, temporary_place
 from pytest_ldos.host.undo import undone_at_end
 from pytest_ldos.host.undo_actions import EndProcesses
+from pytest_ldos.host.writable import writing
 from pytest_ldos.recording import run_directory
 from pytest_ldos.recording.losses import parse_losses, write_fault
 from pytest_ldos.recording.protocol import RecordingReport
@@ -217,7 +218,8 @@ class _SessionDaemon:
         assert self._home is not None
         home = self._home / "open"
         sockets = home / ".lttng"
-        sockets.mkdir(parents=True)
+        with writing(sockets):
+            sockets.mkdir(parents=True)
         inside = Path(f"/proc/{self._child.pid}/root{run_directory.RUN_DIRECTORY}")
         for socket in inside.glob("lttng-ust-sock-*"):
             (sockets / socket.name).symlink_to(socket)

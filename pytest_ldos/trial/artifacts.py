@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from pytest_ldos.errors import NotWritten, RecordUnreadable
+from pytest_ldos.errors import LdosError, NotWritten, RecordUnreadable
 from pytest_ldos.host.writable import writing
 from pytest_ldos.scenario.words import KeepTraces
 from pytest_ldos.trial.codec import decode_trials, encode_trials
@@ -79,8 +79,9 @@ def new_run_folder(output: Path) -> Path:
 def keep_from_git(output: Path) -> None:
     """Has git pass over what a folder of ours holds."""
     ignore = output / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n", "utf-8")
+    with writing(ignore):
+        if not ignore.exists():
+            ignore.write_text("*\n", "utf-8")
 
 
 def new_scenario_folder(run: Path, scenario: str) -> ScenarioFolder:
@@ -169,7 +170,7 @@ def _kept_elsewhere(folder: ScenarioFolder, content: str) -> str:
 def _refuge_of(folder: ScenarioFolder) -> ScenarioFolder | None:
     """A folder for a scenario's record outside of the run's, the same each time; ``None`` where there is none."""
     for place in (tempfile.gettempdir(), "/var/tmp", Path.home()):  # noqa: S108 - a private folder in it
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(LdosError), writing(Path(place)):
             refuge = Path(tempfile.mkdtemp(prefix=f"{KEPT_ELSEWHERE}{folder.path.name}-", dir=place))
             (refuge / TRIALS_FILE).write_bytes(b"room")
             return ScenarioFolder(refuge)

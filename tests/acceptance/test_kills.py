@@ -15,8 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from pytest_ldos.host.cgroup import NAME as GROUP_NAME
 from pytest_ldos.host.inherited import pids_with
 from pytest_ldos.host.lock import LOCK_VARIABLE
+from pytest_ldos.recording.run_directory import RUN_DIRECTORY
 from pytest_ldos.trial.artifacts import read_trials
 from tests.integration.project import Project, make_project, shared_memory
 
@@ -25,6 +27,8 @@ INTERRUPTED = 2
 PATIENCE_S = 30.0
 _FINISHED = re.compile(r"^baseline: trial (\d+) of", re.MULTILINE)
 _BEGUN = "starting the stack"
+_COMPLETE = re.compile(r"^=+ .* in [\d.]+s", re.MULTILINE)
+"""pytest's last line: what comes then ends an interpreter that ends."""
 
 
 @dataclass
@@ -34,7 +38,7 @@ class Left:
     mark: str
     temporary: Path
     memory: set[str] = field(default_factory=shared_memory)
-    mounts: set[str] = field(default_factory=lambda: set(Path("/proc/self/mounts").read_text().splitlines()))
+    mounts: set[str] = field(default_factory=lambda: set(_mounts()))
     groups: set[Path] = field(default_factory=lambda: set(_control_groups()))
 
     def found(self) -> list[str]:
@@ -42,12 +46,14 @@ class Left:
         found = [f"process {pid}: {name}" for pid, name in self._processes()]
         found += [f"temporary {file.name}" for file in self.temporary.iterdir()]
         found += [f"shared memory {name}" for name in shared_memory() - self.memory if not _is_mapped(name)]
-        found += [
-            f"mount {line}" for line in Path("/proc/self/mounts").read_text().splitlines() if line not in self.mounts
-        ]
+        found += [f"mount {line}" for line in _mounts() if line not in self.mounts and self._is_a_runs(line)]
         found += [f"control group {group}" for group in set(_control_groups()) - self.groups]
         found += [f"lock {line}" for line in Path("/proc/net/unix").read_text().splitlines() if self.mark in line]
         return found
+
+    def _is_a_runs(self, mount: str) -> bool:
+        """Whether a run could have mounted it: other programs of the machine mount, too."""
+        return any(place in mount for place in (RUN_DIRECTORY, str(self.temporary)))
 
     def _processes(self) -> Iterator[tuple[int, str]]:
         """Whatever has the run's environment: all that it started, whoever owns it now."""
@@ -62,8 +68,12 @@ def _command_of(folder: Path) -> str:
         return "(has ended)"
 
 
+def _mounts() -> list[str]:
+    return Path("/proc/self/mounts").read_text().splitlines()
+
+
 def _control_groups() -> Iterator[Path]:
-    return Path("/sys/fs/cgroup").rglob("*ldos*")
+    return Path("/sys/fs/cgroup").rglob(f"{GROUP_NAME}*")
 
 
 def _is_mapped(name: str) -> bool:
@@ -104,7 +114,8 @@ class Kill:
         faults = [f"left: {each}" for each in self.left]
         if self.saved < self.finished:
             faults.append(f"{self.finished - self.saved} finished trials are in no record")
-        if self.number is not signal.SIGKILL and _BEGUN in self.output and self.code not in {0, INTERRUPTED}:
+        expected = {0, INTERRUPTED, *([-self.number] if _COMPLETE.search(self.output) else [])}
+        if self.number is not signal.SIGKILL and _BEGUN in self.output and self.code not in expected:
             faults.append(f"exit code {self.code}")
         if self.code == INTERRUPTED and self.finished and "\nresults: " not in self.output:
             faults.append("no summary")
