@@ -143,6 +143,20 @@ SHAPES = {
         ticks((77, 1), (77, 2), (99, 3)),
         "c",
     ),
+    "streams of two clocks that count from the epoch": Shape(
+        HEAD % NUMBERED
+        + "clock { name = a; freq = 1000000000; offset = 40; absolute = true; };\n"
+        + "clock { name = b; freq = 500000000; offset_s = 1; absolute = TRUE; };\n"
+        + "".join(
+            f"stream {{ id = {number}; event.header := struct {{"
+            f" integer {{ size = 64; align = 8; map = clock.{clock}.value; }} timestamp; }}; }};\n"
+            + TICK.replace("{", f"{{ stream_id = {number};", 1)
+            for number, clock in enumerate("ab")
+        ),
+        {"s": b"\0" + struct.pack("<QBQB", 60, 1, 2_000_000_000, 2), "t": b"\1" + struct.pack("<QB", 7, 3)},
+        ticks((100, 1), (1_000_000_014, 3), (2_000_000_040, 2)),
+        "a",
+    ),
     "a clock that fields of events move": Shape(
         HEAD % ""
         + "clock { name = c; freq = 1000000000; };\n"

@@ -22,6 +22,7 @@ struct ClockClass {
   std::int64_t offset_seconds = 0;
   std::uint64_t offset_cycles = 0;
   bool offset_is_negative = false;  // that of cycles
+  bool is_absolute = false;         // its origin is the epoch
 };
 
 struct EventClass {

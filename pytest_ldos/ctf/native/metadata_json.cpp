@@ -366,6 +366,10 @@ class Fragments {
       if (const Json* seconds = offset->find("seconds")) clock.offset_seconds = seconds->number();
       if (const Json* cycles = offset->find("cycles")) clock.offset_cycles = cycles->count();
     }
+    const Json* origin = fragment.find("origin");
+    if (origin != nullptr && std::holds_alternative<std::string>(origin->value)) {
+      clock.is_absolute = origin->text() == "unix-epoch";
+    }
     const std::string id = clock.name;
     if (!trace_.clocks.emplace(id, std::move(clock)).second) fragment.fail("clock '" + id + "' is declared twice");
   }

@@ -277,6 +277,7 @@ class Parser {
           if (name == "offset" && value.kind != Value::Kind::number) fail("'offset' is not a number");
           if (name == "offset") clock.offset_is_negative = value.is_negative;
           if (name == "offset") clock.offset_cycles = value.magnitude;
+          if (name == "absolute") clock.is_absolute = is_true(value);
         },
         [&](const std::string& name, const FieldPtr& type) { no_types(name, type); });
     if (clock.name.empty()) fail("clock without a name");

@@ -179,15 +179,17 @@ std::string find_clock(const StreamType& stream) {
   return clock;
 }
 
-// A trace has one clock at most; some of its streams may be without.
+// Some streams of a trace may have no clock; those of others must have one origin.
 void set_clocks(Trace& trace) {
   for (auto& [id, stream] : trace.streams) {
     const std::string clock = find_clock(stream);
     if (clock.empty()) continue;
-    if (!trace.clock_name.empty() && trace.clock_name != clock) {
-      throw UnsupportedField("streams are stamped by two clocks, '" + trace.clock_name + "' and '" + clock + "'");
+    if (trace.clock_name.empty()) trace.clock_name = clock;
+    const auto is_absolute = [&](const std::string& name) { return trace.declared.clocks.at(name).is_absolute; };
+    if (clock != trace.clock_name && !(is_absolute(clock) && is_absolute(trace.clock_name))) {
+      throw UnsupportedField("streams are stamped by two clocks that need have no common origin, '" + trace.clock_name +
+                             "' and '" + clock + "'");
     }
-    trace.clock_name = clock;
     try {
       stream.clock = ClockToEpoch(trace.declared.clocks.at(clock));
     } catch (const TimeOverflow&) {
@@ -195,7 +197,7 @@ void set_clocks(Trace& trace) {
     }
     stream.has_clock = true;
     stream.clock_goes_on = goes_on(stream);
-    trace.clock_offset_ns = stream.clock.offset_ns();
+    if (clock == trace.clock_name) trace.clock_offset_ns = stream.clock.offset_ns();
   }
 }
 
