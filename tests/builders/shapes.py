@@ -166,6 +166,13 @@ SHAPES = {
         {"e": [(7, {"at": 1000, "v": 1}), (0x3F0, {"at": 0x10000, "v": 2}), (0x10005, {"at": 0x10020, "v": 3})]},
         "c",
     ),
+    "a length by its whole path": Shape(
+        HEAD % ""
+        + f"stream {{ packet.context := struct {{ {SIZES} {U8} n; {U8} a[stream.packet.context.n]; }}; }};\n"
+        + TICK,
+        {"s": packet(b"\2\7\7", b"\1\2", size=16)},
+        ticks((0, 1), (0, 2)),
+    ),
     "lengths around an event": Shape(
         HEAD % f"packet.header := struct {{ {U8} n; }};" + AROUND + f" {U8} k; {U8} f[event.fields.k]; }}; }};\n",
         {

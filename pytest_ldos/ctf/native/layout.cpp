@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -26,6 +27,7 @@ class Compiler {
 
   Layout finish() {
     find_fixed_offsets();
+    for (const auto& [place, slot] : outer_slots_) layout_.outers.push_back({place.first, place.second, slot});
     return std::move(layout_);
   }
 
@@ -325,15 +327,19 @@ class Compiler {
     for (const auto& [prefix, scope] : kScopes) {
       if (!reference.starts_with(prefix)) continue;
       const std::string path = reference.substr(prefix.size());
-      const std::optional<Known> found = find_named(path, scope);
+      const std::optional<Known> found = find_within(path, scope);
       return found ? found : find_around(path, scope);
     }
-    std::optional<Known> found = find_named(reference, std::nullopt);
-    if (!found) found = find_named(reference.substr(reference.rfind('.') + 1), std::nullopt);
+    std::optional<Known> found = find_within(reference, std::nullopt);
     for (const Scope scope : {Scope::event_header, Scope::packet_context, Scope::packet_header}) {
       if (!found) found = find_around(reference, scope);
     }
     return found;
+  }
+
+  [[nodiscard]] std::optional<Known> find_within(const std::string& path, std::optional<Scope> scope) const {
+    const std::optional<Known> found = find_named(path, scope);
+    return found ? found : find_named(path.substr(path.rfind('.') + 1), scope);
   }
 
   [[nodiscard]] std::optional<Known> find_named(const std::string& name, std::optional<Scope> scope) const {
@@ -348,9 +354,10 @@ class Compiler {
     const std::string shown = path.size() > 1 && path.front() == '_' ? path.substr(1) : path;
     for (std::size_t i = 0; i < record->leaves.size(); ++i) {
       const Leaf& leaf = record->leaves[i];
-      if (leaf.kind != LeafKind::integer || (leaf.name != path && leaf.name != shown)) continue;
-      layout_.outers.push_back({scope, i, layout_.slots++});
-      return Known{scope, path, leaf.labels.empty() ? nullptr : &leaf.labels, leaf.is_signed, layout_.outers.back().slot};
+      if (leaf.kind != LeafKind::integer || leaf.optional || (leaf.name != path && leaf.name != shown)) continue;
+      const auto [found, is_new] = outer_slots_.try_emplace({scope, i}, layout_.slots);
+      if (is_new) ++layout_.slots;
+      return Known{scope, path, leaf.labels.empty() ? nullptr : &leaf.labels, leaf.is_signed, found->second};
     }
     return std::nullopt;
   }
@@ -402,6 +409,7 @@ class Compiler {
   const Surroundings* around_;
   Scope scope_ = Scope::payload;
   std::vector<Known> known_;
+  std::map<std::pair<Scope, std::size_t>, std::int32_t> outer_slots_;
   bool repeating_ = false;  // inside the elements of an array
 };
 
@@ -418,9 +426,9 @@ Layout compile_layout(const Surroundings& around, const FieldPtr& stream_context
   return compiler.finish();
 }
 
-Layout compile_layout(const FieldPtr& record) {
+Layout compile_layout(Scope scope, const FieldPtr& record) {
   Compiler compiler;
-  compiler.add_scope(Scope::payload, record);
+  compiler.add_scope(scope, record);
   return compiler.finish();
 }
 

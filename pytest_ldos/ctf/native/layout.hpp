@@ -69,11 +69,12 @@ struct Repeat {
 // Where a field lies, from the outside in.
 enum class Scope : std::uint8_t { packet_header, packet_context, event_header, common_context, specific_context, payload };
 
-// A field outside of an event that one of its lengths or tags refers to.
+// A field outside of an event that lengths or tags in it refer to; it is in every packet or header.
 struct Outer {
   Scope scope;
-  std::size_t leaf;  // of its own record
+  std::size_t leaf;      // of its own record
   std::int32_t slot;
+  std::size_t kept = 0;  // of a packet: which of the values that it keeps
 };
 
 struct Layout {
@@ -82,7 +83,7 @@ struct Layout {
   std::vector<Repeat> repeats;
   std::vector<std::string> unread;  // fields that are passed over, because no column could hold them
   std::vector<Leaf> leaves;
-  std::vector<Outer> outers;
+  std::vector<Outer> outers;  // by scope and leaf
   std::int32_t slots = 0;
   // Set where every instance has this many bits, starting at a byte boundary.
   std::optional<std::uint64_t> fixed_bits;
@@ -109,6 +110,6 @@ Layout compile_layout(const Surroundings& around, const FieldPtr& stream_context
                       const FieldPtr& payload);
 
 // The same for one struct alone (packet header, packet context, event header).
-Layout compile_layout(const FieldPtr& record);
+Layout compile_layout(Scope scope, const FieldPtr& record);
 
 }  // namespace ldos::ctf

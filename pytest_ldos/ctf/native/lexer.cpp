@@ -120,7 +120,7 @@ class Lexer {
     const auto line = line_;
     const auto column = column_;
     std::string text;
-    for (const char quote = take(); peek() != quote || position_ >= source_.size();) {
+    for (const char quote = take(); peek() != quote;) {
       if (position_ >= source_.size()) throw MetadataError(line, column, "string without closing quote");
       const char c = take();
       text += c == '\\' ? escaped() : c;

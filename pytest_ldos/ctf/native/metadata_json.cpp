@@ -38,6 +38,15 @@ constexpr std::array<Role, 12> kRoles = {{
     {Root::event_header, "default-clock-timestamp", "timestamp"},
 }};
 
+constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kOrigins = {{
+    {"packet-header", "trace.packet.header."},
+    {"packet-context", "stream.packet.context."},
+    {"event-record-header", "stream.event.header."},
+    {"event-record-common-context", "stream.event.context."},
+    {"event-record-specific-context", "event.context."},
+    {"event-record-payload", "event.fields."},
+}};
+
 class FieldBuilder {
  public:
   void add_alias(const Json& fragment) {
@@ -232,7 +241,8 @@ class FieldBuilder {
 
   static std::string length_of(const Json& json) { return location(json.at("length-field-location")); }
 
-  // A path of names; where it begins is found by looking from the inside out.
+  // A path of names, with the root where it begins as TSDL calls it; without one it is looked for from
+  // the inside out.
   static std::string location(const Json& json) {
     std::string path;
     for (const Json& step : json.at("path").array()) {
@@ -240,7 +250,15 @@ class FieldBuilder {
       path += (path.empty() ? "" : ".") + step.text();
     }
     if (path.empty()) json.fail("a field location without a path");
-    return path;
+    const Json* origin = json.find("origin");
+    return origin == nullptr ? path : std::string(root_of(*origin)) + path;
+  }
+
+  static std::string_view root_of(const Json& origin) {
+    const auto is_named = [&](const auto& root) { return root.first == origin.text(); };
+    const auto found = std::find_if(kOrigins.begin(), kOrigins.end(), is_named);
+    if (found == kOrigins.end()) origin.fail("unknown origin '" + origin.text() + "'");
+    return found->second;
   }
 
   FieldShape structure_shape(const Json& json) {

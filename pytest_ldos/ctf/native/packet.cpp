@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "record.hpp"
 #include "unreadable.hpp"
@@ -119,13 +118,12 @@ class PacketReader {
     Head found;
     found.packet.offset = offset;
     try {
-      Record header = read_record(trace_.packet_header, cursor, slots_);
+      const Record header = read_record(trace_.packet_header, cursor, slots_);
       describe_stream(header, found);
-      Record context = read_record(found.packet.type->packet_context, cursor, slots_);
+      const Record context = read_record(found.packet.type->packet_context, cursor, slots_);
       describe(context, found);
-      if (found.packet.type->refers_outside) {
-        found.packet.header_values = std::move(header.values);
-        found.packet.context_values = std::move(context.values);
+      for (const Outer& outer : found.packet.type->kept) {
+        found.packet.kept.push_back((outer.scope == Scope::packet_header ? header : context).values[outer.leaf]);
       }
     } catch (const TimeOverflow&) {
       fail(offset, std::string("packet with ") + kTimeOverflow);

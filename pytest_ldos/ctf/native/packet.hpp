@@ -28,8 +28,7 @@ struct Packet {
   std::uint32_t begin_bits = 0;            // width of that time; 0 where it is not told
   std::uint64_t end_cycles = 0;
   std::uint32_t end_bits = 0;
-  std::vector<std::uint64_t> header_values;   // by leaf, where events refer to them
-  std::vector<std::uint64_t> context_values;
+  std::vector<std::uint64_t> kept;         // what events refer to (`StreamType::kept`)
   std::optional<std::uint64_t> instance;   // of the stream, among those of its class
   std::optional<std::uint64_t> sequence;
   std::optional<std::uint64_t> discarded;  // events lost in this stream so far

@@ -69,9 +69,8 @@ HeaderKind header_kind(const FieldPtr& header, ByteOrder order) {
   if (record->members[0].name != "id") return HeaderKind::interpreted;
   const auto* id = std::get_if<EnumClass>(&record->members[0].type->shape);
   const auto* variant = std::get_if<VariantClass>(&record->members[1].type->shape);
-  if (id == nullptr || variant == nullptr || variant->options.size() != 2 || variant->tag_name != "id") {
-    return HeaderKind::interpreted;
-  }
+  if (id == nullptr || variant == nullptr || variant->options.size() != 2) return HeaderKind::interpreted;
+  if (variant->tag_name != "id" && variant->tag_name != "stream.event.header.id") return HeaderKind::interpreted;
   if (!variant->ranges.empty() && !chooses_by_labels(*variant, *id)) return HeaderKind::interpreted;
   if (variant->options[0].name != "compact" || variant->options[1].name != "extended" ||
       !is_lttng_extended(*variant->options[1].type, order)) {
@@ -108,14 +107,27 @@ bool has_clock(const Layout& layout) {
   return std::any_of(layout.leaves.begin(), layout.leaves.end(), [](const Leaf& leaf) { return !leaf.clock.empty(); });
 }
 
+// Numbers what packets keep of themselves because events refer to it.
+void keep_outers(StreamType& stream) {
+  std::map<std::pair<Scope, std::size_t>, std::size_t> numbers;
+  for (EventType& type : stream.types) {
+    for (Outer& outer : type.layout.outers) {
+      if (outer.scope == Scope::event_header) continue;
+      const auto [found, is_new] = numbers.try_emplace({outer.scope, outer.leaf}, stream.kept.size());
+      if (is_new) stream.kept.push_back(outer);
+      outer.kept = found->second;
+    }
+  }
+}
+
 StreamType compile_stream(const StreamClass& from, const Layout& packet_header, TraceClass& declared,
                           std::uint64_t& weight) {
   StreamType stream;
   stream.number = from.id;
   stream.header_kind = header_kind(from.event_header, declared.order);
   stream.header_order = declared.order;
-  stream.packet_context = compile_layout(from.packet_context);
-  stream.header = compile_layout(from.event_header);
+  stream.packet_context = compile_layout(Scope::packet_context, from.packet_context);
+  stream.header = compile_layout(Scope::event_header, from.event_header);
   map_timestamps(stream.packet_context, {"timestamp_begin", "timestamp_end"}, declared);
   map_timestamps(stream.header, {"timestamp"}, declared);
   for (const auto& [id, event] : from.events) {
@@ -123,7 +135,6 @@ StreamType compile_stream(const StreamClass& from, const Layout& packet_header, 
     type.name = event.name;
     const Surroundings around{packet_header, stream.packet_context, stream.header};
     type.layout = compile_layout(around, from.event_context, event.context, event.payload);
-    stream.refers_outside = stream.refers_outside || !type.layout.outers.empty();
     stream.clock_in_events = stream.clock_in_events || has_clock(type.layout);
     if (begins_at_header(type.layout)) stream.header_kind = HeaderKind::interpreted;
     weight += type.layout.weight;
@@ -133,6 +144,7 @@ StreamType compile_stream(const StreamClass& from, const Layout& packet_header, 
     stream.type_by_id[id] = stream.types.size();
     stream.types.push_back(std::move(type));
   }
+  keep_outers(stream);
   if (stream.clock_in_events) stream.header_kind = HeaderKind::interpreted;
   if (stream.header_kind == HeaderKind::interpreted) {
     for (EventType& type : stream.types) type.fixed_bytes.reset();
@@ -210,7 +222,7 @@ Trace open_trace(const std::string& metadata_path) {
   try {
     const std::string text = metadata_text(file.bytes(), metadata_path);
     trace.declared = is_json(text) ? parse_json_metadata(text) : parse_metadata(text);
-    trace.packet_header = compile_layout(trace.declared.packet_header);
+    trace.packet_header = compile_layout(Scope::packet_header, trace.declared.packet_header);
     std::uint64_t weight = 0;
     for (const auto& [id, stream] : trace.declared.streams) {
       trace.streams[id] = compile_stream(stream, trace.packet_header, trace.declared, weight);

@@ -29,12 +29,12 @@ struct StreamType {
   bool has_clock = false;
   ClockToEpoch clock;          // where there is none, every moment is 0
   bool clock_in_events = false;  // fields of events are values of the clock, too
-  bool refers_outside = false;  // a length or a tag in an event refers to its packet's header or context
   bool clock_goes_on = false;  // packets tell their time in part: the rest is that of the packet before
   HeaderKind header_kind = HeaderKind::interpreted;
   ByteOrder header_order = ByteOrder::little;
   Layout packet_context;
   Layout header;
+  std::vector<Outer> kept;  // of a packet's header and context, because events refer to it
   std::vector<EventType> types;
   std::unordered_map<std::uint64_t, std::size_t> type_by_id;
 };

@@ -1,20 +1,17 @@
 // Walks an event, whose lengths and tags may refer to what lies around it.
 #pragma once
 
-#include <algorithm>
-
 #include "packet.hpp"
-#include "record.hpp"
+#include "walk.hpp"
 
 namespace ldos::ctf {
 
 // Whether an event is walked from its header on, because something in it refers there.
 inline bool begins_at_header(const Layout& layout) {
-  const auto is_in_header = [](const Outer& outer) { return outer.scope == Scope::event_header; };
-  return std::any_of(layout.outers.begin(), layout.outers.end(), is_in_header);
+  return !layout.outers.empty() && layout.outers.back().scope == Scope::event_header;
 }
 
-// Puts the values around an event where its layout looks for them.
+// Puts the values around an event where its layout looks for them; passes its header if it begins there.
 void take_outers(const Layout& layout, const Packet& packet, Cursor& cursor, std::vector<std::uint64_t>& slots);
 
 template <typename Sink>

@@ -139,6 +139,21 @@ def test_arrays_of_numbers_and_structures(tmp_path):
     assert found["points.y"] == [[1, 4], []]
 
 
+def test_lengths_around_an_event(tmp_path):
+    """A location names the root where its path begins; one of that name in the event is another field."""
+    event = Event("app:e", 1, {"cpu_id": Int(8), "a": Seq(Int(8), "cpu_id"), "b": Array(Int(8), 3)})
+    builder = Ctf2Builder([event], packetized=False)
+    record = Record(event, 5, {"cpu_id": 1, "a": [1], "b": [2, 3, 4]})
+    builder.write(tmp_path, {"s_0": [Packet([record, record], cpu=3)]})
+    static = '"type": "static-length-array", "length": 3'
+    place = {"origin": "packet-context", "path": ["cpu_id"]}
+    assert static in builder.tsdl()
+    dynamic = f'"type": "dynamic-length-array", "length-field-location": {json.dumps(place)}'
+    (tmp_path / "metadata").write_text(builder.tsdl().replace(static, dynamic))
+    found = columns(tmp_path, "app:e")
+    assert (found["a"], found["b"]) == ([[1]] * 2, [[2, 3, 4]] * 2)
+
+
 def test_optional_fields_and_variants(tmp_path):
     labels = {"number": (0, 3), "words": (4, 4)}
     members: dict[str, Field] = {
