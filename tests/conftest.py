@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import tarfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -24,14 +24,10 @@ HERE = Path(__file__).parent
 GOLDEN = HERE / "golden"
 SCENARIOS = HERE / "scenarios"
 
-STACK = ("integration/embedded",)
-"""Folders whose tests run a whole stack, which takes a CPU."""
-
-ALONE = ("integration/ros2", "acceptance")
-"""Folders whose tests run stacks that take several, or minutes of one."""
+STACKS = ("integration/embedded", "integration/ros2")
+"""Folders whose tests run whole stacks, in real time: an arm that gets too little of a CPU does not arrive in time."""
 
 MARKS = (
-    "stack: runs a whole stack: not more of them at a time than there are CPUs, and none beside other tests",
     "alone: needs the machine for itself: changes its control groups or takes its CPUs",
     "measures_time: asserts rates or durations: runs alone, and is skipped with the figure where others took the CPUs",
     "acceptance: a long proof, of which `make test` has a representative: runs in `make acceptance`",
@@ -46,16 +42,12 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if _is_in(item, STACK):
-            item.add_marker(pytest.mark.stack)
-        if _is_in(item, ALONE) or item.get_closest_marker("measures_time"):
-            item.add_marker(pytest.mark.alone)
-        if _is_in(item, ("acceptance",)):
+        if any(item.path.is_relative_to(HERE / folder) for folder in STACKS):
+            item.add_marker(pytest.mark.measures_time)
+        if item.path.is_relative_to(HERE / "acceptance"):
             item.add_marker(pytest.mark.acceptance)
-
-
-def _is_in(item: pytest.Item, folders: Iterable[str]) -> bool:
-    return any(item.path.is_relative_to(HERE / folder) for folder in folders)
+        if any(item.get_closest_marker(name) for name in ("measures_time", "acceptance")):
+            item.add_marker(pytest.mark.alone)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 GUARDED = """
 [tool.pytest.ini_options]
 
@@ -42,7 +40,6 @@ def test_a_guard_dies(ldos_stack, dds_flood, guard, ldos_trials, ldos_gate):
 """
 
 
-@pytest.mark.measures_time
 def test_a_guarded_flood_is_throttled_and_valid(project, leaves_nothing):
     project.write("pyproject.toml", GUARDED)
     project.write("test_scenario.py", EVERY)

@@ -60,7 +60,6 @@ def test_reach_beside_four_loads(panda_stack, cpu_load, cpu_limit, memory_load, 
 FEW = ("--ldos-trials=2", "--ldos-warmup=0")
 
 
-@pytest.mark.measures_time
 def test_a_flood_holds_its_rate_while_the_arm_moves(project, leaves_nothing):
     project.write("test_scenario.py", FLOOD)
     code, output = project.run(*FEW)
@@ -84,7 +83,6 @@ def test_reach_beside_too_much(panda_stack, dds_flood, ldos_trials, ldos_gate):
 """
 
 
-@pytest.mark.measures_time
 def test_a_flood_that_does_not_reach_its_rate_is_invalid(project, leaves_nothing):
     project.write("test_scenario.py", TOO_FAST)
     code, output = project.run("--ldos-trials=1", "--ldos-warmup=0", "--ldos-success-rate=0")
@@ -149,7 +147,6 @@ def test_cpu_load_is_measured_while_the_arm_moves(project, leaves_nothing):
 
 
 @needs_stress_ng
-@pytest.mark.measures_time
 def test_four_loads_at_once_are_proven_each_and_a_neighbour_stays_out_of_the_trace(project, leaves_nothing):
     project.write("test_scenario.py", TOGETHER)
     code, output = project.run("--ldos-trials=1", "--ldos-warmup=0", "--ldos-traces=all", "--ldos-success-rate=0")

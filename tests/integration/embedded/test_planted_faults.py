@@ -18,8 +18,6 @@ from pytest_ldos.stack.faulty_goals import PlantedFailure, plant_failure
 from pytest_ldos.stack.goals import OutcomeClass
 from pytest_ldos.trial.conduct import Unwatched
 
-pytestmark = pytest.mark.measures_time
-
 EXAMPLE = Path(__file__).parents[3] / "examples/own_metric/conftest.py"
 TRIALS = 3
 FAILURE_RATE = 0.7

@@ -19,8 +19,6 @@ from pytest_ldos.trial.measure import RECEPTION
 from tests.integration.embedded.conftest import running
 from tests.integration.project import Project, make_project, shared_memory
 
-pytestmark = pytest.mark.measures_time
-
 TRIALS = 2
 
 
