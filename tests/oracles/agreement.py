@@ -52,7 +52,7 @@ def compare_with_babeltrace(directory: Path) -> Agreement:
     trace, refusal = _read(directory)
     most = 8 * sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
     with listening_to_babeltrace(directory) as dictation:
-        comparison = _Comparison(trace)
+        comparison = Comparison(trace)
         for event in dictation:
             comparison.add(event)
             if comparison.events > most:
@@ -77,7 +77,7 @@ def _cause(message: str, directory: Path) -> str:
 def _is_equal_apart(trace: DecodedTrace, directory: Path) -> bool:
     with listening_to_babeltrace(directory, apart=True) as dictation:
         events = sorted(dictation, key=lambda event: event["ns"])
-    comparison = _Comparison(trace)
+    comparison = Comparison(trace)
     for event in events:
         comparison.add(event)
     comparison.finish()
@@ -105,7 +105,7 @@ def _outcome(trace: DecodedTrace | None, theirs: str, difference: str) -> Outcom
     return Outcome.DIFFERENT if difference else Outcome.EQUAL
 
 
-class _Comparison:
+class Comparison:
     """Takes babeltrace2's events one by one. Those of one name and one moment have no order: they are compared
     as they come, or else as a set."""
 

@@ -10,7 +10,8 @@ import pytest
 
 from pytest_ldos.ctf.read import read_trace
 from pytest_ldos.recording.lttng import lttng_available
-from tests.oracles.babeltrace import read_with_babeltrace, why_unavailable
+from tests.oracles.agreement import Outcome, compare_with_babeltrace
+from tests.oracles.babeltrace import why_unavailable
 
 pytestmark = pytest.mark.skipif(not lttng_available().ok, reason=lttng_available().reason or "available")
 
@@ -70,17 +71,5 @@ def test_they_have_the_values_that_were_written(recorded):
 
 @pytest.mark.skipif(bool(why_unavailable()), reason=why_unavailable() or "available")
 def test_they_are_what_babeltrace2_reads(recorded):
-    opinion = read_with_babeltrace(recorded)
-    assert opinion is not None
-    trace = read_trace(recorded)
-    assert len(trace) == len(opinion.events) == 2 * STEPS
-    rows = dict.fromkeys(trace.events, 0)
-    for event in opinion.events:
-        table, row = trace.events[event["name"]], rows[event["name"]]
-        rows[event["name"]] += 1
-        assert int(table.timestamp_ns[row]) == event["ns"]
-        for name, value in event["context"].items():
-            assert table.columns[name][row] == value, name
-        for name, value in event["payload"].items():
-            column = table.columns["payload_vpid" if name == "vpid" else name]
-            assert column[row] == value, name
+    agreement = compare_with_babeltrace(recorded)
+    assert (agreement.outcome, agreement.difference, agreement.events) == (Outcome.EQUAL, "", 2 * STEPS)
