@@ -15,7 +15,7 @@ from pytest_ldos.cli.interfaces import parse_interfaces
 from pytest_ldos.cli.many_traces import Many, analyze_many
 from pytest_ldos.cli.model import Damage, OnCorrupt, Pids, build_observed
 from pytest_ldos.cli.own_metrics import MetricsOption
-from pytest_ldos.cli.paths import sources_here, terminal
+from pytest_ldos.cli.paths import ANOTHER_OUTPUT, sources_here, terminal
 from pytest_ldos.ctf.read import read_trace
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.execution.build import NEEDED_EVENTS
@@ -142,7 +142,7 @@ def _analyze_one(
             whole=whole,
         )
         if output is not None:
-            with writing(output):
+            with writing(output, otherwise=ANOTHER_OUTPUT):
                 write_parquet(model, output)
     return text, notes
 

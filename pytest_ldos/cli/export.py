@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from pytest_ldos.cli.model import Damage, OnCorrupt, Pids, TraceDirectory, build_observed
+from pytest_ldos.cli.paths import ANOTHER_OUTPUT
 from pytest_ldos.ctf.read import DecodedTrace, read_trace
 from pytest_ldos.ctf.stats import describe_losses
 from pytest_ldos.errors import ConfigurationError
@@ -61,7 +62,7 @@ def export(
         decoded = read_trace(trace, events=NEEDED_EVENTS | SCHEDULING_EVENTS, on_corrupt=on_corrupt.value)
         show("building the model", 0, 1)
         model = build_observed(decoded, pid)
-        with writing(target):
+        with writing(target, otherwise=ANOTHER_OUTPUT):
             _WRITERS[to](decoded, model, target, show)
     _report(decoded, model, target, to)
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from pytest_ldos import exit_codes
-from pytest_ldos.cli.paths import terminal
+from pytest_ldos.cli.paths import ANOTHER_OUTPUT, terminal
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.export.fleet_tables import is_fleet_directory, require_writable, write_fleet
 from pytest_ldos.fleet.choose import INSTALL, LOCAL, choose_scheduler, missing_package
@@ -53,7 +53,7 @@ def analyze_many(traces: Sequence[Found], request: Request, many: Many) -> None:
     scheduler = choose_scheduler(many.scheduler, workers=many.workers)
     if many.output is not None:
         _refuse_existing(many.output, force=many.force)
-        with writing(many.output):  # not only after hours of reading
+        with writing(many.output, otherwise=ANOTHER_OUTPUT):  # not only after hours of reading
             require_writable(many.output)
     missing = missing_package(LOCAL) if many.scheduler is None else ""
     if missing:
@@ -63,7 +63,7 @@ def analyze_many(traces: Sequence[Found], request: Request, many: Many) -> None:
     width, color = terminal()
     typer.echo(render_fleet(summaries, width=width, color=color, whole=many.whole), nl=False, color=True)
     if many.output is not None:
-        with writing(many.output):
+        with writing(many.output, otherwise=ANOTHER_OUTPUT):
             write_fleet(summaries, many.output)
         typer.echo(visible(f"tables: {many.output}"))
     if any(each.problem for each in summaries):

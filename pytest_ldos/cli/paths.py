@@ -14,6 +14,7 @@ from pytest_ldos.scenario.settings import Sources, read_environment, read_toml
 from pytest_ldos.trial.artifacts import RUNS, TRIALS_FILE, read_trials
 from pytest_ldos.trial.record import TrialSet
 
+ANOTHER_OUTPUT = "name another place with --output"
 LATEST = "latest"
 _LOCAL_BASELINES = "baselines"
 

@@ -18,20 +18,20 @@ from pytest_ldos.errors import ConfigurationError, LdosError, NotWritten
 from pytest_ldos.text import one_line
 from pytest_ldos.units import format_bytes
 
-_ANOTHER: Final = "name another place"
+ANOTHER: Final = "name another place"
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _REMEDIES: Final = {
-    errno.EROFS: f"it is on a file system that is only read: {_ANOTHER}, or have it mounted for writing",
-    errno.EACCES: f"{_ANOTHER}, where you may write",
-    errno.EPERM: f"{_ANOTHER}, where you may write",
-    errno.EIO: f"its disk reports errors: {_ANOTHER}, and look at the kernel's log",
-    errno.EFBIG: f"raise the largest size of a file (ulimit -f), or {_ANOTHER}",
+    errno.EROFS: f"it is on a file system that is only read: {ANOTHER}, or have it mounted for writing",
+    errno.EACCES: f"{ANOTHER}, where you may write",
+    errno.EPERM: f"{ANOTHER}, where you may write",
+    errno.EIO: f"its disk reports errors: {ANOTHER}, and look at the kernel's log",
+    errno.EFBIG: f"raise the largest size of a file (ulimit -f), or {ANOTHER}",
 }
 """What to do, by what the machine lacks; a full disk has an answer of its own."""
 
 
 @contextmanager
-def writing(place: Path, *, needs: int = 0, otherwise: str = _ANOTHER) -> Iterator[None]:
+def writing(place: Path, *, needs: int = 0, otherwise: str = ANOTHER) -> Iterator[None]:
     """Names the fault where a file or folder cannot be written.
 
     Args:
@@ -58,7 +58,7 @@ def opened_log(log: Path) -> BinaryIO:
         return log.open("ab")
 
 
-def unwritable(place: Path, error: OSError, *, needs: int = 0, otherwise: str = _ANOTHER) -> LdosError:
+def unwritable(place: Path, error: OSError, *, needs: int = 0, otherwise: str = ANOTHER) -> LdosError:
     """What is told of a file or folder that cannot be written; see `writing`."""
     reason = os.strerror(error.errno) if error.errno else str(error)
     message = f"{place} cannot be written: {one_line(reason)}"
@@ -95,11 +95,11 @@ def require_writable_file(file: Path) -> None:
         if file.is_dir():
             raise ConfigurationError(f"{file} cannot be written: it is a folder", remedy="name a file in it")
         if file.exists() and not file.is_file():
-            raise ConfigurationError(f"{file} cannot be written: it is a pipe or a device", remedy=_ANOTHER)
+            raise ConfigurationError(f"{file} cannot be written: it is a pipe or a device", remedy=ANOTHER)
         _try_folder(file.parent)
 
 
-def require_writable_folder(folder: Path, *, otherwise: str = _ANOTHER) -> None:
+def require_writable_folder(folder: Path, *, otherwise: str = ANOTHER) -> None:
     """Makes a folder that files are to be written to.
 
     Raises:

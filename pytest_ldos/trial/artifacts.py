@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.errors import LdosError, NotWritten, RecordUnreadable
-from pytest_ldos.host.writable import writing
+from pytest_ldos.host.writable import ANOTHER, writing
 from pytest_ldos.scenario.words import KeepTraces
 from pytest_ldos.trial.codec import decode_trials, encode_trials
 from pytest_ldos.trial.record import TrialSet
@@ -105,14 +105,17 @@ def _made(folder: ScenarioFolder) -> ScenarioFolder:
     return folder
 
 
-def write_atomically(path: Path, content: str | bytes) -> None:
+def write_atomically(path: Path, content: str | bytes, *, otherwise: str = ANOTHER) -> None:
     """Writes a file so that a reader sees the old or the new one, never half of it.
+
+    Args:
+        otherwise: see `writing`.
 
     Raises:
         NotWritten, ConfigurationError: see `writing`.
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
-    with writing(path, needs=len(data)):
+    with writing(path, needs=len(data), otherwise=otherwise):
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:

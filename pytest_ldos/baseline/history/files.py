@@ -56,7 +56,7 @@ def write_file(path: Path, rows: pl.DataFrame) -> None:
     """
     sets = rows["trials"].unique().sort()
     content = sealed(rows, {_VERSION_KEY: str(SCHEMA_VERSION), _SETS_KEY: " ".join(sets)})
-    write_atomically(path, content)
+    write_atomically(path, content, otherwise="name another history with --dir, or --ldos-history")
 
 
 def inspect_file(path: Path) -> HistoryFile | Damaged:
