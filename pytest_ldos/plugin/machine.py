@@ -5,8 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from pytest_ldos.host.termination import Termination
 
 
 def is_worker(config: pytest.Config) -> bool:
@@ -25,6 +29,7 @@ class Machine:
         self._is_shared = is_worker(config)
         self._resources = ExitStack()
         self._is_held = False
+        self._termination: Termination | None = None
         self.began_ns = 0
         self.ended_ns = 0
 
@@ -46,7 +51,7 @@ class Machine:
                 resources.enter_context(lock)
             elif not self._is_held:
                 self._resources.enter_context(measuring_lock())
-                self._resources.enter_context(terminated_like_interrupted())
+                self._termination = self._resources.enter_context(terminated_like_interrupted())
                 self._is_held = True
             self.began_ns = time.time_ns()
             resources.callback(self._note_end)
@@ -54,6 +59,11 @@ class Machine:
 
     def _note_end(self) -> None:
         self.ended_ns = time.time_ns()
+
+    def settle(self) -> None:
+        """All tests are over: SIGTERM has nothing to interrupt any more."""
+        if self._termination is not None:
+            self._termination.settle()
 
     def close(self) -> None:
         self._resources.close()

@@ -86,6 +86,12 @@ class Standby:
             return True  # reading it as settings says what is wrong
         return _WORD in text.replace(_OUR_NAME, b"")
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self) -> None:
+        """Before anybody writes what was found."""
+        if self._session is not None:
+            self._session.machine.settle()
+
     @pytest.hookimpl
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Takes note of failures, and of what a worker of pytest-xdist measured in a cell of a sweep."""

@@ -8,7 +8,7 @@ import time
 import psutil
 import pytest
 
-from pytest_ldos.dds.domain import claim_domain
+from pytest_ldos.dds.domain import claim_domain, ports_of
 from pytest_ldos.dds.messages import default
 from pytest_ldos.dds.node import Context, Node, next_tick
 from pytest_ldos.dds.parameters import IntegerParameters, ParameterClient, ParameterService, ParameterType
@@ -165,7 +165,7 @@ def test_two_claims_never_get_the_same_domain():
 def test_a_domain_with_a_participant_is_not_claimed():
     with claim_domain() as domain:
         taken = Context(domain)
-    from pytest_ldos.dds.domain import _has_participant
+    from pytest_ldos.dds.domain import _taken_port
 
-    assert _has_participant(domain)
+    assert _taken_port(domain) == ports_of(domain)[10]
     del taken

@@ -1,0 +1,52 @@
+"""SIGTERM while something runs, while what was found is written, and afterwards."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+import pytest
+
+from pytest_ldos.host.termination import terminated_like_interrupted
+
+
+def terminate() -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_it_interrupts_what_runs_and_nothing_afterwards():
+    with pytest.raises(KeyboardInterrupt, match="ended by SIGTERM"), terminated_like_interrupted():
+        terminate()
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_it_passes_while_what_was_found_is_written():
+    with terminated_like_interrupted() as termination:
+        termination.settle()
+        terminate()
+
+
+def test_whoever_has_it_keeps_it():
+    heard = []
+    before = signal.signal(signal.SIGTERM, lambda *_: heard.append(1))
+    try:
+        with terminated_like_interrupted():
+            terminate()
+        terminate()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert heard == [1, 1]
+
+
+def test_it_is_left_alone_off_the_main_thread():
+    found = []
+
+    def look() -> None:
+        with terminated_like_interrupted():
+            found.append(signal.getsignal(signal.SIGTERM))
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join()
+    assert found == [signal.SIG_DFL]
