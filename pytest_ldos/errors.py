@@ -8,33 +8,37 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pytest_ldos.text import Rendered, one_line, safe_lines
+
 
 class LdosError(Exception):
     """Base of everything pytest-ldos raises on purpose.
 
+    Other programs' words in it are made safe when it is made: wherever it is shown, it can be.
+
     Attributes:
-        message: what is wrong, alone.
+        message: what is wrong, alone; one line.
         remedy: one sentence that says what to do, or ``""`` when there is nothing to do.
         details: lines that stand between message and remedy where there is room, such as the ends of logs.
     """
 
     def __init__(self, message: str, *, remedy: str = "", details: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.remedy = remedy
-        self.details = details
+        self.message = one_line(message)
+        self.remedy = one_line(remedy)
+        self.details = safe_lines(details)
+        super().__init__(self.message)
 
-    def __str__(self) -> str:
+    def __str__(self) -> Rendered:
         return self._compose(self.details)
 
     @property
-    def summary(self) -> str:
+    def summary(self) -> Rendered:
         """Message and remedy, without the details."""
         return self._compose("")
 
-    def _compose(self, details: str) -> str:
+    def _compose(self, details: str) -> Rendered:
         remedy = f"  → {self.remedy}" if self.remedy else ""
-        return "\n".join(part for part in (super().__str__(), details, remedy) if part)
+        return Rendered("\n".join(part for part in (self.message, details, remedy) if part))
 
 
 class ConfigurationError(LdosError):

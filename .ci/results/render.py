@@ -30,6 +30,7 @@ from pytest_ldos.errors import LdosError
 from pytest_ldos.report import markdown, workflow_commands
 from pytest_ldos.report.document import Document
 from pytest_ldos.report.host_reports import HostReport, name_reports
+from pytest_ldos.report.markdown_parts import Link
 from pytest_ldos.report.reading import read_document
 from pytest_ldos.text import one_line
 
@@ -47,7 +48,7 @@ class Received:
 
     label: str
     document: Document | None
-    links: tuple[markdown.Link, ...] = ()
+    links: tuple[Link, ...] = ()
     fault: str = ""
 
 
@@ -88,25 +89,23 @@ def _receive(label: str, folder: Path | None) -> Received:
         return Received(label, None, fault=f"{name}: {error}")
 
 
-def _read_links(folder: Path) -> tuple[markdown.Link, ...]:
+def _read_links(folder: Path) -> tuple[Link, ...]:
     named = (("full report", "page-url"), ("traces, for Perfetto", "trace-url"))
     found = ((title, read_artifact_link(folder / name)) for title, name in named)
-    return tuple(markdown.Link(title, url) for title, url in found if url)
+    return tuple(Link(title, url) for title, url in found if url)
 
 
 def render_comment(received: Sequence[Received]) -> str:
     """All results in one comment; machines without one are named at its end."""
     reports = _name(received)
     run = own_link(os.environ.get("RUN_URL", ""))
-    links = [markdown.Link("the run", run)] if run else []
+    links = [Link("the run", run)] if run else []
     links_of = {report.name: each.links for report, each in zip(reports, _shown(received), strict=True)}
     missing = [each.label or "the machine" for each in received if each.document is None]
     return _render(reports, links, links_of) + "".join(f"\n❌ No result came from {name}.\n" for name in missing)
 
 
-def _render(
-    reports: Sequence[HostReport], links: Sequence[markdown.Link], links_of: Mapping[str, Sequence[markdown.Link]]
-) -> str:
+def _render(reports: Sequence[HostReport], links: Sequence[Link], links_of: Mapping[str, Sequence[Link]]) -> str:
     if not reports:
         lines = "\n".join(f"\n[{each.title}]({each.url})" for each in links)
         return f"{markdown.MARK}\n## ldos: ❌ nothing was measured\n{lines}\n"

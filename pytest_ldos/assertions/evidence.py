@@ -15,7 +15,7 @@ from pytest_ldos.execution.model import ExecutionModel
 from pytest_ldos.flow.graph import FlowGraph
 from pytest_ldos.flow.names import Names
 from pytest_ldos.scenario.nearest import suggest
-from pytest_ldos.text import visible
+from pytest_ldos.text import one_line
 from pytest_ldos.units import NS_PER_S
 
 Source = ExecutionModel | FlowGraph | DecodedTrace
@@ -78,7 +78,7 @@ class Evidence:
         """Fails the test, with the remarks needed to judge the finding."""
         __tracebackhide__ = True
         lines = [headline, *(f"  {fact}" for fact in (*facts, *self._remarks()))]
-        raise AssertionError(visible("\n".join(lines)))
+        raise AssertionError("\n".join(map(one_line, lines)))
 
     def _remarks(self) -> Iterable[str]:
         if self.model.unknown:

@@ -26,7 +26,6 @@ from pytest_ldos.host.logs import last_lines
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.host.writable import writing
 from pytest_ldos.scenario.base import BaseSpec
-from pytest_ldos.text import visible
 from pytest_ldos.trial.artifacts import write_atomically
 
 BASES: Final = "bases"
@@ -82,7 +81,7 @@ def prepare(revision: Revision, spec: BaseSpec, *, store: Path, announce: Announ
         remove_unused(place.folder.parent, checkout=revision.checkout, announce=announce)
     except OSError as error:
         raise PreparationFailed(
-            f"base {revision.commit} cannot be built: {visible(str(error))}",
+            f"base {revision.commit} cannot be built: {error}",
             remedy=f"let files be written and removed in {place.folder.parent}",
         ) from None
     return base_version(_name_of(revision), commit=revision.commit, python=python, project=place.project)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from pytest_ldos.cli.bars import step_bar
 from pytest_ldos.cli.clocks import correct_clocks
 from pytest_ldos.cli.export import Format, refuse_existing
 from pytest_ldos.cli.interfaces import parse_interfaces
@@ -16,6 +16,7 @@ from pytest_ldos.cli.many_traces import Many, analyze_many
 from pytest_ldos.cli.model import Damage, OnCorrupt, Pids, build_observed
 from pytest_ldos.cli.own_metrics import MetricsOption
 from pytest_ldos.cli.paths import ANOTHER_OUTPUT, sources_here, terminal
+from pytest_ldos.cli.say import emit, say
 from pytest_ldos.ctf.read import read_trace
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.execution.build import NEEDED_EVENTS
@@ -32,7 +33,7 @@ from pytest_ldos.metrics.own import OwnMetric
 from pytest_ldos.metrics.regularity import nominal_period_ns
 from pytest_ldos.metrics.served import require_action
 from pytest_ldos.report.analysis import render_analysis
-from pytest_ldos.text import visible
+from pytest_ldos.text import Rendered
 
 Traces = Annotated[
     list[Path],
@@ -103,11 +104,11 @@ def analyze(  # noqa: PLR0913 - an argument is an option of the command
     text, notes = _analyze_one(
         traces[0], request, own, pids=pid, clock_offsets=clock_offset or (), output=output, whole=whole
     )
-    typer.echo(text, nl=False, color=True)
+    emit(text)
     for note in notes:
-        typer.echo(visible(note))
+        say(note)
     if output is not None:
-        typer.echo(f"tables: {output}")
+        say(f"tables: {output}")
 
 
 def _analyze_one(
@@ -119,18 +120,19 @@ def _analyze_one(
     clock_offsets: Sequence[str],
     output: Path | None,
     whole: bool,
-) -> tuple[str, list[str]]:
+) -> tuple[Rendered, list[str]]:
     """What is shown of one trace, and notes on its clocks; its tables are written where that was asked for."""
-    with Console(stderr=True).status("reading the trace") as status:
+    with step_bar() as step:
+        step("reading the trace", 0, 1)
         decoded = read_trace(trace, events=NEEDED_EVENTS, on_corrupt=request.on_corrupt)
-        status.update("building the model")
+        step("building the model", 0, 1)
         model, notes = correct_clocks(build_observed(decoded, pids), clock_offsets)
         require_action(model, request.interfaces, request.usual)
         flow = build_flow(model, request.paths)
         goals = extract_metrics(
             model, nominal_period_ns=request.nominal_period_ns, interfaces=request.interfaces, own=own, flow=flow
         )
-        status.update("summing up")
+        step("summing up", 0, 1)
         width, color = terminal()
         text = render_analysis(
             flow,

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from pytest_ldos.baseline.key import BaselineKey
 from pytest_ldos.baseline.merge import merge_trials
 from pytest_ldos.baseline.store import StoredBaseline
 from pytest_ldos.cli.paths import load_run, stores_here, terminal
-from pytest_ldos.errors import ConfigurationError, RecordUnreadable
+from pytest_ldos.cli.say import emit, say
+from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.gate.decide import judge_alone
 from pytest_ldos.gate.policy import Policy
+from pytest_ldos.report.baselines import render_baselines
 from pytest_ldos.report.compose import compose, compose_section, without_verdict
 from pytest_ldos.report.terminal import render
-from pytest_ldos.text import visible
 from pytest_ldos.trial.artifacts import read_trials
 from pytest_ldos.trial.record import TrialSet
+from pytest_ldos.units import counted
 
 baseline_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -34,35 +33,10 @@ def list_baselines() -> None:
     """List all baselines: the repository's, and those local to this machine."""
     stored = list(stores_here().all())
     if not stored:
-        typer.echo("no baselines yet; the first run of a scenario records one: pytest -m baseline")
+        say("no baselines yet; the first run of a scenario records one: pytest -m baseline")
         return
     width, color = terminal()
-    console = Console(width=width, no_color=not color, markup=False, highlight=False)
-    groups = dict.fromkeys((each.key.stack, each.key.host_class) for each in stored)
-    for stack, host_class in groups:
-        own = [each for each in stored if (each.key.stack, each.key.host_class) == (stack, host_class)]
-        console.print(visible(f"{stack}, host class {host_class}"), soft_wrap=True)
-        console.print(_table(own))
-
-
-def _table(stored: Iterable[StoredBaseline]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for title in ("  scenario", "where", "trials", "recorded", "commit", "machine"):
-        table.add_column(title, overflow="fold")
-    for baseline in stored:
-        table.add_row(*(visible(text) for text in _describe(baseline)))
-    return table
-
-
-def _describe(baseline: StoredBaseline) -> tuple[str, ...]:
-    where = "local" if baseline.is_local else "repository"
-    name = f"  {baseline.key.scenario} (pinned)" if baseline.is_pinned else f"  {baseline.key.scenario}"
-    try:
-        trials = read_trials(baseline.file)
-    except RecordUnreadable:
-        return name, where, "unreadable", "", "", ""
-    recorded = (str(len(trials.trials)), trials.started_at[:10], trials.commit[:12], trials.fingerprint.hostname)
-    return name, where, *recorded
+    emit(render_baselines(stored, width=width, color=color))
 
 
 @baseline_app.command()
@@ -73,19 +47,19 @@ def show(scenario: Scenario, host_class: HostClass = "", pinned: Pinned = False)
     section = compose_section(trials, judge_alone(trials, Policy()), notes=(f"file: {baseline.file}",))
     width, color = terminal()
     document = compose([without_verdict(section)])
-    typer.echo(render(document, width=width, color=color), nl=False, color=True)
+    emit(render(document, width=width, color=color))
 
 
 @baseline_app.command()
 def pin(scenario: Scenario, host_class: HostClass = "") -> None:
     """Keep a baseline as the release that stays when the rolling one moves on."""
-    typer.echo(f"pinned: {stores_here().pin(_find(scenario, host_class, pinned=False))}")
+    say(f"pinned: {stores_here().pin(_find(scenario, host_class, pinned=False))}")
 
 
 @baseline_app.command()
 def promote(scenario: Scenario, host_class: HostClass = "", pinned: Pinned = False) -> None:
     """Copy a baseline from this machine's store into the repository's."""
-    typer.echo(f"promoted: {stores_here().promote(_find(scenario, host_class, pinned=pinned, local_only=True))}")
+    say(f"promoted: {stores_here().promote(_find(scenario, host_class, pinned=pinned, local_only=True))}")
 
 
 @baseline_app.command()
@@ -104,8 +78,10 @@ def merge(
     merged = [merge_trials(sets) for sets in by_key.values()]
     for trials in merged:
         starts = len({each.block for each in trials.trials})
-        counts = f"{len(trials.trials)} trials in {starts} starts, from {trials.fingerprint.hostname}"
-        typer.echo(visible(f"baseline of '{trials.scenario}': {counts}: {stores_here().update(trials)}"))
+        counts = (
+            f"{counted(len(trials.trials), 'trial')} in {counted(starts, 'start')}, from {trials.fingerprint.hostname}"
+        )
+        say(f"baseline of '{trials.scenario}': {counts}: {stores_here().update(trials)}")
 
 
 def _find(scenario: str, host_class: str, *, pinned: bool, local_only: bool = False) -> StoredBaseline:

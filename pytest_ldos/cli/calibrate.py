@@ -29,6 +29,7 @@ from pytest_ldos.cli.own_metrics import MetricsOption
 from pytest_ldos.cli.paths import sources_here, stores_here, terminal
 from pytest_ldos.cli.progress import MeasuringProgress
 from pytest_ldos.cli.quantities import parse_duration_s, parse_share
+from pytest_ldos.cli.say import emit
 from pytest_ldos.host.checkout import describe_commit
 from pytest_ldos.metrics.catalogue import Catalogue, catalogue_of
 from pytest_ldos.metrics.load_own import load_metrics
@@ -122,7 +123,7 @@ def calibrate(  # noqa: PLR0913 - one a command-line option
             if output_format is Format.TEXT:
                 _show(*results[-1])
     if output_format is Format.JSON:
-        typer.echo(render_calibration_json(results), nl=False)
+        emit(render_calibration_json(results))
 
 
 def _calibrate(spec: ScenarioSpec, asked: _Asked) -> tuple[CalibrationResult, str]:
@@ -160,4 +161,4 @@ def _calibrate(spec: ScenarioSpec, asked: _Asked) -> tuple[CalibrationResult, st
 
 def _show(result: CalibrationResult, file: str) -> None:
     width, color = terminal()
-    typer.echo(render_calibration(result, file=file, width=width, color=color), nl=False, color=True)
+    emit(render_calibration(result, file=file, width=width, color=color))

@@ -12,11 +12,13 @@ from typing import Annotated, Final
 import typer
 
 from pytest_ldos.cli.output import put_out_text
+from pytest_ldos.cli.say import emit
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.report import markdown, workflow_commands
 from pytest_ldos.report.host_reports import HostReport, name_reports
+from pytest_ldos.report.markdown_parts import Link
 from pytest_ldos.report.reading import read_document
-from pytest_ldos.text import one_line
+from pytest_ldos.text import Rendered, one_line
 
 _FOR_ONE: Final = "Several machines: CLASS=URL, once for each host class."
 
@@ -67,14 +69,14 @@ def annotate(results: ResultArguments) -> None:
         if len(reports) == 1
         else workflow_commands.render_several(reports)
     )
-    typer.echo(text, nl=False)
+    emit(text)
 
 
 def _read_all(results: Sequence[Path]) -> tuple[HostReport, ...]:
     return name_reports([read_document(file) for file in results], [str(file) for file in results])
 
 
-def _render(reports: Sequence[HostReport], links: Mapping[str, tuple[markdown.Link, ...]]) -> str:
+def _render(reports: Sequence[HostReport], links: Mapping[str, tuple[Link, ...]]) -> Rendered:
     if len(reports) > 1:
         links_of = {each.name: links[each.host_class] for each in reports if each.host_class}
         return markdown.render_several(reports, links=links[""], links_of=links_of)
@@ -83,11 +85,11 @@ def _render(reports: Sequence[HostReport], links: Mapping[str, tuple[markdown.Li
     return markdown.render(only.document, links=(*own, *links[""]))
 
 
-def _links(given: Iterable[tuple[str, Sequence[str]]], owner: str) -> Iterator[markdown.Link]:
+def _links(given: Iterable[tuple[str, Sequence[str]]], owner: str) -> Iterator[Link]:
     """Those that belong to a host class, or to all where it is empty, in the order of their use."""
     for title, urls in given:
         found = (url for each, url in map(_split, urls) if each == owner and url)
-        yield from (markdown.Link(title, url) for url in found)
+        yield from (Link(title, url) for url in found)
 
 
 def _require_owners(given: Iterable[tuple[str, Sequence[str]]], reports: Sequence[HostReport]) -> None:

@@ -12,6 +12,7 @@ import typer
 
 from pytest_ldos import exit_codes
 from pytest_ldos.cli.paths import sources_here, terminal
+from pytest_ldos.cli.say import ask, emit, say
 from pytest_ldos.doctor.changes import ChangeLog, changes_file
 from pytest_ldos.doctor.diagnose import diagnose, worst
 from pytest_ldos.doctor.finding import Finding, Status
@@ -24,7 +25,6 @@ from pytest_ldos.report.diagnosis import render_diagnosis, render_diagnosis_json
 from pytest_ldos.scenario.scenario_table import BUILT_IN_SCENARIOS
 from pytest_ldos.scenario.words import StackKind
 from pytest_ldos.stack.choose import describe_stack
-from pytest_ldos.text import visible
 
 _EXIT_CODES: Final = {Status.OK: 0, Status.WARNING: 0, Status.ERROR: exit_codes.INVALID}
 
@@ -53,7 +53,7 @@ def doctor(
     machine = _this_machine(stack)
     if host_class:
         _refuse_beside_host_class(any((as_json, fix, undo, strict)))
-        typer.echo(visible(_host_class(machine)))
+        say(_host_class(machine))
         return
     if undo:
         _undo(machine)
@@ -90,10 +90,10 @@ def _exit_code(status: Status, *, strict: bool) -> int:
 
 def _show(findings: Sequence[Finding], *, stack: str, as_json: bool) -> None:
     if as_json:
-        typer.echo(render_diagnosis_json(findings, stack=stack), nl=False)
+        emit(render_diagnosis_json(findings, stack=stack))
         return
     width, color = terminal()
-    typer.echo(render_diagnosis(findings, width=width, color=color), nl=False, color=True)
+    emit(render_diagnosis(findings, width=width, color=color))
 
 
 def _mend(findings: Sequence[Finding], machine: Machine, *, may_ask: bool) -> bool:
@@ -107,15 +107,15 @@ def _mend(findings: Sequence[Finding], machine: Machine, *, may_ask: bool) -> bo
     changes = ChangeLog(changes_file(machine.environment))
     has_tried = False
     for line in mend(findings, machine, changes, agrees=_agrees if may_ask else _always):
-        typer.echo(visible(line))
+        say(line)
         has_tried = True
     if changes.changes:
-        typer.echo("settings can be put back: ldos doctor --undo")
+        say("settings can be put back: ldos doctor --undo")
     return has_tried
 
 
 def _agrees(fix: Fix) -> bool:
-    return typer.confirm(visible(describe_question(fix)))
+    return ask(describe_question(fix))
 
 
 def _always(fix: Fix) -> bool:
@@ -125,6 +125,6 @@ def _always(fix: Fix) -> bool:
 def _undo(machine: Machine) -> None:
     changes = ChangeLog(changes_file(machine.environment))
     if not changes.changes:
-        typer.echo("nothing to put back")
+        say("nothing to put back")
     for line in changes.undo(machine):
-        typer.echo(visible(line))
+        say(line)

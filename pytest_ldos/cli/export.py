@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.console import Console
-from rich.progress import Progress
 
+from pytest_ldos.cli.bars import Steps, step_bar
 from pytest_ldos.cli.model import Damage, OnCorrupt, Pids, TraceDirectory, build_observed
 from pytest_ldos.cli.paths import ANOTHER_OUTPUT
+from pytest_ldos.cli.say import say
 from pytest_ldos.ctf.read import DecodedTrace, read_trace
 from pytest_ldos.ctf.stats import describe_losses
 from pytest_ldos.errors import ConfigurationError
@@ -26,7 +25,6 @@ from pytest_ldos.export.perfetto.write import write_perfetto
 from pytest_ldos.export.replaced import beside
 from pytest_ldos.flow.build import build_flow
 from pytest_ldos.host.writable import writing
-from pytest_ldos.text import visible
 
 
 class Format(StrEnum):
@@ -38,9 +36,6 @@ class Format(StrEnum):
 
 _PACKET_TAG: Final = b"\n"
 _SUFFIXES: Final = {Format.PERFETTO: ".pftrace", Format.PARQUET: ".tables"}
-
-Steps = Callable[[str, int, int], None]
-"""Shows a step by name, and how much of how much of it is done."""
 
 
 def export(
@@ -57,7 +52,7 @@ def export(
     """Write what ran in a trace, for Perfetto's UI or as Parquet tables."""
     target = output or Path(trace.resolve().name + _SUFFIXES[to])
     refuse_existing(target, to, force=force)
-    with _steps() as show:
+    with step_bar() as show:
         show("reading", 0, 1)
         decoded = read_trace(trace, events=NEEDED_EVENTS | SCHEDULING_EVENTS, on_corrupt=on_corrupt.value)
         show("building the model", 0, 1)
@@ -114,33 +109,20 @@ def _whole_file(target: Path) -> Iterator[Path]:
         path.replace(target)
 
 
-@contextmanager
-def _steps() -> Iterator[Steps]:
-    """Progress on the terminal's error stream; nothing where that is no terminal."""
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not sys.stderr.isatty()) as progress:
-        task = progress.add_task("", total=1)
-
-        def show(step: str, done: int, of: int) -> None:
-            progress.update(task, description=step, completed=done, total=max(of, 1))
-
-        yield show
-
-
 def _report(decoded: DecodedTrace, model: ExecutionModel, target: Path, to: Format) -> None:
     """What was written on one line, and what the trace lacks on others."""
     counts = f"{len(model.callback_runs)} callback runs, {len(model.publications)} publications"
-    typer.echo(visible(f"wrote {target}: {counts}, {len(model.takes)} receptions ({_size(target)})"))
+    say(f"wrote {target}: {counts}, {len(model.takes)} receptions ({_size(target)})")
     if to is Format.PERFETTO:
-        typer.echo("open it in Perfetto's UI (Open trace file)")
+        say("open it in Perfetto's UI (Open trace file)")
     if not len(model.callback_runs) + len(model.publications) + len(model.takes):
-        typer.echo("no ROS 2 events of the chosen processes are in the trace", err=True)
+        say("no ROS 2 events of the chosen processes are in the trace", err=True)
     unknown = ", ".join(f"{count} {table}" for table, count in model.unknown.items())
     if unknown:
-        typer.echo(f"without a name, as tracing began after they were made: {unknown}", err=True)
+        say(f"without a name, as tracing began after they were made: {unknown}", err=True)
     lost = describe_losses(decoded.stats.gaps)
     if lost:
-        typer.echo(f"the trace is incomplete: {lost}; callbacks without an end are drawn up to the next one", err=True)
+        say(f"the trace is incomplete: {lost}; callbacks without an end are drawn up to the next one", err=True)
 
 
 def _size(target: Path) -> str:

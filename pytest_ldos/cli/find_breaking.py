@@ -25,6 +25,7 @@ from pytest_ldos.cli.own_metrics import MetricsOption
 from pytest_ldos.cli.paths import sources_here, terminal
 from pytest_ldos.cli.progress import MeasuringProgress
 from pytest_ldos.cli.quantities import parse_duration_s, parse_share
+from pytest_ldos.cli.say import say
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.metrics.catalogue import Catalogue, catalogue_of
 from pytest_ldos.metrics.load_own import load_metrics
@@ -33,7 +34,6 @@ from pytest_ldos.report.breaking.words import answer, remarks
 from pytest_ldos.report.formats import Format
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.words import SeedMode
-from pytest_ldos.text import visible
 from pytest_ldos.trial.record import TrialSet
 
 _UNKNOWN: Final = frozenset({Finding.UNDECIDED, Finding.UNMEASURED})
@@ -191,5 +191,5 @@ def _show(result: BreakingResult, kind: Format, output: Path | None) -> None:
     width, color = terminal()
     if output is not None:
         for sentence in (answer(result), *remarks(result)):
-            typer.echo(visible(sentence))
+            say(sentence)
     put_out_text(lambda: render_breaking_as(result, kind, width=width, color=color and output is None), output)

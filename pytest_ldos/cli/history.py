@@ -16,12 +16,12 @@ from pytest_ldos.cli.history_anchors import pin, unpin
 from pytest_ldos.cli.history_import import import_runs
 from pytest_ldos.cli.history_selection import Directory, HostClass, Scenario, Stack, Wanted, open_store, read_trends
 from pytest_ldos.cli.paths import terminal
+from pytest_ldos.cli.say import emit, say
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.report.history.data import render_csv, render_json
 from pytest_ldos.report.history.figure import render_image, render_page
 from pytest_ldos.report.history.table import describe, render_overview, render_trend
 from pytest_ldos.scenario.nearest import suggest
-from pytest_ldos.text import visible
 from pytest_ldos.trial.artifacts import write_atomically
 
 history_app = typer.Typer(rich_markup_mode=None, invoke_without_command=True)
@@ -69,14 +69,16 @@ def history(  # noqa: PLR0913, PLR0917 - one argument an option
     if plot is not None:
         _write_plot(shown, plot)
     if form is not Format.TERMINAL:
-        typer.echo(render_json(shown) if form is Format.JSON else render_csv(shown), nl=False)
+        emit(render_json(shown) if form is Format.JSON else render_csv(shown))
         return
     width, color = terminal()
     if metric:
-        text = "\n".join(render_trend(trend, shown=points, width=width, color=color) for trend, points in shown)
+        for number, (trend, points) in enumerate(shown):
+            if number:
+                say("")
+            emit(render_trend(trend, shown=points, width=width, color=color))
     else:
-        text = render_overview(trends, width=width, color=color)
-    typer.echo(text, nl=False, color=True)
+        emit(render_overview(trends, width=width, color=color))
 
 
 def _choose(trend: Trend, *, since: str, last: int) -> tuple[CommitPoint, ...]:
@@ -116,4 +118,4 @@ def _write_plot(shown: list[tuple[Trend, tuple[CommitPoint, ...]]], plot: Path) 
         )
     content = render_page(shown).encode() if plot.suffix in _PAGES else render_image(shown, plot.suffix[1:])
     write_atomically(plot, content)
-    typer.echo(visible(f"plot: {plot}"), err=True)
+    say(f"plot: {plot}", err=True)

@@ -10,9 +10,9 @@ import typer
 from pytest_ldos.baseline.history.anchors import Pin, remove_pin, write_pin
 from pytest_ldos.baseline.history.rows import Version
 from pytest_ldos.cli.history_selection import Directory, HostClass, Scenario, Stack, Wanted, describe_runs, open_store
+from pytest_ldos.cli.say import say
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.scenario.nearest import suggest
-from pytest_ldos.text import visible
 
 _SERIES: Final = ("stack", "host_class", "scenario")
 
@@ -30,7 +30,7 @@ def pin(
     chosen = _find_pin(runs, name)
     for row in _series_of(runs, chosen):
         of_series = chosen if chosen.commit else Pin("", str(row["trials"]), chosen.name)
-        typer.echo(visible(f"pinned: {write_pin(store.folder(row), of_series)} ({of_series.name})"))
+        say(f"pinned: {write_pin(store.folder(row), of_series)} ({of_series.name})")
 
 
 def unpin(scenario: Scenario = "", host_class: HostClass = "", stack: Stack = "", directory: Directory = None) -> None:
@@ -42,7 +42,7 @@ def unpin(scenario: Scenario = "", host_class: HostClass = "", stack: Stack = ""
     if not removed:
         raise ConfigurationError("nothing is pinned there", remedy="pin something: ldos history pin COMMIT")
     for folder in removed:
-        typer.echo(visible(f"unpinned: {folder}"))
+        say(f"unpinned: {folder}")
 
 
 def _series_of(runs: pl.DataFrame, chosen: Pin) -> list[dict[str, Any]]:

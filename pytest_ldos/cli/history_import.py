@@ -13,10 +13,10 @@ from pytest_ldos.baseline.history.rows import Version, build_rows
 from pytest_ldos.baseline.history.store import HistoryStore
 from pytest_ldos.cli.history_selection import Directory, open_store
 from pytest_ldos.cli.paths import LATEST, find_trials, metric_names, sources_here
+from pytest_ldos.cli.say import say
 from pytest_ldos.errors import RecordUnreadable
 from pytest_ldos.gate.policy import Policy
 from pytest_ldos.gate.unjudged import verdict_alone
-from pytest_ldos.text import one_line, visible
 from pytest_ldos.trial.artifacts import BASE, TRIALS_FILE, read_trials
 from pytest_ldos.trial.record import TrialSet
 
@@ -47,7 +47,7 @@ def import_runs(runs: Runs, directory: Directory = None) -> None:
     policy = Policy.configured(sources_here().toml.gate, scenarios=1, own=own)
     added = sum(_add(each, store, policy) for each in saved)
     if saved:
-        typer.echo(visible(f"{added} of {len(saved)} added to {store.directory}{_describe_others(saved, added)}"))
+        say(f"{added} of {len(saved)} added to {store.directory}{_describe_others(saved, added)}")
     _refuse(unreadable)
 
 
@@ -79,7 +79,7 @@ def _read_all(files: Iterable[Path]) -> tuple[list[_Saved], list[RecordUnreadabl
 def _refuse(unreadable: list[RecordUnreadable]) -> None:
     """Raises the first, behind the messages of the others."""
     for error in unreadable[1:]:
-        typer.echo(f"ldos: {one_line(error.message)}", err=True)
+        say(f"ldos: {error.message}", err=True)
     if unreadable:
         raise unreadable[0]
 

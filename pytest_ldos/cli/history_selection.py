@@ -17,9 +17,9 @@ from pytest_ldos.baseline.history.store import HistoryStore, SeriesFolder
 from pytest_ldos.baseline.history.trend import Trend, build_trend
 from pytest_ldos.baseline.key import BaselineKey
 from pytest_ldos.cli.paths import sources_here, stores_here
+from pytest_ldos.cli.say import say
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.scenario.nearest import refuse_unknown
-from pytest_ldos.text import visible
 
 Directory = Annotated[Path | None, typer.Option("--dir", help="The history; by default the one that is configured.")]
 Scenario = Annotated[str, typer.Option(help="Only this scenario.")]
@@ -65,7 +65,7 @@ def read_trends(store: HistoryStore, wanted: Wanted, window: int, *, runs: int) 
     """Trends of the last `runs` runs of each series, of all with 0; what is pinned is always among them."""
     read = store.read(metrics=[wanted.metric] if wanted.metric else (), columns=COLUMNS)
     for damaged in read.damaged:
-        typer.echo(visible(f"ldos: {damaged}"), err=True)
+        say(f"ldos: {damaged}", err=True)
     rows = read.table
     if rows.is_empty() and wanted.metric:  # to name the nearest metric, all must be known
         rows = store.read(columns=COLUMNS).table

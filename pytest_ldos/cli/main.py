@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
-import io
-import sys
 from importlib.metadata import version
 from typing import Annotated, NoReturn
 
@@ -25,13 +22,13 @@ from pytest_ldos.cli.history import history_app
 from pytest_ldos.cli.latency import latency
 from pytest_ldos.cli.profile import profile_app
 from pytest_ldos.cli.report import report
+from pytest_ldos.cli.say import allow_any_letter, complain, say
 from pytest_ldos.cli.selftest import selftest
 from pytest_ldos.cli.sweep import sweep
 from pytest_ldos.cli.topology import topology
 from pytest_ldos.cli.tracing_cost import tracing_cost
 from pytest_ldos.cli.watch_options import add_watch_options
 from pytest_ldos.errors import LdosError, NotWritten
-from pytest_ldos.text import visible
 
 app = typer.Typer(
     name="ldos",
@@ -64,7 +61,7 @@ add_watch_options(app, MODULES)
 
 def _print_version(asked: bool) -> None:
     if asked:
-        typer.echo(f"pytest-ldos {version('pytest-ldos')}")
+        say(f"pytest-ldos {version('pytest-ldos')}")
         raise typer.Exit
 
 
@@ -77,20 +74,12 @@ def ldos(
     """Results of pytest-ldos: compare, report, and keep baselines."""
 
 
-def _allow_any_letter() -> None:
-    """Makes the terminal's streams take every letter, as in a locale that knows ASCII alone they do not."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            is_ascii = codecs.lookup(stream.encoding).name == "ascii"
-            stream.reconfigure(encoding="utf-8" if is_ascii else None, errors="backslashreplace")
-
-
 def run() -> NoReturn:
     """Entry point: faults that have a name end with their message and an exit code."""
-    _allow_any_letter()
+    allow_any_letter()
     try:
         app()
     except LdosError as error:
-        sys.stderr.write(visible(f"ldos: {error}\n"))
+        complain(error)
         raise SystemExit(exit_codes.INVALID if isinstance(error, NotWritten) else exit_codes.USAGE) from None
     raise SystemExit(0)

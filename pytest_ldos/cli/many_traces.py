@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from pytest_ldos import exit_codes
+from pytest_ldos.cli.bars import trace_bar
 from pytest_ldos.cli.paths import ANOTHER_OUTPUT, terminal
+from pytest_ldos.cli.say import emit, say
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.export.fleet_tables import is_fleet_directory, require_writable, write_fleet
 from pytest_ldos.fleet.choose import INSTALL, LOCAL, choose_scheduler, missing_package
@@ -25,10 +22,6 @@ from pytest_ldos.fleet.request import Request
 from pytest_ldos.fleet.summary import TraceSummary
 from pytest_ldos.host.writable import writing
 from pytest_ldos.report.fleet import render_fleet
-from pytest_ldos.text import visible
-
-_LINES: Final = 10
-"""Of progress, where nothing can be rewritten."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,14 +51,14 @@ def analyze_many(traces: Sequence[Found], request: Request, many: Many) -> None:
     missing = missing_package(LOCAL) if many.scheduler is None else ""
     if missing:
         remedy = f"{INSTALL} reads several at once"
-        typer.echo(f"{missing} is not installed: the traces are read one by one ({remedy})", err=True)
+        say(f"{missing} is not installed: the traces are read one by one ({remedy})", err=True)
     summaries = _summarize(scheduler, traces, request)
     width, color = terminal()
-    typer.echo(render_fleet(summaries, width=width, color=color, whole=many.whole), nl=False, color=True)
+    emit(render_fleet(summaries, width=width, color=color, whole=many.whole))
     if many.output is not None:
         with writing(many.output, otherwise=ANOTHER_OUTPUT):
             write_fleet(summaries, many.output)
-        typer.echo(visible(f"tables: {many.output}"))
+        say(f"tables: {many.output}")
     if any(each.problem for each in summaries):
         raise typer.Exit(exit_codes.INVALID)
 
@@ -75,10 +68,10 @@ def _summarize(scheduler: Scheduler, traces: Sequence[Found], request: Request) 
     asked = request if isinstance(scheduler, InProcess) else replace(request, threads=1)
     found: dict[str, TraceSummary] = {}
     summaries = scheduler.summarize(traces, asked)
-    with _progress(len(traces)) as progress:
+    with trace_bar(len(traces)) as step:
         for summary in summaries:
             found[summary.trace] = summary
-            progress.step()
+            step()
     return [found[each.name] for each in traces]
 
 
@@ -91,29 +84,3 @@ def _refuse_existing(target: Path, *, force: bool) -> None:
         )
     if not force:
         raise ConfigurationError(f"{target} exists", remedy="name another place with --output, or replace it: --force")
-
-
-class _Steps:
-    """So many of so many, on standard error."""
-
-    def __init__(self, count: int, bar: Progress | None) -> None:
-        self._made, self._count, self._bar = 0, count, bar
-        self._task = None if bar is None else bar.add_task("traces", total=count)
-
-    def step(self) -> None:
-        self._made += 1
-        if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, completed=self._made)
-        elif self._made * _LINES // self._count > (self._made - 1) * _LINES // self._count:
-            sys.stderr.write(f"{self._made} of {self._count} traces\n")
-            sys.stderr.flush()
-
-
-@contextmanager
-def _progress(count: int) -> Iterator[_Steps]:
-    if not sys.stderr.isatty():
-        yield _Steps(count, None)
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        yield _Steps(count, bar)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ import typer
 from pytest_ldos import exit_codes
 from pytest_ldos.baseline.key import BaselineKey
 from pytest_ldos.cli.paths import sources_here
+from pytest_ldos.cli.say import complain, say
 from pytest_ldos.errors import ConfigurationError, LdosError, Unavailable
 from pytest_ldos.gate.policy import Policy
 from pytest_ldos.host.fingerprint import take_fingerprint
@@ -23,7 +23,6 @@ from pytest_ldos.recording.choose import recording_available
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.settings import Sources
 from pytest_ldos.stack.choose import describe_stack, stack_available
-from pytest_ldos.text import visible
 
 INTERRUPTED: Final = 130
 """As shells have it for a program that Ctrl-C ended."""
@@ -42,10 +41,11 @@ def measuring(*, kept: str) -> Iterator[None]:
     except ConfigurationError:
         raise
     except LdosError as error:
-        sys.stderr.write(visible(f"ldos: {error}\n"))
+        complain(error)
         raise typer.Exit(exit_codes.INVALID) from None
     except KeyboardInterrupt:
-        sys.stderr.write(f"\nldos: interrupted; {kept}\n")
+        say("", err=True)
+        say(f"ldos: interrupted; {kept}", err=True)
         raise typer.Exit(INTERRUPTED) from None
 
 

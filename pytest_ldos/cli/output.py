@@ -9,10 +9,11 @@ from typing import Annotated
 import typer
 
 from pytest_ldos.cli.paths import terminal
+from pytest_ldos.cli.say import emit, say
 from pytest_ldos.host.writable import require_writable_file
 from pytest_ldos.report.document import Document
 from pytest_ldos.report.formats import Format, format_of, render_as, require_format
-from pytest_ldos.text import visible
+from pytest_ldos.text import Rendered
 from pytest_ldos.trial.artifacts import write_atomically
 
 FormatOption = Annotated[
@@ -47,17 +48,17 @@ def put_out(document: Document, kind: Format, output: Path | None) -> None:
         put_out_text(lambda: render_as(document, kind), output)
 
 
-def put_out_text(render: Callable[[], str], output: Path | None) -> None:
+def put_out_text(render: Callable[[], Rendered], output: Path | None) -> None:
     """Prints or writes what is rendered.
 
     Raises:
         NotWritten, ConfigurationError: the file cannot be written.
     """
     if output is None:
-        typer.echo(render(), nl=False, color=True)
+        emit(render())
         return
     write_text(render(), output)
-    typer.echo(visible(f"report: {output}"))
+    say(f"report: {output}")
 
 
 def write_text(text: str, output: Path) -> None:

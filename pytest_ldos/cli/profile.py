@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
 from pytest_ldos.cli.output import write_text
+from pytest_ldos.cli.say import emit, say
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.profiles.difference import Difference, compare_profiles
 from pytest_ldos.profiles.folded import FoldedStacks, merge, read_folded, render_folded
 from pytest_ldos.profiles.speedscope import render_speedscope
 from pytest_ldos.report.flame.files import SVG, render_flame, render_flame_difference
-from pytest_ldos.report.flame.words import describe_changes, describe_noise, percent
-from pytest_ldos.text import visible
+from pytest_ldos.report.flame.table import render_profile
+from pytest_ldos.report.flame.words import describe_changes, describe_noise
 
 profile_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -39,10 +38,10 @@ def show(
     """Show where a profile's time went: in which functions, with what they called and in themselves."""
     found = merge(_parts(profile))
     if output is None:
-        typer.echo(visible("\n".join(_table(found, top))))
+        emit(render_profile(found, top))
         return
     write_text(_render(found, profile, output), output)
-    typer.echo(visible(f"profile: {output}"))
+    say(f"profile: {output}")
 
 
 @profile_app.command()
@@ -55,10 +54,11 @@ def diff(
     if output is not None and output.suffix != SVG:
         raise ConfigurationError(f"{output} is no drawing", remedy=f"let it end with {SVG}")
     difference = compare_profiles(_parts(base), _parts(head))
-    typer.echo(visible("\n".join([*describe_noise(difference), *describe_changes(difference)])))
+    for line in (*describe_noise(difference), *describe_changes(difference)):
+        say(line)
     if output is not None:
         write_text(_draw_difference(difference, base, head), output)
-        typer.echo(visible(f"profile: {output}"))
+        say(f"profile: {output}")
 
 
 def _draw_difference(difference: Difference, base: Path, head: Path) -> str:
@@ -88,16 +88,3 @@ def _render(profile: FoldedStacks, source: Path, output: Path) -> str:
     if output.suffix == _FOLDED:
         return render_folded(profile)
     raise ConfigurationError(f"{output} has no format of a profile", remedy=f"let it end with {', '.join(_ENDINGS)}")
-
-
-def _table(profile: FoldedStacks, top: int) -> Iterator[str]:
-    """Functions by the samples in themselves; a function that calls itself counts once a sample."""
-    whole: Counter[str] = Counter()
-    own: Counter[str] = Counter()
-    for stack, count in profile.counts.items():
-        own[stack[-1]] += count
-        whole.update(dict.fromkeys(stack, count))
-    yield f"{profile.samples} samples"
-    yield f"{'itself':>9} {'with calls':>11}  function"
-    for name, count in own.most_common(top):
-        yield f"{percent(count / profile.samples):>9} {percent(whole[name] / profile.samples):>11}  {name}"

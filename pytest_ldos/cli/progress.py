@@ -16,7 +16,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from pytest_ldos.campaign.order import Block
 from pytest_ldos.campaign.versions import Version
 from pytest_ldos.scenario.model import ScenarioSpec
-from pytest_ldos.text import visible
+from pytest_ldos.text import one_line
 from pytest_ldos.trial.record import Trial
 
 _SPEED_PERIOD_S = 600.0
@@ -34,9 +34,9 @@ class MeasuringProgress:
         self._began_s = time.monotonic()
         self._steps = max(1, steps)
         self._made = 0
-        self._name = visible(name)
+        self._name = one_line(name)
         self._bar = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
             TimeRemainingColumn(compact=True),
             TextColumn("left"),
@@ -65,14 +65,14 @@ class MeasuringProgress:
 
     def doing(self, what: str) -> None:
         """A step of some length begins."""
-        text = f"{self._name}: {visible(what)}"
+        text = f"{self._name}: {one_line(what)}"
         self._bar.update(self._task, description=text)
         if not self._is_terminal:
             sys.stderr.write(f"{text}{self._left()}\n")
             sys.stderr.flush()
 
     def note(self, text: str) -> None:
-        line = f"{self._name}: {visible(text)}"
+        line = f"{self._name}: {one_line(text)}"
         if self._is_terminal:
             self._bar.console.print(line, markup=False, highlight=False)
         else:

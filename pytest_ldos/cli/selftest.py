@@ -26,6 +26,7 @@ from pytest_ldos.cli.own_metrics import MetricsOption
 from pytest_ldos.cli.paths import sources_here, stores_here, terminal
 from pytest_ldos.cli.progress import MeasuringProgress
 from pytest_ldos.cli.quantities import parse_share
+from pytest_ldos.cli.say import emit
 from pytest_ldos.errors import RecordUnreadable
 from pytest_ldos.gate.calibrated import describe_calibration, with_calibration
 from pytest_ldos.gate.policy import Policy
@@ -90,9 +91,9 @@ def selftest(
     result = dataclasses.replace(result, notes=(*result.notes, *notes))
     width, color = terminal()
     if output_format is Format.JSON:
-        typer.echo(render_self_test_json(result), nl=False)
+        emit(render_self_test_json(result))
     else:
-        typer.echo(render_self_test(result, width=width, color=color), nl=False, color=True)
+        emit(render_self_test(result, width=width, color=color))
     raise typer.Exit(_exit_code(result.detections))
 
 

@@ -16,6 +16,7 @@ from pytest_ldos.cli.measuring import measuring
 from pytest_ldos.cli.output import choose_format, put_out_text, write_text
 from pytest_ldos.cli.paths import terminal
 from pytest_ldos.cli.progress import MeasuringProgress
+from pytest_ldos.cli.say import say
 from pytest_ldos.cli.watch_options import asked_watch
 from pytest_ldos.errors import Unavailable
 from pytest_ldos.export.study_tables import write_study_tables
@@ -25,7 +26,7 @@ from pytest_ldos.middleware.study import Study
 from pytest_ldos.report.flame.files import DRAWINGS
 from pytest_ldos.report.formats import Format
 from pytest_ldos.report.study.formats import render_study_as
-from pytest_ldos.text import visible
+from pytest_ldos.text import Rendered
 from pytest_ldos.trial.codec import encode_trials
 
 ParquetOption = Annotated[Path | None, typer.Option("--parquet", help="Folder to write all tables to, as Parquet.")]
@@ -105,11 +106,11 @@ def put_out_study(study: Study, outputs: Outputs) -> None:
     put_out_text(_renderer(study, outputs.kind, width, color=color and is_shown), outputs.output)
     if outputs.parquet is not None:
         for file in write_study_tables(study, outputs.parquet):
-            typer.echo(visible(f"table: {file}"), err=True)
+            say(f"table: {file}", err=True)
     if outputs.record is not None:
         write_text(encode_trials(to_trials(study)), outputs.record)
-        typer.echo(visible(f"rounds: {outputs.record}"), err=True)
+        say(f"rounds: {outputs.record}", err=True)
 
 
-def _renderer(study: Study, kind: Format, width: int, *, color: bool) -> Callable[[], str]:
+def _renderer(study: Study, kind: Format, width: int, *, color: bool) -> Callable[[], Rendered]:
     return lambda: render_study_as(study, kind, width=width, color=color)

@@ -23,6 +23,7 @@ from pytest_ldos.cli.output import write_text
 from pytest_ldos.cli.own_metrics import MetricsOption
 from pytest_ldos.cli.paths import sources_here, terminal
 from pytest_ldos.cli.progress import MeasuringProgress, describe_duration
+from pytest_ldos.cli.say import emit, say
 from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.metrics.catalogue import catalogue_of
 from pytest_ldos.metrics.load_own import load_metrics
@@ -34,7 +35,6 @@ from pytest_ldos.report.sweep.document import SweepReport
 from pytest_ldos.report.sweep.formats import render_for, require_suffix
 from pytest_ldos.report.sweep.tables import describe_cell, shown_metrics
 from pytest_ldos.scenario.addresses import known_addresses
-from pytest_ldos.text import visible
 
 _FINISHED: Final = "was finished before: these are its results; --fresh measures anew"
 
@@ -87,7 +87,8 @@ def sweep(  # noqa: PLR0913 - one a command-line option
     Exit code: 0 all cells are valid (or skipped, as the scenario has it), 11 some are not, 130 interrupted.
     """
     if addresses:
-        typer.echo("\n".join(_known()))
+        for line in _known():
+            say(line)
         return
     asked = _ask(over or [], scenario, trials=trials, starts=starts, retry=retry)
     asked.refuse_endless(longest_s=3600 * max_hours)
@@ -151,7 +152,7 @@ def _known() -> list[str]:
     """Every address, with its default where it has one."""
     shown = [(address, default) for address, default in known_addresses().items()]
     width = max(len(address) for address, _ in shown)
-    return [visible(f"{address:{width}}  {_default(default)}".rstrip()) for address, default in shown]
+    return [f"{address:{width}}  {_default(default)}".rstrip() for address, default in shown]
 
 
 def _default(value: object) -> str:
@@ -208,13 +209,13 @@ def _put_out(report: SweepReport, folder: SweepFolder, output: Path | None, outp
     """Prints the result, and writes it where it was asked for."""
     width, color = terminal()
     if output_format is Format.JSON:
-        typer.echo(render_json(report), nl=False)
+        emit(render_json(report))
     else:
-        typer.echo(text.render(report, width=width, color=color), nl=False, color=True)
-        typer.echo(visible(f"results: {folder.path}"))
+        emit(text.render(report, width=width, color=color))
+        say(f"results: {folder.path}")
     if output is not None:
         write_text(render_for(report, output), output)
-        typer.echo(visible(f"report: {output}"), err=output_format is Format.JSON)
+        say(f"report: {output}", err=output_format is Format.JSON)
 
 
 def _exit_code(results: Sequence[CellResult]) -> int:

@@ -9,6 +9,7 @@ import typer
 
 from pytest_ldos import exit_codes
 from pytest_ldos.cli.output import FormatOption, OutputOption
+from pytest_ldos.cli.say import say
 from pytest_ldos.cli.studies import Outputs, ParquetOption, RecordOption, run_instrument
 from pytest_ldos.middleware.topology.instrument import INSTRUMENT, read_asked
 from pytest_ldos.middleware.topology.spec import Layer, Processes, TopologySpec
@@ -80,5 +81,5 @@ def topology(  # noqa: PLR0913 - one a command-line option
     if any(each.failure for each in study.rounds):
         raise typer.Exit(exit_codes.INVALID)
     if study.missed:
-        typer.echo(f"ldos: the target was missed: {', '.join(study.missed)}", err=True)
+        say(f"ldos: the target was missed: {', '.join(study.missed)}", err=True)
         raise typer.Exit(exit_codes.REGRESSED)

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NoReturn
-
-import pytest
 
 from pytest_ldos.errors import LdosError, NotWritten
 from pytest_ldos.exit_codes import INVALID
-from pytest_ldos.text import visible
-
-
-def fail_with(message: str) -> NoReturn:
-    """Ends the test with a message; other programs' text in it is made safe to show."""
-    raise pytest.fail.Exception(visible(message), pytrace=False) from None
+from pytest_ldos.plugin.messages import end_session, fail_with, usage_error
 
 
 @contextmanager
@@ -24,9 +16,9 @@ def refused_session() -> Iterator[None]:
     try:
         yield
     except NotWritten as error:
-        pytest.exit(visible(f"ldos: {error}"), returncode=INVALID)
+        end_session(f"ldos: {error}", status=INVALID)
     except LdosError as error:
-        raise pytest.UsageError(visible(str(error))) from None
+        raise usage_error(str(error)) from None
 
 
 @contextmanager

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_ldos.plugin.faults import named_faults
+from pytest_ldos.plugin.messages import add_section, skip_with, warn_of
 from pytest_ldos.plugin.session import MeasuringSession
 from pytest_ldos.plugin.standby import session_of
-from pytest_ldos.text import visible
 
 if TYPE_CHECKING:
     from pytest_ldos.ctf.read import DecodedTrace
@@ -74,13 +73,13 @@ def launch_for(request: pytest.FixtureRequest) -> Iterator[Launch]:
 
     available = launch_available()
     if not available.ok:
-        pytest.skip(visible(f"{available.reason} → {available.remedy}"))
+        skip_with(f"{available.reason} → {available.remedy}")
     session, node = session_of(request.config), request.node
     with named_faults():
         folder = _new_folder(session, node)
         recorded = RecordedLaunch(folder)
     if isinstance(node, pytest.Item) and session.value("traces") is not KeepTraces.NONE:
-        node.add_report_section("call", "ldos", f"recorded: {folder.trace}")
+        add_section(node, f"recorded: {folder.trace}")
         node.user_properties.append(("ldos.trace", str(folder.trace)))
     try:
         yield Launch(recorded)
@@ -91,7 +90,7 @@ def launch_for(request: pytest.FixtureRequest) -> Iterator[Launch]:
             _tidy(session, node.nodeid, folder)
     if recorded.survivors:
         left = f"launch left processes behind, which were ended: {', '.join(recorded.survivors)}"
-        warnings.warn(pytest.PytestWarning(visible(left)), stacklevel=1)
+        warn_of(left)
 
 
 def _new_folder(session: MeasuringSession, node: Any) -> ScenarioFolder:

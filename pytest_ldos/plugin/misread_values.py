@@ -36,7 +36,9 @@ def refuse_values_taken_for_the_root(config: pytest.Config, environment: Mapping
     found = config.rootpath if config.inipath is None else config.inipath.parent
     for flag, value in _existing_values(config, environment):
         if found != _root_without_values(config):
-            raise pytest.UsageError(
+            from pytest_ldos.plugin.messages import usage_error
+
+            raise usage_error(
                 f"{flag} {value}: pytest takes {value} for a place of tests, and its settings and root from there"
                 f"\n  → write {flag}={value}"
             )

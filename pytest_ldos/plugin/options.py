@@ -37,14 +37,16 @@ def refuse_unknown_flags(arguments: list[str]) -> None:
     for argument in arguments:
         flag = argument.partition("=")[0]
         if flag.startswith(_PREFIX) and flag not in known:
+            from pytest_ldos.plugin.messages import usage_error
             from pytest_ldos.scenario.nearest import suggest
 
-            raise pytest.UsageError(f"unknown option {flag}\n  → {suggest(flag, known)}")
+            raise usage_error(f"unknown option {flag}\n  → {suggest(flag, known)}")
 
 
 def read_sources(config: pytest.Config, environment: Mapping[str, str]) -> Sources:
     """All settings; what is wrong with them is a usage error."""
     from pytest_ldos.errors import ConfigurationError
+    from pytest_ldos.plugin.messages import usage_error
     from pytest_ldos.scenario.settings import Sources, read_environment, read_toml
 
     try:
@@ -53,7 +55,7 @@ def read_sources(config: pytest.Config, environment: Mapping[str, str]) -> Sourc
         root = config.rootpath if "config" not in given else config.invocation_params.dir
         return Sources(given, variables, read_toml(root, file))
     except ConfigurationError as error:
-        raise pytest.UsageError(str(error)) from None
+        raise usage_error(str(error)) from None
 
 
 def _read_command_line(config: pytest.Config) -> dict[str, Any]:

@@ -11,8 +11,9 @@ import pytest
 
 from pytest_ldos.errors import LdosError
 from pytest_ldos.plugin.history import HistoryWriter
+from pytest_ldos.plugin.messages import begin_section, write_line, write_rendered
 from pytest_ldos.plugin.reporting import append_job_summary, refuse_unwritable, write_report
-from pytest_ldos.text import visible
+from pytest_ldos.text import Rendered
 
 if TYPE_CHECKING:
     from pytest_ldos.plugin.session import MeasuringSession, ScenarioRun
@@ -93,16 +94,16 @@ class Outputs:
         from pytest_ldos.report.terminal import render
 
         writer = reporter._tw  # noqa: SLF001 - how pytest's own summaries learn the width
-        reporter.section("ldos")
+        begin_section(reporter, "ldos")
         if session.begun_sections:
             document = compose(session.begun_sections)
             shown = render(document, width=writer.fullwidth, color=writer.hasmarkup, setting=False)
-            reporter.write(shown.lstrip("\n"))
+            write_rendered(reporter, Rendered(shown.lstrip("\n")))
         if session.refusals:
-            reporter.write_line(f"tests refused before anything was measured: {len(session.refusals)}; see above")
+            write_line(reporter, f"tests refused before anything was measured: {len(session.refusals)}; see above")
         unfinished = (line for run in session.runs for line in _unfinished(run))
         for line in (*self._lines, *unfinished, *self._places()):
-            reporter.write_line(visible(line))
+            write_line(reporter, line)
 
     def _places(self) -> Iterator[str]:
         """Where the run lies, what became of the history, and what made room for it."""

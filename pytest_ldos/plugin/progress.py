@@ -15,8 +15,9 @@ import pytest
 
 from pytest_ldos.campaign.order import Block
 from pytest_ldos.campaign.versions import Version
+from pytest_ldos.plugin.messages import write_line
 from pytest_ldos.scenario.model import ScenarioSpec
-from pytest_ldos.text import visible
+from pytest_ldos.text import one_line
 from pytest_ldos.tracepoints import Phase
 from pytest_ldos.trial.record import Trial
 from pytest_ldos.units import ns_to_ms
@@ -96,7 +97,7 @@ class Progress:
         """Writes a line; on a terminal the next one replaces it unless it is to be kept."""
         if not self._is_shown:
             return
-        line = visible(f"{self._label}{text}")
+        line = one_line(f"{self._label}{text}")
         if self._is_terminal:
             self._write(f"{_CLEAR}{line}" + ("\n" if is_kept else ""))
         elif is_kept or not self._label or "warm-up" not in text:
@@ -108,8 +109,8 @@ class Progress:
         assert self._reporter is not None
         with self._uncaptured():
             if self._reporter._tw.width_of_current_line:  # noqa: SLF001 - without file names, pytest knows it alone
-                self._reporter.write_line("")
-            self._reporter.write_line(visible(text))
+                write_line(self._reporter, "")
+            write_line(self._reporter, text)
 
     def _write(self, text: str) -> None:
         with self._uncaptured():

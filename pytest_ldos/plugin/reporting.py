@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import pytest
-
 from pytest_ldos.errors import Unavailable
 from pytest_ldos.plugin.faults import refused_session
+from pytest_ldos.plugin.messages import usage_error
 
 if TYPE_CHECKING:
     from pytest_ldos.report.document import Document
@@ -28,7 +27,7 @@ def refuse_unavailable(files: Sequence[Path]) -> None:
     try:
         require_format(Format.HTML)
     except Unavailable as error:
-        raise pytest.UsageError(str(error)) from None
+        raise usage_error(str(error)) from None
 
 
 def refuse_unwritable(file: Path) -> None:

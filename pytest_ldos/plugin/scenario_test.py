@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 from pytest_ldos.errors import ConfigurationError, LdosError
-from pytest_ldos.plugin.faults import fail_with
+from pytest_ldos.plugin.messages import fail_with
 from pytest_ldos.plugin.progress import Progress
 from pytest_ldos.plugin.scenarios import require_loads
 from pytest_ldos.plugin.session import MeasuringSession, ScenarioRun
@@ -123,7 +123,7 @@ class Gate:
         document = compose([section])
         self._session.note_section(self._item.nodeid, section, result.verdict)
         if is_failure(result.verdict, strict=self._session.is_strict):
-            pytest.fail(failure.render(document), pytrace=False)
+            fail_with(failure.render(document))
         return result
 
 

@@ -42,7 +42,9 @@ def refuse_unknown_parts(expression: str, known: Collection[str]) -> None:
             try:
                 refuse_unknown(parts, known, "scenario in -m:")
             except ConfigurationError as error:
-                raise pytest.UsageError(str(error)) from None
+                from pytest_ldos.plugin.messages import usage_error
+
+                raise usage_error(str(error)) from None
 
 
 def scenario_mark(node: pytest.Item, names: Collection[str]) -> pytest.Mark | None:
@@ -105,13 +107,13 @@ def require_loads(loads: Iterable[LoadSpec], spec: ScenarioSpec) -> None:
         Unavailable: with reason and remedy.
     """
     from pytest_ldos.load.choose import load_available
+    from pytest_ldos.plugin.messages import skip_with
     from pytest_ldos.scenario.words import WhenUnavailable
-    from pytest_ldos.text import visible
 
     for load in loads:
         available = load_available(load, spec.stack)
         if available.ok:
             continue
         if spec.unavailable is WhenUnavailable.SKIP:
-            pytest.skip(visible(f"{load.KIND}: {available.reason} → {available.remedy}"))
+            skip_with(f"{load.KIND}: {available.reason} → {available.remedy}")
         raise Unavailable(f"{load.KIND} cannot be applied here: {available.reason}", remedy=available.remedy)

@@ -32,7 +32,7 @@ from pytest_ldos.plugin.sweep import Sweeps
 from pytest_ldos.plugin.sweep_cells import cell_of, in_cell
 from pytest_ldos.plugin.turns import Turns
 from pytest_ldos.scenario.settings import Sources
-from pytest_ldos.text import visible
+from pytest_ldos.text import one_line
 
 if TYPE_CHECKING:
     from pytest_ldos.campaign.interleave import Interleaved
@@ -399,7 +399,7 @@ class MeasuringSession:
 
     def header(self) -> list[str]:
         """What will be measured with what; nothing where no test measures."""
-        return [visible(line) for line in self._header()] if self._items else []
+        return [one_line(line) for line in self._header()] if self._items else []
 
     def _header(self) -> list[str]:
         from pytest_ldos.host.fingerprint import take_fingerprint

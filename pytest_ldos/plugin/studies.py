@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from pytest_ldos.errors import ConfigurationError, LdosError, Unavailable
-from pytest_ldos.plugin.faults import fail_with
 from pytest_ldos.plugin.instrument_marks import instrument_mark
+from pytest_ldos.plugin.messages import fail_with
 from pytest_ldos.plugin.session import ScenarioRun
 from pytest_ldos.plugin.standby import session_of
 

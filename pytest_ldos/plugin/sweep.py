@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import pytest
 
 from pytest_ldos.errors import LdosError, NotWritten
-from pytest_ldos.plugin.faults import fail_with
 from pytest_ldos.plugin.machine import is_worker
 from pytest_ldos.plugin.marks import (
     CELL_ATTRIBUTE,
@@ -23,6 +22,7 @@ from pytest_ldos.plugin.marks import (
     SWEEP_ATTRIBUTE,
     SWEEP_MARK,
 )
+from pytest_ldos.plugin.messages import collect_error, end_session, fail_with, skip_with, usage_error, write_line
 from pytest_ldos.plugin.sweep_cells import (
     SweepCell,
     cell_of,
@@ -30,7 +30,6 @@ from pytest_ldos.plugin.sweep_cells import (
     in_cell,
     in_running_order,
 )
-from pytest_ldos.text import visible
 
 if TYPE_CHECKING:
     from pytest_ldos.plugin.session import MeasuringSession
@@ -69,7 +68,7 @@ class Sweeps:
         if not marks:
             return
         if MEASURING_FIXTURE not in metafunc.fixturenames:
-            raise pytest.Collector.CollectError(
+            raise collect_error(
                 f"{metafunc.definition.nodeid} is swept but measures no stack\n  → let it use panda_stack or ldos_stack"
             )
         if CELL_FIXTURE not in metafunc.fixturenames:
@@ -77,7 +76,7 @@ class Sweeps:
         try:
             cells = cells_of(marks, self._scenario_of(metafunc))
         except LdosError as error:
-            raise pytest.Collector.CollectError(visible(f"{metafunc.definition.nodeid}: {error}")) from None
+            raise collect_error(f"{metafunc.definition.nodeid}: {error}") from None
         metafunc.parametrize(CELL_FIXTURE, cells, ids=[cell.id for cell in cells], indirect=True)
 
     def _scenario_of(self, metafunc: pytest.Metafunc) -> ScenarioSpec:
@@ -95,7 +94,7 @@ class Sweeps:
             try:
                 in_cell(item, self._session.spec_of(item))
             except LdosError as error:
-                raise pytest.UsageError(visible(f"{item.nodeid}: {error}")) from None
+                raise usage_error(f"{item.nodeid}: {error}") from None
         items[:] = in_running_order(items)
 
     # --- what was measured before -----------------------------------------------------
@@ -118,7 +117,7 @@ class Sweeps:
             if found.verdict:
                 self._session.note_verdict(item.nodeid, found.verdict)
             fail_with(f"{found.message}\n(measured before: not measured again)")
-        pytest.skip(visible(f"measured before: {found.worth}"))
+        skip_with(f"measured before: {found.worth}")
 
     def _told_by_controller(self) -> Mapping[str, Any] | None:
         if not is_worker(self._config):
@@ -160,14 +159,14 @@ class Sweeps:
                 self._say(self.results.keep(report.nodeid, given))
             except NotWritten as error:
                 self._session.is_kept = False
-                pytest.exit(visible(f"ldos: {error}: --ldos-resume"))
+                end_session(f"ldos: {error}: --ldos-resume")
         self._session.take_report(report)
 
     def _say(self, line: str) -> None:
         reporter = self._config.pluginmanager.getplugin("terminalreporter")
         if reporter is not None and reporter.verbosity >= 0:
             reporter.ensure_newline()
-            reporter.write_line(visible(line))
+            write_line(reporter, line)
 
     def summarize(self, terminalreporter: pytest.TerminalReporter) -> None:
         if self._results is not None and not is_worker(self._config):

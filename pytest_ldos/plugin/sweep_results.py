@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -20,13 +20,14 @@ from pytest_ldos.campaign.sweep_folder import Definition, SweepFolder, SweepKey,
 from pytest_ldos.campaign.sweep_records import CellState, StartRecord, collect, decode_start, encode_start
 from pytest_ldos.errors import LdosError
 from pytest_ldos.gate.verdict import Verdict, worst
+from pytest_ldos.plugin.messages import begin_section, write_line, write_rendered
 from pytest_ldos.plugin.session import MeasuringSession
 from pytest_ldos.plugin.sweep_cells import SweepCell, in_cell, sweep_name
 from pytest_ldos.report.sweep import text
 from pytest_ldos.report.sweep.compose import compose_sweep
+from pytest_ldos.report.sweep.document import SweepReport
 from pytest_ldos.report.sweep.formats import render_for
 from pytest_ldos.report.sweep.tables import describe_cell, shown_metrics
-from pytest_ldos.text import visible
 from pytest_ldos.trial.artifacts import write_atomically
 from pytest_ldos.trial.record import TrialSet
 
@@ -172,26 +173,29 @@ class SweepResults:
     def summarize(self, reporter: pytest.TerminalReporter) -> None:
         """Prints the table of each sweep, and writes its reports."""
         for damaged in self._damaged:
-            reporter.write_line(visible(f"damaged, set aside: {damaged}"), yellow=True)
+            write_line(reporter, f"damaged, set aside: {damaged}", yellow=True)
         writer = reporter._tw  # noqa: SLF001 - how pytest's own summaries learn the width
         for (name, _), folder in self._folders.items():
-            reporter.section(f"ldos sweep {name}")
-            for part in self._summary(name, folder, width=writer.fullwidth, color=writer.hasmarkup):
-                reporter.write_line(part)
+            begin_section(reporter, f"ldos sweep {name}")
+            try:
+                report = self._report(name, folder)
+                write_rendered(reporter, text.render(report, width=writer.fullwidth, color=writer.hasmarkup))
+                write_line(reporter, self._write(report, folder))
+            except (LdosError, OSError) as error:
+                write_line(reporter, f"no report of the sweep: {error}")
 
-    def _summary(self, name: str, folder: SweepFolder, *, width: int, color: bool) -> Iterator[str]:
-        try:
-            outline = folder.outline()
-            report = compose_sweep(name, outline, collect(outline.cells, folder.records(), 1))
-            yield text.render(report, width=width, color=color).removesuffix("\n")
-            files = [folder.path / "report.json", *([folder.path / "report.html"] if find_spec("htpy") else [])]
-            for file in files:
-                write_atomically(file, render_for(report, file))
-            root = self._session.config.rootpath
-            place = folder.path.relative_to(root) if folder.path.is_relative_to(root) else folder.path
-            yield visible(f"results: {place} ({', '.join(file.name for file in files)})")
-        except (LdosError, OSError) as error:
-            yield visible(f"no report of the sweep: {error}")
+    def _report(self, name: str, folder: SweepFolder) -> SweepReport:
+        outline = folder.outline()
+        return compose_sweep(name, outline, collect(outline.cells, folder.records(), 1))
+
+    def _write(self, report: SweepReport, folder: SweepFolder) -> str:
+        """Writes the reports of a sweep; says where."""
+        files = [folder.path / "report.json", *([folder.path / "report.html"] if find_spec("htpy") else [])]
+        for file in files:
+            write_atomically(file, render_for(report, file))
+        root = self._session.config.rootpath
+        place = folder.path.relative_to(root) if folder.path.is_relative_to(root) else folder.path
+        return f"results: {place} ({', '.join(file.name for file in files)})"
 
 
 def _title(key: SweepKey) -> str:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import polars as pl
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
 
 from pytest_ldos.ctf.stats import describe_damage
 from pytest_ldos.flow.declare import describe_unused
 from pytest_ldos.flow.graph import FlowGraph
 from pytest_ldos.flow.summary import summarize_callbacks, summarize_executors, summarize_paths, summarize_topics
 from pytest_ldos.metrics.model import Metric
-from pytest_ldos.report.console import print_to_text
+from pytest_ldos.report.console import Line, line, print_to_text
 from pytest_ldos.report.goals import Measured, describe_goals, tabulate_goals
+from pytest_ldos.report.tables import column, tabulate
 from pytest_ldos.scenario.paths import PathSpec
-from pytest_ldos.text import visible
-from pytest_ldos.units import format_duration
+from pytest_ldos.text import Rendered
+from pytest_ldos.units import counted, format_duration
 
 _MOST: Final = 15
 """Rows of a table, unless all are asked for."""
@@ -34,10 +32,6 @@ class _Column:
     source: str
     format: Format = str
 
-    @property
-    def justify(self) -> Literal["left", "right"]:
-        return "left" if self.format is _text else "right"
-
 
 def render_analysis(
     flow: FlowGraph,
@@ -48,7 +42,7 @@ def render_analysis(
     width: int,
     color: bool,
     whole: bool,
-) -> str:
+) -> Rendered:
     """Nodes, topics, callbacks, executors, paths and goals of a trace as tables.
 
     Args:
@@ -57,26 +51,30 @@ def render_analysis(
         whole: all rows; else the most important of each table, with the number of the others.
     """
     most = None if whole else _MOST
-    parts: list[RenderableType] = [_headline(flow)]
-    parts += _table("nodes", _nodes(flow), _NODES, most)
-    parts += _table("topics", summarize_topics(flow), _TOPICS, most)
-    parts += _table("callbacks", summarize_callbacks(flow), _CALLBACKS, most)
-    parts += _table("executors", summarize_executors(flow), _EXECUTORS, most)
-    parts += _table("paths", summarize_paths(flow, paths), _PATHS, None)
-    parts += _table("goals", tabulate_goals(goals, metrics), _goal_columns(metrics), most)
-    parts += [Text(visible(line), style="dim") for line in describe_goals(goals, metrics)]
+    lines = [_headline(flow)]
+    lines += _table("nodes", _nodes(flow), _NODES, width, most)
+    lines += _table("topics", summarize_topics(flow), _TOPICS, width, most)
+    lines += _table("callbacks", summarize_callbacks(flow), _CALLBACKS, width, most)
+    lines += _table("executors", summarize_executors(flow), _EXECUTORS, width, most)
+    lines += _table("paths", summarize_paths(flow, paths), _PATHS, width, None)
+    lines += _table("goals", tabulate_goals(goals, metrics), _goal_columns(metrics), width, most)
+    lines += [line(each, style="dim") for each in describe_goals(goals, metrics)]
     remarks = (*describe_unused(paths, flow.model), *_remarks(flow))
-    parts += [Text(visible(line), style="yellow") for line in remarks]
-    return print_to_text(Group(*parts), width=width, color=color)
+    lines += [line(each, style="yellow") for each in remarks]
+    return print_to_text(lines, color=color)
 
 
-def _headline(flow: FlowGraph) -> Text:
+def _headline(flow: FlowGraph) -> Line:
     model = flow.model
-    counts = f"{len(model.processes)} processes, {len(model.nodes)} nodes, {len(model.publications)} publications"
+    counts = (
+        counted(len(model.processes), "process", "processes"),
+        counted(len(model.nodes), "node"),
+        counted(len(model.publications), "publication"),
+    )
     damage = describe_damage(model.stats)
-    events = f"{model.stats.events} events"
-    whole = f"{events}: {counts}; {damage or 'no event of the trace is missing'}"
-    return Text(whole, style="bold red" if damage else "bold")
+    events = counted(model.stats.events, "event")
+    whole = f"{events}: {', '.join(counts)}; {damage or 'no event of the trace is missing'}"
+    return line(whole, style="bold red" if damage else "bold")
 
 
 def _nodes(flow: FlowGraph) -> pl.DataFrame:
@@ -94,7 +92,8 @@ def _nodes(flow: FlowGraph) -> pl.DataFrame:
 def _remarks(flow: FlowGraph) -> Iterator[str]:
     """What is missing, and why."""
     for table, count in flow.model.unknown.items():
-        yield f"{count} {table} without an init event (tracing began after they were made): shown as unknown"
+        what = counted(count, table.removesuffix("s"))
+        yield f"{what} without an init event (made before tracing began): shown as unknown"
     for what, count in flow.model.unpaired.items():
         yield f"{count} {what}"
     for cause, count in flow.without_partner.items():
@@ -114,7 +113,7 @@ def _rate(hertz: float | None) -> str:
 
 
 def _text(value: object) -> str:
-    return "–" if value is None else visible(str(value))
+    return "–" if value is None else str(value)
 
 
 _NODES: Final = (
@@ -173,19 +172,13 @@ def _goal_columns(metrics: Sequence[Metric]) -> tuple[_Column, ...]:
     return (*own, *(_Column(metric.name, metric.name) for metric in metrics))
 
 
-def _table(title: str, frame: pl.DataFrame, columns: Sequence[_Column], most: int | None) -> Iterator[RenderableType]:
+def _table(title: str, frame: pl.DataFrame, columns: Sequence[_Column], width: int, most: int | None) -> Iterator[Line]:
     if frame.is_empty():
         return
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim")
-    for column in columns:
-        table.add_column(column.title, justify=column.justify, overflow="fold")
-    for row in frame.head(most or len(frame)).iter_rows(named=True):
-        table.add_row(*_cells(row, columns))
-    yield Text()
-    yield table
+    headings = [column(each.title, is_name=each.format is _text) for each in columns]
+    rows = frame.head(most or len(frame)).iter_rows(named=True)
+    yield line()
+    yield line(title, style="bold")
+    yield from tabulate(headings, [[each.format(row[each.source]) for each in columns] for row in rows], width=width)
     if most is not None and len(frame) > most:
-        yield Text(f"… and {len(frame) - most} more (--all shows them)", style="dim")
-
-
-def _cells(row: Mapping[str, Any], columns: Sequence[_Column]) -> Iterator[Text]:
-    return (Text(column.format(row[column.source])) for column in columns)
+        yield line(f"… and {len(frame) - most} more (--all shows them)", style="dim")

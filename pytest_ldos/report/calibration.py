@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from typing import Any, Final
 
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
-
 from pytest_ldos.campaign.calibrate import CalibrationResult, Suggestion
 from pytest_ldos.campaign.promise import Planted, Promise, Share
 from pytest_ldos.campaign.resample import Design
-from pytest_ldos.report.console import print_to_text
-from pytest_ldos.report.tables import line, plain_table, wrapped
-from pytest_ldos.text import visible
+from pytest_ldos.report.console import Line, Words, line, print_to_text, wrapped
+from pytest_ldos.report.data_text import to_json
+from pytest_ldos.report.tables import plain_table
+from pytest_ldos.text import Rendered
+from pytest_ldos.units import counted
 
 SCHEMA: Final = 1
 _NARROWEST: Final = 80
@@ -29,35 +26,35 @@ _HOW: Final = {
 }
 
 
-def render_calibration(result: CalibrationResult, *, file: str, width: int, color: bool) -> str:
+def render_calibration(result: CalibrationResult, *, file: str, width: int, color: bool) -> Rendered:
     """What was learned, how the gate treats equal versions by it, and how many trials a change needs."""
     width = max(width, _NARROWEST)
     made = result.calibration
     draws = result.promises[0].alarms.draws
-    measured = f": {made.trials} trials of {made.starts} starts of one version"
-    parts: list[RenderableType] = [
-        Text.assemble((visible(made.scenario), "bold"), measured),
-        Text(),
-        _noise_table(result),
-        Text(),
-        line(f"equal versions, judged by the gate ({draws} pairs drawn for each number)", "bold"),
-        _alarm_table(result.promises),
+    measured = f": {counted(made.trials, 'trial')} of {counted(made.starts, 'start')} of one version"
+    lines = [
+        line(Words(made.scenario, "bold"), measured),
+        line(),
+        *_noise_table(result),
+        line(),
+        line(f"equal versions, judged by the gate ({counted(draws, 'pair')} drawn for each number)", style="bold"),
+        *_alarm_table(result.promises),
         *(line(f"  {text}") for text in _describe_failures(result.promises)),
     ]
     for design, promises in groupby(result.promises, key=lambda each: each.design):
-        parts += [Text(), *_detectable_tables(f"smallest change that is reported, {design}", list(promises))]
-    parts += [Text(), line(f"trials of each version to see a change of {_percent(result.effect)}", "bold")]
-    parts += [_suggestion_table(result)]
+        lines += [line(), *_detectable_tables(f"smallest change that is reported, {design}", list(promises))]
+    lines += [line(), line(f"trials of each version to see a change of {_percent(result.effect)}", style="bold")]
+    lines += _suggestion_table(result)
     for suggestion in result.suggestions:
-        parts += wrapped(_describe_suggestion(suggestion), width, indent=2)
-    parts += [Text()]
+        lines += wrapped(_describe_suggestion(suggestion), width, indent=2)
+    lines += [line()]
     for note in (*_provenance(result.promises), *result.notes):
-        parts += wrapped(note, width, style="dim")
-    parts += [line(f"stored: {file}")]
-    return print_to_text(Group(*parts), width=width, color=color)
+        lines += wrapped(note, width, style="dim")
+    lines += [line(f"stored: {file}")]
+    return print_to_text(lines, color=color)
 
 
-def _noise_table(result: CalibrationResult) -> Table:
+def _noise_table(result: CalibrationResult) -> list[Line]:
     rows = [
         (
             name,
@@ -73,7 +70,7 @@ def _noise_table(result: CalibrationResult) -> Table:
     return plain_table(titles, rows)
 
 
-def _alarm_table(promises: Sequence[Promise]) -> Table:
+def _alarm_table(promises: Sequence[Promise]) -> list[Line]:
     designs = list(dict.fromkeys(each.design for each in promises))
     counts = list(dict.fromkeys(each.trials for each in promises))
     found = {(each.design, each.trials): each for each in promises}
@@ -99,23 +96,23 @@ def _describe_failures(promises: Sequence[Promise]) -> list[str]:
     return [f"{failed} of these {alarms} are red by failed trials alone, not by a metric"] if failed else []
 
 
-def _detectable_tables(title: str, promises: Sequence[Promise]) -> list[RenderableType]:
+def _detectable_tables(title: str, promises: Sequence[Promise]) -> list[Line]:
     names = list(dict.fromkeys(name for each in promises for name in each.detectable))
-    parts: list[RenderableType] = []
+    lines: list[Line] = []
     for first in range(0, len(names), _METRICS_A_TABLE):
         chosen = names[first : first + _METRICS_A_TABLE]
         rows = [
             (_numbered(each), *(_percent(each.detectable.get(name, math.inf)) for name in chosen)) for each in promises
         ]
-        parts += [line(title, "bold"), plain_table(("trials of each", *chosen), rows)]
-    return parts
+        lines += [line(title, style="bold"), *plain_table(("trials of each", *chosen), rows)]
+    return lines
 
 
 def _numbered(promise: Promise) -> str:
     return f"{promise.trials}{'*' if promise.modelled else ''}"
 
 
-def _suggestion_table(result: CalibrationResult) -> Table:
+def _suggestion_table(result: CalibrationResult) -> list[Line]:
     """Of each metric: how many trials, and how often the change was found where it was planted."""
     planted = {(each.design, each.metric): each for each in result.planted}
     names = dict.fromkeys(name for each in result.suggestions for name in each.by_metric)
@@ -161,11 +158,11 @@ def _provenance(promises: Sequence[Promise]) -> list[str]:
     return notes
 
 
-def render_calibration_json(results: Sequence[tuple[CalibrationResult, str]]) -> str:
+def render_calibration_json(results: Sequence[tuple[CalibrationResult, str]]) -> Rendered:
     """The same as one JSON object; what is infinite is null."""
     scenarios = [_to_plain(*each) for each in results]
     document = {"schema": SCHEMA, "kind": "pytest-ldos calibration report", "scenarios": scenarios}
-    return json.dumps(_finite(document), indent=2, allow_nan=False) + "\n"
+    return to_json(_finite(document), indent=2)
 
 
 def _to_plain(result: CalibrationResult, file: str) -> dict[str, Any]:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from typing import Any, Final
-
-from rich.console import Group, RenderableType
-from rich.text import Text
 
 from pytest_ldos.campaign.detection import SUCCESS, Detection, Keeping, Promised, is_trustworthy
 from pytest_ldos.campaign.faults import FAULTS
 from pytest_ldos.campaign.promise import Share
 from pytest_ldos.campaign.selftest import SelfTestResult
 from pytest_ldos.report.calibration import share_to_plain
-from pytest_ldos.report.console import print_to_text
-from pytest_ldos.report.tables import plain_table, wrapped
-from pytest_ldos.text import visible
+from pytest_ldos.report.console import Line, Words, line, print_to_text, wrapped
+from pytest_ldos.report.data_text import to_json
+from pytest_ldos.report.tables import plain_table
+from pytest_ldos.text import Rendered
+from pytest_ldos.units import counted
 
 SCHEMA: Final = 1
 _NARROWEST: Final = 80
@@ -27,31 +25,31 @@ _MOST_NAMES: Final = 2
 _LARGEST: Final = 99.99
 
 
-def render_self_test(result: SelfTestResult, *, width: int, color: bool) -> str:
+def render_self_test(result: SelfTestResult, *, width: int, color: bool) -> Rendered:
     """The detection curve: a line for each size of each fault, then what explains them, then the verdict."""
     width = max(width, _NARROWEST)
     base = result.base
-    measured = f": {len(base.trials)} trials without a fault, then faults planted in the running stack"
-    parts: list[RenderableType] = [
-        Text.assemble((visible(base.scenario), "bold"), measured),
-        Text(),
-        plain_table(
+    trials = counted(len(base.trials), "trial")
+    lines = [
+        line(Words(base.scenario, "bold"), f": {trials} without a fault, then faults planted in the running stack"),
+        line(),
+        *plain_table(
             ("fault", "size", "found", "trials", "share", "seen by", "promise"),
             [_row(each, has_bar=width >= _WITH_BARS) for each in result.detections],
             left=("share", "seen by", "promise"),
         ),
-        Text(),
+        line(),
     ]
     for each in result.detections:
         if each.blamed:
             text = f"{_title(each)} {_size(each)}: explained by {each.blamed}"
-            parts += wrapped(text, width, indent=2)
+            lines += wrapped(text, width, indent=2)
         if each.problem:
-            parts += wrapped(f"{_title(each)} {_size(each)}: {each.problem}", width, indent=2)
+            lines += wrapped(f"{_title(each)} {_size(each)}: {each.problem}", width, indent=2)
     for note in (*result.notes, *_legend(result.detections)):
-        parts += wrapped(note, width, style="dim")
-    parts += _verdict(result.detections, width)
-    return print_to_text(Group(*parts), width=width, color=color)
+        lines += wrapped(note, width, style="dim")
+    lines += _verdict(result.detections, width)
+    return print_to_text(lines, color=color)
 
 
 def _row(detection: Detection, *, has_bar: bool) -> tuple[str, ...]:
@@ -121,7 +119,7 @@ def _legend(detections: Sequence[Detection]) -> list[str]:
     return notes
 
 
-def _verdict(detections: Sequence[Detection], width: int) -> list[Text]:
+def _verdict(detections: Sequence[Detection], width: int) -> list[Line]:
     wrong = [each for each in detections if each.keeping in {Keeping.BROKEN, Keeping.FALSE_ALARM}]
     if is_trustworthy(detections):
         due = sum(each.keeping is Keeping.KEPT and each.size > 0 for each in detections)
@@ -136,7 +134,7 @@ def _verdict(detections: Sequence[Detection], width: int) -> list[Text]:
     return wrapped(f"the gate did not keep its promises: {'; '.join(reasons)}", width, style="bold red")
 
 
-def render_self_test_json(result: SelfTestResult) -> str:
+def render_self_test_json(result: SelfTestResult) -> Rendered:
     """The same as one JSON object; what is infinite is null."""
     document = {
         "schema": SCHEMA,
@@ -146,7 +144,7 @@ def render_self_test_json(result: SelfTestResult) -> str:
         "points": [_to_plain(each) for each in result.detections],
         "notes": list(result.notes),
     }
-    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+    return to_json(document, indent=2)
 
 
 def _to_plain(detection: Detection) -> dict[str, Any]:

@@ -2,70 +2,57 @@
 
 from __future__ import annotations
 
-import json
-import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from rich.console import Group
-from rich.text import Text
-
 from pytest_ldos.doctor.diagnose import worst
 from pytest_ldos.doctor.finding import Finding, Status
-from pytest_ldos.report.console import print_to_text
-from pytest_ldos.text import visible
+from pytest_ldos.report.console import Line, Words, line, print_to_text, wrapped
+from pytest_ldos.report.data_text import to_json
+from pytest_ldos.text import Rendered
+from pytest_ldos.units import counted
 
 SCHEMA: Final = 1
 _STYLES: Final = {Status.OK: "green", Status.WARNING: "yellow", Status.ERROR: "bold red"}
 _NARROWEST: Final = 60
+_TEXT: Final = 20
+"""Columns that texts get in any case."""
+
 _STATUS_WIDTH: Final = max(len(status.value) for status in Status)
 _GAP: Final = 2
 
 
-def render_diagnosis(findings: Sequence[Finding], *, width: int, color: bool) -> str:
+def render_diagnosis(findings: Sequence[Finding], *, width: int, color: bool) -> Rendered:
     """A line a finding, below it what to do about it, and a line that counts them.
 
     Remedies are not broken: they are to be copied.
     """
     width = max(width, _NARROWEST)
-    names = max((len(finding.name) for finding in findings), default=0)
-    lines = [line for finding in findings for line in _render_finding(finding, names, width)]
-    return print_to_text(Group(*lines, _line(""), _summary(findings)), width=width, color=color)
+    names = max((Words(finding.name).width for finding in findings), default=0)
+    lines = [each for finding in findings for each in _render_finding(finding, names, width)]
+    return print_to_text([*lines, line(), _summary(findings)], color=color)
 
 
-def _render_finding(finding: Finding, names: int, width: int) -> Iterator[Text]:
+def _render_finding(finding: Finding, names: int, width: int) -> Iterator[Line]:
     indent = _STATUS_WIDTH + _GAP + names + _GAP
-    first, *rest = textwrap.wrap(
-        visible(finding.text), width - indent, break_on_hyphens=False, break_long_words=False
-    ) or [""]
-    status = f"{finding.status.value:<{_STATUS_WIDTH + _GAP}}"
-    rest_of_line = f"{visible(finding.name):<{names + _GAP}}{first}"
-    yield Text.assemble((status, _STYLES[finding.status]), rest_of_line, no_wrap=True, overflow="ignore")
-    yield from (_line(" " * indent + each) for each in rest)
+    first, *rest = wrapped(finding.text, max(width - indent, _TEXT), hang=0) or [line()]
+    status = Words(f"{finding.status.value:<{_STATUS_WIDTH + _GAP}}", _STYLES[finding.status])
+    name = Words(finding.name)
+    yield line(status, name, " " * (names - name.width + _GAP), *first.pieces)
+    yield from (line(" " * indent, *each.pieces) for each in rest)
     if finding.remedy:
-        style = "dim" if finding.status is Status.OK else "cyan"
-        yield _line(f"{' ' * indent}→ {visible(finding.remedy)}", style)
+        yield line(f"{' ' * indent}→ {finding.remedy}", style="dim" if finding.status is Status.OK else "cyan")
 
 
-def _line(text: str, style: str = "") -> Text:
-    return Text(text, style=style, no_wrap=True, overflow="ignore")
-
-
-def _summary(findings: Sequence[Finding]) -> Text:
+def _summary(findings: Sequence[Finding]) -> Line:
     counts = {status: sum(finding.status is status for finding in findings) for status in Status}
-    parts = [_count(counts[status], status) for status in (Status.ERROR, Status.WARNING) if counts[status]]
-    text = Text(", ".join(parts) or "nothing is wrong", style=_STYLES[worst(findings)])
+    parts = [counted(counts[each], each.value) for each in (Status.ERROR, Status.WARNING) if counts[each]]
     mendable = sum(finding.fix is not None for finding in findings)
-    if mendable:
-        text.append(f"; {mendable} can be mended from here: ldos doctor --fix", style="default")
-    return text
+    more = [f"; {mendable} can be mended from here: ldos doctor --fix"] if mendable else []
+    return line(Words(", ".join(parts) or "nothing is wrong", _STYLES[worst(findings)]), *more)
 
 
-def _count(number: int, status: Status) -> str:
-    return f"{number} {status.value}{'' if number == 1 else 's'}"
-
-
-def render_diagnosis_json(findings: Sequence[Finding], *, stack: str) -> str:
+def render_diagnosis_json(findings: Sequence[Finding], *, stack: str) -> Rendered:
     """The same as one JSON object; ``fix`` is what ``--fix`` would do, or null."""
     document = {
         "schema": SCHEMA,
@@ -86,4 +73,4 @@ def render_diagnosis_json(findings: Sequence[Finding], *, stack: str) -> str:
             for finding in findings
         ],
     }
-    return json.dumps(document, indent=2) + "\n"
+    return to_json(document, indent=2)

@@ -16,14 +16,14 @@ from pytest_ldos.report.words import (
     median_of,
     percent,
 )
-from pytest_ldos.text import one_line
+from pytest_ldos.text import Rendered, one_line
 
 _QUIET = frozenset({None, Verdict.PASSED, Verdict.NOT_COMPARABLE})
 
 
-def render(document: Document) -> str:
+def render(document: Document) -> Rendered:
     """Verdict and reasons, each changed metric with its numbers, and where things lie."""
-    return "\n".join(one_line(line) for section in document.sections for line in _describe(section))
+    return Rendered("\n".join(one_line(line) for section in document.sections for line in _describe(section)))
 
 
 def _describe(section: Section) -> Iterator[str]:

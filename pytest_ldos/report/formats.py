@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pytest_ldos.errors import ConfigurationError, Unavailable
 from pytest_ldos.report.document import Document
+from pytest_ldos.text import Rendered
 
 
 class Format(StrEnum):
@@ -42,7 +43,7 @@ def require_format(kind: Format) -> None:
         raise Unavailable("HTML reports need the package htpy", remedy="pip install 'pytest-ldos[report]'")
 
 
-def render_as(document: Document, kind: Format, *, width: int = 100, color: bool = False) -> str:
+def render_as(document: Document, kind: Format, *, width: int = 100, color: bool = False) -> Rendered:
     """The document in a format; width and colour matter to a terminal alone.
 
     Raises:

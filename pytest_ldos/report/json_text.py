@@ -7,14 +7,16 @@ from dataclasses import asdict
 from importlib.resources import files
 from typing import Any
 
+from pytest_ldos.report.data_text import to_json
 from pytest_ldos.report.document import KIND, SCHEMA_VERSION, Document
+from pytest_ldos.text import Rendered
 
 
-def render(document: Document) -> str:
+def render(document: Document) -> Rendered:
     """JSON text; numbers keep their full precision, what is no ASCII is escaped."""
     verdict = None if document.verdict is None else document.verdict.value
     plain = {"kind": KIND, "schema": SCHEMA_VERSION, "verdict": verdict, **asdict(document)}
-    return json.dumps(plain, indent=1, allow_nan=False) + "\n"
+    return to_json(plain)
 
 
 def read_schema() -> dict[str, Any]:

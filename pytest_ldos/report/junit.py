@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import chain, count
 
 from pytest_ldos.report.document import Change, Document, MetricReport, Sample, Section
+from pytest_ldos.text import one_line
 
 
 def render(document: Document) -> Mapping[str, str]:
@@ -14,7 +15,8 @@ def render(document: Document) -> Mapping[str, str]:
     for section in document.sections:
         prefixes.append(_prefix(section, prefixes))
     sections = zip(prefixes, document.sections, strict=True)
-    return {f"{prefix}.{name}": value for prefix, section in sections for name, value in _describe(section)}
+    told = ((f"{prefix}.{name}", value) for prefix, section in sections for name, value in _describe(section))
+    return {one_line(name): one_line(value) for name, value in told}
 
 
 def _prefix(section: Section, taken: Collection[str]) -> str:

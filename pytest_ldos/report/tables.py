@@ -1,47 +1,172 @@
-"""Plain tables and lines of reports that are not about a run."""
+"""Tables for a terminal: numbers are never cut, long names are broken where their parts meet."""
 
 from __future__ import annotations
 
-import textwrap
+import re
 from collections.abc import Collection, Sequence
-from typing import Literal
+from dataclasses import dataclass
+from typing import Final
 
-from rich.table import Table
-from rich.text import Text
+from rich.cells import cell_len
 
-from pytest_ldos.text import visible
+from pytest_ldos.report.console import Line, Words, line
+
+GAP: Final = 2
+"""Columns of a terminal between two columns of a table."""
+
+INDENT: Final = 2
+"""Columns of a terminal before a table that belongs to a line above it."""
+
+_NARROWEST: Final = 16
+"""Columns that names get in any case."""
+
+_PARTS: Final = re.compile(r".+?(?:::|[/_.,;\s-]+(?=\w|$)|(?=[(<\[@])|$)")
+"""Parts of a name of C++, of ROS 2, or of a path, each with what joins it to the next."""
+
+Cell = str | Words
 
 
-def plain_table(titles: Sequence[str], rows: Sequence[Sequence[str]], *, left: Collection[str] = ()) -> Table:
-    """A table without lines: the first column and those named in `left` to the left, others to the right.
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        title: lines below each other.
+        is_text: stands to the left, as numbers do not.
+        is_name: does, too, and is broken where the table would be too wide.
+        rank: in which order columns get a place where not all fit; 0 has one in any case.
+    """
+
+    title: tuple[Words, ...]
+    is_text: bool = False
+    is_name: bool = False
+    rank: int = 0
+
+    @property
+    def is_left(self) -> bool:
+        return self.is_text or self.is_name
+
+
+def column(*title: str, is_text: bool = False, is_name: bool = False, rank: int = 0) -> Column:
+    """A column; its title has a line for each text."""
+    return Column(title=tuple(map(Words, title)), is_text=is_text, is_name=is_name, rank=rank)
+
+
+def plain_table(titles: Sequence[str], rows: Sequence[Sequence[Cell]], *, left: Collection[str] = ()) -> list[Line]:
+    """A table without lines, indented: the first column and those named in `left` to the left, others to the right."""
+    columns = [column(each, is_text=number == 0 or each in left) for number, each in enumerate(titles)]
+    return tabulate(columns, rows, indent=INDENT)
+
+
+def chosen_table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: int) -> list[Line]:
+    """A table of the columns that have a place and are not empty."""
+    chosen = _choose(columns, rows, width)
+    rows = [[row[place] for place in chosen] for row in rows]
+    return tabulate([columns[place] for place in chosen], rows, width=width, style="bold")
+
+
+def tabulate(
+    columns: Sequence[Column],
+    rows: Sequence[Sequence[Cell]],
+    *,
+    width: int | None = None,
+    indent: int = 0,
+    style: str = "dim",
+) -> list[Line]:
+    """Lines of a table.
 
     Args:
-        titles: may have several lines.
+        width: columns of the terminal; names are broken so that the table fits. As wide as it is without one.
+        style: of the titles.
     """
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for number, title in enumerate(titles):
-        justify: Literal["left", "right"] = "left" if number == 0 or title in left else "right"
-        shown = title if number else "\n".join(f"  {each}" for each in title.split("\n"))
-        table.add_column(Text(visible(shown)), justify=justify, no_wrap=True)
-    for row in rows:
-        table.add_row(*(Text(visible(cell if number else f"  {cell}")) for number, cell in enumerate(row)))
-    return table
+    cells = [[_words(cell) for cell in row] for row in rows]
+    widths = _widths(columns, cells)
+    if width is not None:
+        widths = _narrowed(columns, widths, width - indent)
+    titles = [[Words(words.text, style) for words in each.title] for each in columns]
+    heading = _side_by_side(titles, columns, widths, indent)
+    body = ([_broken(cell, limit) for cell, limit in zip(row, widths, strict=True)] for row in cells)
+    return [*heading, *(each for row in body for each in _side_by_side(row, columns, widths, indent))]
 
 
-def line(text: str, style: str = "") -> Text:
-    """A line that stays whole: paths in it are to be copied."""
-    return Text(visible(text), style=style, no_wrap=True, overflow="ignore")
+def least_width(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], *, narrows: bool = True) -> int:
+    """Columns of a terminal that an indented table takes.
+
+    Args:
+        narrows: names are as narrow as they can be.
+    """
+    widths = _widths(columns, [[_words(cell) for cell in row] for row in rows])
+    return INDENT + sum(_narrowed(columns, widths, 0) if narrows else widths) + GAP * (len(columns) - 1)
 
 
-def wrapped(text: str, width: int, *, indent: int = 0, style: str = "") -> list[Text]:
-    """A sentence on as many lines as it needs; none for an empty one."""
-    first, rest = " " * indent, " " * (indent + 2)
-    lines = textwrap.wrap(
-        visible(text),
-        width,
-        initial_indent=first,
-        subsequent_indent=rest,
-        break_on_hyphens=False,
-        break_long_words=False,
-    )
-    return [line(each, style) for each in lines]
+def _choose(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: int) -> list[int]:
+    """Places of the columns that fit, those that matter more first; none that is empty. In the order of display."""
+    cells = [[_words(cell) for cell in row] for row in rows]
+    widths, chosen = _widths(columns, cells), []
+    for place in sorted(range(len(columns)), key=lambda place: columns[place].rank):
+        is_empty = not any(row[place].text.strip() for row in cells)
+        if not is_empty and (columns[place].rank == 0 or widths[place] + GAP <= width):
+            chosen.append(place)
+            width -= widths[place] + GAP
+    return sorted(chosen)
+
+
+def _words(cell: Cell) -> Words:
+    return cell if isinstance(cell, Words) else Words(cell)
+
+
+def _widths(columns: Sequence[Column], cells: Sequence[Sequence[Words]]) -> list[int]:
+    return [
+        max(*(words.width for words in (*each.title, *(row[place] for row in cells))), 0)
+        for place, each in enumerate(columns)
+    ]
+
+
+def _narrowed(columns: Sequence[Column], widths: Sequence[int], room: int) -> list[int]:
+    """Widths with which a table fits, if it can: the longest names give way."""
+    room -= GAP * (len(columns) - 1)
+    room -= sum(width for each, width in zip(columns, widths, strict=True) if not each.is_name)
+    longest = max((width for each, width in zip(columns, widths, strict=True) if each.is_name), default=0)
+    while longest > _NARROWEST and _taken(columns, widths, longest) > room:
+        longest -= 1
+    return [min(width, longest) if each.is_name else width for each, width in zip(columns, widths, strict=True)]
+
+
+def _taken(columns: Sequence[Column], widths: Sequence[int], longest: int) -> int:
+    """By names, where none has more than `longest`."""
+    return sum(min(width, longest) for each, width in zip(columns, widths, strict=True) if each.is_name)
+
+
+def _broken(words: Words, width: int) -> list[Words]:
+    """Words on as many lines as they need; a part of a name that is longer than a line is cut."""
+    lines = [""]
+    for part in _PARTS.findall(words.text) if words.width > width else [words.text]:
+        if cell_len(lines[-1]) + cell_len(part.rstrip()) > width and lines[-1]:
+            lines.append("")
+        lines[-1] += part
+        while cell_len(lines[-1].rstrip()) > width:
+            lines[-1:] = _cut(lines[-1], width)
+    return [Words(each.rstrip(), words.style) for each in lines]
+
+
+def _cut(text: str, width: int) -> tuple[str, str]:
+    """A text that is longer than `width`, in two."""
+    place = next(end for end in range(1, len(text) + 1) if cell_len(text[:end]) > width)
+    return text[: max(1, place - 1)], text[max(1, place - 1) :]
+
+
+def _side_by_side(
+    cells: Sequence[Sequence[Words]], columns: Sequence[Column], widths: Sequence[int], indent: int
+) -> list[Line]:
+    """The lines of a row of cells, each of which may have several."""
+    height = max(map(len, cells), default=0)
+    lines = []
+    for number in range(height):
+        pieces: list[str | Words] = [" " * indent]
+        for words, each, width in zip(cells, columns, widths, strict=True):
+            cell = words[number] if number < len(words) else Words("")
+            space = " " * (width - cell.width)
+            pieces += [cell, space] if each.is_left else [space, cell]
+            pieces.append(" " * GAP)
+        lines.append(line(*pieces[:-1]))
+    return lines

@@ -14,7 +14,7 @@ from pytest_ldos.report.document import Document, Place, Section
 from pytest_ldos.report.host_reports import HostReport, worst_first
 from pytest_ldos.report.paths import describe_paths
 from pytest_ldos.report.words import describe_move, moved_metrics, verdict_word
-from pytest_ldos.text import one_line
+from pytest_ldos.text import Rendered, one_line
 
 MOST: Final = 10
 """Annotations of one kind that GitHub shows of a step."""
@@ -35,20 +35,20 @@ _IN_PROPERTY: Final = {**_IN_DATA, ":": "%3A", ",": "%2C"}
 _BELOW_ROOT: Final = re.compile(r"(?!/)(?!(?:.*/)?\.\.(?:/|$))[^\\\x00-\x1f]+")
 
 
-def render(document: Document) -> str:
+def render(document: Document) -> Rendered:
     """A line for each scenario that is not fine; no text in it can be a command of its own."""
     return _render((section, "") for section in document.sections)
 
 
-def render_several(reports: Sequence[HostReport]) -> str:
+def render_several(reports: Sequence[HostReport]) -> Rendered:
     """The same for several machines, whose names stand in the titles."""
     return _render((section, f" on {each.name}") for each in worst_first(reports) for section in each.document.sections)
 
 
-def _render(sections: Iterable[tuple[Section, str]]) -> str:
+def _render(sections: Iterable[tuple[Section, str]]) -> Rendered:
     lines = [_annotate(command, each, where) for each, where in sections if (command := _command(each))]
     kept = [line for command in ("error", "warning") for line in _first(lines, command)]
-    return "".join(f"{line}\n" for line in kept)
+    return Rendered("".join(f"{line}\n" for line in kept))
 
 
 def _command(section: Section) -> str | None:

@@ -9,6 +9,7 @@ from pytest_ldos.gate.verdict import Verdict
 from pytest_ldos.report import markdown, workflow_commands
 from pytest_ldos.report.document import Document, Failure, Place, Section
 from pytest_ldos.report.host_reports import name_reports
+from pytest_ldos.report.markdown_parts import Link
 from tests.builders.reports import full_document, full_section, version
 
 FOLDER = Path(__file__).parents[1] / "unit" / "report" / "snapshots"
@@ -68,14 +69,14 @@ def hostile_fleet() -> tuple[Document, ...]:
 
 def render_snapshots() -> Mapping[str, str]:
     """Each file's content by its name."""
-    links = (markdown.Link("full report", URLS["page"]), markdown.Link("traces, for Perfetto", URLS["trace"]))
-    run = markdown.Link("the run", URLS["run"])
+    links = (Link("full report", URLS["page"]), Link("traces, for Perfetto", URLS["trace"]))
+    run = Link("the run", URLS["run"])
     found = {}
     for name, document in (("harmless", harmless()), ("hostile", hostile())):
         found[f"{name}.comment.md"] = markdown.render(document, links=(*links, run))
         found[f"{name}.annotations.txt"] = workflow_commands.render(document)
     reports = name_reports(fleet(), FLEET_FILES)
-    links_of = {OTHER_CLASS: (markdown.Link("full report", OTHER_PAGE),)}
+    links_of = {OTHER_CLASS: (Link("full report", OTHER_PAGE),)}
     found["fleet.comment.md"] = markdown.render_several(reports, links=(*links, run), links_of=links_of)
     found["fleet.annotations.txt"] = workflow_commands.render_several(reports)
     return found

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pytest_ldos.campaign.breaking_result import BreakingResult
 from pytest_ldos.report.breaking import markdown, plain, text
 from pytest_ldos.report.formats import Format, require_format
+from pytest_ldos.text import Rendered
 
 
-def render_breaking_as(result: BreakingResult, kind: Format, *, width: int = 100, color: bool = False) -> str:
+def render_breaking_as(result: BreakingResult, kind: Format, *, width: int = 100, color: bool = False) -> Rendered:
     """What was found, in a format; width and colour matter to a terminal alone.
 
     Raises:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator
 
 from pytest_ldos.campaign.breaking_result import BreakingResult
 from pytest_ldos.report.breaking.words import (
@@ -16,27 +16,23 @@ from pytest_ldos.report.breaking.words import (
     remarks,
     stage_row,
 )
-from pytest_ldos.report.markdown import escape
+from pytest_ldos.report.markdown_parts import Markdown, bullets, escape, heading, join, small, table
+from pytest_ldos.text import Rendered
 
 
-def render(result: BreakingResult) -> str:
-    """The answer first; what other programs said can do nothing."""
-    parts = ["## ldos: breaking point", escape(answer(result)), _list(remarks(result))]
-    parts.append(_table(level_titles(result), (level_row(result, each) for each in result.levels)))
-    parts.append(_list(mishaps(result)))
+def render(result: BreakingResult) -> Rendered:
+    """The answer first."""
+    return join(_parts(result))
+
+
+def _parts(result: BreakingResult) -> Iterator[Markdown]:
+    yield heading(2, "ldos: breaking point")
+    yield escape(answer(result))
+    yield bullets(remarks(result))
+    yield table(level_titles(result), (level_row(result, each) for each in result.levels))
+    yield bullets(mishaps(result))
     if result.cause is not None:
-        parts += ["### What breaks", _list(cause_of(result))]
-        parts.append(_table(STAGE_TITLES, (stage_row(result, each) for each in result.cause.stages)))
-    parts.append("\n".join(f"<sub>{escape(each)}</sub>" for each in legend(result)))
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _list(lines: Iterable[str]) -> str:
-    return "\n".join(f"- {escape(each)}" for each in lines)
-
-
-def _table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    cells = [[escape(each) for each in row] for row in rows]
-    if not cells:
-        return ""
-    return "\n".join(f"| {' | '.join(line)} |" for line in (titles, ["---"] * len(titles), *cells))
+        yield heading(3, "What breaks")
+        yield bullets(cause_of(result))
+        yield table(STAGE_TITLES, (stage_row(result, each) for each in result.cause.stages))
+    yield small(legend(result))

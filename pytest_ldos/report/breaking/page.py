@@ -23,12 +23,13 @@ from pytest_ldos.report.breaking.words import (
     stage_row,
 )
 from pytest_ldos.report.html.elements import Column, bullet_list, said, table
-from pytest_ldos.report.html.page import page_head
+from pytest_ldos.report.html.page import whole_page
+from pytest_ldos.text import Rendered
 
 _WORDS: Final = frozenset({"level", "result", "stage"})
 
 
-def render(result: BreakingResult) -> str:
+def render(result: BreakingResult) -> Rendered:
     """The page as text."""
     template = result.template
     setting = [] if template is None else [template.stack, template.recorder, f"commit {template.commit or 'unknown'}"]
@@ -42,7 +43,7 @@ def render(result: BreakingResult) -> str:
             h.section[h.h2["How to read this"], bullet_list([*_drawn(result), *legend(result)])],
         ],
     ]
-    return f"{h.html(lang='en')[page_head('ldos: breaking point', _style()), body]}\n"
+    return whole_page("ldos: breaking point", body, _style())
 
 
 def _levels(result: BreakingResult) -> Node:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Any, Final
 
 from pytest_ldos.campaign.breaking_result import BreakingResult
 from pytest_ldos.report.breaking.words import answer, cause_of, remarks
+from pytest_ldos.report.data_text import to_json
+from pytest_ldos.text import Rendered
 
 KIND: Final = "pytest-ldos breaking point"
 SCHEMA: Final = 1
 
 
-def render(result: BreakingResult) -> str:
+def render(result: BreakingResult) -> Rendered:
     """JSON text; what there is none of is null."""
-    return json.dumps(to_plain(result), indent=1, allow_nan=False) + "\n"
+    return to_json(to_plain(result))
 
 
 def to_plain(result: BreakingResult) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from pytest_ldos.profiles.tree import Frame, build_tree
 from pytest_ldos.report.flame.layout import Place, Weight, place_frames
 from pytest_ldos.report.flame.words import describe_change, describe_frame, title_lines
 from pytest_ldos.report.html.drawing import box, place
-from pytest_ldos.text import one_line
+from pytest_ldos.text import Rendered, one_line
 
 _WIDTH: Final = 1200.0
 _MARGIN: Final = 12.0
@@ -43,19 +43,19 @@ _STEP: Final = 0.02
 """Share by which a colour's step differs from the next."""
 
 
-def draw_flame(profile: FoldedStacks, *, title: str, notes: Sequence[str] = ()) -> str:
+def draw_flame(profile: FoldedStacks, *, title: str, notes: Sequence[str] = ()) -> Rendered:
     """A flame graph: width is a frame's share of samples, what is above it was called by it."""
     tree = build_tree([profile])
     whole = max(tree.counts[0], 1)
     picture = _Picture(
         weight=lambda frame: frame.counts[0] / whole,
-        kind=lambda frame: f"warm{zlib.crc32(frame.name.encode('utf-8', 'replace')) % _WARM}" if frame.path else "all",
+        kind=lambda frame: f"warm{zlib.crc32(one_line(frame.name).encode()) % _WARM}" if frame.path else "all",
         tip=lambda frame: describe_frame(frame, whole),
     )
     return _render(tree, picture, title, [*title_lines(whole), *notes])
 
 
-def draw_difference(difference: Difference, *, title: str, notes: Sequence[str] = ()) -> str:
+def draw_difference(difference: Difference, *, title: str, notes: Sequence[str] = ()) -> Rendered:
     """A flame graph of two profiles: width is the mean of both shares, colour the change of it.
 
     Only what the samples show for certain has a colour.
@@ -97,7 +97,7 @@ def _colour(change: Change) -> str:
     return f"{'more' if change.change > 0 else 'less'}{step}"
 
 
-def _render(tree: Frame, picture: _Picture, title: str, lines: Iterable[str]) -> str:
+def _render(tree: Frame, picture: _Picture, title: str, lines: Iterable[str]) -> Rendered:
     inner = _WIDTH - 2 * _MARGIN
     places = list(place_frames(tree, picture.weight, narrowest=_NARROWEST / inner))
     depth = max(each.frame.depth for each in places)
@@ -117,12 +117,12 @@ def _render(tree: Frame, picture: _Picture, title: str, lines: Iterable[str]) ->
         heading,
         frames,
     ]
-    return f"{drawn}\n"
+    return Rendered(f"{one_line(str(drawn))}\n")
 
 
 def _frame(at: Place, picture: _Picture, inner: float, y: float) -> Element:
     left, width = _MARGIN + inner * at.left, inner * at.width
-    label = _fitting(at.frame.name, width)
+    label = _fitting(one_line(at.frame.name), width)
     return h.g[
         h.title[one_line(picture.tip(at.frame))],
         box(left, y, width, _ROW - 1, picture.kind(at.frame)),

@@ -10,11 +10,12 @@ from pytest_ldos.profiles.difference import Difference
 from pytest_ldos.profiles.folded import FoldedStacks
 from pytest_ldos.report.flame.words import describe_noise
 from pytest_ldos.report.formats import Format, require_format
+from pytest_ldos.text import Rendered
 
 SVG: Final = ".svg"
 
 
-def render_flame(profile: FoldedStacks, title: str, notes: Sequence[str] = ()) -> str:
+def render_flame(profile: FoldedStacks, title: str, notes: Sequence[str] = ()) -> Rendered:
     """A flame graph as SVG.
 
     Raises:
@@ -26,7 +27,7 @@ def render_flame(profile: FoldedStacks, title: str, notes: Sequence[str] = ()) -
     return drawing.draw_flame(profile, title=title, notes=notes)
 
 
-def render_flame_difference(difference: Difference, title: str) -> str:
+def render_flame_difference(difference: Difference, title: str) -> Rendered:
     """A differential flame graph as SVG; see `render_flame`."""
     require_format(Format.HTML)
     from pytest_ldos.report.flame import drawing  # noqa: PLC0415

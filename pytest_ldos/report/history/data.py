@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -13,6 +10,8 @@ from pytest_ldos.baseline.history.commits import CommitPoint
 from pytest_ldos.baseline.history.creep import PIN, ROLLING, START
 from pytest_ldos.baseline.history.levels import Change
 from pytest_ldos.baseline.history.trend import Trend
+from pytest_ldos.report.data_text import to_csv, to_json
+from pytest_ldos.text import Rendered
 
 KIND: Final = "pytest-ldos history trends"
 SCHEMA_VERSION: Final = 2
@@ -28,31 +27,29 @@ _COLUMNS: Final = (
 )  # fmt: skip
 
 
-def render_json(shown: Shown) -> str:
+def render_json(shown: Shown) -> Rendered:
     """One object a series; changes are relative, and what is infinite or unknown is null."""
     document = {"kind": KIND, "schema": SCHEMA_VERSION, "series": [_series(trend, points) for trend, points in shown]}
-    return json.dumps(document, indent=1, allow_nan=False) + "\n"
+    return to_json(document)
 
 
-def render_csv(shown: Shown) -> str:
+def render_csv(shown: Shown) -> Rendered:
     """One row a commit and series."""
-    sink = io.StringIO()
-    writer = csv.DictWriter(sink, _COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for trend, points in shown:
-        folder = trend.series.folder
-        about = {"stack": folder.stack, "host_class": folder.host_class, "scenario": folder.scenario}
-        about |= {"metric": trend.series.metric, "unit": trend.series.unit}
-        for point in points:
-            row = _commit(trend, point)
-            row = {**about, **row, "verdicts": " ".join(row["verdicts"])}
-            writer.writerow({name: _harmless(value) for name, value in row.items()})
-    return sink.getvalue()
+    rows = (_row(trend, point) for trend, points in shown for point in points)
+    return to_csv(_COLUMNS, ([row[name] for name in _COLUMNS] for row in rows))
 
 
-def _harmless(value: Any) -> Any:
-    """Spreadsheets take texts that begin like this for formulas."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in {"=", "+", "-", "@", "\t", "\r"} else value
+def _row(trend: Trend, point: CommitPoint) -> dict[str, Any]:
+    folder, commit = trend.series.folder, _commit(trend, point)
+    return {
+        "stack": folder.stack,
+        "host_class": folder.host_class,
+        "scenario": folder.scenario,
+        "metric": trend.series.metric,
+        "unit": trend.series.unit,
+        **commit,
+        "verdicts": " ".join(commit["verdicts"]),
+    }
 
 
 def _series(trend: Trend, points: Sequence[CommitPoint]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from pytest_ldos.baseline.history.trend import Trend
 from pytest_ldos.errors import Unavailable
 from pytest_ldos.report.history.data import Shown
 from pytest_ldos.report.history.table import describe, describe_anchors, describe_marks
-from pytest_ldos.text import visible
+from pytest_ldos.text import Rendered, one_line
 from pytest_ldos.units import format_quantity
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ p {{ margin: 0; color: var(--quiet); }}
 """
 
 
-def render_page(shown: Shown) -> str:
+def render_page(shown: Shown) -> Rendered:
     """One page with a plot for each trend; loads nothing.
 
     Raises:
@@ -70,11 +70,11 @@ def render_page(shown: Shown) -> str:
         plot = figure.to_html(
             full_html=False, include_plotlyjs=number == 0, config={"displaylogo": False, "responsive": True}
         )
-        lines = "".join(f"<p>{html.escape(visible(line))}</p>" for line in describe_anchors(trend))
-        title = html.escape(visible(describe(trend.series)))
+        lines = "".join(f"<p>{_safe(line)}</p>" for line in describe_anchors(trend))
+        title = _safe(describe(trend.series))
         sections.append(f"<section><h2>{title}</h2>\n{plot}\n{lines}</section>")
     content = "\n".join(sections)
-    return _PAGE.format(policy=_allow_only_scripts_of(content), sections=content)
+    return Rendered(_PAGE.format(policy=_allow_only_scripts_of(content), sections=content))
 
 
 def _allow_only_scripts_of(content: str) -> str:
@@ -96,7 +96,7 @@ def render_image(shown: Shown, kind: str) -> bytes:
     try:
         image: bytes = figure.to_image(format=kind, width=_WIDTH, height=_HEIGHT)
     except (ImportError, OSError, RuntimeError, ValueError) as error:
-        reason = visible(str(error).strip().splitlines()[0]) if str(error).strip() else type(error).__name__
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise Unavailable(
             f"no {kind} can be drawn: {reason}", remedy="install kaleido and Chromium, or ask for an .html"
         ) from None
@@ -191,5 +191,5 @@ def _describe_point(trend: Trend, point: CommitPoint) -> str:
 
 
 def _safe(text: str) -> str:
-    """Plotly takes some tags in texts for its own."""
-    return html.escape(visible(text))
+    """A line of words; also for Plotly, which takes some tags in texts for its own."""
+    return html.escape(one_line(text))

@@ -17,12 +17,12 @@ from pytest_ldos.report.document import Document, Section
 from pytest_ldos.report.html.elements import Column, badge, bullet_list, said, table
 from pytest_ldos.report.html.section import render_section
 from pytest_ldos.report.words import describe_setting, describe_success, summarize, verdict_word
-from pytest_ldos.text import one_line
+from pytest_ldos.text import Rendered, one_line
 
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
-def render(document: Document) -> str:
+def render(document: Document) -> Rendered:
     """The page as text."""
     anchored = [(f"scenario-{number}", section) for number, section in enumerate(document.sections, 1)]
     title = f"ldos: {verdict_word(document.verdict)}"
@@ -34,15 +34,19 @@ def render(document: Document) -> str:
         h.main(id="results", tabindex="-1")[sections, _legend()],
         h.footer[h.p[said(f"{document.made_by} {document.made_at}".strip() or "pytest-ldos")]],
     ]
-    return f"{h.html(lang='en')[page_head(title), body]}\n"
+    return whole_page(title, body)
 
 
-def page_head(title: str, more_style: str = "") -> Node:
-    """The head of a page that loads and runs nothing.
+def whole_page(title: str, body: Node, more_style: str = "") -> Rendered:
+    """A page that loads and runs nothing, as text; whatever words are in it can be seen, and end no line.
 
     Args:
         more_style: a style sheet of a package of ours, beside the one of all pages.
     """
+    return Rendered(f"{one_line(str(h.html(lang='en')[_head(title, more_style), body]))}\n")
+
+
+def _head(title: str, more_style: str) -> Node:
     return h.head[
         h.meta(charset="utf-8"),
         h.meta({"http-equiv": "Content-Security-Policy"}, content=_POLICY),

@@ -3,63 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
-
-from rich.cells import cell_len
+from itertools import accumulate, pairwise
 
 from pytest_ldos.middleware.study import Table
 from pytest_ldos.report.study.words import headings_of, is_words, rows_of
-from pytest_ldos.text import one_line
+from pytest_ldos.report.tables import Column, column, least_width
 
-Block = tuple[list[str], list[list[str]]]
-"""Headings and rows."""
-
-_GAP: Final = 2
-_INDENT: Final = 2
+Block = tuple[list[Column], list[list[str]]]
+"""Columns and rows."""
 
 
 def blocks_of(table: Table, width: int) -> Iterator[Block]:
     """The whole table where it fits; else units below names, and what names a row repeated in each block."""
-    headings, rows = headings_of(table), [[one_line(cell) for cell in row] for row in rows_of(table)]
-    if _needed(_widths(headings, rows)) <= width:
-        yield headings, rows
-        return
-    headings = [heading.replace(" [", "\n[") for heading in headings]
-    key = _key(table)
-    if _needed(_widths(headings, rows)[:key]) > width // 2:
-        rows = [_shortened(row, key, (width // 2) // key - _GAP) for row in rows]
-    for places in _packed(_widths(headings, rows), key, width):
-        yield [headings[place] for place in places], [[row[place] for place in places] for row in rows]
+    rows, key = rows_of(table), _key(table)
+    columns = [_column(table, place, heading) for place, heading in enumerate(headings_of(table))]
+    if least_width(columns, rows, narrows=False) > width:
+        columns = [_column(table, place, *_stacked(each)) for place, each in enumerate(headings_of(table))]
+    for places in _split(columns, rows, key, width):
+        yield [columns[place] for place in places], [[row[place] for place in places] for row in rows]
 
 
-def _widths(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
-    lines = [heading.split("\n") for heading in headings]
-    return [
-        max(cell_len(each) for each in (*lines[place], *(row[place] for row in rows))) for place in range(len(headings))
-    ]
+def _column(table: Table, place: int, *title: str) -> Column:
+    return column(*title, is_text=place == 0, is_name=is_words(table, table.columns[place]))
 
 
-def _needed(widths: Sequence[int]) -> int:
-    return _INDENT + sum(widths) + _GAP * len(widths)
+def _stacked(heading: str) -> tuple[str, ...]:
+    name, bracket, unit = heading.partition(" [")
+    return (name, f"[{unit}") if bracket else (heading,)
 
 
 def _key(table: Table) -> int:
     """How many columns name a row: those up to the last one of words in the first half."""
     half = table.columns[: (len(table.columns) + 1) // 2]
-    return max((place for place, column in enumerate(half, 1) if is_words(table, column)), default=1)
+    return max((place for place, each in enumerate(half, 1) if is_words(table, each)), default=1)
 
 
-def _shortened(row: Sequence[str], key: int, most: int) -> list[str]:
-    """Names may be long, and are whole in other formats."""
-    return [cell if cell_len(cell) <= most else f"{cell[: most - 1]}…" for cell in row[:key]] + list(row[key:])
+def _split(columns: Sequence[Column], rows: Sequence[Sequence[str]], key: int, width: int) -> list[list[int]]:
+    """Places of columns, block by block: as few blocks as can be, none much smaller than the others."""
 
+    def fits(places: Sequence[int]) -> bool:
+        chosen = [[row[each] for each in places] for row in rows]
+        return least_width([columns[each] for each in places], chosen) <= width
 
-def _packed(widths: Sequence[int], key: int, width: int) -> Iterator[list[int]]:
-    """Places of columns, block by block."""
-    block = list(range(key))
-    for place in range(key, len(widths)):
-        if len(block) > key and _needed([widths[each] for each in (*block, place)]) > width:
-            yield block
-            block = list(range(key))
-        block.append(place)
-    yield block
+    names, values = list(range(key)), range(key, len(columns))
+    for count in range(1, len(values)):
+        ends = accumulate(((len(values) + part) // count for part in range(count)), initial=key)
+        blocks = [[*names, *range(*each)] for each in pairwise(ends)]
+        if all(map(fits, blocks)):
+            return blocks
+    return [[*names, place] for place in values] or [names]

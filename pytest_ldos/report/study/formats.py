@@ -5,9 +5,10 @@ from __future__ import annotations
 from pytest_ldos.middleware.study import Study
 from pytest_ldos.report.formats import Format, require_format
 from pytest_ldos.report.study import markdown, plain, text
+from pytest_ldos.text import Rendered
 
 
-def render_study_as(study: Study, kind: Format, *, width: int = 100, color: bool = False) -> str:
+def render_study_as(study: Study, kind: Format, *, width: int = 100, color: bool = False) -> Rendered:
     """What was found, in a format; width and colour matter to a terminal alone.
 
     Raises:

@@ -7,12 +7,13 @@ from htpy import Node
 
 from pytest_ldos.middleware.study import Figure, Study, Table
 from pytest_ldos.report.html.elements import Column, bullet_list, folded, said, table
-from pytest_ldos.report.html.page import page_head, series_style
+from pytest_ldos.report.html.page import series_style, whole_page
 from pytest_ldos.report.study.drawing import draw, legend
 from pytest_ldos.report.study.words import failures_of, is_words, rows_of, setting_of, title_of
+from pytest_ldos.text import Rendered
 
 
-def render(study: Study) -> str:
+def render(study: Study) -> Rendered:
     """The page as text."""
     title = title_of(study)
     remarks = [*failures_of(study), *study.notes]
@@ -28,7 +29,7 @@ def render(study: Study) -> str:
         ],
         h.footer[h.p[said(f"measured {study.started_at}")]],
     ]
-    return f"{h.html(lang='en')[page_head(title, series_style()), body]}\n"
+    return whole_page(title, body, series_style())
 
 
 def _table(shown: Table) -> Node:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
 from pytest_ldos.middleware.study import Round, Study, Table
+from pytest_ldos.report.data_text import to_json
 from pytest_ldos.series import CENSORED, Invalid, Missing, Value
+from pytest_ldos.text import Rendered
 
 KIND: Final = "pytest-ldos study"
 SCHEMA: Final = 1
 
 
-def render(study: Study) -> str:
+def render(study: Study) -> Rendered:
     """JSON text; what there is none of is null."""
-    return json.dumps(to_plain(study), indent=1, allow_nan=False) + "\n"
+    return to_json(to_plain(study))
 
 
 def to_plain(study: Study) -> dict[str, Any]:

@@ -5,38 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from rich.console import Group, RenderableType
-from rich.text import Text
-
 from pytest_ldos.middleware.study import Study, Table
-from pytest_ldos.report.console import print_to_text
+from pytest_ldos.report.console import Line, line, print_to_text, wrapped
 from pytest_ldos.report.study.blocks import blocks_of
-from pytest_ldos.report.study.words import failures_of, is_words, setting_of, title_of
-from pytest_ldos.report.tables import plain_table, wrapped
+from pytest_ldos.report.study.words import failures_of, setting_of, title_of
+from pytest_ldos.report.tables import INDENT, tabulate
+from pytest_ldos.text import Rendered
 
 _NARROWEST: Final = 80
 
 
-def render(study: Study, *, width: int, color: bool) -> str:
+def render(study: Study, *, width: int, color: bool) -> Rendered:
     """What was measured, the tables, and what must be known of them."""
     width = max(width, _NARROWEST)
-    parts: list[RenderableType] = [*wrapped(title_of(study), width, style="bold")]
+    lines = wrapped(title_of(study), width, style="bold")
     for each in setting_of(study):
-        parts += wrapped(each, width, indent=2, style="dim")
+        lines += wrapped(each, width, indent=2, style="dim")
     for table in study.tables:
         if not table.is_detail:
-            parts += [Text(), *wrapped(table.title, width), *_blocks(table, width)]
+            lines += [line(), *wrapped(table.title, width), *_blocks(table, width)]
     remarks = [*failures_of(study), *study.notes]
     if remarks:
-        parts += [Text()]
+        lines += [line()]
     for each in remarks:
-        parts += wrapped(each, width)
-    return print_to_text(Group(*parts), width=width, color=color)
+        lines += wrapped(each, width)
+    return print_to_text(lines, color=color)
 
 
-def _blocks(table: Table, width: int) -> Iterator[RenderableType]:
-    left = {column.heading for column in table.columns if is_words(table, column)}
-    for number, (headings, rows) in enumerate(blocks_of(table, width)):
+def _blocks(table: Table, width: int) -> Iterator[Line]:
+    for number, (columns, rows) in enumerate(blocks_of(table, width)):
         if number:
-            yield Text()
-        yield plain_table(headings, rows, left=left)
+            yield line()
+        yield from tabulate(columns, rows, width=width, indent=INDENT)

@@ -9,6 +9,7 @@ from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.report.formats import Format, require_format
 from pytest_ldos.report.sweep import data, markdown
 from pytest_ldos.report.sweep.document import SweepReport
+from pytest_ldos.text import Rendered
 
 SUFFIXES: Final = (".html", ".md", ".json", ".csv")
 
@@ -28,7 +29,7 @@ def require_suffix(file: Path) -> None:
         require_format(Format.HTML)
 
 
-def render_for(report: SweepReport, file: Path) -> str:
+def render_for(report: SweepReport, file: Path) -> Rendered:
     """The text of a file, in the format of its name; see `require_suffix`."""
     if file.suffix == ".html":
         from pytest_ldos.report.sweep import page  # noqa: PLC0415 - its library need not be installed

@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from pytest_ldos.report.markdown import escape
+from pytest_ldos.report.markdown_parts import Markdown, bullets, escape, heading, join, table
 from pytest_ldos.report.sweep.document import SweepReport
-from pytest_ldos.report.sweep.tables import PlainTable, all_tables
+from pytest_ldos.report.sweep.tables import all_tables
+from pytest_ldos.text import Rendered
 
 
-def render(report: SweepReport) -> str:
+def render(report: SweepReport) -> Rendered:
     """All cells: states, success, each metric; then what there is to know."""
-    return "\n".join(_lines(report)) + "\n"
+    return join(_parts(report))
 
 
-def _lines(report: SweepReport) -> Iterator[str]:
-    yield f"## Sweep {escape(report.name)}"
-    for table in all_tables(report):
-        yield from ("", f"### {escape(table.title)}", "", *_table(table))
-    reasons = [f"- {escape(f'{cell.label}: {cell.state}: {each}')}" for cell in report.cells for each in cell.reasons]
+def _parts(report: SweepReport) -> Iterator[Markdown]:
+    yield heading(2, f"Sweep {report.name}")
+    for each in all_tables(report):
+        yield heading(3, each.title)
+        yield table(each.columns, each.rows, left=each.left)
+    reasons = [f"{cell.label}: {cell.state}: {each}" for cell in report.cells for each in cell.reasons]
     if reasons:
-        yield from ("", "### Reasons", "", *reasons)
-    yield from ("", *(f"- {escape(note)}" for note in report.notes))
-    yield from ("", escape(f"{report.made_by} {report.made_at}"))
-
-
-def _table(table: PlainTable) -> Iterator[str]:
-    yield _row(table.columns)
-    sides = (":--" if name in table.left or not number else "--:" for number, name in enumerate(table.columns))
-    yield _row(tuple(sides), raw=True)
-    for row in table.rows:
-        yield _row(row)
-
-
-def _row(cells: Sequence[str], *, raw: bool = False) -> str:
-    return f"| {' | '.join(each if raw else escape(each) for each in cells)} |"
+        yield heading(3, "Reasons")
+        yield bullets(reasons)
+    yield bullets(report.notes)
+    yield escape(f"{report.made_by} {report.made_at}")

@@ -10,7 +10,7 @@ import htpy as h
 from htpy import Node
 
 from pytest_ldos.report.html.elements import Column, bullet_list, folded, said, table
-from pytest_ldos.report.html.page import page_head, series_style
+from pytest_ldos.report.html.page import series_style, whole_page
 from pytest_ldos.report.sweep.document import (
     LOAD_NUMBERS,
     NOT_MEASURED,
@@ -30,13 +30,14 @@ from pytest_ldos.report.sweep.tables import (
     shown_metrics,
     succeeded,
 )
+from pytest_ldos.text import Rendered
 
 _SIGNS: Final = {"valid": "✓", "broken": "✕", "invalid": "✕", "infra": "✕"}
 _CLASSES: Final = {NOT_MEASURED: "unmeasured"}
 _STATE: Final = "state"
 
 
-def render(report: SweepReport) -> str:
+def render(report: SweepReport) -> Rendered:
     """The page as text."""
     title = f"ldos sweep {report.name}"
     setting = [each for each in (f"commit {report.commit}" if report.commit else "", report.stack) if each]
@@ -46,7 +47,7 @@ def render(report: SweepReport) -> str:
         h.main(id="results", tabindex="-1")[_cells(report), _metrics(report), _legend()],
         h.footer[h.p[said(f"{report.made_by} {report.made_at}")]],
     ]
-    return f"{h.html(lang='en')[page_head(title, _style()), body]}\n"
+    return whole_page(title, body, _style())
 
 
 def _style() -> str:

@@ -2,41 +2,42 @@
 
 from __future__ import annotations
 
-from rich.console import Group, RenderableType
-from rich.text import Text
+from typing import Final
 
-from pytest_ldos.report.console import print_to_text
+from pytest_ldos.report.console import Line, line, print_to_text, wrapped
 from pytest_ldos.report.sweep.document import SweepReport
 from pytest_ldos.report.sweep.tables import PlainTable, all_tables
-from pytest_ldos.report.tables import line, plain_table, wrapped
-from pytest_ldos.text import one_line
+from pytest_ldos.report.tables import plain_table
+from pytest_ldos.text import Rendered
+
+_NARROWEST: Final = 80
 
 
-def render(report: SweepReport, *, width: int, color: bool) -> str:
+def render(report: SweepReport, *, width: int, color: bool) -> Rendered:
     """All cells: states, success, each metric; then what there is to know."""
-    parts: list[RenderableType] = [line(f"sweep {report.name}", "bold")]
+    width = max(width, _NARROWEST)
+    lines = [line(f"sweep {report.name}", style="bold")]
     for table in all_tables(report):
-        parts += [Text(), *(_sentences(table, width) if table.is_prose else _table(table))]
+        lines += [line(), *(_sentences(table, width) if table.is_prose else _table(table))]
     reasons = [(cell, reason) for cell in report.cells for reason in cell.reasons]
     if reasons:
-        parts.append(Text())
+        lines.append(line())
     for cell, reason in reasons:
-        parts += wrapped(one_line(f"{cell.label}: {cell.state}: {reason}"), width, indent=2)
-    parts.append(Text())
+        lines += wrapped(f"{cell.label}: {cell.state}: {reason}", width, indent=2)
+    lines.append(line())
     for note in report.notes:
-        parts += wrapped(note, width, style="dim")
-    return print_to_text(Group(*parts), width=max(width, 80), color=color)
+        lines += wrapped(note, width, style="dim")
+    return print_to_text(lines, color=color)
 
 
-def _sentences(table: PlainTable, width: int) -> list[RenderableType]:
+def _sentences(table: PlainTable, width: int) -> list[Line]:
     """A row a sentence: one too long for a table would leave no room for what it is about."""
-    parts: list[RenderableType] = [line(table.title, "bold")]
+    lines = [line(table.title, style="bold")]
     for row in table.rows:
-        *names, words = (one_line(cell) for cell in row)
-        parts += wrapped(f"{', '.join(names)}: {words}", width, indent=2)
-    return parts
+        *names, words = row
+        lines += wrapped(f"{', '.join(names)}: {words}", width, indent=2)
+    return lines
 
 
-def _table(table: PlainTable) -> list[RenderableType]:
-    columns, *rows = [[one_line(cell) for cell in row] for row in (table.columns, *table.rows)]
-    return [line(table.title, "bold"), plain_table(columns, rows, left=table.left)]
+def _table(table: PlainTable) -> list[Line]:
+    return [line(table.title, style="bold"), *plain_table(table.columns, table.rows, left=table.left)]

@@ -40,8 +40,20 @@ def test_what_ran_is_shown(analyze, golden):
 
 def test_what_is_unknown_or_lost_is_said(analyze, golden):
     output = analyze(golden("late_start")).stdout
-    assert "1 publishers without an init event (tracing began after they were made)" in output
+    assert "1 publisher without an init event (made before tracing began)" in output
     assert "8891 publications; 1039 discarded events" in analyze(golden("discarded")).stdout
+
+
+def test_a_topic_is_no_command_to_the_log_of_a_workflow(analyze, golden, tmp_path):
+    """Its name begins with a line end: as somebody's node could have it that a pull request brings."""
+    trace = tmp_path / "trace"
+    shutil.copytree(golden("talker_listener"), trace)
+    for file in filter(Path.is_file, trace.rglob("*")):
+        file.chmod(0o644)
+        file.write_bytes(file.read_bytes().replace(b"/chatter\0", b"\n::e::xy\0"))
+    shown = analyze(trace).stdout
+    assert "e::xy" in shown
+    assert not [line for line in shown.splitlines() if line.lstrip().startswith("::")]
 
 
 def test_the_projects_paths_are_shown(analyze, golden, tmp_path):

@@ -11,6 +11,7 @@ from markdown_it.token import Token
 
 from pytest_ldos.report import markdown
 from pytest_ldos.report.document import Document
+from pytest_ldos.report.markdown_parts import escape
 from tests.builders.reports import HOSTILE, full_document, full_section, in_words
 
 PARSER = MarkdownIt("gfm-like", {"html": True, "linkify": True})
@@ -86,12 +87,12 @@ def test_no_line_is_a_command_to_the_log(text):
 
 def test_words_are_shown_as_they_were_written():
     name = "a|b <i>*x*</i> `y` [z](q) #1 @me $k$ 1_2_3 &amp; ~~s~~ https://evil.example"
-    shown = "".join(token.content for token in parsed(f"- {markdown.escape(name)}") if token.type.startswith("text"))
+    shown = "".join(token.content for token in parsed(f"- {escape(name)}") if token.type.startswith("text"))
     assert shown.replace("\u2060", "") == name
 
 
 def test_nobody_is_mentioned():
-    text = markdown.escape("ask @everyone, @org/team and me@evil.example about owner/repo#12, #13, GH-14 or gh-15")
+    text = escape("ask @everyone, @org/team and me@evil.example about owner/repo#12, #13, GH-14 or gh-15")
     shown = "".join(token.content for token in parsed(text) if token.type.startswith("text"))
     assert not re.search(r"@[\w]|#\d|gh-\d", shown, re.IGNORECASE)
 

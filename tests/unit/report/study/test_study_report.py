@@ -10,6 +10,7 @@ import pytest
 
 from pytest_ldos.middleware.study import Axis, Column, Curve, Figure, Point, Round, Shape, Table
 from pytest_ldos.report.formats import Format
+from pytest_ldos.report.study.blocks import blocks_of
 from pytest_ldos.report.study.drawing import draw
 from pytest_ldos.report.study.formats import render_study_as
 from tests.builders.studies import study
@@ -85,16 +86,28 @@ def test_units_are_in_the_headings_of_a_terminal_also_where_they_look_like_marku
     assert "time [s]" in render_study_as(study(tables=(narrow,)), Format.TERMINAL)
 
 
-def test_long_names_are_cut_for_numbers_to_be_whole():
+def test_long_names_are_broken_for_numbers_to_be_whole():
     named = Table(
         name="t",
         title="T",
         columns=(Column(name="node"), Column(name="topic"), *(Column(name=f"n{each}") for each in range(8))),
-        rows=(("n" * 90, "t" * 90, *range(1000, 1008)),),
+        rows=(("/cell/panda_link8", "n" * 90, *range(1000, 1008)),),
     )
     text = render_study_as(study(tables=(named,)), Format.TERMINAL, width=80)
     assert all(str(number) in text.split() for number in range(1000, 1008))
-    assert "nnn…" in text
+    assert text.count("n") >= 90
+    assert "/cell/panda_link8" in text.split()
+    assert max(map(len, text.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("columns", range(2, 30))
+def test_no_block_is_much_smaller_than_the_others(columns):
+    """A column that is alone below the others looks like a table of its own."""
+    names = tuple(Column(name=f"p{number}", unit="ms") for number in range(columns))
+    wide = Table(name="w", title="W", columns=(Column(name="size"), *names), rows=((1, *[123.4] * columns),))
+    blocks = [len(found) - 1 for found, _ in blocks_of(wide, 80)]
+    assert sum(blocks) == columns
+    assert max(blocks) - min(blocks) <= 1
 
 
 def test_rounds_that_failed_alike_are_one_line():

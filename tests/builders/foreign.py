@@ -1,0 +1,273 @@
+"""Everything that can be shown, with one foreign word in front of each of its texts; by the function that shows it."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pytest_ldos.baseline.history.trend import Trend, build_trend
+from pytest_ldos.baseline.key import BaselineKey
+from pytest_ldos.baseline.store import StoredBaseline
+from pytest_ldos.campaign.breaking_result import BreakingResult
+from pytest_ldos.campaign.selftest import SelfTestResult
+from pytest_ldos.doctor.finding import error, ok, warning
+from pytest_ldos.fleet.summary import GoalValue, Outcome, Status, TraceSummary
+from pytest_ldos.flow.build import build_flow
+from pytest_ldos.flow.graph import FlowGraph
+from pytest_ldos.metrics.catalogue import METRICS
+from pytest_ldos.middleware.study import Study
+from pytest_ldos.profiles.difference import compare_profiles
+from pytest_ldos.profiles.folded import FoldedStacks
+from pytest_ldos.report import failure, json_text, markdown, terminal, workflow_commands
+from pytest_ldos.report.analysis import render_analysis
+from pytest_ldos.report.baselines import render_baselines
+from pytest_ldos.report.breaking.formats import render_breaking_as
+from pytest_ldos.report.calibration import render_calibration, render_calibration_json
+from pytest_ldos.report.detection import render_self_test, render_self_test_json
+from pytest_ldos.report.diagnosis import render_diagnosis, render_diagnosis_json
+from pytest_ldos.report.document import Document
+from pytest_ldos.report.flame.drawing import draw_difference, draw_flame
+from pytest_ldos.report.flame.files import render_flame, render_flame_difference
+from pytest_ldos.report.flame.table import render_profile
+from pytest_ldos.report.fleet import render_fleet
+from pytest_ldos.report.formats import Format, render_as
+from pytest_ldos.report.history import data as history_data
+from pytest_ldos.report.history import figure
+from pytest_ldos.report.history.table import render_overview, render_trend
+from pytest_ldos.report.host_reports import name_reports
+from pytest_ldos.report.html import page
+from pytest_ldos.report.study.formats import render_study_as
+from pytest_ldos.report.sweep import data as sweep_data
+from pytest_ldos.report.sweep import text as sweep_text
+from pytest_ldos.report.sweep.document import SweepReport
+from pytest_ldos.report.sweep.formats import render_for
+from pytest_ldos.scenario.paths import PathSpec
+from pytest_ldos.text import Rendered
+from pytest_ldos.trial.artifacts import ScenarioFolder, write_trials
+from tests.builders.breaking import MadeUpStack, search
+from tests.builders.history import series_of
+from tests.builders.reports import full_document
+from tests.builders.ros2 import Recording
+from tests.builders.studies import study
+from tests.builders.sweeps import full_report
+from tests.builders.trials import noisy_set
+from tests.unit.report.test_calibration_report import RESULT as CALIBRATED
+from tests.unit.report.test_calibration_report import TESTED
+
+Say = Callable[[str], str]
+"""What somebody calls what we call so."""
+
+WIDTH = 80
+COLORED: Mapping[str, Any] = {"width": WIDTH, "color": True}
+
+
+def spoken(value: Any, say: Say, *, ours: frozenset[str] = frozenset()) -> Any:
+    """The same value, each text in it as somebody says it; what is empty stays so.
+
+    Args:
+        ours: fields that stay as they are.
+    """
+    if isinstance(value, str) and not isinstance(value, Enum):
+        return say(value) if value else value
+    if isinstance(value, Mapping):
+        return {spoken(name, say, ours=ours): spoken(each, say, ours=ours) for name, each in value.items()}
+    if isinstance(value, tuple | list):
+        return type(value)(spoken(each, say, ours=ours) for each in value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = [each.name for each in dataclasses.fields(value) if each.init and each.name not in ours]
+        return dataclasses.replace(value, **{name: spoken(getattr(value, name), say, ours=ours) for name in names})
+    return value
+
+
+def document(say: Say) -> Document:
+    return spoken(full_document(), say)
+
+
+def reports(say: Say) -> Any:
+    return name_reports([document(say), full_document()], ["a/result.json", "b/result.json"])
+
+
+def trends(say: Say) -> Any:
+    told = spoken(_trend(), say)
+    return [(told, told.commits)]
+
+
+@cache
+def _trend() -> Trend:
+    return dataclasses.replace(
+        build_trend(series_of([0.01 * number for number in range(12)])), notes=("a note",), pinned="0123"
+    )
+
+
+def flow_of(say: Say) -> FlowGraph:
+    """A trace in which somebody chose every name."""
+    say = _in_a_trace(say)
+    recording = Recording()
+    process = recording.process(1, name=say("app"))
+    node = process.node(f"/cell/{say('talker')}")
+    topic = f"/{say('joint_states')}"
+    sender, receiver = node.publisher(topic), node.subscription(topic, symbol=say("void Arm::on_state(int)"))
+    timer, _ = node.timer(10_000_000), node.service(say("/plan"))
+    thread = process.thread().at(1_000_000)
+    for _ in range(3):
+        with thread.running(timer):
+            message = thread.publish(sender)
+        thread.spend(100_000)
+        with thread.receiving(receiver, message):
+            thread.spend(50_000)
+        thread.spend(9_000_000)
+    return build_flow(recording.model(), [PathSpec(name=say("path"), via=(topic, f"/{say('out')}"))])
+
+
+def _in_a_trace(say: Say) -> Say:
+    """What a decoder makes of it."""
+    return lambda text: say(text).encode("utf-8", "replace").decode()
+
+
+def analysis(say: Say) -> Rendered:
+    flow, say = flow_of(say), _in_a_trace(say)
+    paths = [PathSpec(name=say("path"), via=tuple(f"/{say(name)}" for name in ("joint_states", "none")))]
+    return render_analysis(flow, paths, goals={}, metrics=tuple(METRICS.values()), width=WIDTH, color=True, whole=False)
+
+
+def summaries(say: Say) -> list[TraceSummary]:
+    value = GoalValue(
+        goal="reach 1", goal_id="a", began_ns=1, outcome=Outcome.REACHED, metric="T1", unit="ms",
+        status=Status.MEASURED, value=3.0, source="markers",
+    )  # fmt: skip
+    whole = TraceSummary(trace="runs/a", nodes=2, reached=1, values=(value,))
+    found = [whole, dataclasses.replace(whole, trace="runs/b", damage="3 bytes"), TraceSummary(trace="c", problem="no")]
+    return [spoken(each, say) for each in found]
+
+
+def baselines(say: Say) -> Rendered:
+    with tempfile.TemporaryDirectory() as folder:
+        trials = noisy_set(1, n=2, commit=say("0123"))
+        trials = dataclasses.replace(trials, fingerprint=dataclasses.replace(trials.fingerprint, hostname=say("lab")))
+        write_trials(ScenarioFolder(Path(folder)), trials)
+        key = BaselineKey(say("embedded"), say("a-class"), say("baseline"))
+        stored = StoredBaseline(key=key, file=Path(folder) / "trials.json", is_local=True, is_pinned=False)
+        return render_baselines([stored, dataclasses.replace(stored, file=Path(folder) / "none")], **COLORED)
+
+
+def profile(say: Say) -> FoldedStacks:
+    return FoldedStacks({tuple(map(say, ("p", "f", "g"))): 600, tuple(map(say, ("p", "h"))): 400})
+
+
+def difference(say: Say) -> Any:
+    other = FoldedStacks({tuple(map(say, ("p", "f", "g"))): 200, tuple(map(say, ("p", "h"))): 800})
+    return compare_profiles([profile(say)], [other])
+
+
+def findings(say: Say) -> Any:
+    plain = (ok("disk", "9 GiB free"), warning("stray process 1", "x y" * 40, "kill 1"), error("LTTng", "no", "apt"))
+    return [spoken(each, say) for each in plain]
+
+
+def sweep(say: Say) -> SweepReport:
+    return spoken(_sweep(), say, ours=frozenset({"state"}))
+
+
+@cache
+def _sweep() -> SweepReport:
+    return full_report(over={"dds_flood.rate": [100, 500, 1000], "rmw": ["rmw_one", "rmw_two"]})
+
+
+def broken(say: Say) -> BreakingResult:
+    found = _broken()
+    named = dataclasses.replace(found.plan, address=say(found.plan.address))
+    told = {name: spoken(getattr(found, name), say) for name in ("levels", "cause", "notes")}
+    template = spoken(found.template, say, ours=frozenset({"spec", "metrics", "trials"}))
+    return dataclasses.replace(found, plan=named, limit=say("limit"), stopped=say("stopped"), template=template, **told)
+
+
+@cache
+def _broken() -> BreakingResult:
+    with tempfile.TemporaryDirectory() as folder:
+        return search(MadeUpStack(breaks_at=100, reaches=500), Path(folder))
+
+
+def tested(say: Say) -> SelfTestResult:
+    told = spoken(TESTED, say, ours=frozenset({"fault", "base"}))
+    return dataclasses.replace(told, base=noisy_set(1, name=say("baseline")))
+
+
+def found_by_instrument(say: Say) -> Study:
+    return spoken(study(), say, ours=frozenset({"quantities", "rounds", "unit"}))
+
+
+def _formats(render: Callable[..., Rendered], made: Callable[[Say], Any]) -> Callable[[Say], list[Rendered]]:
+    kinds = [kind for kind in Format if kind is not Format.JSON]
+    return lambda say: [render(made(say), kind, **COLORED) for kind in kinds]
+
+
+def _one(render: Callable[[Say], Rendered]) -> Callable[[Say], list[Rendered]]:
+    return lambda say: [render(say)]
+
+
+SHOWN: Mapping[Callable[..., Rendered], Callable[[Say], list[Rendered]]] = {
+    terminal.render: _one(lambda say: terminal.render(document(say), **COLORED)),
+    failure.render: _one(lambda say: failure.render(document(say))),
+    markdown.render: _one(lambda say: markdown.render(document(say))),
+    markdown.render_several: _one(lambda say: markdown.render_several(reports(say))),
+    page.render: _one(lambda say: page.render(document(say))),
+    workflow_commands.render: _one(lambda say: workflow_commands.render(document(say))),
+    workflow_commands.render_several: _one(lambda say: workflow_commands.render_several(reports(say))),
+    render_as: _formats(render_as, document),
+    render_overview: _one(lambda say: render_overview([each for each, _ in trends(say)], **COLORED)),
+    render_trend: lambda say: [render_trend(each, shown=points, **COLORED) for each, points in trends(say)],
+    history_data.render_csv: _one(lambda say: history_data.render_csv(trends(say))),
+    figure.render_page: _one(lambda say: Rendered(_without_plotly(figure.render_page(trends(say))))),
+    render_analysis: _one(analysis),
+    render_fleet: _one(lambda say: render_fleet(summaries(say), whole=False, **COLORED)),
+    render_baselines: _one(baselines),
+    render_diagnosis: _one(lambda say: render_diagnosis(findings(say), **COLORED)),
+    render_calibration: _one(lambda say: render_calibration(spoken(CALIBRATED, say), file=say("x"), **COLORED)),
+    render_self_test: _one(lambda say: render_self_test(tested(say), **COLORED)),
+    render_profile: _one(lambda say: render_profile(profile(say), 10)),
+    draw_flame: _one(lambda say: draw_flame(profile(say), title=say("t"), notes=[say("n")])),
+    draw_difference: _one(lambda say: draw_difference(difference(say), title=say("t"), notes=[say("n")])),
+    render_flame: _one(lambda say: render_flame(profile(say), say("t"), [say("n")])),
+    render_flame_difference: _one(lambda say: render_flame_difference(difference(say), say("t"))),
+    sweep_text.render: _one(lambda say: sweep_text.render(sweep(say), **COLORED)),
+    sweep_data.render_csv: _one(lambda say: sweep_data.render_csv(sweep(say))),
+    render_for: lambda say: [render_for(sweep(say), Path(f"x{end}")) for end in (".html", ".md")],
+    render_study_as: _formats(render_study_as, found_by_instrument),
+    render_breaking_as: _formats(render_breaking_as, broken),
+}
+"""Every renderer of words, and what it shows where somebody has a say in all of them."""
+
+AS_JSON: Mapping[Callable[..., Rendered], Callable[[Say], Rendered]] = {
+    json_text.render: lambda say: json_text.render(document(say)),
+    history_data.render_json: lambda say: history_data.render_json(trends(say)),
+    sweep_data.render_json: lambda say: sweep_data.render_json(sweep(say)),
+    render_diagnosis_json: lambda say: render_diagnosis_json(findings(say), stack=say("x")),
+    render_calibration_json: lambda say: render_calibration_json([(spoken(CALIBRATED, say), say("x"))]),
+    render_self_test_json: lambda say: render_self_test_json(tested(say)),
+}
+"""Every renderer of data."""
+
+
+def _without_plotly(text: str) -> str:
+    """Without its scripts, their digests, and ids that are drawn for each plot: the rest is what people see."""
+    shown = "".join(part.rpartition("</script>")[2] for part in text.split("<script"))
+    return re.sub(r'<meta http-equiv[^>]*>| id="[^"]*"', "", shown)
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """All texts of plain data."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for name, each in value.items():
+            yield name
+            yield from texts_in(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from texts_in(each)

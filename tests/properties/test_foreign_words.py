@@ -1,0 +1,189 @@
+"""No name, message or path that somebody chose can do anything where it is shown, in any format."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import json
+import pkgutil
+import re
+import typing
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pytest_ldos.report
+from pytest_ldos import errors
+from pytest_ldos.cli.say import complain, say
+from pytest_ldos.plugin import messages
+from pytest_ldos.report import workflow_commands
+from pytest_ldos.text import Rendered, visible
+from tests.builders.foreign import AS_JSON, SHOWN, texts_in
+
+PACKAGE = Path(errors.__file__).parent
+
+HARMFUL = (
+    "\n::error::owned",
+    "\r::error::owned\u2028::error::owned\x85##[error]owned",
+    "a\n\n\n##vso[task.setvariable variable=x]y",
+    "\x1b[2K\x1b[1A\x1b]0;title\x07\x9b31m\x9d0;title\x9c\u202eexe.gpj\u2066x\u2069\u200e\u00ad\u200b\u2060\ufeff\U000e0041\ud800",
+    "::stop-commands::x",
+    "\t: :error::x",
+    "=cmd|' /C calc'!A0",
+)
+"""What tests of each format try as Markdown, HTML, or a formula is among `tests.builders.reports.HOSTILE`."""
+
+OURS = re.compile(r"\x1b\[[0-9;]*m")
+"""Colours."""
+
+UNSEEN = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e0fff]"
+)
+COMMAND = re.compile(r"^\s*::|##[\w.-]*\[", re.MULTILINE)
+
+ANNOTATIONS = {workflow_commands.render, workflow_commands.render_several}
+"""They are commands to the log themselves: one for each scenario, as their own tests show."""
+
+
+def tame(word: str) -> str:
+    """What a name looks like on one line."""
+    return visible(word).replace("\n", " ").replace("\t", " ")
+
+
+def check_shown(render, word: str) -> None:
+    """Nothing harmful is left; and what is shown is what would be, had somebody chosen the tame form of each word."""
+    shown, tamed = (SHOWN[render](said.__add__) for said in (word, tame(word)))
+    if len(word) == len(tame(word)) and render not in ANNOTATIONS:  # or else it may be cut or wrapped elsewhere
+        assert shown == tamed
+    for found in shown:
+        found.encode()
+        plain = OURS.sub("", found)
+        assert not UNSEEN.findall(plain)
+        if render in ANNOTATIONS:
+            assert all(line.startswith(("::error ", "::warning ")) for line in plain.splitlines())
+        else:
+            assert not COMMAND.findall(plain)
+
+
+def name_of(function) -> str:
+    return f"{function.__module__.removeprefix('pytest_ldos.report.')}.{function.__name__}"
+
+
+@pytest.mark.parametrize("render", SHOWN, ids=name_of)
+def test_harmful_words_do_nothing_in(render):
+    for word in HARMFUL:
+        check_shown(render, word)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.sampled_from([*SHOWN]), st.text(max_size=20))
+def test_nor_does_any_word(render, word):
+    check_shown(render, word)
+
+
+@pytest.mark.parametrize("render", AS_JSON, ids=name_of)
+def test_data_has_the_words_as_they_are_and_is_no_command(render):
+    for word in HARMFUL:
+        text = AS_JSON[render](word.__add__)
+        assert text.isascii()
+        assert not COMMAND.findall(text)
+        assert any(each.startswith(word) for each in texts_in(json.loads(text)))
+
+
+def rendering_functions():
+    """By their type: all that a module of the reports defines for others."""
+    for found in pkgutil.walk_packages(pytest_ldos.report.__path__, "pytest_ldos.report."):
+        module = importlib.import_module(found.name)
+        for name, each in inspect.getmembers(module, inspect.isfunction):
+            is_own = each.__module__ == module.__name__ and not name.startswith("_")
+            if is_own and typing.get_type_hints(each).get("return") is Rendered:
+                yield each
+
+
+PARTS = {
+    "console.print_to_text", "data_text.to_csv", "data_text.to_json", "html.page.whole_page", "markdown_parts.join",
+    "breaking.markdown.render", "breaking.page.render", "breaking.plain.render", "breaking.text.render",
+    "study.markdown.render", "study.page.render", "study.plain.render", "study.text.render",
+    "sweep.markdown.render", "sweep.page.render",
+}  # fmt: skip
+"""What others are made of, or call by the format that is asked for."""
+
+
+def test_every_renderer_is_among_them():
+    assert {name_of(each) for each in rendering_functions()} == PARTS | {name_of(each) for each in (*SHOWN, *AS_JSON)}
+
+
+MAKERS = {
+    "errors.py", "plugin/outputs.py", "report/console.py", "report/data_text.py", "report/failure.py",
+    "report/flame/drawing.py", "report/history/figure.py", "report/html/page.py", "report/markdown.py",
+    "report/markdown_parts.py", "report/workflow_commands.py",
+}  # fmt: skip
+"""Modules that say of a text that it can be shown."""
+
+
+def calls(file: Path, kind: type[ast.Name | ast.Attribute]) -> set[str]:
+    """Names of functions, or of methods, that a module calls."""
+    called = (node.func for node in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(node, ast.Call))
+    return {each.attr if isinstance(each, ast.Attribute) else each.id for each in called if isinstance(each, kind)}
+
+
+def modules_below(folder: Path):
+    return {file.relative_to(PACKAGE).as_posix(): file for file in folder.rglob("*.py")}
+
+
+def test_who_says_that_a_text_can_be_shown():
+    assert {name for name, file in modules_below(PACKAGE).items() if "Rendered" in calls(file, ast.Name)} == MAKERS
+
+
+def test_what_pytest_shows_is_handed_over_in_one_place():
+    """Ways out that are functions or classes, the linter bans elsewhere; these are methods."""
+    ways_out = {"write_line", "write_sep", "section", "add_report_section"}
+    plugin = modules_below(PACKAGE / "plugin")
+    assert {name for name, file in plugin.items() if ways_out & calls(file, ast.Attribute)} == {"plugin/messages.py"}
+
+
+ERRORS = [each for each in vars(errors).values() if inspect.isclass(each) and issubclass(each, errors.LdosError)]
+
+
+@pytest.mark.parametrize("kind", ERRORS, ids=lambda kind: kind.__name__)
+def test_errors_are_tame_from_the_beginning(kind):
+    for word in HARMFUL:
+        is_of_a_trace = kind is errors.TraceUnreadable
+        given = {"remedy": word} if is_of_a_trace else {"remedy": word, "details": f"{word}\nlast line"}
+        made = kind(Path(f"x{word}"), 3, word, **given) if is_of_a_trace else kind(word, **given)
+        for text in (str(made), made.summary, made.message):
+            text.encode()
+            assert not UNSEEN.findall(text)
+            assert not COMMAND.findall(text)
+        assert "\n" not in made.message
+
+
+@pytest.mark.parametrize("hand_over", [messages.fail_with, messages.skip_with, messages.end_session])
+def test_what_ends_a_test_or_the_session_is_tame(hand_over):
+    for word in HARMFUL:
+        with pytest.raises(BaseException) as caught:  # noqa: PT011 - of pytest, each of another kind
+            hand_over(word)
+        assert not UNSEEN.findall(str(caught.value))
+        assert not COMMAND.findall(str(caught.value))
+
+
+def test_what_refuses_and_warns_is_tame():
+    for word in HARMFUL:
+        with pytest.warns(pytest.PytestWarning) as warned:
+            messages.warn_of(word)
+        for text in (warned[0].message, messages.usage_error(word), messages.collect_error(word)):
+            assert not UNSEEN.findall(str(text))
+            assert not COMMAND.findall(str(text))
+
+
+def test_what_commands_say_is_tame(capsys):
+    for word in HARMFUL:
+        say(word)
+        say(word, err=True)
+        complain(errors.ConfigurationError(word, remedy=word, details=word))
+    for text in capsys.readouterr():
+        assert not UNSEEN.findall(text)
+        assert not COMMAND.findall(text)
