@@ -30,15 +30,12 @@ while (heard := listening.recv(100)) != b"end":
     print(heard.decode(), flush=True)
 """
 
-NETWORK = """
+TWO_MACHINES = """
 import json, os, socket, subprocess, sys
 settings = json.loads(sys.argv[1])
 
 def ip(*words):
     subprocess.run(["ip", *words], check=True)
-
-def send(text, address, family=socket.AF_INET):
-    socket.socket(family, socket.SOCK_DGRAM).sendto(text.encode(), (address, settings["port"]))
 
 ip("link", "set", "lo", "up")
 other = subprocess.Popen(["unshare", "--net", "sh", "-c", "echo; exec cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -47,6 +44,11 @@ ip("link", "add", "here", "type", "veth", "peer", "name", "there", "netns", str(
 for device, address, prefix in (("here", settings["ours"], []), ("there", settings["theirs"], ["nsenter", f"--target={other.pid}", "--net"])):
     for words in (["addr", "add", f"{address}/24", "dev", device], ["link", "set", device, "up"]):
         subprocess.run([*prefix, "ip", *words], check=True)
+"""
+
+SEND = """
+def send(text, address, family=socket.AF_INET):
+    socket.socket(family, socket.SOCK_DGRAM).sendto(text.encode(), (address, settings["port"]))
 
 listener = subprocess.Popen(
     [sys.executable, "-c", settings["listener"], str(settings["listens_on"]), settings["family"]],
@@ -79,7 +81,7 @@ def hear(environment, *, port=PORT, family="v4") -> tuple[str, list[str]]:
         "port": port,
         "theirs": THEIRS,
     }
-    command = apart("", [sys.executable, "-c", NETWORK, json.dumps(settings)], kinds=("net",))
+    command = apart("", [sys.executable, "-c", TWO_MACHINES + SEND, json.dumps(settings)], kinds=("net",))
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
     address, *heard = done.stdout.splitlines()
@@ -144,3 +146,52 @@ for address in ("", "127.0.0.2"):
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     ).stdout
     assert said.split() == ["127.0.0.1" if kind == "SOCK_DGRAM" else "0.0.0.0", "127.0.0.2"]
+
+
+PARTICIPANT = """
+import sys, time
+from cyclonedds.builtin import BuiltinDataReader, BuiltinTopicDcpsParticipant
+from cyclonedds.domain import Domain, DomainParticipant
+domain, peer, others, seconds = int(sys.argv[1]), sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
+configured = Domain(domain, "<CycloneDDS><Domain><General><AllowMulticast>false</AllowMulticast></General>"
+    "<Discovery><ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>32</MaxAutoParticipantIndex>"
+    f'<Peers><Peer address="{peer}"/></Peers></Discovery></Domain></CycloneDDS>')
+participant = DomainParticipant(domain)
+reader = BuiltinDataReader(participant, BuiltinTopicDcpsParticipant)
+deadline, seen = time.monotonic() + seconds, set()
+while len(seen) < others and time.monotonic() < deadline:
+    seen |= {each.key for each in reader.take(N=100)} - {participant.guid}
+    time.sleep(0.05)
+print(len(seen), flush=True)
+sys.stdin.read()
+"""
+
+MEET = """
+def start(prefix, environment, *arguments):
+    command = [*prefix, sys.executable, "-c", settings["participant"], settings["domain"], *arguments]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, env={**os.environ, **environment}, stdin=pipe, stdout=pipe, text=True)
+
+inside = [start([], settings["environment"], "127.0.0.1", "1", "20") for _ in range(2)]
+print([int(each.stdout.readline()) for each in inside])
+outside = start(["nsenter", f"--target={other.pid}", "--net"], {}, settings["ours"], "2", "3")
+print(int(outside.stdout.readline()))
+for each in (*inside, outside, other):
+    each.communicate(timeout=30)
+"""
+
+
+@pytest.mark.parametrize("is_deaf", [False, True])
+def test_cyclone_dds_as_ros_2_has_it_meets_itself_and_no_other_machine(is_deaf):
+    """With the settings of `rmw_cyclonedds` for ``LOCALHOST``, which announce an address of another device."""
+    settings = {
+        "domain": str(DOMAIN),
+        "environment": dict(deaf_to_other_devices(DOMAIN)) if is_deaf else {},
+        "ours": OURS,
+        "participant": PARTICIPANT,
+        "theirs": THEIRS,
+    }
+    command = apart("", [sys.executable, "-c", TWO_MACHINES + MEET, json.dumps(settings)], kinds=("net",))
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=90)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["[1, 1]", "0" if is_deaf else "2"]
