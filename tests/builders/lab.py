@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -27,6 +29,7 @@ _PROGRAMS = {
     'while [ $# -gt 0 ]; do [ "$1" != --output ] || cp "$FAKES/answer" "$2"; shift; done; cat "$FAKES/status" 2>/dev/null || true',
     "lttng": "",
     "groupadd": _NOTED.format("group"),
+    "groupdel": "",
     "modprobe": "",
     "systemctl": '[ "$1" != is-active ] || [ -e "$FAKES/active-$3" ]',
     "update-grub": "",
@@ -43,6 +46,7 @@ _SILENT = {
     "pgrep": '[ -e "$FAKES/busy" ]',
     "setpriv": 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"',
     "sudo": "echo 'User ldos-runner is not allowed to run sudo.'",
+    "sync": "",
     "uname": '[ "$1" = -m ] && echo x86_64 || echo 6.8.0-45-generic',
 }
 _FUSE = """if [ -e "$FAKES/fuse" ]; then
@@ -143,6 +147,9 @@ def build_lab_machine(folder: Path) -> LabMachine:
     _add(machine.fakes, "python3", _PYTHON, is_noted=True)
     (machine.root / "run").mkdir(parents=True)
     machine.write("etc/os-release", UBUNTU)
+    machine.write("etc/passwd", "root:x:0:0::/root:/bin/sh\n")
+    machine.write("etc/group", "root:x:0:\n")
+    machine.write("proc/self/mountinfo", "21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n")
     machine.write("proc/sys/kernel/random/boot_id", "8a1e\n")
     machine.write("proc/sys/kernel/random/uuid", "5b0d1a2c-7e41-4f7a-9c55-1d2f3a4b5c6d\n")
     for name, value in {
@@ -168,13 +175,21 @@ def _add(fakes: Path, name: str, script: str, *, is_noted: bool) -> None:
     add_program(fakes / "bin", name, note + script)
 
 
-def pack_runner(machine: LabMachine, run_script: str = "true") -> str:
+def pack_runner(machine: LabMachine) -> str:
     """What curl fetches next: an archive of a runner; returns its digest."""
     folder = machine.fakes / "package"
-    add_program(folder, "run.sh", run_script)
+    add_program(folder, "run.sh", "true")
+    add_program(folder / "bin", "Runner.Listener", "true")
     with tarfile.open(machine.fakes / "answer", "w:gz") as archive:
         archive.add(folder, arcname=".")
     return hashlib.sha256((machine.fakes / "answer").read_bytes()).hexdigest()
+
+
+def registration(**files: str) -> str:
+    """GitHub's answer to who asks for a just-in-time runner: files of its folder, by name without the dot."""
+    encoded = {f".{name}": base64.b64encode(content.encode()).decode() for name, content in files.items()}
+    config = base64.b64encode(json.dumps(encoded).encode()).decode()
+    return json.dumps({"runner": {"id": 23}, "encoded_jit_config": config})
 
 
 def configure_runner(machine: LabMachine, digest: str = "a" * 64, **settings: str) -> None:

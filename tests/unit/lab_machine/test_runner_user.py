@@ -13,10 +13,8 @@ import pytest
 from tests.builders.lab import LabMachine
 from tests.builders.machine import add_program
 
-USER = 54321
-CHOWN = (
-    f"""words=$(printf '%s ' "$@" | sed 's/:ldos-runner/:{USER}/; s/ldos-runner:/{USER}:/'); exec /bin/chown $words"""
-)
+USER = 400_000
+JOB = f"var/lib/ldos-runner/{USER}"
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else"),
@@ -31,7 +29,7 @@ def prepared(installed_once):
         shutil.copytree(installed_once.root.parent, folder, symlinks=True, dirs_exist_ok=True)
         Path(folder).chmod(0o755)
         machine = LabMachine(Path(folder) / "root", Path(folder) / "fakes")
-        add_program(machine.fakes / "bin", "chown", CHOWN)
+        add_program(machine.fakes / "bin", "chown", 'exec /bin/chown "$@"')
         done = machine.run(machine.root / "usr/local/lib/ldos-lab/runner-prepare")
         assert done.returncode == 0, done.stderr
         yield machine
@@ -48,7 +46,9 @@ def may(machine, command, place):
     ("place", "is_readable"),
     [
         ("etc/ldos-lab/runner-token", False),
-        ("run/ldos-runner/jitconfig", True),
+        (f"{JOB}/runner/.runner", True),
+        (f"{JOB}/runner/.credentials", True),
+        ("run/ldos-runner/number", False),
         ("var/log/ldos-lab/bootstrap.log", False),
         ("etc/ldos-lab/runner.toml", True),
     ],
@@ -64,14 +64,19 @@ def test_what_it_reads(prepared, place, is_readable):
         "etc/ldos-lab/runner-token",
         "etc/ldos-lab/runner.toml",
         "etc/ldos-lab/lab.conf",
-        "run/ldos-runner/jitconfig",
+        "run/ldos-runner/number",
+        "var/lib/ldos-lab/last-job",
+        f"{JOB}/runner/.runner",
+        f"{JOB}/runner/bin",
+        f"{JOB}/runner/externals",
         "usr/local/lib/ldos-lab/job-started.sh",
         "usr/local/lib/ldos-lab/job-started.pyz",
         "usr/local/lib/ldos-lab/runner-prepare",
-        "opt/ldos-runner/current/run.sh",
+        "usr/local/lib/ldos-lab/leftovers.py",
+        "opt/ldos-runner/current/bin/Runner.Listener",
     ],
 )
-def test_what_decides_over_the_next_job_it_cannot_change(prepared, place):
+def test_what_decides_over_jobs_and_runs_them_it_cannot_change(prepared, place):
     assert (prepared.root / place).exists()
     assert not may(prepared, ': >>"$1"', place)
     assert not may(prepared, 'mv "$1" "$1.old"', place)
@@ -79,11 +84,12 @@ def test_what_decides_over_the_next_job_it_cannot_change(prepared, place):
     assert not may(prepared, ': >"${1%/*}/new"', place)
 
 
-def test_its_own_folder_is_its_own_and_ends_with_it(prepared):
-    job = prepared.root / "var/lib/ldos-runner/job"
-    assert may(prepared, 'cd "$1/runner" && : >.credentials && : >../home/.profile && mkdir ../x && chmod 0 ../x', job)
-    assert may(prepared, f'ln -s "{prepared.root}/etc" "$1/home/etc"', job)
-    assert not may(prepared, ': >"${1%/*}/kept"', job)
+@pytest.mark.parametrize("place", ["home", "runner/_work", "runner/_diag"])
+def test_its_own_folders_are_its_own_and_end_with_it(prepared, place):
+    folder = prepared.root / JOB / place
+    assert may(prepared, 'cd "$1" && : >.profile && mkdir x && chmod 0 x', folder)
+    assert may(prepared, f'ln -s "{prepared.root}/etc" "$1/etc"', folder)
+    assert not may(prepared, ': >"${1%/*}/kept"', folder)
     assert prepared.run(prepared.root / "usr/local/lib/ldos-lab/runner-clear").returncode == 0
-    assert list(job.parent.iterdir()) == []
+    assert list((prepared.root / "var/lib/ldos-runner").iterdir()) == []
     assert (prepared.root / "etc/ldos-lab/runner.toml").exists()
