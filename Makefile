@@ -8,7 +8,7 @@ WAS_MADE_FROM := $(shell cat $(STAMP) 2>/dev/null)
 TESTS := tests/unit tests/plugin tests/golden tests/properties tests/native tests/integration
 
 .DEFAULT_GOAL := help
-.PHONY: help setup baseline cpu_load msg_load cpu_limit ros2-baseline test check bench foreign-traces scorecard fuzz acceptance workflows reference format clean changed look_again
+.PHONY: help setup baseline cpu_load msg_load cpu_limit ros2-baseline test lab-test check bench scorecard fuzz acceptance reference format clean look_again
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9_-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-14s %s\n", $$1, $$2}'
@@ -36,6 +36,9 @@ ros2-baseline: ## The baseline on real ROS 2: installs what is missing (Ubuntu 2
 
 test: $(STAMP) ## Run the tests of this project (with short runs of the embedded stack)
 	@sh .ci/test $(PYTHON) $(TESTS) -- $(ARGS)
+
+lab-test: $(STAMP) ## Boot a machine, install the lab's runner on it, attack it (root; first time a few minutes)
+	@$(PYTHON) -m pytest tests/lab -rs $(ARGS)
 
 check: $(STAMP) ## Lint, types, the floors of the architecture, workflows and scripts
 	@$(VENV)/bin/ruff check .
