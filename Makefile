@@ -8,7 +8,7 @@ WAS_MADE_FROM := $(shell cat $(STAMP) 2>/dev/null)
 TESTS := tests/unit tests/plugin tests/golden tests/properties tests/native tests/integration
 
 .DEFAULT_GOAL := help
-.PHONY: help setup baseline cpu_load msg_load cpu_limit ros2-baseline test lab-test check bench scorecard fuzz acceptance reference format clean look_again
+.PHONY: help setup baseline cpu_load msg_load cpu_limit ros2-baseline test lab-test check bench foreign-traces scorecard fuzz acceptance workflows reference format clean changed look_again
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9_-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-14s %s\n", $$1, $$2}'
