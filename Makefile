@@ -3,7 +3,7 @@
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.ready
-MADE_FROM := $(shell sh .ci/made-from .ci/setup)
+MADE_FROM := $(shell sh .ci/made-from .ci/setup 2>/dev/null)
 WAS_MADE_FROM := $(shell cat $(STAMP) 2>/dev/null)
 TESTS := tests/unit tests/plugin tests/golden tests/properties tests/native tests/integration
 

@@ -6,7 +6,9 @@ import dataclasses
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from pytest_ldos.campaign.bisection import Bisection, SearchPlan
@@ -131,3 +133,10 @@ def search(
         evidence=BreakingEvidence(folder),
         observer=watching or Watching(),
     ).run()
+
+
+@cache
+def breaking_result() -> BreakingResult:
+    """What a search found: a threshold, and a level whose load was not reached."""
+    with TemporaryDirectory() as folder:
+        return search(MadeUpStack(breaks_at=100, reaches=500), Path(folder))

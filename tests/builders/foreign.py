@@ -50,7 +50,7 @@ from pytest_ldos.report.sweep.formats import render_for
 from pytest_ldos.scenario.paths import PathSpec
 from pytest_ldos.text import Rendered
 from pytest_ldos.trial.artifacts import ScenarioFolder, write_trials
-from tests.builders.breaking import MadeUpStack, search
+from tests.builders.breaking import breaking_result
 from tests.builders.history import series_of
 from tests.builders.reports import full_document
 from tests.builders.ros2 import Recording
@@ -180,17 +180,11 @@ def _sweep() -> SweepReport:
 
 
 def broken(say: Say) -> BreakingResult:
-    found = _broken()
+    found = breaking_result()
     named = dataclasses.replace(found.plan, address=say(found.plan.address))
     told = {name: spoken(getattr(found, name), say) for name in ("levels", "cause", "notes")}
     template = spoken(found.template, say, ours=frozenset({"spec", "metrics", "trials"}))
     return dataclasses.replace(found, plan=named, limit=say("limit"), stopped=say("stopped"), template=template, **told)
-
-
-@cache
-def _broken() -> BreakingResult:
-    with tempfile.TemporaryDirectory() as folder:
-        return search(MadeUpStack(breaks_at=100, reaches=500), Path(folder))
 
 
 def tested(say: Say) -> SelfTestResult:

@@ -38,17 +38,23 @@ class Seen:
 def look_at(page: str, folder: Path, *, width: int = 1280, dark: bool = False, script: str = "") -> Seen:
     """Opens `page` and evaluates `script`, an expression.
 
-    A page that is looked at with a script loses its own rule against scripts.
+    A page that is looked at with a script loses its own rule against scripts, and stands in a frame of that width: no
+    window is narrower than 500 pixels.
     """
     file = folder / "page.html"
-    probe = f"<script>{_PROBE % {'script': script}}</script>" if script else ""
-    file.write_text((_POLICY.sub("", page) if script else page).replace("</body>", f"{probe}</body>"), "utf-8")
+    file.write_text(_with_probe(page, script, width) if script else page, "utf-8")
     done = subprocess.run(
         _command(file, folder, width, dark=dark), capture_output=True, text=True, check=True, timeout=60
     )
     found = re.search(r'<pre id="probe">(.*?)</pre>', done.stdout, re.DOTALL)
     result = json.loads(html.unescape(found.group(1))) if found else None
     return Seen(result, done.stdout, _CONSOLE.findall(done.stderr))
+
+
+def _with_probe(page: str, script: str, width: int) -> str:
+    probed = _POLICY.sub("", page).replace("</body>", f"<script>{_PROBE % {'script': script}}</script></body>")
+    frame = f'<iframe style="border: 0; width: {width}px; height: 900px" srcdoc="{html.escape(probed)}"></iframe>'
+    return f'<!doctype html><meta charset="utf-8"><body style="margin: 0">{frame}</body>'
 
 
 def _command(file: Path, folder: Path, width: int, *, dark: bool) -> list[str]:
@@ -73,7 +79,7 @@ _PROBE = """
 const told = document.createElement("pre");
 told.id = "probe";
 try { told.textContent = JSON.stringify(%(script)s); } catch (error) { told.textContent = JSON.stringify(String(error)); }
-document.body.append(told);
+parent.document.body.append(told);
 """
 
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"

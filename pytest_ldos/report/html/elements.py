@@ -21,11 +21,13 @@ _SIGNS: Final = {
     Verdict.INFRA: "✕",
 }
 _UNDECIDED: Final = "?"
+_FEW: Final = 3
+"""Columns that fit any window."""
 
 
 def said(text: str) -> Node:
     """Text that may come from other programs; what direction it is written in stays its own."""
-    return h.bdi[one_line(text)]
+    return h.bdi[one_line(text)] if text else ""
 
 
 def badge(verdict: Verdict | None) -> Node:
@@ -52,25 +54,40 @@ class Column:
     """A column's heading.
 
     Attributes:
+        title: where rows stand as blocks, it stands beside each cell.
         is_number: stands at the right.
+        drawing: is shown instead of the title, which is then for those who do not see it.
     """
 
-    title: Node
+    title: str
     is_number: bool = False
+    drawing: Node = None
+
+    @property
+    def heading(self) -> Node:
+        return said(self.title) if self.drawing is None else [unseen(self.title), self.drawing]
 
 
 def table(caption: str, columns: Sequence[Column], rows: Iterable[Sequence[Node]], *, kind: str = "") -> Node:
-    """A table whose first column names its rows; it scrolls by itself, also by keyboard, where it is too wide."""
-    head = h.tr[[h.th(scope="col", class_=_kind(column))[column.title] for column in columns]]
+    """A table whose first column names its rows.
+
+    Where it is too wide, it scrolls by itself, also by keyboard; in a narrow window, rows with many cells are blocks.
+    """
+    head = h.tr[[h.th(scope="col", class_=_kind(column))[column.heading] for column in columns]]
     body = [
         h.tr[
-            h.th(scope="row")[_safe(row[0])],
-            [h.td(class_=_kind(column))[_safe(cell)] for column, cell in zip(columns[1:], row[1:], strict=True)],
+            h.th({"data-title": one_line(columns[0].title)}, scope="row")[_safe(row[0])],
+            [_cell(column, cell) for column, cell in zip(columns[1:], row[1:], strict=True)],
         ]
         for row in rows
     ]
-    whole = h.table(class_=kind or None)[h.caption[said(caption)], h.thead[head], h.tbody[body]]
+    kinds = " ".join(each for each in (kind, "many" if len(columns) > _FEW else "") if each)
+    whole = h.table(class_=kinds or None)[h.caption[said(caption)], h.thead[head], h.tbody[body]]
     return h.div(".scroll", role="region", aria_label=one_line(caption), tabindex="0")[whole]
+
+
+def _cell(column: Column, cell: Node) -> Node:
+    return h.td({"data-title": one_line(column.title)}, class_=_kind(column))[_safe(cell)]
 
 
 def _safe(cell: Node) -> Node:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from htpy import Node
 
 from pytest_ldos.report.document import DifferenceKind, MetricReport, PathReport, Sample, Section, Segment, Version
-from pytest_ldos.report.html.elements import Column, badge, bullet_list, folded, said, table, unseen
+from pytest_ldos.report.html.elements import Column, badge, bullet_list, folded, said, table
 from pytest_ldos.report.html.intervals import draw_change, draw_scale, draw_segment, scale_of, segment_scale
 from pytest_ldos.report.html.scale import Scale
 from pytest_ldos.report.paths import format_change
@@ -36,8 +36,8 @@ def _compared(section: Section) -> Node:
         Column("metric"),
         Column("verdict"),
         *(Column(title, is_number=True) for title in ("change", "interval")),
-        Column([unseen("the interval, drawn"), draw_scale(scale)]),
-        *(Column(said(title), is_number=True) for title in (*section.labels, "CV", "floor", "detectable")),
+        Column("interval, drawn", drawing=draw_scale(scale)),
+        *(Column(title, is_number=True) for title in (*section.labels, "CV", "floor", "detectable")),
     ]
     rows = [(_name(metric), verdict_of(metric), *_numbers(metric, scale)) for metric in section.metrics]
     return table(f"Metrics of scenario {section.scenario}, and their change", columns, rows)
@@ -68,7 +68,7 @@ def path_table(path: PathReport, labels: tuple[str, str]) -> Node:
     segments = sorted(path.segments, key=lambda segment: -abs(segment.change_ns))
     columns = [
         Column("segment"),
-        *(Column(said(title), is_number=True) for title in (*labels, "change [interval]", "share")),
+        *(Column(title, is_number=True) for title in (*labels, "change [interval]", "share")),
         Column("less, or more"),
     ]
     scale = segment_scale(path)
@@ -126,14 +126,14 @@ def failures_table(versions: list[Version]) -> Node:
 def differences_table(section: Section) -> Node:
     """What else differs than the code."""
     kinds = {DifferenceKind.ENVIRONMENT: "environment", DifferenceKind.SETTING: "the stack's setting"}
-    columns = [Column(said(title)) for title in ("what", "kind", *section.labels)]
+    columns = [Column(title) for title in ("what", "kind", *section.labels)]
     rows = [(said(each.name), kinds[each.kind], said(each.base), said(each.head)) for each in section.differences]
     return table("What differs beside the code", columns, rows, kind="prose")
 
 
 def versions_table(versions: list[Version]) -> Node:
     """What was run of each version."""
-    columns = [Column("what"), *(Column(said(version.label)) for version in versions)]
+    columns = [Column("what"), *(Column(version.label) for version in versions)]
     return table("What was run", columns, [(name, *cells) for name, cells in _facts(versions)], kind="prose")
 
 

@@ -34,7 +34,7 @@ def render(study: Study) -> Rendered:
 
 def _table(shown: Table) -> Node:
     columns = [
-        Column(said(column.heading), is_number=place > 0 and not is_words(shown, column))
+        Column(column.heading, is_number=place > 0 and not is_words(shown, column))
         for place, column in enumerate(shown.columns)
     ]
     whole = table(shown.title, columns, rows_of(shown))

@@ -131,7 +131,7 @@ def _state(cell: CellReport) -> str:
 
 def _table(plain: PlainTable) -> Node:
     is_number = [number > 0 and name not in plain.left for number, name in enumerate(plain.columns)]
-    columns = [Column(said(name), is_number=each) for name, each in zip(plain.columns, is_number, strict=True)]
+    columns = [Column(name, is_number=each) for name, each in zip(plain.columns, is_number, strict=True)]
     rows = [[_cell(name, cell) for name, cell in zip(plain.columns, row, strict=True)] for row in plain.rows]
     return table(plain.title, columns, rows)
 

@@ -123,7 +123,7 @@ def test_tables_say_what_they_are(tree):
 
 def test_no_heading_of_a_column_is_empty(tree):
     """That of the drawn intervals says so to those who do not see them."""
-    assert "the interval, drawn" in tree.text("span")
+    assert "interval, drawn" in tree.text("span")
 
 
 def test_drawings_are_named_or_repeat_their_row(tree):

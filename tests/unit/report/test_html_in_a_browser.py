@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_ldos.report.breaking import page as breaking
 from pytest_ldos.report.html import page
+from pytest_ldos.report.study import page as study_of_an_instrument
+from pytest_ldos.report.sweep import page as sweep
+from tests.builders.breaking import breaking_result
 from tests.builders.reports import HOSTILE, full_document, in_words
+from tests.builders.studies import study
+from tests.builders.sweeps import full_report
 from tests.oracles import chromium
 
 pytestmark = pytest.mark.skipif(chromium.PROGRAM is None, reason=chromium.REASON)
@@ -13,18 +19,41 @@ pytestmark = pytest.mark.skipif(chromium.PROGRAM is None, reason=chromium.REASON
 TEXT_CONTRAST = 4.5
 """WCAG 2, level AA."""
 
+NARROW = 420
+"""Pixels, of a telephone."""
+
+TOO_WIDE = (
+    '[...document.querySelectorAll(".scroll")].filter(each => each.scrollWidth > each.clientWidth)'
+    '.map(each => each.getAttribute("aria-label"))'
+)
+"""Tables and drawings that end behind the edge."""
+
 PROBE = (
-    f'{{"overflow": {chromium.OVERFLOW}, "contrasts": {chromium.CONTRASTS}, '
+    f'{{"overflow": {chromium.OVERFLOW}, "contrasts": {chromium.CONTRASTS}, "width": innerWidth, "wide": {TOO_WIDE}, '
     f'"unreachable": {chromium.HIDDEN_OVERFLOW}, "focused": {chromium.FOCUSED}, '
     '"ground": getComputedStyle(document.body).backgroundColor}'
 )
 
 
-@pytest.fixture(scope="module", params=[(1280, False), (380, True)], ids=["wide, light", "narrow, dark"])
+def sweep_page():
+    return sweep.render(full_report())
+
+
+def study_page():
+    return study_of_an_instrument.render(study())
+
+
+def breaking_page():
+    return breaking.render(breaking_result())
+
+
+@pytest.fixture(scope="module", params=[(1200, False), (NARROW, True)], ids=["wide, light", "narrow, dark"])
 def seen(request, tmp_path_factory):
     width, dark = request.param
     opened = page.render(full_document()).replace("<details>", "<details open>")
-    return dark, chromium.look_at(opened, tmp_path_factory.mktemp("page"), width=width, dark=dark, script=PROBE)
+    found = chromium.look_at(opened, tmp_path_factory.mktemp("page"), width=width, dark=dark, script=PROBE)
+    assert found.result["width"] == width
+    return dark, found
 
 
 def test_the_readers_scheme_is_followed(seen):
@@ -40,6 +69,14 @@ def test_text_is_legible(seen):
 
 def test_the_page_is_no_wider_than_the_window(seen):
     assert seen[1].result["overflow"] <= 0
+    assert seen[1].result["wide"] == []
+
+
+@pytest.mark.parametrize("render", [sweep_page, study_page, breaking_page], ids=["sweep", "study", "breaking"])
+def test_nor_are_other_pages_on_a_telephone(tmp_path, render):
+    opened = render().replace("<details>", "<details open>")
+    found = chromium.look_at(opened, tmp_path, width=NARROW, script=PROBE).result
+    assert (found["width"], found["overflow"], found["wide"]) == (NARROW, 0, [])
 
 
 def test_everything_can_be_reached_by_keyboard(seen):
