@@ -80,13 +80,14 @@ class GitHub:
         (self._folder / f"queue/{name}.new").rename(self._folder / f"queue/{name}.json")
         return name
 
-    def result(self, name: str) -> Result:
+    def result(self, name: str, *, patience_s: float = 120) -> Result:
         """What came of a job, when it has ended."""
         file = self._folder / f"results/{name}.json"
-        self._machine.await_that(file.exists, f"a result of {name}", patience_s=300)
+        self._machine.await_that(file.exists, f"a result of {name}", patience_s=patience_s)
         return Result(**json.loads(file.read_text()))
 
     def run(self, *steps: str, started: Started | None = None) -> Result:
+        """Queues a job, and waits for what comes of it."""
         return self.result(self.begin(*steps, started=started))
 
 

@@ -12,7 +12,7 @@ cat .ldos/runs/*/baseline/trials.json >~/trials.json && echo "trials: $(tr -d '\
 
 
 def test_a_job_measures_traced_reaches(lab, github):
-    result = github.run(_MEASURE)
+    result = github.result(github.begin(_MEASURE), patience_s=400)
     [line] = [line for line in result.output.splitlines() if line.startswith("trials: ")] or [result.output]
     trials = json.loads(line.removeprefix("trials: "))
     assert trials, result.output
