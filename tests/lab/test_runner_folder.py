@@ -4,13 +4,12 @@ from __future__ import annotations
 
 _CHANGES = """
 cd ../..
-for place in bin/Runner.Worker bin/Runner.Listener externals/node20/bin/node run.sh .env .path .runner .credentials; do
-  echo 'echo mine' >"$place" && echo "wrote $place"
-  rm -f "$place" && [ -e "$place" ] || [ ! -e "${place%/*}" ] || [ -e "$place" ] || echo "no $place"
+for place in externals/node20/bin/node bin/Runner.Worker run.sh .env .path .runner; do
+  { rm -f "$place"; printf '#!/bin/sh\\necho mine\\n' >"$place" && chmod 755 "$place" && echo "changed $place"; } 2>&1
 done
-for folder in bin externals externals/node20 _work _diag; do mv "$folder" mine && echo "moved $folder"; done
+for folder in externals/node20 bin; do mv "$folder" "$folder.old" && echo "moved $folder" && mv "$folder.old" "$folder"; done
 touch new bin/new externals/new && echo made
-mkdir mine && mount --bind mine bin && echo mounted
+mkdir ../home/mine && mount --bind ../home/mine bin && echo mounted
 """
 
 
@@ -19,7 +18,7 @@ def test_a_job_changes_none_of_the_runners_programs(lab, github):
         _CHANGES, "../../externals/node20/bin/node", "echo it can write >../../_diag/x >../x && echo wrote"
     )
     lines = result.output.splitlines()
-    assert [line for line in lines if line.startswith(("wrote ", "moved", "made", "mounted"))] == []
+    assert [line for line in lines if line.startswith(("changed", "moved", "made", "mounted"))] == []
     assert "node of the archive" in lines
     assert "wrote" in lines
     assert "mine" not in lines
