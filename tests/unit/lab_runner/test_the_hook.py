@@ -88,7 +88,7 @@ def test_what_is_installed(installed):
 def test_what_is_to_be_set_is_what_our_service_sets(tmp_path):
     done = subprocess.run(["sh", INSTALL, tmp_path], check=True, capture_output=True, text=True)
     told = [line.replace(str(tmp_path), "") for line in done.stdout.splitlines() if line.startswith("Environment=")]
-    service = INSTALL.with_name("ldos-runner.service").read_text("utf-8").splitlines()
+    service = INSTALL.with_name("ldos-job@.service").read_text("utf-8").splitlines()
     assert told == [line for line in service if line.startswith("Environment=ACTIONS_RUNNER_")]
     assert len(told) == 3
 

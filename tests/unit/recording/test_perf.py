@@ -92,7 +92,6 @@ def test_a_recording_that_is_damaged_is_said(tmp_path):
     profiler = PerfProfiler(tmp_path, rate_hz=99)
     with busy_process() as process:
         profiler.start({process.pid: "worker"})
-        assert list((tmp_path / "temporary").glob("ldos-perf-*"))
         (child,) = profiler._group.children
         child.process.send_signal(signal.SIGINT)
         child.process.wait()
