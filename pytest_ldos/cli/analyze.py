@@ -46,7 +46,9 @@ def analyze(  # noqa: PLR0913 - an argument is an option of the command
     *,
     output: Annotated[
         Path | None,
-        typer.Option(help="Also write Parquet there: the model's tables; of many traces, a data set of all goals."),
+        typer.Option(
+            metavar="DIR", help="Also write Parquet: the model's tables; of many traces, a data set of all goals."
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace tables that were written there before.")] = False,
     pid: Pids = None,
@@ -74,10 +76,11 @@ def analyze(  # noqa: PLR0913 - an argument is an option of the command
     ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes of a local scheduler; one a CPU.")] = None,
 ) -> None:
-    """Show what ran in a trace: nodes, topics, callbacks, executors, the paths of the project, and goals with T1 to T5.
+    """Show what ran in a trace, or in many.
 
-    Joint states and control cycles are held against the project's control_rate_hz. Of several traces, or of a folder
-    that holds several, a summary is shown: goals and metrics of each, and of all whole ones together.
+    Of one: nodes, topics, callbacks, executors, the paths of the project, and goals with T1 to T5. Joint states and
+    control cycles are compared with the project's control_rate_hz. Of several traces, or of a folder that holds
+    several: goals and metrics of each, and of all whole ones together.
 
     Exit code: 11 where one of several could not be read.
     """

@@ -9,6 +9,7 @@ import typer
 from pytest_ldos.baseline.key import BaselineKey
 from pytest_ldos.baseline.merge import merge_trials
 from pytest_ldos.baseline.store import StoredBaseline
+from pytest_ldos.cli.help import Command, Group
 from pytest_ldos.cli.paths import load_run, stores_here, terminal
 from pytest_ldos.cli.say import emit, say
 from pytest_ldos.errors import ConfigurationError
@@ -21,16 +22,18 @@ from pytest_ldos.trial.artifacts import read_trials
 from pytest_ldos.trial.record import TrialSet
 from pytest_ldos.units import counted
 
-baseline_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+baseline_app = typer.Typer(
+    cls=Group, help="Keep baselines: list, show, pin, promote, merge.", no_args_is_help=True, rich_markup_mode=None
+)
 
 Scenario = Annotated[str, typer.Argument(help="Scenario of the baseline, e.g. baseline or msg_load.")]
 HostClass = Annotated[str, typer.Option(help="Host class, where several have such a baseline.")]
 Pinned = Annotated[bool, typer.Option("--pinned", help="The pinned release instead of the rolling baseline.")]
 
 
-@baseline_app.command("list")
+@baseline_app.command("list", cls=Command)
 def list_baselines() -> None:
-    """List all baselines: the repository's, and those local to this machine."""
+    """List all baselines, of the repository and of this machine."""
     stored = list(stores_here().all())
     if not stored:
         say("no baselines yet; the first run of a scenario records one: pytest -m baseline")
@@ -39,7 +42,7 @@ def list_baselines() -> None:
     emit(render_baselines(stored, width=width, color=color))
 
 
-@baseline_app.command()
+@baseline_app.command(cls=Command)
 def show(scenario: Scenario, host_class: HostClass = "", pinned: Pinned = False) -> None:
     """Show the numbers of a baseline."""
     baseline = _find(scenario, host_class, pinned=pinned)
@@ -50,25 +53,30 @@ def show(scenario: Scenario, host_class: HostClass = "", pinned: Pinned = False)
     emit(render(document, width=width, color=color))
 
 
-@baseline_app.command()
+@baseline_app.command(cls=Command)
 def pin(scenario: Scenario, host_class: HostClass = "") -> None:
-    """Keep a baseline as the release that stays when the rolling one moves on."""
+    """Keep a baseline as a release, to compare with by hand.
+
+    It stays when the rolling one moves on.
+    """
     say(f"pinned: {stores_here().pin(_find(scenario, host_class, pinned=False))}")
 
 
-@baseline_app.command()
+@baseline_app.command(cls=Command)
 def promote(scenario: Scenario, host_class: HostClass = "", pinned: Pinned = False) -> None:
-    """Copy a baseline from this machine's store into the repository's."""
+    """Copy a baseline of this machine into the repository."""
     say(f"promoted: {stores_here().promote(_find(scenario, host_class, pinned=pinned, local_only=True))}")
 
 
-@baseline_app.command()
+@baseline_app.command(cls=Command)
 def merge(
     runs: Annotated[
         list[str], typer.Argument(help="Baselines or runs of several machines of one class: files of trials, folders.")
     ],
 ) -> None:
-    """Record one baseline from runs of several machines of a class, so that it knows how much machines differ.
+    """Record one baseline from runs of several machines.
+
+    They are of one class; the baseline then knows how much machines differ.
 
     Runs must be of the same commit, stack, host class and settings; each stack start stays a block of its own.
     """

@@ -64,16 +64,16 @@ class _Asked:
 def calibrate(  # noqa: PLR0913 - one a command-line option
     *,
     scenario: Annotated[
-        list[str] | None, typer.Option(help="Which to measure; may be given several times. [default: baseline]")
+        list[str] | None, typer.Option(help="Scenario to measure; can be given several times. [default: baseline]")
     ] = None,
     blocks: Annotated[int, typer.Option(min=2, help="Stack starts of each run.")] = 8,
     trials: Annotated[int, typer.Option(min=2, help="Measured trials of each start.")] = 8,
     runs: Annotated[int, typer.Option(min=1, help="Runs, one after another.")] = 1,
     pause: Annotated[str, typer.Option(help="Time between runs: 90s, 10min, 1h.")] = "0s",
     add: Annotated[
-        bool, typer.Option("--add", help="Earlier calibrations' runs count, too: how other days differ is then known.")
+        bool, typer.Option("--add", help="Count earlier calibrations' runs, too: so it knows how other days differ.")
     ] = False,
-    effect: Annotated[str, typer.Option(help="The change that is to be found; the trials it needs are told.")] = "15%",
+    effect: Annotated[str, typer.Option(help="Prints the number of trials that finding this change takes.")] = "15%",
     time_limit: Annotated[
         str | None, typer.Option(help="No start begins that would not end by then: 90s, 10min, 1h.")
     ] = None,
@@ -82,9 +82,9 @@ def calibrate(  # noqa: PLR0913 - one a command-line option
         bool, typer.Option("--to-repository", help="Store it with the repository's baselines, not the machine's.")
     ] = False,
     metrics: MetricsOption = None,
-    output_format: Annotated[Format, typer.Option("--format", help="How the result is shown.")] = Format.TEXT,
+    output_format: Annotated[Format, typer.Option("--format", help="Form of the result.")] = Format.TEXT,
 ) -> None:
-    """Learn this host's noise from runs of one version, and what the gate can promise with it.
+    """Learn this machine's noise, and what the gate can find in it.
 
     Starts the stack some times, with some trials each. Draws pairs of equal versions from them,
     measured in turns or one after the other, and lets the gate judge them: how often it is wrong,

@@ -47,7 +47,9 @@ def comment(
     run_url: RunUrls = None,
     output: Annotated[Path | None, typer.Option("--output", help="File to write instead of printing.")] = None,
 ) -> None:
-    """Render results in Markdown, for one comment on a pull request or a job summary: the worst verdict first.
+    """Write results as one comment for a pull request.
+
+    In Markdown, the worst verdict first; a job summary takes it, too.
 
     Exit code: 0 also where something regressed; 2 where a file is no report.
     """
@@ -59,7 +61,9 @@ def comment(
 
 
 def annotate(results: ResultArguments) -> None:
-    """Print results as annotations of a GitHub workflow, on the tests of scenarios that need a look.
+    """Print results as annotations of a GitHub workflow.
+
+    They stand on the tests of scenarios that need a look.
 
     Exit code: 0 also where something regressed; 2 where a file is no report.
     """

@@ -24,11 +24,11 @@ from pytest_ldos.trial.record import TrialSet
 
 def compare(
     base: Annotated[str, typer.Argument(help="Run folder, file of trials or baseline, or 'latest'.")],
-    head: Annotated[str, typer.Argument(help="Likewise: what is held against BASE.")],
+    head: Annotated[str, typer.Argument(help="Likewise: what is compared with BASE.")],
     kind: FormatOption = None,
     output: OutputOption = None,
 ) -> None:
-    """Compare the scenarios that two saved results have in common.
+    """Compare two saved results, scenario by scenario.
 
     Exit code: 0 passed, 10 regressed, 11 invalid, 12 undecided (in a strict run).
     """

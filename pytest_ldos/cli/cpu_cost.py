@@ -18,14 +18,14 @@ _DEFAULT = CpuCostSpec()
 def cpu_cost(  # noqa: PLR0913 - one a command-line option
     *,
     layer: Annotated[
-        Layers, typer.Option(help="What nodes are made of; auto: embedded, and rclcpp where ROS 2 is sourced.")
+        Layers, typer.Option(help="Layer of the nodes; auto: embedded, and rclcpp where ROS 2 is sourced.")
     ] = _DEFAULT.layer,
     rmw: Annotated[
         str, typer.Option(help="Middlewares of rclcpp, with commas between them. [default: all that are sourced]")
     ] = _DEFAULT.rmw,
     rungs: Annotated[
         str,
-        typer.Option(help="Of in_process, no_publishing, dds, one_node, many_nodes, many_participants. [default: all]"),
+        typer.Option(help="in_process, no_publishing, dds, one_node, many_nodes, many_participants. [default: all]"),
     ] = _DEFAULT.rungs,
     topics: Annotated[int, typer.Option(help="Topics, each with one publisher.")] = _DEFAULT.topics,
     subscribers: Annotated[int, typer.Option(help="Subscribers of each topic.")] = _DEFAULT.subscribers,
@@ -40,7 +40,9 @@ def cpu_cost(  # noqa: PLR0913 - one a command-line option
     parquet: ParquetOption = None,
     record: RecordOption = None,
 ) -> None:
-    """Measure the CPU time and context switches of a message, layer by layer.
+    """Measure the CPU time of a message, layer by layer.
+
+    Context switches, too.
 
     The same traffic is exchanged as plain calls, over DDS alone, in one node, in many, and in many with a participant
     each, beside nodes that publish nothing. Every rung is a process of its own, and rungs take turns.

@@ -32,18 +32,18 @@ _EXIT_CODES: Final = {Status.OK: 0, Status.WARNING: 0, Status.ERROR: exit_codes.
 def doctor(
     *,
     stack: Annotated[
-        StackKind | None, typer.Option(help="Which stack is to be measured; that of the settings by default.")
+        StackKind | None, typer.Option(help="Stack that is to be measured; that of the settings by default.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     fix: Annotated[bool, typer.Option("--fix", help="Offer to mend what can be mended from here.")] = False,
     undo: Annotated[bool, typer.Option("--undo", help="Put back the settings that --fix has changed.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="With --fix: mend everything without asking.")] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Warnings are not fine either.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="End with 12 where there are only warnings.")] = False,
     host_class: Annotated[
         bool, typer.Option("--host-class", help="Print only the class of this machine, by which baselines are kept.")
     ] = False,
 ) -> None:
-    """Look at this machine: can it measure, and what would disturb that?
+    """Look for what this machine lacks, and what would disturb it.
 
     Exit code: 0 no errors, 11 an error (a measurement would be invalid or not begin), 12 only
     warnings, with --strict.

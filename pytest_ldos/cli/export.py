@@ -43,13 +43,13 @@ def export(
     *,
     to: Annotated[Format, typer.Option(help="perfetto: a file for Perfetto's UI; parquet: a directory of tables.")],
     output: Annotated[
-        Path | None, typer.Option(help="What to write; NAME.pftrace or NAME.tables here by default.")
+        Path | None, typer.Option(metavar="PATH", help="What to write; NAME.pftrace or NAME.tables here by default.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace what an earlier export wrote there.")] = False,
     pid: Pids = None,
     on_corrupt: Damage = OnCorrupt.REFUSE,
 ) -> None:
-    """Write what ran in a trace, for Perfetto's UI or as Parquet tables."""
+    """Write a trace for Perfetto's UI, or as Parquet tables."""
     target = output or Path(trace.resolve().name + _SUFFIXES[to])
     refuse_existing(target, to, force=force)
     with step_bar() as show:

@@ -52,11 +52,11 @@ def find_breaking(  # noqa: PLR0913 - one a command-line option
     ] = None,
     until: Annotated[
         str,
-        typer.Option(help="When a level is broken: success<0.5, or T1>3x (median beyond thrice that of the calm end)."),
+        typer.Option(help="A level is broken when: success<0.5, or T1>3x (median beyond thrice that of the calm end)."),
     ] = "success<0.5",
-    confidence: Annotated[str, typer.Option(help="That the interval holds the true threshold: 0.9 or 90%.")] = "0.9",
+    confidence: Annotated[str, typer.Option(help="Confidence of the interval: 0.9 or 90%.")] = "0.9",
     precision: Annotated[
-        str, typer.Option(help="How far apart the interval's ends may be, as a share; more takes fewer trials.")
+        str, typer.Option(help="Distance of the interval's ends; a larger one takes fewer trials.")
     ] = "10%",
     trials_per_start: Annotated[
         int, typer.Option(min=1, max=100, help="Trials of each start of the stack; 1 assumes no likeness of them.")
@@ -66,16 +66,18 @@ def find_breaking(  # noqa: PLR0913 - one a command-line option
         str | None, typer.Option(help="No start begins that would not end by then: 90s, 10min, 1h.")
     ] = None,
     scale: Annotated[
-        Spacing | None, typer.Option(help="How levels are spaced. [default: as the field is: percent and CPUs linear]")
+        Spacing | None, typer.Option(help="Spacing of levels. [default: as the field is: percent and CPUs linear]")
     ] = None,
     harsher: Annotated[
-        Harsher | None, typer.Option(help="Which values are harder on the stack. [default: higher; of limits, lower]")
+        Harsher | None, typer.Option(help="Values that are harder on the stack. [default: higher; of limits, lower]")
     ] = None,
     metrics: MetricsOption = None,
     output: OutputOption = None,
     output_format: FormatOption = None,
 ) -> None:
-    """Find the level of a load at which the arm breaks, with an interval, and what breaks first.
+    """Find the level of a load at which the arm breaks.
+
+    With an interval, and what breaks first.
 
     Starts the stack some times at each of some levels. A level counts as holding or breaking only when its trials
     show it; one whose load is not reached, or whose stack does not start, counts as neither. What was measured

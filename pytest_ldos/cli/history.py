@@ -12,6 +12,7 @@ import typer
 
 from pytest_ldos.baseline.history.commits import CommitPoint
 from pytest_ldos.baseline.history.trend import ROLLING_WINDOW, Trend
+from pytest_ldos.cli.help import Command, Group
 from pytest_ldos.cli.history_anchors import pin, unpin
 from pytest_ldos.cli.history_import import import_runs
 from pytest_ldos.cli.history_selection import Directory, HostClass, Scenario, Stack, Wanted, open_store, read_trends
@@ -24,10 +25,10 @@ from pytest_ldos.report.history.table import describe, render_overview, render_t
 from pytest_ldos.scenario.nearest import suggest
 from pytest_ldos.trial.artifacts import write_atomically
 
-history_app = typer.Typer(rich_markup_mode=None, invoke_without_command=True)
-history_app.command()(pin)
-history_app.command()(unpin)
-history_app.command("import")(import_runs)
+history_app = typer.Typer(cls=Group, rich_markup_mode=None, invoke_without_command=True)
+history_app.command(cls=Command)(pin)
+history_app.command(cls=Command)(unpin)
+history_app.command("import", cls=Command)(import_runs)
 
 
 class Format(StrEnum):
@@ -55,11 +56,11 @@ def history(  # noqa: PLR0913, PLR0917 - one argument an option
     since: Annotated[str, typer.Option(help="Show commits from this one or this date on.")] = "",
     last: Annotated[int, typer.Option(min=1, help="Show the last N commits.")] = 40,
     window: Annotated[int, typer.Option(min=1, help="Accepted runs that make the rolling anchor.")] = ROLLING_WINDOW,
-    form: Annotated[Format, typer.Option("--format", help="How to write it.")] = Format.TERMINAL,
+    form: Annotated[Format, typer.Option("--format", help="Form of the result.")] = Format.TERMINAL,
     plot: Annotated[Path | None, typer.Option(help="Also plot it to this file: .html, .svg or .png.")] = None,
     directory: Directory = None,
 ) -> None:
-    """Metrics over commits: steps, what they add up to, change points."""
+    """Show metrics over commits: steps, creep, changes of level."""
     if context.invoked_subcommand is not None:
         return
     _check_plot(plot)

@@ -36,9 +36,11 @@ class _Saved:
 
 
 def import_runs(runs: Runs, directory: Directory = None) -> None:
-    """Add saved runs, of any machine; what is there already stays as it is.
+    """Add saved runs, of any machine.
 
-    A file that cannot be read keeps no other from being added. Exit code: 2 where there was one.
+    What is there already stays as it is. A file that cannot be read keeps no other from being added.
+
+    Exit code: 2 where there was one.
     """
     store = open_store(directory, must_exist=False)
     store.require_writable()

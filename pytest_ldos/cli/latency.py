@@ -17,7 +17,7 @@ _DEFAULT = LatencySpec()
 
 def latency(  # noqa: PLR0913 - one a command-line option
     *,
-    sizes: Annotated[str, typer.Option(help="Octets of data in a message: 1 to 1MiB, several with commas.")] = (
+    sizes: Annotated[str, typer.Option(help="Sizes of a message's data: 1 to 1MiB, several with commas.")] = (
         _DEFAULT.sizes
     ),
     reliability: Annotated[str, typer.Option(help="reliable, best_effort, or both with a comma.")] = (
@@ -27,7 +27,7 @@ def latency(  # noqa: PLR0913 - one a command-line option
         _DEFAULT.transports
     ),
     trigger: Annotated[
-        Trigger, typer.Option(help="Whether messages are taken on the middleware's thread or on a waiting one.")
+        Trigger, typer.Option(help="Takes messages on the middleware's thread, or on a waiting one.")
     ] = _DEFAULT.trigger,
     fragment_sizes: Annotated[
         str, typer.Option("--fragment-sizes", help="Cyclone DDS's FragmentSize, in bytes; several with commas.")
@@ -35,19 +35,17 @@ def latency(  # noqa: PLR0913 - one a command-line option
     max_message_sizes: Annotated[
         str, typer.Option("--max-message-sizes", help="Cyclone DDS's MaxMessageSize, in bytes; several with commas.")
     ] = _DEFAULT.max_message_sizes,
-    seconds: Annotated[float, typer.Option(help="That a round measures.")] = _DEFAULT.seconds,
-    rounds: Annotated[int, typer.Option(help="Of each case; cases take turns.")] = _DEFAULT.rounds,
+    seconds: Annotated[float, typer.Option(help="Seconds of a round.")] = _DEFAULT.seconds,
+    rounds: Annotated[int, typer.Option(help="Rounds of each case; cases take turns.")] = _DEFAULT.rounds,
     rate: Annotated[
         float, typer.Option(help="Messages a second; 0 sends the next when the answer is there.")
     ] = _DEFAULT.rate_hz,
     ping_cpu: Annotated[int, typer.Option(help="CPU of the side that asks; -1 for any.")] = _DEFAULT.ping_cpu,
     pong_cpu: Annotated[int, typer.Option(help="CPU of the side that answers; -1 for any.")] = _DEFAULT.pong_cpu,
-    priority: Annotated[int, typer.Option(help="Of both sides under SCHED_FIFO; 0 for none.")] = _DEFAULT.priority,
-    patience: Annotated[
-        float, typer.Option(help="Milliseconds; an answer that takes longer is lost.")
-    ] = _DEFAULT.patience_ms,
+    priority: Annotated[int, typer.Option(help="SCHED_FIFO priority of both sides; 0 for none.")] = _DEFAULT.priority,
+    patience: Annotated[float, typer.Option(help="Milliseconds after which an answer is lost.")] = _DEFAULT.patience_ms,
     match_timeout: Annotated[
-        float, typer.Option(help="Seconds; sides that have not found each other by then end the round.")
+        float, typer.Option(help="Seconds that both sides have to find each other.")
     ] = _DEFAULT.match_timeout_s,
     ddsperf: Annotated[
         bool, typer.Option("--ddsperf/--no-ddsperf", help="Measure Cyclone DDS's own benchmark in turns with ours.")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.metadata import version
-from typing import Annotated, NoReturn
+from typing import Annotated, Final, NoReturn
 
 import typer
 
@@ -18,6 +19,7 @@ from pytest_ldos.cli.cpu_cost import cpu_cost
 from pytest_ldos.cli.doctor import doctor
 from pytest_ldos.cli.export import export
 from pytest_ldos.cli.find_breaking import find_breaking
+from pytest_ldos.cli.help import Command, Group, name_values
 from pytest_ldos.cli.history import history_app
 from pytest_ldos.cli.latency import latency
 from pytest_ldos.cli.profile import profile_app
@@ -30,33 +32,46 @@ from pytest_ldos.cli.tracing_cost import tracing_cost
 from pytest_ldos.cli.watch_options import add_watch_options
 from pytest_ldos.errors import LdosError, NotWritten
 
+_COMPARE: Final = "Compare and keep results"
+_MEASURE: Final = "Measure more than a test does"
+_LOOK: Final = "Look at traces"
+_INSTRUMENTS: Final = "Measure the middleware"
+_MACHINE: Final = "This machine"
+
 app = typer.Typer(
     name="ldos",
-    help="Results of pytest-ldos: compare, report, and keep baselines.",
+    cls=Group,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.add_typer(baseline_app, name="baseline", help="The baselines of this project and this machine.")
-app.add_typer(history_app, name="history", help="Metrics over commits: steps, what they add up to, change points.")
-app.add_typer(profile_app, name="profile", help="Where processes spent their time, and how that changed.")
-app.command()(analyze)
-app.command()(compare)
-app.command()(report)
-app.command()(comment)
-app.command()(annotate)
-app.command()(export)
-app.command()(doctor)
-app.command()(calibrate)
-app.command()(selftest)
-app.command("find-breaking")(find_breaking)
-app.command()(sweep)
-app.command()(latency)
-app.command()(topology)
-app.command("cpu-cost")(cpu_cost)
-app.command("tracing-cost")(tracing_cost)
+
+
+def _add(command: Callable[..., None], panel: str) -> None:
+    app.command(cls=Command, rich_help_panel=panel)(command)
+
+
+_add(report, _COMPARE)
+_add(compare, _COMPARE)
+app.add_typer(baseline_app, name="baseline", rich_help_panel=_COMPARE)
+app.add_typer(history_app, name="history", rich_help_panel=_COMPARE)
+_add(comment, _COMPARE)
+_add(annotate, _COMPARE)
+_add(calibrate, _MEASURE)
+_add(selftest, _MEASURE)
+_add(sweep, _MEASURE)
+_add(find_breaking, _MEASURE)
+_add(analyze, _LOOK)
+_add(export, _LOOK)
+app.add_typer(profile_app, name="profile", rich_help_panel=_LOOK)
+_add(latency, _INSTRUMENTS)
+_add(topology, _INSTRUMENTS)
+_add(cpu_cost, _INSTRUMENTS)
+_add(tracing_cost, _INSTRUMENTS)
+_add(doctor, _MACHINE)
 add_watch_options(app, MODULES)
+name_values(app)
 
 
 def _print_version(asked: bool) -> None:
@@ -71,7 +86,10 @@ def ldos(
         bool, typer.Option("--version", help="Show the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Results of pytest-ldos: compare, report, and keep baselines."""
+    """Performance of a manipulation stack: results of the tests that measure it, and what no test measures.
+
+    The tests run in pytest: pytest -m baseline
+    """
 
 
 def run() -> NoReturn:

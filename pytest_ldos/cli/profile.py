@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
+from pytest_ldos.cli.help import Command, Group
 from pytest_ldos.cli.output import write_text
 from pytest_ldos.cli.say import emit, say
 from pytest_ldos.errors import ConfigurationError
@@ -17,7 +18,12 @@ from pytest_ldos.report.flame.files import SVG, render_flame, render_flame_diffe
 from pytest_ldos.report.flame.table import render_profile
 from pytest_ldos.report.flame.words import describe_changes, describe_noise
 
-profile_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+profile_app = typer.Typer(
+    cls=Group,
+    help="Show where processes spent their time, and what changed.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 
 _JSON: Final = ".json"
 _FOLDED: Final = ".folded"
@@ -27,7 +33,7 @@ _WHERE: Final = "A .folded file, or a folder of them: one a start of that versio
 Profile = Annotated[Path, typer.Argument(help=_WHERE)]
 
 
-@profile_app.command()
+@profile_app.command(cls=Command)
 def show(
     profile: Profile,
     output: Annotated[
@@ -35,7 +41,10 @@ def show(
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="Functions that are listed.")] = 20,
 ) -> None:
-    """Show where a profile's time went: in which functions, with what they called and in themselves."""
+    """Show in which functions the time of a profile went.
+
+    For each, the samples in itself, and those in what it called too.
+    """
     found = merge(_parts(profile))
     if output is None:
         emit(render_profile(found, top))
@@ -44,13 +53,16 @@ def show(
     say(f"profile: {output}")
 
 
-@profile_app.command()
+@profile_app.command(cls=Command)
 def diff(
     base: Profile,
     head: Profile,
     output: Annotated[Path | None, typer.Option(help="File for the differential flame graph: .svg.")] = None,
 ) -> None:
-    """Hold a profile against another: which functions' shares of all samples changed, as far as the samples show."""
+    """Compare two profiles: which functions take another share.
+
+    Only what the samples show for certain is named.
+    """
     if output is not None and output.suffix != SVG:
         raise ConfigurationError(f"{output} is no drawing", remedy=f"let it end with {SVG}")
     difference = compare_profiles(_parts(base), _parts(head))

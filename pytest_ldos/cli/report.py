@@ -32,7 +32,10 @@ def report(
     kind: FormatOption = None,
     output: OutputOption = None,
 ) -> None:
-    """Show what a saved run measured, beside the base it took turns with or else the present baseline."""
+    """Show what a saved run measured, beside its base.
+
+    That is what it took turns with, or else the present baseline.
+    """
     chosen = choose_format(kind, output)
     files = find_trials(run)
     sets = [read_trials(file) for file in files]

@@ -43,22 +43,23 @@ _QUICK_TRIALS: Final = 5
 
 def selftest(
     *,
-    scenario: Annotated[str | None, typer.Option(help="In which to plant them. [default: baseline]")] = None,
+    scenario: Annotated[str | None, typer.Option(help="Scenario to plant them in. [default: baseline]")] = None,
     faults: Annotated[
-        str, typer.Option(help="Which to plant, with commas between. [default: all that the stack allows]")
+        str, typer.Option(help="Faults to plant, with commas between. [default: all that the stack allows]")
     ] = "",
     sizes: Annotated[
-        str, typer.Option(help="How large, with commas between: 15%, 0.3, or milliseconds. [default: three of each]")
+        str,
+        typer.Option(help="Sizes, with commas between: 15%, 0.3, or milliseconds. [default: three of each]"),
     ] = "",
     trials: Annotated[
         int | None, typer.Option(min=2, help=f"Trials of each size. [default: {_TRIALS}; {_QUICK_TRIALS} with --quick]")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="One size of faults of known effect, fewer trials.")] = False,
-    draws: Annotated[int, typer.Option(min=1, max=10_000, help="Sessions drawn anew for each size.")] = DRAWS,
+    draws: Annotated[int, typer.Option(min=1, max=10_000, help="Bootstrap resamples of each size.")] = DRAWS,
     metrics: MetricsOption = None,
-    output_format: Annotated[Format, typer.Option("--format", help="How the result is shown.")] = Format.TEXT,
+    output_format: Annotated[Format, typer.Option("--format", help="Form of the result.")] = Format.TEXT,
 ) -> None:
-    """Plant known faults in the running stack, and see which of them the gate finds.
+    """Plant known faults, and see which of them the gate finds.
 
     An equal version is judged like the others. What calibration promised (ldos calibrate) is what
     the gate is held to: a fault whose effect is known must be found from the smallest detectable

@@ -31,7 +31,8 @@ from pytest_ldos.trial.codec import encode_trials
 
 ParquetOption = Annotated[Path | None, typer.Option("--parquet", help="Folder to write all tables to, as Parquet.")]
 RecordOption = Annotated[
-    Path | None, typer.Option("--record", help="File to keep the rounds in, for ldos compare with those of others.")
+    Path | None,
+    typer.Option("--record", help="File to keep the rounds in, for ldos compare with those of others."),
 ]
 
 

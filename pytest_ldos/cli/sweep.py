@@ -62,7 +62,7 @@ def sweep(  # noqa: PLR0913 - one a command-line option
         list[str] | None,
         typer.Option(help="Setting and values: ADDRESS=VALUE,VALUE,…; of several, every combination is measured."),
     ] = None,
-    scenario: Annotated[str | None, typer.Option(help="Whose settings are changed. [default: baseline]")] = None,
+    scenario: Annotated[str | None, typer.Option(help="Scenario that is varied. [default: baseline]")] = None,
     trials: Annotated[int | None, typer.Option(min=1, help="Trials of each start. [default: the scenario's]")] = None,
     starts: Annotated[int, typer.Option(min=1, help="Stack starts of each cell, in rounds over all cells.")] = 1,
     name: Annotated[
@@ -75,10 +75,10 @@ def sweep(  # noqa: PLR0913 - one a command-line option
     max_hours: Annotated[float, typer.Option(min=0, help="A sweep that would take longer is refused.")] = 24.0,
     output: Annotated[Path | None, typer.Option(help="File for the result: .html, .md, .json or .csv.")] = None,
     metrics: MetricsOption = None,
-    output_format: Annotated[Format, typer.Option("--format", help="How the result is shown.")] = Format.TEXT,
+    output_format: Annotated[Format, typer.Option("--format", help="Form of the result.")] = Format.TEXT,
     addresses: Annotated[bool, typer.Option("--addresses", help="List settings that can be swept, and end.")] = False,
 ) -> None:
-    """Measure a scenario at every combination of some settings.
+    """Measure a scenario at each combination of some settings.
 
     Each combination, a cell, is a stack start of its own with the cell's loads; the order is shuffled so
     that a drifting machine does not look like an effect. What a cell gave is on disk before the next one

@@ -51,7 +51,7 @@ def topology(  # noqa: PLR0913 - one a command-line option
     parquet: ParquetOption = None,
     record: RecordOption = None,
 ) -> None:
-    """Run the nodes that a topology file declares, and tell what became of each message.
+    """Run the nodes of a topology file; find late messages.
 
     Messages are late above the lesser of 20 % of their period and 5 ms, too late above the lesser of their
     period and 50 ms, lost where a number is passed over.

@@ -18,7 +18,7 @@ _DEFAULT = TracingCostSpec()
 def tracing_cost(  # noqa: PLR0913 - one a command-line option
     *,
     layer: Annotated[
-        Layers, typer.Option(help="What nodes are made of; auto: embedded, and rclcpp where ROS 2 is sourced.")
+        Layers, typer.Option(help="Layer of the nodes; auto: embedded, and rclcpp where ROS 2 is sourced.")
     ] = _DEFAULT.layer,
     rmw: Annotated[
         str, typer.Option(help="Middlewares of rclcpp, with commas between them. [default: all that are sourced]")
@@ -30,7 +30,7 @@ def tracing_cost(  # noqa: PLR0913 - one a command-line option
     full: Annotated[
         bool, typer.Option("--full", help="1, 32, 64, 256 KiB at 100, 500, 1000, 2000 Hz, whatever else is given.")
     ] = _DEFAULT.full,
-    seconds: Annotated[float, typer.Option(help="Of each size and rate in a start.")] = _DEFAULT.seconds,
+    seconds: Annotated[float, typer.Option(help="Seconds of each size and rate in a start.")] = _DEFAULT.seconds,
     starts: Annotated[
         int, typer.Option(help="Starts of processes without tracing, and as many with.")
     ] = _DEFAULT.starts,
@@ -43,7 +43,9 @@ def tracing_cost(  # noqa: PLR0913 - one a command-line option
     parquet: ParquetOption = None,
     record: RecordOption = None,
 ) -> None:
-    """Measure what tracing itself costs: publish → callback with and without it, and nanoseconds a tracepoint.
+    """Measure what tracing itself costs.
+
+    Publish → callback with and without it, and nanoseconds a tracepoint.
 
     Processes are started afresh without tracing, under LTTng and under eBPF, in turns; overheads are means over such
     turns, with intervals.

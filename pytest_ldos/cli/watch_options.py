@@ -43,7 +43,9 @@ def _options(
     *,
     profile: Annotated[
         Path | None,
-        typer.Option("--profile", help="Sample what the processes do; folder for flame graph and speedscope file."),
+        typer.Option(
+            "--profile", metavar="DIR", help="Sample what the processes do; folder for flame graph and speedscope file."
+        ),
     ] = None,
     profiler: Annotated[
         ProfilerKind, typer.Option("--profiler", help="What samples; auto is perf where permitted, else py-spy.")
@@ -53,7 +55,9 @@ def _options(
     ] = DEFAULT_RATE_HZ,
     syscalls: Annotated[
         Path | None,
-        typer.Option("--syscalls", help="Count system calls (distorts all times); folder for the table."),
+        typer.Option(
+            "--syscalls", metavar="DIR", help="Count system calls (distorts all times); folder for the table."
+        ),
     ] = None,
 ) -> WatchRequest | None:
     """See `with_watch_options`; its parameters are the options.

@@ -1,0 +1,151 @@
+"""Help of the commands: values are words that people type, no summary is cut, and commands stand in groups."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from enum import Enum
+from pathlib import Path
+from types import UnionType
+from typing import Any, Final, Union, get_args, get_origin, get_type_hints
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.models import ArgumentInfo, ParameterInfo
+
+_WORDS: Final = {Path: "PATH", int: "N", float: "NUMBER", str: "TEXT"}
+"""What stands for a value, by its type, where neither its option nor its name says better."""
+
+_NAMED: Final = {
+    "clock_offset": "HOST=NANOSECONDS",
+    "confidence": "SHARE",
+    "directory": "DIR",
+    "effect": "SHARE",
+    "host_class": "CLASS",
+    "interface": "WHAT=NAME",
+    "log": "DIR",
+    "metric": "METRIC",
+    "output": "FILE",
+    "over": "ADDRESS=VALUE,…",
+    "parquet": "DIR",
+    "pause": "TIME",
+    "pid": "PID",
+    "plot": "FILE",
+    "precision": "SHARE",
+    "profile": "DIR",
+    "record": "FILE",
+    "rmw": "NAME",
+    "scenario": "NAME",
+    "since": "COMMIT|DATE",
+    "stack": "NAME",
+    "syscalls": "DIR",
+    "target": "FILE",
+    "time_limit": "TIME",
+    "until": "CONDITION",
+}
+"""By the name of its parameter."""
+
+_BOUNDS: Final = (
+    (re.compile(r"\b([\d.]+)<=x<=([\d.]+)"), r"\1 to \2"),
+    (re.compile(r"\bx>=([\d.]+)"), r"at least \1"),
+)
+"""As typer writes what a number may be, and as people do."""
+
+_SUMMARY: Final = 1000
+"""Letters of a summary: it is broken, not cut."""
+
+
+class Command(TyperCommand):
+    """A command whose help is ours."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return ["[OPTIONS]", *_usage(self, ctx)]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        _write_parameters(self, ctx, formatter)
+
+
+class Group(TyperGroup):
+    """A group of commands, in the panels that they were given."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return ["[OPTIONS]", *_usage(self, ctx), "COMMAND [ARGS]..."]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        _write_parameters(self, ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Below each other in one column, whatever panel they are in."""
+        width = max(map(len, self.commands), default=0)
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for name, each in self.commands.items():
+            panels.setdefault(_panel(each), []).append((f"{name:{width}}", each.get_short_help_str(_SUMMARY)))
+        for panel, some in panels.items():
+            with formatter.section(panel):
+                formatter.write_dl(some)
+
+
+def name_values(app: typer.Typer) -> None:
+    """Gives each parameter that has no word for its value one by its type."""
+    for callback in callbacks_of(app):
+        callback.__annotations__ = get_type_hints(callback, include_extras=True)
+        for name, annotation in callback.__annotations__.items():
+            for info in (each for each in get_args(annotation)[1:] if isinstance(each, ParameterInfo)):
+                if info.metavar is None and not isinstance(info, ArgumentInfo):
+                    info.metavar = _word(name, get_args(annotation)[0])
+
+
+def callbacks_of(app: typer.Typer) -> Iterator[Callable[..., Any]]:
+    """The functions behind all commands of an app and of those below it."""
+    own = [each.callback for each in app.registered_commands]
+    own += [app.registered_callback.callback] if app.registered_callback else []
+    yield from (each for each in own if each is not None)
+    for below in app.registered_groups:
+        if below.typer_instance is not None:
+            yield from callbacks_of(below.typer_instance)
+
+
+def _word(name: str, kind: Any) -> str | None:
+    """The choices where there are some; nothing for a switch."""
+    if get_origin(kind) in {Union, UnionType, list}:
+        return next((word for each in get_args(kind) if (word := _word(name, each)) is not None), None)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return "|".join(str(each.value) for each in kind)
+    return _NAMED.get(name, _WORDS[kind]) if kind in _WORDS else None
+
+
+def _usage(command: Any, ctx: Any) -> list[str]:
+    """``BASE HEAD``, ``[RUN]``, ``TRACE…``."""
+    return [name if each.required else f"[{name}]" for each in _arguments(command, ctx) for name in [_name(each)]]
+
+
+def _arguments(command: Any, ctx: Any) -> list[Any]:
+    return [each for each in command.get_params(ctx) if each.param_type_name == "argument"]
+
+
+def _name(argument: Any) -> str:
+    name = argument.metavar or argument.name.upper()
+    return name if argument.nargs == 1 or name.endswith("…") else f"{name}…"
+
+
+def _write_parameters(command: Any, ctx: Any, formatter: Any) -> None:
+    arguments = [(_name(each), _text(each, ctx)) for each in _arguments(command, ctx)]
+    if arguments:
+        with formatter.section("Arguments"):
+            formatter.write_dl(arguments)
+    options = [each for each in command.get_params(ctx) if each.param_type_name == "option" and not each.hidden]
+    with formatter.section("Options"):
+        formatter.write_dl([(each.get_help_record(ctx)[0], _text(each, ctx)) for each in options])
+
+
+def _text(parameter: Any, ctx: Any) -> str:
+    text: str = parameter.get_help_record(ctx)[1]
+    for bound, words in _BOUNDS:
+        text = bound.sub(words, text)
+    return text
+
+
+def _panel(command: Any) -> str:
+    panel = getattr(command, "rich_help_panel", None)
+    return panel if isinstance(panel, str) else "Commands"
