@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 
 from pytest_ldos.baseline.calibration_store import Calibrated, CalibrationLookup, find_calibration
@@ -53,7 +54,7 @@ def judge(session: MeasuringSession, run: ScenarioRun, trials: TrialSet) -> tupl
         background = Background(base_file=Path(_shown(lookup.file, session)), calibration=_from_root(known, session))
     else:
         result = judge_without_baseline(own, lookup)
-    notes += _record(session, stores, trials, own, lookup)
+    notes += _record(session, stores, trials, own, lookup, reasons=result.reasons)
     is_regressed = result.verdict is Verdict.REGRESSED
     if trials.trace and is_worth_keeping(trials, regressed=is_regressed, policy=session.value("traces")):
         notes.append(f"trace: {run.folder.trace}")
@@ -80,7 +81,8 @@ def _judge_beside_base(
         drifts=report_drifts(find_drift(trials, beside.base)),
     )
     if session.value("update_baseline"):
-        notes += _record(session, stores_of(session), trials, judge_alone(trials, session.policy), NoBaseline())
+        own = judge_alone(trials, session.policy)
+        notes += _record(session, stores_of(session), trials, own, NoBaseline(), reasons=result.reasons)
     is_regressed = result.verdict is Verdict.REGRESSED
     sets = (trials, beside.base)
     if any(is_worth_keeping(each, regressed=is_regressed, policy=session.value("traces")) for each in sets):
@@ -94,8 +96,14 @@ def _record(
     trials: TrialSet,
     own: GateResult,
     lookup: Found | NoBaseline | NotComparable | Unreadable,
+    *,
+    reasons: Sequence[str],
 ) -> list[str]:
-    """Makes the run a baseline where it was asked to, or where it is the first; says so."""
+    """Makes the run a baseline where it was asked to, or where it is the first; says so.
+
+    Args:
+        reasons: that are told anyway.
+    """
     asked = session.value("update_baseline")
     stands = isinstance(lookup, NotComparable) and lookup.is_ours
     is_first = isinstance(lookup, NoBaseline | NotComparable) and not stands and not session.is_strict
@@ -104,7 +112,8 @@ def _record(
     if trials.watched:
         return [f"not recorded as a baseline: it was watched by {trials.watched}"]
     if own.verdict is not Verdict.PASSED:
-        return [f"not recorded as a baseline: {own.reasons[0]}"]
+        why = "" if own.reasons[0] in reasons else f": {own.reasons[0]}"
+        return [f"not recorded as a baseline{why}"]
     file = stores.update(trials) if asked else stores.save(trials, to_repository=False)
     which = "new baseline" if asked else f"first baseline of this host class ({BaselineKey.of(trials).host_class})"
     return [f"recorded as the {which}: {_shown(file, session)}"]

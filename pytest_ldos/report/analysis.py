@@ -13,9 +13,9 @@ from pytest_ldos.flow.declare import describe_unused
 from pytest_ldos.flow.graph import FlowGraph
 from pytest_ldos.flow.summary import summarize_callbacks, summarize_executors, summarize_paths, summarize_topics
 from pytest_ldos.metrics.model import Metric
-from pytest_ldos.report.console import Line, line, print_to_text
+from pytest_ldos.report.console import Line, line, print_to_text, wrapped
 from pytest_ldos.report.goals import Measured, describe_goals, tabulate_goals
-from pytest_ldos.report.tables import column, tabulate
+from pytest_ldos.report.tables import column, split_table
 from pytest_ldos.scenario.paths import PathSpec
 from pytest_ldos.text import Rendered
 from pytest_ldos.units import counted, format_duration
@@ -51,20 +51,21 @@ def render_analysis(
         whole: all rows; else the most important of each table, with the number of the others.
     """
     most = None if whole else _MOST
-    lines = [_headline(flow)]
+    lines = _headline(flow, width)
     lines += _table("nodes", _nodes(flow), _NODES, width, most)
+    lines += _table("actions", _actions(flow), _ACTIONS, width, most)
     lines += _table("topics", summarize_topics(flow), _TOPICS, width, most)
     lines += _table("callbacks", summarize_callbacks(flow), _CALLBACKS, width, most)
     lines += _table("executors", summarize_executors(flow), _EXECUTORS, width, most)
     lines += _table("paths", summarize_paths(flow, paths), _PATHS, width, None)
     lines += _table("goals", tabulate_goals(goals, metrics), _goal_columns(metrics), width, most)
-    lines += [line(each, style="dim") for each in describe_goals(goals, metrics)]
+    lines += [part for each in describe_goals(goals, metrics) for part in wrapped(each, width, style="dim")]
     remarks = (*describe_unused(paths, flow.model), *_remarks(flow))
-    lines += [line(each, style="yellow") for each in remarks]
+    lines += [part for each in remarks for part in wrapped(each, width, style="yellow")]
     return print_to_text(lines, color=color)
 
 
-def _headline(flow: FlowGraph) -> Line:
+def _headline(flow: FlowGraph, width: int) -> list[Line]:
     model = flow.model
     counts = (
         counted(len(model.processes), "process", "processes"),
@@ -74,19 +75,24 @@ def _headline(flow: FlowGraph) -> Line:
     damage = describe_damage(model.stats)
     events = counted(model.stats.events, "event")
     whole = f"{events}: {', '.join(counts)}; {damage or 'no event of the trace is missing'}"
-    return line(whole, style="bold red" if damage else "bold")
+    return wrapped(whole, width, style="bold red" if damage else "bold")
 
 
 def _nodes(flow: FlowGraph) -> pl.DataFrame:
-    """One row a node."""
+    """One row a node, with how many entities it has."""
     model = flow.model
     nodes = model.nodes.join(model.processes.select("pid", process="id"), on="process").select("pid", "name", node="id")
     for table in ("publishers", "subscriptions", "services", "clients", "timers"):
         counts = getattr(model, table).group_by("node").agg(pl.len().alias(table))
         nodes = nodes.join(counts, on="node", how="left").with_columns(pl.col(table).fill_null(0))
-    role = pl.col("role") + " of " + pl.col("name")
-    roles = model.actions.group_by("node").agg(role.str.join(", ").alias("actions"))
-    return nodes.join(roles, on="node", how="left").with_columns(pl.col("actions").fill_null("")).sort("name", "pid")
+    return nodes.sort("name", "pid")
+
+
+def _actions(flow: FlowGraph) -> pl.DataFrame:
+    """One row an action and node, servers first."""
+    nodes = flow.model.nodes.select("id", of="name")
+    roles = flow.model.actions.join(nodes, left_on="node", right_on="id").select("name", "role", "of").unique()
+    return roles.sort("name", "role", "of", descending=[False, True, False])
 
 
 def _remarks(flow: FlowGraph) -> Iterator[str]:
@@ -119,12 +125,16 @@ def _text(value: object) -> str:
 _NODES: Final = (
     _Column("node", "name", _text),
     _Column("pid", "pid"),
-    _Column("publishers", "publishers"),
-    _Column("subscriptions", "subscriptions"),
+    _Column("pubs", "publishers"),
+    _Column("subs", "subscriptions"),
     _Column("services", "services"),
     _Column("clients", "clients"),
     _Column("timers", "timers"),
-    _Column("actions", "actions", _text),
+)
+_ACTIONS: Final = (
+    _Column("action", "name", _text),
+    _Column("role", "role", _text),
+    _Column("node", "of", _text),
 )
 _TOPICS: Final = (
     _Column("topic", "topic", _text),
@@ -179,6 +189,7 @@ def _table(title: str, frame: pl.DataFrame, columns: Sequence[_Column], width: i
     rows = frame.head(most or len(frame)).iter_rows(named=True)
     yield line()
     yield line(title, style="bold")
-    yield from tabulate(headings, [[each.format(row[each.source]) for each in columns] for row in rows], width=width)
+    cells = [[each.format(row[each.source]) for each in columns] for row in rows]
+    yield from split_table(headings, cells, key=1, width=width)
     if most is not None and len(frame) > most:
         yield line(f"… and {len(frame) - most} more (--all shows them)", style="dim")

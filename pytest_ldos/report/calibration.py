@@ -35,16 +35,16 @@ def render_calibration(result: CalibrationResult, *, file: str, width: int, colo
     lines = [
         line(Words(made.scenario, "bold"), measured),
         line(),
-        *_noise_table(result),
+        *_noise_table(result, width),
         line(),
         line(f"equal versions, judged by the gate ({counted(draws, 'pair')} drawn for each number)", style="bold"),
-        *_alarm_table(result.promises),
+        *_alarm_table(result.promises, width),
         *(line(f"  {text}") for text in _describe_failures(result.promises)),
     ]
     for design, promises in groupby(result.promises, key=lambda each: each.design):
-        lines += [line(), *_detectable_tables(f"smallest change that is reported, {design}", list(promises))]
+        lines += [line(), *_detectable_tables(f"smallest change that is reported, {design}", list(promises), width)]
     lines += [line(), line(f"trials of each version to see a change of {_percent(result.effect)}", style="bold")]
-    lines += _suggestion_table(result)
+    lines += _suggestion_table(result, width)
     for suggestion in result.suggestions:
         lines += wrapped(_describe_suggestion(suggestion), width, indent=2)
     lines += [line()]
@@ -54,7 +54,7 @@ def render_calibration(result: CalibrationResult, *, file: str, width: int, colo
     return print_to_text(lines, color=color)
 
 
-def _noise_table(result: CalibrationResult) -> list[Line]:
+def _noise_table(result: CalibrationResult, width: int) -> list[Line]:
     rows = [
         (
             name,
@@ -67,10 +67,10 @@ def _noise_table(result: CalibrationResult) -> list[Line]:
         for name, noise in result.calibration.metrics.items()
     ]
     titles = ("deviation between", "trials", "starts", "runs", "known by (df)", "floor")
-    return plain_table(titles, rows)
+    return plain_table(titles, rows, width=width)
 
 
-def _alarm_table(promises: Sequence[Promise]) -> list[Line]:
+def _alarm_table(promises: Sequence[Promise], width: int) -> list[Line]:
     designs = list(dict.fromkeys(each.design for each in promises))
     counts = list(dict.fromkeys(each.trials for each in promises))
     found = {(each.design, each.trials): each for each in promises}
@@ -86,7 +86,7 @@ def _alarm_table(promises: Sequence[Promise]) -> list[Line]:
         )
         for count in counts
     ]
-    return plain_table(titles, rows)
+    return plain_table(titles, rows, width=width)
 
 
 def _describe_failures(promises: Sequence[Promise]) -> list[str]:
@@ -96,7 +96,7 @@ def _describe_failures(promises: Sequence[Promise]) -> list[str]:
     return [f"{failed} of these {alarms} are red by failed trials alone, not by a metric"] if failed else []
 
 
-def _detectable_tables(title: str, promises: Sequence[Promise]) -> list[Line]:
+def _detectable_tables(title: str, promises: Sequence[Promise], width: int) -> list[Line]:
     names = list(dict.fromkeys(name for each in promises for name in each.detectable))
     lines: list[Line] = []
     for first in range(0, len(names), _METRICS_A_TABLE):
@@ -104,7 +104,7 @@ def _detectable_tables(title: str, promises: Sequence[Promise]) -> list[Line]:
         rows = [
             (_numbered(each), *(_percent(each.detectable.get(name, math.inf)) for name in chosen)) for each in promises
         ]
-        lines += [line(title, style="bold"), *plain_table(("trials of each", *chosen), rows)]
+        lines += [line(title, style="bold"), *plain_table(("trials of each", *chosen), rows, width=width)]
     return lines
 
 
@@ -112,7 +112,7 @@ def _numbered(promise: Promise) -> str:
     return f"{promise.trials}{'*' if promise.modelled else ''}"
 
 
-def _suggestion_table(result: CalibrationResult) -> list[Line]:
+def _suggestion_table(result: CalibrationResult, width: int) -> list[Line]:
     """Of each metric: how many trials, and how often the change was found where it was planted."""
     planted = {(each.design, each.metric): each for each in result.planted}
     names = dict.fromkeys(name for each in result.suggestions for name in each.by_metric)
@@ -120,7 +120,7 @@ def _suggestion_table(result: CalibrationResult) -> list[Line]:
     rows = [
         (name, *(cell for each in result.suggestions for cell in _suggested(each, name, planted))) for name in names
     ]
-    return plain_table(titles, rows)
+    return plain_table(titles, rows, width=width)
 
 
 def _suggested(suggestion: Suggestion, name: str, planted: Mapping[tuple[Design, str], Planted]) -> tuple[str, str]:

@@ -36,6 +36,7 @@ def render_self_test(result: SelfTestResult, *, width: int, color: bool) -> Rend
         *plain_table(
             ("fault", "size", "found", "trials", "share", "seen by", "promise"),
             [_row(each, has_bar=width >= _WITH_BARS) for each in result.detections],
+            width=width,
             left=("share", "seen by", "promise"),
         ),
         line(),
@@ -123,7 +124,8 @@ def _verdict(detections: Sequence[Detection], width: int) -> list[Line]:
     wrong = [each for each in detections if each.keeping in {Keeping.BROKEN, Keeping.FALSE_ALARM}]
     if is_trustworthy(detections):
         due = sum(each.keeping is Keeping.KEPT and each.size > 0 for each in detections)
-        kept = f"the gate kept its promises ({due} were due), and did not call an equal version regressed"
+        were = counted(due, "was due", "were due")
+        kept = f"the gate kept its promises ({were}), and did not call an equal version regressed"
         return wrapped(kept, width, style="yellow" if any(each.problem for each in detections) else "green")
     reasons = [
         "an equal version was called regressed"

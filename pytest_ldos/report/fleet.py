@@ -31,7 +31,7 @@ def render_fleet(summaries: Sequence[TraceSummary], *, width: int, color: bool, 
     common = _common_folder(summaries)
     lines = [_headline(readable, unreadable, common)]
     lines += _trace_table(readable, common, width, None if whole else _MOST)
-    lines += _pool_table(pool(readable), left_out=sum(not is_whole(each) for each in readable))
+    lines += _pool_table(pool(readable), width, left_out=sum(not is_whole(each) for each in readable))
     lines += _unreadable_table(unreadable, common)
     return print_to_text(lines, color=color)
 
@@ -91,7 +91,7 @@ def _goals(summary: TraceSummary) -> str:
     return ", ".join(f"{count} {word}" for word, count in counts if count) or _NOTHING
 
 
-def _pool_table(pooled: Sequence[Pooled], *, left_out: int) -> Iterator[Line]:
+def _pool_table(pooled: Sequence[Pooled], width: int, *, left_out: int) -> Iterator[Line]:
     rows = [
         (
             each.metric,
@@ -106,7 +106,9 @@ def _pool_table(pooled: Sequence[Pooled], *, left_out: int) -> Iterator[Line]:
     if rows or left_out:
         yield line()
     if rows:
-        yield from plain_table(("metric", "goals", "traces", "median", "p95", "source"), rows, left=("source",))
+        yield from plain_table(
+            ("metric", "goals", "traces", "median", "p95", "source"), rows, width=width, left=("source",)
+        )
     if left_out:
         those = "1 trace that is" if left_out == 1 else f"{left_out} traces that are"
         yield line(f"left out: {those} damaged or lost events", style="yellow")

@@ -34,6 +34,7 @@ from pytest_ldos.report.words import (
     moved_metrics,
     percent,
     summarize,
+    told_metrics,
     verdict_word,
 )
 from pytest_ldos.text import Rendered
@@ -156,7 +157,7 @@ def _render_section(section: Section, *, details: bool) -> Iterator[Markdown]:
     yield from _titled("What to do", section.advice)
     yield from _titled("What could not have been seen", describe_unseen(section))
     yield from _titled("More trials would help", section.undecided)
-    yield table(("metric", *section.labels, *_COMPARED), map(_row, section.metrics))
+    yield table(("metric", *section.labels, *_COMPARED), map(_row, told_metrics(section)))
     if details:
         yield folded("Details", [*describe_sources(section), *describe_measurement(section)])
 

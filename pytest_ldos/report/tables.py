@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
 from typing import Final
 
 from rich.cells import cell_len
@@ -20,8 +21,11 @@ INDENT: Final = 2
 _NARROWEST: Final = 16
 """Columns that names get in any case."""
 
-_PARTS: Final = re.compile(r".+?(?:::|[/_.,;\s-]+(?=\w|$)|(?=[(<\[@])|$)")
-"""Parts of a name of C++, of ROS 2, or of a path, each with what joins it to the next."""
+_PARTS: Final = re.compile(r".+?(?:::|\s+|(?=[/(<\[@])|$)")
+"""Parts of a name of C++, of ROS 2, or of a path: a slash or bracket begins one, colons and spaces end one."""
+
+_PARTS_OF_PARTS: Final = re.compile(r".+?(?:(?<=[^\W_])[_.,;-]+(?=\w)|$)")
+"""Words of a part that is longer than a line."""
 
 Cell = str | Words
 
@@ -52,10 +56,17 @@ def column(*title: str, is_text: bool = False, is_name: bool = False, rank: int 
     return Column(title=tuple(map(Words, title)), is_text=is_text, is_name=is_name, rank=rank)
 
 
-def plain_table(titles: Sequence[str], rows: Sequence[Sequence[Cell]], *, left: Collection[str] = ()) -> list[Line]:
-    """A table without lines, indented: the first column and those named in `left` to the left, others to the right."""
-    columns = [column(each, is_text=number == 0 or each in left) for number, each in enumerate(titles)]
-    return tabulate(columns, rows, indent=INDENT)
+def plain_table(
+    titles: Sequence[str], rows: Sequence[Sequence[Cell]], *, width: int, left: Collection[str] = (), key: int = 1
+) -> list[Line]:
+    """A table without lines, indented, in blocks where it is too wide.
+
+    Args:
+        left: titles of columns of words beside those that name a row; others stand to the right.
+        key: columns that name a row.
+    """
+    columns = [column(each, is_name=place < key, is_text=each in left) for place, each in enumerate(titles)]
+    return split_table(columns, rows, key=key, width=width, indent=INDENT)
 
 
 def chosen_table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: int) -> list[Line]:
@@ -89,14 +100,56 @@ def tabulate(
     return [*heading, *(each for row in body for each in _side_by_side(row, columns, widths, indent))]
 
 
-def least_width(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], *, narrows: bool = True) -> int:
-    """Columns of a terminal that an indented table takes.
+def split_table(
+    columns: Sequence[Column], rows: Sequence[Sequence[Cell]], *, key: int, width: int, indent: int = 0
+) -> list[Line]:
+    """A table that is as wide as the terminal: with titles on several lines, else in blocks.
+
+    Numbers are never cut.
 
     Args:
-        narrows: names are as narrow as they can be.
+        key: columns that name a row, and stand in each block.
     """
+    lines: list[Line] = []
+    if _natural_width(columns, rows) > width - indent:
+        columns = [_stacked(each, [_words(row[place]) for row in rows]) for place, each in enumerate(columns)]
+    for places in _blocks(columns, rows, key, width - indent):
+        block = [[row[place] for place in places] for row in rows]
+        lines += [line()] if lines else []
+        lines += tabulate([columns[place] for place in places], block, width=width, indent=indent)
+    return lines
+
+
+def _stacked(each: Column, cells: Sequence[Words]) -> Column:
+    """A title no wider than what stands below it, or than its longest word."""
+    if each.is_name:
+        return each
+    words = [word for part in each.title for word in part.text.split()]
+    widest = max((cell_len(word) for word in words), default=0)
+    widest = max([widest, *(cell.width for cell in cells)])
+    return replace(each, title=tuple(part for whole in each.title for part in _broken(whole, widest)))
+
+
+def _natural_width(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> int:
+    """Columns of a terminal that a table takes as it is."""
+    return _whole(_widths(columns, [[_words(cell) for cell in row] for row in rows]))
+
+
+def _blocks(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], key: int, width: int) -> list[list[int]]:
+    """Places of columns, block by block: as few blocks as can be, none much smaller than the others."""
     widths = _widths(columns, [[_words(cell) for cell in row] for row in rows])
-    return INDENT + sum(_narrowed(columns, widths, 0) if narrows else widths) + GAP * (len(columns) - 1)
+    least = _narrowed(columns, widths, 0)
+    names, values = list(range(key)), range(key, len(columns))
+    for count in range(1, len(values)):
+        ends = accumulate(((len(values) + part) // count for part in range(count)), initial=key)
+        blocks = [[*names, *range(*each)] for each in pairwise(ends)]
+        if all(_whole([least[place] for place in block]) <= width for block in blocks):
+            return blocks
+    return [[*names, place] for place in values] or [names]
+
+
+def _whole(widths: Sequence[int]) -> int:
+    return sum(widths) + GAP * (len(widths) - 1)
 
 
 def _choose(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: int) -> list[int]:
@@ -138,15 +191,20 @@ def _taken(columns: Sequence[Column], widths: Sequence[int], longest: int) -> in
 
 
 def _broken(words: Words, width: int) -> list[Words]:
-    """Words on as many lines as they need; a part of a name that is longer than a line is cut."""
+    """Words on as many lines as they need, broken where parts meet; what has no parts is cut."""
     lines = [""]
-    for part in _PARTS.findall(words.text) if words.width > width else [words.text]:
-        if cell_len(lines[-1]) + cell_len(part.rstrip()) > width and lines[-1]:
+    for part in _parts(words.text, width) if words.width > width else [words.text]:
+        if cell_len(lines[-1] + part.rstrip()) > width and lines[-1]:
             lines.append("")
         lines[-1] += part
         while cell_len(lines[-1].rstrip()) > width:
             lines[-1:] = _cut(lines[-1], width)
     return [Words(each.rstrip(), words.style) for each in lines]
+
+
+def _parts(text: str, width: int) -> Iterator[str]:
+    for part in _PARTS.findall(text):
+        yield from [part] if cell_len(part.rstrip()) <= width else _PARTS_OF_PARTS.findall(part)
 
 
 def _cut(text: str, width: int) -> tuple[str, str]:

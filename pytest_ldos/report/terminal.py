@@ -21,6 +21,7 @@ from pytest_ldos.report.words import (
     interval_of,
     median_of,
     percent,
+    told_metrics,
 )
 from pytest_ldos.text import Rendered
 
@@ -54,12 +55,13 @@ def render(document: Document, *, width: int, color: bool, setting: bool = True)
 def _render_section(section: Section, width: int) -> list[Line]:
     """The verdict and why, what moved and where, what to do; then all numbers."""
     verdict = () if section.verdict is None else (_verdict(section.verdict), "; ")
+    told = told_metrics(section)
     return [
         line(Words(section.scenario, "bold"), ": ", *verdict, describe_success(section)),
         *(line(f"  {each}") for each in section.reasons),
         *(line(f"  {each}") for each in describe_paths(section)),
         *(line(f"  → {each}", style="bold") for each in section.advice),
-        *(chosen_table(_COLUMNS, [_row(metric) for metric in section.metrics], width) if section.metrics else ()),
+        *(chosen_table(_COLUMNS, [_row(metric) for metric in told], width) if told else ()),
         *(line(f"  {each}", style="dim") for each in describe_sources(section)),
         *(line(f"  {each}", style="yellow") for each in describe_gaps(section)),
         *(line(f"  {each}", style="dim") for each in describe_measurement(section)),

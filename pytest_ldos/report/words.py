@@ -24,7 +24,7 @@ from pytest_ldos.report.document import (
 )
 from pytest_ldos.report.paths import MOVED
 from pytest_ldos.report.sources import describe_origins, qualified
-from pytest_ldos.units import format_quantity, format_ratio
+from pytest_ldos.units import counted, format_quantity, format_ratio
 
 NEVER: Final = "–"
 """Stands for a change that no number of this run could have shown, and for a number that does not exist."""
@@ -71,7 +71,16 @@ def describe_success(section: Section) -> str:
 
 def success_of(version: Version) -> str:
     """``10 of 10 trials succeeded``."""
-    return f"{version.successes} of {version.trials} trials succeeded"
+    return f"{version.successes} of {version.trials} trials succeeded" if version.trials else "no trial was made"
+
+
+def told_metrics(section: Section) -> tuple[MetricReport, ...]:
+    """All metrics of a scenario; none where no number of any is known."""
+    return section.metrics if any(map(_has_number, section.metrics)) else ()
+
+
+def _has_number(metric: MetricReport) -> bool:
+    return metric.change is not None or (metric.head is not None and metric.head.median is not None)
 
 
 def moved_metrics(section: Section) -> list[MetricReport]:
@@ -114,11 +123,11 @@ def describe_unseen(section: Section) -> Iterator[str]:
 
 
 def describe_gaps(section: Section) -> Iterator[str]:
-    """``T3: 2 of 10 trials not to be trusted: …``: why metrics have no number, or not all."""
+    """``T1, T3: 2 of 10 trials not to be trusted: …``: why metrics have no number, or not all."""
+    names: dict[str, list[str]] = {}
     for metric in section.metrics:
-        reason = _why_absent(section, metric)
-        if reason:
-            yield f"{metric.name}: {reason}"
+        names.setdefault(_why_absent(section, metric), []).append(metric.name)
+    yield from (f"{', '.join(some)}: {reason}" for reason, some in names.items() if reason)
 
 
 def _why_absent(section: Section, metric: MetricReport) -> str:
@@ -154,7 +163,7 @@ def describe_measurement(section: Section) -> Iterator[str]:
         yield from (_describe_deadline(each, section.head) for each in section.head.deadlines)
     yield from _describe_score(section.score)
     yield from _describe_differences(section)
-    yield from _describe_incomplete(section.head)
+    yield from _describe_incomplete(section)
     yield from _describe_base(section.base)
     yield from section.notes
     yield from describe_interleaving(section.interleaving)
@@ -171,28 +180,30 @@ def _describe_deadline(deadline: Deadline, head: Version) -> str:
     return f"{asked}: {kept}; {deadline.trials} of {head.trials} trials kept to it"
 
 
-def _describe_incomplete(version: Version | None) -> Iterator[str]:
+def _describe_incomplete(section: Section) -> Iterator[str]:
+    """How many trials were made, and why no more where no reason of the verdict says it."""
+    version = section.head
     if version is not None and version.incomplete:
-        if version.trials > version.asked:
-            yield f"no more trials could be added: {version.incomplete}"
-        else:
-            yield f"only {version.trials} of {version.asked} trials were made: {version.incomplete}"
+        is_known = any(version.incomplete in reason for reason in section.reasons)
+        why = "" if is_known else f": {version.incomplete}"
+        if version.trials >= version.asked:
+            yield f"no more trials could be added{why}"
+        elif version.trials:
+            yield f"only {version.trials} of {version.asked} trials were made{why}"
+        elif why:
+            yield f"no trial was made{why}"
 
 
 def _describe_base(base: Version | None) -> Iterator[str]:
     if base is not None:
         commit = f"commit {base.commit}, " if base.commit else ""
         place = f"{base.file} " if base.file else ""
-        yield f"{base.label}: {place}({commit}{base.trials} trials, {base.started_at})"
+        yield f"{base.label}: {place}({commit}{counted(base.trials, 'trial')}, {base.started_at})"
 
 
 def _describe_score(score: Score | None) -> Iterator[str]:
-    if score is None:
-        return
-    without = f", without {', '.join(score.without)}" if score.without else ""
-    if score.value is None:
-        yield f"overall score: none{without}"
-    else:
+    if score is not None and score.value is not None:
+        without = f", without {', '.join(score.without)}" if score.without else ""
         yield f"overall score: {score.value:.3f} × baseline (displayed, not gated{without})"
 
 
@@ -234,15 +245,13 @@ def describe_additions(additions: Additions | None) -> Iterator[str]:
     limit = "" if additions.limit is None else f" of at most {additions.limit.head}"
     count = len(additions.looks)
     in_all = additions.looks[0].head + additions.added if additions.looks else 0
-    yield (
-        f"{additions.added} trials were added, {in_all}{limit} in all; "
-        f"{count} {'look' if count == 1 else 'looks'} at: {looks}"
-    )
+    added = counted(additions.added, "trial was added", "trials were added")
+    yield f"{added}, {in_all}{limit} in all; {counted(count, 'look')} at: {looks}"
 
 
 def describe_calibration(calibration: CalibrationReport | None) -> Iterator[str]:
     """Which calibration floors come from."""
     if calibration is None:
         return
-    rests_on = f"{calibration.starts} starts, {calibration.trials} trials, {calibration.made_at}"
+    rests_on = f"{counted(calibration.starts, 'start')}, {counted(calibration.trials, 'trial')}, {calibration.made_at}"
     yield f"calibration: {calibration.file} ({rests_on})"

@@ -217,3 +217,37 @@ def test_a_load_with_wrong_settings(run, project, arguments):
         """
     )
     assert run().ret == 1
+
+
+HOMELESS = """
+from pytest_ldos.stack.goals import OutcomeClass
+from pytest_ldos.stack.protocol import MotionOutcome
+from tests.fakes.rig import FakeStack, install, noisy
+
+move = FakeStack.move
+
+def stuck(self, goal, *, goal_id, trial, **more):
+    if trial is not None:
+        return move(self, goal, goal_id=goal_id, trial=trial, **more)
+    said = "the controller took longer than 2.8 s"
+    return MotionOutcome(goal_id=goal_id, outcome=OutcomeClass.TIMED_OUT, error_code=-6, message=said, stamps_ns={})
+
+FakeStack.move = stuck
+install(noisy(1))
+"""
+
+
+@pytest.mark.parametrize("warmup", [0, 1])
+def test_an_arm_that_does_not_come_home_is_said_once_in_each_place(project, warmup):
+    """After its first trial, or before it: in the test's failure, and in the summary."""
+    project.makeconftest(HOMELESS)
+    result = project.runpytest_subprocess(f"--ldos-warmup={warmup}", "--ldos-report=r.md", timeout=60)
+    assert result.ret == 11
+    shown = result.stdout.str()
+    failure, _, summary = shown.partition("= ldos =")
+    for part in (failure, summary):
+        assert part.count("the arm could not return home (timed_out: the controller took longer than 2.8 s)") == 1
+    has_numbers = "planning latency " in summary
+    assert has_numbers is (warmup == 0)
+    assert ("| T1 planning latency |" in (project.path / "r.md").read_text("utf-8")) is has_numbers
+    assert "score: none" not in shown

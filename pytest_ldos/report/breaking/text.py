@@ -29,13 +29,14 @@ def render(result: BreakingResult, *, width: int, color: bool) -> Rendered:
         lines += wrapped(each, width, indent=2)
     if result.levels:
         rows = [level_row(result, each) for each in result.levels]
-        lines += [line(), *plain_table(level_titles(result), rows, left=("result",))]
+        lines += [line(), *plain_table(level_titles(result), rows, width=width, left=("result",))]
         lines += [each for text in mishaps(result) for each in wrapped(text, width, indent=2)]
     if result.cause is not None:
         lines += [line()]
         for each in cause_of(result):
             lines += wrapped(each, width)
-        lines += [line(), *plain_table(STAGE_TITLES, [stage_row(result, each) for each in result.cause.stages])]
+        rows = [stage_row(result, each) for each in result.cause.stages]
+        lines += [line(), *plain_table(STAGE_TITLES, rows, width=width)]
     lines += [line()]
     for each in legend(result):
         lines += wrapped(each, width, style="dim")

@@ -11,7 +11,7 @@ from pytest_ldos.baseline.history.creep import PIN, START
 from pytest_ldos.baseline.history.levels import Change
 from pytest_ldos.baseline.history.series import MetricSeries
 from pytest_ldos.baseline.history.trend import Trend
-from pytest_ldos.report.console import Line, Words, line, print_to_text
+from pytest_ldos.report.console import Line, Words, line, print_to_text, wrapped
 from pytest_ldos.report.history.text_plot import plot_as_text
 from pytest_ldos.report.tables import Cell, chosen_table, column
 from pytest_ldos.series import Better
@@ -69,7 +69,7 @@ def render_trend(trend: Trend, *, shown: Sequence[CommitPoint], width: int, colo
     rows = [_row(trend, point) for point in shown]
     lines = [line(describe(trend.series), style="bold"), *chosen_table(_COMMITS, rows, width), line()]
     lines += [line(each) for each in plot_as_text(trend, shown, width=width)]
-    lines += [line(each, style="dim") for each in describe_anchors(trend)]
+    lines += [part for each in describe_anchors(trend) for part in wrapped(each, width, style="dim")]
     return print_to_text(lines, color=color)
 
 

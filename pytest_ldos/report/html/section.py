@@ -28,6 +28,7 @@ from pytest_ldos.report.words import (
     describe_success,
     describe_unseen,
     moved_metrics,
+    told_metrics,
 )
 
 
@@ -44,7 +45,7 @@ def _parts(section: Section) -> Iterator[Node]:
     yield from _titled("What to do", bullet_list(section.advice))
     yield from _titled("What could not have been seen", bullet_list(describe_unseen(section)))
     yield from _titled("More trials would help", bullet_list(section.undecided))
-    if section.metrics:
+    if told_metrics(section):
         yield from _titled("All metrics", [metrics_table(section), bullet_list(describe_sources(section))])
     yield from _titled("Where the time went", list(_paths(section)))
     yield from _titled("Failures", _failures(section))
@@ -73,7 +74,7 @@ def _failures(section: Section) -> Node:
 
 
 def _trials(section: Section) -> Iterator[Node]:
-    yield from (_metric(section, metric) for metric in section.metrics if metric.head is not None)
+    yield from (_metric(section, metric) for metric in told_metrics(section) if metric.head is not None)
 
 
 def _metric(section: Section, metric: MetricReport) -> Node:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
-from pytest_ldos.middleware.study import Study, Table
-from pytest_ldos.report.console import Line, line, print_to_text, wrapped
-from pytest_ldos.report.study.blocks import blocks_of
+from pytest_ldos.middleware.study import Study
+from pytest_ldos.report.console import line, print_to_text, wrapped
+from pytest_ldos.report.study.blocks import draw_table
 from pytest_ldos.report.study.words import failures_of, setting_of, title_of
-from pytest_ldos.report.tables import INDENT, tabulate
 from pytest_ldos.text import Rendered
 
 _NARROWEST: Final = 80
@@ -23,17 +21,10 @@ def render(study: Study, *, width: int, color: bool) -> Rendered:
         lines += wrapped(each, width, indent=2, style="dim")
     for table in study.tables:
         if not table.is_detail:
-            lines += [line(), *wrapped(table.title, width), *_blocks(table, width)]
+            lines += [line(), *wrapped(table.title, width), *draw_table(table, width)]
     remarks = [*failures_of(study), *study.notes]
     if remarks:
         lines += [line()]
     for each in remarks:
         lines += wrapped(each, width)
     return print_to_text(lines, color=color)
-
-
-def _blocks(table: Table, width: int) -> Iterator[Line]:
-    for number, (columns, rows) in enumerate(blocks_of(table, width)):
-        if number:
-            yield line()
-        yield from tabulate(columns, rows, width=width, indent=INDENT)

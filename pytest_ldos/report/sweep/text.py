@@ -18,7 +18,7 @@ def render(report: SweepReport, *, width: int, color: bool) -> Rendered:
     width = max(width, _NARROWEST)
     lines = [line(f"sweep {report.name}", style="bold")]
     for table in all_tables(report):
-        lines += [line(), *(_sentences(table, width) if table.is_prose else _table(table))]
+        lines += [line(), *(_sentences(table, width) if table.is_prose else _table(table, width, key=len(report.axes)))]
     reasons = [(cell, reason) for cell in report.cells for reason in cell.reasons]
     if reasons:
         lines.append(line())
@@ -39,5 +39,6 @@ def _sentences(table: PlainTable, width: int) -> list[Line]:
     return lines
 
 
-def _table(table: PlainTable) -> list[Line]:
-    return [line(table.title, style="bold"), *plain_table(table.columns, table.rows, left=table.left)]
+def _table(table: PlainTable, width: int, *, key: int) -> list[Line]:
+    body = plain_table(table.columns, table.rows, width=width, left=table.left, key=key)
+    return [line(table.title, style="bold"), *body]

@@ -262,3 +262,10 @@ def test_own_metrics_that_cannot_be_loaded(analyze, golden, tmp_path, given, con
         (tmp_path / given).write_text(content)
     with pytest.raises(ConfigurationError, match=message):
         analyze(golden("talker_listener"), "--metrics", given)
+
+
+@pytest.mark.parametrize("trace", ["panda_baseline_1", "pipeline_single_links", "workspace_gz"])
+def test_a_trace_fits_80_columns(analyze, golden, monkeypatch, trace):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = analyze(golden(trace), "--all").stdout.splitlines()
+    assert [line for line in lines if len(line) > 80] == []

@@ -163,7 +163,7 @@ def test_the_verdict_comes_first_then_what_moved_and_what_to_do(tree):
         "main~1",
         "the stack did not start",
         "4000 messages a second",
-        "only 10 of 10 trials were made: the simulator ended",
+        "no more trials could be added: the simulator ended",
         "grip was taken elsewhere",
         "grip: 2 of 10 trials not to be trusted: events lost",
         "no change of T3, T4_p99 could have been seen: too few trials",

@@ -329,7 +329,8 @@ def test_an_extension_that_was_cut_short_counts_what_was_made():
     plain = noisy_set(1, n=13, incomplete="the arm could not return home", looks=(Look(8, 8),), last_look=Look(16, 16))
     head = dataclasses.replace(plain, spec=dataclasses.replace(plain.spec, trials=8))
     told = text_of(section_of(head, noisy_set(2)))
-    assert "no more trials could be added: the arm could not return home" in told
+    assert "no more trials could be added" in told
+    assert told.count("the arm could not return home") == 1
     assert "5 trials were added, 13 of at most 16 in all; 1 look at: 8 against 8" in told
 
 
