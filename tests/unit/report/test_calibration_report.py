@@ -160,7 +160,7 @@ def test_what_a_self_test_shows():
     assert "cpu steal 80 % infra 0" in lines
     assert "control rate drop 20 %: explained by transport: /joint_states → /robot_state_publisher +8.01 ms" in lines
     assert any(line.startswith("cpu steal 80 %: it was not ready") and "\x1b" not in line for line in lines)
-    assert lines[-1] == "the gate kept its promises (1 were due), and did not call an equal version regressed"
+    assert lines[-1] == "the gate kept its promises (1 was due), and did not call an equal version regressed"
 
 
 def test_promises_that_were_not_kept_are_named():
