@@ -48,17 +48,17 @@ check: $(STAMP) ## Lint, types, the floors of the architecture, workflows and sc
 	@sh .ci/lint-workflows
 
 bench: $(STAMP) ## Measure the decoder beside babeltrace2, a flood's rate, what our DDS latency and the installed plugin add, two readers over one
-	@$(PYTHON) -m tests.benchmarks.decoder $(ARGS)
-	@$(PYTHON) -m tests.benchmarks.flood
-	@$(PYTHON) -m tests.benchmarks.latency
-	@$(PYTHON) -m tests.benchmarks.startup
-	@$(PYTHON) -m tests.benchmarks.fleet
+	@$(PYTHON) -m benchmarks.decoder $(ARGS)
+	@$(PYTHON) -m benchmarks.flood
+	@$(PYTHON) -m benchmarks.latency
+	@$(PYTHON) -m benchmarks.startup
+	@$(PYTHON) -m benchmarks.fleet
 
 foreign-traces: $(STAMP) ## Compare what we read of all traces below ARGS="DIRECTORY…" with what babeltrace2 reads
-	@$(PYTHON) -m tests.benchmarks.foreign_traces $(ARGS)
+	@$(PYTHON) -m benchmarks.foreign_traces $(ARGS)
 
 scorecard: $(STAMP) ## Our rule beside others': false alarms and power, on recorded and made trials
-	@$(PYTHON) -m tests.benchmarks.scorecard.main $(ARGS)
+	@$(PYTHON) -m benchmarks.scorecard.main $(ARGS)
 
 SECONDS ?= 60
 

@@ -15,31 +15,31 @@ from typing import Final
 
 _DATA: Final = r"\.(css|json|txt|xml)|py\.typed"
 _WHEEL: Final = re.compile(
-    rf"pytest_ldos/(.*({_DATA}|\.pyi?)|(ctf/_decoder|dds/_lttng|middleware/latency/_pingpong)\.[\w-]+\.so"
-    r"|dds/libldos_loopback\.so)"
+    rf"pytest_ldos/(.*({_DATA}|\.pyi?)|(trace/ctf/_decoder|robot/dds/_lttng|instruments/latency/_pingpong)\.[\w-]+\.so"
+    r"|robot/dds/libldos_loopback\.so)"
     r"|pytest_ldos-[^/]+\.dist-info/(METADATA|RECORD|WHEEL|entry_points\.txt|licenses/LICENSE"
     r"|sboms/auditwheel\.cdx\.json)"
 )
 _SDIST: Final = re.compile(
-    rf"(pytest_ldos/.*({_DATA}|\.pyi?|/native/[^/]+|ARCHITECTURE\.md)"
+    rf"(pytest_ldos/.*({_DATA}|\.pyi?|/native/[^/]+)"
     r"|PKG-INFO|pyproject\.toml|CMakeLists\.txt|LICENSE|README\.md|CHANGELOG\.md|REFERENCE\.md|\.gitignore)"
 )
 _NEEDED: Final = (
     r"pytest_ldos/plugin/hooks\.py",
     r"pytest_ldos/py\.typed",
-    r"pytest_ldos/report/schema\.json",
-    r"pytest_ldos/dds/definitions/control_msgs\.txt",
-    r"pytest_ldos/dds/definitions/moveit_msgs\.txt",
-    r"pytest_ldos/dds/definitions/services\.txt",
-    r"pytest_ldos/stack/embedded/panda\.xml",
-    r"pytest_ldos/middleware/topology/topologies/pick_cell\.json",
+    r"pytest_ldos/show/report/schema\.json",
+    r"pytest_ldos/robot/dds/definitions/control_msgs\.txt",
+    r"pytest_ldos/robot/dds/definitions/moveit_msgs\.txt",
+    r"pytest_ldos/robot/dds/definitions/services\.txt",
+    r"pytest_ldos/robot/stack/embedded/panda\.xml",
+    r"pytest_ldos/instruments/topology/topologies/pick_cell\.json",
     r"(.*/licenses/)?LICENSE",
 )
 _NEEDED_IN_WHEEL: Final = (
-    r"pytest_ldos/ctf/_decoder\..*\.so",
-    r"pytest_ldos/dds/_lttng\..*\.so",
-    r"pytest_ldos/dds/libldos_loopback\.so",
-    r"pytest_ldos/middleware/latency/_pingpong\..*\.so",
+    r"pytest_ldos/trace/ctf/_decoder\..*\.so",
+    r"pytest_ldos/robot/dds/_lttng\..*\.so",
+    r"pytest_ldos/robot/dds/libldos_loopback\.so",
+    r"pytest_ldos/instruments/latency/_pingpong\..*\.so",
     r".*/entry_points\.txt",
 )
 _NEEDED_IN_SDIST: Final = (
@@ -48,7 +48,7 @@ _NEEDED_IN_SDIST: Final = (
     r"README\.md",
     r"CHANGELOG\.md",
     r"REFERENCE\.md",
-    r"pytest_ldos/ctf/native/CMakeLists\.txt",
+    r"pytest_ldos/trace/ctf/native/CMakeLists\.txt",
 )
 
 

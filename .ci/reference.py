@@ -20,11 +20,12 @@ from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_
 import pytest
 import typer
 
-from pytest_ldos import exit_codes
+from pytest_ldos.base import exit_codes
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.paths import LinkSpec, PathSpec
 from pytest_ldos.campaign.instruments import MODULES, find_instrument
 from pytest_ldos.cli.main import app
-from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.gate.policy import Policy
+from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.plugin import fixtures, hookspecs
 from pytest_ldos.plugin.marks import describe_marks, mark_name
 from pytest_ldos.scenario.base import BaseSpec
@@ -33,7 +34,6 @@ from pytest_ldos.scenario.fields import field_types, parse_field
 from pytest_ldos.scenario.loads import LOAD_SPECS
 from pytest_ldos.scenario.model import FaultSpec, StackSpec
 from pytest_ldos.scenario.options import OPTIONS, OTHER_VARIABLES, OWN_FILE, Option
-from pytest_ldos.scenario.paths import LinkSpec, PathSpec
 from pytest_ldos.scenario.ros2 import Ros2Spec
 from pytest_ldos.scenario.scenario_table import BUILT_IN_SCENARIOS
 from pytest_ldos.scenario.settings import GATE_KEYS, TABLES

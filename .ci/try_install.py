@@ -36,7 +36,7 @@ def try_install(archive: Path, folder: Path) -> None:
 
     where = run(folder, [sys.executable, "-c", "import pytest_ldos; print(pytest_ldos.__file__)"])
     require(_is_below(where, sysconfig.get_path("platlib")), f"pytest_ldos is imported from elsewhere: {where}")
-    run(folder, [sys.executable, "-c", "import pytest_ldos.api, pytest_ldos.ctf._decoder"])
+    run(folder, [sys.executable, "-c", "import pytest_ldos.api, pytest_ldos.trace.ctf._decoder"])
     run(folder, [ldos(), "--version"], f"pytest-ldos {ours}")
     run(folder, [*pytest(), "--trace-config", "test_plain.py"], f"pytest-ldos-{ours}", "1 passed")
     run(folder, [*pytest(), "--markers"], "@pytest.mark.baseline")

@@ -25,41 +25,26 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
-from pytest_ldos.assertions.callbacks import callback_began, callback_ended
-from pytest_ldos.assertions.counts import assert_callback_ran, assert_event, assert_published, assert_received
-from pytest_ldos.assertions.events import event
-from pytest_ldos.assertions.happenings import entered, published, received
-from pytest_ldos.assertions.order import assert_order
-from pytest_ldos.assertions.passages import assert_flow
-from pytest_ldos.ctf.read import DecodedTrace, read_trace
-from pytest_ldos.execution.build import build_execution
-from pytest_ldos.execution.clocks import shift_clocks
-from pytest_ldos.execution.cpu_time import cpu_rivals, spans_of_runs, split_spans
-from pytest_ldos.execution.model import ExecutionModel
-from pytest_ldos.execution.scheduling import build_thread_states
-from pytest_ldos.execution.store import read_model, write_model
-from pytest_ldos.explain.explain import Explanation, explain
-from pytest_ldos.export.perfetto.write import write_perfetto
-from pytest_ldos.export.tracetools import to_tracetools_events
-from pytest_ldos.flow.breakdown import break_down
-from pytest_ldos.flow.build import build_flow
-from pytest_ldos.flow.clocks import ClockOffset, estimate_clock_offsets
-from pytest_ldos.flow.executors import executor_states
-from pytest_ldos.flow.graph import FlowGraph
-from pytest_ldos.flow.lineage import Kind, Lineage, LineageIndex
-from pytest_ldos.flow.paths import PathInstances, find_path
-from pytest_ldos.flow.timeliness import classify_receptions
-from pytest_ldos.gate.decide import GateResult, decide
-from pytest_ldos.gate.policy import Policy
-from pytest_ldos.gate.verdict import Verdict
+from pytest_ldos.base.paths import LinkRule, LinkSpec, PathSpec
+from pytest_ldos.base.series import Better, Invalid, Missing
+from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.host.lock import measuring_lock
+from pytest_ldos.judge.explain.explain import Explanation, explain
+from pytest_ldos.judge.gate.decide import GateResult, decide
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.launching.recorded import RecordedLaunch, record_launch
-from pytest_ldos.load.compose import apply_loads
-from pytest_ldos.metrics.context import TrialContext
-from pytest_ldos.metrics.extract import TrialMetrics, extract_metrics
-from pytest_ldos.metrics.model import Interfaces, Measurement, Metric, Window
-from pytest_ldos.metrics.own import OwnMetric
-from pytest_ldos.metrics.sources import Source
+from pytest_ldos.measure.load.compose import apply_loads
+from pytest_ldos.measure.metrics.context import TrialContext
+from pytest_ldos.measure.metrics.extract import TrialMetrics, extract_metrics
+from pytest_ldos.measure.metrics.model import Interfaces, Measurement, Metric, Window
+from pytest_ldos.measure.metrics.own import OwnMetric
+from pytest_ldos.measure.metrics.sources import Source
+from pytest_ldos.measure.trial.artifacts import new_run_folder, new_scenario_folder, read_trials
+from pytest_ldos.measure.trial.conduct import Observer, conduct
+from pytest_ldos.measure.trial.record import Trial, TrialSet
+from pytest_ldos.measure.trial.rig import open_rig
+from pytest_ldos.robot.stack.goals import Goal, Pose
 from pytest_ldos.scenario.deadlines import DeadlineSpec
 from pytest_ldos.scenario.loads import (
     CacheLoadSpec,
@@ -74,16 +59,31 @@ from pytest_ldos.scenario.loads import (
     SchedulerGroup,
 )
 from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, StackSpec
-from pytest_ldos.scenario.paths import LinkRule, LinkSpec, PathSpec
 from pytest_ldos.scenario.ros2 import Ros2Spec
 from pytest_ldos.scenario.words import Simulation, StackKind
-from pytest_ldos.series import Better, Invalid, Missing
-from pytest_ldos.stack.goals import Goal, Pose
-from pytest_ldos.tracepoints import Phase
-from pytest_ldos.trial.artifacts import new_run_folder, new_scenario_folder, read_trials
-from pytest_ldos.trial.conduct import Observer, conduct
-from pytest_ldos.trial.record import Trial, TrialSet
-from pytest_ldos.trial.rig import open_rig
+from pytest_ldos.show.export.perfetto.write import write_perfetto
+from pytest_ldos.show.export.tracetools import to_tracetools_events
+from pytest_ldos.trace.assertions.callbacks import callback_began, callback_ended
+from pytest_ldos.trace.assertions.counts import assert_callback_ran, assert_event, assert_published, assert_received
+from pytest_ldos.trace.assertions.events import event
+from pytest_ldos.trace.assertions.happenings import entered, published, received
+from pytest_ldos.trace.assertions.order import assert_order
+from pytest_ldos.trace.assertions.passages import assert_flow
+from pytest_ldos.trace.ctf.read import DecodedTrace, read_trace
+from pytest_ldos.trace.execution.build import build_execution
+from pytest_ldos.trace.execution.clocks import shift_clocks
+from pytest_ldos.trace.execution.cpu_time import cpu_rivals, spans_of_runs, split_spans
+from pytest_ldos.trace.execution.model import ExecutionModel
+from pytest_ldos.trace.execution.scheduling import build_thread_states
+from pytest_ldos.trace.execution.store import read_model, write_model
+from pytest_ldos.trace.flow.breakdown import break_down
+from pytest_ldos.trace.flow.build import build_flow
+from pytest_ldos.trace.flow.clocks import ClockOffset, estimate_clock_offsets
+from pytest_ldos.trace.flow.executors import executor_states
+from pytest_ldos.trace.flow.graph import FlowGraph
+from pytest_ldos.trace.flow.lineage import Kind, Lineage, LineageIndex
+from pytest_ldos.trace.flow.paths import PathInstances, find_path
+from pytest_ldos.trace.flow.timeliness import classify_receptions
 
 __all__ = [
     "Better",

@@ -21,20 +21,20 @@ from github_api import Failed, parse_commit
 from proposals import FILE, MARK, TEXT
 from provenance import require_commit, require_past
 
-from pytest_ldos.baseline.key import BaselineKey
-from pytest_ldos.baseline.merge import merge_trials
+from pytest_ldos.base.errors import LdosError, RecordUnreadable
+from pytest_ldos.base.text import one_line
 from pytest_ldos.cli.compare import compare_sets
-from pytest_ldos.errors import LdosError, RecordUnreadable
-from pytest_ldos.gate.decide import judge_alone
-from pytest_ldos.gate.policy import Policy
-from pytest_ldos.report import markdown
-from pytest_ldos.report.compose import compose, compose_section, without_verdict
-from pytest_ldos.report.document import Document, Section
-from pytest_ldos.report.host_reports import name_reports
-from pytest_ldos.text import one_line
-from pytest_ldos.trial.artifacts import read_trials, write_atomically
-from pytest_ldos.trial.codec import decode_trials, encode_trials
-from pytest_ldos.trial.record import TrialSet
+from pytest_ldos.judge.baseline.key import BaselineKey
+from pytest_ldos.judge.baseline.merge import merge_trials
+from pytest_ldos.judge.gate.decide import judge_alone
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.measure.trial.artifacts import read_trials, write_atomically
+from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
+from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.show.report import markdown
+from pytest_ldos.show.report.compose import compose, compose_section, without_verdict
+from pytest_ldos.show.report.document import Document, Section
+from pytest_ldos.show.report.host_reports import name_reports
 
 _KIND: Final = "baselines"
 _RECORD: Final = FILE.pattern.removeprefix("baselines/")

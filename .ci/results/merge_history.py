@@ -21,16 +21,16 @@ from github_api import Failed, parse_commit
 from history import BRANCH, LARGEST, ROWS
 from provenance import require_commit, require_past
 
-from pytest_ldos.baseline.history.anchors import FILE as PIN_FILE
-from pytest_ldos.baseline.history.anchors import read_pin
-from pytest_ldos.baseline.history.files import write_file
-from pytest_ldos.baseline.history.rows import SCHEMA
-from pytest_ldos.baseline.history.store import HistoryStore
+from pytest_ldos.base.errors import LdosError
+from pytest_ldos.base.parquet import FAULTS, read_whole
+from pytest_ldos.base.text import one_line
 from pytest_ldos.cli.history_import import import_runs
-from pytest_ldos.errors import LdosError
-from pytest_ldos.parquet import FAULTS, read_whole
-from pytest_ldos.text import one_line
-from pytest_ldos.trial.codec import decode_trials
+from pytest_ldos.judge.baseline.history.anchors import FILE as PIN_FILE
+from pytest_ldos.judge.baseline.history.anchors import read_pin
+from pytest_ldos.judge.baseline.history.files import write_file
+from pytest_ldos.judge.baseline.history.rows import SCHEMA
+from pytest_ldos.judge.baseline.history.store import HistoryStore
+from pytest_ldos.measure.trial.codec import decode_trials
 
 MOST_RUNS: Final = 400
 """Of each series."""

@@ -26,13 +26,13 @@ from labels import parse_labels
 from links import own_link, read_artifact_link
 from surroundings import append_to
 
-from pytest_ldos.errors import LdosError
-from pytest_ldos.report import markdown, workflow_commands
-from pytest_ldos.report.document import Document
-from pytest_ldos.report.host_reports import HostReport, name_reports
-from pytest_ldos.report.markdown_parts import Link
-from pytest_ldos.report.reading import read_document
-from pytest_ldos.text import one_line
+from pytest_ldos.base.errors import LdosError
+from pytest_ldos.base.text import one_line
+from pytest_ldos.show.report import markdown, workflow_commands
+from pytest_ldos.show.report.document import Document
+from pytest_ldos.show.report.host_reports import HostReport, name_reports
+from pytest_ldos.show.report.markdown_parts import Link
+from pytest_ldos.show.report.reading import read_document
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from pytest_ldos.base.errors import LdosError, MendFailed
+from pytest_ldos.base.text import visible
 from pytest_ldos.doctor.changes import ChangeLog
 from pytest_ldos.doctor.cpu import check_governor, check_smt, check_turbo
 from pytest_ldos.doctor.finding import Finding, Status
 from pytest_ldos.doctor.machine import Machine
-from pytest_ldos.errors import LdosError, MendFailed
-from pytest_ldos.text import visible
 
 _RECORD: Final = "var/lib/ldos-lab/tuning.json"
 _ONLINE: Final = "sys/devices/system/cpu/online"

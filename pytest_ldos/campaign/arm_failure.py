@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from pytest_ldos.stack.goals import OutcomeClass
-from pytest_ldos.trial.record import TrialSet
+from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.robot.stack.goals import OutcomeClass
 
 Answer = TypeVar("Answer", bool, bool | None)
 

@@ -19,9 +19,9 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Final
 
+from pytest_ldos.base.stats.confidence_sequence import BoundaryTest, Side
+from pytest_ldos.base.stats.overdispersion import SUPPOSED_CORRELATION, tempering
 from pytest_ldos.campaign.level_scale import LevelScale
-from pytest_ldos.stats.confidence_sequence import BoundaryTest, Side
-from pytest_ldos.stats.overdispersion import SUPPOSED_CORRELATION, tempering
 
 TRIALS_PER_START: Final = 4
 """Default number: a clear level then takes three starts to decide; with five trials, it takes three starts, too."""

@@ -7,20 +7,20 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
+from pytest_ldos.base.errors import BringUpFailed
+from pytest_ldos.base.paths import BUILT_IN_PATHS, PathSpec
 from pytest_ldos.campaign.order import Block, Role
 from pytest_ldos.campaign.versions import Version
-from pytest_ldos.errors import BringUpFailed
-from pytest_ldos.load.protocol import LoadSite, RunningLoad
-from pytest_ldos.load.repeated import RepeatedLoad
-from pytest_ldos.metrics.catalogue import METRICS, Catalogue
+from pytest_ldos.measure.load.protocol import LoadSite, RunningLoad
+from pytest_ldos.measure.load.repeated import RepeatedLoad
+from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue
+from pytest_ldos.measure.trial.artifacts import ScenarioFolder, new_block_folder
+from pytest_ldos.measure.trial.conduct import Observer, Procedure, Save, Unwatched, add_trials, new_record
+from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.measure.trial.rig import Rig, open_rig
+from pytest_ldos.measure.trial.watch import NoWatch, Watch
+from pytest_ldos.robot.stack.goals import Goal
 from pytest_ldos.scenario.model import ScenarioSpec
-from pytest_ldos.scenario.paths import BUILT_IN_PATHS, PathSpec
-from pytest_ldos.stack.goals import Goal
-from pytest_ldos.trial.artifacts import ScenarioFolder, new_block_folder
-from pytest_ldos.trial.conduct import Observer, Procedure, Save, Unwatched, add_trials, new_record
-from pytest_ldos.trial.record import TrialSet
-from pytest_ldos.trial.rig import Rig, open_rig
-from pytest_ldos.trial.watch import NoWatch, Watch
 
 WARM_UPS: Final = 1
 """Largest number of warm-up trials per block, whatever is configured: each stack start is cold, and warm-ups take

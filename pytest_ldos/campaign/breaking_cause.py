@@ -14,8 +14,8 @@ from typing import Final
 
 import numpy as np
 
-from pytest_ldos.stats.rank_sum import Sample, rank_sum_p
-from pytest_ldos.trial.record import Trial, TrialSet
+from pytest_ldos.base.stats.rank_sum import Sample, rank_sum_p
+from pytest_ldos.measure.trial.record import Trial, TrialSet
 
 FACTOR: Final = 1.5
 ERROR: Final = 0.05

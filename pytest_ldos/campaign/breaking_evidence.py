@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_ldos.baseline.key import BaselineKey
+from pytest_ldos.base.errors import RecordUnreadable
 from pytest_ldos.campaign.damaged_files import set_damaged_aside
-from pytest_ldos.errors import RecordUnreadable
+from pytest_ldos.judge.baseline.key import BaselineKey
+from pytest_ldos.measure.trial.artifacts import resumable, write_atomically
+from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
+from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.scenario.model import ScenarioSpec
-from pytest_ldos.trial.artifacts import resumable, write_atomically
-from pytest_ldos.trial.codec import decode_trials, encode_trials
-from pytest_ldos.trial.record import TrialSet
 
 FOLDER: Final = "breaking"
 KIND: Final = "pytest-ldos start of a search"

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from pytest_ldos.base.stats.confidence_sequence import BoundaryTest
+from pytest_ldos.base.stats.logistic_curve import LogisticCurve, fit_logistic
+from pytest_ldos.base.stats.overdispersion import estimate_correlation
 from pytest_ldos.campaign.bisection import Bisection, Finding, LevelRecord, Standing
 from pytest_ldos.campaign.breaking_cause import Cause, find_cause
 from pytest_ldos.campaign.breaking_plan import BreakingPlan
-from pytest_ldos.stats.confidence_sequence import BoundaryTest
-from pytest_ldos.stats.logistic_curve import LogisticCurve, fit_logistic
-from pytest_ldos.stats.overdispersion import estimate_correlation
-from pytest_ldos.trial.record import TrialSet
+from pytest_ldos.measure.trial.record import TrialSet
 
 LEVEL_CONFIDENCE: Final = 0.95
 """Confidence of the displayed intervals of single levels; no decision depends on them."""

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from pytest_ldos.baseline.calibration import Calibration, MetricNoise
+from pytest_ldos.base.errors import CalibrationFailed
 from pytest_ldos.campaign.noise import to_calibration
 from pytest_ldos.campaign.promise import TRIAL_COUNTS, Planted, Promise, Prover, fewest_trials
 from pytest_ldos.campaign.resample import Design, Pool
 from pytest_ldos.campaign.starts import starts_of, template_of
-from pytest_ldos.errors import CalibrationFailed
-from pytest_ldos.gate.policy import Policy
-from pytest_ldos.metrics.catalogue import METRICS
-from pytest_ldos.metrics.model import Metric
-from pytest_ldos.trial.record import TrialSet
-from pytest_ldos.trial.series_of import missing_reasons
+from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.measure.metrics.catalogue import METRICS
+from pytest_ldos.measure.metrics.model import Metric
+from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.measure.trial.series_of import missing_reasons
 
 FEW_STARTS: Final = 5
 """Fewest starts for a good estimate of how much starts differ."""

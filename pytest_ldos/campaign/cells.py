@@ -14,7 +14,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Final
 
-from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.scenario.addresses import ALL_LOADS, assign, canonical, value_at
 from pytest_ldos.scenario.model import ScenarioSpec
 

@@ -13,12 +13,12 @@ from typing import Final
 
 import numpy as np
 
-from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.metrics.model import Metric
-from pytest_ldos.scenario.nearest import refuse_unknown
-from pytest_ldos.series import Better, Invalid, Missing
-from pytest_ldos.trial.record import Trial, TrialSet
-from pytest_ldos.units import format_quantity
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.nearest import refuse_unknown
+from pytest_ldos.base.series import Better, Invalid, Missing
+from pytest_ldos.base.units import format_quantity
+from pytest_ldos.measure.metrics.model import Metric
+from pytest_ldos.measure.trial.record import Trial, TrialSet
 
 SUCCESS: Final = "success"
 _HALF: Final = 0.5

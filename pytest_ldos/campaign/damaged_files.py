@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from pytest_ldos.errors import RecordUnreadable
+from pytest_ldos.base.errors import RecordUnreadable
 
 
 def set_damaged_aside(files: Iterable[Path], read: Callable[[Path], object]) -> list[Path]:

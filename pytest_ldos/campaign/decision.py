@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pytest_ldos.gate.decide import GateResult, decide, judge_alone
-from pytest_ldos.gate.policy import Policy
-from pytest_ldos.gate.verdict import Verdict
-from pytest_ldos.trial.record import TrialSet
+from pytest_ldos.judge.gate.decide import GateResult, decide, judge_alone
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.measure.trial.record import TrialSet
 
 
 def decide_interleaved(head: TrialSet, base: TrialSet, policy: Policy) -> GateResult:

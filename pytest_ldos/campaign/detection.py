@@ -11,17 +11,17 @@ from typing import Final
 
 import numpy as np
 
+from pytest_ldos.base.errors import LdosError
 from pytest_ldos.campaign.promise import SEED, Share
 from pytest_ldos.campaign.starts import assemble
-from pytest_ldos.errors import LdosError
-from pytest_ldos.explain.explain import explain
-from pytest_ldos.gate.decide import GateResult, decide
-from pytest_ldos.gate.expectations import missed_expectations
-from pytest_ldos.gate.policy import Policy
-from pytest_ldos.gate.success import find_rises
-from pytest_ldos.gate.verdict import Verdict
-from pytest_ldos.stack.goals import OutcomeClass
-from pytest_ldos.trial.record import Look, Trial, TrialSet
+from pytest_ldos.judge.explain.explain import explain
+from pytest_ldos.judge.gate.decide import GateResult, decide
+from pytest_ldos.judge.gate.expectations import missed_expectations
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.success import find_rises
+from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.measure.trial.record import Look, Trial, TrialSet
+from pytest_ldos.robot.stack.goals import OutcomeClass
 
 SUCCESS: Final = "success"
 """Name of the success rate among the metrics."""

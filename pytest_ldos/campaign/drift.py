@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Final
 
-from pytest_ldos.stats.location import median
-from pytest_ldos.stats.trend import FEWEST, estimate_trend
-from pytest_ldos.trial.record import TrialSet
+from pytest_ldos.base.stats.location import median
+from pytest_ldos.base.stats.trend import FEWEST, estimate_trend
+from pytest_ldos.measure.trial.record import TrialSet
 
 FEWEST_BLOCKS: Final = 2 * FEWEST
 """Fewest blocks: with fewer, a trend cannot be distinguished from chance."""

@@ -10,15 +10,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from pytest_ldos.base.errors import BringUpFailed, LoadFailed, RecordingFailed, TraceUnreadable
 from pytest_ldos.campaign.arm_failure import has_lost_motion, with_lost_motion
 from pytest_ldos.campaign.bisection import Batch, Bisection, LevelRecord, Mishap
 from pytest_ldos.campaign.breaking_evidence import BreakingEvidence, KeptStart, plain
 from pytest_ldos.campaign.breaking_plan import BreakingPlan
 from pytest_ldos.campaign.breaking_result import BreakingResult, conclude
 from pytest_ldos.campaign.evidence import append_start
-from pytest_ldos.errors import BringUpFailed, LoadFailed, RecordingFailed, TraceUnreadable
+from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.scenario.model import ScenarioSpec
-from pytest_ldos.trial.record import TrialSet
 
 _REACHED: Final[Mapping[str, tuple[str, str]]] = {
     "rate": ("rate_hz", "requested_hz"),

@@ -6,13 +6,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final, cast
 
 if TYPE_CHECKING:
-    from pytest_ldos.middleware.instrument import Instrument
+    from pytest_ldos.instruments.instrument import Instrument
 
 MODULES: Final[dict[str, str]] = {
-    "latency": "pytest_ldos.middleware.latency.instrument",
-    "topology": "pytest_ldos.middleware.topology.instrument",
-    "cpu_cost": "pytest_ldos.middleware.cpu_cost.instrument",
-    "tracing_cost": "pytest_ldos.middleware.tracing_cost.instrument",
+    "latency": "pytest_ldos.instruments.latency.instrument",
+    "topology": "pytest_ldos.instruments.topology.instrument",
+    "cpu_cost": "pytest_ldos.instruments.cpu_cost.instrument",
+    "tracing_cost": "pytest_ldos.instruments.tracing_cost.instrument",
 }
 """Module by name of the instrument; each defines `INSTRUMENT`."""
 

@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from pytest_ldos.base.errors import BringUpFailed
 from pytest_ldos.campaign.blocks import Bench, run_block
 from pytest_ldos.campaign.order import Block, Role, first_blocks, next_pair
 from pytest_ldos.campaign.versions import Version
-from pytest_ldos.errors import BringUpFailed
-from pytest_ldos.gate.decide import GateResult
-from pytest_ldos.trial.artifacts import write_trials
-from pytest_ldos.trial.conduct import why_ended
-from pytest_ldos.trial.record import Look, TrialSet
+from pytest_ldos.judge.gate.decide import GateResult
+from pytest_ldos.measure.trial.artifacts import write_trials
+from pytest_ldos.measure.trial.conduct import why_ended
+from pytest_ldos.measure.trial.record import Look, TrialSet
 
 Decide = Callable[[TrialSet, TrialSet], GateResult]
 """Compares head and base."""

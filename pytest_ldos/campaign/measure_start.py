@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.campaign.blocks import WARM_UPS, Bench, BlockObserver, run_block
 from pytest_ldos.campaign.order import Block, Role
 from pytest_ldos.campaign.versions import head_version
-from pytest_ldos.load.repeated import RepeatedLoad
-from pytest_ldos.metrics.catalogue import METRICS, Catalogue
+from pytest_ldos.measure.load.repeated import RepeatedLoad
+from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue
+from pytest_ldos.measure.trial import rig
+from pytest_ldos.measure.trial.artifacts import drop_folder, new_run_folder, new_scenario_folder
+from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.scenario.model import ScenarioSpec
-from pytest_ldos.scenario.paths import PathSpec
-from pytest_ldos.trial import rig
-from pytest_ldos.trial.artifacts import drop_folder, new_run_folder, new_scenario_folder
-from pytest_ldos.trial.record import TrialSet
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pytest_ldos.host.checkout import CHANGED, ask_git, describe_commit
 from pytest_ldos.host.fingerprint import take_fingerprint
+from pytest_ldos.robot.stack.choose import describe_stack, stack_available
 from pytest_ldos.scenario.model import StackSpec
-from pytest_ldos.stack.choose import describe_stack, stack_available
 
 
 def version_here(root: Path, stack: StackSpec, *, baselines: Path) -> Mapping[str, str]:

@@ -10,13 +10,13 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from pytest_ldos.baseline.calibration import UNCALIBRATED_FLOOR, Calibration, MetricNoise
+from pytest_ldos.base.stats.adjust import remove_covariate
+from pytest_ldos.base.stats.variance_components import Components, Sample, estimate_components
 from pytest_ldos.campaign.starts import Start
-from pytest_ldos.metrics.model import Metric
-from pytest_ldos.stats.adjust import remove_covariate
-from pytest_ldos.stats.variance_components import Components, Sample, estimate_components
-from pytest_ldos.trial.record import TrialSet
-from pytest_ldos.trial.series_of import to_series
+from pytest_ldos.judge.baseline.calibration import UNCALIBRATED_FLOOR, Calibration, MetricNoise
+from pytest_ldos.measure.metrics.model import Metric
+from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.measure.trial.series_of import to_series
 
 LEAST_FLOOR: Final = 0.01
 """Lower bound of all floors: a change of less than one percent is never a regression."""

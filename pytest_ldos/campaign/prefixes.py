@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
+from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.campaign.order import Role
 from pytest_ldos.campaign.versions import Version
-from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.host.ros import ros_prefixes
-from pytest_ldos.stack.installation import OURS, Installation
+from pytest_ldos.robot.stack.installation import OURS, Installation
 
 SETUP: Final = "setup.bash"
 _SOURCE: Final = 'source "$1" >&2 && exec env -0'

@@ -17,16 +17,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from pytest_ldos.base.errors import PreparationFailed
+from pytest_ldos.base.writable import writing
 from pytest_ldos.campaign.kept_bases import CHECKOUT, NOTE, Announce, locked, mark_used, remove, remove_unused
 from pytest_ldos.campaign.requirements import US, requirements_of
 from pytest_ldos.campaign.versions import Revision, Version, base_version
-from pytest_ldos.errors import PreparationFailed
 from pytest_ldos.host.checkout import OF_ANOTHER_CHECKOUT
 from pytest_ldos.host.logs import last_lines
 from pytest_ldos.host.processes import ProcessGroup
-from pytest_ldos.host.writable import writing
+from pytest_ldos.measure.trial.artifacts import write_atomically
 from pytest_ldos.scenario.base import BaseSpec
-from pytest_ldos.trial.artifacts import write_atomically
 
 BASES: Final = "bases"
 _LOG: Final = "setup"

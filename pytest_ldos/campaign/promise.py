@@ -15,14 +15,14 @@ from typing import Final
 
 import numpy as np
 
-from pytest_ldos.baseline.calibration import Calibration
+from pytest_ldos.base.stats.counts import share_interval
 from pytest_ldos.campaign.noise import to_calibration
 from pytest_ldos.campaign.resample import Design, Pair, Pool, plant
-from pytest_ldos.gate.decide import GateResult, decide
-from pytest_ldos.gate.policy import Policy
-from pytest_ldos.gate.verdict import Verdict
-from pytest_ldos.metrics.model import Metric
-from pytest_ldos.stats.counts import share_interval
+from pytest_ldos.judge.baseline.calibration import Calibration
+from pytest_ldos.judge.gate.decide import GateResult, decide
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.measure.metrics.model import Metric
 
 TRIAL_COUNTS: Final = (8, 10, 15, 20, 30, 40, 60)
 

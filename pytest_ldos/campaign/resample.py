@@ -20,9 +20,9 @@ import numpy as np
 from pytest_ldos.campaign.noise import adjust, estimate_metric, is_on_logs
 from pytest_ldos.campaign.order import Role, first_blocks
 from pytest_ldos.campaign.starts import Start, assemble
-from pytest_ldos.metrics.model import Measurement, Metric
-from pytest_ldos.trial.record import Trial, TrialSet
-from pytest_ldos.trial.series_of import to_series
+from pytest_ldos.measure.metrics.model import Measurement, Metric
+from pytest_ldos.measure.trial.record import Trial, TrialSet
+from pytest_ldos.measure.trial.series_of import to_series
 
 
 class Design(StrEnum):

@@ -9,16 +9,16 @@ from functools import cached_property
 
 import numpy as np
 
+from pytest_ldos.base.errors import BringUpFailed, ConfigurationError, LdosError, LoadFailed, SelfTestFailed
+from pytest_ldos.base.nearest import refuse_unknown
 from pytest_ldos.campaign.detection import DRAWS, SUCCESS, Detection, Detector, Promised, without_verdict
 from pytest_ldos.campaign.evidence import append_start
 from pytest_ldos.campaign.faults import FAULTS, Medians, PlantableFault
-from pytest_ldos.errors import BringUpFailed, ConfigurationError, LdosError, LoadFailed, SelfTestFailed
-from pytest_ldos.gate.policy import Policy
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.measure.trial.series_of import all_series
 from pytest_ldos.scenario.model import ScenarioSpec
-from pytest_ldos.scenario.nearest import refuse_unknown
 from pytest_ldos.scenario.words import StackKind
-from pytest_ldos.trial.record import TrialSet
-from pytest_ldos.trial.series_of import all_series
 
 NO_FAULT = "none"
 """Name of the point of size 0: an equal version."""

@@ -9,8 +9,8 @@ from typing import Protocol
 
 from pytest_ldos.campaign.evidence import Evidence, append_start, is_of_same_kind, is_of_same_version
 from pytest_ldos.campaign.starts import starts_of
+from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.scenario.model import ScenarioSpec
-from pytest_ldos.trial.record import TrialSet
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pytest_ldos.trial.record import Trial, TrialSet
+from pytest_ldos.measure.trial.record import Trial, TrialSet
 
 
 @dataclass(frozen=True)

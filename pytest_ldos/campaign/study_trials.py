@@ -8,11 +8,11 @@ from typing import Final
 
 from pytest_ldos.host.checkout import describe_commit
 from pytest_ldos.host.fingerprint import take_fingerprint
-from pytest_ldos.metrics.model import Measurement, Metric
-from pytest_ldos.middleware.study import Round, Study
+from pytest_ldos.instruments.study import Round, Study
+from pytest_ldos.measure.metrics.model import Measurement, Metric
+from pytest_ldos.measure.trial.record import Trial, TrialSet
+from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.scenario.model import ScenarioSpec
-from pytest_ldos.stack.goals import OutcomeClass
-from pytest_ldos.trial.record import Trial, TrialSet
 
 KIND_PREFIX: Final = "middleware-"
 """Prefix of the stack's kind, so that no scenario of an arm has the same baseline."""

@@ -9,20 +9,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from pytest_ldos.base.errors import ConfigurationError, LdosError, MachineBusy, TraceUnreadable
 from pytest_ldos.campaign.arm_failure import arm_ended
 from pytest_ldos.campaign.cells import Cell, Grid, estimate_s, running_order
 from pytest_ldos.campaign.sweep_folder import Definition, SweepFolder, find_sweep, new_sweep
 from pytest_ldos.campaign.sweep_records import TRUSTED, CellResult, CellState, StartRecord, collect
-from pytest_ldos.errors import ConfigurationError, LdosError, MachineBusy, TraceUnreadable
-from pytest_ldos.gate.decide import judge_alone, load_faults, measurement_faults
-from pytest_ldos.gate.policy import Policy
-from pytest_ldos.gate.verdict import Verdict
 from pytest_ldos.host.availability import Availability
-from pytest_ldos.load.choose import load_available
+from pytest_ldos.judge.gate.decide import judge_alone, load_faults, measurement_faults
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.measure.load.choose import load_available
+from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.robot.stack.choose import stack_available
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.words import WhenUnavailable
-from pytest_ldos.stack.choose import stack_available
-from pytest_ldos.trial.record import TrialSet
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,12 +19,12 @@ from glob import escape
 from pathlib import Path
 from typing import Any, Final
 
+from pytest_ldos.base.errors import ConfigurationError, RecordUnreadable
+from pytest_ldos.base.writable import writing
 from pytest_ldos.campaign.cells import Grid, Outline
 from pytest_ldos.campaign.damaged_files import set_damaged_aside
 from pytest_ldos.campaign.sweep_records import StartRecord, decode_start, encode_start
-from pytest_ldos.errors import ConfigurationError, RecordUnreadable
-from pytest_ldos.host.writable import writing
-from pytest_ldos.trial.artifacts import keep_from_git, resumable, write_atomically
+from pytest_ldos.measure.trial.artifacts import keep_from_git, resumable, write_atomically
 
 FOLDER: Final = "sweeps"
 DEFINITION_FILE: Final = "sweep.json"

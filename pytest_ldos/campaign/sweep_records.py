@@ -10,13 +10,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
+from pytest_ldos.base.errors import RecordUnreadable
 from pytest_ldos.campaign.arm_failure import with_lost_motion
 from pytest_ldos.campaign.cells import Cell
 from pytest_ldos.campaign.evidence import append_start
-from pytest_ldos.errors import RecordUnreadable
-from pytest_ldos.trial.codec import decode_trials, encode_trials
-from pytest_ldos.trial.record import TrialSet
-from pytest_ldos.trial.well_typed import require_well_typed
+from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
+from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.measure.trial.well_typed import require_well_typed
 
 SCHEMA: Final = 1
 KIND: Final = "pytest-ldos sweep start"

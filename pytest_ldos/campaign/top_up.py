@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from pytest_ldos.gate.decide import GateResult
-from pytest_ldos.trial.conduct import Procedure, Save, add_trials
-from pytest_ldos.trial.record import Look, TrialSet
-from pytest_ldos.trial.rig import Rig
+from pytest_ldos.judge.gate.decide import GateResult
+from pytest_ldos.measure.trial.conduct import Procedure, Save, add_trials
+from pytest_ldos.measure.trial.record import Look, TrialSet
+from pytest_ldos.measure.trial.rig import Rig
 
 Decide = Callable[[TrialSet], GateResult]
 """Compares the trials with their baseline."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.campaign.level_scale import LevelScale, Spacing
-from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.scenario.addresses import assign, canonical, known_addresses
 from pytest_ldos.scenario.model import ScenarioSpec
 

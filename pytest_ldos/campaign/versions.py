@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.campaign.order import Role
-from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.host.checkout import CHANGED, abbreviate, ask_git, describe_commit, top_of_checkout
+from pytest_ldos.robot.stack.installation import OURS, Installation
 from pytest_ldos.scenario.settings import SETTINGS_FILES
-from pytest_ldos.stack.installation import OURS, Installation
 
 INTERPRETERS: Final = (".venv/bin/python", "bin/python")
 """Paths of the interpreter in a checkout and in an environment."""

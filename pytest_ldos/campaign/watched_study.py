@@ -6,11 +6,11 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from pytest_ldos.base.writable import writing
 from pytest_ldos.campaign.watch_files import Drawings, write_watched
 from pytest_ldos.campaign.watching import Watching
-from pytest_ldos.host.writable import writing
-from pytest_ldos.middleware.study import Column, Study, Table
-from pytest_ldos.profiles.syscalls import SyscallCount
+from pytest_ldos.instruments.study import Column, Study, Table
+from pytest_ldos.record.profiles.syscalls import SyscallCount
 from pytest_ldos.scenario.watching import WatchSpec
 
 _COLUMNS = (

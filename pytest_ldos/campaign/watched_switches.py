@@ -10,12 +10,12 @@ from typing import Final
 
 import numpy as np
 
-from pytest_ldos.ctf.read import read_trace
-from pytest_ldos.ctf.tables import EventTable
-from pytest_ldos.execution.scheduling import SCHEDULING_EVENTS, build_thread_states
-from pytest_ldos.execution.switches import count_switches
-from pytest_ldos.host.context_switches import SwitchCounts
-from pytest_ldos.tracepoints import Ros2
+from pytest_ldos.base.switch_counts import SwitchCounts
+from pytest_ldos.base.tracepoints import Ros2
+from pytest_ldos.trace.ctf.read import read_trace
+from pytest_ldos.trace.ctf.tables import EventTable
+from pytest_ldos.trace.execution.scheduling import SCHEDULING_EVENTS, build_thread_states
+from pytest_ldos.trace.execution.switches import count_switches
 
 PROC: Final = "/proc"
 KERNEL_EVENTS: Final = "kernel events"

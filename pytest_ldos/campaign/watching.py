@@ -14,18 +14,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from pytest_ldos.base.errors import LdosError, ProfilingFailed, TraceUnreadable, Unavailable
 from pytest_ldos.campaign.watched_switches import PROC, Switches, with_trace
-from pytest_ldos.errors import LdosError, ProfilingFailed, TraceUnreadable, Unavailable
 from pytest_ldos.host.context_switches import OwnSwitchCounter, SwitchCounter
 from pytest_ldos.host.process_names import process_names
-from pytest_ldos.profiles.folded import FoldedStacks, merge
-from pytest_ldos.profiles.syscalls import SyscallCount, add_syscalls
-from pytest_ldos.recording.choose_profiler import choose_profiler, resolve_profiler
-from pytest_ldos.recording.profiler import Profiler
-from pytest_ldos.recording.strace import SyscallCounter, strace_available
+from pytest_ldos.measure.trial.rig import Rig
+from pytest_ldos.record.choose_profiler import choose_profiler, resolve_profiler
+from pytest_ldos.record.profiler import Profiler
+from pytest_ldos.record.profiles.folded import FoldedStacks, merge
+from pytest_ldos.record.profiles.syscalls import SyscallCount, add_syscalls
+from pytest_ldos.record.strace import SyscallCounter, strace_available
 from pytest_ldos.scenario.watching import WatchSpec
 from pytest_ldos.scenario.words import ProfilerKind
-from pytest_ldos.trial.rig import Rig
 
 DISTORTION: Final = (
     "system calls were counted with strace, which stops processes at each: such times compare with nothing"

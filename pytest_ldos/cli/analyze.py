@@ -8,6 +8,9 @@ from typing import Annotated
 
 import typer
 
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.text import Rendered
+from pytest_ldos.base.writable import writing
 from pytest_ldos.cli.bars import step_bar
 from pytest_ldos.cli.clocks import correct_clocks
 from pytest_ldos.cli.export import Format, refuse_existing
@@ -17,23 +20,20 @@ from pytest_ldos.cli.model import Damage, OnCorrupt, Pids, build_observed
 from pytest_ldos.cli.own_metrics import MetricsOption
 from pytest_ldos.cli.paths import ANOTHER_OUTPUT, sources_here, terminal
 from pytest_ldos.cli.say import emit, say
-from pytest_ldos.ctf.read import read_trace
-from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.execution.build import NEEDED_EVENTS
-from pytest_ldos.export.parquet import write_parquet
 from pytest_ldos.fleet.find import find_traces
 from pytest_ldos.fleet.request import Request
-from pytest_ldos.flow.build import build_flow
-from pytest_ldos.host.writable import writing
-from pytest_ldos.metrics.catalogue import catalogue_of
-from pytest_ldos.metrics.extract import extract_metrics
-from pytest_ldos.metrics.load_own import OwnSource, load_metrics
-from pytest_ldos.metrics.model import Interfaces
-from pytest_ldos.metrics.own import OwnMetric
-from pytest_ldos.metrics.regularity import nominal_period_ns
-from pytest_ldos.metrics.served import require_action
-from pytest_ldos.report.analysis import render_analysis
-from pytest_ldos.text import Rendered
+from pytest_ldos.measure.metrics.catalogue import catalogue_of
+from pytest_ldos.measure.metrics.extract import extract_metrics
+from pytest_ldos.measure.metrics.load_own import OwnSource, load_metrics
+from pytest_ldos.measure.metrics.model import Interfaces
+from pytest_ldos.measure.metrics.own import OwnMetric
+from pytest_ldos.measure.metrics.regularity import nominal_period_ns
+from pytest_ldos.measure.metrics.served import require_action
+from pytest_ldos.show.export.parquet import write_parquet
+from pytest_ldos.show.report.analysis import render_analysis
+from pytest_ldos.trace.ctf.read import read_trace
+from pytest_ldos.trace.execution.build import NEEDED_EVENTS
+from pytest_ldos.trace.flow.build import build_flow
 
 Traces = Annotated[
     list[Path],

@@ -6,21 +6,21 @@ from typing import Annotated
 
 import typer
 
-from pytest_ldos.baseline.key import BaselineKey
-from pytest_ldos.baseline.merge import merge_trials
-from pytest_ldos.baseline.store import StoredBaseline
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.units import counted
 from pytest_ldos.cli.help import Command, Group
 from pytest_ldos.cli.paths import load_run, stores_here, terminal
 from pytest_ldos.cli.say import emit, say
-from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.gate.decide import judge_alone
-from pytest_ldos.gate.policy import Policy
-from pytest_ldos.report.baselines import render_baselines
-from pytest_ldos.report.compose import compose, compose_section, without_verdict
-from pytest_ldos.report.terminal import render
-from pytest_ldos.trial.artifacts import read_trials
-from pytest_ldos.trial.record import TrialSet
-from pytest_ldos.units import counted
+from pytest_ldos.judge.baseline.key import BaselineKey
+from pytest_ldos.judge.baseline.merge import merge_trials
+from pytest_ldos.judge.baseline.store import StoredBaseline
+from pytest_ldos.judge.gate.decide import judge_alone
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.measure.trial.artifacts import read_trials
+from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.show.report.baselines import render_baselines
+from pytest_ldos.show.report.compose import compose, compose_section, without_verdict
+from pytest_ldos.show.report.terminal import render
 
 baseline_app = typer.Typer(
     cls=Group, help="Keep baselines: list, show, pin, promote, merge.", no_args_is_help=True, rich_markup_mode=None

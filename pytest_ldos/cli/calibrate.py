@@ -10,7 +10,6 @@ from typing import Annotated, Final
 
 import typer
 
-from pytest_ldos.baseline.calibration_store import save_calibration
 from pytest_ldos.campaign.calibrate import CalibrationResult, Proof
 from pytest_ldos.campaign.calibrate import calibrate as learn_and_prove
 from pytest_ldos.campaign.evidence import Evidence
@@ -31,10 +30,11 @@ from pytest_ldos.cli.progress import MeasuringProgress
 from pytest_ldos.cli.quantities import parse_duration_s, parse_share
 from pytest_ldos.cli.say import emit
 from pytest_ldos.host.checkout import describe_commit
-from pytest_ldos.metrics.catalogue import Catalogue, catalogue_of
-from pytest_ldos.metrics.load_own import load_metrics
-from pytest_ldos.report.calibration import render_calibration, render_calibration_json
+from pytest_ldos.judge.baseline.calibration_store import save_calibration
+from pytest_ldos.measure.metrics.catalogue import Catalogue, catalogue_of
+from pytest_ldos.measure.metrics.load_own import load_metrics
 from pytest_ldos.scenario.model import ScenarioSpec
+from pytest_ldos.show.report.calibration import render_calibration, render_calibration_json
 
 _PLANTED: Final = 0.3
 """Pairs with a planted change, for each without one."""

@@ -6,12 +6,12 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.execution.clocks import shift_clocks
-from pytest_ldos.execution.model import ExecutionModel
-from pytest_ldos.flow.build import build_flow
-from pytest_ldos.flow.clocks import ClockOffset, estimate_clock_offsets
-from pytest_ldos.units import format_duration
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.units import format_duration
+from pytest_ldos.trace.execution.clocks import shift_clocks
+from pytest_ldos.trace.execution.model import ExecutionModel
+from pytest_ldos.trace.flow.build import build_flow
+from pytest_ldos.trace.flow.clocks import ClockOffset, estimate_clock_offsets
 
 ESTIMATE = "estimate"
 

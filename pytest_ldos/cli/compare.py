@@ -8,18 +8,18 @@ from typing import Annotated
 
 import typer
 
-from pytest_ldos.baseline.calibration_store import CalibrationLookup, find_calibration
-from pytest_ldos.baseline.key import BaselineKey
+from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.cli.output import FormatOption, OutputOption, choose_format, put_out
 from pytest_ldos.cli.paths import by_scenario, is_strict, load_run, metric_names, sources_here, stores_here
-from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.gate.calibrated import doubted, with_calibration
-from pytest_ldos.gate.decide import GateResult, Pair, decide_run
-from pytest_ldos.gate.policy import Policy
-from pytest_ldos.gate.verdict import Verdict, exit_code, worst
-from pytest_ldos.report.compose import Background, compose, compose_section
-from pytest_ldos.report.document import Section
-from pytest_ldos.trial.record import TrialSet
+from pytest_ldos.judge.baseline.calibration_store import CalibrationLookup, find_calibration
+from pytest_ldos.judge.baseline.key import BaselineKey
+from pytest_ldos.judge.gate.calibrated import doubted, with_calibration
+from pytest_ldos.judge.gate.decide import GateResult, Pair, decide_run
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.verdict import Verdict, exit_code, worst
+from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.show.report.compose import Background, compose, compose_section
+from pytest_ldos.show.report.document import Section
 
 
 def compare(

@@ -10,7 +10,8 @@ from typing import Annotated, Final
 
 import typer
 
-from pytest_ldos import exit_codes
+from pytest_ldos.base import exit_codes
+from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.cli.paths import sources_here, terminal
 from pytest_ldos.cli.say import ask, emit, say
 from pytest_ldos.doctor.changes import ChangeLog, changes_file
@@ -19,12 +20,11 @@ from pytest_ldos.doctor.finding import Finding, Status
 from pytest_ldos.doctor.fix import Fix
 from pytest_ldos.doctor.machine import Machine
 from pytest_ldos.doctor.mend import describe_question, mend
-from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.host.fingerprint import take_fingerprint
-from pytest_ldos.report.diagnosis import render_diagnosis, render_diagnosis_json
+from pytest_ldos.robot.stack.choose import describe_stack
 from pytest_ldos.scenario.scenario_table import BUILT_IN_SCENARIOS
 from pytest_ldos.scenario.words import StackKind
-from pytest_ldos.stack.choose import describe_stack
+from pytest_ldos.show.report.diagnosis import render_diagnosis, render_diagnosis_json
 
 _EXIT_CODES: Final = {Status.OK: 0, Status.WARNING: 0, Status.ERROR: exit_codes.INVALID}
 

@@ -10,21 +10,21 @@ from typing import Annotated, Final
 
 import typer
 
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.writable import writing
 from pytest_ldos.cli.bars import Steps, step_bar
 from pytest_ldos.cli.model import Damage, OnCorrupt, Pids, TraceDirectory, build_observed
 from pytest_ldos.cli.paths import ANOTHER_OUTPUT
 from pytest_ldos.cli.say import say
-from pytest_ldos.ctf.read import DecodedTrace, read_trace
-from pytest_ldos.ctf.stats import describe_losses
-from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.execution.build import NEEDED_EVENTS
-from pytest_ldos.execution.model import ExecutionModel
-from pytest_ldos.execution.scheduling import SCHEDULING_EVENTS, build_thread_states
-from pytest_ldos.export.parquet import is_model_directory, write_parquet
-from pytest_ldos.export.perfetto.write import write_perfetto
-from pytest_ldos.export.replaced import beside
-from pytest_ldos.flow.build import build_flow
-from pytest_ldos.host.writable import writing
+from pytest_ldos.show.export.parquet import is_model_directory, write_parquet
+from pytest_ldos.show.export.perfetto.write import write_perfetto
+from pytest_ldos.show.export.replaced import beside
+from pytest_ldos.trace.ctf.read import DecodedTrace, read_trace
+from pytest_ldos.trace.ctf.stats import describe_losses
+from pytest_ldos.trace.execution.build import NEEDED_EVENTS
+from pytest_ldos.trace.execution.model import ExecutionModel
+from pytest_ldos.trace.execution.scheduling import SCHEDULING_EVENTS, build_thread_states
+from pytest_ldos.trace.flow.build import build_flow
 
 
 class Format(StrEnum):

@@ -8,7 +8,8 @@ from typing import Annotated, Final
 
 import typer
 
-from pytest_ldos import exit_codes
+from pytest_ldos.base import exit_codes
+from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.campaign.bisection import TRIALS_PER_START, Bisection, Finding, SearchPlan
 from pytest_ldos.campaign.breaking_evidence import BreakingEvidence
 from pytest_ldos.campaign.breaking_plan import BreakingPlan
@@ -26,15 +27,14 @@ from pytest_ldos.cli.paths import sources_here, terminal
 from pytest_ldos.cli.progress import MeasuringProgress
 from pytest_ldos.cli.quantities import parse_duration_s, parse_share
 from pytest_ldos.cli.say import say
-from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.metrics.catalogue import Catalogue, catalogue_of
-from pytest_ldos.metrics.load_own import load_metrics
-from pytest_ldos.report.breaking.formats import render_breaking_as
-from pytest_ldos.report.breaking.words import answer, remarks
-from pytest_ldos.report.formats import Format
+from pytest_ldos.measure.metrics.catalogue import Catalogue, catalogue_of
+from pytest_ldos.measure.metrics.load_own import load_metrics
+from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.words import SeedMode
-from pytest_ldos.trial.record import TrialSet
+from pytest_ldos.show.report.breaking.formats import render_breaking_as
+from pytest_ldos.show.report.breaking.words import answer, remarks
+from pytest_ldos.show.report.formats import Format
 
 _UNKNOWN: Final = frozenset({Finding.UNDECIDED, Finding.UNMEASURED})
 

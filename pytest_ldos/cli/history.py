@@ -10,20 +10,20 @@ from typing import Annotated
 
 import typer
 
-from pytest_ldos.baseline.history.commits import CommitPoint
-from pytest_ldos.baseline.history.trend import ROLLING_WINDOW, Trend
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.nearest import suggest
 from pytest_ldos.cli.help import Command, Group
 from pytest_ldos.cli.history_anchors import pin, unpin
 from pytest_ldos.cli.history_import import import_runs
 from pytest_ldos.cli.history_selection import Directory, HostClass, Scenario, Stack, Wanted, open_store, read_trends
 from pytest_ldos.cli.paths import terminal
 from pytest_ldos.cli.say import emit, say
-from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.report.history.data import render_csv, render_json
-from pytest_ldos.report.history.figure import render_image, render_page
-from pytest_ldos.report.history.table import describe, render_overview, render_trend
-from pytest_ldos.scenario.nearest import suggest
-from pytest_ldos.trial.artifacts import write_atomically
+from pytest_ldos.judge.baseline.history.commits import CommitPoint
+from pytest_ldos.judge.baseline.history.trend import ROLLING_WINDOW, Trend
+from pytest_ldos.measure.trial.artifacts import write_atomically
+from pytest_ldos.show.report.history.data import render_csv, render_json
+from pytest_ldos.show.report.history.figure import render_image, render_page
+from pytest_ldos.show.report.history.table import describe, render_overview, render_trend
 
 history_app = typer.Typer(cls=Group, rich_markup_mode=None, invoke_without_command=True)
 history_app.command(cls=Command)(pin)

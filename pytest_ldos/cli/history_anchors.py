@@ -7,12 +7,12 @@ from typing import Annotated, Any, Final
 import polars as pl
 import typer
 
-from pytest_ldos.baseline.history.anchors import Pin, remove_pin, write_pin
-from pytest_ldos.baseline.history.rows import Version
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.nearest import suggest
 from pytest_ldos.cli.history_selection import Directory, HostClass, Scenario, Stack, Wanted, describe_runs, open_store
 from pytest_ldos.cli.say import say
-from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.scenario.nearest import suggest
+from pytest_ldos.judge.baseline.history.anchors import Pin, remove_pin, write_pin
+from pytest_ldos.judge.baseline.history.rows import Version
 
 _SERIES: Final = ("stack", "host_class", "scenario")
 

@@ -9,16 +9,16 @@ from typing import Annotated
 
 import typer
 
-from pytest_ldos.baseline.history.rows import Version, build_rows
-from pytest_ldos.baseline.history.store import HistoryStore
+from pytest_ldos.base.errors import RecordUnreadable
 from pytest_ldos.cli.history_selection import Directory, open_store
 from pytest_ldos.cli.paths import LATEST, find_trials, metric_names, sources_here
 from pytest_ldos.cli.say import say
-from pytest_ldos.errors import RecordUnreadable
-from pytest_ldos.gate.policy import Policy
-from pytest_ldos.gate.unjudged import verdict_alone
-from pytest_ldos.trial.artifacts import BASE, TRIALS_FILE, read_trials
-from pytest_ldos.trial.record import TrialSet
+from pytest_ldos.judge.baseline.history.rows import Version, build_rows
+from pytest_ldos.judge.baseline.history.store import HistoryStore
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.unjudged import verdict_alone
+from pytest_ldos.measure.trial.artifacts import BASE, TRIALS_FILE, read_trials
+from pytest_ldos.measure.trial.record import TrialSet
 
 Runs = Annotated[
     list[str],

@@ -9,17 +9,17 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from pytest_ldos.baseline.calibration import UNCALIBRATED_FLOOR
-from pytest_ldos.baseline.calibration_store import Calibrated, find_calibration_of
-from pytest_ldos.baseline.history.anchors import Pin, read_pin
-from pytest_ldos.baseline.history.series import COLUMNS, MetricSeries, build_series, latest_runs
-from pytest_ldos.baseline.history.store import HistoryStore, SeriesFolder
-from pytest_ldos.baseline.history.trend import Trend, build_trend
-from pytest_ldos.baseline.key import BaselineKey
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.nearest import refuse_unknown
 from pytest_ldos.cli.paths import sources_here, stores_here
 from pytest_ldos.cli.say import say
-from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.scenario.nearest import refuse_unknown
+from pytest_ldos.judge.baseline.calibration import UNCALIBRATED_FLOOR
+from pytest_ldos.judge.baseline.calibration_store import Calibrated, find_calibration_of
+from pytest_ldos.judge.baseline.history.anchors import Pin, read_pin
+from pytest_ldos.judge.baseline.history.series import COLUMNS, MetricSeries, build_series, latest_runs
+from pytest_ldos.judge.baseline.history.store import HistoryStore, SeriesFolder
+from pytest_ldos.judge.baseline.history.trend import Trend, build_trend
+from pytest_ldos.judge.baseline.key import BaselineKey
 
 Directory = Annotated[Path | None, typer.Option("--dir", help="The history; by default the one that is configured.")]
 Scenario = Annotated[str, typer.Option(help="Only this scenario.")]

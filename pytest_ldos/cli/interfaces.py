@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.metrics.model import Interfaces
-from pytest_ldos.scenario.nearest import refuse_unknown
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.nearest import refuse_unknown
+from pytest_ldos.measure.metrics.model import Interfaces
 
 
 def parse_interfaces(texts: Sequence[str], usual: Interfaces) -> Interfaces:

@@ -8,7 +8,8 @@ from typing import Annotated, Final, NoReturn
 
 import typer
 
-from pytest_ldos import exit_codes
+from pytest_ldos.base import exit_codes
+from pytest_ldos.base.errors import LdosError, NotWritten
 from pytest_ldos.campaign.instruments import MODULES
 from pytest_ldos.cli.analyze import analyze
 from pytest_ldos.cli.baseline import baseline_app
@@ -30,7 +31,6 @@ from pytest_ldos.cli.sweep import sweep
 from pytest_ldos.cli.topology import topology
 from pytest_ldos.cli.tracing_cost import tracing_cost
 from pytest_ldos.cli.watch_options import add_watch_options
-from pytest_ldos.errors import LdosError, NotWritten
 
 _COMPARE: Final = "Compare and keep results"
 _MEASURE: Final = "Measure more than a test does"

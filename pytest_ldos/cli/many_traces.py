@@ -8,20 +8,20 @@ from pathlib import Path
 
 import typer
 
-from pytest_ldos import exit_codes
+from pytest_ldos.base import exit_codes
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.writable import writing
 from pytest_ldos.cli.bars import trace_bar
 from pytest_ldos.cli.paths import ANOTHER_OUTPUT, terminal
 from pytest_ldos.cli.say import emit, say
-from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.export.fleet_tables import is_fleet_directory, require_writable, write_fleet
 from pytest_ldos.fleet.choose import INSTALL, LOCAL, choose_scheduler, missing_package
 from pytest_ldos.fleet.find import Found
 from pytest_ldos.fleet.in_process import InProcess
 from pytest_ldos.fleet.protocol import Scheduler
 from pytest_ldos.fleet.request import Request
 from pytest_ldos.fleet.summary import TraceSummary
-from pytest_ldos.host.writable import writing
-from pytest_ldos.report.fleet import render_fleet
+from pytest_ldos.show.export.fleet_tables import is_fleet_directory, require_writable, write_fleet
+from pytest_ldos.show.report.fleet import render_fleet
 
 
 @dataclass(frozen=True, kw_only=True)

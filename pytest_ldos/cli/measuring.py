@@ -9,20 +9,20 @@ from typing import Final
 
 import typer
 
-from pytest_ldos import exit_codes
-from pytest_ldos.baseline.key import BaselineKey
+from pytest_ldos.base import exit_codes
+from pytest_ldos.base.errors import ConfigurationError, LdosError, Unavailable
 from pytest_ldos.cli.paths import sources_here
 from pytest_ldos.cli.say import complain, say
-from pytest_ldos.errors import ConfigurationError, LdosError, Unavailable
-from pytest_ldos.gate.policy import Policy
 from pytest_ldos.host.fingerprint import take_fingerprint
 from pytest_ldos.host.lock import measuring_lock
 from pytest_ldos.host.termination import terminated_like_interrupted
-from pytest_ldos.load.choose import load_available
-from pytest_ldos.recording.choose import recording_available
+from pytest_ldos.judge.baseline.key import BaselineKey
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.measure.load.choose import load_available
+from pytest_ldos.record.choose import recording_available
+from pytest_ldos.robot.stack.choose import describe_stack, stack_available
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.settings import Sources
-from pytest_ldos.stack.choose import describe_stack, stack_available
 
 INTERRUPTED: Final = 130
 """As shells have it for a program that Ctrl-C ended."""

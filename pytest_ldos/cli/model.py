@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
-from pytest_ldos.ctf.read import DecodedTrace
-from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.execution.build import build_execution
-from pytest_ldos.execution.model import ExecutionModel
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.trace.ctf.read import DecodedTrace
+from pytest_ldos.trace.execution.build import build_execution
+from pytest_ldos.trace.execution.model import ExecutionModel
 
 
 class OnCorrupt(StrEnum):

@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
+from pytest_ldos.base.text import Rendered
+from pytest_ldos.base.writable import require_writable_file
 from pytest_ldos.cli.paths import terminal
 from pytest_ldos.cli.say import emit, say
-from pytest_ldos.host.writable import require_writable_file
-from pytest_ldos.report.document import Document
-from pytest_ldos.report.formats import Format, format_of, render_as, require_format
-from pytest_ldos.text import Rendered
-from pytest_ldos.trial.artifacts import write_atomically
+from pytest_ldos.measure.trial.artifacts import write_atomically
+from pytest_ldos.show.report.document import Document
+from pytest_ldos.show.report.formats import Format, format_of, render_as, require_format
 
 FormatOption = Annotated[
     Format | None, typer.Option("--format", help="Format; by default that of the file, or for this terminal.")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from pytest_ldos.metrics.own import HOOK
+from pytest_ldos.measure.metrics.own import HOOK
 
 MetricsOption = Annotated[
     str | None,

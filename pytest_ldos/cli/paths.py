@@ -7,12 +7,12 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from pytest_ldos.baseline.store import BaselineStores
-from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.judge.baseline.store import BaselineStores
+from pytest_ldos.measure.trial.artifacts import RUNS, TRIALS_FILE, read_trials
+from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.scenario.options import OPTIONS
 from pytest_ldos.scenario.settings import Sources, read_environment, read_toml
-from pytest_ldos.trial.artifacts import RUNS, TRIALS_FILE, read_trials
-from pytest_ldos.trial.record import TrialSet
 
 ANOTHER_OUTPUT = "name another place with --output"
 LATEST = "latest"

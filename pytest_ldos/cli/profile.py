@@ -7,16 +7,16 @@ from typing import Annotated, Final
 
 import typer
 
+from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.cli.help import Command, Group
 from pytest_ldos.cli.output import write_text
 from pytest_ldos.cli.say import emit, say
-from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.profiles.difference import Difference, compare_profiles
-from pytest_ldos.profiles.folded import FoldedStacks, merge, read_folded, render_folded
-from pytest_ldos.profiles.speedscope import render_speedscope
-from pytest_ldos.report.flame.files import SVG, render_flame, render_flame_difference
-from pytest_ldos.report.flame.table import render_profile
-from pytest_ldos.report.flame.words import describe_changes, describe_noise
+from pytest_ldos.record.profiles.difference import Difference, compare_profiles
+from pytest_ldos.record.profiles.folded import FoldedStacks, merge, read_folded, render_folded
+from pytest_ldos.record.profiles.speedscope import render_speedscope
+from pytest_ldos.show.report.flame.files import SVG, render_flame, render_flame_difference
+from pytest_ldos.show.report.flame.table import render_profile
+from pytest_ldos.show.report.flame.words import describe_changes, describe_noise
 
 profile_app = typer.Typer(
     cls=Group,

@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from pytest_ldos.base.text import one_line
 from pytest_ldos.campaign.order import Block
 from pytest_ldos.campaign.versions import Version
+from pytest_ldos.measure.trial.record import Trial
 from pytest_ldos.scenario.model import ScenarioSpec
-from pytest_ldos.text import one_line
-from pytest_ldos.trial.record import Trial
 
 _SPEED_PERIOD_S = 600.0
 """Trials take seconds: time left is told by the last ten minutes of them."""

@@ -6,7 +6,7 @@ import math
 import re
 from typing import Final
 
-from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.base.errors import ConfigurationError
 
 _SECONDS: Final = {"s": 1.0, "min": 60.0, "h": 3600.0}
 

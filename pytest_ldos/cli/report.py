@@ -7,22 +7,22 @@ from typing import Annotated
 
 import typer
 
-from pytest_ldos.baseline.calibration_store import find_calibration
-from pytest_ldos.baseline.lookup import Found, find_baseline
 from pytest_ldos.campaign.decision import decide_interleaved
 from pytest_ldos.campaign.drift import find_drift
 from pytest_ldos.campaign.order import Role
 from pytest_ldos.cli.output import FormatOption, OutputOption, choose_format, put_out
 from pytest_ldos.cli.paths import find_trials, metric_names, sources_here, stores_here
-from pytest_ldos.gate.absent import judge_without_baseline
-from pytest_ldos.gate.calibrated import doubted, with_calibration
-from pytest_ldos.gate.decide import decide, judge_alone
-from pytest_ldos.gate.policy import Policy
-from pytest_ldos.report.compose import Background, compose, compose_section, without_verdict
-from pytest_ldos.report.document import Section
-from pytest_ldos.report.version_reports import report_drifts
-from pytest_ldos.trial.artifacts import ScenarioFolder, read_trials
-from pytest_ldos.trial.record import TrialSet
+from pytest_ldos.judge.baseline.calibration_store import find_calibration
+from pytest_ldos.judge.baseline.lookup import Found, find_baseline
+from pytest_ldos.judge.gate.absent import judge_without_baseline
+from pytest_ldos.judge.gate.calibrated import doubted, with_calibration
+from pytest_ldos.judge.gate.decide import decide, judge_alone
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.measure.trial.artifacts import ScenarioFolder, read_trials
+from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.show.report.compose import Background, compose, compose_section, without_verdict
+from pytest_ldos.show.report.document import Section
+from pytest_ldos.show.report.version_reports import report_drifts
 
 
 def report(

@@ -8,8 +8,8 @@ import sys
 
 import typer
 
-from pytest_ldos.errors import LdosError
-from pytest_ldos.text import Rendered, one_line
+from pytest_ldos.base.errors import LdosError
+from pytest_ldos.base.text import Rendered, one_line
 
 
 def allow_any_letter() -> None:

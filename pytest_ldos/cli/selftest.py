@@ -8,8 +8,8 @@ from typing import Annotated, Final
 
 import typer
 
-from pytest_ldos import exit_codes
-from pytest_ldos.baseline.calibration_store import UnreadableCalibration, find_calibration
+from pytest_ldos.base import exit_codes
+from pytest_ldos.base.errors import RecordUnreadable
 from pytest_ldos.campaign.detection import DRAWS, Detection, is_trustworthy
 from pytest_ldos.campaign.measure_start import Site, measure_start, motions_of
 from pytest_ldos.campaign.selftest import plan_self_test, run_self_test
@@ -27,15 +27,15 @@ from pytest_ldos.cli.paths import sources_here, stores_here, terminal
 from pytest_ldos.cli.progress import MeasuringProgress
 from pytest_ldos.cli.quantities import parse_share
 from pytest_ldos.cli.say import emit
-from pytest_ldos.errors import RecordUnreadable
-from pytest_ldos.gate.calibrated import describe_calibration, with_calibration
-from pytest_ldos.gate.policy import Policy
-from pytest_ldos.metrics.catalogue import catalogue_of
-from pytest_ldos.metrics.load_own import load_metrics
-from pytest_ldos.report.detection import render_self_test, render_self_test_json
+from pytest_ldos.judge.baseline.calibration_store import UnreadableCalibration, find_calibration
+from pytest_ldos.judge.gate.calibrated import describe_calibration, with_calibration
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.measure.metrics.catalogue import catalogue_of
+from pytest_ldos.measure.metrics.load_own import load_metrics
+from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.robot.stack.choose import resolve_kind
 from pytest_ldos.scenario.model import ScenarioSpec
-from pytest_ldos.stack.choose import resolve_kind
-from pytest_ldos.trial.record import TrialSet
+from pytest_ldos.show.report.detection import render_self_test, render_self_test_json
 
 _TRIALS: Final = 8
 _QUICK_TRIALS: Final = 5

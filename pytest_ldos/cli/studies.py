@@ -9,7 +9,10 @@ from typing import Annotated
 
 import typer
 
-from pytest_ldos import exit_codes
+from pytest_ldos.base import exit_codes
+from pytest_ldos.base.errors import Unavailable
+from pytest_ldos.base.text import Rendered
+from pytest_ldos.base.writable import require_writable_file, require_writable_folder
 from pytest_ldos.campaign.study_trials import to_trials
 from pytest_ldos.campaign.watched_study import measure_watched
 from pytest_ldos.cli.measuring import measuring
@@ -18,16 +21,13 @@ from pytest_ldos.cli.paths import terminal
 from pytest_ldos.cli.progress import MeasuringProgress
 from pytest_ldos.cli.say import say
 from pytest_ldos.cli.watch_options import asked_watch
-from pytest_ldos.errors import Unavailable
-from pytest_ldos.export.study_tables import write_study_tables
-from pytest_ldos.host.writable import require_writable_file, require_writable_folder
-from pytest_ldos.middleware.instrument import Instrument
-from pytest_ldos.middleware.study import Study
-from pytest_ldos.report.flame.files import DRAWINGS
-from pytest_ldos.report.formats import Format
-from pytest_ldos.report.study.formats import render_study_as
-from pytest_ldos.text import Rendered
-from pytest_ldos.trial.codec import encode_trials
+from pytest_ldos.instruments.instrument import Instrument
+from pytest_ldos.instruments.study import Study
+from pytest_ldos.measure.trial.codec import encode_trials
+from pytest_ldos.show.export.study_tables import write_study_tables
+from pytest_ldos.show.report.flame.files import DRAWINGS
+from pytest_ldos.show.report.formats import Format
+from pytest_ldos.show.report.study.formats import render_study_as
 
 ParquetOption = Annotated[Path | None, typer.Option("--parquet", help="Folder to write all tables to, as Parquet.")]
 RecordOption = Annotated[

@@ -10,7 +10,8 @@ from typing import Annotated, Final
 
 import typer
 
-from pytest_ldos import exit_codes
+from pytest_ldos.base import exit_codes
+from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.campaign.cells import Axis, Cell, Grid, show_value
 from pytest_ldos.campaign.measure_start import Site, measure_start, motions_of
 from pytest_ldos.campaign.measured_version import version_here
@@ -24,17 +25,16 @@ from pytest_ldos.cli.own_metrics import MetricsOption
 from pytest_ldos.cli.paths import sources_here, terminal
 from pytest_ldos.cli.progress import MeasuringProgress, describe_duration
 from pytest_ldos.cli.say import emit, say
-from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.metrics.catalogue import catalogue_of
-from pytest_ldos.metrics.load_own import load_metrics
-from pytest_ldos.recording.choose import recording_available
-from pytest_ldos.report.sweep import text
-from pytest_ldos.report.sweep.compose import compose_sweep
-from pytest_ldos.report.sweep.data import render_json
-from pytest_ldos.report.sweep.document import SweepReport
-from pytest_ldos.report.sweep.formats import render_for, require_suffix
-from pytest_ldos.report.sweep.tables import describe_cell, shown_metrics
+from pytest_ldos.measure.metrics.catalogue import catalogue_of
+from pytest_ldos.measure.metrics.load_own import load_metrics
+from pytest_ldos.record.choose import recording_available
 from pytest_ldos.scenario.addresses import known_addresses
+from pytest_ldos.show.report.sweep import text
+from pytest_ldos.show.report.sweep.compose import compose_sweep
+from pytest_ldos.show.report.sweep.data import render_json
+from pytest_ldos.show.report.sweep.document import SweepReport
+from pytest_ldos.show.report.sweep.formats import render_for, require_suffix
+from pytest_ldos.show.report.sweep.tables import describe_cell, shown_metrics
 
 _FINISHED: Final = "was finished before: these are its results; --fresh measures anew"
 

@@ -7,12 +7,12 @@ from typing import Annotated, Final
 
 import typer
 
-from pytest_ldos import exit_codes
+from pytest_ldos.base import exit_codes
 from pytest_ldos.cli.output import FormatOption, OutputOption
 from pytest_ldos.cli.say import say
 from pytest_ldos.cli.studies import Outputs, ParquetOption, RecordOption, run_instrument
-from pytest_ldos.middleware.topology.instrument import INSTRUMENT, read_asked
-from pytest_ldos.middleware.topology.spec import Layer, Processes, TopologySpec
+from pytest_ldos.instruments.topology.instrument import INSTRUMENT, read_asked
+from pytest_ldos.instruments.topology.spec import Layer, Processes, TopologySpec
 
 _USUAL: Final = TopologySpec(file="pick_cell")
 

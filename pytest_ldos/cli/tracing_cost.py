@@ -8,9 +8,9 @@ import typer
 
 from pytest_ldos.cli.output import FormatOption, OutputOption
 from pytest_ldos.cli.studies import Outputs, ParquetOption, RecordOption, run_instrument
-from pytest_ldos.middleware.cost_layers import Layers
-from pytest_ldos.middleware.tracing_cost.instrument import INSTRUMENT
-from pytest_ldos.middleware.tracing_cost.spec import TracingCostSpec
+from pytest_ldos.instruments.cost_layers import Layers
+from pytest_ldos.instruments.tracing_cost.instrument import INSTRUMENT
+from pytest_ldos.instruments.tracing_cost.spec import TracingCostSpec
 
 _DEFAULT = TracingCostSpec()
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, get_type_hints
 
 import typer
 
-from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.scenario.watching import WatchSpec
 from pytest_ldos.scenario.words import DEFAULT_RATE_HZ, ProfilerKind
 

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from pytest_ldos.base.errors import MendFailed, RecordUnreadable
 from pytest_ldos.doctor.machine import Machine
-from pytest_ldos.errors import MendFailed, RecordUnreadable
 
 _FILE: Final = "ldos/doctor-changes.json"
 _BOOT_ID: Final = "proc/sys/kernel/random/boot_id"

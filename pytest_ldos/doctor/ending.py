@@ -11,9 +11,9 @@ from typing import Final
 
 import psutil
 
+from pytest_ldos.base.errors import MendFailed
 from pytest_ldos.doctor.changes import ChangeLog
 from pytest_ldos.doctor.machine import Machine, ProcessFacts
-from pytest_ldos.errors import MendFailed
 
 PATIENCE_S: Final = 5.0
 """After each signal. A Gazebo server takes 2.2 s to end by SIGINT."""

@@ -10,7 +10,7 @@ from typing import Final
 
 from pytest_ldos.doctor.finding import Finding, error, ok, warning
 from pytest_ldos.doctor.machine import Machine
-from pytest_ldos.recording.choose import recording_available
+from pytest_ldos.record.choose import recording_available
 
 _OLDEST: Final = (2, 13)
 _VERSION: Final = re.compile(r"\d+(?:\.\d+)+")

@@ -13,7 +13,7 @@ from typing import Final
 
 import psutil
 
-from pytest_ldos.errors import MendFailed
+from pytest_ldos.base.errors import MendFailed
 from pytest_ldos.host.cpu import read_setting
 from pytest_ldos.host.lock import find_holder
 from pytest_ldos.host.ros import find_distro

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from pytest_ldos.base.errors import MendFailed
 from pytest_ldos.doctor.changes import ChangeLog
 from pytest_ldos.doctor.finding import Finding
 from pytest_ldos.doctor.fix import Fix
 from pytest_ldos.doctor.machine import Machine
-from pytest_ldos.errors import MendFailed
 
 
 def mend(

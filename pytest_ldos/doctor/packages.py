@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pytest_ldos.doctor.finding import Finding, error, ok, warning
 from pytest_ldos.doctor.machine import Machine
-from pytest_ldos.stack.embedded.backend import embedded_available
+from pytest_ldos.robot.stack.embedded.backend import embedded_available
 
 
 def check_embedded(machine: Machine) -> Finding:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytest_ldos.base.errors import MendFailed
 from pytest_ldos.doctor.changes import ChangeLog
 from pytest_ldos.doctor.machine import Machine
-from pytest_ldos.errors import MendFailed
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from pytest_ldos.host.ros import (
     rmw_installed,
     ros_python_available,
 )
+from pytest_ldos.robot.stack.ros2.installed import EVERY_STACK, PANDA, tracing_available
+from pytest_ldos.robot.stack.ros2.launch_file import GAZEBO_PACKAGES
 from pytest_ldos.scenario.words import Simulation
-from pytest_ldos.stack.ros2.installed import EVERY_STACK, PANDA, tracing_available
-from pytest_ldos.stack.ros2.launch_file import GAZEBO_PACKAGES
 
 _OURS: Final = "ldos_"
 PROBES: Final = ("ldos_control_probe", "ldos_guard", "ldos_load", "ldos_tracepoints")

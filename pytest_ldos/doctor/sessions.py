@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree as ET
 
+from pytest_ldos.base.errors import MendFailed
 from pytest_ldos.doctor.changes import ChangeLog
 from pytest_ldos.doctor.finding import Finding, ok, warning
 from pytest_ldos.doctor.machine import Machine
 from pytest_ldos.doctor.removal import RemoveStale
-from pytest_ldos.errors import MendFailed
 
 _NAMESPACE: Final = {"mi": "https://lttng.org/xml/ns/lttng-mi"}
 _LTTNG: Final = ("lttng", "--no-sessiond")

@@ -41,7 +41,7 @@ _COMMANDS: Final = {
     re.compile(r"\bros2-daemon\b|(^|/)_ros2_daemon\b"): "ros2 daemon",
     re.compile(r"(^|/)ros2 launch\b"): "ros2 launch",
     re.compile(r"(^|\s)--ros-args(\s|$)"): "ROS node",
-    re.compile(r"\bpytest_ldos\.(stack|load)\."): _EARLIER,
+    re.compile(r"\bpytest_ldos\.(robot\.stack|measure\.load)\."): _EARLIER,
 }
 
 

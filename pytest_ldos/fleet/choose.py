@@ -6,7 +6,7 @@ import importlib.util
 import re
 from typing import Final
 
-from pytest_ldos.errors import ConfigurationError, Unavailable
+from pytest_ldos.base.errors import ConfigurationError, Unavailable
 from pytest_ldos.fleet.cluster import LocalCluster
 from pytest_ldos.fleet.in_process import InProcess
 from pytest_ldos.fleet.protocol import Scheduler

@@ -8,13 +8,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_ldos.ctf.read import THREADS_VARIABLE
 from pytest_ldos.fleet.find import Found
 from pytest_ldos.fleet.interrupts import interrupts_wait
 from pytest_ldos.fleet.request import Request
 from pytest_ldos.fleet.summary import TraceSummary
 from pytest_ldos.fleet.tasks import run_tasks
 from pytest_ldos.host.temporary import temporary_folder
+from pytest_ldos.trace.ctf.read import THREADS_VARIABLE
 
 if TYPE_CHECKING:
     from distributed import Client

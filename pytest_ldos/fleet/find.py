@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pytest_ldos.ctf.files import METADATA
+from pytest_ldos.trace.ctf.files import METADATA
 
 _ARCHIVES: Final = "archives"
 

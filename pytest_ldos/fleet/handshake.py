@@ -7,10 +7,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from pytest_ldos.errors import Unavailable
+from pytest_ldos.base.errors import Unavailable
+from pytest_ldos.base.text import one_line
 from pytest_ldos.fleet.find import Found
 from pytest_ldos.fleet.request import Request
-from pytest_ldos.text import one_line
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -5,22 +5,22 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator, Mapping
 
-from pytest_ldos.ctf.read import read_trace
-from pytest_ldos.ctf.stats import describe_damage
-from pytest_ldos.errors import LdosError
-from pytest_ldos.execution.build import NEEDED_EVENTS, build_execution
-from pytest_ldos.execution.model import ExecutionModel, TrialSpan
+from pytest_ldos.base.errors import LdosError
+from pytest_ldos.base.series import Invalid, Missing
 from pytest_ldos.fleet.find import Found
 from pytest_ldos.fleet.request import Request
 from pytest_ldos.fleet.summary import GoalValue, Outcome, Status, TraceSummary
-from pytest_ldos.flow.build import build_flow
-from pytest_ldos.metrics.catalogue import Catalogue, catalogue_of
-from pytest_ldos.metrics.extract import TrialMetrics, extract_metrics
-from pytest_ldos.metrics.load_own import load_own
-from pytest_ldos.metrics.model import Measurement
-from pytest_ldos.metrics.served import require_action
-from pytest_ldos.series import Invalid, Missing
-from pytest_ldos.stack.goals import ErrorCode
+from pytest_ldos.measure.metrics.catalogue import Catalogue, catalogue_of
+from pytest_ldos.measure.metrics.extract import TrialMetrics, extract_metrics
+from pytest_ldos.measure.metrics.load_own import load_own
+from pytest_ldos.measure.metrics.model import Measurement
+from pytest_ldos.measure.metrics.served import require_action
+from pytest_ldos.robot.stack.goals import ErrorCode
+from pytest_ldos.trace.ctf.read import read_trace
+from pytest_ldos.trace.ctf.stats import describe_damage
+from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution
+from pytest_ldos.trace.execution.model import ExecutionModel, TrialSpan
+from pytest_ldos.trace.flow.build import build_flow
 
 
 def summarize(found: Found, request: Request) -> TraceSummary:

@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pytest_ldos.errors import Unavailable
+from pytest_ldos.base.errors import Unavailable
+from pytest_ldos.base.text import one_line
 from pytest_ldos.fleet.find import Found
 from pytest_ldos.fleet.handshake import require_able_workers
 from pytest_ldos.fleet.request import Request
 from pytest_ldos.fleet.summary import TraceSummary
 from pytest_ldos.fleet.tasks import run_tasks
-from pytest_ldos.text import one_line
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from pytest_ldos.metrics.load_own import OwnSource
-from pytest_ldos.metrics.model import Interfaces
-from pytest_ldos.scenario.paths import PathSpec
+from pytest_ldos.base.paths import PathSpec
+from pytest_ldos.measure.metrics.load_own import OwnSource
+from pytest_ldos.measure.metrics.model import Interfaces
 
 
 @dataclass(frozen=True, kw_only=True)

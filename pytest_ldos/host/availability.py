@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pytest_ldos.errors import Unavailable
+from pytest_ldos.base.errors import Unavailable
 
 
 @dataclass(frozen=True)

@@ -8,39 +8,14 @@ from __future__ import annotations
 import os
 import resource
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from pytest_ldos.base.switch_counts import NONE, SwitchCounts
 
 _VOLUNTARY: Final = "voluntary_ctxt_switches"
 _INVOLUNTARY: Final = "nonvoluntary_ctxt_switches"
 _MIGRATIONS: Final = "se.nr_migrations"
-
-
-@dataclass(frozen=True)
-class SwitchCounts:
-    """What became of threads that ran.
-
-    Attributes:
-        voluntary: they went to sleep.
-        involuntary: they were preempted.
-        migrations: they went on on another CPU; ``None`` where the kernel does not say.
-    """
-
-    voluntary: int
-    involuntary: int
-    migrations: int | None
-
-    def __add__(self, other: SwitchCounts) -> SwitchCounts:
-        known = self.migrations is not None and other.migrations is not None
-        return SwitchCounts(
-            self.voluntary + other.voluntary,
-            self.involuntary + other.involuntary,
-            (self.migrations or 0) + (other.migrations or 0) if known else None,
-        )
-
-
-NONE: Final = SwitchCounts(0, 0, 0)
 
 
 class SwitchCounter:

@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from pytest_ldos.base.writable import opened_log
 from pytest_ldos.host.keeper import LADDER, marked_pids
 from pytest_ldos.host.owner import owned_by_us
 from pytest_ldos.host.processes import Child
-from pytest_ldos.host.writable import opened_log
 
 PATIENCE_S: Final = 5.0
 """For each signal. Gazebo takes 2.2 s from SIGINT to its end."""

@@ -18,7 +18,7 @@ from typing import Final
 
 import psutil
 
-from pytest_ldos.errors import ConfigurationError, MachineBusy
+from pytest_ldos.base.errors import ConfigurationError, MachineBusy
 
 LOCK_VARIABLE: Final = "LDOS_LOCK"
 """Environment variable that names another lock; for tests of this project."""

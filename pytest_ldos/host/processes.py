@@ -21,10 +21,10 @@ from typing import IO, Final
 
 import psutil
 
+from pytest_ldos.base.writable import opened_log
 from pytest_ldos.host.ends import describe_end
 from pytest_ldos.host.logs import last_lines, last_words
 from pytest_ldos.host.owner import owned_by_us
-from pytest_ldos.host.writable import opened_log
 
 _DIE_WITH_PARENT: Final = ("setpriv", "--pdeathsig")
 _UNLESS_ORPHANED: Final = ("sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"')

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pytest_ldos.errors import NotWritten
+from pytest_ldos.base.errors import NotWritten
+from pytest_ldos.base.writable import writing
 from pytest_ldos.host.undo import Undo, undone_at_end
 from pytest_ldos.host.undo_actions import RemoveTree
-from pytest_ldos.host.writable import writing
 
 
 @contextmanager

@@ -18,10 +18,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pytest_ldos.errors import MendFailed
+from pytest_ldos.base.errors import MendFailed
+from pytest_ldos.base.writable import opened_log
 from pytest_ldos.host.undo_actions import UndoAction, action_to_dict, undo_all
 from pytest_ldos.host.undoer import REGISTERED, UNDO
-from pytest_ldos.host.writable import opened_log
 
 
 class Undo:

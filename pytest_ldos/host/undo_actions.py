@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from pytest_ldos.base.text import one_line
 from pytest_ldos.host.inherited import pids_with
-from pytest_ldos.text import one_line
 
 COMMAND_LIMIT_S: Final = 10.0
 CGROUP_LIMIT_S: Final = 5.0

@@ -10,20 +10,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from pytest_ldos.ctf.read import DecodedTrace, read_trace
-from pytest_ldos.errors import ConfigurationError, RecordingFailed, TraceUnreadable
-from pytest_ldos.execution.build import build_execution
-from pytest_ldos.execution.model import ExecutionModel
-from pytest_ldos.flow.build import build_flow
-from pytest_ldos.flow.graph import FlowGraph
+from pytest_ldos.base.errors import ConfigurationError, RecordingFailed, TraceUnreadable
 from pytest_ldos.host.owner import owned_by_us
 from pytest_ldos.launching.available import launch_available
 from pytest_ldos.launching.description import entities_of
 from pytest_ldos.launching.environment import processes_get
 from pytest_ldos.launching.processes import LaunchedProcess, ProcessBook, end_survivors
-from pytest_ldos.recording.choose import choose_recorder
-from pytest_ldos.recording.protocol import Recorder
-from pytest_ldos.trial.artifacts import ScenarioFolder, new_run_folder, new_scenario_folder
+from pytest_ldos.measure.trial.artifacts import ScenarioFolder, new_run_folder, new_scenario_folder
+from pytest_ldos.record.choose import choose_recorder
+from pytest_ldos.record.protocol import Recorder
+from pytest_ldos.trace.ctf.read import DecodedTrace, read_trace
+from pytest_ldos.trace.execution.build import build_execution
+from pytest_ldos.trace.execution.model import ExecutionModel
+from pytest_ldos.trace.flow.build import build_flow
+from pytest_ldos.trace.flow.graph import FlowGraph
 
 
 class RecordedLaunch:

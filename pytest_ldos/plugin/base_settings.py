@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_ldos.errors import LdosError
+from pytest_ldos.base.errors import LdosError
 from pytest_ldos.scenario.settings import Sources, read_toml
 
 if TYPE_CHECKING:
@@ -79,8 +79,8 @@ def _sources_of(project: Path, head: Project) -> Sources:
 
 
 def _differences(head: ScenarioSpec, root: Path, base: ScenarioSpec, project: Path) -> str:
-    from pytest_ldos.report.version_reports import setting_differences
-    from pytest_ldos.report.words import list_differences
+    from pytest_ldos.show.report.version_reports import setting_differences
+    from pytest_ldos.show.report.words import list_differences
 
     return list_differences(setting_differences(_settings(head, root), _settings(base, project)))
 

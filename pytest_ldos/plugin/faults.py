@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pytest_ldos.errors import LdosError, NotWritten
-from pytest_ldos.exit_codes import INVALID
+from pytest_ldos.base.errors import LdosError, NotWritten
+from pytest_ldos.base.exit_codes import INVALID
 from pytest_ldos.plugin.messages import end_session, fail_with, usage_error
 
 

@@ -12,14 +12,14 @@ from pytest_ldos.plugin.standby import session_of
 
 if TYPE_CHECKING:
     from pytest_ldos.campaign.cells import Value
-    from pytest_ldos.gate.decide import GateResult
-    from pytest_ldos.load.protocol import RunningLoad
+    from pytest_ldos.judge.gate.decide import GateResult
+    from pytest_ldos.measure.load.protocol import RunningLoad
+    from pytest_ldos.measure.trial.record import TrialSet
     from pytest_ldos.plugin.launching import Launch
     from pytest_ldos.plugin.scenario_test import Gate
     from pytest_ldos.plugin.session import ScenarioRun
     from pytest_ldos.plugin.studies import MeasuredStudy
     from pytest_ldos.scenario.model import StackSpec
-    from pytest_ldos.trial.record import TrialSet
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.base.errors import ConfigurationError
 
 _WRITTEN_AT_THE_END: Final = ("report", "summary", "benchmark_json")
 """Options for what holds all scenarios of a session: no worker has them."""

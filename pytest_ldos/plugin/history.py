@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pytest_ldos.errors import LdosError
+from pytest_ldos.base.errors import LdosError
+from pytest_ldos.base.units import counted
 from pytest_ldos.plugin.faults import refused_session
-from pytest_ldos.units import counted
 
 if TYPE_CHECKING:
-    from pytest_ldos.baseline.history.rows import Version
-    from pytest_ldos.baseline.history.store import HistoryStore
+    from pytest_ldos.judge.baseline.history.rows import Version
+    from pytest_ldos.judge.baseline.history.store import HistoryStore
+    from pytest_ldos.measure.trial.record import TrialSet
     from pytest_ldos.plugin.session import MeasuringSession
-    from pytest_ldos.trial.record import TrialSet
 
 _SET: Final = "set of trials"
 _SETS: Final = "sets of trials"
@@ -44,7 +44,7 @@ class HistoryWriter:
         """Refuses the session before anything is measured that could then not be kept."""
         if self._directory is None:
             return
-        from pytest_ldos.baseline.history.store import HistoryStore
+        from pytest_ldos.judge.baseline.history.store import HistoryStore
 
         with refused_session():
             HistoryStore(self._directory).require_writable()
@@ -53,10 +53,10 @@ class HistoryWriter:
         """Adds what was judged, and the base's trials where versions took turns; a run's own record always stays."""
         if self._directory is None or not any(run.judged or run.interleaved for run in self._session.runs):
             return
-        from pytest_ldos.baseline.history.branch import branch_of
-        from pytest_ldos.baseline.history.rows import Version
-        from pytest_ldos.baseline.history.store import HistoryStore
-        from pytest_ldos.gate.unjudged import verdict_alone
+        from pytest_ldos.judge.baseline.history.branch import branch_of
+        from pytest_ldos.judge.baseline.history.rows import Version
+        from pytest_ldos.judge.baseline.history.store import HistoryStore
+        from pytest_ldos.judge.gate.unjudged import verdict_alone
 
         store = HistoryStore(self._directory)
         try:
@@ -74,7 +74,7 @@ class HistoryWriter:
     def _add(
         self, store: HistoryStore, trials: TrialSet, *, run: str, branch: str, verdict: str, version: Version
     ) -> None:
-        from pytest_ldos.baseline.history.rows import build_rows, why_left_out
+        from pytest_ldos.judge.baseline.history.rows import build_rows, why_left_out
 
         rows = build_rows(trials, run=run, branch=branch, verdict=verdict, version=version)
         if rows.is_empty():

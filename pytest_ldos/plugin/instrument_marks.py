@@ -6,10 +6,10 @@ from typing import Final
 
 import pytest
 
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.nearest import suggest
 from pytest_ldos.campaign.instruments import MODULES
-from pytest_ldos.errors import ConfigurationError
 from pytest_ldos.plugin.marks import mark_name
-from pytest_ldos.scenario.nearest import suggest
 
 _PREFIX: Final = "ldos_"
 

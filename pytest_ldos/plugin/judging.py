@@ -6,25 +6,25 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
-from pytest_ldos.baseline.calibration_store import Calibrated, CalibrationLookup, find_calibration
-from pytest_ldos.baseline.key import BaselineKey
-from pytest_ldos.baseline.lookup import Found, NoBaseline, NotComparable, Unreadable, find_baseline
-from pytest_ldos.baseline.store import BaselineStores
 from pytest_ldos.campaign.decision import beside_measured_base
 from pytest_ldos.campaign.drift import find_drift
 from pytest_ldos.campaign.interleave import Interleaved, describe_turns
 from pytest_ldos.campaign.order import Role
-from pytest_ldos.gate.absent import judge_without_baseline
-from pytest_ldos.gate.calibrated import doubted, with_calibration
-from pytest_ldos.gate.decide import GateResult, judge_alone
-from pytest_ldos.gate.policy import Policy
-from pytest_ldos.gate.verdict import Verdict
+from pytest_ldos.judge.baseline.calibration_store import Calibrated, CalibrationLookup, find_calibration
+from pytest_ldos.judge.baseline.key import BaselineKey
+from pytest_ldos.judge.baseline.lookup import Found, NoBaseline, NotComparable, Unreadable, find_baseline
+from pytest_ldos.judge.baseline.store import BaselineStores
+from pytest_ldos.judge.gate.absent import judge_without_baseline
+from pytest_ldos.judge.gate.calibrated import doubted, with_calibration
+from pytest_ldos.judge.gate.decide import GateResult, judge_alone
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.measure.trial.artifacts import BLOCKS, is_worth_keeping
+from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.plugin.session import MeasuringSession, ScenarioRun
-from pytest_ldos.report.compose import Background, compose_section
-from pytest_ldos.report.document import Section
-from pytest_ldos.report.version_reports import report_drifts
-from pytest_ldos.trial.artifacts import BLOCKS, is_worth_keeping
-from pytest_ldos.trial.record import TrialSet
+from pytest_ldos.show.report.compose import Background, compose_section
+from pytest_ldos.show.report.document import Section
+from pytest_ldos.show.report.version_reports import report_drifts
 
 LOCAL_BASELINES = "baselines"
 

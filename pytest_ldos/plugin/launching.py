@@ -13,12 +13,12 @@ from pytest_ldos.plugin.session import MeasuringSession
 from pytest_ldos.plugin.standby import session_of
 
 if TYPE_CHECKING:
-    from pytest_ldos.ctf.read import DecodedTrace
-    from pytest_ldos.execution.model import ExecutionModel
-    from pytest_ldos.flow.graph import FlowGraph
     from pytest_ldos.launching.processes import LaunchedProcess
     from pytest_ldos.launching.recorded import RecordedLaunch
-    from pytest_ldos.trial.artifacts import ScenarioFolder
+    from pytest_ldos.measure.trial.artifacts import ScenarioFolder
+    from pytest_ldos.trace.ctf.read import DecodedTrace
+    from pytest_ldos.trace.execution.model import ExecutionModel
+    from pytest_ldos.trace.flow.graph import FlowGraph
 
 
 class Launch:
@@ -94,15 +94,15 @@ def launch_for(request: pytest.FixtureRequest) -> Iterator[Launch]:
 
 
 def _new_folder(session: MeasuringSession, node: Any) -> ScenarioFolder:
-    from pytest_ldos.trial.artifacts import new_scenario_folder
+    from pytest_ldos.measure.trial.artifacts import new_scenario_folder
 
     return new_scenario_folder(session.run_folder(), node.name)
 
 
 def _tidy(session: MeasuringSession, nodeid: str, folder: ScenarioFolder) -> None:
     """Keeps or drops what was recorded, by the rule that was asked for."""
+    from pytest_ldos.measure.trial.artifacts import drop_folder, enforce_disk_limit
     from pytest_ldos.scenario.words import KeepTraces
-    from pytest_ldos.trial.artifacts import drop_folder, enforce_disk_limit
 
     keep = session.value("traces")
     if keep is not KeepTraces.ALL and not (keep is KeepTraces.FAILED and session.has_failed(nodeid)):

@@ -8,26 +8,26 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from pytest_ldos.baseline.lookup import Found, find_baseline
 from pytest_ldos.campaign.blocks import Bench
 from pytest_ldos.campaign.decision import decide_interleaved
 from pytest_ldos.campaign.interleave import interleave
 from pytest_ldos.campaign.order import Role
 from pytest_ldos.campaign.top_up import top_up
 from pytest_ldos.campaign.versions import Version
-from pytest_ldos.gate.decide import decide
-from pytest_ldos.metrics.catalogue import Catalogue
+from pytest_ldos.judge.baseline.lookup import Found, find_baseline
+from pytest_ldos.judge.gate.decide import decide
+from pytest_ldos.measure.metrics.catalogue import Catalogue
+from pytest_ldos.measure.trial.artifacts import write_trials
+from pytest_ldos.measure.trial.conduct import Procedure, add_trials, new_record
+from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.measure.trial.rig import Rig
+from pytest_ldos.measure.trial.watch import Watch
 from pytest_ldos.plugin.judging import policy_for, stores_of
 from pytest_ldos.plugin.progress import Progress
 from pytest_ldos.plugin.session import MeasuringSession, ScenarioRun
 from pytest_ldos.plugin.watching import TrialWatch
+from pytest_ldos.robot.stack.goals import Goal
 from pytest_ldos.scenario.model import ScenarioSpec
-from pytest_ldos.stack.goals import Goal
-from pytest_ldos.trial.artifacts import write_trials
-from pytest_ldos.trial.conduct import Procedure, add_trials, new_record
-from pytest_ldos.trial.record import TrialSet
-from pytest_ldos.trial.rig import Rig
-from pytest_ldos.trial.watch import Watch
 
 Goals = Sequence[Goal] | str
 

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import pytest
 
-from pytest_ldos.text import Rendered, one_line, safe_lines
+from pytest_ldos.base.text import Rendered, one_line, safe_lines
 
 
 def fail_with(message: str) -> NoReturn:

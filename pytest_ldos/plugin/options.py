@@ -37,15 +37,15 @@ def refuse_unknown_flags(arguments: list[str]) -> None:
     for argument in arguments:
         flag = argument.partition("=")[0]
         if flag.startswith(_PREFIX) and flag not in known:
+            from pytest_ldos.base.nearest import suggest
             from pytest_ldos.plugin.messages import usage_error
-            from pytest_ldos.scenario.nearest import suggest
 
             raise usage_error(f"unknown option {flag}\n  → {suggest(flag, known)}")
 
 
 def read_sources(config: pytest.Config, environment: Mapping[str, str]) -> Sources:
     """All settings; what is wrong with them is a usage error."""
-    from pytest_ldos.errors import ConfigurationError
+    from pytest_ldos.base.errors import ConfigurationError
     from pytest_ldos.plugin.messages import usage_error
     from pytest_ldos.scenario.settings import Sources, read_environment, read_toml
 

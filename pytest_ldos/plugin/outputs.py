@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_ldos.errors import LdosError
+from pytest_ldos.base.errors import LdosError
+from pytest_ldos.base.text import Rendered
 from pytest_ldos.plugin.history import HistoryWriter
 from pytest_ldos.plugin.messages import begin_section, write_line, write_rendered
 from pytest_ldos.plugin.reporting import append_job_summary, refuse_unwritable, write_report
-from pytest_ldos.text import Rendered
 
 if TYPE_CHECKING:
     from pytest_ldos.plugin.session import MeasuringSession, ScenarioRun
@@ -66,7 +66,7 @@ class Outputs:
 
     def _asked(self) -> Iterator[tuple[str, Write]]:
         if self._session.sections:
-            from pytest_ldos.report.compose import compose
+            from pytest_ldos.show.report.compose import compose
 
             document = compose(self._session.sections)
             for file in self._reports:
@@ -78,8 +78,8 @@ class Outputs:
                 yield f"benchmark JSON could not be written: {file}", partial(self._write_benchmark, file)
 
     def _write_benchmark(self, file: Path) -> str:
-        from pytest_ldos.export.benchmark_json import render_benchmark_json
-        from pytest_ldos.trial.artifacts import write_atomically
+        from pytest_ldos.measure.trial.artifacts import write_atomically
+        from pytest_ldos.show.export.benchmark_json import render_benchmark_json
 
         trial_sets = [trials for run in self._session.runs for trials in run.trial_sets]
         write_atomically(file, render_benchmark_json(trial_sets))
@@ -90,8 +90,8 @@ class Outputs:
         session = self._session
         if not session.runs and not session.sections and not session.refusals:
             return
-        from pytest_ldos.report.compose import compose
-        from pytest_ldos.report.terminal import render
+        from pytest_ldos.show.report.compose import compose
+        from pytest_ldos.show.report.terminal import render
 
         writer = reporter._tw  # noqa: SLF001 - how pytest's own summaries learn the width
         begin_section(reporter, "ldos")
@@ -107,7 +107,7 @@ class Outputs:
 
     def _places(self) -> Iterator[str]:
         """Where the run lies, what became of the history, and what made room for it."""
-        from pytest_ldos.trial.artifacts import enforce_disk_limit
+        from pytest_ldos.measure.trial.artifacts import enforce_disk_limit
 
         session, folder = self._session, self._session.made_folder
         if folder is None or not folder.exists():

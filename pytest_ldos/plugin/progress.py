@@ -13,14 +13,14 @@ from typing import Final
 
 import pytest
 
+from pytest_ldos.base.text import one_line
+from pytest_ldos.base.tracepoints import Phase
+from pytest_ldos.base.units import ns_to_ms
 from pytest_ldos.campaign.order import Block
 from pytest_ldos.campaign.versions import Version
+from pytest_ldos.measure.trial.record import Trial
 from pytest_ldos.plugin.messages import write_line
 from pytest_ldos.scenario.model import ScenarioSpec
-from pytest_ldos.text import one_line
-from pytest_ldos.tracepoints import Phase
-from pytest_ldos.trial.record import Trial
-from pytest_ldos.units import ns_to_ms
 
 _CLEAR: Final = "\r\x1b[K"
 _BAR_WIDTH: Final = 20

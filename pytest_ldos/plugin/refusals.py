@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pytest_ldos.errors import LdosError
+from pytest_ldos.base.errors import LdosError
 
 
 class Refusals:

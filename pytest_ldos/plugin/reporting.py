@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pytest_ldos.errors import Unavailable
+from pytest_ldos.base.errors import Unavailable
 from pytest_ldos.plugin.faults import refused_session
 from pytest_ldos.plugin.messages import usage_error
 
 if TYPE_CHECKING:
-    from pytest_ldos.report.document import Document
+    from pytest_ldos.show.report.document import Document
 
 _JOB_SUMMARY: Final = "GITHUB_STEP_SUMMARY"
 _HTML: Final = ".html"
@@ -22,7 +22,7 @@ def refuse_unavailable(files: Sequence[Path]) -> None:
     """A format whose library is missing is said before anything is measured."""
     if not any(file.suffix == _HTML for file in files):
         return
-    from pytest_ldos.report.formats import Format, require_format
+    from pytest_ldos.show.report.formats import Format, require_format
 
     try:
         require_format(Format.HTML)
@@ -37,7 +37,7 @@ def refuse_unwritable(file: Path) -> None:
         pytest.UsageError: it is a folder, or its folder cannot be made or written.
         pytest.exit.Exception: the disk is full, and the like.
     """
-    from pytest_ldos.host.writable import require_writable_file
+    from pytest_ldos.base.writable import require_writable_file
 
     with refused_session():
         require_writable_file(file)
@@ -49,8 +49,8 @@ def write_report(document: Document, file: Path) -> str:
     Raises:
         OSError: it cannot be written.
     """
-    from pytest_ldos.report.formats import format_of, render_as
-    from pytest_ldos.trial.artifacts import write_atomically
+    from pytest_ldos.measure.trial.artifacts import write_atomically
+    from pytest_ldos.show.report.formats import format_of, render_as
 
     write_atomically(file, render_as(document, format_of(file)))
     return f"report: {file}"
@@ -62,12 +62,12 @@ def append_job_summary(document: Document) -> str:
     Raises:
         OSError: it cannot be written.
     """
-    from pytest_ldos.report import markdown
+    from pytest_ldos.show.report import markdown
 
     file = os.environ.get(_JOB_SUMMARY, "")
     if not file:
         return f"no job summary: {_JOB_SUMMARY} is not set (this is no job of a GitHub workflow)"
-    from pytest_ldos.host.writable import writing
+    from pytest_ldos.base.writable import writing
 
     with writing(Path(file)), Path(file).open("a", encoding="utf-8") as stream:
         stream.write(markdown.render(document))

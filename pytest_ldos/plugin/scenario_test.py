@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
-from pytest_ldos.errors import ConfigurationError, LdosError
+from pytest_ldos.base.errors import ConfigurationError, LdosError
 from pytest_ldos.plugin.messages import fail_with
 from pytest_ldos.plugin.progress import Progress
 from pytest_ldos.plugin.scenarios import require_loads
@@ -19,9 +19,9 @@ from pytest_ldos.scenario.loads import LOAD_SPECS, LoadSpec
 from pytest_ldos.scenario.model import StackSpec
 
 if TYPE_CHECKING:
-    from pytest_ldos.gate.decide import GateResult
-    from pytest_ldos.load.protocol import RunningLoad
-    from pytest_ldos.trial.record import TrialSet
+    from pytest_ldos.judge.gate.decide import GateResult
+    from pytest_ldos.measure.load.protocol import RunningLoad
+    from pytest_ldos.measure.trial.record import TrialSet
 
 _RUN: pytest.StashKey[ScenarioRun] = pytest.StashKey()
 
@@ -78,7 +78,7 @@ def _applied(request: pytest.FixtureRequest, run: ScenarioRun, spec: LoadSpec) -
 
 def trial_maker(request: pytest.FixtureRequest) -> Callable[..., TrialSet]:
     """What makes trials of a running stack, and keeps them until a gate has seen them."""
-    from pytest_ldos.metrics.catalogue import catalogue_of
+    from pytest_ldos.measure.metrics.catalogue import catalogue_of
     from pytest_ldos.plugin.measuring import measure
 
     session = session_of(request.config)
@@ -110,10 +110,10 @@ class Gate:
         strict). The test fails when the trials regressed or could not be measured, and in
         a strict run also when nothing could be said.
         """
-        from pytest_ldos.gate.verdict import is_failure
+        from pytest_ldos.judge.gate.verdict import is_failure
         from pytest_ldos.plugin.judging import judge
-        from pytest_ldos.report import failure
-        from pytest_ldos.report.compose import compose
+        from pytest_ldos.show.report import failure
+        from pytest_ldos.show.report.compose import compose
 
         if trials in self._run.unjudged:
             self._run.unjudged.remove(trials)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from pytest_ldos.errors import ConfigurationError, Unavailable
+from pytest_ldos.base.errors import ConfigurationError, Unavailable
+from pytest_ldos.base.nearest import refuse_unknown
 from pytest_ldos.plugin.marks import CHOICE_MARK, SCENARIO_FIXTURE, SCENARIO_MARK
-from pytest_ldos.scenario.nearest import refuse_unknown
 from pytest_ldos.scenario.scenario_table import PLUS, usual_name
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def require_loads(loads: Iterable[LoadSpec], spec: ScenarioSpec) -> None:
     Raises:
         Unavailable: with reason and remedy.
     """
-    from pytest_ldos.load.choose import load_available
+    from pytest_ldos.measure.load.choose import load_available
     from pytest_ldos.plugin.messages import skip_with
     from pytest_ldos.scenario.words import WhenUnavailable
 

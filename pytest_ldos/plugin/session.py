@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_ldos import exit_codes
-from pytest_ldos.errors import ConfigurationError, LdosError
+from pytest_ldos.base import exit_codes
+from pytest_ldos.base.errors import ConfigurationError, LdosError
+from pytest_ldos.base.text import one_line
 from pytest_ldos.plugin.guard import refuse_parallel_runs, refuse_reruns
 from pytest_ldos.plugin.instrument_marks import asked_instruments
 from pytest_ldos.plugin.machine import Machine
@@ -32,25 +33,24 @@ from pytest_ldos.plugin.sweep import Sweeps
 from pytest_ldos.plugin.sweep_cells import cell_of, in_cell
 from pytest_ldos.plugin.turns import Turns
 from pytest_ldos.scenario.settings import Sources
-from pytest_ldos.text import one_line
 
 if TYPE_CHECKING:
+    from pytest_ldos.base.paths import PathSpec
     from pytest_ldos.campaign.interleave import Interleaved
     from pytest_ldos.campaign.order import Role
     from pytest_ldos.campaign.versions import Version
-    from pytest_ldos.gate.decide import GateResult
-    from pytest_ldos.gate.family import Family
-    from pytest_ldos.gate.policy import Policy
-    from pytest_ldos.gate.verdict import Verdict
-    from pytest_ldos.metrics.own import OwnMetric
-    from pytest_ldos.report.document import Place, Section
+    from pytest_ldos.judge.gate.decide import GateResult
+    from pytest_ldos.judge.gate.family import Family
+    from pytest_ldos.judge.gate.policy import Policy
+    from pytest_ldos.judge.gate.verdict import Verdict
+    from pytest_ldos.measure.metrics.own import OwnMetric
+    from pytest_ldos.measure.trial.artifacts import ScenarioFolder
+    from pytest_ldos.measure.trial.record import TrialSet
+    from pytest_ldos.measure.trial.rig import Rig
     from pytest_ldos.scenario.loads import LoadSpec
     from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
-    from pytest_ldos.scenario.paths import PathSpec
     from pytest_ldos.scenario.watching import WatchSpec
-    from pytest_ldos.trial.artifacts import ScenarioFolder
-    from pytest_ldos.trial.record import TrialSet
-    from pytest_ldos.trial.rig import Rig
+    from pytest_ldos.show.report.document import Place, Section
 
 
 @dataclass
@@ -90,8 +90,8 @@ class ScenarioRun:
 
     def applied(self, load: LoadSpec) -> AbstractContextManager[Any]:
         """A load beside what runs; where versions take turns, one that each of their stacks will get."""
-        from pytest_ldos.load.choose import run_load
-        from pytest_ldos.load.repeated import RepeatedLoad
+        from pytest_ldos.measure.load.choose import run_load
+        from pytest_ldos.measure.load.repeated import RepeatedLoad
 
         if self.rig is None:
             return nullcontext(RepeatedLoad(load))
@@ -137,7 +137,7 @@ class MeasuringSession:
     @cached_property
     def family(self) -> Family:
         """What was compared so far."""
-        from pytest_ldos.gate.family import Family
+        from pytest_ldos.judge.gate.family import Family
 
         return Family()
 
@@ -182,7 +182,7 @@ class MeasuringSession:
 
     @property
     def policy(self) -> Policy:
-        from pytest_ldos.gate.policy import Policy
+        from pytest_ldos.judge.gate.policy import Policy
 
         own = {metric.name for item in self._items for metric in self.own_metrics(item)}
         judged = len(self._items) + len(self._studies)
@@ -201,7 +201,7 @@ class MeasuringSession:
         Raises:
             ConfigurationError: something else than metrics, or nothing, was given.
         """
-        from pytest_ldos.metrics.own import require_own
+        from pytest_ldos.measure.metrics.own import require_own
 
         hook = item.ihook.pytest_ldos_metrics
         groups = hook()
@@ -235,7 +235,7 @@ class MeasuringSession:
         Args:
             announce: told what is being waited for.
         """
-        from pytest_ldos.metrics.catalogue import catalogue_of
+        from pytest_ldos.measure.metrics.catalogue import catalogue_of
 
         with self.refusals.noted(item.nodeid):
             refuse_reruns(self.config, item)
@@ -261,8 +261,8 @@ class MeasuringSession:
     @contextmanager
     def _open(self, item: pytest.Item, spec: ScenarioSpec, *, announce: Callable[[str], None]) -> Iterator[ScenarioRun]:
         """Starts what a scenario asks for, with the machine held."""
-        from pytest_ldos.trial.artifacts import new_scenario_folder
-        from pytest_ldos.trial.rig import open_rig
+        from pytest_ldos.measure.trial.artifacts import new_scenario_folder
+        from pytest_ldos.measure.trial.rig import open_rig
 
         folder = new_scenario_folder(self.run_folder(), spec.name)
         run = ScenarioRun(item.nodeid, spec, folder, paths=self.sources.toml.paths)
@@ -308,7 +308,7 @@ class MeasuringSession:
         Raises:
             OSError: it cannot be made.
         """
-        from pytest_ldos.trial.artifacts import new_run_folder
+        from pytest_ldos.measure.trial.artifacts import new_run_folder
 
         if self.made_folder is None:
             self.made_folder = new_run_folder(self.output)
@@ -316,8 +316,8 @@ class MeasuringSession:
 
     def _tidy(self, run: ScenarioRun) -> None:
         """Keeps or drops the trace, by the rule that was asked for."""
-        from pytest_ldos.gate.verdict import Verdict
-        from pytest_ldos.trial.artifacts import drop_traces, is_worth_keeping
+        from pytest_ldos.judge.gate.verdict import Verdict
+        from pytest_ldos.measure.trial.artifacts import drop_traces, is_worth_keeping
 
         regressed = any(result.verdict is Verdict.REGRESSED for result in run.results)
         policy = self.value("traces")
@@ -329,7 +329,7 @@ class MeasuringSession:
 
     def note_section(self, nodeid: str, section: Section, verdict: Verdict) -> None:
         """Takes a judged scenario into the report; its test fails if the verdict says so."""
-        from pytest_ldos.gate.verdict import is_failure
+        from pytest_ldos.judge.gate.verdict import is_failure
 
         self._sections.setdefault(nodeid, []).append(dataclasses.replace(section, test=self._place_of(nodeid)))
         self._verdicts.append(verdict)
@@ -338,7 +338,7 @@ class MeasuringSession:
 
     def _place_of(self, nodeid: str) -> Place | None:
         """Where a test is written, as pytest knows it."""
-        from pytest_ldos.report.document import Place
+        from pytest_ldos.show.report.document import Place
 
         item = next((item for item in self._items if item.nodeid == nodeid), None)
         if item is None or item.location[1] is None:
@@ -347,7 +347,7 @@ class MeasuringSession:
 
     def note_verdict(self, nodeid: str, verdict: str) -> None:
         """A verdict that was reached elsewhere, or before."""
-        from pytest_ldos.gate.verdict import Verdict, is_failure
+        from pytest_ldos.judge.gate.verdict import Verdict, is_failure
 
         self._verdicts.append(Verdict(verdict))
         if is_failure(Verdict(verdict), strict=self.is_strict):
@@ -373,8 +373,8 @@ class MeasuringSession:
         sections = self._sections.get(item.nodeid)
         if not sections:
             return
-        from pytest_ldos.report import junit
-        from pytest_ldos.report.compose import compose
+        from pytest_ldos.show.report import junit
+        from pytest_ldos.show.report.compose import compose
 
         properties = junit.render(compose(sections))
         others = [each for each in item.user_properties if each[0] not in properties]
@@ -382,8 +382,8 @@ class MeasuringSession:
 
     def note_infra(self, nodeid: str, scenario: str, error: LdosError) -> None:
         """A scenario that could not be measured at all."""
-        from pytest_ldos.gate.verdict import Verdict
-        from pytest_ldos.report.compose import compose_infra
+        from pytest_ldos.judge.gate.verdict import Verdict
+        from pytest_ldos.show.report.compose import compose_infra
 
         reasons = error.summary.splitlines()  # the details are in the test's own message
         self.note_section(nodeid, compose_infra(scenario, reasons), Verdict.INFRA)
@@ -403,8 +403,8 @@ class MeasuringSession:
 
     def _header(self) -> list[str]:
         from pytest_ldos.host.fingerprint import take_fingerprint
-        from pytest_ldos.recording.choose import recorder_name, recording_available
-        from pytest_ldos.stack.choose import describe_stack, stack_available, why_not_ros2
+        from pytest_ldos.record.choose import recorder_name, recording_available
+        from pytest_ldos.robot.stack.choose import describe_stack, stack_available, why_not_ros2
 
         spec = self.sources.stack_spec()
         absent = [each for each in (stack_available(spec), recording_available()) if not each.ok]
@@ -434,7 +434,7 @@ class MeasuringSession:
             return exit_codes.INVALID
         if exit_status != pytest.ExitCode.TESTS_FAILED or not is_ours:
             return exit_status
-        from pytest_ldos.gate.verdict import exit_code, worst
+        from pytest_ldos.judge.gate.verdict import exit_code, worst
 
         return exit_code(worst(self._verdicts), strict=self.is_strict)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from pytest_ldos.errors import ConfigurationError, LdosError, Unavailable
+from pytest_ldos.base.errors import ConfigurationError, LdosError, Unavailable
 from pytest_ldos.plugin.instrument_marks import instrument_mark
 from pytest_ldos.plugin.messages import fail_with
 from pytest_ldos.plugin.session import ScenarioRun
@@ -17,11 +17,11 @@ from pytest_ldos.plugin.standby import session_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pytest_ldos.gate.decide import GateResult
-    from pytest_ldos.middleware.instrument import Instrument
-    from pytest_ldos.middleware.study import Study
+    from pytest_ldos.instruments.instrument import Instrument
+    from pytest_ldos.instruments.study import Study
+    from pytest_ldos.judge.gate.decide import GateResult
+    from pytest_ldos.measure.trial.record import TrialSet
     from pytest_ldos.plugin.scenario_test import Gate
-    from pytest_ldos.trial.record import TrialSet
 
 FEWEST_ROUNDS: Final = 4
 """Of each case; of fewer nobody can tell how much they differ by themselves."""
@@ -126,9 +126,9 @@ def _asked(item: pytest.Item) -> tuple[Instrument, Any, str]:
 def _measure(request: pytest.FixtureRequest, instrument: Instrument, spec: Any, name: str) -> MeasuredStudy:
     from pytest_ldos.campaign.study_trials import to_trials
     from pytest_ldos.campaign.watch_files import FOLDER
+    from pytest_ldos.measure.trial.artifacts import new_scenario_folder, write_trials
     from pytest_ldos.plugin.scenario_test import Gate
     from pytest_ldos.plugin.watching import measured_study
-    from pytest_ldos.trial.artifacts import new_scenario_folder, write_trials
 
     session, item = session_of(request.config), request.node
     progress = _Progress(request.config, instrument.name)

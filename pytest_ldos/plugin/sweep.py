@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import pytest
 
-from pytest_ldos.errors import LdosError, NotWritten
+from pytest_ldos.base.errors import LdosError, NotWritten
 from pytest_ldos.plugin.machine import is_worker
 from pytest_ldos.plugin.marks import (
     CELL_ATTRIBUTE,

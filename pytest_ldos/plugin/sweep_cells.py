@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.plugin.marks import CELL_FIXTURE, SWEEP_MARK
 
 if TYPE_CHECKING:

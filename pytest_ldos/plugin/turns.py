@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_ldos.errors import LdosError
+from pytest_ldos.base.errors import LdosError
 from pytest_ldos.plugin.base_settings import Project, ReadScenario, describe_base_settings
 from pytest_ldos.scenario.settings import Sources
 
@@ -41,7 +41,7 @@ class Turns:
         """
         from pytest_ldos.campaign.order import Role
         from pytest_ldos.campaign.versions import head_version
-        from pytest_ldos.stack.choose import resolve_kind
+        from pytest_ldos.robot.stack.choose import resolve_kind
 
         kind = resolve_kind(stack)
         if kind not in self._found:

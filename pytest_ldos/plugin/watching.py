@@ -9,10 +9,10 @@ from pytest_ldos.campaign.order import Role
 from pytest_ldos.campaign.watch_files import FOLDER, write_watched, write_watched_difference
 from pytest_ldos.campaign.watched_study import measure_watched
 from pytest_ldos.campaign.watching import Watching
-from pytest_ldos.middleware.study import Study
-from pytest_ldos.report.flame.files import DRAWINGS
+from pytest_ldos.instruments.study import Study
+from pytest_ldos.measure.trial.watch import NoWatch, Watch
 from pytest_ldos.scenario.watching import WatchSpec
-from pytest_ldos.trial.watch import NoWatch, Watch
+from pytest_ldos.show.report.flame.files import DRAWINGS
 
 
 class TrialWatch:

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final, get_args, get_origin
 
-from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.nearest import suggest
 from pytest_ldos.scenario.fields import field_types, parse_field
 from pytest_ldos.scenario.loads import LOAD_SPECS, LoadSpec
 from pytest_ldos.scenario.model import ScenarioSpec
-from pytest_ldos.scenario.nearest import suggest
 from pytest_ldos.scenario.quantity_text import UNIT_SUFFIXES, in_unit_of
 
 ALL_LOADS: Final = "load"

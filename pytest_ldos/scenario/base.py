@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.scenario.nearest import refuse_unknown
-from pytest_ldos.scenario.requirements import require
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.nearest import refuse_unknown
+from pytest_ldos.base.requirements import require
 
 _WHERE = "[tool.ldos.base]"
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.requirements import require
 from pytest_ldos.scenario.fields import build_spec
-from pytest_ldos.scenario.requirements import require
 
 _NS_PER_MS = 1_000_000
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, TypeVar, get_type_hints
 
-from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.scenario.nearest import refuse_unknown
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.nearest import refuse_unknown
 from pytest_ldos.scenario.parsing import parse_number, parse_truth, parse_word
 
 Spec = TypeVar("Spec")

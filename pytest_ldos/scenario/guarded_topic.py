@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.nearest import refuse_unknown
+from pytest_ldos.base.paths import PathSpec
+from pytest_ldos.base.requirements import require
 from pytest_ldos.scenario.loads import GuardSpec
-from pytest_ldos.scenario.nearest import refuse_unknown
-from pytest_ldos.scenario.paths import PathSpec
-from pytest_ldos.scenario.requirements import require
 
 KNOWN_TYPES: Final[Mapping[str, str]] = {
     "/tf": "tf2_msgs/msg/TFMessage",

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar, Final
 
-from pytest_ldos.scenario.requirements import require
+from pytest_ldos.base.requirements import require
 
 Cpus = int | str
 """Selection of CPUs: a number N for the first N that this process may use, or a list like ``0,2-3``."""

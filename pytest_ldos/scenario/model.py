@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from pytest_ldos.base.requirements import require
 from pytest_ldos.scenario.deadlines import DeadlineSpec
 from pytest_ldos.scenario.loads import LoadSpec
-from pytest_ldos.scenario.requirements import require
 from pytest_ldos.scenario.ros2 import Ros2Spec
 from pytest_ldos.scenario.words import SeedMode, StackKind, WhenUnavailable
 

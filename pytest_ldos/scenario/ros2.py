@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from pytest_ldos.scenario.requirements import require
+from pytest_ldos.base.requirements import require
 from pytest_ldos.scenario.words import Simulation
 
 PANDA_LAUNCH_FILE: Final = "ldos_bringup/stack.launch.py"

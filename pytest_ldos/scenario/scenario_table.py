@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.nearest import refuse_unknown
+from pytest_ldos.base.requirements import require
 from pytest_ldos.scenario.deadlines import DeadlineSpec, parse_deadlines
 from pytest_ldos.scenario.fields import build_spec
 from pytest_ldos.scenario.loads import LOAD_SPECS, CpuLimitSpec, CpuLoadSpec, DdsFloodSpec, LoadSpec
-from pytest_ldos.scenario.nearest import refuse_unknown
 from pytest_ldos.scenario.option_values import parse_value
 from pytest_ldos.scenario.options import OPTIONS
-from pytest_ldos.scenario.requirements import require
 from pytest_ldos.scenario.words import SCENARIO_DESCRIPTIONS
 
 PLUS: Final = "+"

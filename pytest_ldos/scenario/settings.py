@@ -9,16 +9,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.nearest import refuse_unknown
+from pytest_ldos.base.paths import BUILT_IN_PATHS, PathSpec
+from pytest_ldos.base.requirements import require
 from pytest_ldos.scenario.base import BaseSpec, parse_base
 from pytest_ldos.scenario.guarded_topic import guarded_topic
 from pytest_ldos.scenario.loads import LOAD_SPECS, GuardSpec
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
-from pytest_ldos.scenario.nearest import refuse_unknown
 from pytest_ldos.scenario.option_values import parse_value
 from pytest_ldos.scenario.options import OPTIONS, OTHER_VARIABLES, OWN_FILE
-from pytest_ldos.scenario.paths import BUILT_IN_PATHS, PathSpec, parse_paths
-from pytest_ldos.scenario.requirements import require
+from pytest_ldos.scenario.paths import parse_paths
 from pytest_ldos.scenario.scenario_table import BUILT_IN_SCENARIOS, ScenarioTable, find_scenario, parse_scenarios
 from pytest_ldos.scenario.stack_table import parse_stack
 

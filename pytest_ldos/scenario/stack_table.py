@@ -8,10 +8,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.nearest import refuse_unknown
 from pytest_ldos.scenario.fields import parse_field
 from pytest_ldos.scenario.model import FaultSpec, StackSpec
-from pytest_ldos.scenario.nearest import refuse_unknown
 from pytest_ldos.scenario.ros2 import Ros2Spec
 from pytest_ldos.scenario.words import StackKind
 

@@ -14,9 +14,9 @@ from pytest_ldos.campaign.interleave import interleave
 from pytest_ldos.campaign.order import Role
 from pytest_ldos.campaign.versions import head_version
 from pytest_ldos.host.lock import measuring_lock
-from pytest_ldos.stack.choose import choose_backend
-from pytest_ldos.trial.artifacts import new_run_folder, new_scenario_folder
-from pytest_ldos.trial.rig import open_rig
+from pytest_ldos.measure.trial.artifacts import new_run_folder, new_scenario_folder
+from pytest_ldos.measure.trial.rig import open_rig
+from pytest_ldos.robot.stack.choose import choose_backend
 
 OVERHEAD_S = 10.0
 READY_S = 5.0
@@ -64,7 +64,7 @@ def test_ten_trials_cost_little_more_than_their_motions(tmp_path, monkeypatch):
         backend.start = start_timed
         return backend
 
-    monkeypatch.setattr("pytest_ldos.trial.rig.choose_backend", choose)
+    monkeypatch.setattr("pytest_ldos.measure.trial.rig.choose_backend", choose)
     began = time.monotonic()
     result = api.run_trials(api.ScenarioSpec(name="baseline", trials=10), output=tmp_path)
     wall_s = time.monotonic() - began
@@ -133,10 +133,10 @@ def test_the_stack_is_ready_soon_and_leaves_nothing(tmp_path):
 
 @pytest.mark.parametrize("trials", [10])
 def test_a_flood_holds_its_rate_over_ten_trials(tmp_path, trials):
-    from pytest_ldos.load.dds_flood import run_dds_flood
+    from pytest_ldos.measure.load.dds_flood import run_dds_flood
+    from pytest_ldos.measure.trial.conduct import conduct
+    from pytest_ldos.robot.stack.goals import GOAL_SETS
     from pytest_ldos.scenario.loads import DdsFloodSpec
-    from pytest_ldos.stack.goals import GOAL_SETS
-    from pytest_ldos.trial.conduct import conduct
 
     folder = new_scenario_folder(new_run_folder(tmp_path), "msg_load")
     spec = api.ScenarioSpec(name="msg_load", trials=trials)

@@ -18,8 +18,8 @@ import pytest
 from pytest_ldos.host.cgroup import NAME as GROUP_NAME
 from pytest_ldos.host.inherited import pids_with
 from pytest_ldos.host.lock import LOCK_VARIABLE
-from pytest_ldos.recording.run_directory import RUN_DIRECTORY
-from pytest_ldos.trial.artifacts import read_trials
+from pytest_ldos.measure.trial.artifacts import read_trials
+from pytest_ldos.record.run_directory import RUN_DIRECTORY
 from tests.integration.project import Project, make_project, shared_memory
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)

@@ -18,10 +18,10 @@ from pytest_ldos.campaign.breaking_result import BreakingResult
 from pytest_ldos.campaign.criterion import parse_criterion
 from pytest_ldos.campaign.find_breaking import BreakingSearch
 from pytest_ldos.campaign.level_scale import LevelScale
-from pytest_ldos.metrics.catalogue import METRICS
+from pytest_ldos.measure.metrics.catalogue import METRICS
+from pytest_ldos.measure.trial.record import Trial, TrialSet
+from pytest_ldos.robot.stack.goals import ErrorCode, OutcomeClass
 from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, StackSpec
-from pytest_ldos.stack.goals import ErrorCode, OutcomeClass
-from pytest_ldos.trial.record import Trial, TrialSet
 from tests.builders.trials import TYPICAL, trial, trial_set
 
 ADDRESS = "stack.faults.planning_delay_ms"

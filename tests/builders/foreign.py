@@ -11,45 +11,45 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pytest_ldos.baseline.history.trend import Trend, build_trend
-from pytest_ldos.baseline.key import BaselineKey
-from pytest_ldos.baseline.store import StoredBaseline
+from pytest_ldos.base.paths import PathSpec
+from pytest_ldos.base.text import Rendered
 from pytest_ldos.campaign.breaking_result import BreakingResult
 from pytest_ldos.campaign.selftest import SelfTestResult
 from pytest_ldos.doctor.finding import error, ok, warning
 from pytest_ldos.fleet.summary import GoalValue, Outcome, Status, TraceSummary
-from pytest_ldos.flow.build import build_flow
-from pytest_ldos.flow.graph import FlowGraph
-from pytest_ldos.metrics.catalogue import METRICS
-from pytest_ldos.middleware.study import Study
-from pytest_ldos.profiles.difference import compare_profiles
-from pytest_ldos.profiles.folded import FoldedStacks
-from pytest_ldos.report import failure, json_text, markdown, terminal, workflow_commands
-from pytest_ldos.report.analysis import render_analysis
-from pytest_ldos.report.baselines import render_baselines
-from pytest_ldos.report.breaking.formats import render_breaking_as
-from pytest_ldos.report.calibration import render_calibration, render_calibration_json
-from pytest_ldos.report.detection import render_self_test, render_self_test_json
-from pytest_ldos.report.diagnosis import render_diagnosis, render_diagnosis_json
-from pytest_ldos.report.document import Document
-from pytest_ldos.report.flame.drawing import draw_difference, draw_flame
-from pytest_ldos.report.flame.files import render_flame, render_flame_difference
-from pytest_ldos.report.flame.table import render_profile
-from pytest_ldos.report.fleet import render_fleet
-from pytest_ldos.report.formats import Format, render_as
-from pytest_ldos.report.history import data as history_data
-from pytest_ldos.report.history import figure
-from pytest_ldos.report.history.table import render_overview, render_trend
-from pytest_ldos.report.host_reports import name_reports
-from pytest_ldos.report.html import page
-from pytest_ldos.report.study.formats import render_study_as
-from pytest_ldos.report.sweep import data as sweep_data
-from pytest_ldos.report.sweep import text as sweep_text
-from pytest_ldos.report.sweep.document import SweepReport
-from pytest_ldos.report.sweep.formats import render_for
-from pytest_ldos.scenario.paths import PathSpec
-from pytest_ldos.text import Rendered
-from pytest_ldos.trial.artifacts import ScenarioFolder, write_trials
+from pytest_ldos.instruments.study import Study
+from pytest_ldos.judge.baseline.history.trend import Trend, build_trend
+from pytest_ldos.judge.baseline.key import BaselineKey
+from pytest_ldos.judge.baseline.store import StoredBaseline
+from pytest_ldos.measure.metrics.catalogue import METRICS
+from pytest_ldos.measure.trial.artifacts import ScenarioFolder, write_trials
+from pytest_ldos.record.profiles.difference import compare_profiles
+from pytest_ldos.record.profiles.folded import FoldedStacks
+from pytest_ldos.show.report import failure, json_text, markdown, terminal, workflow_commands
+from pytest_ldos.show.report.analysis import render_analysis
+from pytest_ldos.show.report.baselines import render_baselines
+from pytest_ldos.show.report.breaking.formats import render_breaking_as
+from pytest_ldos.show.report.calibration import render_calibration, render_calibration_json
+from pytest_ldos.show.report.detection import render_self_test, render_self_test_json
+from pytest_ldos.show.report.diagnosis import render_diagnosis, render_diagnosis_json
+from pytest_ldos.show.report.document import Document
+from pytest_ldos.show.report.flame.drawing import draw_difference, draw_flame
+from pytest_ldos.show.report.flame.files import render_flame, render_flame_difference
+from pytest_ldos.show.report.flame.table import render_profile
+from pytest_ldos.show.report.fleet import render_fleet
+from pytest_ldos.show.report.formats import Format, render_as
+from pytest_ldos.show.report.history import data as history_data
+from pytest_ldos.show.report.history import figure
+from pytest_ldos.show.report.history.table import render_overview, render_trend
+from pytest_ldos.show.report.host_reports import name_reports
+from pytest_ldos.show.report.html import page
+from pytest_ldos.show.report.study.formats import render_study_as
+from pytest_ldos.show.report.sweep import data as sweep_data
+from pytest_ldos.show.report.sweep import text as sweep_text
+from pytest_ldos.show.report.sweep.document import SweepReport
+from pytest_ldos.show.report.sweep.formats import render_for
+from pytest_ldos.trace.flow.build import build_flow
+from pytest_ldos.trace.flow.graph import FlowGraph
 from tests.builders.breaking import breaking_result
 from tests.builders.history import series_of
 from tests.builders.reports import full_document
@@ -57,8 +57,8 @@ from tests.builders.ros2 import Recording
 from tests.builders.studies import study
 from tests.builders.sweeps import full_report
 from tests.builders.trials import noisy_set
-from tests.unit.report.test_calibration_report import RESULT as CALIBRATED
-from tests.unit.report.test_calibration_report import TESTED
+from tests.unit.show.report.test_calibration_report import RESULT as CALIBRATED
+from tests.unit.show.report.test_calibration_report import TESTED
 
 Say = Callable[[str], str]
 """What somebody calls what we call so."""

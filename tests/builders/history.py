@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from pytest_ldos.baseline.history.rows import build_rows
-from pytest_ldos.baseline.history.series import MetricSeries, Run
-from pytest_ldos.baseline.history.store import HistoryStore, SeriesFolder
-from pytest_ldos.series import Better
-from pytest_ldos.trial.record import TrialSet
+from pytest_ldos.base.series import Better
+from pytest_ldos.judge.baseline.history.rows import build_rows
+from pytest_ldos.judge.baseline.history.series import MetricSeries, Run
+from pytest_ldos.judge.baseline.history.store import HistoryStore, SeriesFolder
+from pytest_ldos.measure.trial.record import TrialSet
 from tests.builders.trials import noisy_set
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)

@@ -7,11 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pytest_ldos.recording.lttng import LttngRecorder
+from pytest_ldos.record.lttng import LttngRecorder
 
 EMIT = """
 import sys
-from pytest_ldos.dds.emission import emit
+from pytest_ldos.robot.dds.emission import emit
 for step in range(int(sys.argv[1]), int(sys.argv[2])):
     emit.sim_step(step, step * 1000)
 """

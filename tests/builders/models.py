@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from pytest_ldos.ctf.stats import ReadStats
-from pytest_ldos.execution.columns import frame_of
-from pytest_ldos.execution.model import ExecutionModel, TrialSpan
-from pytest_ldos.execution.schema import ENTITIES, INSTANCES
+from pytest_ldos.trace.ctf.stats import ReadStats
+from pytest_ldos.trace.execution.columns import frame_of
+from pytest_ldos.trace.execution.model import ExecutionModel, TrialSpan
+from pytest_ldos.trace.execution.schema import ENTITIES, INSTANCES
 
 EMPTY = {name: pl.DataFrame(schema=dict(schema)) for name, schema in {**ENTITIES, **INSTANCES}.items()}
 EMPTY["link_annotations"] = EMPTY["link_annotations"].with_columns(

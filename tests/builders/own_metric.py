@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 import random
 
-from pytest_ldos.metrics.model import Measurement, Metric
-from pytest_ldos.series import Better, Value
-from pytest_ldos.trial.record import TrialSet
+from pytest_ldos.base.series import Better, Value
+from pytest_ldos.measure.metrics.model import Measurement, Metric
+from pytest_ldos.measure.trial.record import TrialSet
 
 GRIP_RATE = Metric(name="grip_rate", title="rate of the gripper", unit="Hz", better=Better.HIGHER, error_share=0.02)
 

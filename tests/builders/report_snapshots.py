@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from pytest_ldos.gate.verdict import Verdict
-from pytest_ldos.report import markdown, workflow_commands
-from pytest_ldos.report.document import Document, Failure, Place, Section
-from pytest_ldos.report.host_reports import name_reports
-from pytest_ldos.report.markdown_parts import Link
+from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.show.report import markdown, workflow_commands
+from pytest_ldos.show.report.document import Document, Failure, Place, Section
+from pytest_ldos.show.report.host_reports import name_reports
+from pytest_ldos.show.report.markdown_parts import Link
 from tests.builders.reports import full_document, full_section, version
 
-FOLDER = Path(__file__).parents[1] / "unit" / "report" / "snapshots"
+FOLDER = Path(__file__).parents[1] / "unit" / "show" / "report" / "snapshots"
 RUN = "https://github.com/arm-makers/arm/actions/runs/1"
 URLS = {"page": f"{RUN}/artifacts/2", "trace": f"{RUN}/artifacts/3", "run": RUN}
 

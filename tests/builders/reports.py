@@ -6,8 +6,8 @@ import dataclasses
 from enum import StrEnum
 from typing import Any
 
-from pytest_ldos.gate.verdict import Verdict
-from pytest_ldos.report.document import (
+from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.show.report.document import (
     Additions,
     CalibrationReport,
     Change,

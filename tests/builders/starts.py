@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from pytest_ldos.trial.record import TrialSet
+from pytest_ldos.measure.trial.record import TrialSet
 from tests.builders.trials import TYPICAL, failed_trial, trial, trial_set
 
 TRIAL_SD = {"T1": 0.1, "T2": 0.001, "T2x": 0.05, "T3": 0.1, "T4": 0.001, "T5": 0.1}

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pytest_ldos.load.stress_ng import stress_ng_available
+from pytest_ldos.measure.load.stress_ng import stress_ng_available
 
 needs_stress_ng = pytest.mark.skipif(not stress_ng_available().ok, reason=stress_ng_available().reason or "available")
 

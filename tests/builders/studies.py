@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_ldos.metrics.model import Metric
-from pytest_ldos.middleware.study import Axis, Column, Curve, Figure, Point, Round, Shape, Study, Table
-from pytest_ldos.series import Better
+from pytest_ldos.base.series import Better
+from pytest_ldos.instruments.study import Axis, Column, Curve, Figure, Point, Round, Shape, Study, Table
+from pytest_ldos.measure.metrics.model import Metric
 
 HALF_TRIP = Metric(name="half_p50", title="Half a round trip, median", unit="µs", better=Better.LOWER)
 RATE = Metric(name="rate", title="Messages a second", unit="Hz", better=Better.HIGHER)

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from pytest_ldos.base.series import Missing, Value
 from pytest_ldos.host.fingerprint import Fingerprint
-from pytest_ldos.metrics.catalogue import METRICS
-from pytest_ldos.metrics.model import Measurement
-from pytest_ldos.metrics.sources import CONTROL_PROBE, MARKERS, SIMULATOR_PROBE, Source
+from pytest_ldos.measure.metrics.catalogue import METRICS
+from pytest_ldos.measure.metrics.model import Measurement
+from pytest_ldos.measure.metrics.sources import CONTROL_PROBE, MARKERS, SIMULATOR_PROBE, Source
+from pytest_ldos.measure.trial.record import Trial, TrialSet
+from pytest_ldos.robot.stack.goals import ErrorCode, OutcomeClass
 from pytest_ldos.scenario.model import ScenarioSpec
-from pytest_ldos.series import Missing, Value
-from pytest_ldos.stack.goals import ErrorCode, OutcomeClass
-from pytest_ldos.trial.record import Trial, TrialSet
 
 FINGERPRINT = Fingerprint(
     cpu_model="Test CPU",

@@ -6,8 +6,8 @@ from functools import cache
 
 import pytest
 
-from pytest_ldos.recording.perf import perf_available
-from pytest_ldos.recording.strace import strace_available
+from pytest_ldos.record.perf import perf_available
+from pytest_ldos.record.strace import strace_available
 
 perf_here = cache(perf_available)
 _REASON = "; ".join(each.reason for each in (perf_here(), strace_available()) if not each.ok)

@@ -11,12 +11,12 @@ from typing import Any
 from pytest_ldos.campaign.blocks import Bench, UnwatchedBlocks
 from pytest_ldos.campaign.order import Block, Role
 from pytest_ldos.campaign.versions import Version
-from pytest_ldos.gate.decide import GateResult
-from pytest_ldos.gate.verdict import Verdict
+from pytest_ldos.judge.gate.decide import GateResult
+from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.measure.trial.artifacts import ScenarioFolder
+from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.robot.stack.installation import OURS, Installation
 from pytest_ldos.scenario.model import ScenarioSpec
-from pytest_ldos.stack.installation import OURS, Installation
-from pytest_ldos.trial.artifacts import ScenarioFolder
-from pytest_ldos.trial.record import TrialSet
 from tests.fakes.rig import TYPICAL, Script, open_fake_rig
 
 VERSIONS: Mapping[Role, Version] = {

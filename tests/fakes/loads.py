@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from pytest_ldos.load import choose
-from pytest_ldos.load.protocol import LoadProof, LoadSite
+from pytest_ldos.measure.load import choose
+from pytest_ldos.measure.load.protocol import LoadProof, LoadSite
 from pytest_ldos.scenario.loads import DdsFloodSpec
 
 REACHED_HZ = 3960.0

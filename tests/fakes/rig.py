@@ -11,15 +11,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pytest_ldos.recording.protocol import RecordingReport
+from pytest_ldos.base.tracepoints import Phase
+from pytest_ldos.measure.trial.artifacts import ScenarioFolder
+from pytest_ldos.measure.trial.rig import Rig
+from pytest_ldos.record.protocol import RecordingReport
+from pytest_ldos.robot.stack.client_protocol import TrialTag
+from pytest_ldos.robot.stack.goals import PANDA_GOALS, ErrorCode, Goal, GoalBook, OutcomeClass, classify
+from pytest_ldos.robot.stack.installation import OURS, Installation
+from pytest_ldos.robot.stack.protocol import MotionOutcome, StackInfo
 from pytest_ldos.scenario.model import StackSpec
-from pytest_ldos.stack.client_protocol import TrialTag
-from pytest_ldos.stack.goals import PANDA_GOALS, ErrorCode, Goal, GoalBook, OutcomeClass, classify
-from pytest_ldos.stack.installation import OURS, Installation
-from pytest_ldos.stack.protocol import MotionOutcome, StackInfo
-from pytest_ldos.tracepoints import Phase
-from pytest_ldos.trial.artifacts import ScenarioFolder
-from pytest_ldos.trial.rig import Rig
 from tests.builders.ctf import Event, Int, Packet, Record, Text, TraceBuilder
 
 MS = 1_000_000
@@ -233,6 +233,6 @@ def install(script: Script = TYPICAL, *, base: Script | None = None, discarded: 
     """Makes the plugin of this process use fakes; for conftest files of inner test runs."""
     import functools
 
-    from pytest_ldos.trial import rig
+    from pytest_ldos.measure.trial import rig
 
     rig.open_rig = functools.partial(open_fake_rig, script=script, base=base, discarded=discarded)

@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from pytest_ldos.ctf.read import DecodedTrace, read_trace
-from pytest_ldos.ctf.tables import Column, EventTable
-from pytest_ldos.execution.build import NEEDED_EVENTS, build_execution
-from pytest_ldos.metrics.extract import find_goals
-from pytest_ldos.tracepoints import FIELDS, Marker, Ros2
+from pytest_ldos.base.tracepoints import FIELDS, Marker, Ros2
+from pytest_ldos.measure.metrics.extract import find_goals
+from pytest_ldos.trace.ctf.read import DecodedTrace, read_trace
+from pytest_ldos.trace.ctf.tables import Column, EventTable
+from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution
 from tests.builders.ctf import Event, Field, Int, Packet, Record, Text, TraceBuilder
 
 INIT = (Ros2.NODE_INIT, Ros2.PUBLISHER_INIT, Ros2.SERVICE_INIT, Ros2.CLIENT_INIT)

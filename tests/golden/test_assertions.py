@@ -23,7 +23,7 @@ from pytest_ldos.api import (
     published,
     received,
 )
-from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.base.errors import ConfigurationError
 
 
 @pytest.fixture(scope="module")

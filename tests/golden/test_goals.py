@@ -14,20 +14,27 @@ from types import SimpleNamespace
 
 import pytest
 
-from pytest_ldos.ctf.read import read_trace
-from pytest_ldos.execution.build import NEEDED_EVENTS, build_execution
-from pytest_ldos.execution.model import ExecutionModel
-from pytest_ldos.metrics.extract import TrialMetrics, extract_metrics, extract_trial, find_trial
-from pytest_ldos.metrics.reception import EXECUTING_DELAY, PLANNING_DELAY
-from pytest_ldos.metrics.sources import CONTROL_PROBE, FEEDBACK, FEEDBACK_AND_STATUS, MARKERS, SIMULATOR_PROBE, STATUS
+from pytest_ldos.base.paths import BUILT_IN_PATHS
+from pytest_ldos.base.series import Invalid, Missing
+from pytest_ldos.base.tracepoints import Ros2
+from pytest_ldos.base.units import ns_to_ms
+from pytest_ldos.measure.metrics.extract import TrialMetrics, extract_metrics, extract_trial, find_trial
+from pytest_ldos.measure.metrics.reception import EXECUTING_DELAY, PLANNING_DELAY
+from pytest_ldos.measure.metrics.sources import (
+    CONTROL_PROBE,
+    FEEDBACK,
+    FEEDBACK_AND_STATUS,
+    MARKERS,
+    SIMULATOR_PROBE,
+    STATUS,
+)
+from pytest_ldos.measure.trial.measure import measure_trials
+from pytest_ldos.robot.stack.client_protocol import MoveReport, parse_event
+from pytest_ldos.robot.stack.goals import ErrorCode
 from pytest_ldos.scenario.model import StackSpec
-from pytest_ldos.scenario.paths import BUILT_IN_PATHS
-from pytest_ldos.series import Invalid, Missing
-from pytest_ldos.stack.client_protocol import MoveReport, parse_event
-from pytest_ldos.stack.goals import ErrorCode
-from pytest_ldos.tracepoints import Ros2
-from pytest_ldos.trial.measure import measure_trials
-from pytest_ldos.units import ns_to_ms
+from pytest_ldos.trace.ctf.read import read_trace
+from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution
+from pytest_ldos.trace.execution.model import ExecutionModel
 from tests.builders.trials import trial
 from tests.golden.reduce import reduce_trace
 

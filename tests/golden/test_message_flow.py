@@ -8,12 +8,12 @@ import shutil
 import polars as pl
 import pytest
 
-from pytest_ldos.ctf.read import read_trace
-from pytest_ldos.execution.build import build_execution
-from pytest_ldos.execution.clocks import shift_clocks
-from pytest_ldos.flow.build import build_flow
-from pytest_ldos.flow.clocks import estimate_clock_offsets
-from pytest_ldos.scenario.paths import LinkRule, LinkSpec, PathSpec
+from pytest_ldos.base.paths import LinkRule, LinkSpec, PathSpec
+from pytest_ldos.trace.ctf.read import read_trace
+from pytest_ldos.trace.execution.build import build_execution
+from pytest_ldos.trace.execution.clocks import shift_clocks
+from pytest_ldos.trace.flow.build import build_flow
+from pytest_ldos.trace.flow.clocks import estimate_clock_offsets
 from tests.oracles.truth import found_links, logged_links, read_log
 
 DECLARED = (

@@ -7,8 +7,8 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from pytest_ldos.ctf.read import DecodedTrace, read_trace
-from pytest_ldos.errors import TraceUnreadable
+from pytest_ldos.base.errors import TraceUnreadable
+from pytest_ldos.trace.ctf.read import DecodedTrace, read_trace
 from tests.oracles.babeltrace import read_with_babeltrace, why_unavailable
 
 LONG = pytest.mark.acceptance

@@ -9,8 +9,8 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pytest_ldos.trial.artifacts import read_trials
-from pytest_ldos.trial.record import TrialSet
+from pytest_ldos.measure.trial.artifacts import read_trials
+from pytest_ldos.measure.trial.record import TrialSet
 
 SCENARIO = """
 import pytest

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pytest_ldos import exit_codes
+from pytest_ldos.base import exit_codes
 from pytest_ldos.host.lock import measuring_lock
 
 PROJECT = Path(__file__).parents[2]

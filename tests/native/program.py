@@ -8,7 +8,7 @@ from tests.native.kept_builds import Recipe, build_kept
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-NATIVE = ROOT / "pytest_ldos/ctf/native"
+NATIVE = ROOT / "pytest_ldos/trace/ctf/native"
 # -Og, because it is compiled in two thirds of -O1's time.
 FLAGS = ("-std=c++20", "-Og", "-g1", "-Wall", "-Wextra", "-Werror", "-pthread", "-fno-sanitize-recover=all")
 

@@ -11,9 +11,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from pytest_ldos.ctf.read import DecodedTrace, read_trace
-from pytest_ldos.ctf.tables import EventTable
-from pytest_ldos.errors import TraceUnreadable
+from pytest_ldos.base.errors import TraceUnreadable
+from pytest_ldos.trace.ctf.read import DecodedTrace, read_trace
+from pytest_ldos.trace.ctf.tables import EventTable
 from tests.oracles.babeltrace import listening_to_babeltrace
 
 Row = dict[str, Any]

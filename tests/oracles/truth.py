@@ -16,8 +16,8 @@ from typing import Any
 
 import polars as pl
 
-from pytest_ldos.execution.model import ExecutionModel
-from pytest_ldos.flow.graph import FlowGraph
+from pytest_ldos.trace.execution.model import ExecutionModel
+from pytest_ldos.trace.flow.graph import FlowGraph
 
 Message = tuple[str, int]
 """Topic and sequence number."""

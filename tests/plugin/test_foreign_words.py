@@ -33,8 +33,8 @@ def test_what_does_not_start(project):
     project.makeconftest(
         f"""
         from contextlib import contextmanager
-        from pytest_ldos.errors import BringUpFailed
-        from pytest_ldos.trial import rig
+        from pytest_ldos.base.errors import BringUpFailed
+        from pytest_ldos.measure.trial import rig
 
         @contextmanager
         def fail(spec, folder, *, on_waiting):

@@ -8,13 +8,13 @@ from typing import cast
 
 import polars as pl
 
-from pytest_ldos.baseline.history.store import HistoryStore
 from pytest_ldos.campaign.order import Role, first_blocks
-from pytest_ldos.gate.policy import Policy
-from pytest_ldos.gate.verdict import Verdict
+from pytest_ldos.judge.baseline.history.store import HistoryStore
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.measure.trial.artifacts import ScenarioFolder
 from pytest_ldos.plugin.history import HistoryWriter
 from pytest_ldos.plugin.session import MeasuringSession
-from pytest_ldos.trial.artifacts import ScenarioFolder
 from tests.builders.history import commit, run_of
 
 TWO = ("--ldos-trials=2", "--ldos-warmup=0", "--ldos-history=kept")

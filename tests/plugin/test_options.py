@@ -11,8 +11,8 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from pytest_ldos.host.lock import measuring_lock
-from pytest_ldos.metrics.catalogue import METRICS
-from pytest_ldos.trial.artifacts import read_trials
+from pytest_ldos.measure.metrics.catalogue import METRICS
+from pytest_ldos.measure.trial.artifacts import read_trials
 from tests.plugin.conftest import CONFTEST
 
 TWO = ("--ldos-trials=2", "--ldos-warmup=1")
@@ -391,8 +391,8 @@ def test_reports_from_the_environment_and_of_a_stack_that_does_not_start(project
     project.makeconftest(
         """
         from contextlib import contextmanager
-        from pytest_ldos.errors import BringUpFailed
-        from pytest_ldos.trial import rig
+        from pytest_ldos.base.errors import BringUpFailed
+        from pytest_ldos.measure.trial import rig
 
         @contextmanager
         def fail(spec, folder, *, on_waiting):

@@ -7,9 +7,9 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from pytest_ldos import exit_codes
-from pytest_ldos.series import Better, Invalid
-from pytest_ldos.trial.artifacts import read_trials
+from pytest_ldos.base import exit_codes
+from pytest_ldos.base.series import Better, Invalid
+from pytest_ldos.measure.trial.artifacts import read_trials
 from tests.plugin.conftest import SCENARIO
 
 OWN = """

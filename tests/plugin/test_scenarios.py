@@ -10,8 +10,8 @@ FAKES = """
 import pytest
 from contextlib import contextmanager
 from pytest_ldos.host.availability import Availability
-from pytest_ldos.load import choose
-from pytest_ldos.load.protocol import LoadProof
+from pytest_ldos.measure.load import choose
+from pytest_ldos.measure.load.protocol import LoadProof
 
 ORDER = []
 

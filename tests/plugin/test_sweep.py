@@ -31,7 +31,7 @@ NODE = "test_scenario.py::test_reach[control_rate_hz={}]"
 STAMPED = """
 import contextlib, functools, os, time
 from pathlib import Path
-from pytest_ldos.trial import rig
+from pytest_ldos.measure.trial import rig
 
 def stamp(what):
     with Path(os.environ["STAMPS"]).open("a") as file:
@@ -224,8 +224,8 @@ def test_a_sweep_of_combined_scenarios(project, run):
         test_scenario="""
         import pytest
         from contextlib import contextmanager
-        from pytest_ldos.load import choose
-        from pytest_ldos.load.protocol import LoadProof
+        from pytest_ldos.measure.load import choose
+        from pytest_ldos.measure.load.protocol import LoadProof
 
         class Made:
             def __init__(self, spec):
@@ -278,8 +278,8 @@ def test_a_sweep_of_combined_scenarios(project, run):
 def test_a_cell_that_cannot_be_measured_is_kept_with_its_reason(project, run):
     project.makepyfile(test_scenario=SWEEP)
     project.makeconftest(
-        "from contextlib import contextmanager\nfrom pytest_ldos.trial import rig\n"
-        "from pytest_ldos.errors import BringUpFailed\n"
+        "from contextlib import contextmanager\nfrom pytest_ldos.measure.trial import rig\n"
+        "from pytest_ldos.base.errors import BringUpFailed\n"
         "@contextmanager\ndef none(*given, **more):\n"
         "    raise BringUpFailed('the stack did not start', remedy='look')\n    yield\nrig.open_rig = none\n"
     )

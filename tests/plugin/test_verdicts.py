@@ -113,8 +113,8 @@ def test_a_stack_that_does_not_start_is_infra_with_exit_status_11(run, project):
     project.makeconftest(
         """
         from contextlib import contextmanager
-        from pytest_ldos.errors import BringUpFailed
-        from pytest_ldos.trial import rig
+        from pytest_ldos.base.errors import BringUpFailed
+        from pytest_ldos.measure.trial import rig
 
         @contextmanager
         def fail(spec, folder, *, on_waiting):
@@ -220,8 +220,8 @@ def test_a_load_with_wrong_settings(run, project, arguments):
 
 
 HOMELESS = """
-from pytest_ldos.stack.goals import OutcomeClass
-from pytest_ldos.stack.protocol import MotionOutcome
+from pytest_ldos.robot.stack.goals import OutcomeClass
+from pytest_ldos.robot.stack.protocol import MotionOutcome
 from tests.fakes.rig import FakeStack, install, noisy
 
 move = FakeStack.move

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.breaking_point import SCALE, STACKS, search, search_naively, simulate
 from pytest_ldos.campaign.bisection import Batch, Bisection, Finding, SearchPlan, Standing
 from pytest_ldos.campaign.level_scale import LevelScale, Spacing
-from tests.benchmarks.breaking_point import SCALE, STACKS, search, search_naively, simulate
 
 SEARCHES = 60
 CONFIDENCE = 0.8

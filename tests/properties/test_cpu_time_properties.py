@@ -10,9 +10,9 @@ import polars as pl
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_ldos.ctf.read import read_trace
-from pytest_ldos.execution.cpu_time import cpu_rivals, split_spans
-from pytest_ldos.execution.scheduling import STATES, build_thread_states
+from pytest_ldos.trace.ctf.read import read_trace
+from pytest_ldos.trace.execution.cpu_time import cpu_rivals, split_spans
+from pytest_ldos.trace.execution.scheduling import STATES, build_thread_states
 from tests.builders.kernel import DEAD, EPOCH_NS, PREEMPTED, SLEEPS, WAKEUP_NEW, WAKING, KernelTrace
 
 TIDS = st.integers(0, 4)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_ldos.ctf.read import read_trace
-from pytest_ldos.errors import TraceUnreadable
+from pytest_ldos.base.errors import TraceUnreadable
+from pytest_ldos.trace.ctf.read import read_trace
 from tests.builders.ctf import Array, Event, Field, Int, Packet, Record, Seq, Struct, Text, TraceBuilder
 
 SLOW = settings(

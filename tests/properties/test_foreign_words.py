@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import pytest_ldos.report
-from pytest_ldos import errors
+import pytest_ldos.show.report
+from pytest_ldos.base import errors
+from pytest_ldos.base.text import Rendered, visible
 from pytest_ldos.cli.say import complain, say
 from pytest_ldos.plugin import messages
-from pytest_ldos.report import workflow_commands
-from pytest_ldos.text import Rendered, visible
+from pytest_ldos.show.report import workflow_commands
 from tests.builders.foreign import AS_JSON, SHOWN, texts_in
 
 PACKAGE = Path(errors.__file__).parent
@@ -69,7 +69,7 @@ def check_shown(render, word: str) -> None:
 
 
 def name_of(function) -> str:
-    return f"{function.__module__.removeprefix('pytest_ldos.report.')}.{function.__name__}"
+    return f"{function.__module__.removeprefix('pytest_ldos.show.report.')}.{function.__name__}"
 
 
 @pytest.mark.parametrize("render", SHOWN, ids=name_of)
@@ -95,7 +95,7 @@ def test_data_has_the_words_as_they_are_and_is_no_command(render):
 
 def rendering_functions():
     """By their type: all that a module of the reports defines for others."""
-    for found in pkgutil.walk_packages(pytest_ldos.report.__path__, "pytest_ldos.report."):
+    for found in pkgutil.walk_packages(pytest_ldos.show.report.__path__, "pytest_ldos.show.report."):
         module = importlib.import_module(found.name)
         for name, each in inspect.getmembers(module, inspect.isfunction):
             is_own = each.__module__ == module.__name__ and not name.startswith("_")

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_ldos.baseline.calibration import MetricNoise
-from pytest_ldos.gate.decide import decide, decide_run
-from pytest_ldos.gate.policy import Policy
-from pytest_ldos.gate.verdict import Verdict
-from pytest_ldos.metrics.catalogue import METRICS
-from pytest_ldos.metrics.model import Measurement, Metric
-from pytest_ldos.series import Better
-from pytest_ldos.trial.record import Look
+from pytest_ldos.base.series import Better
+from pytest_ldos.judge.baseline.calibration import MetricNoise
+from pytest_ldos.judge.gate.decide import decide, decide_run
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.measure.metrics.catalogue import METRICS
+from pytest_ldos.measure.metrics.model import Measurement, Metric
+from pytest_ldos.measure.trial.record import Look
 from tests.builders.calibrations import calibration_of
 from tests.builders.trials import TYPICAL, noisy_set, trial_set
 

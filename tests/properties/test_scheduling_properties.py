@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ldos.ctf.read import read_trace
-from pytest_ldos.execution.scheduling import build_thread_states
+from pytest_ldos.trace.ctf.read import read_trace
+from pytest_ldos.trace.execution.scheduling import build_thread_states
 from tests.builders.kernel import EPOCH_NS, PREEMPTED, SLEEPS, KernelTrace
 
 IDLE = 0

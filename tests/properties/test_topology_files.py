@@ -8,8 +8,8 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.middleware.topology.read import decode_topology
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.instruments.topology.read import decode_topology
 from tests.builders.topologies import TWO
 
 KEYS = ["node_name", "node_namespace", "executor_id", "number", "publishers", "subscribers", "clients", "servers",

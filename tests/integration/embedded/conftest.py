@@ -9,8 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pytest_ldos.recording.lttng import lttng_available
-from pytest_ldos.stack.embedded.backend import embedded_available
+from pytest_ldos.record.lttng import lttng_available
+from pytest_ldos.robot.stack.embedded.backend import embedded_available
 from tests.builders.ours import is_of_others
 from tests.integration.project import Project, make_project, shared_memory
 

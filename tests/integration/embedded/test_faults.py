@@ -9,7 +9,7 @@ import time
 import psutil
 import pytest
 
-from pytest_ldos import exit_codes
+from pytest_ldos.base import exit_codes
 from tests.integration.embedded.conftest import running
 from tests.integration.project import SCENARIO
 
@@ -27,7 +27,7 @@ def kill_soon(name):
 
 @pytest.fixture
 def ldos_trials(ldos_trials, monkeypatch):
-    from pytest_ldos.stack.embedded.backend import EmbeddedStack
+    from pytest_ldos.robot.stack.embedded.backend import EmbeddedStack
     move = EmbeddedStack.move
 
     def move_and_kill(self, goal, *, goal_id, seed, trial, start):
@@ -61,8 +61,8 @@ def test_far(panda_stack, ldos_trials, ldos_gate):
 TINY_BUFFERS = """
 import os, signal, threading
 import psutil, pytest
-from pytest_ldos.recording import lttng
-from pytest_ldos.stack.embedded.backend import EmbeddedStack
+from pytest_ldos.record import lttng
+from pytest_ldos.robot.stack.embedded.backend import EmbeddedStack
 
 lttng.SUBBUFFER_SIZE = "4k"
 lttng.SUBBUFFER_COUNT = 2

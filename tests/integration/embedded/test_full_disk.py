@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ldos import exit_codes
-from pytest_ldos.series import Invalid
-from pytest_ldos.trial.artifacts import read_trials
+from pytest_ldos.base import exit_codes
+from pytest_ldos.base.series import Invalid
+from pytest_ldos.measure.trial.artifacts import read_trials
 from tests.builders.namespaces import apart
 
 KEPT = re.compile(r"what was measured so far is kept in (\S+trials\.json)")

@@ -9,8 +9,8 @@ import pytest
 
 from pytest_ldos.api import read_trace
 from pytest_ldos.host.autogroup import is_grouped_by_session
-from pytest_ldos.load.stress_ng import stress_ng_available
-from pytest_ldos.load.traffic_control import traffic_control_available
+from pytest_ldos.measure.load.stress_ng import stress_ng_available
+from pytest_ldos.measure.load.traffic_control import traffic_control_available
 from tests.integration.project import SCENARIO
 
 FLOOD = """
@@ -49,7 +49,7 @@ def test_reach_beside_four_loads(panda_stack, cpu_load, cpu_limit, memory_load, 
         cpu_load(workers=1, percent=20, group="own"),
     ):
         tree = psutil.Process().children(recursive=True)
-        driver = next(each for each in tree if "pytest_ldos.load.neighbour_driver" in each.cmdline())
+        driver = next(each for each in tree if "pytest_ldos.measure.load.neighbour_driver" in each.cmdline())
         ldos_trials(panda_stack)
         pids = [driver.pid, *(each.pid for each in driver.children(recursive=True))]
         found = {"pids": pids, "domains": [panda_stack.rig.stack.domain, neighbour.proof.domain]}

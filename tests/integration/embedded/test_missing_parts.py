@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ldos import exit_codes
+from pytest_ldos.base import exit_codes
 
 HIDE_PROGRAMS = """
 import shutil
@@ -25,7 +25,7 @@ importlib.util.find_spec = lambda name, *a, **k: None if name == "%s" else find_
         (HIDE_PROGRAMS, "lttng, lttng-sessiond not found", "sudo apt-get install lttng-tools"),
         (HIDE_MODULE % "cyclonedds", "Python package cyclonedds not installed", "pip install 'pytest-ldos[embedded]'"),
         (
-            HIDE_MODULE % "pytest_ldos.dds._lttng",
+            HIDE_MODULE % "pytest_ldos.robot.dds._lttng",
             "pytest-ldos was built without tracepoints, because LTTng-UST was missing",
             "sudo apt-get install liblttng-ust-dev, then build again",
         ),

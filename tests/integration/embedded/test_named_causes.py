@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from pytest_ldos import exit_codes
+from pytest_ldos.base import exit_codes
 from tests.builders.namespaces import apart
 
 

@@ -12,11 +12,11 @@ import pytest
 
 from pytest_ldos import api
 from pytest_ldos.host.cpu_thief import NAME
-from pytest_ldos.metrics.load_own import load_metrics
-from pytest_ldos.stack.client_protocol import TrialTag
-from pytest_ldos.stack.faulty_goals import PlantedFailure, plant_failure
-from pytest_ldos.stack.goals import OutcomeClass
-from pytest_ldos.trial.conduct import Unwatched
+from pytest_ldos.measure.metrics.load_own import load_metrics
+from pytest_ldos.measure.trial.conduct import Unwatched
+from pytest_ldos.robot.stack.client_protocol import TrialTag
+from pytest_ldos.robot.stack.faulty_goals import PlantedFailure, plant_failure
+from pytest_ldos.robot.stack.goals import OutcomeClass
 
 EXAMPLE = Path(__file__).parents[3] / "examples/own_metric/conftest.py"
 TRIALS = 3

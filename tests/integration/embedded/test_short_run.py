@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pytest_ldos.ctf.read import DecodedTrace, read_trace
-from pytest_ldos.execution.build import build_execution
-from pytest_ldos.metrics.catalogue import METRICS
-from pytest_ldos.metrics.reception import EXECUTING_DELAY, PLANNING_DELAY
-from pytest_ldos.metrics.segments import LATENCY
-from pytest_ldos.stack.goals import REACHED_POSITION_M, REACHED_ROTATION_RAD
-from pytest_ldos.tracepoints import Phase
-from pytest_ldos.trial.measure import RECEPTION
+from pytest_ldos.base.tracepoints import Phase
+from pytest_ldos.measure.metrics.catalogue import METRICS
+from pytest_ldos.measure.metrics.reception import EXECUTING_DELAY, PLANNING_DELAY
+from pytest_ldos.measure.metrics.segments import LATENCY
+from pytest_ldos.measure.trial.measure import RECEPTION
+from pytest_ldos.robot.stack.goals import REACHED_POSITION_M, REACHED_ROTATION_RAD
+from pytest_ldos.trace.ctf.read import DecodedTrace, read_trace
+from pytest_ldos.trace.execution.build import build_execution
 from tests.integration.embedded.conftest import running
 from tests.integration.project import Project, make_project, shared_memory
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ldos.trial.artifacts import read_trials
+from pytest_ldos.measure.trial.artifacts import read_trials
 from tests.integration.embedded.conftest import running
 from tests.integration.project import Project, make_project, shared_memory
 

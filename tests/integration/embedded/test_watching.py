@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_ldos.profiles.folded import read_folded
+from pytest_ldos.record.profiles.folded import read_folded
 from tests.builders.watchers import needs_watchers
 from tests.integration.project import Project
 

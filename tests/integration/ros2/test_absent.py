@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_ldos import exit_codes
+from pytest_ldos.base import exit_codes
 from tests.integration.project import make_project
 
 

@@ -9,16 +9,16 @@ import threading
 import psutil
 import pytest
 
-from pytest_ldos.dds.domain import claim_domain
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.host.ros import find_ros_packages, rmw_installed
-from pytest_ldos.middleware.latency.case import Program, cases_of, setups_of
-from pytest_ldos.middleware.latency.pair import Pair, RoundFailed
-from pytest_ldos.middleware.latency.programs import ROS_PACKAGE, find_all
-from pytest_ldos.middleware.latency.rclcpp_pair import commands_of
-from pytest_ldos.middleware.latency.rounds import measure_round
-from pytest_ldos.middleware.latency.site import Site
-from pytest_ldos.middleware.latency.spec import LatencySpec
+from pytest_ldos.instruments.latency.case import Program, cases_of, setups_of
+from pytest_ldos.instruments.latency.pair import Pair, RoundFailed
+from pytest_ldos.instruments.latency.programs import ROS_PACKAGE, find_all
+from pytest_ldos.instruments.latency.rclcpp_pair import commands_of
+from pytest_ldos.instruments.latency.rounds import measure_round
+from pytest_ldos.instruments.latency.site import Site
+from pytest_ldos.instruments.latency.spec import LatencySpec
+from pytest_ldos.robot.dds.domain import claim_domain
 
 ABLE = find_ros_packages([ROS_PACKAGE])
 pytestmark = pytest.mark.skipif(not ABLE.ok, reason=f"{ABLE.reason} → {ABLE.remedy}")

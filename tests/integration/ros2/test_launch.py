@@ -13,7 +13,7 @@ import pytest
 
 from pytest_ldos.host.ros import find_ros_package, installed_rmws
 from pytest_ldos.launching.available import launch_available
-from pytest_ldos.recording.lttng import lttng_available
+from pytest_ldos.record.lttng import lttng_available
 
 ROOT = Path(__file__).parents[3]
 NEWEST_PYTEST = (8, 4)
@@ -38,7 +38,7 @@ from launch.actions import ExecuteProcess
 
 EMIT = (
     "import sys, time\\n"
-    "from pytest_ldos.dds.emission import emit\\n"
+    "from pytest_ldos.robot.dds.emission import emit\\n"
     "for n in range(int(sys.argv[1])): emit.sim_step(n, n)\\n"
     "print('emitted', flush=True)\\n"
     "time.sleep(60 if len(sys.argv) > 2 else 0)\\n"
@@ -176,7 +176,7 @@ def test_between(ldos_launch):
 
 CLOSED = """
 from launch import LaunchService
-from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.base.errors import ConfigurationError
 
 def launch(description):
     service = LaunchService(noninteractive=True)
@@ -389,7 +389,7 @@ def test_without_a_tracer_the_cause_is_named(run, project, monkeypatch):
 
 
 def test_a_tracer_that_refuses_is_named(run, project):
-    project.makeconftest("from pytest_ldos.recording import lttng\nlttng.SUBBUFFER_SIZE = '3'\n")
+    project.makeconftest("from pytest_ldos.record import lttng\nlttng.SUBBUFFER_SIZE = '3'\n")
     result = run(test_launch=SIMPLE)
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["`lttng enable-channel *` failed: *", "  → see the session daemon's log, *"])

@@ -7,9 +7,9 @@ import dataclasses
 import pytest
 
 from pytest_ldos.host.ros import find_ros_packages, installed_rmws
-from pytest_ldos.middleware.topology.analysis import analyse
-from pytest_ldos.middleware.topology.run import run_topology
-from pytest_ldos.middleware.topology.spec import Layer, Processes, TopologySpec
+from pytest_ldos.instruments.topology.analysis import analyse
+from pytest_ldos.instruments.topology.run import run_topology
+from pytest_ldos.instruments.topology.spec import Layer, Processes, TopologySpec
 from tests.builders.topologies import topology
 
 ROS2 = find_ros_packages(["ldos_topology", "ldos_topology_msgs"])

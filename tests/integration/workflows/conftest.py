@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from pytest_ldos.baseline.key import BaselineKey
-from pytest_ldos.report import json_text
-from pytest_ldos.report.document import Document
-from pytest_ldos.trial.codec import encode_trials
+from pytest_ldos.judge.baseline.key import BaselineKey
+from pytest_ldos.measure.trial.codec import encode_trials
+from pytest_ldos.show.report import json_text
+from pytest_ldos.show.report.document import Document
 from tests.builders.engine import REPOSITORY, Engine, Event, Run, missing
 from tests.builders.git import git
 from tests.builders.report_snapshots import fleet

@@ -6,9 +6,9 @@ import io
 import re
 import zipfile
 
-from pytest_ldos.gate.verdict import Verdict
-from pytest_ldos.report import json_text
-from pytest_ldos.report.document import Document, Section
+from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.show.report import json_text
+from pytest_ldos.show.report.document import Document, Section
 from tests.builders.reports import full_document, version
 from tests.builders.scratch import ROOT
 from tests.integration.workflows.conftest import LABELS

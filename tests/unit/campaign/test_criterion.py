@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.series import Better, Missing
 from pytest_ldos.campaign.criterion import MetricBeyond, SuccessBelow, parse_criterion
-from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.metrics.catalogue import METRICS
-from pytest_ldos.metrics.model import Metric
-from pytest_ldos.series import Better, Missing
+from pytest_ldos.measure.metrics.catalogue import METRICS
+from pytest_ldos.measure.metrics.model import Metric
 from tests.builders.trials import failed_trial, trial, trial_set
 
 THROUGHPUT = Metric(name="throughput", title="goals a minute", unit="", better=Better.HIGHER)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pytest_ldos.campaign.decision import decide_interleaved
-from pytest_ldos.gate.policy import Policy
-from pytest_ldos.gate.verdict import Verdict
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.verdict import Verdict
 from tests.builders.trials import noisy_set
 
 HEAD, BASE = noisy_set(1), noisy_set(2)

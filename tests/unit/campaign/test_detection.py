@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from pytest_ldos.base.errors import BringUpFailed
 from pytest_ldos.campaign.detection import (
     SUCCESS,
     Detection,
@@ -19,9 +20,8 @@ from pytest_ldos.campaign.detection import (
 )
 from pytest_ldos.campaign.promise import Share
 from pytest_ldos.campaign.resample import plant
-from pytest_ldos.errors import BringUpFailed
-from pytest_ldos.gate.policy import Policy
-from pytest_ldos.gate.verdict import Verdict
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.verdict import Verdict
 from tests.builders.trials import noisy_set
 
 DETECTOR = Detector(base=noisy_set(1, n=20), policy=Policy(), draws=20)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from pytest_ldos.campaign.drift import FEWEST_BLOCKS, find_drift
-from pytest_ldos.report.document import Interleaving
-from pytest_ldos.report.version_reports import report_drifts
-from pytest_ldos.report.words import describe_interleaving
+from pytest_ldos.show.report.document import Interleaving
+from pytest_ldos.show.report.version_reports import report_drifts
+from pytest_ldos.show.report.words import describe_interleaving
 from tests.builders.trials import failed_trial, noisy_set, trial, trial_set
 
 

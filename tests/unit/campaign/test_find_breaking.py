@@ -8,11 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ldos.campaign.bisection import Finding, Standing
-from pytest_ldos.campaign.breaking_evidence import BreakingEvidence
-from pytest_ldos.campaign.breaking_result import EstimateBy
-from pytest_ldos.campaign.find_breaking import reached_level
-from pytest_ldos.errors import (
+from pytest_ldos.base.errors import (
     BringUpFailed,
     LoadFailed,
     RecordingFailed,
@@ -20,11 +16,15 @@ from pytest_ldos.errors import (
     TraceUnreadable,
     Unavailable,
 )
-from pytest_ldos.metrics.model import Measurement
-from pytest_ldos.report.breaking import plain, text
-from pytest_ldos.report.breaking.words import answer
+from pytest_ldos.base.series import Missing
+from pytest_ldos.campaign.bisection import Finding, Standing
+from pytest_ldos.campaign.breaking_evidence import BreakingEvidence
+from pytest_ldos.campaign.breaking_result import EstimateBy
+from pytest_ldos.campaign.find_breaking import reached_level
+from pytest_ldos.measure.metrics.model import Measurement
 from pytest_ldos.scenario.loads import CpuLoadSpec
-from pytest_ldos.series import Missing
+from pytest_ldos.show.report.breaking import plain, text
+from pytest_ldos.show.report.breaking.words import answer
 from tests.builders.breaking import STUCK, VERSION, MadeUpStack, Watching, at, plan, search
 from tests.builders.trials import trial_set
 

@@ -6,9 +6,9 @@ import os
 
 import pytest
 
+from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.campaign.prefixes import find_prefix, source
-from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.stack.installation import OURS
+from pytest_ldos.robot.stack.installation import OURS
 
 SETUP = """
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"

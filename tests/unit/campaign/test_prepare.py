@@ -10,9 +10,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from pytest_ldos.base.errors import PreparationFailed
 from pytest_ldos.campaign.prepare import prepare
 from pytest_ldos.campaign.versions import find_base
-from pytest_ldos.errors import PreparationFailed
 from pytest_ldos.scenario.base import BaseSpec
 from tests.unit.campaign.repository import Repository
 

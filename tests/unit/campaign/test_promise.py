@@ -9,7 +9,7 @@ import pytest
 from pytest_ldos.campaign.promise import Prover, Share, fewest_trials
 from pytest_ldos.campaign.resample import Design, Pool
 from pytest_ldos.campaign.starts import starts_of
-from pytest_ldos.gate.policy import Policy
+from pytest_ldos.judge.gate.policy import Policy
 from tests.builders.starts import measured_run
 
 
@@ -27,8 +27,8 @@ def test_equal_versions_are_hardly_ever_called_regressed(design):
 def test_without_what_was_learned_starts_would_be_taken_for_regressions():
     """The test above can fail: judged without noise, starts that differ by 30 % are."""
     from pytest_ldos.campaign.noise import to_calibration
-    from pytest_ldos.gate.decide import decide
-    from pytest_ldos.gate.verdict import Verdict
+    from pytest_ldos.judge.gate.decide import decide
+    from pytest_ldos.judge.gate.verdict import Verdict
 
     run = measured_run(1, start_sd=0.3, trials=12)
     whole = prover(run)

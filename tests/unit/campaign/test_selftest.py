@@ -7,15 +7,15 @@ import math
 
 import pytest
 
+from pytest_ldos.base.errors import BringUpFailed, ConfigurationError, SelfTestFailed
+from pytest_ldos.base.series import Missing
 from pytest_ldos.campaign.detection import SUCCESS, Keeping, is_trustworthy, with_failures
 from pytest_ldos.campaign.faults import FAULTS
 from pytest_ldos.campaign.resample import plant
 from pytest_ldos.campaign.selftest import plan_self_test, run_self_test
-from pytest_ldos.errors import BringUpFailed, ConfigurationError, SelfTestFailed
-from pytest_ldos.gate.policy import Policy
+from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
 from pytest_ldos.scenario.words import StackKind
-from pytest_ldos.series import Missing
 from tests.builders.trials import TYPICAL, failed_trial, noisy_set, trial_set
 
 SPEC = ScenarioSpec(name="baseline", trials=10)

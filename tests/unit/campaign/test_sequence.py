@@ -6,10 +6,10 @@ import dataclasses
 
 import pytest
 
+from pytest_ldos.base.errors import BringUpFailed, RecordUnreadable
 from pytest_ldos.campaign.evidence import Evidence
 from pytest_ldos.campaign.sequence import SequencePlan, Sequencer
 from pytest_ldos.campaign.starts import starts_of
-from pytest_ldos.errors import BringUpFailed, RecordUnreadable
 from tests.builders.starts import measured_run
 
 START = measured_run(1, starts=1, trials=3)

@@ -10,10 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pytest_ldos.campaign.sweep import Sweeper, SweepPlan, can_be_measured, open_sweep, state_of
-from pytest_ldos.campaign.sweep_folder import Definition, SweepFolder, all_sweeps, name_for
-from pytest_ldos.campaign.sweep_records import CellState, decode_start, encode_start
-from pytest_ldos.errors import (
+from pytest_ldos.base.errors import (
     BringUpFailed,
     ConfigurationError,
     LoadFailed,
@@ -21,10 +18,13 @@ from pytest_ldos.errors import (
     RecordUnreadable,
     TraceUnreadable,
 )
+from pytest_ldos.campaign.sweep import Sweeper, SweepPlan, can_be_measured, open_sweep, state_of
+from pytest_ldos.campaign.sweep_folder import Definition, SweepFolder, all_sweeps, name_for
+from pytest_ldos.campaign.sweep_records import CellState, decode_start, encode_start
 from pytest_ldos.host.availability import Availability
-from pytest_ldos.load import choose
+from pytest_ldos.measure.load import choose
+from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.scenario.words import WhenUnavailable
-from pytest_ldos.stack.goals import OutcomeClass
 from tests.builders.breaking import STUCK, at, plan, search
 from tests.builders.sweeps import FLOOD, failed, grid, measured, start_of
 

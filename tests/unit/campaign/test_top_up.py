@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from pytest_ldos.campaign.top_up import top_up
+from pytest_ldos.measure.trial.artifacts import ScenarioFolder
+from pytest_ldos.measure.trial.conduct import Procedure, add_trials, new_record
+from pytest_ldos.measure.trial.record import Look
+from pytest_ldos.robot.stack.goals import GOAL_SETS
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
-from pytest_ldos.stack.goals import GOAL_SETS
-from pytest_ldos.trial.artifacts import ScenarioFolder
-from pytest_ldos.trial.conduct import Procedure, add_trials, new_record
-from pytest_ldos.trial.record import Look
 from tests.builders.trials import noisy_set
 from tests.fakes.bench import Undecided
 from tests.fakes.rig import TYPICAL, Motion, open_fake_rig

@@ -16,23 +16,23 @@ from pathlib import Path
 import psutil
 import pytest
 
+from pytest_ldos.base.errors import ConfigurationError, Unavailable
+from pytest_ldos.base.switch_counts import SwitchCounts
 from pytest_ldos.campaign.order import Role
 from pytest_ldos.campaign.watch_files import Drawings, write_watched, write_watched_difference
 from pytest_ldos.campaign.watched_study import measure_watched
 from pytest_ldos.campaign.watched_switches import Switches, describe_switches, with_trace
 from pytest_ldos.campaign.watching import DISTORTION, Seen, Watching
-from pytest_ldos.errors import ConfigurationError, Unavailable
-from pytest_ldos.host.context_switches import SwitchCounts
+from pytest_ldos.measure.trial.artifacts import ScenarioFolder
+from pytest_ldos.measure.trial.watch import NoWatch
 from pytest_ldos.plugin.watching import TrialWatch
-from pytest_ldos.profiles.folded import FoldedStacks, read_folded
-from pytest_ldos.profiles.syscalls import parse_syscalls
-from pytest_ldos.recording.py_spy import py_spy_available
-from pytest_ldos.recording.strace import SyscallCounter
+from pytest_ldos.record.profiles.folded import FoldedStacks, read_folded
+from pytest_ldos.record.profiles.syscalls import parse_syscalls
+from pytest_ldos.record.py_spy import py_spy_available
+from pytest_ldos.record.strace import SyscallCounter
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.watching import WatchSpec
 from pytest_ldos.scenario.words import ProfilerKind
-from pytest_ldos.trial.artifacts import ScenarioFolder
-from pytest_ldos.trial.watch import NoWatch
 from tests.builders.busy import busy_process, ready_process, run_for
 from tests.builders.ctf import Event, Int, Packet, Record, TraceBuilder
 from tests.builders.forbidden import forbid
@@ -40,7 +40,7 @@ from tests.builders.kernel import EPOCH_NS, PREEMPTED, KernelTrace
 from tests.builders.studies import study
 from tests.builders.watchers import needs_watchers
 from tests.fakes.rig import open_fake_rig
-from tests.unit.profiles.test_syscalls import TABLE as SYSCALL_TABLE
+from tests.unit.record.profiles.test_syscalls import TABLE as SYSCALL_TABLE
 
 pytestmark = needs_watchers
 DRAWN = Drawings(lambda profile, title, notes: f"{title}: {profile.samples}", lambda difference, title: title)

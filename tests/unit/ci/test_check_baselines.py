@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ldos.baseline.key import BaselineKey
-from pytest_ldos.trial.artifacts import read_trials, write_atomically
-from pytest_ldos.trial.codec import encode_trials
-from pytest_ldos.trial.record import TrialSet
+from pytest_ldos.judge.baseline.key import BaselineKey
+from pytest_ldos.measure.trial.artifacts import read_trials, write_atomically
+from pytest_ldos.measure.trial.codec import encode_trials
+from pytest_ldos.measure.trial.record import TrialSet
 from tests.builders.ci_rooms import leave_own
 from tests.builders.trials import FINGERPRINT, noisy_set
 from tests.unit.ci.conftest import Done

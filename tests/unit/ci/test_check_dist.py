@@ -18,20 +18,20 @@ SCRIPT = ROOT / ".ci" / "check_dist.py"
 DATA = [
     "pytest_ldos/plugin/hooks.py",
     "pytest_ldos/py.typed",
-    "pytest_ldos/report/schema.json",
-    "pytest_ldos/dds/definitions/control_msgs.txt",
-    "pytest_ldos/dds/definitions/moveit_msgs.txt",
-    "pytest_ldos/dds/definitions/services.txt",
-    "pytest_ldos/stack/embedded/panda.xml",
-    "pytest_ldos/middleware/topology/topologies/pick_cell.json",
+    "pytest_ldos/show/report/schema.json",
+    "pytest_ldos/robot/dds/definitions/control_msgs.txt",
+    "pytest_ldos/robot/dds/definitions/moveit_msgs.txt",
+    "pytest_ldos/robot/dds/definitions/services.txt",
+    "pytest_ldos/robot/stack/embedded/panda.xml",
+    "pytest_ldos/instruments/topology/topologies/pick_cell.json",
 ]
 TAG = "cpython-311-x86_64-linux-gnu"
 WHEEL = [
     *DATA,
-    f"pytest_ldos/ctf/_decoder.{TAG}.so",
-    f"pytest_ldos/dds/_lttng.{TAG}.so",
-    "pytest_ldos/dds/libldos_loopback.so",
-    f"pytest_ldos/middleware/latency/_pingpong.{TAG}.so",
+    f"pytest_ldos/trace/ctf/_decoder.{TAG}.so",
+    f"pytest_ldos/robot/dds/_lttng.{TAG}.so",
+    "pytest_ldos/robot/dds/libldos_loopback.so",
+    f"pytest_ldos/instruments/latency/_pingpong.{TAG}.so",
     "pytest_ldos-1.0.dist-info/METADATA",
     "pytest_ldos-1.0.dist-info/RECORD",
     "pytest_ldos-1.0.dist-info/WHEEL",
@@ -40,8 +40,8 @@ WHEEL = [
 ]
 SDIST = [
     *DATA,
-    "pytest_ldos/ctf/native/CMakeLists.txt",
-    "pytest_ldos/ctf/native/census.cpp",
+    "pytest_ldos/trace/ctf/native/CMakeLists.txt",
+    "pytest_ldos/trace/ctf/native/census.cpp",
     "CMakeLists.txt",
     "pyproject.toml",
     "README.md",
@@ -87,9 +87,9 @@ def test_a_wheel_that_lacks_something(tmp_path, missing):
     [
         "tests/unit/test_x.py",
         ".ldos/runs/1/trials.json",
-        "pytest_ldos/ctf/native/census.cpp",
+        "pytest_ldos/trace/ctf/native/census.cpp",
         "pytest_ldos.libs/liblttng-ust-abc.so.1",
-        "pytest_ldos/ARCHITECTURE.md",
+        "ARCHITECTURE.md",
         "pytest_ldos/own.so",
     ],
 )
@@ -100,7 +100,19 @@ def test_what_does_not_belong_in_a_wheel(tmp_path, stray):
 
 
 @pytest.mark.parametrize(
-    "stray", ["tests/golden/x.tar.xz", "lab/setup", ".ldos/x.json", "profile.py", "dist/x.whl", ".ci/wheels"]
+    "stray",
+    [
+        "tests/golden/x.tar.xz",
+        "lab/setup",
+        ".ldos/x.json",
+        "profile.py",
+        "dist/x.whl",
+        ".ci/wheels",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "benchmarks/decoder.py",
+        "docs/decisions/README.md",
+    ],
 )
 def test_what_does_not_belong_in_a_source_distribution(tmp_path, stray):
     status, said = check(tmp_path, [*SDIST, stray], is_wheel=False)

@@ -12,11 +12,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from pytest_ldos.baseline.history.anchors import Pin, read_pin, write_pin
-from pytest_ldos.baseline.history.store import HistoryStore
-from pytest_ldos.trial.artifacts import write_atomically
-from pytest_ldos.trial.codec import encode_trials
-from pytest_ldos.trial.record import TrialSet
+from pytest_ldos.judge.baseline.history.anchors import Pin, read_pin, write_pin
+from pytest_ldos.judge.baseline.history.store import HistoryStore
+from pytest_ldos.measure.trial.artifacts import write_atomically
+from pytest_ldos.measure.trial.codec import encode_trials
+from pytest_ldos.measure.trial.record import TrialSet
 from tests.builders.ci_rooms import leave_own
 from tests.builders.trials import FINGERPRINT, noisy_set
 from tests.unit.ci.conftest import Done

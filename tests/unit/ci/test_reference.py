@@ -12,7 +12,8 @@ import pytest
 import typer
 from markdown_it import MarkdownIt
 
-from pytest_ldos import exit_codes
+from pytest_ldos.base import exit_codes
+from pytest_ldos.base.paths import LinkSpec, PathSpec
 from pytest_ldos.campaign.instruments import MODULES, find_instrument
 from pytest_ldos.cli.main import app
 from pytest_ldos.plugin import hooks
@@ -24,7 +25,6 @@ from pytest_ldos.scenario.deadlines import DeadlineSpec
 from pytest_ldos.scenario.loads import LOAD_SPECS
 from pytest_ldos.scenario.model import FaultSpec, StackSpec
 from pytest_ldos.scenario.options import OPTIONS, OTHER_VARIABLES
-from pytest_ldos.scenario.paths import LinkSpec, PathSpec
 from pytest_ldos.scenario.ros2 import Ros2Spec
 from pytest_ldos.scenario.settings import GATE_KEYS, TABLES
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from pytest_ldos.base.errors import ConfigurationError, TraceUnreadable
 from pytest_ldos.cli.main import app
-from pytest_ldos.errors import ConfigurationError, TraceUnreadable
-from pytest_ldos.execution.store import read_model
+from pytest_ldos.trace.execution.store import read_model
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ldos.baseline.calibration import Calibration, MetricNoise
-from pytest_ldos.baseline.calibration_store import save_calibration
-from pytest_ldos.baseline.store import BaselineStores
-from pytest_ldos.trial.artifacts import ScenarioFolder, write_trials
+from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
+from pytest_ldos.judge.baseline.calibration_store import save_calibration
+from pytest_ldos.judge.baseline.store import BaselineStores
+from pytest_ldos.measure.trial.artifacts import ScenarioFolder, write_trials
 from tests.builders.command_line import run_ldos as ldos
 from tests.builders.own_metric import with_own
 from tests.builders.trials import FINGERPRINT, noisy_set

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from pytest_ldos.report import json_text
+from pytest_ldos.show.report import json_text
 from tests.builders.command_line import run_ldos
 from tests.builders.report_snapshots import (
     FLEET_FILES,

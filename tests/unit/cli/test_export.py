@@ -6,9 +6,9 @@ import subprocess
 
 import pytest
 
-from pytest_ldos.ctf.read import read_trace
-from pytest_ldos.execution.build import build_execution
-from pytest_ldos.execution.store import read_model
+from pytest_ldos.trace.ctf.read import read_trace
+from pytest_ldos.trace.execution.build import build_execution
+from pytest_ldos.trace.execution.store import read_model
 from tests.builders.command_line import run_ldos
 from tests.builders.ctf import Event, Packet, TraceBuilder
 from tests.oracles.perfetto import parse

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from pytest_ldos import exit_codes
+from pytest_ldos.base import exit_codes
+from pytest_ldos.base.errors import BringUpFailed, ConfigurationError, Unavailable
 from pytest_ldos.cli import find_breaking
 from pytest_ldos.cli.main import app
-from pytest_ldos.errors import BringUpFailed, ConfigurationError, Unavailable
 from pytest_ldos.host.lock import measuring_lock
-from pytest_ldos.trial import rig
+from pytest_ldos.measure.trial import rig
 from tests.builders.breaking import MadeUpStack
 from tests.fakes.rig import noisy, open_fake_rig
 from tests.unit.campaign.repository import Repository

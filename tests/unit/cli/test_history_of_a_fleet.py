@@ -11,9 +11,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from pytest_ldos.baseline.history.store import HistoryStore
-from pytest_ldos.report import json_text
-from pytest_ldos.trial.artifacts import LARGEST_RECORD, ScenarioFolder, write_trials
+from pytest_ldos.judge.baseline.history.store import HistoryStore
+from pytest_ldos.measure.trial.artifacts import LARGEST_RECORD, ScenarioFolder, write_trials
+from pytest_ldos.show.report import json_text
 from tests.builders.command_line import run_ldos
 from tests.builders.history import run_of
 from tests.builders.report_snapshots import harmless

@@ -17,12 +17,12 @@ import psutil
 import pytest
 from typer.testing import CliRunner
 
-from pytest_ldos import exit_codes
+from pytest_ldos.base import exit_codes
+from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.cli.main import app
-from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.middleware.latency import programs
-from pytest_ldos.middleware.latency.cyclone import Library, ddsperf_library
-from pytest_ldos.trial.codec import decode_trials
+from pytest_ldos.instruments.latency import programs
+from pytest_ldos.instruments.latency.cyclone import Library, ddsperf_library
+from pytest_ldos.measure.trial.codec import decode_trials
 from tests.builders.machine import add_program
 
 SHORT = (

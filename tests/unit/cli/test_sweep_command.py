@@ -9,14 +9,14 @@ import resource
 import pytest
 from typer.testing import CliRunner
 
-from pytest_ldos import exit_codes
+from pytest_ldos.base import exit_codes
+from pytest_ldos.base.errors import BringUpFailed, ConfigurationError
 from pytest_ldos.campaign.sweep_folder import SweepFolder
 from pytest_ldos.cli import sweep
 from pytest_ldos.cli.main import app
-from pytest_ldos.errors import BringUpFailed, ConfigurationError
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.lock import measuring_lock
-from pytest_ldos.trial import rig
+from pytest_ldos.measure.trial import rig
 from tests.fakes.rig import noisy, open_fake_rig
 
 FOUR = ("--over", "stack.control_rate=250,500", "--over", "stack.faults.planning_delay=0,20ms", "--trials", "2")
@@ -191,8 +191,8 @@ def test_the_result_as_a_file(ldos, stack, tmp_path, suffix):
 def test_the_scenario_and_its_load(ldos, stack, monkeypatch):
     from contextlib import contextmanager
 
-    from pytest_ldos.load import choose
-    from pytest_ldos.load.protocol import LoadProof
+    from pytest_ldos.measure.load import choose
+    from pytest_ldos.measure.load.protocol import LoadProof
 
     applied = []
 

@@ -10,20 +10,20 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.campaign.instruments import MODULES
 from pytest_ldos.cli.main import app as ldos
 from pytest_ldos.cli.output import FormatOption, OutputOption
 from pytest_ldos.cli.studies import Outputs, RecordOption, run_instrument
 from pytest_ldos.cli.watch_options import add_watch_options, asked_watch, with_watch_options
-from pytest_ldos.errors import ConfigurationError
-from pytest_ldos.gate.decide import judge_alone
-from pytest_ldos.gate.policy import Policy
-from pytest_ldos.gate.verdict import Verdict
 from pytest_ldos.host.availability import Availability
-from pytest_ldos.middleware.instrument import Instrument
+from pytest_ldos.instruments.instrument import Instrument
+from pytest_ldos.judge.gate.decide import judge_alone
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.scenario.watching import WatchSpec
 from pytest_ldos.scenario.words import ProfilerKind
-from pytest_ldos.trial.artifacts import read_trials
 from tests.builders.busy import busy_process, run_for
 from tests.builders.studies import HALF_TRIP, RATE, study
 from tests.builders.watchers import needs_watchers

@@ -18,9 +18,9 @@ from pytest_ldos.doctor.ros_packages import (
     check_tracetools,
     check_workspace,
 )
+from pytest_ldos.robot.stack.ros2.installed import EVERY_STACK, PANDA
+from pytest_ldos.robot.stack.ros2.launch_file import GAZEBO_PACKAGES
 from pytest_ldos.scenario.words import Simulation
-from pytest_ldos.stack.ros2.installed import EVERY_STACK, PANDA
-from pytest_ldos.stack.ros2.launch_file import GAZEBO_PACKAGES
 from tests.builders.machine import add_program, build_machine
 from tests.builders.ros import OTHER_PYTHON, add_packages, add_python, sourced
 

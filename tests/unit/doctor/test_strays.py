@@ -194,7 +194,7 @@ def test_whoever_asks_is_spared(tmp_path):
         ("/usr/bin/python3 -c from_ros2cli --name ros2-daemon --ros-domain-id 0", "ros2 daemon"),
         ("/usr/bin/python3 /opt/ros/jazzy/bin/_ros2_daemon --rmw-implementation x", "ros2 daemon"),
         ("/usr/bin/python3 /opt/ros/jazzy/bin/ros2 launch a b", "ros2 launch"),
-        ("python3 -m pytest_ldos.stack.embedded.simulator", "process of an earlier measurement"),
+        ("python3 -m pytest_ldos.robot.stack.embedded.simulator", "process of an earlier measurement"),
         ("stress-ng --cpu 2", "stress-ng"),
         ("vim move_group.cpp", ""),
         ("less /opt/ros/jazzy/lib/x", ""),

@@ -6,7 +6,7 @@ import pytest
 
 from pytest_ldos.fleet.find import find_traces
 from pytest_ldos.fleet.request import Request
-from pytest_ldos.metrics.model import USUAL
+from pytest_ldos.measure.metrics.model import USUAL
 from tests.builders.dask_processes import running_scheduler
 
 NAMES = ("workspace_mock", "panda_baseline_1", "service_action", "talker_listener_perpid")

@@ -6,7 +6,7 @@ import importlib.util
 
 import pytest
 
-from pytest_ldos.errors import ConfigurationError, Unavailable
+from pytest_ldos.base.errors import ConfigurationError, Unavailable
 from pytest_ldos.fleet.choose import choose_scheduler
 from pytest_ldos.fleet.cluster import LocalCluster
 from pytest_ldos.fleet.in_process import InProcess

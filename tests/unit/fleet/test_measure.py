@@ -7,15 +7,15 @@ import socket
 
 import pytest
 
-from pytest_ldos.ctf.read import read_trace
-from pytest_ldos.execution.build import build_execution
 from pytest_ldos.fleet.find import Found
 from pytest_ldos.fleet.handshake import _faults, _own_version
 from pytest_ldos.fleet.measure import summarize
 from pytest_ldos.fleet.summary import Outcome, Status
-from pytest_ldos.metrics.extract import extract_metrics
-from pytest_ldos.metrics.load_own import OwnSource
-from pytest_ldos.metrics.model import Interfaces
+from pytest_ldos.measure.metrics.extract import extract_metrics
+from pytest_ldos.measure.metrics.load_own import OwnSource
+from pytest_ldos.measure.metrics.model import Interfaces
+from pytest_ldos.trace.ctf.read import read_trace
+from pytest_ldos.trace.execution.build import build_execution
 
 
 def test_the_numbers_are_those_of_a_single_trace(golden, request_of):

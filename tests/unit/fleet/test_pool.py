@@ -8,7 +8,7 @@ import pytest
 
 from pytest_ldos.fleet.pool import is_whole, median_of, metric_names, pool
 from pytest_ldos.fleet.summary import GoalValue, Outcome, Status, TraceSummary
-from pytest_ldos.report.fleet import render_fleet
+from pytest_ldos.show.report.fleet import render_fleet
 
 
 def value(number, metric="T1", source="markers"):

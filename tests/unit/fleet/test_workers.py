@@ -13,13 +13,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pytest_ldos.errors import Unavailable
+from pytest_ldos.base.errors import Unavailable
 from pytest_ldos.fleet import remote, tasks
 from pytest_ldos.fleet.cluster import LocalCluster
 from pytest_ldos.fleet.find import Found, find_traces
 from pytest_ldos.fleet.in_process import InProcess
 from pytest_ldos.fleet.remote import RemoteScheduler
-from pytest_ldos.metrics.load_own import OwnSource
+from pytest_ldos.measure.metrics.load_own import OwnSource
 from tests.builders.dask_processes import end, running_scheduler
 
 OWN = """

@@ -7,7 +7,8 @@ import subprocess
 import sys
 import time
 
-from pytest_ldos.host.context_switches import OwnSwitchCounter, SwitchCounter, SwitchCounts
+from pytest_ldos.base.switch_counts import SwitchCounts
+from pytest_ldos.host.context_switches import OwnSwitchCounter, SwitchCounter
 
 SLEEPY = "import time\nfor _ in range(50): time.sleep(0.0005)"
 

@@ -10,7 +10,7 @@ import time
 import psutil
 import pytest
 
-from pytest_ldos.errors import ConfigurationError, MachineBusy
+from pytest_ldos.base.errors import ConfigurationError, MachineBusy
 from pytest_ldos.host.lock import LOCK_VARIABLE, measuring_lock
 
 HOLDER = """

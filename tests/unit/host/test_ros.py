@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ldos.errors import Unavailable
+from pytest_ldos.base.errors import Unavailable
 from pytest_ldos.host.ros import (
     RosDistro,
     chosen_rmw,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ldos.errors import MendFailed
+from pytest_ldos.base.errors import MendFailed
 from pytest_ldos.host import undo_actions
 from pytest_ldos.host.undo import Undo, undone_at_end
 from pytest_ldos.host.undo_actions import RemoveCgroup, RemoveTree, RunCommand, WriteSetting

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from lab.tuning.tune import parse_cpus, render_cpus, render_mask, run
-from pytest_ldos.errors import MendFailed
+from pytest_ldos.base.errors import MendFailed
 from tests.builders.lab import CPU
 
 GOVERNORS = [f"{CPU}/cpu{cpu}/cpufreq/scaling_governor" for cpu in range(4)]

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.scenario.addresses import assign, canonical, known_addresses, value_at
 from pytest_ldos.scenario.loads import LOAD_SPECS, CpuLimitSpec, CpuLoadSpec, DdsFloodSpec, Reliability, SchedulerGroup
 from pytest_ldos.scenario.model import ScenarioSpec

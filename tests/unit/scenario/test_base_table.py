@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.scenario.base import BaseSpec
 from pytest_ldos.scenario.settings import parse_table
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.scenario.deadlines import DeadlineSpec
 from pytest_ldos.scenario.loads import (
     CpuLimitSpec,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ldos.errors import ConfigurationError
+from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.scenario.fields import parse_field
 from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, StackSpec
 from pytest_ldos.scenario.option_values import parse_value

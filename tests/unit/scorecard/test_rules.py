@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.benchmarks.scorecard.rules.asv import Asv, two_sided_p
-from tests.benchmarks.scorecard.rules.bencher import Bencher, upper_limit
-from tests.benchmarks.scorecard.rules.chosen import OTHERS
-from tests.benchmarks.scorecard.rules.mean_ratio import GithubActionBenchmark, PytestBenchmark
+from benchmarks.scorecard.rules.asv import Asv, two_sided_p
+from benchmarks.scorecard.rules.bencher import Bencher, upper_limit
+from benchmarks.scorecard.rules.chosen import OTHERS
+from benchmarks.scorecard.rules.mean_ratio import GithubActionBenchmark, PytestBenchmark
 
 BLOCKS = np.repeat(np.arange(6), 5)
 

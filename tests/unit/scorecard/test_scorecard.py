@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from tests.benchmarks.scorecard.bound import fewest_head_trials, power_of_failures, power_of_shift
-from tests.benchmarks.scorecard.data_sets.calibration import learn_noise
-from tests.benchmarks.scorecard.data_sets.chosen import DATA_SETS
-from tests.benchmarks.scorecard.data_sets.process import Process
-from tests.benchmarks.scorecard.environment import peers_environment
-from tests.benchmarks.scorecard.interval import clopper_pearson
-from tests.benchmarks.scorecard.main import run
-from tests.benchmarks.scorecard.plan import SMALL
-from tests.benchmarks.scorecard.sample import generator
+from benchmarks.scorecard.bound import fewest_head_trials, power_of_failures, power_of_shift
+from benchmarks.scorecard.data_sets.calibration import learn_noise
+from benchmarks.scorecard.data_sets.chosen import DATA_SETS
+from benchmarks.scorecard.data_sets.process import Process
+from benchmarks.scorecard.environment import peers_environment
+from benchmarks.scorecard.interval import clopper_pearson
+from benchmarks.scorecard.main import run
+from benchmarks.scorecard.plan import SMALL
+from benchmarks.scorecard.sample import generator
 
 TINY = dataclasses.replace(
     SMALL,

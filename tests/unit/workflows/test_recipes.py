@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pytest_ldos.report import json_text
-from pytest_ldos.trial.artifacts import write_atomically
+from pytest_ldos.measure.trial.artifacts import write_atomically
+from pytest_ldos.show.report import json_text
 from tests.builders.git import git
 from tests.builders.report_snapshots import hostile
 from tests.unit.workflows.conftest import Machine

@@ -14,11 +14,11 @@ import pytest
 import typer
 import typer.core
 
-from pytest_ldos.baseline.key import BaselineKey
-from pytest_ldos.report import json_text
+from pytest_ldos.judge.baseline.key import BaselineKey
+from pytest_ldos.measure.trial.artifacts import write_atomically
+from pytest_ldos.measure.trial.codec import encode_trials
 from pytest_ldos.scenario.options import OPTIONS
-from pytest_ldos.trial.artifacts import write_atomically
-from pytest_ldos.trial.codec import encode_trials
+from pytest_ldos.show.report import json_text
 from tests.builders.ci_rooms import leave_own
 from tests.builders.report_snapshots import FOLDER, hostile
 from tests.builders.trials import noisy_set

@@ -14,11 +14,11 @@ import psutil
 import pytest
 
 from pytest_ldos.host.inherited import pids_with
-from pytest_ldos.recording.lttng import lttng_available
+from pytest_ldos.record.lttng import lttng_available
+from pytest_ldos.robot.stack.ros2.installed import ros2_available
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.ros2 import Ros2Spec
 from pytest_ldos.scenario.words import Simulation
-from pytest_ldos.stack.ros2.installed import ros2_available
 from tests.integration.project import Project, make_project, shared_memory
 
 MOCK = StackSpec(ros2=Ros2Spec(sim=Simulation.MOCK))

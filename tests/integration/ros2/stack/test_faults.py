@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from pytest_ldos import exit_codes
-from pytest_ldos.ctf.read import read_trace
-from pytest_ldos.execution.build import build_execution
+from pytest_ldos.base import exit_codes
+from pytest_ldos.trace.ctf.read import read_trace
+from pytest_ldos.trace.execution.build import build_execution
 from tests.integration.project import make_project
 
 ONE = ("--ldos-trials=1", "--ldos-warmup=0")
@@ -26,7 +26,7 @@ def test_far(ldos_stack, ldos_trials, ldos_gate):
 KILLS_THE_PLANNER = """
 import threading
 import psutil, pytest
-from pytest_ldos.stack.ros2.running import Ros2Stack
+from pytest_ldos.robot.stack.ros2.running import Ros2Stack
 
 move = Ros2Stack.move
 
@@ -41,7 +41,7 @@ Ros2Stack.move = move_and_kill
 
 SWITCHES_THE_CONTROLLER_OFF = """
 import os, subprocess, sys
-from pytest_ldos.stack.ros2.running import Ros2Stack
+from pytest_ldos.robot.stack.ros2.running import Ros2Stack
 
 move = Ros2Stack.move
 SWITCH = '''

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_ldos.host.ros import find_ros_packages
-from pytest_ldos.stack.ros2.launch_file import GAZEBO_PACKAGES
+from pytest_ldos.robot.stack.ros2.launch_file import GAZEBO_PACKAGES
 
 GAZEBO = find_ros_packages(GAZEBO_PACKAGES)
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(not GAZEBO.ok, reason=GAZEBO.reason or "Gazebo i
 KILLS_THE_SIMULATOR = """
 import threading
 import psutil, pytest
-from pytest_ldos.stack.ros2.running import Ros2Stack
+from pytest_ldos.robot.stack.ros2.running import Ros2Stack
 
 move = Ros2Stack.move
 

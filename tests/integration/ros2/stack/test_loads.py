@@ -128,7 +128,7 @@ import pytest
 def test_reach_beside_a_neighbour(panda_stack, noisy_neighbour, ldos_trials, ldos_gate):
     with noisy_neighbour(stack="ros2") as neighbour:
         tree = psutil.Process().children(recursive=True)
-        driver = next(each for each in tree if "pytest_ldos.load.neighbour_driver" in each.cmdline())
+        driver = next(each for each in tree if "pytest_ldos.measure.load.neighbour_driver" in each.cmdline())
         trials = ldos_trials(panda_stack)
         processes = [driver, *driver.children(recursive=True)]
         found = {each.pid: each.name() for each in processes}

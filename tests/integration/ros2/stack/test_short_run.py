@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ldos.series import Missing
+from pytest_ldos.base.series import Missing
 from tests.integration.project import Project, make_project
 from tests.integration.ros2.stack.conftest import survivors
 

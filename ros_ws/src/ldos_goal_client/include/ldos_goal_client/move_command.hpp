@@ -69,7 +69,7 @@ private:
 };
 
 /// A command from one line of JSON with the keys of `MoveCommand` in
-/// pytest_ldos/stack/client_protocol.py. `seed` is accepted and ignored: a request to
+/// pytest_ldos/robot/stack/client_protocol.py. `seed` is accepted and ignored: a request to
 /// MoveIt has none.
 /// @throws BadCommand
 MoveCommand parse_command(const std::string & line);

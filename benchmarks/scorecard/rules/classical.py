@@ -1,0 +1,37 @@
+"""The two tests that everybody reaches for first, two-sided at 5 %; red where the head is the worse."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from benchmarks.scorecard.sample import Flags, Indices, Numbers
+
+ALPHA = 0.05
+
+
+@dataclass(frozen=True)
+class MannWhitney:
+    name: str = "mann_whitney"
+    title: str = "Mann–Whitney, p < 0.05"
+    source: str = "scipy.stats.mannwhitneyu, called in process"
+
+    def fires(self, base: Numbers, head: Numbers, base_blocks: Indices) -> Flags:
+        found = stats.mannwhitneyu(head, base, axis=1, nan_policy="omit")
+        trials = np.count_nonzero(np.isfinite(head), axis=1) * np.count_nonzero(np.isfinite(base), axis=1)
+        worse: Flags = (found.pvalue < ALPHA) & (found.statistic > trials / 2)
+        return worse
+
+
+@dataclass(frozen=True)
+class Welch:
+    name: str = "welch"
+    title: str = "Welch's t-test, p < 0.05"
+    source: str = "scipy.stats.ttest_ind(equal_var=False), called in process"
+
+    def fires(self, base: Numbers, head: Numbers, base_blocks: Indices) -> Flags:
+        found = stats.ttest_ind(head, base, axis=1, equal_var=False, nan_policy="omit")
+        worse: Flags = np.asarray((found.pvalue < ALPHA) & (found.statistic > 0))
+        return worse

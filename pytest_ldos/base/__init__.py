@@ -1,0 +1,1 @@
+"""What every wing may use: errors, units, text, tracepoints, statistics."""

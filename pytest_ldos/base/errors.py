@@ -1,0 +1,111 @@
+"""The error tree: what can go wrong, each with what to do about it.
+
+A fault is an exception; a verdict (see ``gate.verdict``) is a value. Every error
+carries a `remedy`, which the command line and the plugin print below the message.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pytest_ldos.base.text import Rendered, one_line, safe_lines
+
+
+class LdosError(Exception):
+    """Base of everything pytest-ldos raises on purpose.
+
+    Other programs' words in it are made safe when it is made: wherever it is shown, it can be.
+
+    Attributes:
+        message: what is wrong, alone; one line.
+        remedy: one sentence that says what to do, or ``""`` when there is nothing to do.
+        details: lines that stand between message and remedy where there is room, such as the ends of logs.
+    """
+
+    def __init__(self, message: str, *, remedy: str = "", details: str = "") -> None:
+        self.message = one_line(message)
+        self.remedy = one_line(remedy)
+        self.details = safe_lines(details)
+        super().__init__(self.message)
+
+    def __str__(self) -> Rendered:
+        return self._compose(self.details)
+
+    @property
+    def summary(self) -> Rendered:
+        """Message and remedy, without the details."""
+        return self._compose("")
+
+    def _compose(self, details: str) -> Rendered:
+        remedy = f"  → {self.remedy}" if self.remedy else ""
+        return Rendered("\n".join(part for part in (self.message, details, remedy) if part))
+
+
+class ConfigurationError(LdosError):
+    """An option, environment variable, marker or configuration key is wrong."""
+
+
+class Unavailable(LdosError):
+    """Something this run needs is not installed or not permitted here."""
+
+
+class BringUpFailed(LdosError):
+    """The stack did not become ready; the verdict of its scenario is ``infra``."""
+
+
+class PreparationFailed(LdosError):
+    """The environment of another revision could not be made; the verdict of what needs it is ``infra``."""
+
+
+class LoadFailed(LdosError):
+    """A load could not be applied."""
+
+
+class RecordingFailed(LdosError):
+    """The tracer refused a command or its session daemon ended."""
+
+
+class MachineBusy(LdosError):
+    """Another measuring session holds this machine."""
+
+
+class MendFailed(LdosError):
+    """A setting of this machine could not be changed, or something could not be ended or removed."""
+
+
+class TraceUnreadable(LdosError):
+    """A trace cannot be decoded.
+
+    Attributes:
+        path: the file that could not be read.
+        offset: byte offset in `path`, or ``None`` where it has no meaning (metadata
+            errors carry line and column in `reason` instead).
+        reason: what was found there.
+    """
+
+    def __init__(self, path: Path, offset: int | None, reason: str, *, remedy: str = "") -> None:
+        place = f"{path}" if offset is None else f"{path}, byte {offset}"
+        super().__init__(f"{place}: {reason}", remedy=remedy)
+        self.path = path
+        self.offset = offset
+        self.reason = reason
+
+
+class RecordUnreadable(LdosError):
+    """A stored run, baseline, calibration or execution model is corrupt or of an unknown schema."""
+
+
+class NotWritten(LdosError):
+    """A file or folder could not be written where it is to be, such as on a full disk."""
+
+
+class ProfilingFailed(LdosError):
+    """What watches processes could not be started, ended early, or wrote what cannot be read."""
+
+
+class CalibrationFailed(LdosError):
+    """What was measured says nothing about this host's noise."""
+
+
+class SelfTestFailed(LdosError):
+    """Without any planted fault there is nothing to compare with."""

@@ -1,0 +1,21 @@
+"""Errors for unknown names, with the nearest known name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable
+
+from pytest_ldos.base.errors import ConfigurationError
+
+
+def refuse_unknown(given: Iterable[str], known: Collection[str], where: str) -> None:
+    """Raises `ConfigurationError` for the first name that is not known."""
+    for name in given:
+        if name not in known:
+            raise ConfigurationError(f"unknown {where} '{name}'", remedy=suggest(str(name), known))
+
+
+def suggest(name: str, known: Collection[str]) -> str:
+    """``did you mean 'trials'?``, or all names if none is similar."""
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    return f"did you mean '{near[0]}'?" if near else f"known are: {', '.join(sorted(known))}"

@@ -1,0 +1,149 @@
+"""Variance between stack starts: trials of one start are more alike than trials of several.
+
+If starts differ, the trials of one start are not independent evidence about a version.
+The variance between starts is estimated by the method of moments (the one-way random model),
+and widens an interval that was computed without it.
+
+Reference: S. R. Searle, G. Casella, C. E. McCulloch, "Variance Components", 1992, chapter 3;
+degrees of freedom by F. E. Satterthwaite, "An approximate distribution of estimates of variance
+components", Biometrics Bulletin 2, 1946.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri, stdtr, stdtrit
+
+from pytest_ldos.base.stats.rank_sum import Shift
+
+Numbers = npt.NDArray[np.float64]
+Starts = npt.NDArray[np.int64]
+
+_MOST_DEGREES: Final = 1e6
+
+
+@dataclass(frozen=True)
+class Variance:
+    """An estimated variance.
+
+    Attributes:
+        value: may be negative, because it is estimated by moments; then it counts as zero.
+        degrees: degrees of freedom; 0 if nothing is known.
+    """
+
+    value: float
+    degrees: float
+
+    def __mul__(self, factor: float) -> Variance:
+        return Variance(self.value * factor, self.degrees)
+
+
+UNKNOWN: Final = Variance(0.0, 0.0)
+
+
+def pool(variances: Sequence[Variance]) -> Variance:
+    """Pools estimates of the same variance, weighted by their degrees of freedom."""
+    degrees = sum(each.degrees for each in variances)
+    return Variance(sum(each.value * each.degrees for each in variances) / degrees, degrees) if degrees else UNKNOWN
+
+
+def variance_between_starts(values: Numbers, starts: Starts) -> Variance:
+    """Variance between the starts of one version, beyond what the variation of their trials explains.
+
+    Values that are not finite are ignored. A single start gives no estimate.
+    """
+    groups = _groups(values, starts)
+    sizes = np.array([len(group) for group in groups], dtype=np.float64)
+    if len(groups) < 2 or sizes.sum() <= len(groups):
+        return UNKNOWN
+    means, whole = np.array([group.mean() for group in groups]), np.concatenate(groups).mean()
+    between = float(np.sum(sizes * (means - whole) ** 2)) / (len(groups) - 1)
+    usual_size = float(sizes.sum() - np.sum(sizes**2) / sizes.sum()) / (len(groups) - 1)
+    return Variance((between - _variance_within(groups)) / usual_size, len(groups) - 1)
+
+
+def variance_between_paired_starts(head: Numbers, base: Numbers, pairs: tuple[Starts, Starts]) -> Variance:
+    """Variance between starts, from differences of neighbouring ones: drift common to both versions cancels.
+
+    Args:
+        pairs: number of the pair that each value of `head` and of `base` belongs to.
+    """
+    differences, shares, all_groups = [], [], []
+    for pair in np.intersect1d(*pairs):
+        groups = [values[(of == pair) & np.isfinite(values)] for values, of in zip((head, base), pairs, strict=True)]
+        if all(len(group) for group in groups):
+            differences.append(groups[0].mean() - groups[1].mean())
+            shares.append(sum(1 / len(group) for group in groups))
+            all_groups += groups
+    if len(differences) < 2 or sum(map(len, all_groups)) <= len(all_groups):
+        return UNKNOWN
+    by_trials = _variance_within(all_groups) * float(np.mean(shares))
+    return Variance((float(np.var(differences, ddof=1)) - by_trials) / 2, len(differences) - 1)
+
+
+@dataclass(frozen=True)
+class Extra:
+    """Variance of a shift that the samples themselves do not show.
+
+    Attributes:
+        between: variance to be added: between starts, or between runs.
+        inflation: factor on the variance within the samples. Levels estimated from the same
+            values and removed make them look more alike than they are.
+    """
+
+    between: Variance = UNKNOWN
+    inflation: float = 1.0
+
+    def of(self, shift: Shift) -> tuple[float, float]:
+        """Total variance of the shift, and its degrees of freedom."""
+        between = max(self.between.value, 0.0)
+        total = self.inflation * shift.standard_error**2 + between
+        degrees = self.between.degrees * (total / between) ** 2 if between else _MOST_DEGREES
+        return total, min(_MOST_DEGREES, degrees)
+
+    def matters(self, shift: Shift) -> bool:
+        known = math.isfinite(shift.standard_error) and math.isfinite(shift.estimate)
+        return known and (self.between.value > 0 or self.inflation > 1)
+
+
+def widen(shift: Shift, extra: Extra, *, tail: float) -> Shift:
+    """The interval of a shift whose variance is larger than its samples show.
+
+    Args:
+        tail: probability of error of each end of the interval.
+    """
+    if not extra.matters(shift):
+        return shift
+    total, degrees = extra.of(shift)
+    reach = -float(stdtrit(degrees, tail)) * math.sqrt(total)
+    if shift.standard_error == 0:
+        return Shift(shift.estimate, shift.low - reach, shift.high + reach, math.sqrt(total))
+    factor = reach / (-float(ndtri(tail)) * shift.standard_error)
+    low, high = (shift.estimate + factor * (end - shift.estimate) for end in (shift.low, shift.high))
+    return Shift(shift.estimate, low, high, math.sqrt(total))
+
+
+def widened_p(p_value: float, shift: Shift, extra: Extra) -> float:
+    """The one-sided p-value of a shift whose variance is larger than its samples show."""
+    if not extra.matters(shift) or not 0 < p_value < 1:
+        return p_value
+    total, degrees = extra.of(shift)
+    if shift.standard_error > 0:
+        return float(stdtr(degrees, float(ndtri(p_value)) * shift.standard_error / math.sqrt(total)))
+    return float(stdtr(degrees, -shift.estimate / math.sqrt(total))) if total > 0 else p_value
+
+
+def _groups(values: Numbers, starts: Starts) -> list[Numbers]:
+    found = (values[(starts == start) & np.isfinite(values)] for start in np.unique(starts))
+    return [group for group in found if len(group)]
+
+
+def _variance_within(groups: Sequence[Numbers]) -> float:
+    squares = sum(float(np.sum((group - group.mean()) ** 2)) for group in groups)
+    return squares / (sum(map(len, groups)) - len(groups))

@@ -1,0 +1,32 @@
+"""How often threads left their CPUs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True)
+class SwitchCounts:
+    """What became of threads that ran.
+
+    Attributes:
+        voluntary: they went to sleep.
+        involuntary: they were preempted.
+        migrations: they went on on another CPU; ``None`` where the kernel does not say.
+    """
+
+    voluntary: int
+    involuntary: int
+    migrations: int | None
+
+    def __add__(self, other: SwitchCounts) -> SwitchCounts:
+        known = self.migrations is not None and other.migrations is not None
+        return SwitchCounts(
+            self.voluntary + other.voluntary,
+            self.involuntary + other.involuntary,
+            (self.migrations or 0) + (other.migrations or 0) if known else None,
+        )
+
+
+NONE: Final = SwitchCounts(0, 0, 0)

@@ -1,0 +1,118 @@
+"""Files and folders that are written: what is said where that fails, and asked before anything is measured for them.
+
+All of ours are written inside `writing`. A place that names no file or folder is the mistake of whoever named it
+(`ConfigurationError`); a full disk and the like are faults of the machine (`NotWritten`).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from pytest_ldos.base.errors import ConfigurationError, LdosError, NotWritten
+from pytest_ldos.base.text import one_line
+from pytest_ldos.base.units import format_bytes
+
+ANOTHER: Final = "name another place"
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+_REMEDIES: Final = {
+    errno.EROFS: f"it is on a file system that is only read: {ANOTHER}, or have it mounted for writing",
+    errno.EACCES: f"{ANOTHER}, where you may write",
+    errno.EPERM: f"{ANOTHER}, where you may write",
+    errno.EIO: f"its disk reports errors: {ANOTHER}, and look at the kernel's log",
+    errno.EFBIG: f"raise the largest size of a file (ulimit -f), or {ANOTHER}",
+}
+"""What to do, by what the machine lacks; a full disk has an answer of its own."""
+
+
+@contextmanager
+def writing(place: Path, *, needs: int = 0, otherwise: str = ANOTHER) -> Iterator[None]:
+    """Names the fault where a file or folder cannot be written.
+
+    Args:
+        needs: bytes that are to be written there, where they are known.
+        otherwise: where it could be written instead, for whoever is to choose.
+
+    Raises:
+        NotWritten: the disk is full or failing, or it may not be written to.
+        ConfigurationError: no file or folder can have that name.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise unwritable(place, error, needs=needs, otherwise=otherwise) from None
+
+
+def opened_log(log: Path) -> BinaryIO:
+    """A log of another program, which goes on where it ended.
+
+    Raises:
+        NotWritten, ConfigurationError: see `writing`.
+    """
+    with writing(log):
+        return log.open("ab")
+
+
+def unwritable(place: Path, error: OSError, *, needs: int = 0, otherwise: str = ANOTHER) -> LdosError:
+    """What is told of a file or folder that cannot be written; see `writing`."""
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    message = f"{place} cannot be written: {one_line(reason)}"
+    if error.errno in _FULL:
+        return NotWritten(message, remedy=f"{_make_room(place, needs)}, or {otherwise}")
+    if error.errno in _REMEDIES:
+        return NotWritten(message, remedy=_REMEDIES[error.errno])
+    return ConfigurationError(message, remedy=otherwise)
+
+
+def _make_room(place: Path, needs: int) -> str:
+    disk = _disk_of(place)
+    found = os.statvfs(disk)
+    if found.f_files and not found.f_favail:
+        return f"make room on {disk}, which can hold no more files"
+    needed = f"{format_bytes(needs)} are needed and " if needs else ""
+    return f"make room on {disk}: {needed}{format_bytes(found.f_bavail * found.f_frsize)} are free"
+
+
+def _disk_of(place: Path) -> Path:
+    """Where the file system of a place, which need not be there, is mounted."""
+    there = next(each for each in (place.absolute(), *place.absolute().parents) if each.exists())
+    return next(each for each in (there, *there.parents) if each.is_mount())
+
+
+def require_writable_file(file: Path) -> None:
+    """Makes the folder of a file that is to be written, and leaves one that is there as it is.
+
+    Raises:
+        NotWritten, ConfigurationError: see `writing`; also where it is a folder, a pipe or a device, which no result
+            replaces.
+    """
+    with writing(file):
+        if file.is_dir():
+            raise ConfigurationError(f"{file} cannot be written: it is a folder", remedy="name a file in it")
+        if file.exists() and not file.is_file():
+            raise ConfigurationError(f"{file} cannot be written: it is a pipe or a device", remedy=ANOTHER)
+        _try_folder(file.parent)
+
+
+def require_writable_folder(folder: Path, *, otherwise: str = ANOTHER) -> None:
+    """Makes a folder that files are to be written to.
+
+    Raises:
+        NotWritten, ConfigurationError: see `writing`.
+    """
+    with writing(folder, otherwise=otherwise):
+        _try_folder(folder)
+
+
+def _try_folder(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=folder) as file:
+        file.write(b"room")  # a full disk still takes empty files
+        file.flush()

@@ -1,0 +1,91 @@
+"""Settings of `ldos cpu-cost`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pytest_ldos.base.requirements import require
+from pytest_ldos.instruments.cost_layers import Layers, parse_rmws
+from pytest_ldos.instruments.cpu_cost.rungs import Rung, parse_rungs
+
+MOST_NODES: Final = 30
+"""Number of participants that rmw_cyclonedds finds on one machine by default."""
+
+_MOST_SUBSCRIPTIONS: Final = 2000
+_LONGEST_ROUND_S: Final = 60.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class CpuCostSpec:
+    """The traffic, and how often it is exchanged on each rung.
+
+    Attributes:
+        layer: what nodes are made of; ``auto``: embedded, and rclcpp where ROS 2 is sourced.
+        rmw: middlewares of rclcpp, with commas between them; all that are sourced unless given.
+        rungs: of the ladder, likewise.
+        topics: each has a publisher.
+        subscribers: of each topic.
+        nodes: of the rungs that have many.
+        rate_hz: of each publisher.
+        size_bytes: length of a message's text.
+        seconds: of one round.
+        rounds: of each rung in each start; rungs take turns.
+        starts: of the processes; intervals are over these.
+    """
+
+    layer: Layers = Layers.AUTO
+    rmw: str = ""
+    rungs: str = ""
+    topics: int = 20
+    subscribers: int = 10
+    nodes: int = 10
+    rate_hz: float = 10.0
+    size_bytes: int = 64
+    seconds: float = 1.0
+    rounds: int = 2
+    starts: int = 5
+
+    def __post_init__(self) -> None:
+        parse_rmws(self.rmw)
+        parse_rungs(self.rungs)
+        require(self.topics >= 1, f"{self.topics} topics", remedy="at least 1")
+        require(self.subscribers >= 1, f"{self.subscribers} subscribers of a topic", remedy="at least 1")
+        require(
+            self.topics * self.subscribers <= _MOST_SUBSCRIPTIONS,
+            f"{self.topics} topics with {self.subscribers} subscribers each",
+            remedy=f"at most {_MOST_SUBSCRIPTIONS} subscriptions in all",
+        )
+        require(1 <= self.nodes <= MOST_NODES, f"{self.nodes} nodes", remedy=f"between 1 and {MOST_NODES}")
+        require(
+            0.1 <= self.rate_hz <= 10_000, f"a rate of {self.rate_hz:g} Hz", remedy="between 0.1 and 10 000 Hz a topic"
+        )
+        require(1 <= self.size_bytes <= 1 << 20, f"messages of {self.size_bytes} bytes", remedy="between 1 and 1048576")
+        require(
+            0 < self.seconds <= _LONGEST_ROUND_S,
+            f"rounds of {self.seconds:g} s",
+            remedy=f"more than 0 and at most {_LONGEST_ROUND_S:.0f} s",
+        )
+        require(self.ticks >= 1, "a round without a message", remedy="longer rounds, or a higher rate")
+        require(1 <= self.rounds <= 1000, f"{self.rounds} rounds", remedy="between 1 and 1000")
+        require(1 <= self.starts <= 1000, f"{self.starts} starts", remedy="between 1 and 1000")
+
+    @property
+    def ticks(self) -> int:
+        """Messages of each publisher in a round."""
+        return round(self.rate_hz * self.seconds)
+
+    @property
+    def messages(self) -> int:
+        """Messages of all publishers in a round."""
+        return self.ticks * self.topics
+
+    @property
+    def chosen_rungs(self) -> Sequence[Rung]:
+        return parse_rungs(self.rungs)
+
+    @property
+    def traffic(self) -> str:
+        """The traffic that the numbers of a case depend on: ``20 × 1 → 10, 10 Hz, 64 B``."""
+        return f"{self.topics} × 1 → {self.subscribers}, {self.rate_hz:g} Hz, {self.size_bytes} B"

@@ -1,0 +1,183 @@
+"""The results of an instrument: numbers to gate, and tables and figures for people."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from pytest_ldos.base.series import Value
+from pytest_ldos.measure.metrics.model import Metric
+
+Cell = str | int | float | None
+"""A cell of a table; ``None`` where there is no number."""
+
+Setting = str | int | float | bool
+
+ROUNDS: Final = "rounds"
+"""File name of the table of all rounds and quantities; no table of an instrument may use it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        name: identifier; with the unit, the name of the column in a Parquet file.
+        unit: one of `units.UNITS`; empty for counts, ratios and words.
+        title: heading for people; the name with spaces if not given.
+    """
+
+    name: str
+    unit: str = ""
+    title: str = ""
+
+    @property
+    def heading(self) -> str:
+        """``p99 [µs]``."""
+        title = self.title or self.name.replace("_", " ")
+        return f"{title} [{self.unit}]" if self.unit else title
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """Rows of cells; the first column names a row.
+
+    Attributes:
+        name: identifier, and name of the Parquet file; must not be `ROUNDS`.
+        is_detail: True if it is too long for a terminal: folded in HTML, otherwise only in files.
+
+    Raises:
+        ValueError: a row has another number of cells than there are columns, or a number is not finite.
+    """
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    is_detail: bool = False
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise ValueError(f"a row of table {self.name!r} has {len(row)} cells for {len(self.columns)} columns")
+            if any(isinstance(cell, float) and not math.isfinite(cell) for cell in row):
+                raise ValueError(f"table {self.name!r} holds a number that is not finite: {row}")
+
+
+@dataclass(frozen=True)
+class Point:
+    """A value, with its interval if it has one."""
+
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Labelled points, in the order in which they are joined."""
+
+    label: str
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Axis:
+    """An axis.
+
+    Attributes:
+        is_log: True for a logarithmic axis; all values are then above 0.
+        names: labels of the positions 0, 1, 2, … where these are not numbers.
+    """
+
+    title: str
+    unit: str = ""
+    is_log: bool = False
+    names: tuple[str, ...] = ()
+
+
+class Shape(StrEnum):
+    """The way in which the points of a curve are drawn."""
+
+    LINE = "line"
+    BAR = "bar"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """Curves over common axes; a table holds the same numbers."""
+
+    name: str
+    title: str
+    x: Axis
+    y: Axis
+    curves: tuple[Curve, ...]
+    shape: Shape = Shape.LINE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round:
+    """One repetition of a measurement.
+
+    Attributes:
+        case: the measured case, with every setting that its numbers depend on; only equal cases are compared.
+        block: number of the start of its processes, from 0.
+        values: values by name of the quantity.
+        details: further numbers by name, which ends in their unit; displayed, not gated.
+        failure: why it gave no numbers; empty if it gave them.
+    """
+
+    case: str
+    block: int
+    values: Mapping[str, Value] = field(default_factory=dict)
+    details: Mapping[str, float] = field(default_factory=dict)
+    failure: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """All results of one instrument in one run.
+
+    Attributes:
+        instrument: its name: ``latency``.
+        name: name under which it is gated, and of its baseline's file.
+        layer: the layer measured: ``embedded``, or ``ros2``.
+        middleware: implementation of DDS or of RMW, as ROS 2 names it: ``rmw_cyclonedds_cpp``.
+        versions: versions of the software used, by name.
+        settings: settings as used.
+        quantities: the quantities of the rounds' values, in the order in which they are shown.
+        notes: notes for the reader, the most important first: what could not be measured, and why.
+        started_at: ISO 8601, UTC.
+        missed: limits in its settings that were not met, or not measured, by name.
+        watched: tools that watched its processes; its rounds then become no baseline.
+        distortion: why its times cannot be compared with others; empty if they can.
+
+    Raises:
+        ValueError: two tables have the same name, or one has the name of the rounds' table.
+    """
+
+    instrument: str
+    name: str
+    layer: str
+    middleware: str
+    started_at: str
+    settings: Mapping[str, Setting]
+    quantities: tuple[Metric, ...]
+    rounds: tuple[Round, ...]
+    tables: tuple[Table, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    notes: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    missed: tuple[str, ...] = ()
+    watched: str = ""
+    distortion: str = ""
+
+    def __post_init__(self) -> None:
+        names = [ROUNDS, *(table.name for table in self.tables)]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"the study has more than one table {name!r}")

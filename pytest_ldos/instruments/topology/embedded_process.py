@@ -1,0 +1,254 @@
+"""A process of our node layer that runs some nodes of a topology.
+
+It reports its progress on standard output and follows commands on standard input, in lines of JSON, as the workspace's
+`ldos_topology` does. It reports ``waiting`` (for which peers) and ``matched``; receives ``start_ns`` and ``end_ns``;
+reports ``resources`` now and then, and ``sent`` (counts by id); receives ``drain`` with the counts of all; reports
+``done``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import select
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from pytest_ldos.base.units import NS_PER_S
+from pytest_ldos.instruments.topology.own_resources import own_resources
+from pytest_ldos.instruments.topology.samples import Sample, SampleFile
+from pytest_ldos.robot.dds.endpoint import WriteTimedOut
+from pytest_ldos.robot.dds.messages import Message, default
+from pytest_ldos.robot.dds.node import Context, Node, Publisher, Subscription
+from pytest_ldos.robot.dds.process import run_node
+from pytest_ldos.robot.dds.qos import QosProfile
+from pytest_ldos.robot.dds.service import Client, Replier, Service
+
+MESSAGE: Final = "ldos_topology_msgs/msg/Stamped"
+SERVICE: Final = "ldos_topology_msgs/srv/Stamped"
+
+_LOOK_S: Final = 0.01
+_TELL_S: Final = 1.0
+_DRAIN_S: Final = 1.0
+
+
+class _Sender:
+    """Publishes one topic."""
+
+    def __init__(self, node: Node, plan: Mapping[str, Any]) -> None:
+        self.id: int = plan["id"]
+        self.period_ns: int = plan["period_ns"]
+        self.readers: int = plan["readers"]
+        self.sent = 0
+        self.publisher: Publisher = node.create_publisher(MESSAGE, plan["topic"], qos=_qos(plan))
+        self._message = default(MESSAGE, publisher=self.id, data=_payload(plan))
+
+    def send(self) -> None:
+        self._message.tracking_number = self.sent
+        self.sent += 1
+        self._message.sent_ns = time.monotonic_ns()
+        with contextlib.suppress(WriteTimedOut):  # readers miss its number, so that it counts as lost
+            self.publisher.publish(self._message)
+
+
+class _Asker:
+    """Calls one service periodically."""
+
+    def __init__(self, node: Node, plan: Mapping[str, Any], samples: SampleFile) -> None:
+        self.id: int = plan["id"]
+        self.period_ns: int = plan["period_ns"]
+        self.sent = 0
+        self.client = Client(node, SERVICE, plan["service"])
+        self._payload = _payload(plan)
+        self._samples = samples
+
+    def send(self) -> None:
+        number = self.sent
+        self.sent += 1
+        fields = {"client": self.id, "tracking_number": number, "data": self._payload}
+        with contextlib.suppress(WriteTimedOut):
+            self.client.call(self._take, sent_ns=time.monotonic_ns(), **fields)
+
+    def _take(self, response: Message) -> None:
+        now_ns = time.monotonic_ns()
+        self._samples.add(Sample(self.id, self.id, response.tracking_number, response.sent_ns, now_ns))
+
+
+class _Taker:
+    """Subscribes to one topic."""
+
+    def __init__(self, node: Node, plan: Mapping[str, Any], samples: SampleFile) -> None:
+        self.id: int = plan["id"]
+        self.writers: list[int] = plan["writers"]
+        self._samples = samples
+        self.subscription: Subscription = node.create_subscription(MESSAGE, plan["topic"], self._take, qos=_qos(plan))
+
+    def _take(self, message: Message) -> None:
+        now_ns = time.monotonic_ns()
+        self._samples.add(Sample(self.id, message.publisher, message.tracking_number, message.sent_ns, now_ns))
+
+
+def _reply(request: Message, replier: Replier) -> None:
+    replier.reply(tracking_number=request.tracking_number, sent_ns=request.sent_ns, data=request.data)
+
+
+def _payload(plan: Mapping[str, Any]) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    return np.zeros(plan["size_bytes"], dtype=np.uint8)
+
+
+def _qos(plan: Mapping[str, Any]) -> QosProfile:
+    return QosProfile(**plan["qos"])
+
+
+class _Input:
+    """Lines of standard input, with a time limit for each wait."""
+
+    def __init__(self) -> None:
+        self._text = b""
+
+    def next(self, deadline_ns: int | None = None) -> str | None:
+        """Returns the next line; ``None`` if none came in time.
+
+        Raises:
+            EOFError: standard input ended.
+        """
+        while b"\n" not in self._text:
+            left_s = None if deadline_ns is None else max(0, deadline_ns - time.monotonic_ns()) / NS_PER_S
+            if not select.select([0], [], [], left_s)[0]:
+                return None
+            piece = os.read(0, 65536)
+            if not piece:
+                raise EOFError
+            self._text += piece
+        line, _, self._text = self._text.partition(b"\n")
+        return line.decode()
+
+
+class _Part:
+    """All nodes of this process; driven by a thread of its own."""
+
+    def __init__(self, context: Context, plan: Mapping[str, Any]) -> None:
+        self._executor = context.executor
+        self._samples = SampleFile(plan["samples"])
+        self._sampling_ns: int = plan["sampling_ns"]
+        self._senders: list[tuple[Node, _Sender | _Asker]] = []
+        self._takers: list[tuple[Node, _Taker]] = []
+        self._is_sending = threading.Event()
+        self._input = _Input()
+        for each in plan["nodes"]:
+            self._add(Node(context, f"{each['namespace'].rstrip('/')}/{each['name']}".strip("/")), each)
+
+    def _add(self, node: Node, plan: Mapping[str, Any]) -> None:
+        self._senders += [(node, _Sender(node, each)) for each in plan["publishers"]]
+        self._takers += [(node, _Taker(node, each, self._samples)) for each in plan["subscriptions"]]
+        self._senders += [(node, _Asker(node, each, self._samples)) for each in plan["clients"]]
+        for service in plan["services"]:
+            Service(node, SERVICE, service, _reply)
+
+    def drive(self) -> None:
+        """Runs from matching to draining, then stops the executor."""
+        try:
+            self._await_peers()
+            early = self._send()
+            _say(event="sent", counts={each.id: each.sent for _, each in self._senders})
+            self._await_messages(json.loads(early or self._input.next() or "")["drain"])
+            self._samples.flush()
+            _say(event="done")
+        except EOFError:
+            pass  # the parent has gone
+        finally:
+            self._executor.stop()
+
+    def _await_peers(self) -> None:
+        told_s = time.monotonic()
+        while waiting := list(self._unmatched()):
+            if time.monotonic() - told_s > _TELL_S:
+                _say(**{"event": "waiting", "for": waiting})
+                told_s = time.monotonic()
+            time.sleep(_LOOK_S)
+        matched_ns = time.monotonic_ns()
+        gc.collect()
+        gc.disable()  # a collection would delay messages
+        _say(event="matched", mono_ns=matched_ns)
+
+    def _unmatched(self) -> Iterator[str]:
+        for node, sender in self._senders:
+            if isinstance(sender, _Asker):
+                if not sender.client.server_is_ready():
+                    yield f"/{node.name} asking {sender.client.name}"
+            elif sender.publisher.matched() < sender.readers:
+                yield f"/{node.name} publishing {sender.publisher.topic}"
+        for node, taker in self._takers:
+            if taker.subscription.matched() < len(taker.writers):
+                yield f"/{node.name} subscribing {taker.subscription.topic}"
+
+    def _send(self) -> str | None:
+        """Sends from start to end, and reports resources meanwhile; returns the line that ended it early."""
+        command = json.loads(self._input.next() or "")
+        early = self._input.next(command["start_ns"])
+        self._executor.post(self._begin)
+        due_ns, end_ns = command["start_ns"], command["end_ns"]
+        while early is None and due_ns is not None:
+            early = self._input.next(due_ns)
+            self._samples.flush()
+            _say(event="resources", mono_ns=time.monotonic_ns(), **own_resources())
+            due_ns = min(due_ns + self._sampling_ns, end_ns) if due_ns < end_ns else None
+        self._end()
+        return early
+
+    def _begin(self) -> None:
+        self._is_sending.set()
+        for node, sender in self._senders:
+            node.create_timer(sender.period_ns, self._while_sending(sender.send))
+
+    def _while_sending(self, send: Callable[[], None]) -> Callable[[], None]:
+        def send_now() -> None:
+            if self._is_sending.is_set():
+                send()
+
+        return send_now
+
+    def _end(self) -> None:
+        """Returns when the executor no longer sends anything."""
+        ended = threading.Event()
+
+        def end() -> None:
+            self._is_sending.clear()
+            ended.set()
+
+        self._executor.post(end)
+        ended.wait()
+
+    def _await_messages(self, sent: Mapping[str, int]) -> None:
+        deadline_s = time.monotonic() + _DRAIN_S
+        while not self._has_all(sent) and time.monotonic() < deadline_s:
+            time.sleep(_LOOK_S)
+
+    def _has_all(self, sent: Mapping[str, int]) -> bool:
+        pairs = [(taker.id, writer) for _, taker in self._takers for writer in taker.writers]
+        pairs += [(each.id, each.id) for _, each in self._senders if isinstance(each, _Asker)]
+        return all(self._samples.has_all(receiver, sender, sent.get(str(sender), 0)) for receiver, sender in pairs)
+
+
+def _say(**report: Any) -> None:
+    os.write(sys.stdout.fileno(), (json.dumps(report) + "\n").encode())
+
+
+def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
+    """Takes the parameter ``plan``, a file (see `plan.encode_plan`)."""
+    part = _Part(context, json.loads(Path(parameters["plan"]).read_text("utf-8")))
+    thread = threading.Thread(target=part.drive, name="topology", daemon=True)
+    thread.start()
+    return lambda: None  # all results are already written
+
+
+if __name__ == "__main__":
+    run_node("topology", build)

@@ -1,0 +1,111 @@
+"""Settings of ``ldos topology``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from pytest_ldos.base.requirements import require
+from pytest_ldos.instruments.topology.lateness import Limits
+
+LONGEST_S: Final = 3600.0
+MOST_ROUNDS: Final = 1000
+SHORTEST_ROUND_S: Final = 0.2
+
+
+class Layer(StrEnum):
+    """The library that the nodes are built with."""
+
+    EMBEDDED = "embedded"
+    ROS2 = "ros2"
+
+
+class Processes(StrEnum):
+    """The distribution of nodes over processes."""
+
+    ONE = "one"
+    NODE = "node"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopologySpec:
+    """A topology, how long it runs and what counts as late.
+
+    Attributes:
+        file: JSON, or the name of a topology of ours.
+        seconds: that messages are sent, in each start.
+        starts: of all processes.
+        rounds: of equal length that each start's messages are cut into; each gives the numbers that are gated.
+        processes: one for all nodes, or one a node.
+        layer: our node layer over Cyclone DDS, or rclcpp.
+        rmw: middleware of rclcpp; empty for that of the environment.
+        intra_process: whether rclcpp hands messages over within a process.
+        sampling: seconds between two looks at CPU time and memory.
+        late_percentage, late_absolute: a message is late above the lesser of a share of its period and a time in µs.
+        too_late_percentage, too_late_absolute: likewise.
+        target: file of the performance to be reached; empty for none.
+        log: folder for the four text files; empty for none.
+    """
+
+    file: str
+    seconds: float = 10.0
+    starts: int = 1
+    rounds: int = 10
+    processes: Processes = Processes.ONE
+    layer: Layer = Layer.EMBEDDED
+    rmw: str = ""
+    intra_process: bool = False
+    sampling: float = 0.5
+    late_percentage: float = 20.0
+    late_absolute: float = 5000.0
+    too_late_percentage: float = 100.0
+    too_late_absolute: float = 50_000.0
+    target: str = ""
+    log: str = ""
+
+    def __post_init__(self) -> None:
+        require(bool(self.file), "no topology is named", remedy="give a file, or the name of one of ours")
+        require(
+            SHORTEST_ROUND_S <= self.seconds <= LONGEST_S,
+            f"{self.seconds:g} seconds cannot be measured",
+            remedy=f"ask for {SHORTEST_ROUND_S} s to an hour",
+        )
+        require(1 <= self.starts <= 100, f"{self.starts} starts cannot be made", remedy="ask for 1 to 100")
+        require(
+            1 <= self.rounds <= MOST_ROUNDS, f"{self.rounds} rounds cannot be cut", remedy=f"ask for 1 to {MOST_ROUNDS}"
+        )
+        require(
+            self.seconds / self.rounds >= SHORTEST_ROUND_S,
+            f"{self.seconds:g} seconds cut into {self.rounds} rounds give less than {SHORTEST_ROUND_S} s to each",
+            remedy=f"ask for more seconds, or for {int(self.seconds / SHORTEST_ROUND_S)} rounds at most",
+        )
+        require(
+            0.05 <= self.sampling <= 60, f"sampling is {self.sampling} s", remedy="it must lie between 0.05 and 60 s"
+        )
+        require(
+            self.sampling <= self.seconds,
+            f"sampling is {self.sampling} s, more than the {self.seconds} seconds of a start",
+            remedy="look more often, or ask for more seconds",
+        )
+        for name in ("late_percentage", "late_absolute", "too_late_percentage", "too_late_absolute"):
+            value = getattr(self, name)
+            require(0 < value < float("inf"), f"{name} is {value}", remedy="it must be above 0")
+        is_ros2 = self.layer is Layer.ROS2
+        require(
+            is_ros2 or not self.intra_process,
+            "the embedded layer has no intra-process way",
+            remedy="ask for layer ros2",
+        )
+        require(
+            is_ros2 or not self.rmw, "the embedded layer is Cyclone DDS, whatever rmw says", remedy="ask for layer ros2"
+        )
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(
+            late_percentage=self.late_percentage,
+            late_absolute_us=self.late_absolute,
+            too_late_percentage=self.too_late_percentage,
+            too_late_absolute_us=self.too_late_absolute,
+        )

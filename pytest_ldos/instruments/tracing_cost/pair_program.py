@@ -1,0 +1,112 @@
+"""A process with a publisher and a subscription, each in a node of its own, that measures publish → callback.
+
+Its only argument is a JSON object: ``domain`` and ``match_s``. It first reports whether both have ``matched``, then
+answers each line: ``exchange SIZE_BYTES TICKS RATE_HZ`` with the number of messages ``published`` and the
+``latencies_ns`` of those received; ``tracepoints COUNT`` with ``calls`` and ``elapsed_ns``. Commands and answers are
+those of the ROS workspace's ``publish_callback``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pytest_ldos.base.units import NS_PER_S
+from pytest_ldos.robot.dds.emission import time_tracepoints
+from pytest_ldos.robot.dds.messages import Message, default, encode
+from pytest_ldos.robot.dds.node import Context, Node
+
+_TYPE: Final = "std_msgs/msg/String"
+_TOPIC: Final = "/cost_topic_0"
+_STAMP_AT: Final = 8
+"""Offset of the stamp: CDR's header and the length of the text precede it."""
+
+_STAMP_DIGITS: Final = 16
+_PR_SET_TIMERSLACK: Final = 29
+_MATCH_POLL_S: Final = 0.02
+_PATIENCE_S: Final = 1.0
+_COMPLETE_POLL_S: Final = 0.002
+
+
+class Pair:
+    """A talker on the thread that calls `exchange`, and a listener on a thread of its own."""
+
+    def __init__(self, domain: int) -> None:
+        self._context = Context(domain)
+        self._publisher = Node(self._context, "cost_talker").create_publisher(_TYPE, _TOPIC)
+        Node(self._context, "cost_listener").create_subscription(_TYPE, _TOPIC, self._receive)
+        self._latencies_ns: list[int] = []
+        self._thread = threading.Thread(target=self._context.executor.spin, name="listener")
+        self._thread.start()
+
+    def _receive(self, message: Message) -> None:
+        now_ns = time.monotonic_ns()
+        self._latencies_ns.append(now_ns - int(message.data[:_STAMP_DIGITS], 16))
+
+    def await_match(self, limit_s: float) -> bool:
+        deadline = time.monotonic() + limit_s
+        while not self._publisher.matched():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_MATCH_POLL_S)
+        return True
+
+    def exchange(self, size_bytes: int, ticks: int, rate_hz: float) -> Mapping[str, Any]:
+        """Publishes at a fixed rate, and waits until all messages were received, or for a limited time."""
+        latencies_ns: list[int] = []
+        self._latencies_ns = latencies_ns
+        encoded = encode(default(_TYPE, data="X" * size_bytes))
+        head, tail = encoded[:_STAMP_AT], encoded[_STAMP_AT + _STAMP_DIGITS :]
+        period_ns, due_ns = int(NS_PER_S / rate_hz), time.monotonic_ns()
+        for _ in range(ticks):
+            due_ns += period_ns
+            time.sleep(max(0, due_ns - time.monotonic_ns()) / NS_PER_S)
+            self._publisher.publish_encoded(b"%b%016x%b" % (head, time.monotonic_ns(), tail))
+        deadline = time.monotonic() + _PATIENCE_S
+        while len(latencies_ns) < ticks and time.monotonic() < deadline:
+            time.sleep(_COMPLETE_POLL_S)
+        return {"published": ticks, "latencies_ns": list(latencies_ns)}
+
+    def stop(self) -> None:
+        self._context.executor.stop()
+        self._thread.join()
+
+
+def time_calls(count: int) -> Mapping[str, Any]:
+    return {"calls": count, "elapsed_ns": time_tracepoints(count)}
+
+
+def answer(pair: Pair, question: str) -> Mapping[str, Any]:
+    word, *numbers = question.split()
+    if word == "tracepoints":
+        return time_calls(int(numbers[0]))
+    size_bytes, ticks, rate_hz = numbers
+    return pair.exchange(int(size_bytes), int(ticks), float(rate_hz))
+
+
+def say(words: Mapping[str, Any]) -> None:
+    sys.stdout.write(json.dumps(words) + "\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)
+    settings = json.loads(sys.argv[1])
+    pair = Pair(settings["domain"])
+    try:
+        is_matched = pair.await_match(settings["match_s"])
+        say({"matched": is_matched})
+        if is_matched:
+            for question in sys.stdin:
+                say(answer(pair, question))
+    finally:
+        pair.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""Settings of `ldos tracing-cost`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.requirements import require
+from pytest_ldos.instruments.cost_layers import Layers, parse_rmws
+
+SEED_SIZES_KIB: Final = (1, 32, 64, 256)
+SEED_RATES_HZ: Final = (100, 500, 1000, 2000)
+"""Sizes and rates of Table 4.3 in the seed's evaluation."""
+
+_LARGEST_KIB: Final = 1024
+_HIGHEST_HZ: Final = 10_000
+_LONGEST_ROUND_S: Final = 3600.0
+
+
+@dataclass(frozen=True)
+class Case:
+    """Messages of one size at one rate."""
+
+    size_kib: int
+    rate_hz: int
+
+    @property
+    def label(self) -> str:
+        return f"{self.size_kib} KiB, {self.rate_hz} Hz"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TracingCostSpec:
+    """What is published, and how often with and without tracing.
+
+    Attributes:
+        layer: what nodes are made of; ``auto``: embedded, and rclcpp where ROS 2 is sourced.
+        rmw: middlewares of rclcpp, with commas between them; all that are sourced unless given.
+        sizes_kib, rates_hz: of the messages, with commas between them; each size is sent at each rate.
+        full: 1, 32, 64 and 256 KiB at 100, 500, 1000 and 2000 Hz instead.
+        seconds: of each size and rate in a start.
+        starts: of processes, with and without tracing each, in turns.
+        ebpf: whether the same calls are recorded with eBPF, too, where that is permitted.
+        calls: of a tracepoint in one loop that times them.
+    """
+
+    layer: Layers = Layers.AUTO
+    rmw: str = ""
+    sizes_kib: str = "1,64"
+    rates_hz: str = "100,1000"
+    full: bool = False
+    seconds: float = 0.5
+    starts: int = 5
+    ebpf: bool = True
+    calls: int = 5000
+
+    def __post_init__(self) -> None:
+        parse_rmws(self.rmw)
+        cases = self.cases
+        require(
+            0 < self.seconds <= _LONGEST_ROUND_S,
+            f"{self.seconds:g} s of each size and rate",
+            remedy=f"more than 0 and at most {_LONGEST_ROUND_S:.0f} s",
+        )
+        slowest = min(case.rate_hz for case in cases)
+        require(
+            self.ticks(Case(1, slowest)) >= 2,
+            f"{self.seconds:g} s at {slowest} Hz is not even two messages",
+            remedy="longer rounds, or a higher rate",
+        )
+        require(1 <= self.starts <= 1000, f"{self.starts} starts", remedy="between 1 and 1000")
+        require(100 <= self.calls <= 100_000, f"{self.calls} calls of a tracepoint", remedy="between 100 and 100 000")
+
+    @property
+    def cases(self) -> Sequence[Case]:
+        """Every size at every rate."""
+        sizes = SEED_SIZES_KIB if self.full else _numbers(self.sizes_kib, "sizes_kib", _LARGEST_KIB)
+        rates = SEED_RATES_HZ if self.full else _numbers(self.rates_hz, "rates_hz", _HIGHEST_HZ)
+        return [Case(size, rate) for size in sizes for rate in rates]
+
+    def ticks(self, case: Case) -> int:
+        """Returns the number of messages in a round."""
+        return int(self.seconds * case.rate_hz)
+
+
+def _numbers(text: str, name: str, most: int) -> Sequence[int]:
+    """Splits a comma-separated list of whole numbers, without repetition.
+
+    Raises:
+        ConfigurationError: the list is empty, or holds something else.
+    """
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdecimal() and len(part) < 10 and 1 <= int(part) <= most for part in parts):
+        remedy = f"whole numbers between 1 and {most} with commas between them, as 1,64"
+        raise ConfigurationError(f"{name} is {text!r}", remedy=remedy)
+    return list(dict.fromkeys(int(part) for part in parts))

@@ -1,0 +1,1 @@
+"""Baselines, verdicts and explanations."""

@@ -1,0 +1,72 @@
+"""Encodes calibrations as JSON text and decodes them.
+
+The schema has a version; a file of another version is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_ldos.base.errors import RecordUnreadable
+from pytest_ldos.host.fingerprint import Fingerprint
+from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
+from pytest_ldos.measure.trial.well_typed import require_well_typed
+
+KIND: Final = "pytest-ldos calibration"
+SCHEMA_VERSION: Final = 1
+_REMEDY: Final = "delete it, or calibrate anew: ldos calibrate"
+
+
+def encode_calibration(calibration: Calibration) -> str:
+    """JSON text of a calibration; numbers keep their full precision."""
+    document = {"kind": KIND, "schema": SCHEMA_VERSION, **asdict(calibration)}
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"
+
+
+def decode_calibration(text: str, path: Path) -> Calibration:
+    """Decodes a calibration from JSON text; `path` is named in errors.
+
+    Raises:
+        RecordUnreadable: not JSON, not a calibration, of another schema version, or damaged.
+    """
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise RecordUnreadable(f"{path} is no JSON: {error}", remedy=_REMEDY) from None
+    if not isinstance(document, dict) or document.get("kind") != KIND:
+        raise RecordUnreadable(f"{path} holds no calibration of pytest-ldos", remedy=_REMEDY)
+    if document.get("schema") != SCHEMA_VERSION:
+        raise RecordUnreadable(
+            f"{path} has schema version {document.get('schema')}, this is pytest-ldos with version {SCHEMA_VERSION}",
+            remedy="use the pytest-ldos that wrote it, or calibrate anew: ldos calibrate",
+        )
+    try:
+        return _to_calibration(document)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+        raise RecordUnreadable(f"{path} is damaged: {type(error).__name__}: {error}", remedy=_REMEDY) from None
+
+
+def _to_calibration(document: Mapping[str, Any]) -> Calibration:
+    values = {name: value for name, value in document.items() if name not in ("kind", "schema")}
+    values["fingerprint"] = Fingerprint(**values["fingerprint"])
+    values["metrics"] = {str(name): _to_noise(noise) for name, noise in values["metrics"].items()}
+    calibration = Calibration(**values)
+    require_well_typed(calibration, Calibration, "the calibration")
+    for name in ("starts", "trials"):
+        if values[name] < 1:
+            raise ValueError(f"{name} is {values[name]!r}")
+    return calibration
+
+
+def _to_noise(values: Mapping[str, Any]) -> MetricNoise:
+    noise = MetricNoise(**{name: float(value) for name, value in values.items()})
+    for part in fields(noise):
+        number = getattr(noise, part.name)
+        if not (math.isfinite(number) and number >= 0):
+            raise ValueError(f"{part.name} is {number}")
+    return noise

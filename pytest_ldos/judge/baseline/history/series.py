@@ -1,0 +1,210 @@
+"""One metric over the runs of one stack, host class and scenario: the location of each run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from pytest_ldos.base.series import Better
+from pytest_ldos.base.stats.signed_rank import Locations, locate
+from pytest_ldos.base.stats.within_groups import remove_cause, remove_levels
+from pytest_ldos.judge.baseline.history.rows import INVALID, Status
+from pytest_ldos.judge.baseline.history.store import SeriesFolder
+from pytest_ldos.measure.metrics.model import COVARIATES
+
+Numbers = npt.NDArray[np.float64]
+
+CONFIDENCE: Final = 0.95
+_TAIL: Final = (1 - CONFIDENCE) / 2
+_REFUSED: Final = frozenset({"regressed", "infra"})
+
+COLUMNS: Final = frozenset(
+    {
+        "trials", "run", "started_at", "commit", "branch", "scenario", "stack", "host_class", "version", "verdict",
+        "metric", "title", "unit", "better", "adjust_for", "adjust_where_alike", "goal", "status", "value", "source",
+        *COVARIATES,
+    }
+)  # fmt: skip
+"""Columns of `rows.SCHEMA` that a series is built from."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One set of trials.
+
+    Attributes:
+        count: number of trials with a value of the metric, including failed (censored) ones.
+        median: median of the measured values without adjustment; infinite if there are none.
+        location: Hodges–Lehmann estimate after covariates, on the series' scale; infinite if most trials failed.
+        half_width: half width of the location's interval from its trials alone; infinite if they are too few.
+    """
+
+    trials: str
+    name: str
+    started_at: datetime
+    commit: str
+    branch: str
+    version: str
+    verdict: str
+    count: int
+    failed: int
+    median: float
+    location: float
+    half_width: float
+
+    @property
+    def is_accepted(self) -> bool:
+        """True if later runs may be compared with this one."""
+        return self.verdict not in _REFUSED and math.isfinite(self.location)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricSeries:
+    """A metric over runs, in chronological order.
+
+    Attributes:
+        source: where the values were taken from; another source makes another series.
+        scale: relative effect of a difference of one between locations; 0 on logarithms.
+    """
+
+    folder: SeriesFolder
+    metric: str
+    title: str
+    unit: str
+    better: Better
+    source: str
+    scale: float
+    runs: tuple[Run, ...]
+
+    def effect(self, difference: float) -> float:
+        """Converts a difference of locations to a relative change; an infinite difference stays infinite."""
+        if not math.isfinite(difference):
+            return difference
+        return math.expm1(difference) if self.scale == 0.0 else difference * self.scale
+
+    def value(self, location: float) -> float:
+        """Converts a location to the metric's unit."""
+        return math.exp(location) if self.scale == 0.0 and math.isfinite(location) else location
+
+
+_KEY: Final = ("stack", "host_class", "scenario", "metric", "source")
+
+
+def latest_runs(rows: pl.DataFrame, count: int, *, keep: Collection[str] = ()) -> pl.DataFrame:
+    """The rows of the last `count` runs of each stack, host class and scenario.
+
+    Args:
+        keep: sets of trials or commits that are kept regardless of their age.
+    """
+    folder = ("stack", "host_class", "scenario")
+    sets = rows.select("trials", "started_at", "commit", *folder).unique()
+    age = pl.struct("started_at", "trials").rank("ordinal", descending=True).over(folder)
+    kept = sets.filter((age <= count) | pl.col("trials").is_in(keep) | pl.col("commit").is_in(keep))
+    return rows.join(kept.select("trials"), on="trials", how="semi")
+
+
+def build_series(rows: pl.DataFrame) -> list[MetricSeries]:
+    """All series of a history's rows that have a usable value; runs that were not measured well have none."""
+    has_value = pl.col("status").is_in([Status.MEASURED.value, Status.CENSORED.value])
+    usable = rows.filter(has_value & (pl.col("verdict") != INVALID))
+    ordered = _with_sources(usable.sort("started_at", "trials"))
+    groups = ordered.partition_by(*_KEY, maintain_order=True)
+    found = [_build(group) for group in groups if group["value"].is_not_null().any()]
+    return sorted(found, key=lambda series: (series.folder, series.metric, series.source))
+
+
+def _with_sources(rows: pl.DataFrame) -> pl.DataFrame:
+    """Gives censored values the source of their run's other values, or else of a neighbouring run."""
+    of_metric = ("stack", "host_class", "scenario", "metric")
+    of_run = pl.col("source").drop_nulls().first().over("trials", "metric")
+    filled = rows.with_columns(pl.coalesce("source", of_run).alias("source"))
+    return filled.with_columns(pl.col("source").forward_fill().backward_fill().over(of_metric))
+
+
+def _build(rows: pl.DataFrame) -> MetricSeries:
+    first = rows.row(-1, named=True)
+    groups = rows["trials"].rle_id().to_numpy().astype(np.int64)
+    raw = rows["value"].fill_null(math.inf).to_numpy()
+    on_logs = bool(np.all(raw > 0))
+    scale = 0.0 if on_logs else 1 / max(abs(float(np.median(raw[np.isfinite(raw)]))), 1e-9)
+    values = _log(raw) if on_logs else raw
+    for column in ("adjust_for", "adjust_where_alike"):
+        for covariate in first[column] or ():
+            cause = rows[covariate].cast(pl.Float64).fill_null(math.nan).to_numpy()
+            cause = _log(cause) if on_logs else cause
+            values = remove_cause(values, cause, groups, within=column == "adjust_where_alike")
+    values = remove_levels(values, rows["goal"].rank("dense").to_numpy().astype(np.int64))
+    return MetricSeries(
+        folder=SeriesFolder(first["stack"], first["host_class"], first["scenario"]),
+        metric=first["metric"],
+        title=first["title"],
+        unit=first["unit"],
+        better=Better(first["better"]),
+        source=first["source"] or "",
+        scale=scale,
+        runs=tuple(_runs(rows, groups, raw, values)),
+    )
+
+
+def _runs(rows: pl.DataFrame, groups: Numbers | Any, raw: Numbers, values: Numbers) -> Iterator[Run]:
+    starts = np.flatnonzero(np.diff(groups, prepend=-1))
+    ends = np.append(starts[1:], len(groups))
+    locations, half_widths = _locate(values, starts, ends)
+    medians, failed = _medians(raw, starts, ends)
+    described = rows.select("trials", "run", "started_at", "commit", "branch", "version", "verdict")[starts.tolist()]
+    for i, about in enumerate(described.iter_rows(named=True)):
+        yield Run(
+            name=about.pop("run"),
+            **about,
+            count=int(ends[i] - starts[i]),
+            failed=int(failed[i]),
+            median=float(medians[i]),
+            location=float(locations[i]),
+            half_width=float(half_widths[i]),
+        )
+
+
+def _medians(raw: Numbers, starts: Any, ends: Any) -> tuple[Numbers, Numbers]:
+    """Median of the finite values of each run (infinite if there are none), and the number of infinite values."""
+    failed = np.add.reduceat(~np.isfinite(raw), starts, dtype=np.int64)
+    medians = np.full(len(starts), np.inf)
+    for size in np.unique(ends - starts):
+        whole = np.flatnonzero((ends - starts == size) & (failed == 0))
+        medians[whole] = np.median(raw[starts[whole, None] + np.arange(size)], axis=1)
+    for i in np.flatnonzero((failed > 0) & (failed < ends - starts)):
+        own = raw[starts[i] : ends[i]]
+        medians[i] = np.median(own[np.isfinite(own)])
+    return medians, failed
+
+
+def _locate(values: Numbers, starts: Any, ends: Any) -> tuple[Numbers, Numbers]:
+    """Location and half width of each run of values; runs of equal length are computed together."""
+    sizes = ends - starts
+    locations, half_widths = np.empty(len(starts)), np.empty(len(starts))
+    for size in np.unique(sizes):
+        of_size = np.flatnonzero(sizes == size)
+        found = locate(values[starts[of_size, None] + np.arange(size)], tail=_TAIL)
+        locations[of_size] = found.estimate
+        half_widths[of_size] = _half_widths(found)
+    return locations, half_widths
+
+
+def _half_widths(found: Locations) -> Numbers:
+    """Half widths of intervals; if failed trials make the upper end infinite, the lower half is used."""
+    with np.errstate(invalid="ignore"):
+        both, lower = (found.high - found.low) / 2, found.estimate - found.low
+    widths = np.where(np.isfinite(found.high), both, lower)
+    return np.where(np.isnan(widths), np.inf, widths)
+
+
+def _log(values: Numbers) -> Numbers:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs: Numbers = np.log(values)
+    return logs

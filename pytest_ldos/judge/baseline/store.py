@@ -1,0 +1,107 @@
+"""Baselines on disk: one store in the repository, one local to the machine.
+
+The repository's store takes precedence. Runs record into the local one by default;
+`promote` copies from there into the repository.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from glob import escape
+from pathlib import Path
+
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.judge.baseline.key import CALIBRATION_SUFFIX, PINNED_SUFFIX, SUFFIX, BaselineKey, contained
+from pytest_ldos.measure.trial.artifacts import read_trials, write_atomically
+from pytest_ldos.measure.trial.codec import encode_trials
+from pytest_ldos.measure.trial.record import TrialSet
+
+
+@dataclass(frozen=True)
+class StoredBaseline:
+    """A baseline that exists.
+
+    Attributes:
+        is_local: True if it is in the local store, not in the repository's.
+    """
+
+    key: BaselineKey
+    file: Path
+    is_local: bool
+    is_pinned: bool
+
+
+@dataclass(frozen=True)
+class BaselineStores:
+    """The repository's store and the local one.
+
+    Attributes:
+        repository: ``baselines/`` in the project, under version control.
+        local: ``.ldos/baselines/``.
+    """
+
+    repository: Path
+    local: Path
+
+    def find(self, key: BaselineKey, *, pinned: bool = False) -> StoredBaseline | None:
+        """The baseline for a key; the repository's store takes precedence over the local one."""
+        for store, is_local in ((self.repository, False), (self.local, True)):
+            file = key.file(store, pinned=pinned)
+            if file.is_file():
+                return StoredBaseline(key, file, is_local, pinned)
+        return None
+
+    def other_host_classes(self, key: BaselineKey, suffix: str = SUFFIX) -> list[str]:
+        """Host classes that have a baseline, or the file with another `suffix`, for the stack and scenario of `key`."""
+        pattern = f"{escape(contained(key.stack))}/*/{escape(contained(key.scenario))}{suffix}"
+        return sorted({file.parent.name for store in (self.repository, self.local) for file in store.glob(pattern)})
+
+    def save(self, trials: TrialSet, *, to_repository: bool) -> Path:
+        """Records trials as the baseline of their key."""
+        file = BaselineKey.of(trials).file(self.repository if to_repository else self.local)
+        write_atomically(file, encode_trials(trials))
+        return file
+
+    def update(self, trials: TrialSet) -> Path:
+        """Records trials where their baseline already exists; a new one goes to the local store."""
+        found = self.find(BaselineKey.of(trials))
+        return self.save(trials, to_repository=found is not None and not found.is_local)
+
+    def all(self) -> Iterator[StoredBaseline]:
+        """Every baseline of both stores."""
+        for store, is_local in ((self.repository, False), (self.local, True)):
+            for file in sorted(store.glob(f"*/*/*{SUFFIX}")):
+                if file.name.endswith(CALIBRATION_SUFFIX):
+                    continue
+                is_pinned = file.name.endswith(PINNED_SUFFIX)
+                scenario = file.name.removesuffix(PINNED_SUFFIX if is_pinned else SUFFIX)
+                key = BaselineKey(file.parent.parent.name, file.parent.name, scenario)
+                yield StoredBaseline(key, file, is_local, is_pinned)
+
+    def pin(self, baseline: StoredBaseline) -> Path:
+        """Copies a baseline to the pinned release, which stays when the rolling baseline moves on.
+
+        Raises:
+            RecordUnreadable: it is damaged.
+        """
+        read_trials(baseline.file)
+        store = self.local if baseline.is_local else self.repository
+        return _copied(baseline.file, baseline.key.file(store, pinned=True))
+
+    def promote(self, baseline: StoredBaseline) -> Path:
+        """Copies a local baseline into the repository's store.
+
+        Raises:
+            ConfigurationError: it is already there.
+            RecordUnreadable: it is damaged.
+        """
+        read_trials(baseline.file)
+        if not baseline.is_local:
+            raise ConfigurationError(f"{baseline.file} is in the repository's store already")
+        return _copied(baseline.file, baseline.key.file(self.repository, pinned=baseline.is_pinned))
+
+
+def _copied(file: Path, target: Path) -> Path:
+    write_atomically(target, file.read_bytes())
+    return target

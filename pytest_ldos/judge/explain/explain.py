@@ -1,0 +1,107 @@
+"""Explains which segments of a causal path gained or lost time between two runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from pytest_ldos.base.stats.rank_sum import Sample, estimate_shift
+from pytest_ldos.measure.metrics.segments import LATENCY
+from pytest_ldos.measure.trial.record import Trial, TrialSet
+
+CONFIDENCE: Final = 0.95
+
+METRIC_PATHS: Final = {"T1": "planning", "T2": "execution", "T2x": "execution", "T4": "goal"}
+"""The path whose latency each metric is."""
+
+
+@dataclass(frozen=True)
+class SegmentChange:
+    """Change in the duration of one segment.
+
+    Attributes:
+        segment: ``KIND: SUBJECT``.
+        base_ns, head_ns: medians over the trials.
+        change_ns: Hodges–Lehmann estimate of head minus base.
+        low_ns, high_ns: its interval; infinite with too few trials.
+        share: share of the sum of all segments' changes; negative for a change in the opposite direction.
+    """
+
+    segment: str
+    base_ns: float
+    head_ns: float
+    change_ns: float
+    low_ns: float
+    high_ns: float
+    share: float
+
+    @property
+    def is_certain(self) -> bool:
+        """True if the interval excludes zero."""
+        return self.low_ns > 0 or self.high_ns < 0
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Breakdown of the change of one path's latency by segment.
+
+    Attributes:
+        path: name of the path.
+        whole: change of the path's whole latency.
+        changes: changes of its segments, the largest share first.
+    """
+
+    path: str
+    whole: SegmentChange
+    changes: tuple[SegmentChange, ...]
+
+
+def explain(base: TrialSet, head: TrialSet, *, confidence: float = CONFIDENCE) -> dict[str, Explanation]:
+    """Compares each path that both runs passed, by path name.
+
+    Args:
+        base: a run or a stored baseline; its trials contain the durations of their segments.
+        confidence: confidence level of each interval.
+
+    A segment that is absent from a trial counts as zero time in it. Failed trials are
+    left out, because they do not show how long the whole path takes.
+    """
+    names = dict.fromkeys(name for trial in head.trials for name in trial.segments_ns)
+    found = {name: _explain(name, base.trials, head.trials, (1 - confidence) / 2) for name in names}
+    return {name: each for name, each in found.items() if each is not None}
+
+
+def _explain(path: str, base: Sequence[Trial], head: Sequence[Trial], tail: float) -> Explanation | None:
+    before, after = _segments(base, path), _segments(head, path)
+    if not before or not after:
+        return None
+    segments = dict.fromkeys(name for trial in (*after, *before) for name in trial if name != LATENCY)
+    shifts = {
+        name: estimate_shift(_values(after, name), _values(before, name), tail=tail) for name in (LATENCY, *segments)
+    }
+    total = sum(shifts[name].estimate for name in segments)
+    changes = {
+        name: SegmentChange(
+            segment=name,
+            base_ns=float(np.median(_values(before, name))),
+            head_ns=float(np.median(_values(after, name))),
+            change_ns=shift.estimate,
+            low_ns=shift.low,
+            high_ns=shift.high,
+            share=shift.estimate / total if total else 0.0,
+        )
+        for name, shift in shifts.items()
+    }
+    whole = changes.pop(LATENCY)
+    return Explanation(path, whole, tuple(sorted(changes.values(), key=lambda change: -change.share)))
+
+
+def _segments(trials: Sequence[Trial], path: str) -> list[Mapping[str, int]]:
+    return [trial.segments_ns[path] for trial in trials if trial.succeeded and path in trial.segments_ns]
+
+
+def _values(trials: Sequence[Mapping[str, int]], name: str) -> Sample:
+    return np.array([trial.get(name, 0) for trial in trials], dtype=np.float64)

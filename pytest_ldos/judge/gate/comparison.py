@@ -1,0 +1,182 @@
+"""Comparison of one metric between two versions: ratio, interval and minimum detectable effect (MDE)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pytest_ldos.base.series import Series
+from pytest_ldos.base.stats.adjust import remove_covariate
+from pytest_ldos.base.stats.power import smallest_detectable_shift
+from pytest_ldos.judge.baseline.calibration import UNCALIBRATED_FLOOR, MetricNoise
+from pytest_ldos.judge.gate.contrast import Contrast
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.measure.metrics.model import Metric
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """The gate's result for one metric.
+
+    Attributes:
+        head_median, base_median: medians of the uncensored values, in the metric's unit.
+        head_cv, base_cv: coefficient of variation of the uncensored values.
+        ratio, low, high: head over base, with the interval that the verdict is based on.
+        p_value: one-sided, for a change for the worse.
+        tail: probability of error of each end of the interval.
+        floor: relative effect below which nothing is reported.
+        detectable: minimum detectable effect: the smallest relative effect that would have been
+            reported with probability 0.8; infinite if the samples are too small.
+        explained: share of variance explained by covariates and removed.
+        unlike: covariates left in because they differ between the versions.
+        undecided: why more trials would help; empty if the result is clear.
+        base_needs: trials required of a stored baseline before more trials of head can help; 0 if it has enough.
+    """
+
+    metric: str
+    title: str
+    unit: str
+    verdict: Verdict
+    head_count: int
+    base_count: int
+    head_median: float
+    base_median: float
+    head_cv: float
+    base_cv: float
+    ratio: float
+    low: float
+    high: float
+    p_value: float
+    tail: float
+    floor: float
+    detectable: float
+    explained: float
+    unlike: tuple[str, ...] = ()
+    undecided: str = ""
+    base_needs: int = 0
+
+    @property
+    def is_from_zero(self) -> bool:
+        """True if the base's median is 0: a change is then a difference, and has no ratio."""
+        return self.base_median == 0
+
+
+def judge(
+    metric: Metric,
+    series: tuple[Series, Series],
+    contrasted: Contrast,
+    *,
+    tail: float,
+    rejected: bool,
+    may_improve: bool,
+    noise: MetricNoise | None,
+    policy: Policy,
+) -> Comparison:
+    """Returns the verdict on one metric.
+
+    Args:
+        series: head's and base's, for display.
+        tail: probability of error granted to each end of this metric's interval.
+        rejected: True if the multiple-testing procedure lets this metric count as a regression.
+        may_improve: True if a change for the better may be reported as an improvement.
+        noise: how much equal versions differ on this host.
+    """
+    head, base = series
+    shift = contrasted.shift(tail=tail)
+    floor = _floor(metric, contrasted, noise, policy)
+    floor_shift = contrasted.to_shift(floor)
+    detectable = math.inf
+    if contrasted.is_observed:
+        reach = smallest_detectable_shift(shift.estimate - shift.low, tail=tail, floor=floor_shift)
+        detectable = contrasted.to_effect(reach)
+    if rejected and shift.low > 0 and shift.estimate > floor_shift:
+        verdict = Verdict.REGRESSED
+    elif may_improve and shift.high < 0 and -shift.estimate > floor_shift:
+        verdict = Verdict.IMPROVED
+    else:
+        verdict = Verdict.PASSED if detectable <= metric.largest_tolerable_mde else Verdict.INCONCLUSIVE
+    bounds = sorted((contrasted.ratio(shift.low), contrasted.ratio(shift.high)))
+    return Comparison(
+        metric=metric.name,
+        title=metric.title,
+        unit=metric.unit,
+        verdict=verdict,
+        head_count=len(head),
+        base_count=len(base),
+        head_median=_median(head),
+        base_median=_median(base),
+        head_cv=coefficient_of_variation(head),
+        base_cv=coefficient_of_variation(base),
+        ratio=contrasted.ratio(shift.estimate),
+        low=bounds[0],
+        high=bounds[1],
+        p_value=contrasted.p_value,
+        tail=tail,
+        floor=floor,
+        detectable=detectable,
+        explained=contrasted.explained,
+        unlike=contrasted.unlike,
+        undecided=_why_undecided(metric, contrasted, verdict, floor, policy),
+    )
+
+
+def _why_undecided(metric: Metric, contrasted: Contrast, verdict: Verdict, floor: float, policy: Policy) -> str:
+    """The effect or variation that cannot be ruled out yet; empty if none is relevant."""
+    if verdict is Verdict.REGRESSED:
+        return ""
+    matters = max(policy.relevant_effect, 2 * floor)
+    possible = contrasted.to_effect(contrasted.shift(tail=policy.doubt).high)
+    if possible > matters:
+        could_be = f"by {100 * possible:.0f} %" if math.isfinite(possible) else "by any amount"
+        return f"{metric.name} may have become worse {could_be}"
+    return f"{metric.name} varies too much for what is to be seen" if verdict is Verdict.INCONCLUSIVE else ""
+
+
+def _floor(metric: Metric, contrasted: Contrast, noise: MetricNoise | None, policy: Policy) -> float:
+    """The relative effect below which nothing is reported: configured, learned, or the spread between trials.
+
+    On machines where trials vary, runs vary too: whole runs of the same version were seen to differ
+    by up to about as much as their trials do. The learned difference between runs at different times
+    does not apply to interleaved versions.
+    """
+    if metric.name in policy.floors:
+        return policy.floors[metric.name]
+    if noise is not None:
+        return min(noise.floor, UNCALIBRATED_FLOOR) if contrasted.in_turns else noise.floor
+    return max(UNCALIBRATED_FLOOR, contrasted.to_effect(contrasted.spread))
+
+
+def coefficient_of_variation(series: Series) -> float:
+    """Standard deviation over mean of the uncensored values; infinite for fewer than two."""
+    values = np.array(series.finite)
+    if len(values) < 2 or values.mean() == 0:
+        return math.inf
+    return float(values.std(ddof=1) / abs(values.mean()))
+
+
+def adjusted_variation(metric: Metric, series: Series) -> float | None:
+    """The coefficient of variation that remains after the metric's covariates are removed.
+
+    ``None`` if there is nothing to remove: no covariates, none that vary, or too few values.
+    """
+    values = np.array(series.values, dtype=np.float64)
+    names = (*metric.adjust_for, *metric.adjust_where_alike)
+    if not names or np.count_nonzero(np.isfinite(values)) < 4 or np.any(values <= 0):
+        return None
+    nothing = np.empty(0)
+    logs, explained = np.log(values), 0.0
+    for name in names:
+        with np.errstate(divide="ignore"):
+            causes = np.log(np.array(series.covariates[name], dtype=np.float64))
+        (logs, _), share = remove_covariate((logs, nothing), (causes, nothing))
+        explained += share
+    if explained == 0.0:
+        return None
+    return float(np.std(logs[np.isfinite(logs)], ddof=1 + len(names)))
+
+
+def _median(series: Series) -> float:
+    return float(np.median(series.finite)) if series.finite else math.inf

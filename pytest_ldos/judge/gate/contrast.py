@@ -1,0 +1,260 @@
+"""Makes two series comparable: removes goal levels, drift and covariates, and estimates the variance between starts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from pytest_ldos.base.series import Better, Series
+from pytest_ldos.base.stats.adjust import in_common_strata, remove_covariate, remove_strata
+from pytest_ldos.base.stats.rank_sum import Sample, Shift, estimate_shift, rank_sum_p
+from pytest_ldos.base.stats.starts import (
+    UNKNOWN,
+    Extra,
+    Variance,
+    pool,
+    variance_between_paired_starts,
+    variance_between_starts,
+    widen,
+    widened_p,
+)
+from pytest_ldos.judge.baseline.calibration import MetricNoise
+from pytest_ldos.measure.metrics.model import Metric
+
+_LARGEST_LOG: Final = 700.0
+"""Logarithm of approximately the largest floating-point number."""
+
+_SUPPOSED_SHARE: Final = 0.5
+"""Assumed standard deviation between starts where it is unknown, in standard deviations between trials. Without it,
+versions interleaved over two blocks each were called regressed several times as often as allowed on hosts where starts
+differ by this much."""
+
+_SUPPOSED_DEGREES: Final = 8.0
+"""Degrees of freedom of `_SUPPOSED_SHARE`, as if estimated from that many starts."""
+
+_UNLIKE: Final = 0.001
+"""p-value below which a covariate is taken to differ between the versions."""
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Two samples made comparable: adjusted, on a scale where a shift is an effect.
+
+    Attributes:
+        head, base: values with the sign chosen so that larger is worse, whatever the metric's direction.
+        scale: relative effect of a shift of one; 0 on logarithms.
+        explained: share of variance explained by covariates and removed.
+        unlike: covariates left in because they differ between the versions.
+        extra: variance of the shift that the spread within the samples does not show.
+        in_turns: True if both versions were measured interleaved.
+    """
+
+    head: Sample
+    base: Sample
+    sign: float
+    scale: float
+    explained: float
+    unlike: tuple[str, ...]
+    extra: Extra
+    in_turns: bool
+
+    def ratio(self, shift: float) -> float:
+        """Head over base for a shift on this scale."""
+        if self.scale == 0.0:
+            power = self.sign * shift
+            return math.exp(power) if power < _LARGEST_LOG else math.inf
+        return 1 + self.sign * shift * self.scale
+
+    def to_shift(self, effect: float) -> float:
+        """Converts a relative effect to a shift."""
+        return math.log1p(effect) if self.scale == 0.0 else effect / self.scale
+
+    def to_effect(self, shift: float) -> float:
+        """Converts a shift to a relative effect."""
+        if not math.isfinite(shift) or (self.scale == 0.0 and shift > _LARGEST_LOG):
+            return math.inf
+        return math.expm1(shift) if self.scale == 0.0 else shift * self.scale
+
+    @property
+    def is_observed(self) -> bool:
+        """True if at least half of each sample is uncensored, so that its median was observed."""
+        return all(2 * np.count_nonzero(np.isfinite(values)) >= len(values) > 0 for values in (self.head, self.base))
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation between trials of one version, as a shift."""
+        samples = [values[np.isfinite(values)] for values in (self.head, self.base)]
+        degrees = sum(len(values) for values in samples) - len(samples)
+        if degrees < 1 or any(len(values) == 0 for values in samples):
+            return 0.0
+        return math.sqrt(sum(float(np.sum((values - values.mean()) ** 2)) for values in samples) / degrees)
+
+    @property
+    def p_value(self) -> float:
+        """One-sided p-value for a change for the worse."""
+        return widened_p(rank_sum_p(self.head, self.base), estimate_shift(self.head, self.base, tail=0.5), self.extra)
+
+    def shift(self, *, tail: float) -> Shift:
+        """Estimated shift of head towards worse; `tail` is the probability of error of each end of its interval."""
+        return widen(estimate_shift(self.head, self.base, tail=tail), self.extra, tail=tail)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One version's values with the goal, block and covariates of each."""
+
+    values: Sample
+    goals: npt.NDArray[np.str_]
+    blocks: npt.NDArray[np.int64]
+    causes: dict[str, Sample]
+
+    @classmethod
+    def of(cls, series: Series) -> _Side:
+        causes = {name: _numbers(values) for name, values in series.covariates.items()}
+        return cls(
+            _numbers(series.values),
+            np.array(series.strata, dtype=np.str_),
+            np.array(series.blocks, dtype=np.int64),
+            causes,
+        )
+
+    def only(self, chosen: npt.NDArray[np.bool_]) -> _Side:
+        causes = {name: values[chosen] for name, values in self.causes.items()}
+        return _Side(self.values[chosen], self.goals[chosen], self.blocks[chosen], causes)
+
+    @property
+    def pairs(self) -> npt.NDArray[np.int64]:
+        """Pair number of each value: two neighbouring starts, one of each version, are a pair."""
+        return self.blocks // 2
+
+
+def contrast(
+    metric: Metric, head: Series, base: Series, *, in_turns: bool, noise: MetricNoise | None = None
+) -> Contrast:
+    """Adjusts two series for goals, drift and covariates.
+
+    Effects are ratios, so logarithms are compared. A series with values of zero or less
+    (possible for latencies beyond a plan) is compared by differences relative to the
+    base's median.
+
+    Args:
+        in_turns: True if both versions were measured interleaved, in blocks that form pairs.
+        noise: how much equal versions differ on this host.
+    """
+    sides = _comparable(_Side.of(head), _Side.of(base), in_turns=in_turns)
+    finite = np.concatenate([side.values[np.isfinite(side.values)] for side in sides])
+    on_logs = bool(np.all(finite > 0))
+    scale = 0.0 if on_logs else 1 / (abs(_median(sides[1].values)) or float(np.abs(finite).mean()) or 1.0)
+    if on_logs:
+        sides = _on_logs(sides[0]), _on_logs(sides[1])
+    unlike = tuple(name for name in metric.adjust_where_alike if not _is_alike(sides, name))
+    names = [name for name in (*metric.adjust_for, *metric.adjust_where_alike) if name not in unlike]
+    values, explained = _without_covariates(sides, names, in_turns=in_turns)
+    sign = 1.0 if metric.better is Better.LOWER else -1.0
+    known = noise if on_logs or noise is None else _in_units(noise, 1 / scale)
+    extra = Extra(_between(sides, values, known, in_turns=in_turns), _inflation(sides, in_turns=in_turns))
+    return Contrast(sign * values[0], sign * values[1], sign, scale, explained, unlike, extra, in_turns)
+
+
+def _comparable(head: _Side, base: _Side, *, in_turns: bool) -> tuple[_Side, _Side]:
+    """Keeps the goals, and for interleaved versions the pairs of blocks, that both versions have."""
+    before = -1
+    while len(head.values) + len(base.values) != before:  # dropping a pair may leave a goal on one side only
+        before = len(head.values) + len(base.values)
+        of_head, of_base = in_common_strata((head.goals, base.goals))
+        head, base = head.only(of_head), base.only(of_base)
+        if in_turns:
+            of_head, of_base = in_common_strata((head.pairs, base.pairs))
+            head, base = head.only(of_head), base.only(of_base)
+    return head, base
+
+
+def _on_logs(side: _Side) -> _Side:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return replace(
+            side, values=np.log(side.values), causes={name: np.log(each) for name, each in side.causes.items()}
+        )
+
+
+def _is_alike(sides: tuple[_Side, _Side], name: str) -> bool:
+    """True if the difference of a covariate between the versions can be explained by chance."""
+    known = [side.only(np.isfinite(side.causes[name])) for side in sides]
+    if any(len(side.values) == 0 for side in known):
+        return True
+    head, base = remove_strata((known[0].causes[name], known[1].causes[name]), (known[0].goals, known[1].goals))
+    return min(rank_sum_p(head, base), rank_sum_p(base, head)) > _UNLIKE / 2
+
+
+def _without_covariates(
+    sides: tuple[_Side, _Side], names: list[str], *, in_turns: bool
+) -> tuple[tuple[Sample, Sample], float]:
+    """Values without goal levels, pair levels and covariates, and the share of variance that covariates explained."""
+
+    def level(one: Sample, other: Sample) -> tuple[Sample, Sample]:
+        leveled = remove_strata((one, other), (sides[0].goals, sides[1].goals))
+        return remove_strata(leveled, (sides[0].pairs, sides[1].pairs)) if in_turns else leveled
+
+    values, explained = level(sides[0].values, sides[1].values), 0.0
+    for name in names:
+        values, share = remove_covariate(values, level(sides[0].causes[name], sides[1].causes[name]))
+        explained += (1 - explained) * share
+    return values, explained
+
+
+def _inflation(sides: tuple[_Side, _Side], *, in_turns: bool) -> float:
+    """Variance inflation for the degrees of freedom spent on the removed levels."""
+    values = sum(len(side.values) for side in sides)
+    levels = np.unique(np.concatenate([side.goals for side in sides])).size - 1
+    if in_turns:
+        levels += np.unique(np.concatenate([side.pairs for side in sides])).size - 1
+    return values / max(values - levels, 1)
+
+
+def _between(
+    sides: tuple[_Side, _Side], values: tuple[Sample, Sample], noise: MetricNoise | None, *, in_turns: bool
+) -> Variance:
+    """Variance of the shift due to differences between equal starts, or between equal runs.
+
+    Runs at different times are at least separate starts, so the known variance between runs applies to them.
+    """
+    head, base = sides
+    starts = [np.unique(side.blocks).size for side in sides]
+    if 0 in starts:
+        return UNKNOWN
+    known = Variance(noise.start_sd**2, noise.start_df) if noise else UNKNOWN
+    if in_turns:
+        known = known if noise else _supposed(values)
+        seen = [variance_between_paired_starts(*values, (head.pairs, base.pairs))]
+    else:
+        seen = [variance_between_starts(each, side.blocks) for each, side in zip(values, sides, strict=True)]
+    by_starts = pool([*seen, known]) * (1 / starts[0] + 1 / starts[1])
+    if in_turns:
+        return by_starts
+    by_runs = Variance(noise.run_sd**2, noise.run_df) * 2 if noise else UNKNOWN
+    return by_runs if by_runs.value >= by_starts.value and by_runs.degrees else by_starts
+
+
+def _supposed(values: tuple[Sample, Sample]) -> Variance:
+    """Assumed variance between starts on an uncalibrated host: a few starts cannot estimate it, nor is it zero."""
+    finite = [each[np.isfinite(each)] for each in values]
+    spreads = [float(each.var(ddof=1)) for each in finite if len(each) > 1]
+    return Variance(_SUPPOSED_SHARE**2 * float(np.mean(spreads)), _SUPPOSED_DEGREES) if spreads else UNKNOWN
+
+
+def _in_units(noise: MetricNoise, unit: float) -> MetricNoise:
+    """Noise of differences instead of ratios."""
+    scaled = {name: getattr(noise, name) * unit for name in ("trial_sd", "start_sd", "run_sd")}
+    return replace(noise, **scaled)
+
+
+def _numbers(values: tuple[float, ...]) -> Sample:
+    return np.array(values, dtype=np.float64)
+
+
+def _median(values: Sample) -> float:
+    finite = values[np.isfinite(values)]
+    return float(np.median(finite)) if finite.size else math.inf

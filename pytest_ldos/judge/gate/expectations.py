@@ -1,0 +1,74 @@
+"""Expectations of a scenario that hold regardless of the baseline: success rate, and deadlines of causal paths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from pytest_ldos.base.stats.spending import spend
+from pytest_ldos.base.stats.success import mean_shortfall_p, shortfall_p
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.measure.metrics.deadlines import Kept
+from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.scenario.deadlines import DeadlineSpec
+
+EXPECTATION_SHARE: Final = 0.2
+"""Share of the success rates' probability of error spent here; the rest is for comparisons with the baseline."""
+
+_NEVER: Final = Kept(0, 0)
+
+
+def missed_expectations(head: TrialSet, policy: Policy) -> list[str]:
+    """Descriptions of missed expectations, the success rate first; empty if none is shown to be missed."""
+    whole = policy.family_alpha * EXPECTATION_SHARE / policy.scenarios
+    alpha = _of_this_look(head, whole / (1 + len(head.spec.deadlines)))
+    return [*_missed_rate(head, alpha), *_missed_deadlines(head, alpha)]
+
+
+def _of_this_look(head: TrialSet, alpha: float) -> float:
+    """The part of `alpha` that the present look may spend, so that all looks together spend no more than `alpha`."""
+    now = len(head.trials)
+    most = max(now, head.last_look.head if head.last_look else now)
+    before = max((look.head for look in head.looks if look.head < now), default=0)
+    return spend(alpha, now / most) - spend(alpha, before / most)
+
+
+def _missed_rate(head: TrialSet, alpha: float) -> Iterator[str]:
+    rate = head.spec.success_rate
+    if shortfall_p(successes=head.successes, trials=len(head.trials), expected_rate=rate) < alpha:
+        yield f"{head.successes} of {len(head.trials)} trials succeeded, {100 * rate:.0f} % are expected"
+
+
+def _missed_deadlines(head: TrialSet, alpha: float) -> Iterator[str]:
+    """Tests each deadline: as a rate over the trials if each trial passes the path at most once.
+
+    Many passages of one trial depend on each other, so the shares of the trials are tested instead.
+    """
+    for deadline in head.spec.deadlines:
+        kept = kept_in_trials(head, deadline)
+        keeping = sum(each.share >= deadline.share for each in kept)
+        if all(each.passages <= 1 for each in kept):
+            p_value = shortfall_p(successes=keeping, trials=len(kept), expected_rate=deadline.share)
+        else:
+            p_value = mean_shortfall_p([each.share for each in kept], deadline.share)
+        if p_value < alpha:
+            yield f"{describe_deadline(deadline)}: {describe_kept(kept, keeping)}"
+
+
+def kept_in_trials(trials: TrialSet, deadline: DeadlineSpec) -> list[Kept]:
+    """Passages of each trial that met a deadline; a trial without an observed passage did not meet it."""
+    return [trial.deadlines.get(deadline.path, _NEVER) for trial in trials.trials]
+
+
+def describe_deadline(deadline: DeadlineSpec) -> str:
+    """Describes a deadline, as in ``path 'planning' is to take at most 300 ms in 99 % of its passages``."""
+    share = f"{100 * deadline.share:g} % of its passages"
+    return f"path '{deadline.path}' is to take at most {deadline.ms:g} ms in {share}"
+
+
+def describe_kept(kept: list[Kept], keeping: int) -> str:
+    """Describes how a deadline was kept, as in ``it did in 93.0 % of 200, and 4 of 10 trials kept to it``."""
+    passages, in_time = sum(each.passages for each in kept), sum(each.in_time for each in kept)
+    if not passages:
+        return "it was never passed"
+    return f"it did in {100 * in_time / passages:.1f} % of {passages}, and {keeping} of {len(kept)} trials kept to it"

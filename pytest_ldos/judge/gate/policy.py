@@ -1,0 +1,72 @@
+"""Settings of the gate: its error probability and the smallest effect worth reporting."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.nearest import refuse_unknown
+from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
+from pytest_ldos.measure.metrics.catalogue import METRICS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    """What a decision rests on.
+
+    Attributes:
+        alpha: probability that a run of unchanged code is called regressed, at most; half
+            of it is spent on success rates, half on all metrics together.
+        scenarios: number of scenarios that the run judges; they share `alpha`.
+        floors: relative effect per metric that is too small to be reported; of the others it
+            is what the host's calibration says, or without one `UNCALIBRATED_FLOOR` or the spread
+            between their trials, whichever is more.
+        calibrations: how much equal versions differ on this host, by scenario.
+        relevant_effect: what a change for the worse must be ruled out to exceed before a
+            comparison counts as clear; trials are added until then, where they may be.
+        doubt: probability of error at which `relevant_effect` is ruled out.
+        largest_invalid_share: largest share of trials with an invalid measurement.
+        metrics: names of all metrics that can be judged; a floor for any other name is refused.
+    """
+
+    alpha: float = 0.01
+    scenarios: int = 1
+    floors: Mapping[str, float] = field(default_factory=dict)
+    calibrations: Mapping[str, Calibration] = field(default_factory=dict)
+    relevant_effect: float = 0.1
+    doubt: float = 0.05
+    largest_invalid_share: float = 0.1
+    metrics: Collection[str] = frozenset(METRICS)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.alpha < 0.5:
+            raise ConfigurationError(f"alpha is {self.alpha}; it must lie between 0 and 0.5")
+        if not 0 < self.relevant_effect < math.inf:
+            raise ConfigurationError(f"relevant_effect is {self.relevant_effect}; it must be a number above 0")
+        refuse_unknown(self.floors, self.metrics, "metric with an effect floor:")
+        if not all(0 <= floor < math.inf for floor in self.floors.values()):
+            raise ConfigurationError("an effect floor is a number, 0 or above")
+
+    @classmethod
+    def configured(cls, table: Mapping[str, Any], *, scenarios: int, own: Iterable[str] = ()) -> Self:
+        """The policy of a ``[tool.ldos.gate]`` table (validated when it was read).
+
+        Args:
+            own: names of metrics that a user registered, or that records contain in addition to the built-in ones.
+        """
+        numbers = {name: table[name] for name in ("alpha", "relevant_effect") if name in table}
+        metrics = frozenset(METRICS) | frozenset(own)
+        return cls(**numbers, floors=table.get("floors", {}), scenarios=max(1, scenarios), metrics=metrics)
+
+    @property
+    def family_alpha(self) -> float:
+        """Error probability for the metrics of all scenarios together; the same again is for all success rates."""
+        return self.alpha / 2
+
+    def noise(self, scenario: str, metric: str) -> MetricNoise | None:
+        """Noise of a metric between equal versions; ``None`` if this host was not calibrated for it."""
+        calibration = self.calibrations.get(scenario)
+        return None if calibration is None else calibration.metrics.get(metric)

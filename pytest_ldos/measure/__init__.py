@@ -1,0 +1,1 @@
+"""Loads, metrics and trials."""

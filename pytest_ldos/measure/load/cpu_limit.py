@@ -1,0 +1,215 @@
+"""A limit of the stack's CPUs: the CPUs on which its threads run, and a quota of CPU time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+import psutil
+
+from pytest_ldos.base.errors import LoadFailed
+from pytest_ldos.host.affinity import Cpus, confine, describe_cpus, read_affinities, release, with_descendants
+from pytest_ldos.host.availability import Availability
+from pytest_ldos.host.cgroup import QuotaGroup, find_home, find_place
+from pytest_ldos.host.cpu_time import CpuTime
+from pytest_ldos.host.undo import undone_at_end
+from pytest_ldos.measure.load.cpu_choice import choose_cpus
+from pytest_ldos.measure.load.protocol import LoadProof, LoadSite
+from pytest_ldos.measure.load.watch import watched
+from pytest_ldos.scenario.loads import CpuLimitSpec
+from pytest_ldos.scenario.model import StackSpec
+
+_TOLERANCE: Final = 1.1
+_SLACK_S: Final = 0.2
+"""CPU time allowed beyond a quota: a period begins with its full quota, and the kernel counts in hundredths."""
+
+_MOST_PASSES: Final = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class CpuLimitProof(LoadProof):
+    """See `LoadProof`.
+
+    Attributes:
+        cpus: CPUs on which every thread of the stack was allowed to run, at every check.
+        threads: number of threads at the last check.
+        quota_percent: quota as a percentage of a CPU; 0 without one.
+        used_percent: percentage of a CPU that the stack used.
+        periods, throttled: periods of the quota in which the stack wanted to run, and those in which it was stopped.
+        throttled_s: time for which it was stopped, summed over CPUs, s.
+    """
+
+    cpus: str
+    threads: int
+    quota_percent: float
+    used_percent: float
+    periods: int = 0
+    throttled: int = 0
+    throttled_s: float = 0.0
+
+    def describe(self) -> str:
+        quota = (
+            f", quota {self.quota_percent:g} %, stopped in {self.throttled} of {self.periods} periods "
+            f"for {self.throttled_s:.1f} s"
+            if self.quota_percent
+            else ""
+        )
+        return (
+            f"CPU limit: {self.threads} threads of the stack on CPUs {self.cpus}{quota}; "
+            f"it used {self.used_percent:.0f} % of a CPU"
+        )
+
+
+class RunningCpuLimit:
+    """See `RunningLoad`."""
+
+    def __init__(self, spec: CpuLimitSpec, site: LoadSite, cpus: Cpus, quota: QuotaGroup | None) -> None:
+        self.spec = spec
+        self._site = site
+        self._cpus = cpus
+        self._quota = quota
+        self._lock = threading.Lock()
+        self._time = CpuTime(self.pids())
+        self._throttling = self._throttled_since = quota.read_throttling() if quota else None
+        self._threads = 0
+        self._trouble = ""
+        self._ended = False
+
+    def pids(self) -> list[int]:
+        """Returns the stack's processes and their descendants."""
+        return with_descendants(self._site.pids())
+
+    def look(self) -> None:
+        """Checks the allowed CPUs of every thread, and the CPU time used; keeps the first violation.
+
+        A stack that has died is no fault of the limit.
+        """
+        with self._lock:
+            if self._ended:
+                return
+            pids = self.pids()
+            self._time.note(pids)
+            self._trouble = self._trouble or self._escaped_thread(pids) or self._escaped_quota(pids)
+            if self._quota:
+                self._throttling = self._quota.read_throttling()
+
+    def end(self) -> None:
+        """Checks for the last time: from now on the stack may use its former CPUs."""
+        self.look()
+        self._ended = True
+
+    def _escaped_thread(self, pids: list[int]) -> str:
+        found = read_affinities(pids)
+        self._threads = len(found) or self._threads
+        for thread, allowed in found.items():
+            if not allowed <= self._cpus:
+                return f"{thread.describe()} may run on CPUs {describe_cpus(allowed)}, not only {self._cpu_list}"
+        return ""
+
+    def _escaped_quota(self, pids: list[int]) -> str:
+        if self._quota is None:
+            return ""
+        if abs(self._quota.read_percent() - self.spec.quota_percent) > 1:
+            return f"somebody changed the quota to {self._quota.read_percent():g} %"
+        outside = [pid for pid in pids if find_home(pid) != self._quota.folder and _runs(pid)]
+        return f"process {outside[0]} of the stack left the control group of the quota" if outside else ""
+
+    @property
+    def _cpu_list(self) -> str:
+        return describe_cpus(self._cpus)
+
+    @property
+    def proof(self) -> CpuLimitProof:
+        self.look()
+        proof = CpuLimitProof(
+            kind=self.spec.KIND,
+            seconds=self._time.elapsed_s,
+            shortfall=self._trouble or self._overuse(),
+            cpus=self._cpu_list,
+            threads=self._threads,
+            quota_percent=self.spec.quota_percent,
+            used_percent=self._time.used_percent,
+        )
+        if self._throttling is None or self._throttled_since is None:
+            return proof
+        return CpuLimitProof(**{**vars(proof), **vars(self._throttling.since(self._throttled_since))})
+
+    def _overuse(self) -> str:
+        possible_s = self.spec.quota_percent / 100 * self._time.elapsed_s
+        if not self._quota or self._time.used_s <= _TOLERANCE * possible_s + _SLACK_S:
+            return ""
+        return f"the stack used {self._time.used_percent:.0f} % of a CPU, its quota is {self.spec.quota_percent:g} %"
+
+
+def cpu_limit_available(spec: CpuLimitSpec, stack: StackSpec) -> Availability:
+    """Reports if the limit can be applied; raises `ConfigurationError` for CPUs that do not exist."""
+    choose_cpus(spec.cpus, "cpu_limit cpus")
+    place = find_place() if spec.quota_percent else None
+    if isinstance(place, Availability):
+        return Availability(False, f"cpu_limit quota_percent: {place.reason}", place.remedy)
+    return Availability(True)
+
+
+@contextmanager
+def run_cpu_limit(spec: CpuLimitSpec, site: LoadSite) -> Iterator[RunningCpuLimit]:
+    """Limits the stack for as long as the context lasts; then its threads get their former CPUs back.
+
+    Raises:
+        ConfigurationError: the CPUs do not exist.
+        Unavailable: a quota is not possible here.
+        LoadFailed: the stack does not run, or the kernel refuses.
+    """
+    cpu_limit_available(spec, site.stack).demand()
+    cpus = choose_cpus(spec.cpus, "cpu_limit cpus")
+    with ExitStack() as resources:
+        try:
+            quota = resources.enter_context(_quota(spec, site)) if spec.quota_percent else None
+            resources.enter_context(_confined(site, cpus))
+        except OSError as error:
+            raise LoadFailed(f"the stack cannot be limited: {error}", remedy="run as the user it belongs to") from None
+        limit = RunningCpuLimit(spec, site, cpus, quota)
+        proof = limit.proof
+        if proof.shortfall or not proof.threads:
+            raise LoadFailed(f"the stack could not be limited: {proof.shortfall or 'none of its processes runs'}")
+        resources.callback(limit.end)
+        with watched(limit.look):
+            yield limit
+
+
+@contextmanager
+def _confined(site: LoadSite, cpus: Cpus) -> Iterator[None]:
+    def pids() -> list[int]:
+        return with_descendants(site.pids())
+
+    before = confine(pids, cpus)
+    try:
+        yield
+    finally:
+        release(pids, before)
+
+
+@contextmanager
+def _quota(spec: CpuLimitSpec, site: LoadSite) -> Iterator[QuotaGroup]:
+    place = find_place()
+    assert not isinstance(place, Availability)
+    with undone_at_end(site.log_directory / "undo.log") as undo:
+        group = QuotaGroup(place, spec.quota_percent, undo)
+        for _ in range(_MOST_PASSES):
+            outside = set(with_descendants(site.pids())) - set(group.members())
+            if not outside:
+                break
+            group.take_in(outside)
+        try:
+            yield group
+        finally:
+            group.send_home()
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

@@ -1,0 +1,240 @@
+"""The proof of a flood.
+
+The messages sent in time decide if the load was reached. Losses on the way to the readers are an effect of the load
+on the machine: they are reported, and do not make the trials under this load doubtful. Only readers that received
+nothing at all show that there was no flood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from pytest_ldos.base.units import NS_PER_MS, NS_PER_S
+from pytest_ldos.measure.load.flood_reports import Received, ReportStream, Sent
+from pytest_ldos.measure.load.scheduler_group import NOT_READ, GroupedProof, GroupReading
+from pytest_ldos.measure.load.send_errors import SendErrors, all_errors
+from pytest_ldos.scenario.loads import DdsFloodSpec, FloodDomain, Reliability, SchedulerGroup
+
+REACHED_FRACTION: Final = 0.99
+"""Fraction of the requested rate; a flood below it is not the requested load."""
+
+_LATE_S: Final = 0.1
+"""A publisher that keeps its rate may be this late at the last measurement."""
+
+_LATE_SHARE: Final = 0.05
+"""Fraction of the measured time, which limits the allowed lateness of short measurements."""
+
+_UNREPORTED_NS: Final = 500 * NS_PER_MS
+"""A publisher that keeps its rate reports more often; beyond this time it is taken to have sent nothing."""
+
+_BYTES_A_MB: Final = 1e6
+_NS_PER_US: Final = 1e3
+
+Slack = Callable[[float], float]
+"""Number of messages that may be missing, by seconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FloodProof(GroupedProof):
+    """See `GroupedProof`.
+
+    Attributes:
+        requested_hz: messages per second of all publishers together.
+        allowed_hz: the part of `requested_hz` that a guard let through; equal to it without throttling.
+        rate_hz: messages per second that the publishers sent, by their own count; compared with `allowed_hz`, it
+            decides `shortfall`.
+        sent_mb_s: million bytes of text per second that the publishers sent.
+        received_hz: messages per second that the matched readers received; ``None`` without readers.
+        received_share: share of the messages sent in that time, 0 to 1; ``None`` without matched readers.
+        lost: messages missing at the receiver, by their numbers.
+        given_up: messages that publishers did not send because they were too far behind.
+        error_p50_us, error_p99_us, error_max_us: deviation of the interval between two sends of one publisher from
+            the schedule (to a sixteenth, rounded up).
+    """
+
+    publishers: int
+    size_bytes: int
+    requested_hz: float
+    allowed_hz: float
+    rate_hz: float
+    sent_mb_s: float
+    received_hz: float | None
+    received_share: float | None
+    lost: int
+    given_up: int
+    error_p50_us: float
+    error_p99_us: float
+    error_max_us: float
+    details: str
+
+    @property
+    def applied(self) -> float:
+        return self.rate_hz
+
+    def describe(self) -> str:
+        told = (
+            f"DDS flood: {self.rate_hz:.0f} of {self.requested_hz:.0f} msg/s sent{self._throttled_words}"
+            f"{self._received_words} "
+            f"({self.details}); {self.sent_mb_s:.1f} MB/s"
+        )
+        if not self.error_max_us:
+            return told
+        return (
+            f"{told}; inter-send error p50 {self.error_p50_us:.0f} µs, p99 {self.error_p99_us:.0f} µs, "
+            f"max {self.error_max_us:.0f} µs"
+        )
+
+    @property
+    def _throttled_words(self) -> str:
+        return f", throttled to {self.allowed_hz:.0f}" if self.allowed_hz < self.requested_hz else ""
+
+    @property
+    def _received_words(self) -> str:
+        if self.received_share is None:
+            return ""
+        if self.received_share == 1:
+            return ", all received"
+        return f", {100 * self.received_share:.1f} % of them received{f', {self.lost} lost' if self.lost else ''}"
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Number of messages in an interval of time."""
+
+    messages: float = 0.0
+    seconds: float = 0.0
+
+    @property
+    def rate_hz(self) -> float:
+        return self.messages / self.seconds if self.seconds > 0 else 0.0
+
+
+def build_proof(
+    spec: DdsFloodSpec,
+    *,
+    counter: ReportStream[Received] | None,
+    publishers: Sequence[ReportStream[Sent]],
+    failure: str,
+    is_impaired: bool = False,
+    group: GroupReading = NOT_READ,
+) -> FloodProof:
+    """Builds the proof from the reports since the measurement began.
+
+    Args:
+        counter: reports of the receiver, for a flood with matched readers.
+        failure: why the flood is incomplete; empty if it is not.
+        is_impaired: True if its messages cross a network that is meant to lose some, or all.
+    """
+    sent = _sent(publishers, until_ns=_newest_ns([*publishers, *([counter] if counter else [])]))
+    allowed_hz = spec.total_hz - sum(_withheld_hz(stream) for stream in publishers)
+    received = None if counter is None else _counted(counter)
+    lost = 0 if counter is None else _lost(counter)
+    slack = partial(_slack, spec, allowed_hz)
+    share = None if received is None else _received_share(slack, sent, received, lost)
+    errors = all_errors(_errors(stream) for stream in publishers)
+    nothing_came = "" if received is None or is_impaired else _silence(slack, sent, received)
+    return FloodProof(
+        kind=spec.KIND,
+        seconds=sent.seconds if received is None else min(sent.seconds, received.seconds),
+        shortfall=failure or group.shortfall or _shortfall(allowed_hz, slack, sent) or nothing_came,
+        group=spec.group,
+        group_found=group.found,
+        publishers=spec.publishers,
+        size_bytes=spec.size_bytes,
+        requested_hz=spec.total_hz,
+        allowed_hz=allowed_hz,
+        rate_hz=sent.rate_hz,
+        sent_mb_s=sent.rate_hz * spec.size_bytes / _BYTES_A_MB,
+        received_hz=None if received is None else received.rate_hz,
+        received_share=share,
+        lost=lost,
+        given_up=sum(_given_up(stream) for stream in publishers),
+        error_p50_us=errors.percentile_ns(50) / _NS_PER_US,
+        error_p99_us=errors.percentile_ns(99) / _NS_PER_US,
+        error_max_us=errors.percentile_ns(100) / _NS_PER_US,
+        details=_describe(spec),
+    )
+
+
+def _describe(spec: DdsFloodSpec) -> str:
+    parts = [f"{spec.publishers} publishers, {spec.size_bytes} bytes"]
+    parts += [f"in bursts of {spec.burst}"] if spec.burst > 1 else []
+    parts += [f"from {spec.participants} participants"] if spec.participants else []
+    parts += ["reliable"] if spec.reliability == Reliability.RELIABLE else []
+    parts += ["on another domain"] if spec.domain == FloodDomain.OTHER else []
+    parts += [] if spec.readers else ["no readers"]
+    parts += ["each in a session of its own"] if spec.group == SchedulerGroup.OWN else []
+    return ", ".join(parts)
+
+
+def _shortfall(allowed_hz: float, slack: Slack, sent: Counted) -> str:
+    """Returns why too little was sent; empty if it was enough."""
+    due = allowed_hz * sent.seconds
+    if due and due - sent.messages <= max((1 - REACHED_FRACTION) * due, slack(sent.seconds)):
+        return ""
+    return f"the flood reached {sent.rate_hz:.0f} of {allowed_hz:.0f} msg/s: its publishers sent no more in time"
+
+
+def _slack(spec: DdsFloodSpec, allowed_hz: float, seconds: float) -> float:
+    """Messages that may be missing: each publisher may have its last burst still to send, or be a little late."""
+    return max(spec.publishers * spec.burst, allowed_hz * min(_LATE_S, _LATE_SHARE * seconds))
+
+
+def _silence(slack: Slack, sent: Counted, received: Counted) -> str:
+    """Returns the failure of readers that received nothing, though more was sent than can be on its way."""
+    if received.messages or sent.messages <= slack(sent.seconds):
+        return ""
+    return f"the flood's matched readers received none of {sent.messages:.0f} messages"
+
+
+def _received_share(slack: Slack, sent: Counted, received: Counted, lost: int) -> float:
+    """Share received; what has neither arrived nor is on its way is missing, even if no later message shows the gap."""
+    on_its_way = slack(received.seconds)
+    missing = max(lost, sent.rate_hz * received.seconds - received.messages - on_its_way)
+    return received.messages / (received.messages + missing) if received.messages else 0.0
+
+
+def _newest_ns(streams: Sequence[ReportStream[Received] | ReportStream[Sent]]) -> int:
+    return max((stream.last.mono_ns for stream in streams if stream.last is not None), default=0)
+
+
+def _sent(publishers: Sequence[ReportStream[Sent]], *, until_ns: int) -> Counted:
+    """Counts all publishers' messages, in the time for which it is known what each of them sent."""
+    parts = [_counted(stream, until_ns=until_ns - _UNREPORTED_NS) for stream in publishers]
+    seconds = min((part.seconds for part in parts), default=0.0)
+    return Counted(sum(part.rate_hz for part in parts) * seconds, seconds)
+
+
+def _counted(stream: ReportStream[Received] | ReportStream[Sent], *, until_ns: int = 0) -> Counted:
+    """Counts reported messages, with none between the last report and a later `until_ns`."""
+    first, last = stream.first, stream.last
+    if first is None or last is None:
+        return Counted()
+    end_ns = max(last.mono_ns, until_ns)
+    return Counted(last.messages - first.messages, (end_ns - first.mono_ns) / NS_PER_S)
+
+
+def _lost(stream: ReportStream[Received]) -> int:
+    if stream.first is None or stream.last is None:
+        return 0
+    return sum(stream.last.lost.values()) - sum(stream.first.lost.values())
+
+
+def _withheld_hz(stream: ReportStream[Sent]) -> float:
+    """Messages per second withheld by a throttle, up to the last report; after it nothing is known."""
+    if stream.first is None or stream.last is None or stream.last.mono_ns <= stream.first.mono_ns:
+        return 0.0
+    return (stream.last.withheld - stream.first.withheld) * NS_PER_S / (stream.last.mono_ns - stream.first.mono_ns)
+
+
+def _given_up(stream: ReportStream[Sent]) -> int:
+    return 0 if stream.first is None or stream.last is None else stream.last.given_up - stream.first.given_up
+
+
+def _errors(stream: ReportStream[Sent]) -> SendErrors:
+    if stream.first is None or stream.last is None:
+        return SendErrors({})
+    return stream.last.errors.since(stream.first.errors)

@@ -1,0 +1,244 @@
+"""An impaired network, only for the messages of the stack's DDS domain (``tc netem`` on loopback)."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pytest_ldos.base.stats.success import shortfall_p
+from pytest_ldos.base.units import NS_PER_MS, NS_PER_S
+from pytest_ldos.host.availability import Availability
+from pytest_ldos.host.ros import chosen_rmw
+from pytest_ldos.host.undo import undone_at_end
+from pytest_ldos.host.undo_actions import RunCommand
+from pytest_ldos.measure.load.network_probe import WIRE_BITS, Crossing, NetworkProbe, probing
+from pytest_ldos.measure.load.protocol import LoadProof, LoadSite
+from pytest_ldos.measure.load.traffic_control import (
+    REMOVAL,
+    NetemCounters,
+    apply_commands,
+    impairing_commands,
+    read_counters,
+    traffic_control_available,
+)
+from pytest_ldos.robot.dds.domain import ports_of
+from pytest_ldos.robot.stack.choose import resolve_kind
+from pytest_ldos.scenario.loads import NetworkImpairmentSpec
+from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.scenario.words import StackKind
+
+REACHED_FRACTION: Final = 0.9
+"""Fraction of the requested delay, and of the gaps that the requested rate causes."""
+
+_UNLIKELY: Final = 1e-3
+"""A number of lost datagrams less probable than this contradicts the requested loss."""
+
+_MEASURABLE_GAP_NS: Final = 50_000
+_SHARE_OF_RATE: Final = 0.1
+_SHORTEST_INTERVAL_S: Final = 0.02
+_LONGEST_INTERVAL_S: Final = 2.0
+_PATIENCE_S: Final = 0.5
+_BITS_A_MBIT: Final = 1e6
+_FASTDDS: Final = "rmw_fastrtps"
+_PROFILES: Final = ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkImpairmentProof(LoadProof):
+    """See `LoadProof`.
+
+    Attributes:
+        delay_p50_ms, delay_p99_ms: one-way delays of our probes to a port of the domain.
+        probes, probes_lost: numbers of such datagrams, and of those that did not arrive.
+        gap_p50_us: time between two probes sent at once, as spread by the rate.
+        packets: datagrams of the stack that entered the kernel's ``netem``.
+        drops: datagrams that it dropped, of the stack's and of ours.
+    """
+
+    asked: str
+    delay_p50_ms: float
+    delay_p99_ms: float
+    probes: int
+    probes_lost: int
+    gap_p50_us: float
+    packets: int
+    drops: int
+
+    @property
+    def loss_percent(self) -> float:
+        return 100 * self.probes_lost / self.probes if self.probes else 0.0
+
+    def describe(self) -> str:
+        return (
+            f"network impairment: {self.asked} asked; measured one way {self.delay_p50_ms:.1f} ms "
+            f"(p99 {self.delay_p99_ms:.1f} ms), {self.loss_percent:.1f} % of {self.probes} probes lost; "
+            f"{self.packets} datagrams of the stack came through it, netem dropped {self.drops} of all"
+        )
+
+
+class RunningNetworkImpairment:
+    """See `RunningLoad`."""
+
+    def __init__(self, spec: NetworkImpairmentSpec, probe: NetworkProbe) -> None:
+        self.spec = spec
+        self._probe = probe
+        self._began_ns = time.monotonic_ns()
+        self._proof: NetworkImpairmentProof | None = None
+
+    @property
+    def proof(self) -> NetworkImpairmentProof:
+        return self._proof or self._measured()
+
+    def close(self) -> None:
+        """Freezes the proof: later changes are not measured."""
+        self._proof = self._measured()
+
+    def _measured(self) -> NetworkImpairmentProof:
+        seconds = (time.monotonic_ns() - self._began_ns) / NS_PER_S
+        return build_proof(
+            self.spec, self._probe.crossing, read_counters(), ours=self._probe.datagrams, seconds=seconds
+        )
+
+
+def build_proof(
+    spec: NetworkImpairmentSpec, crossing: Crossing, counters: NetemCounters | None, *, ours: int, seconds: float
+) -> NetworkImpairmentProof:
+    """Builds the proof from the measurement.
+
+    Args:
+        ours: number of the probe's datagrams among those counted.
+    """
+    passed = counters or NetemCounters(0, 0)
+    delays_ms = sorted(delay / NS_PER_MS for delay in crossing.delays_ns)
+    gap_ns = statistics.median(crossing.gaps_ns) if crossing.gaps_ns else 0.0
+    return NetworkImpairmentProof(
+        kind=spec.KIND,
+        seconds=seconds,
+        shortfall=_shortfall(spec, crossing, counters, ours=ours),
+        asked=_describe(spec),
+        delay_p50_ms=statistics.median(delays_ms) if delays_ms else 0.0,
+        delay_p99_ms=delays_ms[int(0.99 * (len(delays_ms) - 1))] if delays_ms else 0.0,
+        probes=crossing.sent,
+        probes_lost=crossing.lost,
+        gap_p50_us=gap_ns / 1000,
+        packets=max(0, passed.entered - ours),
+        drops=passed.drops,
+    )
+
+
+def _shortfall(spec: NetworkImpairmentSpec, crossing: Crossing, counters: NetemCounters | None, *, ours: int) -> str:
+    """Returns why this is not the requested network; empty if it is."""
+    if counters is None:
+        return "somebody removed the impairment from loopback while it should last"
+    if counters.entered <= ours:
+        return "no datagram of the stack passed it: its messages do not take loopback's UDP ports"
+    return _delay_shortfall(spec, crossing) or _loss_shortfall(spec, crossing) or _rate_shortfall(spec, crossing)
+
+
+def _delay_shortfall(spec: NetworkImpairmentSpec, crossing: Crossing) -> str:
+    if not spec.delay_ms or spec.loss_percent == 100:
+        return ""
+    if not crossing.delays_ns:
+        return "no probe arrived that would show the delay"
+    median_ms = statistics.median(crossing.delays_ns) / NS_PER_MS
+    if median_ms >= REACHED_FRACTION * spec.delay_ms:
+        return ""
+    return f"datagrams took {median_ms:.1f} ms, {spec.delay_ms:g} ms were asked for"
+
+
+def _loss_shortfall(spec: NetworkImpairmentSpec, crossing: Crossing) -> str:
+    """Returns the failure if there were too few losses to be explained by chance."""
+    share = spec.loss_percent / 100
+    if shortfall_p(successes=crossing.lost, trials=crossing.sent, expected_rate=share) >= _UNLIKELY:
+        return ""
+    return f"{crossing.lost} of {crossing.sent} probes were lost, {spec.loss_percent:g} % were asked for"
+
+
+def _rate_shortfall(spec: NetworkImpairmentSpec, crossing: Crossing) -> str:
+    """Checks that the rate spreads datagrams sent at once, where jitter does not hide it and gaps are measurable."""
+    if not spec.rate_mbps or spec.loss_percent == 100:
+        return ""
+    if not crossing.gaps_ns:
+        return "no pair of probes arrived that would show the rate"
+    if spec.jitter_ms:
+        return ""
+    due_ns = WIRE_BITS / (spec.rate_mbps * _BITS_A_MBIT) * NS_PER_S
+    gap_ns = statistics.median(crossing.gaps_ns)
+    if due_ns < _MEASURABLE_GAP_NS or gap_ns >= REACHED_FRACTION * due_ns:
+        return ""
+    found = f"datagrams followed each other in {gap_ns / 1000:.0f} µs"
+    return f"{found}, {spec.rate_mbps:g} Mbit/s make that {due_ns / 1000:.0f} µs"
+
+
+def _describe(spec: NetworkImpairmentSpec) -> str:
+    jitter = f" ± {spec.jitter_ms:g} ms" if spec.jitter_ms else ""
+    parts = [f"{spec.delay_ms:g} ms{jitter}"] if spec.delay_ms else []
+    parts += [f"{spec.loss_percent:g} % loss"] if spec.loss_percent else []
+    parts += [f"{spec.rate_mbps:g} Mbit/s"] if spec.rate_mbps else []
+    return ", ".join(parts) or "nothing"
+
+
+def network_impairment_available(spec: NetworkImpairmentSpec, stack: StackSpec) -> Availability:
+    """Reports if a stack's messages can be impaired here; each reason has its remedy."""
+    if resolve_kind(stack) is StackKind.ROS2:
+        environment = {**os.environ, "RMW_IMPLEMENTATION": stack.ros2.rmw or chosen_rmw()}
+        through_network = _goes_through_network(environment)
+        if not through_network.ok:
+            return through_network
+    return traffic_control_available()
+
+
+def _goes_through_network(environment: Mapping[str, str]) -> Availability:
+    """Reports if messages take UDP: Fast DDS uses shared memory within a machine, unless configured otherwise.
+
+    Args:
+        environment: environment of a ROS 2 stack.
+    """
+    rmw = chosen_rmw(environment)
+    is_told = environment.get("FASTDDS_BUILTIN_TRANSPORTS", "").split("?")[0] == "UDPv4"
+    if not rmw.startswith(_FASTDDS) or is_told or any(environment.get(name) for name in _PROFILES):
+        return Availability(True)
+    return Availability(
+        False,
+        f"{rmw} sends messages through shared memory, which no network impairment reaches",
+        "--ldos-rmw rmw_cyclonedds_cpp, or FASTDDS_BUILTIN_TRANSPORTS=UDPv4 in the environment",
+    )
+
+
+@contextmanager
+def run_network_impairment(spec: NetworkImpairmentSpec, site: LoadSite) -> Iterator[RunningNetworkImpairment]:
+    """Impairs the network for as long as the context lasts; it is always undone, even if this process is killed.
+
+    Raises:
+        Unavailable: it is not possible here.
+        LoadFailed: the kernel refused.
+    """
+    if site.stack_kind.startswith(StackKind.ROS2):
+        _goes_through_network({**os.environ, **site.environment}).demand()
+    traffic_control_available().demand()
+    ports = ports_of(site.domain)
+    log = Path(site.log_directory) / "network_impairment.log"
+    patience_s = (spec.delay_ms + spec.jitter_ms) * NS_PER_MS / NS_PER_S + _PATIENCE_S
+    with undone_at_end(log) as undo:
+        undo.register(RunCommand(REMOVAL))
+        apply_commands(impairing_commands(spec, ports))
+        with probing(ports, interval_s=_probe_interval_s(spec), patience_s=patience_s) as probe:
+            impairment = RunningNetworkImpairment(spec, probe)
+            try:
+                yield impairment
+            finally:
+                impairment.close()
+
+
+def _probe_interval_s(spec: NetworkImpairmentSpec) -> float:
+    """Returns an interval at which probes take at most a tenth of the rate, unless too few of them would be left."""
+    if not spec.rate_mbps:
+        return _SHORTEST_INTERVAL_S
+    wanted_s = 2 * WIRE_BITS / (_SHARE_OF_RATE * spec.rate_mbps * _BITS_A_MBIT)
+    return min(max(wanted_s, _SHORTEST_INTERVAL_S), _LONGEST_INTERVAL_S)

@@ -1,0 +1,266 @@
+"""The kernel's traffic control on loopback: delay, loss and rate for one range of UDP ports, nothing for the rest.
+
+A ``prio`` qdisc with two bands is put on ``lo``: traffic to the ports takes the second band, which has a ``netem``
+qdisc; all other traffic takes the first, which does not change it. Run as a program, this module removes
+only what it put there.
+
+Reference: ``tc-prio(8)``, ``tc-netem(8)``, ``tc-u32(8)``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_ldos.base.errors import LoadFailed, Unavailable
+from pytest_ldos.base.text import one_line
+from pytest_ldos.host.availability import Availability
+from pytest_ldos.scenario.loads import NetworkImpairmentSpec
+
+DEVICE: Final = "lo"
+ROOT: Final = "1da5:"
+NETEM: Final = "1da6:"
+"""Handles of our qdiscs, by which they are recognized."""
+
+REMOVAL: Final = (sys.executable, "-m", "pytest_ldos.measure.load.traffic_control")
+
+_IMPAIRED: Final = f"{ROOT}2"
+_MOST_PACKETS: Final = 100_000
+"""Packets that may wait in netem; its default of 1000 would drop some when many have long delays."""
+
+_TIMEOUT_S: Final = 10.0
+_CAP_NET_ADMIN: Final = 12
+_KERNEL_DEFAULT: Final = "0:"
+_SUPERUSER_PATHS: Final = ("/usr/sbin", "/sbin")
+_OTHER_USER: Final = ("--user", "--map-root-user")
+
+
+@dataclass(frozen=True)
+class NetemCounters:
+    """Counters of the netem qdisc.
+
+    Attributes:
+        packets: packets that left it.
+        drops: packets that it lost.
+        waiting: packets in its queue.
+    """
+
+    packets: int
+    drops: int
+    waiting: int = 0
+
+    @property
+    def entered(self) -> int:
+        return self.packets + self.drops + self.waiting
+
+
+def impairing_commands(spec: NetworkImpairmentSpec, ports: range) -> list[list[str]]:
+    """Returns the arguments of the ``tc`` commands, in order."""
+    every_band_the_first = ["0"] * 16
+    return [
+        ["qdisc", "add", "dev", DEVICE, "root", "handle", ROOT, "prio", "bands", "2", "priomap", *every_band_the_first],
+        ["qdisc", "add", "dev", DEVICE, "parent", _IMPAIRED, "handle", NETEM, "netem", *_netem_words(spec)],
+        *(_filter_words(first, mask) for first, mask in mask_blocks(ports)),
+    ]
+
+
+def _netem_words(spec: NetworkImpairmentSpec) -> list[str]:
+    words = ["limit", str(_MOST_PACKETS)]
+    if spec.delay_ms:
+        words += ["delay", f"{spec.delay_ms * 1000:.0f}us"]
+        words += [f"{spec.jitter_ms * 1000:.0f}us"] if spec.jitter_ms else []
+    words += ["loss", f"{spec.loss_percent:g}%"] if spec.loss_percent else []
+    words += ["rate", f"{spec.rate_mbps * 1000:.0f}kbit"] if spec.rate_mbps else []
+    return words
+
+
+def _filter_words(port: int, mask: int) -> list[str]:
+    matches = ["match", "ip", "protocol", "17", "0xff", "match", "ip", "dport", str(port), f"0x{mask:04x}"]
+    place = ["filter", "add", "dev", DEVICE, "parent", ROOT, "protocol", "ip", "prio", "1", "u32"]
+    return [*place, *matches, "flowid", _IMPAIRED]
+
+
+def mask_blocks(ports: range) -> Iterator[tuple[int, int]]:
+    """Yields the fewest pairs of a port and a mask of 16 bits that match these ports and no others."""
+    first = ports.start
+    while first < ports.stop:
+        size = first & -first
+        while first + size > ports.stop:
+            size //= 2
+        yield first, 0xFFFF & ~(size - 1)
+        first += size
+
+
+def apply_commands(commands: Sequence[Sequence[str]]) -> None:
+    """Runs ``tc`` for each command.
+
+    Raises:
+        LoadFailed: it refused one.
+    """
+    for arguments in commands:
+        done = _run_tc(arguments)
+        if done.returncode:
+            raise LoadFailed(
+                f"tc refused: {_words_of(done)}",
+                remedy="look at the kernel's modules for traffic control (sch_prio, sch_netem, cls_u32)",
+                details=f"tc {' '.join(arguments)}",
+            )
+
+
+def remove_impairment() -> None:
+    """Removes our qdiscs from loopback; does nothing if there are none.
+
+    Raises:
+        LoadFailed: they cannot be removed.
+    """
+    if any(qdisc.get("handle") == ROOT for qdisc in _qdiscs()):
+        apply_commands([["qdisc", "del", "dev", DEVICE, "root", "handle", ROOT]])
+
+
+def read_counters() -> NetemCounters | None:
+    """Returns the counters of our netem; ``None`` if it is gone."""
+    for qdisc in _qdiscs():
+        if qdisc.get("handle") == NETEM:
+            return NetemCounters(*(int(qdisc.get(name, 0)) for name in ("packets", "drops", "qlen")))
+    return None
+
+
+def is_impaired() -> bool:
+    """Returns True if loopback has our netem now; without a working tc it cannot have been put there."""
+    try:
+        return read_counters() is not None
+    except (Unavailable, LoadFailed):
+        return False
+
+
+def traffic_control_available() -> Availability:
+    """Reports if this process can impair loopback: program, permission, an untouched ``lo``, and the kernel's parts.
+
+    The kernel's parts are tried in a separate network namespace, without side effects.
+    """
+    if _find_tc() is None:
+        return Availability(False, "tc not found", "sudo apt-get install iproute2")
+    if not _has_capability(_CAP_NET_ADMIN):
+        return Availability(
+            False,
+            "no permission to change the network (CAP_NET_ADMIN)",
+            "run as root, or in a container with --cap-add NET_ADMIN",
+        )
+    return next((each for each in (_loopback_untouched(), *_kernel_parts()) if not each.ok), Availability(True))
+
+
+def _loopback_untouched() -> Availability:
+    foreign = [f"{qdisc['kind']} {qdisc['handle']}" for qdisc in _qdiscs() if qdisc.get("handle") != _KERNEL_DEFAULT]
+    if not foreign:
+        return Availability(True)
+    return Availability(
+        False,
+        f"{DEVICE} already has traffic control that is not ours to change: {one_line(', '.join(foreign))}",
+        f"remove it (sudo tc qdisc del dev {DEVICE} root), or measure in a network namespace",
+    )
+
+
+def _kernel_parts() -> Iterator[Availability]:
+    """Yields an answer for each required part of the kernel, as far as it can be tried."""
+    root = ["qdisc", "add", "dev", DEVICE, "root", "handle", ROOT]
+    prio = [*root, "prio"]
+    for part, commands in {
+        "sch_netem": [[*root, "netem", "delay", "1ms"]],
+        "sch_prio": [prio],
+        "cls_u32": [prio, _filter_words(0, 0xFFFF)],
+    }.items():
+        refusal = _refusal_elsewhere(commands)
+        yield (
+            Availability(True)
+            if not refusal
+            else Availability(
+                False,
+                f"this kernel has no {part} (tc says: {refusal})",
+                f"sudo modprobe {part}; Ubuntu has it in linux-modules-extra-$(uname -r), "
+                "kernels without modules must be built with it",
+            )
+        )
+
+
+def _refusal_elsewhere(commands: Sequence[Sequence[str]]) -> str:
+    """Returns ``tc``'s error for these commands in a separate namespace; empty also if none can be created."""
+    tc, unshare = _find_tc(), shutil.which("unshare")
+    if tc is None or unshare is None:
+        return ""
+    batch = "".join(f"{' '.join(arguments)}\n" for arguments in commands)
+    for user in ((), _OTHER_USER):
+        done = _run([unshare, *user, "--net", "--", tc, "-batch", "-"], text=batch)
+        if not done.stderr.startswith("unshare:"):
+            return _words_of(done) if done.returncode else ""
+    return ""
+
+
+def _qdiscs() -> list[dict[str, Any]]:
+    """Returns the qdiscs of loopback.
+
+    Raises:
+        LoadFailed: tc does not show them.
+    """
+    done = _run_tc(["-s", "-j", "qdisc", "show", "dev", DEVICE])
+    try:
+        return list(json.loads(done.stdout))
+    except ValueError:
+        raise LoadFailed(f"tc does not show the qdiscs of {DEVICE}: {_words_of(done)}") from None
+
+
+def _run_tc(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    tc = _find_tc()
+    if tc is None:
+        raise Unavailable("tc not found", remedy="sudo apt-get install iproute2")
+    return _run([tc, *arguments])
+
+
+def _run(command: Sequence[str], *, text: str = "") -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            command,
+            input=text,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise LoadFailed(f"{command[0]} did not end within {_TIMEOUT_S:.0f} s") from None
+
+
+def _find_tc() -> str | None:
+    """Also searches its usual folders, which users other than root often lack on their path."""
+    return shutil.which("tc", path=os.pathsep.join([os.environ.get("PATH", os.defpath), *_SUPERUSER_PATHS]))
+
+
+def _words_of(done: subprocess.CompletedProcess[str]) -> str:
+    lines = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("Command failed")]
+    return one_line(" ".join(lines)) or f"exit code {done.returncode}"
+
+
+def _has_capability(number: int) -> bool:
+    status = Path("/proc/self/status").read_text("ascii", errors="replace")
+    effective = next(line.split()[1] for line in status.splitlines() if line.startswith("CapEff:"))
+    return bool(int(effective, 16) >> number & 1)
+
+
+def main() -> int:
+    try:
+        remove_impairment()
+    except (LoadFailed, Unavailable) as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

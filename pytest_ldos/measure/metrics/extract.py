@@ -1,0 +1,145 @@
+"""Extracts all metrics of a trial."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from pytest_ldos.base.series import Invalid
+from pytest_ldos.base.tracepoints import Phase
+from pytest_ldos.measure.metrics.agreement import find_disagreement
+from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue, catalogue_of
+from pytest_ldos.measure.metrics.context import TraceFlow, TrialContext
+from pytest_ldos.measure.metrics.model import USUAL, Interfaces, Measurement
+from pytest_ldos.measure.metrics.own import OwnMetric
+from pytest_ldos.measure.metrics.reception import extract_reception
+from pytest_ldos.measure.metrics.unmarked import find_unmarked
+from pytest_ldos.trace.ctf.stats import describe_losses
+from pytest_ldos.trace.execution.model import ExecutionModel, TrialSpan
+from pytest_ldos.trace.flow.build import build_flow
+from pytest_ldos.trace.flow.graph import FlowGraph
+
+
+@dataclass(frozen=True)
+class TrialMetrics:
+    """Measurements of one trial.
+
+    Attributes:
+        measurements: by metric name.
+        reception_ns: delay of the feedback that began each phase, by name.
+        cpu_work_ns: see `TrialSpan`.
+        trial: the measured trial; ``None`` where it is not in the trace.
+    """
+
+    measurements: Mapping[str, Measurement]
+    reception_ns: Mapping[str, int]
+    cpu_work_ns: int | None = None
+    trial: TrialSpan | None = None
+
+
+def find_goals(model: ExecutionModel, *, interfaces: Interfaces = USUAL) -> Mapping[str, TrialSpan]:
+    """Goals of a trace, by id: the marked trials, or all goals of the planner's action if there are no markers."""
+    return model.trials or find_unmarked(model, interfaces.action)
+
+
+def find_trial(
+    goal_id: str,
+    model: ExecutionModel,
+    *,
+    stamps_ns: Mapping[str, int],
+    clock_offset_ns: int,
+    interfaces: Interfaces = USUAL,
+) -> TrialSpan | None:
+    """Finds a client's goal in the trace: by its markers or, in a trace without any, by the client's stamps.
+
+    Args:
+        stamps_ns: the goal client's own, ``CLOCK_MONOTONIC``.
+        clock_offset_ns: from that clock's zero to the epoch (`TraceInfo.clock_offset_ns`).
+    """
+    if model.trials or not {Phase.GOAL_SENT, Phase.RESULT} <= set(stamps_ns):
+        return model.trials.get(goal_id)
+    first_ns, last_ns = (stamps_ns[phase] + clock_offset_ns for phase in (Phase.GOAL_SENT, Phase.RESULT))
+    goals = find_unmarked(model, interfaces.action).values()
+    within = [goal for goal in goals if first_ns <= goal.begin_ns <= last_ns]
+    return within[0] if len(within) == 1 else None
+
+
+def extract_trial(
+    trial: TrialSpan | None,
+    model: ExecutionModel,
+    *,
+    stamps_ns: Mapping[str, int],
+    nominal_period_ns: int,
+    interfaces: Interfaces = USUAL,
+    catalogue: Catalogue = METRICS,
+    trace_flow: TraceFlow | None = None,
+) -> TrialMetrics:
+    """Measures one trial.
+
+    Args:
+        trial: result of `find_goals` or `find_trial`.
+        stamps_ns: the goal client's own, used to check the recording.
+        nominal_period_ns: of the control loop.
+        trace_flow: shared by all trials of a trace; if not given, built when a metric asks for it.
+    """
+    if trial is None:
+        return _distrust("the trial's markers are not in the trace", model, catalogue)
+    disagreement = find_disagreement(trial, stamps_ns)
+    if disagreement is not None:
+        return replace(_distrust(disagreement, model, catalogue), trial=trial)
+    context = TrialContext(
+        trial=trial,
+        model=model,
+        nominal_period_ns=nominal_period_ns,
+        trace_flow=trace_flow or TraceFlow(lambda: build_flow(model)),
+        interfaces=interfaces,
+    )
+    return TrialMetrics(
+        measurements={name: metric.take(context) for name, metric in catalogue.items()},
+        reception_ns=extract_reception(trial, model, action=interfaces.action),
+        cpu_work_ns=trial.cpu_work_ns,
+        trial=trial,
+    )
+
+
+def extract_metrics(
+    model: ExecutionModel,
+    *,
+    nominal_period_ns: int,
+    interfaces: Interfaces = USUAL,
+    own: Iterable[OwnMetric] = (),
+    flow: FlowGraph | None = None,
+) -> dict[str, TrialMetrics]:
+    """Measures every goal of a trace (`find_goals`) from the trace alone, by goal id.
+
+    Each metric comes from the best source in the trace, and names it: markers and probes, otherwise
+    ROS 2's own events.
+
+    Args:
+        own: metrics of a user's own, measured in addition to the built-in ones.
+        flow: message flow that they see; if not given, built when one of them asks for it.
+
+    Raises:
+        ConfigurationError: an own metric has a name that is taken.
+    """
+    catalogue = catalogue_of(own)
+    trace_flow = TraceFlow(lambda: flow or build_flow(model))
+    return {
+        goal_id: extract_trial(
+            trial,
+            model,
+            stamps_ns={},
+            nominal_period_ns=nominal_period_ns,
+            interfaces=interfaces,
+            catalogue=catalogue,
+            trace_flow=trace_flow,
+        )
+        for goal_id, trial in find_goals(model, interfaces=interfaces).items()
+    }
+
+
+def _distrust(reason: str, model: ExecutionModel, catalogue: Catalogue) -> TrialMetrics:
+    """Marks all metrics invalid, with the losses of the trace if there are any."""
+    losses = describe_losses(model.stats.gaps)
+    invalid = Invalid(f"{reason} ({losses} in this trace)" if losses else reason)
+    return TrialMetrics(dict.fromkeys(catalogue, Measurement(invalid)), {})

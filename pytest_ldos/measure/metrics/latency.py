@@ -1,0 +1,98 @@
+"""T1, T2, T2x and T4: latencies of the phases of a trial.
+
+Source: `ldos:phase` and `ldos:plan`, all by one clock; for goals without markers, publications of the planner's
+action (`metrics.unmarked`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from pytest_ldos.base.series import Better, Missing
+from pytest_ldos.base.units import ns_to_ms
+from pytest_ldos.measure.metrics.context import TrialContext
+from pytest_ldos.measure.metrics.measured import MeasuredMetric
+from pytest_ldos.measure.metrics.model import (
+    CPU_WORK,
+    PLANNED_DURATION,
+    PRIMARY_SHARE,
+    SECONDARY_SHARE,
+    Measurement,
+    Window,
+)
+from pytest_ldos.measure.metrics.sources import FEEDBACK, FEEDBACK_AND_STATUS, MARKERS, STATUS, Source
+
+
+def _span(without_markers: Source) -> Callable[[TrialContext, Window], Measurement]:
+    """Measures the length of the window; for goals without markers, the source is another one."""
+
+    def measure(context: TrialContext, window: Window) -> Measurement:
+        source = MARKERS if context.trial.marked else without_markers
+        return Measurement(ns_to_ms(window[1] - window[0]), source=source)
+
+    return measure
+
+
+def _span_beyond_plan(context: TrialContext, window: Window) -> Measurement:
+    plan = context.trial.plan
+    if not context.trial.marked:
+        return Measurement(Missing("no marker tells how long the planned trajectory lasts"))
+    if plan is None:
+        return Measurement(Missing("the trial has no planned trajectory to compare with"))
+    return Measurement(ns_to_ms(window[1] - window[0] - plan.duration_ns), source=MARKERS)
+
+
+T1: Final = MeasuredMetric(
+    name="T1",
+    title="planning latency",
+    unit="ms",
+    better=Better.LOWER,
+    censored_by_failure=True,
+    adjust_for=(CPU_WORK,),
+    error_share=PRIMARY_SHARE,
+    largest_tolerable_mde=0.3,
+    score_weight=1.0,
+    window=TrialContext.planning_window,
+    measure=_span(FEEDBACK),
+)
+
+T2: Final = MeasuredMetric(
+    name="T2",
+    title="execution latency",
+    unit="ms",
+    better=Better.LOWER,
+    censored_by_failure=True,
+    adjust_where_alike=(PLANNED_DURATION,),
+    error_share=PRIMARY_SHARE,
+    largest_tolerable_mde=0.3,
+    score_weight=1.0,
+    window=TrialContext.execution_window,
+    measure=_span(FEEDBACK_AND_STATUS),
+)
+
+T2X: Final = MeasuredMetric(
+    name="T2x",
+    title="execution beyond the plan",
+    unit="ms",
+    better=Better.LOWER,
+    censored_by_failure=True,
+    error_share=SECONDARY_SHARE,
+    largest_tolerable_mde=0.5,
+    window=TrialContext.execution_window,
+    measure=_span_beyond_plan,
+)
+
+T4: Final = MeasuredMetric(
+    name="T4",
+    title="total latency",
+    unit="ms",
+    better=Better.LOWER,
+    censored_by_failure=True,
+    adjust_where_alike=(PLANNED_DURATION,),
+    error_share=PRIMARY_SHARE,
+    largest_tolerable_mde=0.3,
+    score_weight=1.5,
+    window=TrialContext.trial_window,
+    measure=_span(STATUS),
+)

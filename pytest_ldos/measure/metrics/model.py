@@ -1,0 +1,164 @@
+"""Metrics and their measurements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Final, Self
+
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.nearest import suggest
+from pytest_ldos.base.requirements import require
+from pytest_ldos.base.series import Better, Invalid, Missing, Value
+from pytest_ldos.base.units import UNITS
+from pytest_ldos.measure.metrics.sources import Source
+from pytest_ldos.scenario.model import StackSpec
+
+PLANNED_DURATION: Final = "planned_duration_ms"
+"""Covariate: duration of the planned trajectory."""
+
+CPU_WORK: Final = "cpu_work_ms"
+"""Covariate: duration of a fixed computation on the planner's CPU right before planning."""
+
+PRIMARY_SHARE: Final = 0.18
+"""Share of the false-alarm probability for each of T1 to T5."""
+
+SECONDARY_SHARE: Final = 0.02
+"""Share for each metric that refines one of them; large effects are found nevertheless."""
+
+OWN_SHARES: Final = 0.04
+"""Share for all user metrics together; the k-th receives ``6 / (π k)²`` of it."""
+
+COVARIATES: Final = (PLANNED_DURATION, CPU_WORK)
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Value of a metric in one trial.
+
+    Attributes:
+        details: further numbers of the same window, by name with their unit at the end
+            (``p99_ms``, ``misses``); displayed, not gated.
+        source: origin of the number in the trace; ``None`` where there is none.
+    """
+
+    value: Value
+    details: Mapping[str, float] = field(default_factory=dict)
+    source: Source | None = None
+
+    @property
+    def number(self) -> float | None:
+        """The value if it can be used, otherwise ``None``."""
+        return None if isinstance(self.value, Missing | Invalid) else self.value
+
+
+Window = tuple[int, int]
+"""First and last moment that a measurement rests on, nanoseconds since the epoch."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interfaces:
+    """Names in a stack that identify goals and loops if the trace has neither markers nor probes.
+
+    Attributes:
+        action: MoveGroup's.
+        joint_states, clock: topics.
+    """
+
+    action: str = "/move_action"
+    joint_states: str = "/joint_states"
+    clock: str = "/clock"
+
+    def __post_init__(self) -> None:
+        for name in (getattr(self, each.name) for each in fields(self)):
+            if not name.startswith("/"):
+                raise ConfigurationError(f"{name!r} is no full name", remedy=f"write it as in the trace: '/{name}'")
+
+    @classmethod
+    def of(cls, stack: StackSpec) -> Self:
+        """The names configured for a stack."""
+        return cls(action=stack.ros2.action, joint_states=stack.ros2.joint_states)
+
+
+USUAL: Final = Interfaces()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """Quantity measured in each trial and gated: the description that gate and reports need.
+
+    Attributes:
+        name: identifier under which measurements and floors are stored.
+        unit: one of `UNITS`.
+        better: direction of improvement.
+        censored_by_failure: True if a failed trial counts as infinitely slow: for latencies that
+            a failure cuts short. False for regularity, of which a failed trial simply has a
+            shorter record.
+        adjust_for: covariates (`COVARIATES`) whose effect the gate removes.
+        adjust_where_alike: covariates whose effect it removes only if both versions have similar values of
+            them: differences between trials are chance, but a difference between versions is a real one.
+        error_share: fraction of the false-alarm probability shared by the metrics of a scenario;
+            independent of which other metrics there are.
+        largest_tolerable_mde: largest acceptable minimum detectable effect (relative); above it, the
+            metric is `inconclusive`.
+        score_weight: weight in the overall score, which is displayed but not gated; 0 leaves it out.
+
+    Raises:
+        ConfigurationError: a name that is no identifier, an unknown unit, direction or covariate, a title
+            that is no single line, a number that makes no sense.
+    """
+
+    name: str
+    title: str
+    unit: str
+    better: Better
+    censored_by_failure: bool = False
+    adjust_for: tuple[str, ...] = ()
+    adjust_where_alike: tuple[str, ...] = ()
+    error_share: float = 0.0
+    largest_tolerable_mde: float = 1.0
+    score_weight: float = 0.0
+
+    def __post_init__(self) -> None:
+        _require_text(self.name, "the name of a metric")
+        require(
+            self.name.isascii() and self.name.isidentifier(),
+            f"{self.name!r} cannot name a metric",
+            remedy="use letters, digits and _, and a letter first",
+        )
+        _require_text(self.title, f"the title of metric '{self.name}'")
+        require(self.title.isprintable(), f"the title of metric '{self.name}' is no single line: {self.title!r}")
+        self._require_one_of("unit", self.unit, UNITS)
+        self._require_one_of("better", self.better, tuple(Better))
+        object.__setattr__(self, "better", Better(self.better))  # accepts 'lower'
+        require(
+            not (self.censored_by_failure and self.better is Better.HIGHER),
+            f"metric '{self.name}' is better when higher, and a failed trial would count as infinitely high",
+            remedy="leave out censored_by_failure, and give what a failed trial is worth",
+        )
+        for covariate in (*self.adjust_for, *self.adjust_where_alike):
+            self._require_one_of("covariate", covariate, COVARIATES)
+        self._require_number("largest_tolerable_mde", above_zero=True)
+        self._require_number("score_weight", above_zero=False)
+        self._require_number("error_share", above_zero=False)
+
+    def _require_one_of(self, what: str, value: Any, known: tuple[str, ...]) -> None:
+        given = isinstance(value, str) and value in known
+        require(given, f"metric '{self.name}' has an unknown {what}: {value!r}", remedy=suggest(str(value), known))
+
+    def _require_number(self, what: str, *, above_zero: bool) -> None:
+        value = getattr(self, what)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        good = is_number and (value > 0 if above_zero else value >= 0)
+        wanted = "a number above 0" if above_zero else "0 or more"
+        require(good, f"{what} of metric '{self.name}' is {value!r}", remedy=f"it must be {wanted}")
+
+    @property
+    def description(self) -> Metric:
+        """The part of the metric that a record keeps."""
+        return Metric(**{each.name: getattr(self, each.name) for each in fields(Metric)})
+
+
+def _require_text(value: object, what: str) -> None:
+    require(isinstance(value, str) and bool(value), f"{what} is {value!r}", remedy="it must be a text")

@@ -1,0 +1,149 @@
+"""Metrics of a user's own: registration, and conversion to measured metrics."""
+
+from __future__ import annotations
+
+import math
+import traceback
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from numbers import Real
+from operator import index
+from pathlib import Path
+from typing import Any, Final, SupportsIndex
+
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.requirements import require
+from pytest_ldos.base.series import Invalid, Missing
+from pytest_ldos.measure.metrics.context import TrialContext
+from pytest_ldos.measure.metrics.measured import MeasuredMetric
+from pytest_ldos.measure.metrics.model import Measurement, Metric, Window
+
+HOOK: Final = "pytest_ldos_metrics"
+"""Name of the function with which a plugin, a conftest.py or a module registers metrics."""
+
+_LONGEST_REASON: Final = 200
+_LONGEST_SHOWN: Final = 60
+_LAST_MOMENT_NS: Final = 2**63
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnMetric(Metric):
+    """Metric of a user's own; measured, recorded, judged and reported like T1 to T5.
+
+    Attributes:
+        measure: called with the trial's context and the window, once per trial. Returns a number of 0 or more
+            in the metric's unit, or `Missing` with the reason why this trial has none. Any other result,
+            or an exception, makes the value of that trial invalid; the run continues.
+        window: span of time that the number rests on: `TrialContext.trial_window` (from the goal to its result),
+            `TrialContext.execution_window`, `TrialContext.planning_window`, or a function that returns the first and
+            the last nanosecond. If the trace lost events within it, the value is invalid; if the trial
+            has no such window, it is missing. In neither case is `measure` called.
+
+    Raises:
+        ConfigurationError: see `Metric`.
+    """
+
+    measure: Callable[[TrialContext, Window], float | Missing]
+    window: Callable[[TrialContext], Window | Missing] = TrialContext.trial_window
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("measure", "window"):
+            value = getattr(self, name)
+            require(callable(value), f"{name} of metric '{self.name}' is {value!r}", remedy="it must be a function")
+
+    @property
+    def origin(self) -> str:
+        """Location of its function: ``conftest.py:12``."""
+        code = getattr(self.measure, "__code__", None)
+        return f"{Path(code.co_filename).name}:{code.co_firstlineno}" if code else type(self.measure).__name__
+
+    def to_measured(self, *, error_share: float) -> MeasuredMetric:
+        """The same metric, with all results and exceptions of its functions turned into values."""
+        described = {**{each.name: getattr(self, each.name) for each in fields(Metric)}, "error_share": error_share}
+        return MeasuredMetric(**described, window=self._guarded_window, measure=self._guarded_measure)
+
+    def _guarded_window(self, context: TrialContext) -> Window | Missing | Invalid:
+        found: Window | Missing | Invalid = self._guard(lambda: self._checked_window(self.window(context)), self.window)
+        return found
+
+    def _guarded_measure(self, context: TrialContext, window: Window) -> Measurement:
+        return Measurement(self._guard(lambda: self._checked(self.measure(context, window)), self.measure))
+
+    def _guard(self, call: Callable[[], Any], function: Callable[..., Any]) -> Any:
+        try:
+            return call()
+        except Exception as error:  # noqa: BLE001 - any exception of a user's function concerns this value alone
+            reason = f"{type(error).__name__}: {error}".splitlines()[0][:_LONGEST_REASON]
+            return Invalid(f"{self.name} could not be taken: {reason} ({_where(error, function)})")
+
+    def _checked_window(self, found: Any) -> Window | Missing | Invalid:
+        match found:
+            case Missing() | Invalid():
+                return _with_text(found)
+            case (SupportsIndex() as first, SupportsIndex() as last):
+                window = index(first), index(last)
+                if 0 <= window[0] <= window[1] < _LAST_MOMENT_NS:
+                    return window
+                wanted = "it must begin before it ends, in nanoseconds since the epoch"
+                return Invalid(f"the window of {self.name} is {_shown(window)}; {wanted}")
+        return Invalid(f"the window of {self.name} is {_shown(found)}; it must be two whole numbers of nanoseconds")
+
+    def _checked(self, found: Any) -> float | Missing | Invalid:
+        """The result of the user's function if it is allowed, otherwise `Invalid`."""
+        if isinstance(found, Missing | Invalid):
+            return _with_text(found)
+        if not isinstance(found, Real) or isinstance(found, bool):
+            wanted = "it must give a number, or Missing with the reason"
+            return Invalid(f"the function of {self.name} ({self.origin}) gave {_shown(found)}; {wanted}")
+        value = _to_float(found)
+        if not math.isfinite(value) or value < 0:
+            wanted = "it must give a finite number of 0 or more"
+            return Invalid(f"the function of {self.name} ({self.origin}) gave {value:g}; {wanted}")
+        return value
+
+
+def require_own(found: object) -> tuple[OwnMetric, ...]:
+    """Checks the registered metrics.
+
+    Raises:
+        ConfigurationError: it is no collection, or an element is no `OwnMetric`.
+    """
+    remedy = "give a list of pytest_ldos.api.OwnMetric(…)"
+    if not isinstance(found, Iterable) or isinstance(found, str | bytes):
+        raise ConfigurationError(f"{HOOK}() gave {_shown(found)}, no list of metrics", remedy=remedy)
+    metrics = tuple(found)
+    for metric in metrics:
+        if not isinstance(metric, OwnMetric):
+            raise ConfigurationError(f"{_shown(metric)} was registered as a metric", remedy=remedy)
+    return metrics
+
+
+def _with_text(found: Missing | Invalid) -> Missing | Invalid:
+    """The same with its reason as text, whatever type was given."""
+    return type(found)(str(found.reason))
+
+
+def _to_float(number: Real) -> float:
+    """Infinite if the number is too large for a float."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf
+
+
+def _shown(value: object) -> str:
+    try:
+        text = repr(value)
+    except Exception as error:  # noqa: BLE001 - a user's value; the message only reports that it has no repr
+        return f"a {type(value).__name__} that cannot be shown ({type(error).__name__})"
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+
+
+def _where(error: Exception, function: Callable[..., Any]) -> str:
+    """Last line in the function's own file, otherwise where the exception was raised: ``conftest.py:12 in age``."""
+    frames = traceback.extract_tb(error.__traceback__)
+    code = getattr(function, "__code__", None)
+    own = [frame for frame in frames if code is not None and frame.filename == code.co_filename]
+    last = (own or frames)[-1]
+    return f"{Path(last.filename).name}:{last.lineno} in {last.name}"

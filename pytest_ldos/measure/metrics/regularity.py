@@ -1,0 +1,218 @@
+"""T3 and T5: regularity of the control loop and the simulator, overall and in the tail.
+
+A trial contributes one value of each tail, as of every metric: periods within a trial depend on each other, trials
+do not.
+
+Source: `ldos:control_cycle`, `ldos:sim_step`; where a trace has none, publications of joint states and of the
+clock. Periods are measured in trace time, never taken from the loops' own arguments.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from pytest_ldos.base.series import Better, Missing
+from pytest_ldos.base.units import NS_PER_MS, NS_PER_S
+from pytest_ldos.measure.metrics.context import TrialContext
+from pytest_ldos.measure.metrics.measured import MeasuredMetric
+from pytest_ldos.measure.metrics.model import PRIMARY_SHARE, SECONDARY_SHARE, Measurement, Window
+from pytest_ldos.measure.metrics.sources import (
+    CONTROL_PROBE,
+    SIMULATOR_PROBE,
+    Source,
+    published_clock,
+    published_states,
+)
+from pytest_ldos.trace.execution.model import TimesNs
+
+_FEWEST_PERIODS: Final = 2
+_OTHER_RATE: Final = 1.5
+"""Joint states whose median period differs from the loop's by more than this factor are not sent once per cycle."""
+
+
+_TOLERABLE_OF_TAILS: Final = 2.0
+"""Largest tolerable MDE of tails.
+
+Between trials of one version, the logarithm of a tail varies about twice as much as that of the whole.
+"""
+
+_NO_CYCLES: Final = "the trace has no control cycles in the execution window"
+_NO_STEPS: Final = "the trace has no simulator steps in the trial"
+
+
+def _within(times: TimesNs, window: Window) -> slice:
+    first = np.searchsorted(times, window[0], side="left")
+    last = np.searchsorted(times, window[1], side="right")
+    return slice(int(first), int(last))
+
+
+def _periods_ms(times: TimesNs) -> npt.NDArray[np.float64]:
+    return np.diff(times) / NS_PER_MS
+
+
+def _published_most(context: TrialContext, topic: str, window: Window) -> TimesNs:
+    """Publication times, in the whole trace, of the publisher that published most within the window."""
+    none = np.empty(0, dtype=np.int64)
+    by_publisher = context.model.publishers_times_ns(topic)
+    return max(by_publisher, key=lambda times: len(times[_within(times, window)]), default=none)
+
+
+@dataclass(frozen=True)
+class _Periods:
+    """Periods of a loop within a window, in milliseconds, with their source."""
+
+    values: npt.NDArray[np.float64]
+    source: Source
+
+
+def _control_periods(context: TrialContext, window: Window) -> _Periods | Missing:
+    """Periods of the control loop."""
+    if len(context.model.cycle_times_ns):
+        return _enough(context.model.cycle_times_ns, window, CONTROL_PROBE, _NO_CYCLES)
+    topic = context.interfaces.joint_states
+    sent = _published_most(context, topic, window)
+    periods = np.diff(sent[_within(sent, window)])
+    if len(periods) < _FEWEST_PERIODS:
+        return Missing(f"the trace has no control cycles, nor joint states on {topic} meanwhile")
+    if not 1 / _OTHER_RATE < float(np.median(np.diff(sent))) / context.nominal_period_ns < _OTHER_RATE:
+        rates = f"{NS_PER_S / periods.mean():.0f} Hz, the loop runs at {NS_PER_S / context.nominal_period_ns:.0f} Hz"
+        return Missing(f"the trace has no control cycles; {topic} does not show them: it comes at {rates}")
+    return _enough(sent, window, published_states(topic), _NO_CYCLES)
+
+
+def _step_periods(context: TrialContext, window: Window) -> _Periods | Missing:
+    """Periods of the simulator."""
+    model, topic = context.model, context.interfaces.clock
+    if len(model.step_times_ns):
+        return _enough(model.step_times_ns, window, SIMULATOR_PROBE, _NO_STEPS)
+    published = _published_most(context, topic, window)
+    if not len(published):
+        return Missing(f"the trace has no simulator: neither its steps nor publications on {topic}")
+    return _enough(published, window, published_clock(topic), _NO_STEPS)
+
+
+def _enough(times: TimesNs, window: Window, source: Source, otherwise: str) -> _Periods | Missing:
+    periods = _periods_ms(times[_within(times, window)])
+    return Missing(otherwise) if len(periods) < _FEWEST_PERIODS else _Periods(periods, source)
+
+
+def _control_jitter(context: TrialContext, window: Window) -> Measurement:
+    """Root mean square deviation of the period from the nominal one.
+
+    The details include the standard deviation, which is blind to a rate that is wrong but steady.
+    """
+    found = _control_periods(context, window)
+    if isinstance(found, Missing):
+        return Measurement(found)
+    periods, nominal = found.values, context.nominal_period_ns / NS_PER_MS
+    deviation = np.abs(periods - nominal)
+    details = {
+        "std_ms": float(periods.std()),
+        "mean_rate_hz": float(1000 / periods.mean()),
+        "p99_ms": _p99(deviation),
+        "worst_ms": float(deviation.max()),
+        "misses": float(np.count_nonzero(periods > 2 * nominal)),
+    }
+    return Measurement(float(np.sqrt(np.mean(deviation**2))), details, found.source)
+
+
+def _control_jitter_tail(context: TrialContext, window: Window) -> Measurement:
+    """99th percentile of the deviation of the period from the nominal one."""
+    found = _control_periods(context, window)
+    if isinstance(found, Missing):
+        return Measurement(found)
+    return Measurement(_p99(np.abs(found.values - context.nominal_period_ns / NS_PER_MS)), source=found.source)
+
+
+def _step_deviation(context: TrialContext, window: Window) -> Measurement:
+    """Standard deviation of the time between simulator steps."""
+    found = _step_periods(context, window)
+    if isinstance(found, Missing):
+        return Measurement(found)
+    periods = found.values
+    details = {
+        "mean_ms": float(periods.mean()),
+        "p99_ms": _p99(periods),
+        "worst_ms": float(periods.max()),
+        **_real_time_factor(context, window, found.source),
+    }
+    return Measurement(float(periods.std()), details, found.source)
+
+
+def _step_deviation_tail(context: TrialContext, window: Window) -> Measurement:
+    """99th percentile of the deviation of the time between steps from its mean.
+
+    Not of the time itself, which consists mostly of the nominal step length: a doubled deviation would
+    hardly show in a ratio. The mean step length is covered by the real-time factor.
+    """
+    found = _step_periods(context, window)
+    if isinstance(found, Missing):
+        return Measurement(found)
+    return Measurement(_p99(np.abs(found.values - found.values.mean())), source=found.source)
+
+
+def _p99(values: npt.NDArray[np.float64]) -> float:
+    return float(np.percentile(values, 99))
+
+
+def _real_time_factor(context: TrialContext, window: Window, source: Source) -> dict[str, float]:
+    """Ratio of simulated to real time; available from the simulator's own steps only."""
+    if source != SIMULATOR_PROBE:
+        return {}
+    steps = _within(context.model.step_times_ns, window)
+    simulated_ns = np.ptp(context.model.sim_steps["sim_time_ns"].to_numpy()[steps])
+    return {"real_time_factor": float(simulated_ns / np.ptp(context.model.step_times_ns[steps]))}
+
+
+def nominal_period_ns(rate_hz: float) -> int:
+    """Period of a rate in whole nanoseconds."""
+    return round(NS_PER_S / rate_hz)
+
+
+T3: Final = MeasuredMetric(
+    name="T3",
+    title="control-loop jitter",
+    unit="ms",
+    better=Better.LOWER,
+    error_share=PRIMARY_SHARE,
+    score_weight=0.5,
+    window=TrialContext.execution_window,
+    measure=_control_jitter,
+)
+
+T3_P99: Final = MeasuredMetric(
+    name="T3p99",
+    title="control-loop jitter, p99",
+    unit="ms",
+    better=Better.LOWER,
+    error_share=SECONDARY_SHARE,
+    largest_tolerable_mde=_TOLERABLE_OF_TAILS,
+    window=TrialContext.execution_window,
+    measure=_control_jitter_tail,
+)
+
+T5: Final = MeasuredMetric(
+    name="T5",
+    title="simulation-step deviation",
+    unit="ms",
+    better=Better.LOWER,
+    error_share=PRIMARY_SHARE,
+    score_weight=0.3,
+    window=TrialContext.trial_window,
+    measure=_step_deviation,
+)
+
+T5_P99: Final = MeasuredMetric(
+    name="T5p99",
+    title="simulation-step deviation, p99",
+    unit="ms",
+    better=Better.LOWER,
+    error_share=SECONDARY_SHARE,
+    largest_tolerable_mde=_TOLERABLE_OF_TAILS,
+    window=TrialContext.trial_window,
+    measure=_step_deviation_tail,
+)

@@ -1,0 +1,69 @@
+"""Segments of the causal paths of a trial."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from pytest_ldos.base.paths import PathSpec
+from pytest_ldos.base.tracepoints import Phase
+from pytest_ldos.trace.execution.model import TrialSpan
+from pytest_ldos.trace.flow.breakdown import break_down
+from pytest_ldos.trace.flow.critical import CriticalPaths
+from pytest_ldos.trace.flow.graph import FlowGraph
+from pytest_ldos.trace.flow.paths import PathInstances, find_path
+
+LATENCY: Final = "latency"
+"""Name of a path's total latency, listed with its segments."""
+
+SegmentsNs = Mapping[str, Mapping[str, int]]
+"""By path, then by segment (``KIND: SUBJECT``): the median over a trial's passages, nanoseconds."""
+
+
+class PathSegments:
+    """Segments of all passages in a trace, evaluated per trial."""
+
+    def __init__(
+        self, flow: FlowGraph, paths: Sequence[PathSpec], *, thread_states: pl.DataFrame | None = None
+    ) -> None:
+        critical = CriticalPaths(flow)
+        found = [each for each in (find_path(flow, path) for path in paths) if len(each)]
+        parts = [break_down(flow, each, thread_states=thread_states, critical=critical) for each in found]
+        self._paths = [(each, _by_segment(each, segments)) for each, segments in zip(found, parts, strict=True)]
+
+    def of(self, trial: TrialSpan) -> dict[str, dict[str, int]]:
+        """Medians over the passages that ended while the goal was served; paths without any are left out."""
+        medians = {found.path.name: _medians(segments, passages_of(found, trial)) for found, segments in self._paths}
+        return {name: found for name, found in medians.items() if found}
+
+
+def _by_segment(instances: PathInstances, segments: pl.DataFrame) -> pl.DataFrame:
+    """Columns: `passage`, `segment`, `duration_ns`; parts of the same segment are summed within each passage."""
+    segment = pl.concat_str("kind", "subject", separator=": ")
+    parts = segments.select("passage", "duration_ns", segment=segment)
+    whole = instances.table.select(
+        passage=pl.int_range(pl.len(), dtype=pl.Int32), duration_ns="latency_ns", segment=pl.lit(LATENCY)
+    )
+    both = pl.concat([whole.select(parts.columns), parts])
+    return both.group_by("passage", "segment", maintain_order=True).agg(pl.col("duration_ns").sum())
+
+
+def passages_of(instances: PathInstances, trial: TrialSpan) -> pl.Series:
+    """Numbers of the passages that ended while the goal was served."""
+    numbered = instances.table.with_columns(passage=pl.int_range(pl.len(), dtype=pl.Int32))
+    if instances.path.of_phases:
+        return numbered.filter(pl.col("goal_id") == trial.goal_id)["passage"]
+    begin_ns, end_ns = trial.phases.get(trial.first_phase), trial.phases.get(Phase.RESULT, trial.end_ns)
+    if begin_ns is None or end_ns is None:
+        return pl.Series(dtype=pl.Int32)
+    return numbered.filter(pl.col("end_ns").is_between(begin_ns, end_ns))["passage"]
+
+
+def _medians(segments: pl.DataFrame, passages: pl.Series) -> dict[str, int]:
+    """Median of each segment; a segment that a passage lacks counts as 0 in it."""
+    own = segments.filter(pl.col("passage").is_in(passages.implode()))
+    wide = own.pivot("segment", index="passage", values="duration_ns").fill_null(0).drop("passage")
+    return {name: round(np.median(column.to_numpy())) for name, column in wide.to_dict().items()}

@@ -1,0 +1,251 @@
+"""Files of a run: their locations, atomic writing, and removal.
+
+``.ldos/runs/<time>-<id>/<scenario>/`` holds ``trials.json``, ``logs/`` and ``trace/``. For two interleaved
+versions, ``trials.json`` is the head's, ``base/trials.json`` the base's, and logs and trace of each stack
+start lie in ``blocks/<number>-<version>/``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from pytest_ldos.base.errors import LdosError, NotWritten, RecordUnreadable
+from pytest_ldos.base.units import format_bytes
+from pytest_ldos.base.writable import ANOTHER, writing
+from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
+from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.scenario.words import KeepTraces
+
+RUNS: Final = "runs"
+TRIALS_FILE: Final = "trials.json"
+TRACE_FOLDER: Final = "trace"
+LOG_FOLDER: Final = "logs"
+BLOCKS: Final = "blocks"
+BASE: Final = "base"
+KEPT_ELSEWHERE: Final = "ldos-kept-"
+OTHER_OUTPUT: Final = "name another place with --ldos-output"
+"""What to do where a run's own folder cannot be written."""
+
+LARGEST_RECORD: Final = 64 * 1024 * 1024
+"""Largest accepted trials file in bytes, since it may come from a stranger; ten thousand trials fit."""
+
+
+@dataclass(frozen=True)
+class ScenarioFolder:
+    """Folder of one scenario of a run."""
+
+    path: Path
+
+    @property
+    def trials_file(self) -> Path:
+        return self.path / TRIALS_FILE
+
+    @property
+    def trace(self) -> Path:
+        return self.path / TRACE_FOLDER
+
+    @property
+    def logs(self) -> Path:
+        return self.path / LOG_FOLDER
+
+    @property
+    def base(self) -> ScenarioFolder:
+        """Folder of the other version's record, if there was one."""
+        return ScenarioFolder(self.path / BASE)
+
+
+def new_run_folder(output: Path) -> Path:
+    """Creates a folder for a run that begins now; adds a ``.gitignore`` to `output` if it has none."""
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    folder = output / RUNS / f"{stamp}-{secrets.token_hex(3)}"
+    with writing(folder, otherwise=OTHER_OUTPUT):
+        folder.mkdir(parents=True, mode=0o755)
+        keep_from_git(output)
+    return folder
+
+
+def keep_from_git(output: Path) -> None:
+    """Has git pass over what a folder of ours holds."""
+    ignore = output / ".gitignore"
+    with writing(ignore):
+        if not ignore.exists():
+            ignore.write_text("*\n", "utf-8")
+
+
+def new_scenario_folder(run: Path, scenario: str) -> ScenarioFolder:
+    """Creates a folder for a scenario; a second one of the same name gets a number."""
+    safe = re.sub(r"[^A-Za-z0-9_.+-]", "_", scenario)
+    for number in range(1, 10_000):
+        path = run / (safe if number == 1 else f"{safe}-{number}")
+        if not path.exists():
+            return _made(ScenarioFolder(path))
+    raise RuntimeError(f"{run} holds too many scenarios named {scenario}")
+
+
+def new_block_folder(folder: ScenarioFolder, number: int, version: str) -> ScenarioFolder:
+    """A folder for the logs and the trace of one stack start."""
+    return _made(ScenarioFolder(folder.path / BLOCKS / f"{number}-{version}"))
+
+
+def _made(folder: ScenarioFolder) -> ScenarioFolder:
+    with writing(folder.logs, otherwise=OTHER_OUTPUT):
+        folder.logs.mkdir(parents=True)
+    return folder
+
+
+def write_atomically(path: Path, content: str | bytes, *, otherwise: str = ANOTHER) -> None:
+    """Writes a file so that a reader sees the old or the new one, never half of it.
+
+    Args:
+        otherwise: see `writing`.
+
+    Raises:
+        NotWritten, ConfigurationError: see `writing`.
+    """
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    with writing(path, needs=len(data), otherwise=otherwise):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(name).chmod(0o644)
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+
+
+@contextmanager
+def resumable() -> Iterator[None]:
+    """Adds to a fault of writing that what was kept before is whole, and can be gone on from."""
+    try:
+        yield
+    except NotWritten as error:
+        goes_on = "what was kept before is whole, and the same command goes on from it"
+        raise NotWritten(error.message, remedy=f"{error.remedy}; {goes_on}") from None
+
+
+def write_trials(folder: ScenarioFolder, trials: TrialSet) -> None:
+    """Writes the record of a scenario; where it cannot be, elsewhere, and says so.
+
+    Raises:
+        NotWritten: it is not where it is to be; says where it is, and what room the whole run needs.
+    """
+    content = encode_trials(trials)
+    try:
+        write_atomically(folder.trials_file, content)
+    except NotWritten as error:
+        whole_run = _size(folder.path) * trials.spec.trials / max(1, len(trials.trials))
+        remedy = (
+            f"{error.remedy} (trace and record of {trials.spec.trials} trials take about {format_bytes(whole_run)})"
+        )
+        raise NotWritten(f"{error.message}; {_kept_elsewhere(folder, content)}", remedy=remedy) from None
+
+
+def _kept_elsewhere(folder: ScenarioFolder, content: str) -> str:
+    """Where a record is kept instead, in words."""
+    for refuge in (_refuge_of(folder), folder):
+        if refuge is folder:
+            drop_traces(folder)  # a full disk has no whole trace, and its room is enough for what was measured
+        if refuge is not None:
+            with contextlib.suppress(NotWritten):
+                write_atomically(refuge.trials_file, content)
+                return f"what was measured so far is kept in {refuge.trials_file}"
+    return "what was measured since the last record there is lost: no other place has room, either"
+
+
+@cache
+def _refuge_of(folder: ScenarioFolder) -> ScenarioFolder | None:
+    """A folder for a scenario's record outside of the run's, the same each time; ``None`` where there is none."""
+    for place in (tempfile.gettempdir(), "/var/tmp", Path.home()):  # noqa: S108 - a private folder in it
+        with contextlib.suppress(LdosError), writing(Path(place)):
+            refuge = Path(tempfile.mkdtemp(prefix=f"{KEPT_ELSEWHERE}{folder.path.name}-", dir=place))
+            (refuge / TRIALS_FILE).write_bytes(b"room")
+            return ScenarioFolder(refuge)
+    return None
+
+
+def trace_not_whole(trace: Path, reason: str) -> NotWritten:
+    """What is told of a trace that the tracer could not write to its end."""
+    written = format_bytes(_size(trace))
+    return NotWritten(
+        f"the trace could not be written to {trace}: {reason}",
+        remedy=f"make room there for much more than the {written} that it took so far, or {OTHER_OUTPUT}",
+    )
+
+
+def read_trials(path: str | os.PathLike[str]) -> TrialSet:
+    """Reads the trials of a ``trials.json`` or of the folder that holds it.
+
+    Raises:
+        RecordUnreadable: see `decode_trials`; also if there is no such file.
+    """
+    place = Path(path)
+    file = place / TRIALS_FILE if place.is_dir() else place
+    remedy = "name a file of trials or the folder of a scenario's run"
+    try:
+        with file.open("rb") as stream:
+            content = stream.read(LARGEST_RECORD + 1)
+    except OSError as error:
+        raise RecordUnreadable(f"{file} cannot be read: {error.strerror}", remedy=remedy) from None
+    if len(content) > LARGEST_RECORD:
+        raise RecordUnreadable(f"{file} is larger than {LARGEST_RECORD} bytes: no run wrote it", remedy=remedy)
+    return decode_trials(content.decode("utf-8", errors="replace"), file)
+
+
+def is_worth_keeping(trials: TrialSet, *, regressed: bool, policy: KeepTraces) -> bool:
+    """True if a trace is to be kept: by default, that of a scenario that regressed or had a failure."""
+    if policy is KeepTraces.FAILED:
+        return regressed or trials.successes < len(trials.trials)
+    return policy is KeepTraces.ALL
+
+
+def drop_traces(folder: ScenarioFolder) -> None:
+    for trace in (folder.trace, *folder.path.glob(f"{BLOCKS}/*/{TRACE_FOLDER}")):
+        shutil.rmtree(trace, ignore_errors=True)
+
+
+def drop_folder(folder: ScenarioFolder) -> None:
+    """Removes all files of a scenario, and its run's folder with the last scenario."""
+    shutil.rmtree(folder.path, ignore_errors=True)
+    with contextlib.suppress(OSError):  # another scenario's folder is there
+        folder.path.parent.rmdir()
+
+
+def enforce_disk_limit(output: Path, *, limit_bytes: int, keep: Path) -> list[Path]:
+    """Deletes the oldest kept traces until the rest fits the limit; returns the deleted ones.
+
+    Args:
+        keep: run whose traces are never deleted: the current one.
+    """
+    patterns = (f"*/*/{TRACE_FOLDER}", f"*/*/{BLOCKS}/*/{TRACE_FOLDER}")
+    traces = sorted(trace for pattern in patterns for trace in (output / RUNS).glob(pattern))
+    sizes = {trace: _size(trace) for trace in traces}
+    dropped = []
+    for trace in traces:
+        if sum(sizes.values()) <= limit_bytes:
+            break
+        if keep not in trace.parents:
+            shutil.rmtree(trace, ignore_errors=True)
+            del sizes[trace]
+            dropped.append(trace)
+    return dropped
+
+
+def _size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())

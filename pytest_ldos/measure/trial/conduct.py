@@ -1,0 +1,344 @@
+"""Conducts trials: sends goals one after another and records the outcomes; judges nothing."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from pytest_ldos.base.errors import LdosError
+from pytest_ldos.base.paths import BUILT_IN_PATHS, PathSpec
+from pytest_ldos.base.series import Invalid
+from pytest_ldos.host.checkout import describe_commit
+from pytest_ldos.host.fingerprint import take_fingerprint
+from pytest_ldos.measure.load.protocol import RunningLoad, proof_to_dict
+from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue, catalogue_of
+from pytest_ldos.measure.metrics.model import Measurement
+from pytest_ldos.measure.metrics.own import OwnMetric
+from pytest_ldos.measure.trial.artifacts import trace_not_whole, write_trials
+from pytest_ldos.measure.trial.measure import measure_trials
+from pytest_ldos.measure.trial.record import Trial, TrialSet
+from pytest_ldos.measure.trial.rig import Rig
+from pytest_ldos.measure.trial.watch import NoWatch, Watch
+from pytest_ldos.record.protocol import RecordingReport
+from pytest_ldos.robot.stack.client_protocol import TrialTag
+from pytest_ldos.robot.stack.goals import Goal, OutcomeClass
+from pytest_ldos.robot.stack.protocol import MotionOutcome
+from pytest_ldos.scenario.model import ScenarioSpec
+
+Disturb = Callable[[], AbstractContextManager[Sequence[RunningLoad]]]
+"""Applies loads while the context lasts; yields the running loads."""
+
+
+def undisturbed() -> AbstractContextManager[Sequence[RunningLoad]]:
+    """See `Disturb`: applies no load."""
+    return nullcontext(())
+
+
+Save = Callable[[TrialSet], None]
+"""Writes the record of unfinished trials to disk."""
+
+
+class Observer(Protocol):
+    """Observes trials in order to show progress."""
+
+    def begin(self, spec: ScenarioSpec, *, trials: range, warmup: int) -> None:
+        """Called before the trials of a scenario, with their indices and the number of preceding warm-up trials."""
+
+    def warm_up(self, number: int) -> None:
+        """Called when a warm-up trial (counted from 1) has ended."""
+
+    def trial(self, trial: Trial) -> None:
+        """Called when a trial has ended; its measurements are not available yet."""
+
+    def end(self) -> None:
+        """Called when there are no more trials."""
+
+
+class Unwatched:
+    """See `Observer`; shows nothing."""
+
+    def begin(self, spec: ScenarioSpec, *, trials: range, warmup: int) -> None: ...
+
+    def warm_up(self, number: int) -> None: ...
+
+    def trial(self, trial: Trial) -> None: ...
+
+    def end(self) -> None: ...
+
+
+class _StackIsGone(Exception):
+    """No further goal can be sent."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Procedure:
+    """Procedure of the trials: the same for all that are compared.
+
+    Attributes:
+        goals: used in turn.
+        disturb: applies the loads after the warm-up trials, which warm up the stack without them.
+        beside: loads that are applied before, and therefore during the warm-up trials, too.
+        paths: causal paths whose segments are kept with each trial.
+        catalogue: metrics to measure: the built-in ones and a user's own.
+        watch: watches the stack during the trials, in addition to the tracer; not during warm-up.
+    """
+
+    goals: Sequence[Goal]
+    catalogue: Catalogue = field(default_factory=lambda: METRICS)
+    disturb: Disturb = undisturbed
+    beside: Sequence[RunningLoad] = ()
+    paths: Sequence[PathSpec] = BUILT_IN_PATHS
+    observer: Observer = field(default_factory=Unwatched)
+    watch: Watch = field(default_factory=NoWatch)
+
+
+def conduct(
+    rig: Rig,
+    spec: ScenarioSpec,
+    goals: Sequence[Goal],
+    *,
+    disturb: Disturb = undisturbed,
+    paths: Sequence[PathSpec] = BUILT_IN_PATHS,
+    own: Iterable[OwnMetric] = (),
+    observer: Observer | None = None,
+) -> TrialSet:
+    """Makes the trials of a scenario and measures them; see `add_trials` and `Procedure`.
+
+    Args:
+        own: metrics of a user's own, measured in addition to the built-in ones.
+
+    Raises:
+        ConfigurationError: an own metric has a name that is taken.
+    """
+    procedure = Procedure(
+        goals=goals, catalogue=catalogue_of(own), disturb=disturb, paths=paths, observer=observer or Unwatched()
+    )
+    save = partial(write_trials, rig.folder)
+    record = new_record(rig, spec, procedure.catalogue)
+    return add_trials(rig, record, procedure, until=spec.trials, warmup=spec.warmup, save=save)
+
+
+def add_trials(
+    rig: Rig, record: TrialSet, procedure: Procedure, *, until: int, warmup: int, save: Save, block: int = 0
+) -> TrialSet:
+    """Makes the trials that a record lacks, and measures them.
+
+    The arm returns home after each trial. Warm-up trials come first and leave no markers. The record is saved
+    after each trial. If an exception ends the trials early, those made so far are measured and
+    saved as `incomplete`, and the exception is raised again.
+
+    Args:
+        until: total number of trials in the record at the end.
+        block: number of the stack start of `rig`; see `Trial`.
+    """
+    session = _Session(rig, procedure, record, block, save, loads=procedure.beside)
+    procedure.observer.begin(record.spec, trials=range(len(record.trials), until), warmup=warmup)
+    try:
+        with _measured_at_end(session):
+            session.warm_up(warmup)
+            with procedure.watch.beside(rig), procedure.disturb() as applied:
+                session.loads = (*procedure.beside, *applied)
+                session.run(until)
+    except _StackIsGone as gone:
+        session.leave_incomplete(str(gone))
+    except BaseException as reason:
+        session.leave_incomplete(why_ended(reason))
+        raise
+    finally:
+        procedure.observer.end()
+    return session.snapshot()
+
+
+def why_ended(reason: BaseException) -> str:
+    """Text in a record for the reason of an early end."""
+    if isinstance(reason, LdosError):
+        return str(reason)
+    if isinstance(reason, KeyboardInterrupt):
+        return str(reason) or "the run was interrupted"
+    return f"{type(reason).__name__}: {reason}"
+
+
+@dataclass
+class _Session:
+    """Trials in progress.
+
+    Attributes:
+        record: the record before, without `trials`.
+        trials: the added trials.
+        loads: loads applied during them.
+    """
+
+    rig: Rig
+    procedure: Procedure
+    record: TrialSet
+    block: int
+    save: Save
+    trials: list[Trial] = field(default_factory=list)
+    loads: Sequence[RunningLoad] = ()
+
+    @property
+    def spec(self) -> ScenarioSpec:
+        return self.record.spec
+
+    def move(self, goal: Goal, index: int, *, is_trial: bool) -> MotionOutcome:
+        tag = TrialTag(self.spec.name, index) if is_trial else None
+        outcome = self.rig.stack.move(
+            goal,
+            goal_id=uuid.uuid4().hex,
+            seed=self.seed(index),
+            trial=tag,
+            # Equal plans from equal random numbers also need the same start state, to the last bit.
+            start=self.home.joints if self.rig.stack.is_repeatable and goal is not self.home else None,
+        )
+        if outcome.outcome is OutcomeClass.STACK_DIED and not is_trial:
+            raise _StackIsGone(outcome.message)
+        return outcome
+
+    @property
+    def home(self) -> Goal:
+        return self.rig.stack.goal_book.home
+
+    def seed(self, index: int) -> int | None:
+        """Seed of a trial's planning; ``None`` if the planner takes none."""
+        return self.spec.seed(index) if self.rig.stack.is_repeatable else None
+
+    def go_home(self, index: int) -> None:
+        """Returns the arm home, so that every trial starts at the same place and no goal equals the current pose."""
+        outcome = self.move(self.home, index, is_trial=False)
+        if outcome.outcome is not OutcomeClass.SUCCESS:
+            raise _StackIsGone(f"the arm could not return home ({outcome.outcome}: {outcome.message})")
+
+    def warm_up(self, count: int) -> None:
+        for number in range(1, count + 1):
+            self.move(self.procedure.goals[0], 0, is_trial=False)
+            self.go_home(0)
+            self.procedure.observer.warm_up(number)
+
+    def run(self, until: int) -> None:
+        goals = self.procedure.goals
+        for index in range(len(self.record.trials), until):
+            goal = goals[index % len(goals)]
+            outcome = self.move(goal, index, is_trial=True)
+            trial = _to_trial(outcome, goal, index=index, seed=self.seed(index), block=self.block)
+            self.trials.append(trial)
+            self.save(self.snapshot())
+            self.procedure.observer.trial(trial)
+            if outcome.outcome is OutcomeClass.STACK_DIED:
+                raise _StackIsGone(outcome.message)
+            self.go_home(index)
+
+    def take_proofs(self) -> None:
+        """Records the proofs of the loads in this block, replacing earlier ones of the same block."""
+        proofs = [{**proof_to_dict(load.proof), "block": self.block} for load in self.loads]
+        others = [proof for proof in self.record.loads if proof["block"] != self.block]
+        self.record = replace(self.record, loads=(*others, *proofs))
+
+    def take_losses(self, discarded_events: int) -> None:
+        """Adds the tracer's losses since this stack's start.
+
+        If the block is continued, they replace the record's count.
+        """
+        is_continued = any(trial.block == self.block for trial in self.record.trials)
+        before = 0 if is_continued else self.record.discarded_events
+        self.record = replace(self.record, discarded_events=before + discarded_events)
+
+    def measure(self, recorded: RecordingReport) -> None:
+        """Takes the trials' numbers from the trace; of one that is not whole none can be trusted."""
+        if recorded.fault:
+            reason = Measurement(Invalid(f"the trace is not whole: {recorded.fault}"))
+            distrusted = dict.fromkeys(self.procedure.catalogue, reason)
+            self.trials[:] = [replace(trial, measurements=distrusted) for trial in self.trials]
+        elif self.trials:
+            self.trials[:] = measure_trials(
+                self.trials,
+                self.rig,
+                self.procedure.paths,
+                catalogue=self.procedure.catalogue,
+                deadlines=self.spec.deadlines,
+            )
+
+    def take_watch(self) -> None:
+        """Records the tools that actually watched, of those requested."""
+        watch = self.procedure.watch
+        self.record = replace(self.record, watched=watch.tools, distortion=watch.distortion)
+
+    def leave_incomplete(self, reason: str) -> None:
+        """Records the reason why the remaining trials were not made."""
+        self.record = replace(self.record, incomplete=reason)
+        self.save(self.snapshot())
+
+    def snapshot(self) -> TrialSet:
+        return replace(self.record, trials=(*self.record.trials, *self.trials))
+
+
+@contextmanager
+def _measured_at_end(session: _Session) -> Iterator[None]:
+    """Takes proofs, reads the trace and saves the record, however the trials end."""
+    try:
+        yield
+    finally:
+        session.take_proofs()
+        recorded = session.rig.recorder.pause()
+        session.take_losses(recorded.discarded_events)
+        session.procedure.watch.read(session.rig, len(session.trials))
+        session.take_watch()
+        session.measure(recorded)
+        session.save(session.snapshot())
+        if recorded.fault:
+            raise trace_not_whole(session.rig.recorder.directory, recorded.fault)
+        session.rig.recorder.resume()
+
+
+def _to_trial(outcome: MotionOutcome, goal: Goal, *, index: int, seed: int | None, block: int) -> Trial:
+    return Trial(
+        index=index,
+        goal=goal.name,
+        goal_id=outcome.goal_id,
+        seed=seed,
+        block=block,
+        outcome=outcome.outcome,
+        error_code=outcome.error_code,
+        message=outcome.message,
+        stamps_ns=dict(outcome.stamps_ns),
+        plan_duration_ns=outcome.plan_duration_ns,
+        plan_points=outcome.plan_points,
+        position_error_m=outcome.position_error_m,
+        rotation_error_rad=outcome.rotation_error_rad,
+    )
+
+
+def new_record(
+    rig: Rig,
+    spec: ScenarioSpec,
+    catalogue: Catalogue = METRICS,
+    *,
+    commit: str | None = None,
+    watch: Watch | None = None,
+) -> TrialSet:
+    """Creates a record without trials for what the rig runs.
+
+    Args:
+        watch: watches the stack in addition to the tracer, if given.
+        commit: of the project under test; by default that of the current checkout.
+    """
+    info = rig.stack.info
+    return TrialSet(
+        spec=spec,
+        started_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        commit=describe_commit(Path.cwd()) if commit is None else commit,
+        stack_kind=info.kind,
+        stack=info.description,
+        recorder=rig.recorder.name,
+        fingerprint=take_fingerprint(rmw=info.rmw, versions={**info.versions, "tracer": rig.recorder.name}),
+        trials=(),
+        trace=rig.folder.trace.name,
+        metrics=tuple(metric.description for metric in catalogue.values()),
+        watched="" if watch is None else watch.tools,
+        distortion="" if watch is None else watch.distortion,
+    )

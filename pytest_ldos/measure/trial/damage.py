@@ -1,0 +1,69 @@
+"""Checks for trial sets that are well-formed but cannot come from a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
+
+from pytest_ldos.measure.metrics.model import Metric
+from pytest_ldos.measure.trial.record import Look, Trial, TrialSet
+from pytest_ldos.measure.trial.well_typed import require_well_typed
+
+_ROUNDING: Final = 1e-9
+_TOLD_OF_LOADS: Final = ("shortfall", "summary")
+
+
+def require_undamaged(trials: TrialSet) -> None:
+    """Checks a trial set read from a file.
+
+    Raises:
+        ValueError: the message states the damage.
+    """
+    require_well_typed(trials, TrialSet, "the record")
+    _require_described(trials)
+    _require_shares(trials.metrics)
+    _require_ascending(trials.looks)
+    _require_counts(trials.discarded_events, "discarded_events")
+    for load in trials.loads:
+        for name in _TOLD_OF_LOADS:
+            require_well_typed(load.get(name), str, f"{name} of a load")
+    for trial in trials.trials:
+        _require_possible(trial)
+
+
+def _require_described(trials: TrialSet) -> None:
+    described = {metric.name for metric in trials.metrics}
+    if len(described) != len(trials.metrics):
+        raise ValueError("it describes a metric twice")
+    undescribed = {name for trial in trials.trials for name in trial.measurements} - described
+    if undescribed:
+        raise ValueError(f"it does not say what {', '.join(sorted(undescribed))} is")
+
+
+def _require_shares(metrics: Sequence[Metric]) -> None:
+    together = sum(metric.error_share for metric in metrics)
+    if together > 1 + _ROUNDING:
+        raise ValueError(f"its metrics' error_share is {together:g} together, more than 1")
+
+
+def _require_ascending(looks: Sequence[Look]) -> None:
+    for look in looks:
+        _require_counts(look.head, "a look")
+        _require_counts(look.base, "a look")
+    for earlier, later in pairwise(look for look in looks if look.information > 0):
+        if later.information <= earlier.information:
+            raise ValueError(f"its looks do not ascend: {later.head} and {later.base} trials came later")
+
+
+def _require_possible(trial: Trial) -> None:
+    for name in ("index", "block", "plan_points", "plan_duration_ns", "cpu_work_ns"):
+        _require_counts(getattr(trial, name), f"{name} of a trial")
+    for path, kept in trial.deadlines.items():
+        if not 0 <= kept.in_time <= kept.passages:
+            raise ValueError(f"{kept.in_time} of {kept.passages} passages of path {path!r} kept their deadline")
+
+
+def _require_counts(value: int | None, what: str) -> None:
+    if value is not None and value < 0:
+        raise ValueError(f"{what} is {value}")

@@ -1,0 +1,94 @@
+"""Reads the trace of a rig and adds the measurements to its trials."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from pytest_ldos.base.errors import TraceUnreadable
+from pytest_ldos.base.paths import PathSpec
+from pytest_ldos.base.series import Invalid
+from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue
+from pytest_ldos.measure.metrics.context import TraceFlow
+from pytest_ldos.measure.metrics.deadlines import Deadlines
+from pytest_ldos.measure.metrics.extract import TrialMetrics, extract_trial, find_trial
+from pytest_ldos.measure.metrics.model import Interfaces, Measurement
+from pytest_ldos.measure.metrics.regularity import nominal_period_ns
+from pytest_ldos.measure.metrics.segments import PathSegments, SegmentsNs
+from pytest_ldos.measure.trial.record import Trial
+from pytest_ldos.measure.trial.rig import Rig
+from pytest_ldos.scenario.deadlines import DeadlineSpec
+from pytest_ldos.trace.ctf.read import read_trace
+from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution
+from pytest_ldos.trace.execution.scheduling import SCHEDULING_EVENTS, build_thread_states
+from pytest_ldos.trace.flow.build import build_flow
+
+RECEPTION: Final = "feedback reception"
+"""Listed among the paths: delays within T1 and T2 that are the client's own."""
+
+
+def measure_trials(
+    trials: Sequence[Trial],
+    rig: Rig,
+    paths: Sequence[PathSpec],
+    *,
+    catalogue: Catalogue = METRICS,
+    deadlines: Sequence[DeadlineSpec] = (),
+) -> list[Trial]:
+    """Returns the trials with their measurements from the trace.
+
+    The recording must be paused. A trace that cannot be read makes every trial invalid,
+    with the reason.
+
+    Args:
+        paths: paths whose segments are kept with each trial.
+        deadlines: expected deadlines of some of them.
+
+    Raises:
+        ConfigurationError: a path declares a link that the stack does not have.
+    """
+    try:
+        trace = read_trace(rig.recorder.directory, events=NEEDED_EVENTS | SCHEDULING_EVENTS)
+    except TraceUnreadable as error:
+        distrusted = dict.fromkeys(catalogue, Measurement(Invalid(str(error))))
+        return [replace(trial, measurements=distrusted) for trial in trials]
+    model = build_execution(trace, pids=rig.stack.pids())
+    states = build_thread_states(trace)
+    flow = build_flow(model, paths)
+    segments = PathSegments(flow, paths, thread_states=states if len(states) else None)
+    expected = Deadlines(flow, paths, deadlines)
+    trace_flow = TraceFlow(lambda: flow)
+    interfaces = Interfaces.of(rig.spec)
+    offset_ns = trace.traces[0].clock_offset_ns if trace.traces else 0
+    period_ns = nominal_period_ns(rig.spec.control_rate_hz)
+    measured = []
+    for trial in trials:
+        stamps_ns = trial.stamps_ns
+        span = find_trial(trial.goal_id, model, stamps_ns=stamps_ns, clock_offset_ns=offset_ns, interfaces=interfaces)
+        found = extract_trial(
+            span,
+            model,
+            stamps_ns=stamps_ns,
+            nominal_period_ns=period_ns,
+            interfaces=interfaces,
+            catalogue=catalogue,
+            trace_flow=trace_flow,
+        )
+        measured.append(_with_metrics(trial, found, segments, expected))
+    return measured
+
+
+def _with_metrics(trial: Trial, measured: TrialMetrics, segments: PathSegments, expected: Deadlines) -> Trial:
+    return replace(
+        trial,
+        measurements=measured.measurements,
+        segments_ns=_segments(measured, segments),
+        deadlines={} if measured.trial is None else expected.of(measured.trial),
+        cpu_work_ns=measured.cpu_work_ns,
+    )
+
+
+def _segments(measured: TrialMetrics, segments: PathSegments) -> SegmentsNs:
+    own = {} if measured.trial is None else segments.of(measured.trial)
+    return {**own, RECEPTION: measured.reception_ns} if measured.reception_ns else own

@@ -1,0 +1,80 @@
+"""Converts the trials of a set to one series per metric."""
+
+from __future__ import annotations
+
+import math
+
+from pytest_ldos.base.series import CENSORED, Invalid, Missing, Series
+from pytest_ldos.base.units import ns_to_ms
+from pytest_ldos.measure.metrics.model import CPU_WORK, PLANNED_DURATION, Metric
+from pytest_ldos.measure.metrics.sources import Source
+from pytest_ldos.measure.trial.record import Trial, TrialSet
+
+
+def to_series(trials: TrialSet, metric: Metric) -> Series:
+    """Series of a metric over the trials.
+
+    A failed trial counts as infinitely slow in latencies that a failure cuts short, so
+    that failing fast never reads as getting faster; in other metrics it keeps its value.
+    Invalid values are left out; the caller must have counted them before (`invalid_trials`).
+    """
+    chosen = [(trial, value) for trial in trials.trials if (value := _value(trial, metric)) is not None]
+    return Series(
+        name=metric.name,
+        unit=metric.unit,
+        better=metric.better,
+        values=tuple(value for _, value in chosen),
+        strata=tuple(trial.goal for trial, _ in chosen),
+        blocks=tuple(trial.block for trial, _ in chosen),
+        covariates={
+            PLANNED_DURATION: tuple(_in_ms(trial.plan_duration_ns) for trial, _ in chosen),
+            CPU_WORK: tuple(_in_ms(trial.cpu_work_ns) for trial, _ in chosen),
+        },
+    )
+
+
+def all_series(trials: TrialSet) -> dict[str, Series]:
+    """Series of every metric, by name."""
+    return {metric.name: to_series(trials, metric) for metric in trials.metrics}
+
+
+def metrics_of(head: TrialSet, base: TrialSet) -> dict[str, Metric]:
+    """Metrics of both sets, by name; where both describe one, the head's description is used."""
+    return {metric.name: metric for metric in (*head.metrics, *base.metrics, *head.metrics)}
+
+
+def sources_of(trials: TrialSet, metric: Metric) -> frozenset[Source]:
+    """Sources of a metric's values; more than one if trials differ."""
+    measured = (trial.measurements.get(metric.name) for trial in trials.trials)
+    return frozenset(each.source for each in measured if each is not None and each.source is not None)
+
+
+def invalid_trials(trials: TrialSet, metric: Metric) -> dict[int, str]:
+    """Index and reason of each trial whose value of a metric cannot be trusted."""
+    reasons = {}
+    for trial in trials.trials:
+        measurement = trial.measurements.get(metric.name)
+        if measurement is not None and isinstance(measurement.value, Invalid):
+            reasons[trial.index] = measurement.value.reason
+    return reasons
+
+
+def missing_reasons(trials: TrialSet, metric: Metric) -> dict[int, str]:
+    """Index and reason of each successful trial that has no value of a metric."""
+    reasons = {}
+    for trial in trials.trials:
+        measurement = trial.measurements.get(metric.name)
+        if trial.succeeded and measurement is not None and isinstance(measurement.value, Missing):
+            reasons[trial.index] = measurement.value.reason
+    return reasons
+
+
+def _value(trial: Trial, metric: Metric) -> float | None:
+    if not trial.succeeded and metric.censored_by_failure:
+        return CENSORED
+    measurement = trial.measurements.get(metric.name)
+    return None if measurement is None else measurement.number
+
+
+def _in_ms(duration_ns: int | None) -> float:
+    return math.nan if duration_ns is None else ns_to_ms(duration_ns)

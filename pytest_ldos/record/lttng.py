@@ -1,0 +1,260 @@
+"""Recording with LTTng-UST: a session, its channel and contexts, in a daemon of our own.
+
+The session daemon is ours alone, so that no other process of the user lands in the trace:
+it has a private ``LTTNG_HOME``, and as root, where that is not enough, a private mount
+namespace with its own run directory, which the recorded processes join. All of it ends
+with this process.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from pytest_ldos.base.errors import RecordingFailed
+from pytest_ldos.base.tracepoints import RECORDED
+from pytest_ldos.base.writable import writing
+from pytest_ldos.host.availability import Availability, find_programs
+from pytest_ldos.host.processes import Child, ProcessGroup
+from pytest_ldos.host.temporary import make_folder, temporary_place
+from pytest_ldos.host.undo import undone_at_end
+from pytest_ldos.host.undo_actions import EndProcesses
+from pytest_ldos.record import run_directory
+from pytest_ldos.record.losses import parse_losses, write_fault
+from pytest_ldos.record.protocol import RecordingReport
+from pytest_ldos.record.shared_buffers import require_room_for_buffers
+
+CHANNEL: Final = "ldos"
+CONTEXTS: Final = ("vpid", "vtid", "procname")
+SUBBUFFER_SIZE: Final = "1M"
+SUBBUFFER_COUNT: Final = 16
+"""Per CPU and user: two seconds of a 4000 msg/s flood with all its events."""
+
+_MARK: Final = "PYTEST_LDOS_TRACER"
+"""Variable of the daemon's processes alone: those that are recorded have it not."""
+
+_READY_TIMEOUT_S: Final = 10.0
+_COMMAND_TIMEOUT_S: Final = 30.0
+_POLL_S: Final = 0.01
+
+
+def lttng_available() -> Availability:
+    """Whether the programs are here, and root can have a mount namespace."""
+    programs = find_programs(("lttng", "lttng-sessiond"), package="lttng-tools")
+    if not programs.ok or not _is_root():
+        return programs
+    probe = subprocess.run(
+        [*run_directory.COMMAND, "true"], capture_output=True, encoding="utf-8", errors="replace", check=False
+    )
+    if probe.returncode == 0:
+        return programs
+    return Availability(
+        False,
+        f"root cannot have a private {run_directory.RUN_DIRECTORY} here ({probe.stderr.strip()})",
+        "run as an ordinary user, or give the container CAP_SYS_ADMIN",
+    )
+
+
+def lttng_version() -> str:
+    """``LTTng 2.13.9``."""
+    text = subprocess.run(
+        ["lttng", "--version"], capture_output=True, encoding="utf-8", errors="replace", check=True
+    ).stdout
+    found = re.search(r"\d+(\.\d+)+", text)
+    return f"LTTng {found.group()}" if found else "LTTng"
+
+
+class LttngRecorder:
+    """A recording session; see `Recorder`.
+
+    Args:
+        directory: gets the trace; must not exist yet.
+        log_directory: gets the daemon's log.
+        lossless: recorded processes wait for room in full buffers, instead of losing events. That
+            disturbs what they do: for traces of a known size, not for measurements.
+    """
+
+    def __init__(self, directory: Path, log_directory: Path, *, lossless: bool = False) -> None:
+        self.name = lttng_version()
+        self.directory = directory
+        self._lossless = lossless
+        self._session = f"ldos-{os.getpid()}-{time.monotonic_ns()}"
+        self._daemon = _SessionDaemon(log_directory)
+        self._is_stopped = False
+
+    @property
+    def prefix(self) -> Sequence[str]:
+        return self._daemon.join_prefix
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return {**self._daemon.environment, **self._blocking()}
+
+    @property
+    def open_environment(self) -> Mapping[str, str]:
+        return {**self._daemon.open_environment, **self._blocking()}
+
+    def _blocking(self) -> Mapping[str, str]:
+        return {"LTTNG_UST_ALLOW_BLOCKING": "1"} if self._lossless else {}
+
+    def start(self) -> None:
+        require_room_for_buffers(SUBBUFFER_SIZE, SUBBUFFER_COUNT)
+        try:
+            self._daemon.start()
+            self._lttng("create", self._session, f"--output={self.directory.resolve()}")
+            when_full = "--blocking-timeout=inf" if self._lossless else "--discard"
+            options = (f"--subbuf-size={SUBBUFFER_SIZE}", f"--num-subbuf={SUBBUFFER_COUNT}", when_full)
+            self._lttng("enable-channel", "-u", "-s", self._session, CHANNEL, *options)
+            self._lttng("enable-event", "-u", "-s", self._session, "-c", CHANNEL, ",".join(RECORDED))
+            contexts = [word for context in CONTEXTS for word in ("-t", context)]
+            self._lttng("add-context", "-u", "-s", self._session, "-c", CHANNEL, *contexts)
+            self._lttng("start", self._session)
+        except RecordingFailed:
+            self.stop()
+            raise
+
+    def pause(self) -> RecordingReport:
+        self._lttng("stop", self._session)
+        report = parse_losses(self._lttng("--mi", "xml", "list", self._session))
+        return replace(report, fault=write_fault(self._daemon.log))
+
+    def resume(self) -> None:
+        self._lttng("start", self._session)
+
+    def rotate(self) -> Path:
+        self._lttng("rotate", self._session)
+        return self.directory / "archives"
+
+    def stop(self) -> None:
+        if self._is_stopped:
+            return
+        self._is_stopped = True
+        if self._daemon.is_running:
+            self._run("destroy", self._session)
+        self._daemon.stop()
+
+    def _lttng(self, *arguments: str) -> str:
+        """Runs a command of the client.
+
+        Raises:
+            RecordingFailed: it was refused, or the daemon is gone.
+        """
+        done = self._run(*arguments)
+        if done.returncode != 0:
+            reason = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:] or ["no reason given"]
+            raise RecordingFailed(
+                f"`lttng {' '.join(arguments)}` failed: {reason[0]}",
+                remedy=f"see the session daemon's log, {self._daemon.log}",
+            )
+        return done.stdout
+
+    def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [*self._daemon.join_prefix, "lttng", "--no-sessiond", *arguments]
+        environment = {**os.environ, **self._daemon.environment}
+        try:
+            return subprocess.run(
+                command,
+                env=environment,
+                capture_output=True,
+                encoding="utf-8",
+                errors="replace",
+                timeout=_COMMAND_TIMEOUT_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise RecordingFailed(f"`lttng {' '.join(arguments)}` did not return") from None
+
+
+class _SessionDaemon:
+    """``lttng-sessiond`` for one recording."""
+
+    def __init__(self, log_directory: Path) -> None:
+        self._group: ProcessGroup | None = None
+        self._child: Child | None = None
+        self._log_directory = log_directory
+        self._resources = ExitStack()
+        self._home: Path | None = None
+        self.log = log_directory / "lttng-sessiond.log"
+        self.join_prefix: Sequence[str] = ()
+        self.environment: Mapping[str, str] = {}
+        self.open_environment: Mapping[str, str] = {}
+
+    @property
+    def is_running(self) -> bool:
+        return self._child is not None and self._child.exit_code is None
+
+    def start(self) -> None:
+        undo = self._resources.enter_context(undone_at_end(Path(os.devnull)))
+        self._home = temporary_place("ldos-lttng-")
+        make_folder(self._home, undo)
+        # Its consumer, and workers of both, go on for ever where it is killed before they have met.
+        undo.register(EndProcesses(_MARK, self._home.name))
+        self.environment = {"LTTNG_HOME": str(self._home)}
+        command = ["lttng-sessiond", "--no-kernel"]
+        if _is_root():
+            command = [*run_directory.COMMAND, *command]
+        marked = {**self.environment, _MARK: self._home.name}
+        self._group = ProcessGroup(log_directory=self._log_directory, environment=marked)
+        self._child = self._group.start("lttng-sessiond", command)
+        if _is_root():
+            target = f"--target={self._child.pid}"
+            self.join_prefix = ("nsenter", target, "--mount", "--root", f"--wdns={Path.cwd()}", "--")
+        self._await_ready()
+        self.open_environment = {"LTTNG_HOME": str(self._open_door())} if _is_root() else self.environment
+
+    def _open_door(self) -> Path:
+        """A home whose sockets lead into the private run directory, for processes outside its mount namespace.
+
+        A process inside must not have it: it would register twice.
+        """
+        assert self._child is not None
+        assert self._home is not None
+        home = self._home / "open"
+        sockets = home / ".lttng"
+        with writing(sockets):
+            sockets.mkdir(parents=True)
+        inside = Path(f"/proc/{self._child.pid}/root{run_directory.RUN_DIRECTORY}")
+        for socket in inside.glob("lttng-ust-sock-*"):
+            (sockets / socket.name).symlink_to(socket)
+        return home
+
+    def _await_ready(self) -> None:
+        """The daemon is ready when its client can list sessions."""
+        assert self._child is not None
+        command = [*self.join_prefix, "lttng", "--no-sessiond", "list"]
+        environment = {**os.environ, **self.environment}
+        deadline = time.monotonic() + _READY_TIMEOUT_S
+        while time.monotonic() < deadline and self.is_running:
+            if not _is_root() or self._has_own_run_directory():
+                done = subprocess.run(command, env=environment, capture_output=True, check=False)
+                if done.returncode == 0:
+                    return
+            time.sleep(_POLL_S)
+        raise RecordingFailed(
+            f"the LTTng session daemon did not become ready\n{self._child.last_lines()}", remedy=f"see {self.log}"
+        )
+
+    def _has_own_run_directory(self) -> bool:
+        """Whether the private run directory is mounted; before, a client would find another daemon."""
+        assert self._child is not None
+        try:
+            mounts = Path(f"/proc/{self._child.pid}/mountinfo").read_text("utf-8")
+        except OSError:
+            return False
+        return f" {run_directory.RUN_DIRECTORY} " in mounts
+
+    def stop(self) -> None:
+        if self._group is not None:
+            self._group.stop()
+        self._resources.close()
+
+
+def _is_root() -> bool:
+    return os.geteuid() == 0

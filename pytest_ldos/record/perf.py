@@ -1,0 +1,180 @@
+"""Sampling with Linux' own profiler: ``perf record`` attached to processes, ``perf script`` to read it.
+
+Reference: ``perf-record(1)``, ``perf-script(1)``; the kernel's ``Documentation/admin-guide/perf-security.rst``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import select
+import subprocess
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+from pytest_ldos.base.errors import ProfilingFailed
+from pytest_ldos.base.text import one_line
+from pytest_ldos.host.availability import Availability, find_programs
+from pytest_ldos.host.hardware_counters import Counters, Event
+from pytest_ldos.host.processes import Child, ProcessGroup
+from pytest_ldos.host.temporary import temporary_folder
+from pytest_ldos.record.interruption import interrupt
+from pytest_ldos.record.profiler import Sampled
+from pytest_ldos.record.profiles.perf_script import FIELDS, ReadSamples, fold_perf_script
+
+CALL_GRAPH: Final = "dwarf,8192"
+"""Most distributions' libraries have no frame pointers: bytes of the stack are kept, and unwound afterwards."""
+
+_READY_S: Final = 15.0
+_END_S: Final = 30.0
+_READ_S: Final = 600.0
+_POLL_S: Final = 0.005
+_PROBE_S: Final = 20.0
+_PARANOID: Final = Path("/proc/sys/kernel/perf_event_paranoid")
+_NOT_PERMITTED: Final = "sudo sysctl kernel.perf_event_paranoid=1, or run it as root; or --ldos-profiler=py-spy"
+_INTERPRETER: Final = "_PyEval_EvalFrameDefault"
+_DIE_WITH_US: Final = ("setpriv", "--pdeathsig", "KILL", "--")
+
+
+def perf_available() -> Availability:
+    """Whether it is installed for this kernel, and may sample what we start: a program that ends at once is sampled."""
+    programs = find_programs(("perf",), package="linux-perf (Ubuntu: linux-tools-generic)")
+    if not programs.ok:
+        return programs
+    command = ["perf", "record", "--quiet", "-e", "cpu-clock", "-o", os.devnull, "--", "true"]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, encoding="utf-8", errors="replace", timeout=_PROBE_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return Availability(False, "perf does not return", "run by hand: perf record -e cpu-clock true")
+    if done.returncode == 0:
+        return Availability(True)
+    return Availability(False, f"perf may not sample here: {_reason(done.stderr)}{_paranoia()}", _NOT_PERMITTED)
+
+
+def perf_version() -> str:
+    """``perf 6.1.187``."""
+    done = subprocess.run(["perf", "--version"], capture_output=True, encoding="utf-8", errors="replace", check=False)
+    found = re.search(r"\d+(\.\d+)+", done.stdout)
+    return f"perf {found.group()}" if found else "perf"
+
+
+def _paranoia() -> str:
+    with contextlib.suppress(OSError):
+        return f" (kernel.perf_event_paranoid is {_PARANOID.read_text('ascii').strip()})"
+    return ""
+
+
+def _reason(said: str) -> str:
+    """What matters of what perf said: its first line that is no heading."""
+    lines = [one_line(line).strip() for line in said.splitlines()]
+    return next((line for line in lines if line and not line.endswith("Error:")), "no reason given")
+
+
+class PerfProfiler:
+    """See `Profiler`.
+
+    Args:
+        rate_hz: samples a second of each CPU that runs something of these processes.
+        log_directory: gets perf's log.
+    """
+
+    def __init__(self, log_directory: Path, *, rate_hz: int) -> None:
+        self._rate_hz = rate_hz
+        self._log_directory = log_directory
+        self._group = ProcessGroup(log_directory=log_directory)
+        self._child: Child | None = None
+        self._resources = ExitStack()
+        self._folder: Path | None = None
+        self._names: Mapping[int, str] = {}
+        self._event = _find_event()
+        self.name = f"{perf_version()}, {self._event} at {rate_hz} Hz"
+
+    @property
+    def _data(self) -> Path:
+        assert self._folder is not None
+        return self._folder / "perf.data"
+
+    def start(self, processes: Mapping[int, str]) -> None:
+        self._names = dict(processes)
+        self._folder = self._resources.enter_context(temporary_folder("ldos-perf-"))
+        try:
+            self._begin(processes, self._folder / "control", self._folder / "answer")
+        except BaseException:
+            self.cancel()
+            raise
+
+    def _begin(self, processes: Iterable[int], control: Path, answer: Path) -> None:
+        os.mkfifo(control)
+        os.mkfifo(answer)
+        command = ["perf", "record", "-e", self._event, "-F", str(self._rate_hz), "--call-graph", CALL_GRAPH]
+        command += ["-D", "-1", f"--control=fifo:{control},{answer}", "-o", str(self._data)]
+        self._child = self._group.start("perf-record", [*command, "-p", ",".join(map(str, processes))], fresh_log=True)
+        self._enable(self._child, control, answer)
+
+    def _enable(self, child: Child, control: Path, answer: Path) -> None:
+        """Tells it to begin, and waits until it says that it did."""
+        deadline = time.monotonic() + _READY_S
+        reader = os.open(answer, os.O_RDWR | os.O_NONBLOCK)
+        writer = os.open(control, os.O_RDWR | os.O_NONBLOCK)
+        try:
+            os.write(writer, b"enable\n")
+            while time.monotonic() < deadline and child.exit_code is None:
+                if select.select([reader], [], [], _POLL_S)[0]:
+                    os.read(reader, 64)
+                    return
+        finally:
+            os.close(reader)
+            os.close(writer)
+        said = _reason(child.last_lines())
+        how = "did not begin" if child.exit_code is None else "ended"
+        raise ProfilingFailed(f"perf record {how}: {said}", remedy=f"see {child.log}")
+
+    def stop(self) -> Sampled:
+        assert self._child is not None
+        try:
+            interrupt(self._child, limit_s=_END_S)
+            return self._read()
+        finally:
+            self.cancel()
+
+    def _read(self) -> Sampled:
+        """Unwinds the samples. What was inlined is not looked up: that takes minutes."""
+        command = [*_DIE_WITH_US, "perf", "script", "-i", str(self._data), "--no-inline", "-F", FIELDS]
+        text, log = self._data.with_suffix(".txt"), self._log_directory / "perf-script.log"
+        with text.open("wb") as out, log.open("wb") as errors:
+            try:
+                code = subprocess.run(command, stdout=out, stderr=errors, timeout=_READ_S, check=False).returncode
+            except subprocess.TimeoutExpired:
+                raise ProfilingFailed("perf script did not end", remedy="sample less: --ldos-profile-rate") from None
+        with text.open(encoding="utf-8", errors="replace", newline="\n") as lines:
+            read = fold_perf_script(lines, self._names)
+        said = _reason(log.read_text("utf-8", errors="replace"))
+        if code != 0 and not read.profile:
+            raise ProfilingFailed(f"perf script cannot read what perf record wrote: {said}", remedy=f"see {log}")
+        return Sampled(read.profile, tuple(_remarks(read, said if code != 0 else "")))
+
+    def cancel(self) -> None:
+        self._group.stop()
+        self._resources.close()
+
+
+def _remarks(read: ReadSamples, fault: str) -> Iterator[str]:
+    if fault:
+        yield f"perf script did not read all samples: {fault}"
+    if read.damaged:
+        yield f"{read.damaged} lines of perf script were not understood and are left out"
+    if any(_INTERPRETER in stack for stack in read.profile.counts):
+        yield "functions of Python have no names in it (the profiler py-spy gives them)"
+
+
+def _find_event() -> str:
+    """Cycles where the CPU counts them, else the kernel's timer."""
+    counters = Counters(Event.CPU_CYCLES, [os.getpid()])
+    counters.close()
+    return "cpu-clock" if counters.reason else "cycles"

@@ -1,0 +1,174 @@
+"""Sampling Python's own stacks with py-spy, which reads them from outside: their functions have names, also before
+Python 3.12. A process of py-spy's a process of ours; those that run no Python are not sampled.
+
+Reference: https://github.com/benfred/py-spy
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+from pytest_ldos.base.errors import ProfilingFailed
+from pytest_ldos.base.text import one_line
+from pytest_ldos.host.availability import Availability
+from pytest_ldos.host.processes import Child, ProcessGroup
+from pytest_ldos.host.temporary import temporary_folder
+from pytest_ldos.host.tracing_permission import tracing_permitted
+from pytest_ldos.record.profiler import Sampled
+from pytest_ldos.record.profiles.folded import merge
+from pytest_ldos.record.profiles.perf_script import ReadSamples
+from pytest_ldos.record.profiles.py_spy_raw import fold_py_spy
+
+_READY_S: Final = 20.0
+_END_S: Final = 20.0
+_POLL_S: Final = 0.01
+_BEGUN: Final = "Sampling process"
+
+
+def py_spy_available() -> Availability:
+    """Whether it is installed, and may look into other processes."""
+    if _program() is None:
+        return Availability(False, "py-spy not found", "pip install 'pytest-ldos[profile]'")
+    return tracing_permitted("py-spy")
+
+
+def _program() -> str | None:
+    """Beside our interpreter, else on the path."""
+    own = Path(sys.executable).with_name("py-spy")
+    return str(own) if own.is_file() else shutil.which("py-spy")
+
+
+def _version(program: str) -> str:
+    done = subprocess.run([program, "--version"], capture_output=True, encoding="utf-8", errors="replace", check=False)
+    found = re.search(r"\d+(\.\d+)+", done.stdout)
+    return f"py-spy {found.group()}" if found else "py-spy"
+
+
+@dataclass(frozen=True)
+class _Spy:
+    """A process that watches one of ours."""
+
+    pid: int
+    process: str
+    child: Child
+    raw: Path
+
+
+class PySpyProfiler:
+    """See `Profiler`. Processes are not stopped for their samples: a stack that changed meanwhile is thrown away.
+
+    Args:
+        rate_hz: samples a second of each process.
+        log_directory: gets logs.
+    """
+
+    def __init__(self, log_directory: Path, *, rate_hz: int) -> None:
+        program = _program()
+        assert program is not None
+        self._program = program
+        self._rate_hz = rate_hz
+        self._group = ProcessGroup(log_directory=log_directory)
+        self._resources = ExitStack()
+        self._folder: Path | None = None
+        self._spies: list[_Spy] = []
+        self._names: Mapping[int, str] = {}
+        self._notes: list[str] = []
+        self.name = f"{_version(program)} at {rate_hz} Hz"
+
+    def start(self, processes: Mapping[int, str]) -> None:
+        self._names = dict(processes)
+        self._folder = self._resources.enter_context(temporary_folder("ldos-py-spy-"))
+        try:
+            self._begin(processes, self._folder)
+        except BaseException:
+            self.cancel()
+            raise
+
+    def _begin(self, processes: Mapping[int, str], folder: Path) -> None:
+        roots = _without_descendants(processes)
+        spies = [self._spy(pid, processes[pid], folder) for pid in roots]
+        deadline = time.monotonic() + _READY_S
+        self._spies = [spy for spy in spies if self._has_begun(spy, deadline)]
+        if not self._spies:
+            raise ProfilingFailed(f"py-spy samples no process: {'; '.join(self._notes) or 'there is none'}")
+
+    def _spy(self, pid: int, name: str, folder: Path) -> _Spy:
+        raw = folder / f"{pid}.folded"
+        command = [self._program, "record", "--nonblocking", "--subprocesses", "--format", "raw"]
+        command += ["--rate", str(self._rate_hz), "--output", str(raw), "--pid", str(pid)]
+        return _Spy(pid, name, self._group.start(f"py-spy-{pid}", command, fresh_log=True), raw)
+
+    def _has_begun(self, spy: _Spy, deadline: float) -> bool:
+        while time.monotonic() < deadline and spy.child.exit_code is None:
+            if _BEGUN in spy.child.last_lines():
+                return True
+            time.sleep(_POLL_S)
+        self._notes.append(f"{spy.process} was not sampled: {_reason(spy.child)}")
+        return False
+
+    def stop(self) -> Sampled:
+        try:
+            return self._collect()
+        finally:
+            self.cancel()
+
+    def _collect(self) -> Sampled:
+        for spy in self._spies:
+            if spy.child.exit_code is None:
+                spy.child.process.send_signal(signal.SIGINT)
+        read = [found for spy in self._spies if (found := self._read(spy)) is not None]
+        if not read:
+            raise ProfilingFailed(f"py-spy gave no samples: {'; '.join(self._notes) or 'nothing ran'}")
+        damaged = sum(each.damaged for each in read)
+        if damaged:
+            self._notes.append(f"{damaged} lines of py-spy were not understood and are left out")
+        return Sampled(merge(each.profile for each in read), tuple(self._notes))
+
+    def _read(self, spy: _Spy) -> ReadSamples | None:
+        """What it wrote; ``None``, and a note, where it wrote nothing."""
+        try:
+            code = spy.child.process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            self._notes.append(f"py-spy of {spy.process} did not end when it was told to")
+            return None
+        if code != 0 or not spy.raw.is_file():
+            self._notes.append(f"{spy.process} was not sampled to the end: {_reason(spy.child)}")
+            return None
+        return fold_py_spy(spy.raw.read_text("utf-8", errors="replace"), self._names, spy.process)
+
+    def cancel(self) -> None:
+        self._group.stop()
+        self._resources.close()
+
+
+def _without_descendants(pids: Iterable[int]) -> list[int]:
+    """Processes whose samples come with no other's."""
+    wanted = list(pids)
+    return [pid for pid in wanted if not _ancestors(pid) & set(wanted)]
+
+
+def _ancestors(pid: int) -> set[int]:
+    try:
+        return {each.pid for each in psutil.Process(pid).parents()}
+    except psutil.Error:
+        return set()
+
+
+def _reason(spy: Child) -> str:
+    """Its error, else how it ended."""
+    lines = [one_line(line).strip() for line in spy.last_lines().splitlines()]
+    said = next((line for line in lines if line.startswith(("Error:", "Reason:", "Permission"))), "")
+    how = "it did not begin in time" if spy.exit_code is None else spy.describe_end()
+    return f"{how}, {said}" if said else how

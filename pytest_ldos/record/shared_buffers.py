@@ -1,0 +1,45 @@
+"""Room for LTTng-UST's buffers in shared memory: where there is too little, nothing is recorded and nobody says so."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Final
+
+from pytest_ldos.base.errors import NotWritten
+from pytest_ldos.base.units import format_bytes
+
+PLACE: Final = Path("/dev/shm")  # noqa: S108 - where the C library keeps shared memory
+_POSSIBLE_CPUS: Final = Path("/sys/devices/system/cpu/possible")
+_METADATA_BYTES: Final = 1 << 20
+_SIZES: Final = {"k": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def require_room_for_buffers(size: str, count: int, *, place: Path = PLACE, cpus: Path = _POSSIBLE_CPUS) -> None:
+    """Asks whether a channel's buffers find room: one a CPU that may ever be there, with a sub-buffer to read from.
+
+    Args:
+        size: of a sub-buffer, as LTTng takes it: ``1M``.
+        count: of sub-buffers.
+
+    Raises:
+        NotWritten: they do not.
+    """
+    needed = possible_cpus(cpus) * (count + 1) * _bytes_of(size) + _METADATA_BYTES
+    free = shutil.disk_usage(place).free
+    if free < needed:
+        raise NotWritten(
+            f"the tracer's buffers do not fit into {place}: {format_bytes(needed)} are needed, "
+            f"and {format_bytes(free)} are free",
+            remedy=f"remove what nobody uses there (ldos doctor), or sudo mount -o remount,size=1G {place} "
+            "(a container: --shm-size=1g)",
+        )
+
+
+def possible_cpus(file: Path = _POSSIBLE_CPUS) -> int:
+    """As LTTng counts them: one more than the highest number, of ``0-3`` or ``0,2-5``."""
+    return int(file.read_text("ascii").strip().replace("-", ",").split(",")[-1]) + 1
+
+
+def _bytes_of(size: str) -> int:
+    return int(size[:-1]) * _SIZES[size[-1]] if size[-1] in _SIZES else int(size)

@@ -1,0 +1,145 @@
+"""Counting system calls of running processes with ``strace -c``.
+
+Each call then stops its process twice: what is measured beside it is no measure of anything else.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+from pytest_ldos.base.errors import ProfilingFailed
+from pytest_ldos.base.text import one_line
+from pytest_ldos.host.availability import Availability, find_programs
+from pytest_ldos.host.processes import Child, ProcessGroup
+from pytest_ldos.host.temporary import temporary_folder
+from pytest_ldos.host.tracing_permission import tracing_permitted
+from pytest_ldos.record.interruption import interrupt
+from pytest_ldos.record.profiles.syscalls import SyscallCount, parse_syscalls
+
+_READY_S: Final = 15.0
+_END_S: Final = 20.0
+_POLL_S: Final = 0.01
+_PROBE_S: Final = 20.0
+_NOT_PERMITTED: Final = "let the container trace (docker run --cap-add=SYS_PTRACE), or run it outside"
+
+
+def strace_available() -> Availability:
+    """Whether it is installed, and may attach to processes: a program that ends at once is traced."""
+    programs = find_programs(("strace",), package="strace")
+    permitted = tracing_permitted("strace") if programs.ok else programs
+    return _try() if permitted.ok else permitted
+
+
+def _try() -> Availability:
+    command = ["strace", "-c", "-o", os.devnull, "true"]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, encoding="utf-8", errors="replace", timeout=_PROBE_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return Availability(False, "strace does not return", "run by hand: strace -c true")
+    if done.returncode == 0:
+        return Availability(True)
+    said = next((one_line(line).strip() for line in done.stderr.splitlines()), "no reason given")
+    return Availability(False, f"strace may not trace here: {said}", _NOT_PERMITTED)
+
+
+def strace_version() -> str:
+    """``strace 6.1``."""
+    done = subprocess.run(["strace", "-V"], capture_output=True, encoding="utf-8", errors="replace", check=False)
+    found = re.search(r"\d+(\.\d+)+", done.stdout)
+    return f"strace {found.group()}" if found else "strace"
+
+
+class SyscallCounter:
+    """Counts calls of processes, all their threads, and what they start.
+
+    Args:
+        log_directory: gets strace's log.
+
+    Attributes:
+        name: tool and version.
+    """
+
+    def __init__(self, log_directory: Path) -> None:
+        self._group = ProcessGroup(log_directory=log_directory)
+        self._child: Child | None = None
+        self._resources = ExitStack()
+        self._folder: Path | None = None
+        self.name = strace_version()
+
+    def start(self, pids: Iterable[int]) -> None:
+        """Begins; returns when all processes are traced.
+
+        Raises:
+            ProfilingFailed: it could not attach to one; says why.
+        """
+        wanted = list(pids)
+        self._folder = self._resources.enter_context(temporary_folder("ldos-strace-"))
+        command = ["strace", "-c", "-f", "-o", str(self._folder / "table")]
+        attached = [word for pid in wanted for word in ("-p", str(pid))]
+        try:
+            self._child = self._group.start("strace", [*command, *attached], fresh_log=True)
+            _await_attached(self._child, wanted)
+        except BaseException:
+            self.cancel()
+            raise
+
+    def stop(self) -> tuple[SyscallCount, ...]:
+        """Ends it.
+
+        Raises:
+            ProfilingFailed: it had ended before, or its table makes no sense.
+        """
+        assert self._child is not None
+        assert self._folder is not None
+        try:
+            interrupt(self._child, limit_s=_END_S)
+            return parse_syscalls(_text(self._folder / "table"))
+        finally:
+            self.cancel()
+
+    def cancel(self) -> None:
+        """Ends it, whatever it counted. May be called at any time, also twice."""
+        self._group.stop()
+        self._resources.close()
+
+
+def _await_attached(child: Child, wanted: Sequence[int]) -> None:
+    deadline = time.monotonic() + _READY_S
+    while not _traces_all(child, wanted):
+        if child.exit_code is not None or time.monotonic() > deadline:
+            raise ProfilingFailed(f"strace could not attach: {_reason(child)}", remedy=f"see {child.log}")
+        time.sleep(_POLL_S)
+
+
+def _traces_all(child: Child, wanted: Sequence[int]) -> bool:
+    """By the kernel's word: every thread names the process that traces it."""
+    tracers = [_tracers_of(pid) for pid in wanted]
+    return all(each == {child.pid} for each in tracers)
+
+
+def _tracers_of(pid: int) -> set[int]:
+    """Pids of those that trace a process's threads, 0 for nobody; empty where it is gone."""
+    statuses = (_text(status) for status in Path(f"/proc/{pid}/task").glob("*/status"))
+    found = (re.search(r"^TracerPid:\s*(\d+)", status, re.MULTILINE) for status in statuses)
+    return {int(tracer.group(1)) for tracer in found if tracer is not None}
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text("utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _reason(child: Child) -> str:
+    lines = [one_line(line) for line in child.last_lines().splitlines() if "attached" not in line]
+    return lines[-1] if lines else "no reason given"

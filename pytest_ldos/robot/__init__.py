@@ -1,0 +1,1 @@
+"""The system under test: stacks, and DDS as ROS 2 uses it."""

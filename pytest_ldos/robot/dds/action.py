@@ -1,0 +1,259 @@
+"""ROS 2 actions over Cyclone DDS: three services and two topics each.
+
+As in Jazzy, an action emits initialisation events and transport events, but no callback
+events: rclcpp runs actions as waitables.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Any, Final
+
+import numpy as np
+
+from pytest_ldos.robot.dds.endpoint import wall_clock_ns
+from pytest_ldos.robot.dds.messages import Message, default
+from pytest_ldos.robot.dds.naming import ACTION_FEEDBACK, ACTION_STATUS
+from pytest_ldos.robot.dds.node import Node, Publisher, Subscription
+from pytest_ldos.robot.dds.qos import DEFAULT, STATUS
+from pytest_ldos.robot.dds.service import Client, Replier, Service
+
+_CANCEL_GOAL: Final = "action_msgs/srv/CancelGoal"
+_STATUS_ARRAY: Final = "action_msgs/msg/GoalStatusArray"
+_NS_PER_S: Final = 1_000_000_000
+
+
+class GoalStatus(IntEnum):
+    """`action_msgs/msg/GoalStatus`."""
+
+    UNKNOWN = 0
+    ACCEPTED = 1
+    EXECUTING = 2
+    CANCELING = 3
+    SUCCEEDED = 4
+    CANCELED = 5
+    ABORTED = 6
+
+
+class CancelCode(IntEnum):
+    """`action_msgs/srv/CancelGoal`'s return code."""
+
+    NONE = 0
+    UNKNOWN_GOAL = 2
+    GOAL_TERMINATED = 3
+
+
+_RUNNING: Final = frozenset({GoalStatus.ACCEPTED, GoalStatus.EXECUTING, GoalStatus.CANCELING})
+
+
+def to_uuid(goal_id: str) -> Message:
+    """The ROS message of 32 hex characters."""
+    data = np.frombuffer(bytes.fromhex(goal_id), dtype=np.uint8)
+    return default("unique_identifier_msgs/msg/UUID", uuid=data)
+
+
+def from_uuid(message: Message) -> str:
+    return bytes(message.uuid).hex()
+
+
+def _now() -> Message:
+    seconds, nanoseconds = divmod(wall_clock_ns(), _NS_PER_S)
+    return default("builtin_interfaces/msg/Time", sec=seconds, nanosec=nanoseconds)
+
+
+class ServerGoal:
+    """One accepted goal, on the server's side. Its methods may be called from any thread."""
+
+    def __init__(self, server: ActionServer, goal_id: str, goal: Message) -> None:
+        self.goal_id = goal_id
+        self.goal = goal
+        self.status = GoalStatus.EXECUTING
+        self.stamp = _now()
+        self._server = server
+
+    def publish_feedback(self, **fields: Any) -> None:
+        self._server.publish_feedback(self, fields)
+
+    def finish(self, status: GoalStatus, **result: Any) -> None:
+        """Ends the goal; `result` are fields of the action's result."""
+        self._server.finish(self, status, result)
+
+    @property
+    def is_canceling(self) -> bool:
+        return self.status is GoalStatus.CANCELING
+
+
+class ActionServer:
+    """Serves an action: `on_goal` gets each goal and says whether it is accepted.
+
+    An accepted goal is executed by whoever got it, who calls `ServerGoal.finish` once.
+    `on_cancel` is told of goals that a client wants to end.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        ros_type: str,
+        name: str,
+        *,
+        on_goal: Callable[[ServerGoal], bool],
+        on_cancel: Callable[[ServerGoal], None],
+    ) -> None:
+        self._ros_type = ros_type
+        self._on_goal = on_goal
+        self._on_cancel = on_cancel
+        self._lock = threading.Lock()
+        self._goals: dict[str, ServerGoal] = {}
+        self._results: dict[str, Message] = {}
+        self._awaited: dict[str, list[Replier]] = {}
+        prefix = f"{name}/_action"
+        Service(node, f"{ros_type}_SendGoal", f"{prefix}/send_goal", self._send_goal, in_action=True)
+        Service(node, _CANCEL_GOAL, f"{prefix}/cancel_goal", self._cancel_goal, in_action=True)
+        Service(node, f"{ros_type}_GetResult", f"{prefix}/get_result", self._get_result, in_action=True)
+        feedback_type = f"{ros_type}_FeedbackMessage"
+        self._feedback = Publisher(node, feedback_type, f"{name}{ACTION_FEEDBACK}", DEFAULT, in_action=True)
+        self._status = Publisher(node, _STATUS_ARRAY, f"{name}{ACTION_STATUS}", STATUS, in_action=True)
+
+    def publish_feedback(self, goal: ServerGoal, fields: dict[str, Any]) -> None:
+        feedback = default(f"{self._ros_type}_Feedback", **fields)
+        message = default(f"{self._ros_type}_FeedbackMessage", goal_id=to_uuid(goal.goal_id), feedback=feedback)
+        self._feedback.publish(message)
+
+    def finish(self, goal: ServerGoal, status: GoalStatus, fields: dict[str, Any]) -> None:
+        result = default(f"{self._ros_type}_Result", **fields)
+        with self._lock:
+            goal.status = status
+            self._results[goal.goal_id] = result
+            awaited = self._awaited.pop(goal.goal_id, [])
+        self._publish_status()
+        for replier in awaited:
+            replier.reply(status=int(status), result=result)
+
+    def _publish_status(self) -> None:
+        with self._lock:
+            statuses = [
+                default("action_msgs/msg/GoalStatus", goal_info=_goal_info(goal), status=int(goal.status))
+                for goal in self._goals.values()
+            ]
+        self._status.publish(default(_STATUS_ARRAY, status_list=statuses))
+
+    def _send_goal(self, request: Message, replier: Replier) -> None:
+        goal = ServerGoal(self, from_uuid(request.goal_id), request.goal)
+        with self._lock:
+            is_known = goal.goal_id in self._goals
+            if not is_known:
+                self._forget_finished()
+                self._goals[goal.goal_id] = goal
+        accepted = not is_known and self._on_goal(goal)
+        if not accepted and not is_known:
+            del self._goals[goal.goal_id]
+        replier.reply(accepted=accepted, stamp=goal.stamp)
+        if accepted:
+            self._publish_status()
+
+    def _forget_finished(self) -> None:
+        """Keeps the last finished goal only: its result may still be asked for."""
+        finished = [goal_id for goal_id, goal in self._goals.items() if goal.status not in _RUNNING]
+        for goal_id in finished[:-1]:
+            del self._goals[goal_id]
+            self._results.pop(goal_id, None)
+
+    def _get_result(self, request: Message, replier: Replier) -> None:
+        goal_id = from_uuid(request.goal_id)
+        with self._lock:
+            goal = self._goals.get(goal_id)
+            result = self._results.get(goal_id)
+            if goal is not None and result is None:
+                self._awaited.setdefault(goal_id, []).append(replier)
+                return
+        if goal is None:
+            replier.reply(status=int(GoalStatus.UNKNOWN))
+        else:
+            replier.reply(status=int(goal.status), result=result)
+
+    def _cancel_goal(self, request: Message, replier: Replier) -> None:
+        """An id of zeros asks for all goals, as in ROS 2 (time stamps are not looked at)."""
+        goal_id = from_uuid(request.goal_info.goal_id)
+        with self._lock:
+            asked = [goal for key, goal in self._goals.items() if key == goal_id or not int(goal_id, 16)]
+            canceling = [goal for goal in asked if goal.status in _RUNNING]
+            for goal in canceling:
+                goal.status = GoalStatus.CANCELING
+        code = CancelCode.NONE if canceling else CancelCode.GOAL_TERMINATED if asked else CancelCode.UNKNOWN_GOAL
+        replier.reply(return_code=int(code), goals_canceling=[_goal_info(goal) for goal in canceling])
+        if canceling:
+            self._publish_status()
+        for goal in canceling:
+            self._on_cancel(goal)
+
+
+def _goal_info(goal: ServerGoal) -> Message:
+    return default("action_msgs/msg/GoalInfo", goal_id=to_uuid(goal.goal_id), stamp=goal.stamp)
+
+
+class ActionClient:
+    """Sends goals. All callbacks run on the executor's thread.
+
+    One goal at a time: feedback of any other goal is not handed on.
+    """
+
+    def __init__(self, node: Node, ros_type: str, name: str) -> None:
+        self.name = name
+        self._ros_type = ros_type
+        prefix = f"{name}/_action"
+        self._send_goal = Client(node, f"{ros_type}_SendGoal", f"{prefix}/send_goal")
+        self._cancel_goal = Client(node, _CANCEL_GOAL, f"{prefix}/cancel_goal")
+        self._get_result = Client(node, f"{ros_type}_GetResult", f"{prefix}/get_result")
+        self._feedback = Subscription(
+            node, f"{ros_type}_FeedbackMessage", f"{name}{ACTION_FEEDBACK}", self._feed_back, DEFAULT, in_action=True
+        )
+        self._status = Subscription(
+            node, _STATUS_ARRAY, f"{name}{ACTION_STATUS}", self._ignore_status, STATUS, in_action=True
+        )
+        node.executor.add(self._feedback)
+        node.executor.add(self._status)
+        self._goal_id: str | None = None
+        self._on_feedback: Callable[[Message], None] = lambda _: None
+
+    def server_is_ready(self) -> bool:
+        """Whether all five connections to a server are there."""
+        clients = (self._send_goal, self._cancel_goal, self._get_result)
+        topics = (self._feedback, self._status)
+        return all(client.server_is_ready() for client in clients) and all(topic.matched() for topic in topics)
+
+    def send_goal(
+        self,
+        goal_id: str,
+        goal: Message,
+        *,
+        on_response: Callable[[bool], None],
+        on_feedback: Callable[[Message], None],
+        on_result: Callable[[GoalStatus, Message], None],
+    ) -> None:
+        """Sends a goal; its result is asked for as soon as it is accepted."""
+        self._goal_id = goal_id
+        self._on_feedback = on_feedback
+
+        def answer(response: Message) -> None:
+            on_response(bool(response.accepted))
+            if response.accepted:
+                self._get_result.call(hand_over, goal_id=to_uuid(goal_id))
+
+        def hand_over(response: Message) -> None:
+            on_result(GoalStatus(response.status), response.result)
+
+        self._send_goal.call(answer, goal_id=to_uuid(goal_id), goal=goal)
+
+    def cancel_goal(self, goal_id: str) -> None:
+        """Asks the server to end a goal; the result tells whether it did."""
+        info = default("action_msgs/msg/GoalInfo", goal_id=to_uuid(goal_id))
+        self._cancel_goal.call(lambda _: None, goal_info=info)
+
+    def _feed_back(self, message: Message) -> None:
+        if from_uuid(message.goal_id) == self._goal_id:
+            self._on_feedback(message.feedback)
+
+    def _ignore_status(self, message: Message) -> None:
+        """Statuses are taken, as rclcpp's client does, but the result says the same."""

@@ -1,0 +1,124 @@
+"""DDS domains on loopback: one for each run, claimed for as long as the run lives."""
+
+from __future__ import annotations
+
+import errno
+import random
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+from xml.sax.saxutils import escape
+
+import psutil
+
+from pytest_ldos.base.errors import Unavailable
+from pytest_ldos.base.text import one_line
+
+FIRST_DOMAIN: Final = 1
+LAST_DOMAIN: Final = 101
+"""Above it, the ports of a domain reach into Linux's ephemeral range (`ROS_DOMAIN_ID` docs)."""
+
+MOST_PARTICIPANTS: Final = 60
+"""Processes on one domain; each has two ports of its 250-port range."""
+
+LOOPBACK: Final = "127.0.0.1"
+
+_PORT_BASE: Final = 7400
+_PORT_GAIN: Final = 250
+_PARTICIPANT_PORT: Final = 10
+
+
+def loopback_config(log_file: str | None = None) -> str:
+    """Cyclone DDS configuration that never leaves this machine; see also `loopback.bound_to_loopback`.
+
+    Discovery is by unicast, as multicast on `lo` is off by default on Linux; participants look for each other on all
+    ports of the domain. Its peer is an address, because a machine need not have the name `localhost`.
+    """
+    tracing = "" if log_file is None else f"<Tracing><OutputFile>{escape(log_file)}</OutputFile></Tracing>"
+    return (
+        '<CycloneDDS><Domain id="any">'
+        '<General><Interfaces><NetworkInterface name="lo" multicast="false"/></Interfaces>'
+        "<AllowMulticast>false</AllowMulticast></General>"
+        '<Discovery><Peers><Peer address="127.0.0.1"/></Peers>'
+        f"<ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>{MOST_PARTICIPANTS}"
+        f"</MaxAutoParticipantIndex></Discovery>{tracing}</Domain></CycloneDDS>"
+    )
+
+
+def ports_of(domain: int) -> range:
+    """UDP ports that belong to a domain; its participants take the lower ones.
+
+    Reference: DDSI-RTPS 2.5, 9.6.2.3.
+    """
+    first = _PORT_BASE + _PORT_GAIN * domain
+    return range(first, first + _PORT_GAIN)
+
+
+@contextmanager
+def claim_domain() -> Iterator[int]:
+    """A domain id that nobody on this machine uses, kept from other runs until the end.
+
+    The claim is an abstract socket, so it cannot outlive this process.
+
+    Raises:
+        Unavailable: every domain is taken.
+    """
+    candidates = list(range(FIRST_DOMAIN, LAST_DOMAIN + 1))
+    random.SystemRandom().shuffle(candidates)
+    for domain in candidates:
+        if _taken_port(domain) is None and (claim := _try_claim(domain)) is not None:
+            with claim:
+                yield domain
+            return
+    raise Unavailable(
+        f"all DDS domains from {FIRST_DOMAIN} to {LAST_DOMAIN} are in use on this machine: {_describe_taken()}",
+        remedy="end the runs, ROS 2 processes or other programs that hold them (ss -lunp lists them)",
+    )
+
+
+def _try_claim(domain: int) -> socket.socket | None:
+    claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    try:
+        claim.bind(f"\0ldos-dds-domain-{domain}")
+    except OSError:
+        claim.close()
+        return None
+    return claim
+
+
+def _taken_port(domain: int) -> int | None:
+    """A port that one of our participants would take and somebody has; ``None`` where all of them are free.
+
+    Whoever has one has begun with the first, unless it is gone; programs without DDS may have any.
+    """
+    first = ports_of(domain).start + _PARTICIPANT_PORT
+    return next((port for port in range(first, first + 2 * MOST_PARTICIPANTS + 2) if not _is_free(port)), None)
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError as error:
+            return error.errno != errno.EADDRINUSE
+    return True
+
+
+def _describe_taken() -> str:
+    """Who is in the way, for one port of one domain."""
+    port = next((port for domain in range(FIRST_DOMAIN, LAST_DOMAIN + 1) if (port := _taken_port(domain))), None)
+    if port is None:
+        return "other runs of pytest-ldos have claimed them"
+    held = (each.pid for each in psutil.net_connections("udp") if each.laddr and each.laddr.port == port and each.pid)
+    pid = next(held, None)
+    return f"UDP port {port} is held by " + (
+        "a process of another user" if pid is None else f"pid {pid} ({_name(pid)})"
+    )
+
+
+def _name(pid: int) -> str:
+    try:
+        return one_line(psutil.Process(pid).name())
+    except psutil.NoSuchProcess:
+        return "which has ended"

@@ -1,0 +1,264 @@
+"""A ROS 2 node over Cyclone DDS: publishers, subscriptions, timers, services.
+
+Each entity emits the tracepoints of rclcpp, rcl and rmw of Jazzy, in their order.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from cyclonedds.core import Entity
+from cyclonedds.domain import Domain, DomainParticipant
+
+from pytest_ldos.robot.dds.delayed import DelayedWriter
+from pytest_ldos.robot.dds.domain import loopback_config
+from pytest_ldos.robot.dds.emission import emit, new_handle
+from pytest_ldos.robot.dds.endpoint import Reader, Writer, wall_clock_ns
+from pytest_ldos.robot.dds.executor import Executor
+from pytest_ldos.robot.dds.messages import Message, decode, encode, type_hash
+from pytest_ldos.robot.dds.naming import dds_topic
+from pytest_ldos.robot.dds.qos import DEFAULT, QosProfile
+
+_TRACETOOLS_VERSION: Final = "8.2.2"
+"""The tracetools whose events are emitted; `rcl_init` carries it."""
+
+
+class Context:
+    """What the nodes of a process share: the DDS participant and the executor.
+
+    Tracepoints: ``rcl_init``.
+
+    Args:
+        is_first: of this process on the domain; further ones join what the first has configured.
+    """
+
+    def __init__(self, domain: int, *, is_first: bool = True) -> None:
+        self._domain = Domain(domain, loopback_config()) if is_first else None
+        self.participant = DomainParticipant(domain)
+        self.executor = Executor(self.participant)
+        emit.rcl_init(new_handle(), _TRACETOOLS_VERSION)
+
+
+class Node:
+    """A named node. Names of topics are absolute.
+
+    Tracepoints: ``rcl_node_init``.
+    """
+
+    def __init__(self, context: Context, name: str) -> None:
+        self.context = context
+        self.name = name
+        self.handle = new_handle()
+        emit.rcl_node_init(self.handle, new_handle(), name, "/")
+
+    @property
+    def executor(self) -> Executor:
+        return self.context.executor
+
+    def create_publisher(
+        self, ros_type: str, topic: str, *, qos: QosProfile = DEFAULT, delay_s: float = 0.0
+    ) -> Publisher:
+        return Publisher(self, ros_type, topic, qos, delay_s=delay_s)
+
+    def create_subscription(
+        self, ros_type: str, topic: str, callback: Callable[[Message], None], *, qos: QosProfile = DEFAULT
+    ) -> Subscription:
+        subscription = Subscription(self, ros_type, topic, callback, qos)
+        self.executor.add(subscription)
+        return subscription
+
+    def create_timer(self, period_ns: int, callback: Callable[[], None]) -> Timer:
+        timer = Timer(self, period_ns, callback)
+        self.executor.add(timer)
+        return timer
+
+
+def symbol_of(callback: Callable[..., Any]) -> str:
+    """What stands for a demangled C++ symbol: module and qualified name of a callable."""
+    return f"{callback.__module__}.{callback.__qualname__}"
+
+
+def register_callback(handle: int, callback: Callable[..., Any]) -> None:
+    """Says in the trace which function runs under a callback handle."""
+    emit.rclcpp_callback_register(handle, symbol_of(callback))
+
+
+class Publisher:
+    """Publishes messages of one type.
+
+    Tracepoints: ``rmw_publisher_init``, ``rcl_publisher_init``; at each publication
+    ``rclcpp_publish`` (not for the publishers inside an action, as in rclcpp),
+    ``rcl_publish``, ``rmw_publish``, whose timestamp is the sample's source timestamp.
+
+    Args:
+        delay_s: a planted fault: how much later each message leaves.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        ros_type: str,
+        topic: str,
+        qos: QosProfile,
+        *,
+        in_action: bool = False,
+        delay_s: float = 0.0,
+    ) -> None:
+        self.topic = topic
+        self._in_action = in_action
+        writer = Writer(node.context.participant, dds_topic(topic), ros_type, qos, user_data=_type_hash_entry(ros_type))
+        self._writer = DelayedWriter(writer, delay_s) if delay_s else writer
+        self.handle = new_handle()
+        self._rmw_handle = new_handle()
+        emit.rmw_publisher_init(self._rmw_handle, self._writer.gid)
+        emit.rcl_publisher_init(self.handle, node.handle, self._rmw_handle, topic, qos.depth)
+
+    def publish(self, message: Message) -> None:
+        """Encodes and writes one message; may be called from any thread."""
+        timestamp_ns = self._announce(id(message))
+        self._writer.write(encode(message), timestamp_ns)
+
+    def publish_encoded(self, data: bytes) -> None:
+        """Writes a message that was encoded before (see `messages.encode`)."""
+        self._writer.write(data, self._announce(id(data)))
+
+    def _announce(self, message: int) -> int:
+        if not self._in_action:
+            emit.rclcpp_publish(message)
+        emit.rcl_publish(self.handle, message)
+        timestamp_ns = wall_clock_ns()
+        emit.rmw_publish(self._rmw_handle, message, timestamp_ns)
+        return timestamp_ns
+
+    def matched(self) -> int:
+        """How many subscriptions listen."""
+        return self._writer.matched()
+
+
+def _type_hash_entry(ros_type: str) -> str:
+    """What rmw_cyclonedds of Jazzy looks for in the user data of an endpoint."""
+    return f"typehash={type_hash(ros_type)};" if "/msg/" in ros_type else ""
+
+
+class Subscription:
+    """Calls back for each message.
+
+    Tracepoints: ``rmw_subscription_init``, ``rcl_subscription_init``,
+    ``rclcpp_subscription_init``, ``rclcpp_subscription_callback_added``,
+    ``rclcpp_callback_register``; at each message ``rclcpp_executor_execute``, ``rmw_take``,
+    ``rcl_take``, ``rclcpp_take``, ``callback_start``, ``callback_end``. Inside an action
+    (`in_action`) only the first two and the rmw and rcl takes, as in rclcpp.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        ros_type: str,
+        topic: str,
+        callback: Callable[[Message], None],
+        qos: QosProfile,
+        *,
+        in_action: bool = False,
+    ) -> None:
+        self.topic = topic
+        self._ros_type = ros_type
+        self._call = callback
+        self._in_action = in_action
+        self._reader = Reader(
+            node.context.participant, dds_topic(topic), ros_type, qos, user_data=_type_hash_entry(ros_type)
+        )
+        self.condition: Entity | None = self._reader.condition
+        self._handle = new_handle()
+        self._rmw_handle = new_handle()
+        self._callback_handle = new_handle()
+        emit.rmw_subscription_init(self._rmw_handle, self._reader.gid)
+        emit.rcl_subscription_init(self._handle, node.handle, self._rmw_handle, topic, qos.depth)
+        if not in_action:
+            self._announce_callback()
+
+    def _announce_callback(self) -> None:
+        subscription = new_handle()
+        emit.rclcpp_subscription_init(self._handle, subscription)
+        emit.rclcpp_subscription_callback_added(subscription, self._callback_handle)
+        register_callback(self._callback_handle, self._call)
+
+    def is_ready(self) -> bool:
+        return self._reader.has_data()
+
+    def due_ns(self) -> int | None:
+        return None
+
+    def execute(self) -> None:
+        if not self._in_action:
+            emit.rclcpp_executor_execute(self._handle)
+        message = self.take()
+        if message is None:
+            return
+        if self._in_action:
+            self._call(message)
+            return
+        emit.rclcpp_take(id(message))
+        emit.callback_start(self._callback_handle, False)
+        self._call(message)
+        emit.callback_end(self._callback_handle)
+
+    def take(self) -> Message | None:
+        """The next message, or ``None``."""
+        sample = self._reader.take()
+        if sample is None:
+            emit.rmw_take(self._rmw_handle, 0, 0, False)
+            return None
+        message = decode(sample.data, self._ros_type)
+        emit.rmw_take(self._rmw_handle, id(message), sample.source_timestamp_ns, True)
+        emit.rcl_take(id(message))
+        return message
+
+    def matched(self) -> int:
+        """How many publishers write."""
+        return self._reader.matched()
+
+
+class Timer:
+    """Calls back periodically; ticks that were missed are skipped, as in rcl.
+
+    Tracepoints: ``rcl_timer_init``, ``rclcpp_timer_callback_added``,
+    ``rclcpp_callback_register``, ``rclcpp_timer_link_node``; at each tick
+    ``rclcpp_executor_execute``, ``callback_start``, ``callback_end``.
+    """
+
+    def __init__(self, node: Node, period_ns: int, callback: Callable[[], None]) -> None:
+        self.condition: Entity | None = None
+        self._period_ns = period_ns
+        self._call = callback
+        self._due_ns = time.monotonic_ns() + period_ns
+        self._handle = new_handle()
+        self._callback_handle = new_handle()
+        emit.rcl_timer_init(self._handle, period_ns)
+        emit.rclcpp_timer_callback_added(self._handle, self._callback_handle)
+        register_callback(self._callback_handle, callback)
+        emit.rclcpp_timer_link_node(self._handle, node.handle)
+
+    def restart(self) -> None:
+        """Begins a new period now, on the executor's thread."""
+        self._due_ns = time.monotonic_ns() + self._period_ns
+
+    def is_ready(self) -> bool:
+        return time.monotonic_ns() >= self._due_ns
+
+    def due_ns(self) -> int | None:
+        return self._due_ns
+
+    def execute(self) -> None:
+        emit.rclcpp_executor_execute(self._handle)
+        self._due_ns = next_tick(self._due_ns, self._period_ns, time.monotonic_ns())
+        emit.callback_start(self._callback_handle, False)
+        self._call()
+        emit.callback_end(self._callback_handle)
+
+
+def next_tick(due_ns: int, period_ns: int, now_ns: int) -> int:
+    """When a timer whose tick was due is due again: on its grid, and not before now."""
+    missed = max(0, now_ns - due_ns - 1) // period_ns
+    return due_ns + (missed + 1) * period_ns

@@ -1,0 +1,37 @@
+"""What every process that is a node does around it."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import sys
+from collections.abc import Callable
+from typing import Any, Final
+
+from pytest_ldos.robot.dds.executor import stop_on_signals
+from pytest_ldos.robot.dds.node import Context
+
+_PR_SET_NAME: Final = 15
+_PR_SET_TIMERSLACK: Final = 29
+_TIMER_SLACK_NS: Final = 1
+
+
+def run_node(name: str, build: Callable[[Context, dict[str, Any]], Callable[[], None]]) -> None:
+    """Runs a node until SIGINT or SIGTERM.
+
+    The process gets the node's name, which is what a trace shows as `procname`, and the
+    finest timer slack. Its only argument is a JSON object of parameters, with the DDS
+    domain as ``domain``.
+
+    Args:
+        build: makes the node in a context, and returns what is to be done at the end.
+    """
+    libc = ctypes.CDLL(None)
+    libc.prctl(_PR_SET_NAME, name.encode("ascii"), 0, 0, 0)
+    libc.prctl(_PR_SET_TIMERSLACK, _TIMER_SLACK_NS, 0, 0, 0)
+    parameters = json.loads(sys.argv[1])
+    context = Context(parameters["domain"])
+    stop_on_signals(context.executor)
+    close = build(context, parameters)
+    context.executor.spin()
+    close()

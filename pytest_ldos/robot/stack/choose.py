@@ -1,0 +1,61 @@
+"""The choice of a stack: the one place that knows all of them."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+from pytest_ldos.host.availability import Availability
+from pytest_ldos.host.ros import find_distro
+from pytest_ldos.record.protocol import Recorder
+from pytest_ldos.robot.stack.embedded.backend import EmbeddedBackend, embedded_available, embedded_info
+from pytest_ldos.robot.stack.installation import OURS, Installation
+from pytest_ldos.robot.stack.protocol import StackBackend, StackInfo
+from pytest_ldos.robot.stack.ros2.backend import Ros2Backend
+from pytest_ldos.robot.stack.ros2.faults import ros2_faults
+from pytest_ldos.robot.stack.ros2.installed import ros2_available, ros2_info
+from pytest_ldos.scenario.model import FaultSpec, StackSpec
+from pytest_ldos.scenario.words import StackKind
+
+
+def resolve_kind(spec: StackSpec) -> StackKind:
+    """Resolves `auto` to `ros2` for the user's own launch file or where all is installed, otherwise to `embedded`."""
+    if spec.kind is not StackKind.AUTO:
+        return spec.kind
+    return StackKind.ROS2 if not spec.ros2.is_panda or ros2_available(spec).ok else StackKind.EMBEDDED
+
+
+def choose_backend(
+    spec: StackSpec, *, recorder: Recorder, log_directory: Path, installation: Installation = OURS
+) -> StackBackend:
+    """Returns the backend for a spec."""
+    backend = Ros2Backend if resolve_kind(spec) is StackKind.ROS2 else EmbeddedBackend
+    return backend(spec, recorder=recorder, log_directory=log_directory, installation=installation)
+
+
+def stack_available(spec: StackSpec, installation: Installation = OURS) -> Availability:
+    """Reports if everything that `choose_backend` would start is installed."""
+    if resolve_kind(spec) is StackKind.ROS2:
+        return ros2_available(spec, installation.environment)
+    return embedded_available(installation)
+
+
+def plantable_faults(spec: StackSpec) -> frozenset[str]:
+    """Names of the faults (`FaultSpec`) that can be planted in the stack that `choose_backend` would start."""
+    every = frozenset(each.name for each in fields(FaultSpec))
+    return ros2_faults(spec) if resolve_kind(spec) is StackKind.ROS2 else every
+
+
+def describe_stack(spec: StackSpec) -> StackInfo:
+    """Describes the stack that `choose_backend` would start."""
+    return ros2_info(spec) if resolve_kind(spec) is StackKind.ROS2 else embedded_info()
+
+
+def why_not_ros2(spec: StackSpec) -> str:
+    """Returns why `auto` does not use a ROS 2 that is sourced; empty if it does, or if none is sourced."""
+    distro = find_distro()
+    if distro is None or not distro.is_sourced or spec.kind is not StackKind.AUTO:
+        return ""
+    if resolve_kind(spec) is StackKind.ROS2:
+        return ""
+    return f"ROS 2 {distro.name} is sourced but not used: {ros2_available(spec).reason}"

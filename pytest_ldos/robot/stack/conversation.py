@@ -1,0 +1,111 @@
+"""The conversation with a goal client: sends commands, receives events, and does not wait for processes that ended.
+
+Both stacks have such a client; `client_protocol` has its messages.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from pytest_ldos.host.logs import quoted
+from pytest_ldos.host.processes import Child
+from pytest_ldos.robot.stack.client_protocol import MoveCommand, MoveReport, ReadyEvent, TrialTag, parse_event
+from pytest_ldos.robot.stack.goals import Goal
+from pytest_ldos.scenario.model import StackSpec
+
+ANSWER_GRACE_S: Final = 5.0
+"""Time beyond a goal's own limit for its client to report that the limit was exceeded."""
+
+_MOTION_LIMIT_S: Final = 30.0
+_POLL_S: Final = 0.05
+
+
+def to_command(
+    spec: StackSpec,
+    goal: Goal,
+    *,
+    goal_id: str,
+    seed: int | None,
+    trial: TrialTag | None,
+    start: Mapping[str, float] | None,
+) -> MoveCommand:
+    """Builds a client's command for a goal, with the stack's settings and a time limit."""
+    return MoveCommand(
+        goal_id=goal_id,
+        goal=goal,
+        seed=seed,
+        trial=trial,
+        start=start,
+        planning_time_s=spec.planning_time_s,
+        velocity_scaling=spec.velocity_scaling,
+        acceleration_scaling=spec.acceleration_scaling,
+        timeout_s=spec.planning_time_s + _MOTION_LIMIT_S,
+    )
+
+
+class Conversation:
+    """The conversation with one goal client.
+
+    Args:
+        client: process started with pipes.
+        what_ended: returns the process of the stack that has ended, or ``""``.
+
+    Attributes:
+        misunderstood: output of the client that is not an event; it ends the conversation.
+    """
+
+    def __init__(self, client: Child, what_ended: Callable[[], str]) -> None:
+        self._client = client
+        self._what_ended = what_ended
+        self._events: queue.Queue[ReadyEvent | MoveReport] = queue.Queue()
+        self.misunderstood = ""
+        threading.Thread(target=self._read_events, name="goal client's events", daemon=True).start()
+
+    def _read_events(self) -> None:
+        assert self._client.process.stdout is not None
+        for line in self._client.process.stdout:
+            try:
+                self._events.put(parse_event(line))
+            except (ValueError, TypeError):
+                self.misunderstood = f"the goal client said what is no event: {quoted(line)}"
+
+    def await_ready(self, timeout_s: float) -> bool:
+        """Returns True if the client reported in time, and before any process ended, that goals can be sent."""
+        return self._next_event(timeout_s) is not None
+
+    def move(self, command: MoveCommand, *, timeout_s: float) -> MoveReport | None:
+        """Sends a goal; returns its report, or ``None`` if none came in time or a process ended.
+
+        Ignores a late report of an earlier goal.
+        """
+        if not self._say(command):
+            return None
+        while (event := self._next_event(timeout_s)) is not None:
+            if isinstance(event, MoveReport) and event.goal_id == command.goal_id:
+                return event
+        return None
+
+    def _say(self, command: MoveCommand) -> bool:
+        """Sends a command; returns True if the client could receive it."""
+        assert self._client.process.stdin is not None
+        try:
+            self._client.process.stdin.write(command.to_line())
+            self._client.process.stdin.flush()
+        except OSError:
+            return False
+        return True
+
+    def _next_event(self, timeout_s: float) -> ReadyEvent | MoveReport | None:
+        """Returns the client's next event, or ``None`` when time is up or a process has ended."""
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            try:
+                return self._events.get(timeout=_POLL_S)
+            except queue.Empty:
+                if self.misunderstood or self._what_ended():
+                    return None
+        return None

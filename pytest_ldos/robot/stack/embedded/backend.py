@@ -1,0 +1,186 @@
+"""The embedded stack's backend: four processes on a DDS domain of their own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_ldos.base.errors import BringUpFailed, ConfigurationError
+from pytest_ldos.host.availability import Availability, find_modules
+from pytest_ldos.host.cpu_thief import NAME as THIEF
+from pytest_ldos.host.cpu_thief import thief_commands
+from pytest_ldos.host.processes import Child, ProcessGroup
+from pytest_ldos.record.protocol import Recorder
+from pytest_ldos.robot.dds.domain import claim_domain
+from pytest_ldos.robot.dds.loopback import bound_to_loopback
+from pytest_ldos.robot.stack.client_protocol import TrialTag
+from pytest_ldos.robot.stack.conversation import ANSWER_GRACE_S, Conversation, to_command
+from pytest_ldos.robot.stack.embedded.installed import PARTS, installed_here, installed_in
+from pytest_ldos.robot.stack.embedded.tracepoints import tracepoints_available
+from pytest_ldos.robot.stack.faulty_goals import plant_failure
+from pytest_ldos.robot.stack.goal_file import read_goals
+from pytest_ldos.robot.stack.goals import HOME, PANDA_GOALS, Goal
+from pytest_ldos.robot.stack.installation import OURS, Installation
+from pytest_ldos.robot.stack.outcomes import died, to_outcome
+from pytest_ldos.robot.stack.protocol import MotionOutcome, StackInfo
+from pytest_ldos.scenario.model import StackSpec
+
+READY_TIMEOUT_S: Final = 30.0
+"""A stack usually takes 3 s, and counts as broken above this limit, which allows for a loaded machine."""
+
+_ONE_THREAD: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+"""Seven joints do not need a thread pool, which would only disturb the timing."""
+
+_NO_WINDOW: Final = {"MUJOCO_GL": "disable"}
+"""Nothing is drawn: a search for graphics would only delay the start."""
+
+_NODES: Final = "pytest_ldos.robot.stack.embedded"
+
+
+def embedded_available(installation: Installation = OURS) -> Availability:
+    """Reports if all parts of the embedded stack are installed, including its tracepoints."""
+    if not installation.is_ours:
+        return _available_elsewhere(installation)
+    modules = find_modules(PARTS, extra="embedded")
+    return tracepoints_available(installed_here()) if modules.ok else modules
+
+
+def _available_elsewhere(installation: Installation) -> Availability:
+    found = installed_in(installation.interpreter)
+    if isinstance(found, str):
+        return Availability(False, f"{installation.python} cannot be asked: {found}", "name another environment")
+    if found.missing:
+        lacking = ", ".join(found.missing)
+        return Availability(
+            False, f"the environment of {installation.python} lacks {lacking}", "install pytest-ldos[embedded] there"
+        )
+    return tracepoints_available(found, where=installation.python)
+
+
+def embedded_info(installation: Installation = OURS) -> StackInfo:
+    """Describes the stack without starting it; all of its parts must be installed."""
+    found = installed_here() if installation.is_ours else installed_in(installation.interpreter)
+    versions = {} if isinstance(found, str) else found.versions
+    parts = f"MuJoCo {versions['mujoco']}, OMPL {versions['ompl']}, TOPP-RA {versions['toppra']}"
+    return StackInfo(
+        kind="embedded",
+        description=f"embedded ({parts}, Cyclone DDS {versions['cyclonedds']})",
+        rmw="cyclonedds",
+        versions=versions,
+    )
+
+
+class EmbeddedBackend:
+    """See `StackBackend`. `recorder` records the processes."""
+
+    def __init__(
+        self, spec: StackSpec, *, recorder: Recorder, log_directory: Path, installation: Installation = OURS
+    ) -> None:
+        self._spec = spec
+        self._installation = installation
+        self._resources = ExitStack()
+        self._group = ProcessGroup(
+            log_directory=log_directory,
+            prefix=recorder.prefix,
+            environment={**recorder.environment, **bound_to_loopback(), **_ONE_THREAD, **_NO_WINDOW},
+        )
+
+    def start(self, *, on_waiting: Callable[[str], None] | None = None) -> EmbeddedStack:
+        embedded_available(self._installation).demand()
+        domain = self._resources.enter_context(claim_domain())
+        faults = self._spec.faults
+        self._start_node(
+            "simulator",
+            domain,
+            control_rate_hz=faults.control_rate_of(self._spec.control_rate_hz),
+            transport_delay_ms=faults.transport_delay_ms,
+        )
+        self._start_node(
+            "move_group",
+            domain,
+            planning_delay_ms=faults.planning_delay_ms,
+            planning_delay_share=faults.planning_delay_share,
+        )
+        self._start_node("state_publisher", domain, callback_delay_ms=faults.callback_delay_ms)
+        client = self._start_node("goal_client", domain, talk=True)
+        stack = EmbeddedStack(self._spec, domain, self._group, client, info=embedded_info(self._installation))
+        stack.await_ready()
+        for name, command in thief_commands(faults.cpu_steal).items():
+            self._group.start(name, command)
+        return stack
+
+    def _start_node(self, name: str, domain: int, *, talk: bool = False, **parameters: Any) -> Child:
+        node = ("-m", f"{_NODES}.{name}", json.dumps({"domain": domain, **parameters}))
+        return self._group.start(name, [*self._installation.interpreter, *node], talk=talk)
+
+    def stop(self) -> None:
+        self._group.stop()
+        self._resources.close()
+
+
+class EmbeddedStack:
+    """See `RunningStack`. The planner takes seeds: equal versions plan equal paths."""
+
+    is_repeatable = True
+
+    def __init__(self, spec: StackSpec, domain: int, group: ProcessGroup, client: Child, *, info: StackInfo) -> None:
+        self.info = info
+        self.domain = domain
+        self.environment: Mapping[str, str] = {}
+        self.goal_book = read_goals(Path(spec.goals)) if spec.goals else PANDA_GOALS
+        self._spec = spec
+        self._group = group
+        self._conversation = Conversation(client, group.describe_ended)
+
+    def await_ready(self) -> None:
+        """Waits until the client has found a planner, a controller and a first joint state."""
+        if self._conversation.await_ready(READY_TIMEOUT_S):
+            return
+        why = self._why()
+        raise BringUpFailed(
+            f"the embedded stack did not start: {why or f'it was not ready within {READY_TIMEOUT_S:.0f} s'}",
+            details=self._group.last_words(),
+            remedy="look at the logs above" + ("" if why else ", and at the load of this machine"),
+        )
+
+    def _why(self) -> str:
+        return self._group.describe_ended() or self._conversation.misunderstood
+
+    def pids(self) -> list[int]:
+        return [child.pid for child in self._group.children if not child.name.startswith(THIEF)]
+
+    def move(
+        self,
+        goal: Goal,
+        *,
+        goal_id: str,
+        seed: int | None,
+        trial: TrialTag | None,
+        start: Mapping[str, float] | None = None,
+    ) -> MotionOutcome:
+        _refuse_other_joints(goal)
+        command = to_command(self._spec, goal, goal_id=goal_id, seed=seed, trial=trial, start=start)
+        failure = plant_failure(self._spec.faults.failure_rate, seed=seed, trial=trial)
+        command = replace(command, failure=failure or "")
+        limit_s = command.timeout_s + ANSWER_GRACE_S
+        report = self._conversation.move(command, timeout_s=limit_s)
+        if report is not None:
+            return to_outcome(report)
+        reason = self._why() or f"the goal client gave no answer within {limit_s:.0f} s"
+        return died(goal_id, f"{reason}\n{self._group.last_words()}")
+
+
+def _refuse_other_joints(goal: Goal) -> None:
+    """Refuses a goal for joints that does not name each joint of the Panda and no other."""
+    assert HOME.joints is not None
+    if goal.joints is None or set(goal.joints) == set(HOME.joints):
+        return
+    wrong = sorted(set(goal.joints) ^ set(HOME.joints))
+    raise ConfigurationError(
+        f"goal {goal.name!r} does not fit the Panda's joints: {', '.join(wrong)} missing or unknown",
+        remedy=f"give a position for each of {', '.join(HOME.joints)}",
+    )

@@ -1,0 +1,345 @@
+"""The planner's node: MoveIt's `move_group` action over OMPL, TOPP-RA and our controller.
+
+A goal is planned from the present state, checked against it, sent to the controller and
+monitored, with MoveIt's feedback states (``PLANNING``, ``MONITOR``, ``IDLE``), limits and
+error codes.
+
+Tracepoints: ``ldos:cpu_speed``, on the planning thread just before ``PLANNING``.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from pytest_ldos.base.units import NS_PER_MS
+from pytest_ldos.host.speed import time_fixed_work
+from pytest_ldos.robot.dds.action import ActionClient, ActionServer, GoalStatus, ServerGoal
+from pytest_ldos.robot.dds.emission import emit
+from pytest_ldos.robot.dds.messages import Message, default
+from pytest_ldos.robot.dds.node import Context, Node
+from pytest_ldos.robot.dds.parameters import IntegerParameters
+from pytest_ldos.robot.dds.process import run_node
+from pytest_ldos.robot.stack.embedded.goal_constraints import RefusedGoal, to_goal, to_start
+from pytest_ldos.robot.stack.embedded.interfaces import (
+    CONTROLLER_ACTION,
+    CONTROLLER_ACTION_TYPE,
+    FAILURE_PARAMETER,
+    MOVE_ACTION,
+    MOVE_ACTION_TYPE,
+    SEED_PARAMETER,
+)
+from pytest_ldos.robot.stack.embedded.kinematics import Kinematics
+from pytest_ldos.robot.stack.embedded.model import GROUP, Joints, Panda, load_panda
+from pytest_ldos.robot.stack.embedded.planning import plan_path
+from pytest_ldos.robot.stack.embedded.timed_path import TimedPath
+from pytest_ldos.robot.stack.embedded.timing import time_path
+from pytest_ldos.robot.stack.embedded.trajectory_message import to_message
+from pytest_ldos.robot.stack.goals import ErrorCode, Goal
+
+ALLOWED_START_TOLERANCE_RAD: Final = 0.01
+DURATION_SCALING: Final = 1.2
+DURATION_MARGIN_S: Final = 0.5
+"""Limits of MoveIt's trajectory execution manager."""
+
+_PLANTED_ABORT: Final = 0.5
+"""Fraction of the trajectory's duration after which a planted fault ends it."""
+
+_IK_ATTEMPTS: Final = 30
+_LARGEST_SEED: Final = 2**31 - 1
+_WATCH_PERIOD_NS: Final = 100 * NS_PER_MS
+
+_LONGEST_STOP_S: Final = 1.0
+_STILL_STATES: Final = 3
+_STILL_RAD: Final = 1e-3
+"""Largest difference between two joint states of an arm at rest."""
+
+
+class Failed(Exception):
+    """A goal ends with another code than success."""
+
+    def __init__(self, code: int, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A planned path and its planning time."""
+
+    path: TimedPath
+    planning_time_s: float
+
+
+class Planner:
+    """Plans a timed path from a state to a goal."""
+
+    def __init__(self, panda: Panda, *, planning_delay_s: float = 0.0, planning_delay_share: float = 0.0) -> None:
+        self._panda = panda
+        self._kinematics = Kinematics(panda)
+        self._delay_s = planning_delay_s
+        self._delay_share = planning_delay_share
+
+    def plan(self, goal: Goal, request: Message, start: Joints, seed: int) -> Plan:
+        """Plans a path for a `MotionPlanRequest`.
+
+        Raises:
+            Failed: with MoveIt's code for the cause.
+        """
+        began = time.monotonic()
+        if self._kinematics.is_colliding(start):
+            raise Failed(ErrorCode.START_STATE_IN_COLLISION, "the arm touches something where it is")
+        target = self._target(goal, start, seed)
+        waypoints = plan_path(
+            self._panda,
+            start,
+            target,
+            is_colliding=self._kinematics.is_colliding,
+            seed=seed,
+            time_limit_s=request.allowed_planning_time,
+        )
+        if waypoints is None:
+            raise Failed(ErrorCode.PLANNING_FAILED, "no path was found in the allowed planning time")
+        path = time_path(
+            self._panda,
+            waypoints,
+            velocity_scaling=request.max_velocity_scaling_factor,
+            acceleration_scaling=request.max_acceleration_scaling_factor,
+        )
+        if path is None:
+            raise Failed(ErrorCode.INVALID_MOTION_PLAN, "the path cannot be followed within the limits")
+        self._check(path)
+        time.sleep(self._delay_s + self._delay_share * (time.monotonic() - began))
+        return Plan(path, time.monotonic() - began)
+
+    def _target(self, goal: Goal, start: Joints, seed: int) -> Joints:
+        if goal.joints is not None:
+            joints = np.array([goal.joints[name] for name in self._panda.joint_names])
+            self._check_target(joints)
+            return joints
+        assert goal.pose is not None
+        found = self._kinematics.inverse(goal.pose, start, rng=np.random.default_rng(seed), attempts=_IK_ATTEMPTS)
+        if found is None:
+            raise Failed(ErrorCode.NO_IK_SOLUTION, "no joints bring the tip to the goal without a collision")
+        return found
+
+    def _check_target(self, joints: Joints) -> None:
+        if np.any(joints < self._panda.lower) or np.any(joints > self._panda.upper):
+            raise Failed(ErrorCode.INVALID_GOAL_CONSTRAINTS, "the goal is beyond the joint limits")
+        if self._kinematics.is_colliding(joints):
+            raise Failed(ErrorCode.GOAL_IN_COLLISION, "the arm would touch something at the goal")
+
+    def _check(self, path: TimedPath) -> None:
+        """Checks the timed path again, as MoveIt's solution validator does."""
+        if any(self._kinematics.is_colliding(joints) for joints in path.positions):
+            raise Failed(ErrorCode.INVALID_MOTION_PLAN, "the timed path leads through a collision")
+
+
+class MoveGroup:
+    """The node: one goal at a time, planned and executed on a thread of its own."""
+
+    def __init__(self, node: Node, panda: Panda, planner: Planner) -> None:
+        self._node = node
+        self._panda = panda
+        self._planner = planner
+        self._state: Joints | None = None
+        self._state_arrived = threading.Event()
+        self._execution: Execution | None = None
+        self._busy = False
+        self._parameters = IntegerParameters(node, (SEED_PARAMETER, FAILURE_PARAMETER))
+        node.create_subscription("sensor_msgs/msg/JointState", "/joint_states", self.on_joint_state)
+        self._controller = ActionClient(node, CONTROLLER_ACTION_TYPE, CONTROLLER_ACTION)
+        self._server: ActionServer | None = None
+        node.create_timer(_WATCH_PERIOD_NS, self.watch)
+
+    def on_joint_state(self, state: Message) -> None:
+        self._state = state.position
+        self._state_arrived.set()
+
+    def watch(self) -> None:
+        """Offers the action once the controller and the first joint state are available."""
+        if self._server is None and self._state_arrived.is_set() and self._controller.server_is_ready():
+            self._server = ActionServer(
+                self._node, MOVE_ACTION_TYPE, MOVE_ACTION, on_goal=self._begin, on_cancel=self._cancel
+            )
+
+    def _begin(self, goal: ServerGoal) -> bool:
+        if self._busy:
+            return False
+        self._busy = True
+        self._execution = Execution(self._controller)
+        threading.Thread(target=self._run, args=(goal, self._execution), name="move_group goal", daemon=True).start()
+        return True
+
+    def _cancel(self, goal: ServerGoal) -> None:
+        if self._execution is not None:
+            self._execution.cancel()
+
+    def _run(self, goal: ServerGoal, execution: Execution) -> None:
+        plan: Plan | None = None
+        try:
+            emit.cpu_speed(time_fixed_work())
+            goal.publish_feedback(state="PLANNING")
+            plan = self._plan(goal.goal)
+            self._fail_if_planted(ErrorCode.PLANNING_FAILED, "no path was found (a planted fault)")
+            goal.publish_feedback(state="MONITOR")
+            if not goal.goal.planning_options.plan_only:
+                self._execute(goal, execution, plan.path)
+            goal.publish_feedback(state="IDLE")
+            self._finish(goal, GoalStatus.SUCCEEDED, ErrorCode.SUCCESS, "", plan)
+        except Failed as failure:
+            status = GoalStatus.CANCELED if failure.code == ErrorCode.PREEMPTED else GoalStatus.ABORTED
+            self._finish(goal, status, failure.code, failure.reason, plan)
+
+    def _finish(self, goal: ServerGoal, status: GoalStatus, code: int, reason: str, plan: Plan | None) -> None:
+        self._busy = False
+        error = default("moveit_msgs/msg/MoveItErrorCodes", val=code, message=reason, source="embedded move_group")
+        if plan is None:
+            goal.finish(status, error_code=error)
+            return
+        trajectory = default(
+            "moveit_msgs/msg/RobotTrajectory", joint_trajectory=to_message(plan.path, self._panda.joint_names)
+        )
+        goal.finish(status, error_code=error, planned_trajectory=trajectory, planning_time=plan.planning_time_s)
+
+    def _plan(self, goal: Message) -> Plan:
+        request = goal.request
+        if request.group_name != GROUP:
+            raise Failed(ErrorCode.INVALID_GROUP_NAME, f"there is no group '{request.group_name}' (there is {GROUP})")
+        try:
+            wanted = to_goal(request.goal_constraints, self._panda.joint_names)
+            start = to_start(request.start_state, self._panda.joint_names)
+        except RefusedGoal as refusal:
+            raise Failed(refusal.code, str(refusal)) from None
+        return self._planner.plan(wanted, request, self._present_state() if start is None else start, self._seed())
+
+    def _fail_if_planted(self, code: int, reason: str) -> None:
+        if self._parameters[FAILURE_PARAMETER] == code:
+            raise Failed(code, reason)
+
+    def _seed(self) -> int:
+        given = self._parameters[SEED_PARAMETER]
+        return random.SystemRandom().randint(1, _LARGEST_SEED) if given is None else given
+
+    def _present_state(self) -> Joints:
+        """Waits for the next joint state and returns it."""
+        self._state_arrived.clear()
+        if not self._state_arrived.wait(timeout=1.0) or self._state is None:
+            raise Failed(ErrorCode.INVALID_ROBOT_STATE, "no joint state arrived within a second")
+        return self._state
+
+    def _execute(self, goal: ServerGoal, execution: Execution, path: TimedPath) -> None:
+        deviation = float(np.abs(self._present_state() - path.positions[0]).max())
+        if deviation > ALLOWED_START_TOLERANCE_RAD:
+            raise Failed(ErrorCode.CONTROL_FAILED, f"the arm is {deviation:.3f} rad from where the trajectory begins")
+        message = default(
+            "control_msgs/action/FollowJointTrajectory_Goal",
+            trajectory=to_message(path, self._panda.joint_names),
+        )
+        self._node.executor.post(lambda: execution.begin(goal.goal_id, message))
+        if self._parameters[FAILURE_PARAMETER] == ErrorCode.CONTROL_FAILED:
+            execution.abort_after(path.duration_s * _PLANTED_ABORT)
+        try:
+            execution.wait(path.duration_s * DURATION_SCALING + DURATION_MARGIN_S)
+        except Failed:
+            self._await_standstill()
+            raise
+
+    def _await_standstill(self) -> None:
+        """Waits for the robot to stop, as MoveIt does: the next path is planned from where the arm comes to rest."""
+        deadline = time.monotonic() + _LONGEST_STOP_S
+        still = 0
+        try:
+            before = self._present_state()
+            while still < _STILL_STATES and time.monotonic() < deadline:
+                state = self._present_state()
+                still = still + 1 if float(np.abs(state - before).max()) < _STILL_RAD else 0
+                before = state
+        except Failed:
+            return  # joint states have ended: the failure already raised is the better explanation
+
+
+class Execution:
+    """One trajectory at the controller; a cancellation before or during it ends it."""
+
+    def __init__(self, controller: ActionClient) -> None:
+        self._controller = controller
+        self._changed = threading.Condition()
+        self._goal_id = ""
+        self._failure: Failed | None = None
+        self._is_done = False
+
+    def begin(self, goal_id: str, message: Message) -> None:
+        """Sends the trajectory unless it was cancelled before; runs on the executor's thread."""
+        with self._changed:
+            if self._is_done:
+                return
+            self._goal_id = _inverted(goal_id)
+            self._controller.send_goal(
+                self._goal_id, message, on_response=self._answered, on_feedback=lambda _: None, on_result=self._ended
+            )
+
+    def cancel(self) -> None:
+        self._end(Failed(ErrorCode.PREEMPTED, "cancelled"))
+
+    def abort_after(self, seconds: float) -> None:
+        """Plants a fault: cancels the controller's goal after `seconds`, unless it has ended; reports it as aborted."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._is_done, timeout=seconds):
+                self._controller.cancel_goal(self._goal_id)
+                reason = "the controller ended with aborted: path_tolerance_violated (a planted fault)"
+                self._failure, self._is_done = Failed(ErrorCode.CONTROL_FAILED, reason), True
+
+    def wait(self, limit_s: float) -> None:
+        """Returns when the trajectory has been followed; raises `Failed` otherwise."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._is_done, timeout=limit_s):
+                self._failure = Failed(ErrorCode.TIMED_OUT, f"the controller took longer than {limit_s:.1f} s")
+        if self._failure is None:
+            return
+        if self._goal_id and self._failure.code != ErrorCode.CONTROL_FAILED:
+            self._controller.cancel_goal(self._goal_id)
+        raise self._failure
+
+    def _answered(self, accepted: bool) -> None:
+        if not accepted:
+            self._end(Failed(ErrorCode.CONTROL_FAILED, "the controller refused the trajectory"))
+
+    def _ended(self, status: GoalStatus, result: Message) -> None:
+        reason = f"the controller ended with {status.name.lower()}: {result.error_string}"
+        self._end(None if status is GoalStatus.SUCCEEDED else Failed(ErrorCode.CONTROL_FAILED, reason))
+
+    def _end(self, failure: Failed | None) -> None:
+        with self._changed:
+            if not self._is_done:
+                self._failure = failure
+                self._is_done = True
+                self._changed.notify()
+
+
+def _inverted(goal_id: str) -> str:
+    """Derives an id for the controller's goal that cannot be confused with the planner's."""
+    return bytes(byte ^ 0xFF for byte in bytes.fromhex(goal_id)).hex()
+
+
+def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
+    """Builds node `move_group`; parameters: ``planning_delay_ms``, ``planning_delay_share`` (faults to plant)."""
+    panda = load_panda()
+    planner = Planner(
+        panda,
+        planning_delay_s=parameters["planning_delay_ms"] / 1000,
+        planning_delay_share=parameters["planning_delay_share"],
+    )
+    MoveGroup(Node(context, "move_group"), panda, planner)
+    return lambda: None
+
+
+if __name__ == "__main__":
+    run_node("move_group", build)

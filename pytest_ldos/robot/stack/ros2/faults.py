@@ -1,0 +1,89 @@
+"""Faults that can be planted in a stack of ROS 2 nodes without changing any node.
+
+The control rate is a parameter of the Panda's own bring-up; a failing goal is one that no arm can reach; CPU time
+is taken by other processes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Final
+
+from pytest_ldos.base.errors import BringUpFailed, ConfigurationError
+from pytest_ldos.base.writable import writing
+from pytest_ldos.host.ros import find_ros_package
+from pytest_ldos.robot.stack.client_protocol import MoveCommand
+from pytest_ldos.robot.stack.goals import Pose
+from pytest_ldos.scenario.model import StackSpec
+
+_OF_ANY: Final = frozenset({"failure_rate", "cpu_steal"})
+_OF_THE_PANDA: Final = frozenset({"control_rate_hz", "control_rate_drop"})
+
+_CONFIGURATION: Final = "ldos_panda_config"
+_CONTROLLERS: Final = "config/ros2_controllers.yaml"
+_ARGUMENT: Final = "controllers"
+_UPDATE_RATE: Final = re.compile(r"^( *update_rate: *)[0-9]+", re.MULTILINE)
+
+_OUT_OF_REACH: Final = Pose((1000.0, 0.0, 0.5), (1.0, 0.0, 0.0, 0.0))
+_PLANNING_TIME_S: Final = 0.2
+"""Time in which MoveIt gives up on a goal that it cannot know to be out of reach."""
+
+
+def ros2_faults(spec: StackSpec) -> frozenset[str]:
+    """Names of the faults of `FaultSpec` that can be planted."""
+    return _OF_ANY | _OF_THE_PANDA if spec.ros2.is_panda else _OF_ANY
+
+
+def demand_plantable(spec: StackSpec) -> None:
+    """Refuses faults that this stack cannot be given.
+
+    Raises:
+        ConfigurationError: names them, and those that can be planted.
+    """
+    wanted = {name for name, value in asdict(spec.faults).items() if value}
+    possible = ros2_faults(spec)
+    if wanted <= possible:
+        return
+    raise ConfigurationError(
+        f"this stack cannot be given {', '.join(sorted(wanted - possible))}: it would take a change of its nodes",
+        remedy=f"plant {', '.join(sorted(possible))}, or take the embedded stack (--ldos-stack=embedded)",
+    )
+
+
+def fault_arguments(
+    spec: StackSpec, directory: Path, environment: Mapping[str, str] | None = None
+) -> Mapping[str, str]:
+    """Returns the launch file's arguments that plant a fault; the files that they name are written to `directory`.
+
+    Args:
+        environment: environment of the workspace that is measured; ``None`` for ours.
+
+    Raises:
+        BringUpFailed: the installed configuration does not set a control rate.
+    """
+    rate_hz = spec.faults.control_rate_of(spec.control_rate_hz)
+    if rate_hz == spec.control_rate_hz:
+        return {}
+    prefix = find_ros_package(_CONFIGURATION, environment)
+    source = Path() if prefix is None else prefix / "share" / _CONFIGURATION / _CONTROLLERS
+    text = source.read_text("utf-8") if source.is_file() else ""
+    changed, count = _UPDATE_RATE.subn(rf"\g<1>{round(rate_hz)}", text)
+    if count != 1:
+        raise BringUpFailed(
+            f"the control rate cannot be changed: {_CONTROLLERS} of {_CONFIGURATION} is not what it was",
+            remedy="build ros_ws anew and source it",
+        )
+    file = directory / "controllers.yaml"
+    with writing(file):
+        file.write_text(changed, "utf-8")
+    return {_ARGUMENT: str(file)}
+
+
+def out_of_reach(command: MoveCommand) -> MoveCommand:
+    """Returns the same command for a pose that no arm can reach."""
+    link = command.goal.link
+    goal = replace(command.goal, pose=_OUT_OF_REACH, joints=None, link=link)
+    return replace(command, goal=goal, planning_time_s=min(command.planning_time_s, _PLANNING_TIME_S))

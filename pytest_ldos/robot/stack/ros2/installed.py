@@ -1,0 +1,183 @@
+"""Availability and parts of a ROS 2 stack, without starting it."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+from xml.etree import ElementTree as ET
+
+from pytest_ldos.host.availability import Availability
+from pytest_ldos.host.ros import (
+    chosen_rmw,
+    find_distro,
+    find_ros_package,
+    find_ros_packages,
+    remedy_for_packages,
+    rmw_installed,
+    ros_python_available,
+)
+from pytest_ldos.robot.stack.protocol import StackInfo
+from pytest_ldos.robot.stack.ros2.goal_client import PACKAGE
+from pytest_ldos.robot.stack.ros2.launch_file import GAZEBO_PACKAGES, resolve_simulation
+from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.scenario.words import Simulation
+
+EVERY_STACK: Final = (PACKAGE, "tracetools", "action_msgs", "controller_manager_msgs", "sensor_msgs")
+PANDA: Final = (
+    "ldos_bringup",
+    "ldos_panda_config",
+    "moveit_ros_move_group",
+    "moveit_resources_panda_description",
+    "controller_manager",
+    "joint_trajectory_controller",
+    "joint_state_broadcaster",
+    "robot_state_publisher",
+)
+_VERSIONED: Final = (
+    "rclcpp",
+    "moveit_ros_move_group",
+    "moveit_planners_ompl",
+    "controller_manager",
+    "joint_trajectory_controller",
+    "gz_ros2_control",
+    "tracetools",
+)
+_STATUS: Final = "lib/tracetools/status"
+_STATUS_TIMEOUT_S: Final = 10
+_DISABLED: Final = 1
+"""Exit status of ``status`` without tracepoints; any other failure means that it was not even loaded."""
+
+DDS_SETTINGS: Final = ("CYCLONEDDS_URI", "FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")
+"""A middleware's own settings are the user's choice; they belong to what was measured."""
+
+
+def ros2_available(spec: StackSpec, environment: Mapping[str, str] | None = None) -> Availability:
+    """Reports if everything that `spec` needs is sourced and can be traced.
+
+    Args:
+        environment: environment made by sourcing; ours by default.
+    """
+    return next((each for each in _needs(spec.ros2, environment) if not each.ok), Availability(True))
+
+
+def _needs(spec: Ros2Spec, environment: Mapping[str, str] | None) -> Iterator[Availability]:
+    yield ros_python_available(environment, path=module_path(environment))
+    yield rmw_installed(rmw_of(spec, environment), environment=environment)
+    yield find_ros_packages(EVERY_STACK, environment=environment)
+    if spec.is_panda:
+        yield find_ros_packages(PANDA, environment=environment)
+    if resolve_simulation(spec, environment) is Simulation.GZ and spec.is_panda:
+        yield find_ros_packages(GAZEBO_PACKAGES, environment=environment)
+    yield tracing_available(environment)
+
+
+def module_path(environment: Mapping[str, str] | None) -> list[str] | None:
+    """Returns the module path of our processes in this environment; ``None`` if it is ours."""
+    if environment is None:
+        return None
+    ours, theirs = (each.get("PYTHONPATH", "").split(os.pathsep) for each in (os.environ, environment))
+    return [*filter(None, theirs), *(place for place in sys.path if place not in ours)]
+
+
+def rmw_of(spec: Ros2Spec, environment: Mapping[str, str] | None = None) -> str:
+    """Returns the middleware of a stack."""
+    return spec.rmw or chosen_rmw(environment)
+
+
+def tracing_available(environment: Mapping[str, str] | None = None) -> Availability:
+    """Reports if ROS 2 was built with LTTng, according to tracetools' own ``status`` program.
+
+    It is run once for each program and environment.
+    """
+    prefix = find_ros_package("tracetools", environment)
+    program = None if prefix is None else prefix / _STATUS
+    if program is None or not program.is_file():
+        remedy = remedy_for_packages(["tracetools"], environment=environment)
+        return Availability(False, "tracetools has no status program", remedy)
+    given = os.environ if environment is None else environment
+    there = program.stat()
+    return _ask_status(program, (there.st_mtime_ns, there.st_size), frozenset(given.items()))
+
+
+@functools.lru_cache(maxsize=8)
+def _ask_status(program: Path, version: tuple[int, int], environment: frozenset[tuple[str, str]]) -> Availability:
+    """Runs ``status``; its time and size are part of the cache's key, so that a new installation is run again."""
+    try:
+        done = subprocess.run(
+            [program],
+            env=dict(environment),
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=_STATUS_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Availability(False, f"{program} cannot be run: {error}", "source the ROS environment again")
+    if done.returncode == 0:
+        return Availability(True)
+    if done.returncode != _DISABLED:
+        reason = f"{program} cannot be run: {_last_line(done.stderr)}"
+        return Availability(False, reason, "source the ROS environment again")
+    return Availability(
+        False,
+        f"this ROS 2 was built without tracepoints (tracetools says: {_last_line(done.stdout)})",
+        "install liblttng-ust-dev and build tracetools, rcl, rclcpp and the middleware again, "
+        "or use the packages of the distribution, which have them",
+    )
+
+
+def _last_line(text: str) -> str:
+    return (text.strip().splitlines() or ["no reason given"])[-1]
+
+
+def ros2_info(spec: StackSpec, environment: Mapping[str, str] | None = None) -> StackInfo:
+    """Describes the stack by its parts."""
+    ros2 = spec.ros2
+    sim = resolve_simulation(ros2, environment)
+    rmw = rmw_of(ros2, environment)
+    distro = find_distro(environment)
+    given = os.environ if environment is None else environment
+    versions = {name: found for name in (*_VERSIONED, rmw) if (found := version_of(name, environment))}
+    parts = [f"launch file {ros2.launch_file}" if not ros2.is_panda else "Panda"]
+    parts += [f"sim {sim}"] if sim is not Simulation.AUTO else []
+    parts += [f"MoveIt {versions['moveit_ros_move_group']}"] if "moveit_ros_move_group" in versions else []
+    parts += [f"ros2_control {versions['controller_manager']}"] if "controller_manager" in versions else []
+    return StackInfo(
+        kind=_kind(ros2, sim),
+        description=f"ros2 {distro.name if distro else ''} ({', '.join([*parts, rmw])})",
+        rmw=rmw,
+        versions={
+            **versions,
+            **{name: given[name] for name in DDS_SETTINGS if name in given},
+            "ros_distro": distro.name if distro else "",
+            "pytest-ldos": version("pytest-ldos"),
+        },
+    )
+
+
+def _kind(spec: Ros2Spec, sim: Simulation) -> str:
+    """Name of the folder of baselines: another robot or another simulator has its own."""
+    robot = [] if spec.is_panda else [Path(spec.launch_file).name.split(".")[0], spec.group]
+    parts = ["ros2", *robot, *([] if sim is Simulation.AUTO else [sim.value])]
+    return "-".join(re.sub(r"[^A-Za-z0-9_]+", "_", part) for part in parts)
+
+
+def version_of(package: str, environment: Mapping[str, str] | None) -> str:
+    """Returns the version in the package's manifest; empty if it is not installed."""
+    prefix = find_ros_package(package, environment)
+    if prefix is None:
+        return ""
+    try:
+        manifest = ET.parse(prefix / "share" / package / "package.xml")  # noqa: S314 - installed beside the library
+    except (OSError, ET.ParseError):
+        return ""
+    return (manifest.findtext("version") or "").strip()

@@ -1,0 +1,44 @@
+"""An environment that isolates a stack from other nodes, on this machine and on others.
+
+Peers and devices that the user's own settings of the middleware name (``CYCLONEDDS_URI``, Fast DDS profiles)
+are the user's choice: they belong to what is measured, and are recorded with it. Without them, nothing that another
+machine sends is taken.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+
+from pytest_ldos.robot.dds.loopback import deaf_to_other_devices
+from pytest_ldos.robot.stack.ros2.installed import DDS_SETTINGS, rmw_of
+from pytest_ldos.scenario.ros2 import Ros2Spec
+
+
+def isolated_environment(
+    spec: Ros2Spec, *, domain: int, log_directory: Path, environment: Mapping[str, str] | None = None
+) -> Mapping[str, str]:
+    """Returns variables for every process of a stack, to be added to `environment` (ours by default).
+
+    Gazebo has a discovery of its own: two servers in one partition disturb each other.
+    """
+    given = {**os.environ, **(environment or {})}
+    is_users_choice = any(given.get(name) for name in DDS_SETTINGS)
+    return {
+        **({} if is_users_choice else deaf_to_other_devices(domain, environment)),
+        "ROS_DOMAIN_ID": str(domain),
+        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+        "ROS_STATIC_PEERS": "",
+        "ROS_LOG_DIR": str(log_directory / "ros"),
+        "RMW_IMPLEMENTATION": rmw_of(spec, environment),
+        "GZ_PARTITION": f"ldos-{secrets.token_hex(4)}",
+        "GZ_IP": "127.0.0.1",
+        # A discovery server would let in any node that asks it.
+        "ROS_DISCOVERY_SERVER": "",
+        "ROS_SUPER_CLIENT": "",
+        # Standard output is reserved for messages between our own processes.
+        "RCUTILS_LOGGING_USE_STDOUT": "0",
+        "PYTHONUNBUFFERED": "1",
+    }

@@ -1,0 +1,175 @@
+"""A process that asks a stack if it is ready, and ends when it is.
+
+Prints a JSON list of what is missing each time that changes. The last line is an empty list, or
+a JSON string with the reason why the stack will never be ready. It queries the controller manager (list
+of controllers), the action server (to cancel nothing: its answer proves that it serves), its node
+(the robot's planning groups), the joint states and the simulator's clock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import time
+from collections.abc import Callable, Collection
+from typing import Any, Final
+
+import rclpy
+from action_msgs.srv import CancelGoal
+from controller_manager_msgs.srv import ListControllers
+from rcl_interfaces.srv import GetParameters
+from rclpy.action import get_action_server_names_and_types_by_node
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+
+from pytest_ldos.robot.stack.ros2.readiness import Readiness, group_names
+
+_PERIOD_S: Final = 0.05
+_PATIENCE_S: Final = 1.0
+_GROUPS_PATIENCE_S: Final = 5.0
+_ACTION_SERVICE: Final = "/_action/send_goal"
+_PARAMETERS: Final = "/get_parameters"
+_SEMANTICS: Final = "robot_description_semantic"
+
+
+class Question:
+    """A service that is called again after each answer, or if none came for a while.
+
+    An answer can be lost for good: a server may send it before it has discovered the client.
+    """
+
+    def __init__(self, node: Node, kind: Any, name: str, take: Callable[[Any], None], *, request: Any = None) -> None:
+        self._client = node.create_client(kind, name)
+        self._request = kind.Request() if request is None else request
+        self._take = take
+        self._pending: Any = None
+        self._asked_s = 0.0
+
+    def ask(self) -> None:
+        if not self._client.service_is_ready() or not self._may_ask():
+            return
+        self._asked_s = time.monotonic()
+        self._pending = self._client.call_async(self._request)
+        self._pending.add_done_callback(self._answered)
+
+    def _may_ask(self) -> bool:
+        if self._pending is None:
+            return True
+        if time.monotonic() < self._asked_s + _PATIENCE_S:
+            return False
+        self._client.remove_pending_request(self._pending)
+        return True
+
+    def _answered(self, future: Any) -> None:
+        if future is self._pending:
+            self._pending = None
+        self._take(future.result())
+
+
+class Watcher:
+    """Queries and listens to the stack, and prints what is missing."""
+
+    def __init__(self, node: Node, readiness: Readiness) -> None:
+        self._node = node
+        self._readiness = readiness
+        self._said: list[str] | str | None = None
+        self._controllers = Question(
+            node, ListControllers, f"{readiness.controller_manager}/list_controllers", self._listed
+        )
+        # A request without goal and time would cancel all goals; there are none before the first one is sent.
+        self._action = Question(
+            node, CancelGoal, f"{readiness.action}/_action/cancel_goal", lambda _: readiness.saw_answer()
+        )
+        self._groups: Question | None = None
+        self._whole_s = time.monotonic()
+        qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+        node.create_subscription(JointState, readiness.joint_states, lambda _: readiness.saw_joint_state(), qos)
+        if readiness.needs_clock:
+            node.create_subscription(Clock, "/clock", self._ticked, qos)
+        node.create_timer(_PERIOD_S, self._watch)
+
+    @property
+    def is_done(self) -> bool:
+        """True if the final line was printed."""
+        return self._said == [] or isinstance(self._said, str)
+
+    def _listed(self, answer: Any) -> None:
+        self._readiness.saw_controllers({each.name: each.state for each in answer.controller})
+
+    def _told_semantics(self, answer: Any) -> None:
+        text = answer.values[0].string_value if answer.values else ""
+        self._readiness.saw_groups(group_names(text))
+
+    def _ask_for_groups(self, services: Collection[str]) -> None:
+        """Asks the node that serves the action, if it answers requests for parameters."""
+        if self._groups is None and (name := self._planner()) is not None and f"{name}{_PARAMETERS}" in services:
+            request = GetParameters.Request(names=[_SEMANTICS])
+            self._groups = Question(
+                self._node, GetParameters, f"{name}{_PARAMETERS}", self._told_semantics, request=request
+            )
+        if self._groups is not None:
+            self._groups.ask()
+
+    def _give_up_on_groups(self) -> None:
+        """Stops waiting for the groups after a while: reporting a wrong group early must not delay readiness long."""
+        if not self._readiness.only_needs_groups:
+            self._whole_s = time.monotonic()
+        elif time.monotonic() > self._whole_s + _GROUPS_PATIENCE_S:
+            self._readiness.saw_groups(())
+
+    def _planner(self) -> str | None:
+        """Full name of the node that serves the action; ``None`` if it is not known."""
+        for name, namespace in self._node.get_node_names_and_namespaces():
+            with contextlib.suppress(RuntimeError):  # the node may have ended in the meantime
+                actions = get_action_server_names_and_types_by_node(self._node, name, namespace)
+                if self._readiness.action in dict(actions):
+                    return f"{namespace.rstrip('/')}/{name}"
+        return None
+
+    def _ticked(self, message: Clock) -> None:
+        self._readiness.saw_clock(message.clock.sec * 1_000_000_000 + message.clock.nanosec)
+
+    def _watch(self) -> None:
+        if self._readiness.needs_controllers:
+            self._controllers.ask()
+        services = [name for name, _ in self._node.get_service_names_and_types()]
+        # The list also names services that only have clients, such as the goal client's.
+        served = [name for name in services if name.endswith(_ACTION_SERVICE) and self._node.count_services(name)]
+        self._readiness.saw_actions([name.removesuffix(_ACTION_SERVICE) for name in served])
+        self._action.ask()
+        if self._readiness.needs_groups:
+            self._ask_for_groups(services)
+        self._give_up_on_groups()
+        word = self._readiness.wrong() or self._readiness.missing()
+        if word != self._said:
+            _say(word)
+            self._said = word
+
+
+def _say(word: list[str] | str) -> None:
+    sys.stdout.write(json.dumps(word) + "\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    """Watches the stack described by ``argv[1]``: JSON with the fields of `Readiness`."""
+    rclpy.init(args=[])
+    node = Node("ldos_readiness", enable_rosout=False, start_parameter_services=False)
+    watcher = Watcher(node, Readiness(**json.loads(sys.argv[1])))
+    # One executor for good: `rclpy.spin_once` would start with the subscriptions each time and starve services.
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    # An interrupt ends it when the backend gives up on the stack.
+    with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
+        while not watcher.is_done:
+            executor.spin_once()
+    node.destroy_node()
+    rclpy.try_shutdown()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""Waiting for a stack to become ready, through a process that queries it (see `readiness_node`)."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from pytest_ldos.host.logs import quoted
+from pytest_ldos.host.processes import ProcessGroup
+from pytest_ldos.scenario.ros2 import Ros2Spec
+
+_NODE: Final = "pytest_ldos.robot.stack.ros2.readiness_node"
+
+
+class ReadinessWatch:
+    """Runs the readiness node within its context, so that its cost is not part of the measurement."""
+
+    def __init__(
+        self, spec: Ros2Spec, *, needs_clock: bool, environment: Mapping[str, str], log_directory: Path
+    ) -> None:
+        self._group = ProcessGroup(log_directory=log_directory, environment=environment, death_signal=signal.SIGINT)
+        self._asked = {
+            "controllers": spec.controllers,
+            "controller_manager": spec.controller_manager,
+            "action": spec.action,
+            "joint_states": spec.joint_states,
+            "group": spec.group,
+            "needs_clock": needs_clock,
+        }
+        self._missing = ["no answer yet"]
+        self._wrong = ""
+
+    def __enter__(self) -> Self:
+        self._child = self._group.start("readiness", [sys.executable, "-m", _NODE, json.dumps(self._asked)], talk=True)
+        threading.Thread(target=self._read, name="readiness", daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._group.stop()
+
+    def _read(self) -> None:
+        assert self._child.process.stdout is not None
+        for line in self._child.process.stdout:
+            self._take(line)
+
+    def _take(self, line: str) -> None:
+        try:
+            word = json.loads(line)
+        except ValueError:
+            word = f"the readiness node said what is no word of it: {quoted(line)}"
+        if isinstance(word, str):
+            self._wrong = word
+        else:
+            self._missing = word
+
+    @property
+    def is_ready(self) -> bool:
+        return not self._missing
+
+    @property
+    def missing(self) -> str:
+        """The missing parts, in words."""
+        return "; ".join(self._missing)
+
+    def what_failed(self) -> str:
+        """Returns why readiness can no longer be determined or reached; empty while it can."""
+        code = self._child.exit_code
+        if self._wrong:
+            return self._wrong
+        return "" if code in {None, 0} else f"{self._child.describe_end()}\n{self._child.last_lines()}"

@@ -1,0 +1,144 @@
+"""A running stack of ROS 2 nodes, which receives goals through the workspace's goal client."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from pytest_ldos.base.errors import BringUpFailed
+from pytest_ldos.host.kept import KeptTree
+from pytest_ldos.host.logs import last_words
+from pytest_ldos.host.processes import Child, ProcessGroup
+from pytest_ldos.robot.stack.client_protocol import TrialTag
+from pytest_ldos.robot.stack.conversation import ANSWER_GRACE_S, Conversation, to_command
+from pytest_ldos.robot.stack.faulty_goals import plant_failure
+from pytest_ldos.robot.stack.goals import Goal, GoalBook, OutcomeClass
+from pytest_ldos.robot.stack.outcomes import died, to_outcome
+from pytest_ldos.robot.stack.protocol import MotionOutcome, StackInfo
+from pytest_ldos.robot.stack.ros2.faults import out_of_reach
+from pytest_ldos.robot.stack.ros2.launch_events import LaunchWatch
+from pytest_ldos.robot.stack.ros2.readiness_watch import ReadinessWatch
+from pytest_ldos.scenario.model import StackSpec
+
+_POLL_S: Final = 0.02
+_NOT_OF_THE_STACK: Final = frozenset({"launch", "lttng-sessiond", "readiness"})
+"""Logs that are not of the stack's own processes; the launch's log repeats their output."""
+
+_WORD_EVERY_S: Final = 5.0
+
+
+class Ros2Stack:
+    """See `RunningStack`. MoveIt takes no seed with a request, so every plan is different."""
+
+    is_repeatable = False
+
+    def __init__(
+        self,
+        spec: StackSpec,
+        goal_book: GoalBook,
+        *,
+        environment: Mapping[str, str],
+        tree: KeptTree,
+        client: Child,
+        group: ProcessGroup,
+        log_directory: Path,
+        info: StackInfo,
+    ) -> None:
+        self.info = info
+        self.domain = int(environment["ROS_DOMAIN_ID"])
+        self.environment = environment
+        self.goal_book = goal_book
+        self._spec = spec
+        self._tree = tree
+        self._client = client
+        self._group = group
+        self._logs = log_directory
+        self._seen_pids: set[int] = set()
+        self._launch = LaunchWatch()
+        self._conversation = Conversation(client, self.what_failed)
+        assert tree.child.process.stdout is not None
+        arguments = (tree.child.process.stdout,)
+        threading.Thread(target=self._launch.follow, args=arguments, name="launch events", daemon=True).start()
+
+    def what_failed(self) -> str:
+        """Returns the process that ended too early; empty while the stack is complete."""
+        ended = [self._launch.what_failed(), self._group.describe_ended(), self._conversation.misunderstood]
+        return "; ".join(reason for reason in ended if reason)
+
+    def await_ready(self, watch: ReadinessWatch, on_waiting: Callable[[str], None]) -> None:
+        """Waits for every part that a goal needs, then for the goal client to find them.
+
+        Args:
+            on_waiting: called every few seconds with the missing parts.
+
+        Raises:
+            BringUpFailed: a process ended, or time was up; names the missing parts.
+        """
+        limit_s = self._spec.ros2.ready_timeout_s
+        deadline = time.monotonic() + limit_s
+        next_word = time.monotonic() + _WORD_EVERY_S
+        while not watch.is_ready:
+            reason = self.what_failed() or watch.what_failed()
+            if reason:
+                raise self._bring_up_failed(reason)
+            if time.monotonic() > deadline:
+                raise self._bring_up_failed(f"it was not ready within {limit_s:.0f} s: {watch.missing}")
+            if time.monotonic() > next_word:
+                next_word += _WORD_EVERY_S
+                on_waiting(watch.missing)
+            time.sleep(_POLL_S)
+        if not self._conversation.await_ready(max(deadline - time.monotonic(), ANSWER_GRACE_S)):
+            reason = self.what_failed() or "the goal client did not find the action server and a joint state"
+            raise self._bring_up_failed(reason)
+        self._seen_pids.update(self._tree.pids())
+
+    def _bring_up_failed(self, reason: str) -> BringUpFailed:
+        return BringUpFailed(
+            f"the ros2 stack did not start: {reason}",
+            details=self._last_words(reason),
+            remedy=f"check the names in [tool.ldos.stack], look at the logs above (whole in {self._logs}), "
+            "or run `ldos doctor`",
+        )
+
+    def pids(self) -> list[int]:
+        self._seen_pids.update(self._tree.pids())
+        return sorted({self._client.pid, *self._seen_pids, *self._launch.pids()})
+
+    def move(
+        self,
+        goal: Goal,
+        *,
+        goal_id: str,
+        seed: int | None,
+        trial: TrialTag | None,
+        start: Mapping[str, float] | None = None,
+    ) -> MotionOutcome:
+        command = to_command(self._spec, goal, goal_id=goal_id, seed=seed, trial=trial, start=start)
+        if (
+            plant_failure(self._spec.faults.failure_rate, seed=None if trial is None else trial.index + 1, trial=trial)
+            is not None
+        ):
+            command = out_of_reach(command)
+        limit_s = command.timeout_s + ANSWER_GRACE_S
+        report = self._conversation.move(command, timeout_s=limit_s)
+        if report is None:
+            return self._died(goal_id, f"the goal client gave no answer within {limit_s:.0f} s")
+        outcome = to_outcome(report, check_pose=goal.pose is not None)
+        return outcome if outcome.outcome is OutcomeClass.SUCCESS else self._unless_died(outcome)
+
+    def _unless_died(self, outcome: MotionOutcome) -> MotionOutcome:
+        """Returns `stack_died` instead if a process died: then it is no failure of planning or control."""
+        return self._died(outcome.goal_id, outcome.message) if self.what_failed() else outcome
+
+    def _died(self, goal_id: str, otherwise: str) -> MotionOutcome:
+        reason = self.what_failed() or otherwise
+        return died(goal_id, f"{reason}\n{self._last_words(reason)}")
+
+    def _last_words(self, reason: str) -> str:
+        """Returns the last lines of the process that the reason names, or else of all that the launch file started."""
+        logs = sorted(self._logs.glob("*.log"))
+        named = [log for log in logs if log.stem in reason]
+        return last_words(named or [log for log in logs if log.stem not in _NOT_OF_THE_STACK])

@@ -1,0 +1,120 @@
+"""Series of all metrics in pytest-benchmark's JSON format, for its `compare` and other tools.
+
+Values are in seconds, as that format requires; metrics that are not times keep their own unit, which `extra_info`
+names. There is one benchmark per scenario and metric.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+import statistics
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from pytest_ldos.base.series import Series
+from pytest_ldos.base.units import SECONDS_OF
+from pytest_ldos.measure.metrics.model import Metric
+from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.measure.trial.series_of import sources_of, to_series
+
+_FORMAT_VERSION: Final = "5.1.0"
+
+
+def render_benchmark_json(runs: Sequence[TrialSet]) -> str:
+    """JSON text of all scenarios of a run."""
+    document = {
+        "machine_info": _machine_info(runs),
+        "commit_info": {"id": runs[0].commit.rstrip("+") if runs else "", "dirty": _is_dirty(runs)},
+        "benchmarks": [benchmark for trials in runs for benchmark in _benchmarks(trials)],
+        "datetime": datetime.now(UTC).isoformat(),
+        "version": _FORMAT_VERSION,
+    }
+    return json.dumps(document, indent=4, allow_nan=False) + "\n"
+
+
+def _is_dirty(runs: Sequence[TrialSet]) -> bool:
+    return any(trials.commit.endswith("+") for trials in runs)
+
+
+def _machine_info(runs: Sequence[TrialSet]) -> dict[str, Any]:
+    host = runs[0].fingerprint if runs else None
+    return {
+        "node": host.hostname if host else platform.node(),
+        "machine": platform.machine(),
+        "system": platform.system(),
+        "release": host.kernel if host else platform.release(),
+        "python_version": platform.python_version(),
+        "cpu": {"brand_raw": host.cpu_model if host else "", "count": host.cores if host else 0},
+        "ldos_host_class": host.host_class if host else "",
+    }
+
+
+def _benchmarks(trials: TrialSet) -> list[dict[str, Any]]:
+    pairs = [(metric, to_series(trials, metric)) for metric in trials.metrics]
+    return [_benchmark(trials, metric, series) for metric, series in pairs if series.finite]
+
+
+def _extra_info(trials: TrialSet, metric: Metric, series: Series) -> dict[str, Any]:
+    sources = sorted(sources_of(trials, metric), key=lambda source: source.name)
+    return {
+        "metric": metric.name,
+        "unit": "s" if metric.unit in SECONDS_OF else metric.unit,
+        "stack": trials.stack,
+        "censored": len(series) - len(series.finite),
+        "sources": [source.name for source in sources],
+        "approximate": any(source.is_approximate for source in sources),
+    }
+
+
+def _benchmark(trials: TrialSet, metric: Metric, series: Series) -> dict[str, Any]:
+    name = f"{trials.scenario}[{series.name}]"
+    return {
+        "group": trials.scenario,
+        "name": name,
+        "fullname": f"ldos::{name}",
+        "params": None,
+        "param": None,
+        "extra_info": _extra_info(trials, metric, series),
+        "options": {"disable_gc": False, "timer": "lttng", "min_rounds": trials.spec.trials, "warmup": False},
+        "stats": _stats([value * SECONDS_OF.get(metric.unit, 1.0) for value in series.finite]),
+    }
+
+
+def _stats(data: list[float]) -> dict[str, Any]:
+    ordered = sorted(data)
+    mean = statistics.fmean(data)
+    spread = statistics.stdev(data) if len(data) > 1 else 0.0
+    low, middle, high = statistics.quantiles(data, n=4, method="inclusive") if len(data) > 1 else ordered * 3
+    inter_quartile = high - low
+    ld15, hd15 = _within_fences(ordered, low - 1.5 * inter_quartile, high + 1.5 * inter_quartile)
+    far = sum(1 for value in data if abs(value - mean) > spread)
+    outside = sum(1 for value in data if not ld15 <= value <= hd15)
+    return {
+        "min": ordered[0],
+        "max": ordered[-1],
+        "mean": mean,
+        "stddev": spread,
+        "rounds": len(data),
+        "median": middle,
+        "iqr": inter_quartile,
+        "q1": low,
+        "q3": high,
+        "iqr_outliers": outside,
+        "stddev_outliers": far,
+        "outliers": f"{far};{outside}",
+        "ld15iqr": ld15,
+        "hd15iqr": hd15,
+        "ops": 1 / mean if mean > 0 and math.isfinite(mean) else 0.0,
+        "total": math.fsum(data),
+        "data": data,
+        "iterations": 1,
+    }
+
+
+def _within_fences(ordered: list[float], low: float, high: float) -> tuple[float, float]:
+    """The smallest and largest values that are no outliers."""
+    inside = [value for value in ordered if low <= value <= high]
+    return inside[0], inside[-1]

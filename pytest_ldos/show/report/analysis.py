@@ -1,0 +1,195 @@
+"""What ran in a trace, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import polars as pl
+
+from pytest_ldos.base.paths import PathSpec
+from pytest_ldos.base.text import Rendered
+from pytest_ldos.base.units import counted, format_duration
+from pytest_ldos.measure.metrics.model import Metric
+from pytest_ldos.show.report.console import Line, line, print_to_text, wrapped
+from pytest_ldos.show.report.goals import Measured, describe_goals, tabulate_goals
+from pytest_ldos.show.report.tables import column, split_table
+from pytest_ldos.trace.ctf.stats import describe_damage
+from pytest_ldos.trace.flow.declare import describe_unused
+from pytest_ldos.trace.flow.graph import FlowGraph
+from pytest_ldos.trace.flow.summary import summarize_callbacks, summarize_executors, summarize_paths, summarize_topics
+
+_MOST: Final = 15
+"""Rows of a table, unless all are asked for."""
+
+Format = Callable[[Any], str]
+
+
+@dataclass(frozen=True)
+class _Column:
+    title: str
+    source: str
+    format: Format = str
+
+
+def render_analysis(
+    flow: FlowGraph,
+    paths: Sequence[PathSpec],
+    *,
+    goals: Measured,
+    metrics: Sequence[Metric],
+    width: int,
+    color: bool,
+    whole: bool,
+) -> Rendered:
+    """Nodes, topics, callbacks, executors, paths and goals of a trace as tables.
+
+    Args:
+        goals: what was measured of them.
+        metrics: what that is.
+        whole: all rows; else the most important of each table, with the number of the others.
+    """
+    most = None if whole else _MOST
+    lines = _headline(flow, width)
+    lines += _table("nodes", _nodes(flow), _NODES, width, most)
+    lines += _table("actions", _actions(flow), _ACTIONS, width, most)
+    lines += _table("topics", summarize_topics(flow), _TOPICS, width, most)
+    lines += _table("callbacks", summarize_callbacks(flow), _CALLBACKS, width, most)
+    lines += _table("executors", summarize_executors(flow), _EXECUTORS, width, most)
+    lines += _table("paths", summarize_paths(flow, paths), _PATHS, width, None)
+    lines += _table("goals", tabulate_goals(goals, metrics), _goal_columns(metrics), width, most)
+    lines += [part for each in describe_goals(goals, metrics) for part in wrapped(each, width, style="dim")]
+    remarks = (*describe_unused(paths, flow.model), *_remarks(flow))
+    lines += [part for each in remarks for part in wrapped(each, width, style="yellow")]
+    return print_to_text(lines, color=color)
+
+
+def _headline(flow: FlowGraph, width: int) -> list[Line]:
+    model = flow.model
+    counts = (
+        counted(len(model.processes), "process", "processes"),
+        counted(len(model.nodes), "node"),
+        counted(len(model.publications), "publication"),
+    )
+    damage = describe_damage(model.stats)
+    events = counted(model.stats.events, "event")
+    whole = f"{events}: {', '.join(counts)}; {damage or 'no event of the trace is missing'}"
+    return wrapped(whole, width, style="bold red" if damage else "bold")
+
+
+def _nodes(flow: FlowGraph) -> pl.DataFrame:
+    """One row a node, with how many entities it has."""
+    model = flow.model
+    nodes = model.nodes.join(model.processes.select("pid", process="id"), on="process").select("pid", "name", node="id")
+    for table in ("publishers", "subscriptions", "services", "clients", "timers"):
+        counts = getattr(model, table).group_by("node").agg(pl.len().alias(table))
+        nodes = nodes.join(counts, on="node", how="left").with_columns(pl.col(table).fill_null(0))
+    return nodes.sort("name", "pid")
+
+
+def _actions(flow: FlowGraph) -> pl.DataFrame:
+    """One row an action and node, servers first."""
+    nodes = flow.model.nodes.select("id", of="name")
+    roles = flow.model.actions.join(nodes, left_on="node", right_on="id").select("name", "role", "of").unique()
+    return roles.sort("name", "role", "of", descending=[False, True, False])
+
+
+def _remarks(flow: FlowGraph) -> Iterator[str]:
+    """What is missing, and why."""
+    for table, count in flow.model.unknown.items():
+        what = counted(count, table.removesuffix("s"))
+        yield f"{what} without an init event (made before tracing began): shown as unknown"
+    for what, count in flow.model.unpaired.items():
+        yield f"{count} {what}"
+    for cause, count in flow.without_partner.items():
+        yield f"{count} {cause}"
+
+
+def _duration(nanoseconds: float | None) -> str:
+    return "–" if nanoseconds is None else format_duration(nanoseconds)
+
+
+def _share(fraction: float | None) -> str:
+    return "–" if fraction is None else f"{100 * fraction:.1f} %"
+
+
+def _rate(hertz: float | None) -> str:
+    return "–" if hertz is None else f"{hertz:.1f}"
+
+
+def _text(value: object) -> str:
+    return "–" if value is None else str(value)
+
+
+_NODES: Final = (
+    _Column("node", "name", _text),
+    _Column("pid", "pid"),
+    _Column("pubs", "publishers"),
+    _Column("subs", "subscriptions"),
+    _Column("services", "services"),
+    _Column("clients", "clients"),
+    _Column("timers", "timers"),
+)
+_ACTIONS: Final = (
+    _Column("action", "name", _text),
+    _Column("role", "role", _text),
+    _Column("node", "of", _text),
+)
+_TOPICS: Final = (
+    _Column("topic", "topic", _text),
+    _Column("messages", "messages"),
+    _Column("Hz", "rate_hz", _rate),
+    _Column("received", "received"),
+    _Column("p50", "p50_ns", _duration),
+    _Column("p99", "p99_ns", _duration),
+    _Column("late", "late"),
+    _Column("too late", "too_late"),
+    _Column("lost", "lost"),
+)
+_CALLBACKS: Final = (
+    _Column("callback", "callback", _text),
+    _Column("runs", "runs"),
+    _Column("total", "total_ns", _duration),
+    _Column("p50", "p50_ns", _duration),
+    _Column("p90", "p90_ns", _duration),
+    _Column("p99", "p99_ns", _duration),
+    _Column("max", "max_ns", _duration),
+)
+_EXECUTORS: Final = (
+    _Column("executor of", "process", _text),
+    _Column("pid", "pid"),
+    _Column("threads", "threads"),
+    _Column("waiting", "waiting", _share),
+    _Column("processing", "processing", _share),
+    _Column("executing", "executing", _share),
+)
+_PATHS: Final = (
+    _Column("path", "path", _text),
+    _Column("passages", "passages"),
+    _Column("p50", "p50_ns", _duration),
+    _Column("p99", "p99_ns", _duration),
+    _Column("max", "max_ns", _duration),
+    _Column("deadline", "deadline_ns", _duration),
+    _Column("missed", "missed"),
+    _Column("most time in", "longest", _text),
+    _Column("share", "share", _share),
+)
+
+
+def _goal_columns(metrics: Sequence[Metric]) -> tuple[_Column, ...]:
+    own = (_Column("goal", "goal", _text), _Column("began", "began"), _Column("outcome", "outcome"))
+    return (*own, *(_Column(metric.name, metric.name) for metric in metrics))
+
+
+def _table(title: str, frame: pl.DataFrame, columns: Sequence[_Column], width: int, most: int | None) -> Iterator[Line]:
+    if frame.is_empty():
+        return
+    headings = [column(each.title, is_name=each.format is _text) for each in columns]
+    rows = frame.head(most or len(frame)).iter_rows(named=True)
+    yield line()
+    yield line(title, style="bold")
+    cells = [[each.format(row[each.source]) for each in columns] for row in rows]
+    yield from split_table(headings, cells, key=1, width=width)
+    if most is not None and len(frame) > most:
+        yield line(f"… and {len(frame) - most} more (--all shows them)", style="dim")

@@ -1,0 +1,186 @@
+"""Trials and verdicts to a document: picks, and adds no number of its own."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from pytest_ldos.campaign.study_trials import KIND_PREFIX
+from pytest_ldos.judge.baseline.calibration_store import Calibrated, CalibrationLookup, Uncalibrated
+from pytest_ldos.judge.explain.explain import METRIC_PATHS, Explanation, SegmentChange, explain
+from pytest_ldos.judge.gate.comparison import Comparison
+from pytest_ldos.judge.gate.decide import GateResult
+from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.measure.metrics.model import Metric
+from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.show.report.advice import advise
+from pytest_ldos.show.report.document import (
+    CalibrationReport,
+    Document,
+    Drift,
+    PathReport,
+    Score,
+    Section,
+    Segment,
+)
+from pytest_ldos.show.report.metric_reports import report_metrics
+from pytest_ldos.show.report.version_reports import (
+    report_additions,
+    report_differences,
+    report_interleaving,
+    report_version,
+)
+
+THIS_RUN: Final = "this run"
+BASELINE: Final = "baseline"
+
+
+def compose(sections: Sequence[Section]) -> Document:
+    """A report that is made now."""
+    made_at = datetime.now(UTC).isoformat(timespec="seconds")
+    return Document(sections=tuple(sections), made_at=made_at, made_by=f"pytest-ldos {version('pytest-ldos')}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Background:
+    """What is known of a comparison beside its trials and its verdict.
+
+    Attributes:
+        base_label: how the base is called; a revision where the versions were measured in turns.
+        base_file: where the base is stored.
+        calibration: what is known of the host's noise; ``None`` where nobody asked.
+        drifts: over the blocks of an interleaved session.
+    """
+
+    base_label: str = BASELINE
+    base_file: Path | None = None
+    calibration: CalibrationLookup | None = None
+    drifts: tuple[Drift, ...] = ()
+
+
+def compose_section(
+    trials: TrialSet,
+    result: GateResult,
+    *,
+    base: TrialSet | None = None,
+    background: Background | None = None,
+    notes: Sequence[str] = (),
+) -> Section:
+    """One scenario with its verdict, and the comparison where there was a base."""
+    known = background or Background()
+    metrics = report_metrics(trials, result, base)
+    paths = () if base is None else report_paths(explain(base, trials))
+    section = Section(
+        scenario=trials.scenario,
+        verdict=result.verdict,
+        reasons=result.reasons,
+        undecided=result.undecided,
+        advice=advise(
+            result.verdict,
+            metrics,
+            paths,
+            failures=len(trials.trials) - trials.successes,
+            is_undecided=bool(result.undecided),
+            base_needs=result.base_needs,
+            is_study=trials.stack_kind.startswith(KIND_PREFIX),
+        ),
+        head=report_version(trials, label=THIS_RUN),
+        metrics=metrics,
+        paths=paths,
+        additions=report_additions(trials),
+        calibration=_calibration(known),
+        notes=(*_uncalibrated(known), *notes),
+    )
+    return section if base is None else _beside(section, trials, base, result, known)
+
+
+def _beside(section: Section, head: TrialSet, base: TrialSet, result: GateResult, known: Background) -> Section:
+    """The section with what a comparison adds."""
+    return dataclasses.replace(
+        section,
+        base=report_version(base, label=known.base_label, file=str(known.base_file or "")),
+        differences=report_differences(head, base),
+        score=_score(result, head.metrics),
+        interleaving=report_interleaving(head, base, known.drifts),
+    )
+
+
+def without_verdict(section: Section) -> Section:
+    """The same numbers where nothing is to be judged."""
+    return dataclasses.replace(section, verdict=None, advice=())
+
+
+def compose_infra(scenario: str, reasons: Sequence[str]) -> Section:
+    """A scenario that could not be measured at all."""
+    return Section(
+        scenario=scenario, verdict=Verdict.INFRA, reasons=tuple(reasons), advice=advise(Verdict.INFRA, (), ())
+    )
+
+
+def report_paths(explained: Mapping[str, Explanation]) -> tuple[PathReport, ...]:
+    """Where the time of each path went, in numbers."""
+    return tuple(
+        PathReport(
+            path=each.path,
+            metrics=tuple(metric for metric, path in METRIC_PATHS.items() if path == name),
+            whole=_segment(each.whole),
+            segments=tuple(_segment(change) for change in each.changes),
+        )
+        for name, each in explained.items()
+    )
+
+
+def _segment(change: SegmentChange) -> Segment:
+    return Segment(
+        name=change.segment,
+        base_ns=change.base_ns,
+        head_ns=change.head_ns,
+        change_ns=change.change_ns,
+        low_ns=change.low_ns if math.isfinite(change.low_ns) else None,
+        high_ns=change.high_ns if math.isfinite(change.high_ns) else None,
+        share=change.share,
+        is_certain=change.is_certain,
+    )
+
+
+def _calibration(known: Background) -> CalibrationReport | None:
+    """The calibration that a decision rested on."""
+    if not isinstance(known.calibration, Calibrated):
+        return None
+    made = known.calibration.calibration
+    return CalibrationReport(
+        made_at=made.made_at,
+        commit=made.commit,
+        starts=made.starts,
+        trials=made.trials,
+        metrics=tuple(made.metrics),
+        file=str(known.calibration.file),
+    )
+
+
+def _uncalibrated(known: Background) -> tuple[str, ...]:
+    """What there is instead of a calibration, and is not used."""
+    lookup = known.calibration
+    return (lookup.reason,) if isinstance(lookup, Uncalibrated) and lookup.reason else ()
+
+
+def _has_ratio(comparison: Comparison) -> bool:
+    return 0 < comparison.ratio < math.inf and not comparison.is_from_zero
+
+
+def _score(result: GateResult, metrics: Sequence[Metric]) -> Score:
+    """Weighted geometric mean of the ratios."""
+    ratios = {each.metric: each.ratio for each in result.comparisons if _has_ratio(each)}
+    scored = {metric.name: metric.score_weight for metric in metrics if metric.score_weight > 0}
+    weights = {name: weight for name, weight in scored.items() if name in ratios}
+    without = tuple(name for name in scored if name not in weights)
+    if not weights:
+        return Score(value=None, without=without)
+    total = sum(weight * math.log(ratios[name]) for name, weight in weights.items())
+    return Score(value=math.exp(total / sum(weights.values())), without=without)

@@ -1,0 +1,96 @@
+"""What is said of frames and of their changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from pytest_ldos.record.profiles.difference import Change, Difference
+from pytest_ldos.record.profiles.folded import Stack
+from pytest_ldos.record.profiles.tree import Frame
+
+_EXAMPLES: Final = (0.02, 0.1, 0.5)
+_MOST: Final = 12
+_LONGEST_WAY: Final = 6
+_MOST_OF: Final = 0.8
+
+
+def percent(share: float, *, signed: bool = False) -> str:
+    return f"{100 * share:{'+' if signed else ''}.1f} %"
+
+
+def title_lines(samples: int) -> Iterator[str]:
+    """How to read a flame graph."""
+    yield f"{samples} samples; width: share of them; a frame was called by the one below it"
+
+
+def describe_frame(frame: Frame, whole: int) -> str:
+    count, own = frame.counts[0], frame.own[0]
+    return f"{frame.name}: {count} of {whole} samples ({percent(count / whole)}), {percent(own / whole)} in itself"
+
+
+def describe_change(change: Change, frame: Frame) -> str:
+    """``inner: 12.0 % → 20.0 %, +8.0 % (+5.1 % … +10.9 %): 120 and 210 samples``."""
+    interval = f"{percent(change.low, signed=True)} … {percent(change.high, signed=True)}"
+    doubt = "" if change.is_certain else "; may be chance"
+    shares = f"{percent(change.base)} → {percent(change.head)}"
+    counts = f"{frame.counts[0]} and {frame.counts[1]} samples"
+    return f"{frame.name}: {shares}, {percent(change.change, signed=True)} of all ({interval}{doubt}); {counts}"
+
+
+def describe_noise(difference: Difference) -> Iterator[str]:
+    """What the samples can show and what not."""
+    if not difference.has_common_frame:
+        yield "the profiles have no frame in common: are they of the same program?"
+    yield f"{difference.base_samples} samples of the base, {difference.head_samples} of the head; width: mean share"
+    shown = ", ".join(f"{percent(difference.detectable(share))} at {percent(share)}" for share in _EXAMPLES)
+    yield f"coloured: certain changes of share (red more, blue less; together 95 % sure); smallest that show: {shown}"
+    if difference.knows_starts:
+        yield f"counts vary {difference.dispersion:.2f} × as much between starts as by chance: that is in the intervals"
+    else:
+        yield "one start of a version: what starts differ by is unknown, and in no interval (several files tell)"
+
+
+def describe_changes(difference: Difference) -> Iterator[str]:
+    """What changed for certain, the largest first; of a chain of calls that changed alike, one."""
+    told = _one_of_each_chain(difference)
+    if not told:
+        yield "no frame's share changed for certain"
+    for each in told[:_MOST]:
+        interval = f"{percent(each.low, signed=True)} … {percent(each.high, signed=True)}"
+        yield f"{percent(each.change, signed=True):>9} ({interval})  {_way_to(each.path)}"
+    if len(told) > _MOST:
+        yield f"… and {len(told) - _MOST} more"
+
+
+def _one_of_each_chain(difference: Difference) -> list[Change]:
+    """For the largest change along a way of calls, the innermost that most of it is of."""
+    frames = {frame.path: frame for frame in difference.tree.walk()}
+    told: list[Change] = []
+    for change in difference.certain():
+        if not any(_is_one_chain(change, each) for each in told):
+            told.append(_innermost(change, frames, difference))
+    return told
+
+
+def _is_one_chain(one: Change, other: Change) -> bool:
+    """Whether one was called within the other, and they changed to the same side."""
+    shared = min(len(one.path), len(other.path))
+    return one.path[:shared] == other.path[:shared] and one.change * other.change > 0
+
+
+def _innermost(change: Change, frames: Mapping[Stack, Frame], difference: Difference) -> Change:
+    found = change
+    while True:
+        called = [difference.changes[child.path] for child in frames[found.path].children.values()]
+        inner = [each for each in called if each.is_certain and each.change / change.change >= _MOST_OF]
+        if not inner:
+            return found
+        found = inner[0]
+
+
+def _way_to(path: Stack) -> str:
+    """The process, and the last few frames."""
+    if len(path) <= _LONGEST_WAY:
+        return ";".join(path)
+    return ";".join((path[0], "…", *path[2 - _LONGEST_WAY :]))

@@ -1,0 +1,112 @@
+"""Trends for other programs: JSON and CSV."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from pytest_ldos.base.text import Rendered
+from pytest_ldos.judge.baseline.history.commits import CommitPoint
+from pytest_ldos.judge.baseline.history.creep import PIN, ROLLING, START
+from pytest_ldos.judge.baseline.history.levels import Change
+from pytest_ldos.judge.baseline.history.trend import Trend
+from pytest_ldos.show.report.data_text import to_csv, to_json
+
+KIND: Final = "pytest-ldos history trends"
+SCHEMA_VERSION: Final = 2
+
+Shown = Sequence[tuple[Trend, Sequence[CommitPoint]]]
+"""Trends, each with the commits of it that are asked for."""
+
+_COLUMNS: Final = (
+    "stack", "host_class", "scenario", "metric", "unit", "commit", "branch", "first_run_at", "runs", "trials", "failed",
+    "verdicts", "median", "location", "low", "high", "step", "step_low", "step_high", "from_pin", "from_pin_low",
+    "from_pin_high", "from_start", "from_start_low", "from_start_high", "from_rolling", "from_rolling_low",
+    "from_rolling_high", "change_point", "creep_since_pin", "creep_since_start", "creep_since_rolling",
+)  # fmt: skip
+
+
+def render_json(shown: Shown) -> Rendered:
+    """One object a series; changes are relative, and what is infinite or unknown is null."""
+    document = {"kind": KIND, "schema": SCHEMA_VERSION, "series": [_series(trend, points) for trend, points in shown]}
+    return to_json(document)
+
+
+def render_csv(shown: Shown) -> Rendered:
+    """One row a commit and series."""
+    rows = (_row(trend, point) for trend, points in shown for point in points)
+    return to_csv(_COLUMNS, ([row[name] for name in _COLUMNS] for row in rows))
+
+
+def _row(trend: Trend, point: CommitPoint) -> dict[str, Any]:
+    folder, commit = trend.series.folder, _commit(trend, point)
+    return {
+        "stack": folder.stack,
+        "host_class": folder.host_class,
+        "scenario": folder.scenario,
+        "metric": trend.series.metric,
+        "unit": trend.series.unit,
+        **commit,
+        "verdicts": " ".join(commit["verdicts"]),
+    }
+
+
+def _series(trend: Trend, points: Sequence[CommitPoint]) -> dict[str, Any]:
+    series = trend.series
+    return {
+        "stack": series.folder.stack,
+        "host_class": series.folder.host_class,
+        "scenario": series.folder.scenario,
+        "metric": series.metric,
+        "title": series.title,
+        "unit": series.unit,
+        "better": series.better.value,
+        "source": series.source,
+        "runs": len(series.runs),
+        "pinned": trend.pinned or None,
+        "anchor": _number(trend.anchor),
+        "rolling_anchor": _number(trend.rolling),
+        "rolling_window": trend.window,
+        "floor": trend.floor,
+        "run_deviation": _number(trend.run_deviation),
+        "correlation": trend.correlation,
+        "notes": list(trend.notes),
+        "commits": [_commit(trend, point) for point in points],
+    }
+
+
+def _commit(trend: Trend, point: CommitPoint) -> dict[str, Any]:
+    """A commit's numbers; either those since the pinned commit or those since the first runs are null."""
+    return {
+        "commit": point.label,
+        "branch": point.runs[0].branch,
+        "first_run_at": point.runs[0].started_at.isoformat(),
+        "runs": len(point.runs),
+        "trials": point.count,
+        "failed": point.failed,
+        "verdicts": [run.verdict for run in point.runs],
+        "median": _number(point.median),
+        "location": _number(point.location),
+        "low": _number(point.low),
+        "high": _number(point.high),
+        **dict(_bounds("step", point.step)),
+        **{name: value for each in (PIN, START) for name, value in _bounds(f"from_{each}", _since(trend, point, each))},
+        **dict(_bounds("from_rolling", point.from_rolling)),
+        "change_point": bool(point.change_point),
+        **{f"creep_since_{each}": each in point.creeps for each in (PIN, START, ROLLING)},
+    }
+
+
+def _since(trend: Trend, point: CommitPoint, anchor: str) -> Change | None:
+    return point.from_anchor if trend.anchor_name == anchor else None
+
+
+def _bounds(name: str, change: Change | None) -> Iterator[tuple[str, float | None]]:
+    yield name, None if change is None else _number(change.effect)
+    yield f"{name}_low", None if change is None else _number(change.low)
+    yield f"{name}_high", None if change is None else _number(change.high)
+
+
+def _number(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

@@ -1,0 +1,185 @@
+"""Trends for a terminal: an overview of all series, or the commits of each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from pytest_ldos.base.series import Better
+from pytest_ldos.base.text import Rendered
+from pytest_ldos.base.units import counted, format_quantity, format_ratio
+from pytest_ldos.judge.baseline.history.commits import CommitPoint
+from pytest_ldos.judge.baseline.history.creep import PIN, START
+from pytest_ldos.judge.baseline.history.levels import Change
+from pytest_ldos.judge.baseline.history.series import MetricSeries
+from pytest_ldos.judge.baseline.history.trend import Trend
+from pytest_ldos.show.report.console import Line, Words, line, print_to_text, wrapped
+from pytest_ldos.show.report.history.text_plot import plot_as_text
+from pytest_ldos.show.report.tables import Cell, chosen_table, column
+
+_NARROWEST: Final = 80
+_SINCE: Final = tuple(f"since {anchor}" for anchor in (PIN, START))
+_COMMITS: Final = (
+    column("commit", is_text=True),
+    column("date", is_text=True, rank=9),
+    column("n", rank=8),
+    column("median", rank=10),
+    column("location", rank=1),
+    column("interval", rank=7),
+    column("step", rank=2),
+    column("interval", rank=6),
+    *(column(title, rank=3) for title in _SINCE),
+    column("rolling", rank=5),
+    column("", is_text=True, rank=4),
+)
+_OVERVIEW: Final = (
+    column("scenario", is_name=True),
+    column("metric", is_name=True),
+    column("runs"),
+    column("now"),
+    *map(column, _SINCE),
+    column("rolling"),
+    column("", is_name=True),
+)
+
+_LABEL: Final = 13
+_ALL_FAILED: Final = "failed"
+
+
+def render_overview(trends: Sequence[Trend], *, width: int, color: bool) -> Rendered:
+    """One line a series."""
+    lines: list[Line] = []
+    for stack, host_class in sorted({(each.series.folder.stack, each.series.folder.host_class) for each in trends}):
+        here = [
+            each for each in trends if (each.series.folder.stack, each.series.folder.host_class) == (stack, host_class)
+        ]
+        rows = [_overview_row(each) for each in here]
+        lines += [
+            line(f"stack {stack}, host class {host_class}", style="bold"),
+            *chosen_table(_OVERVIEW, rows, max(width, _NARROWEST)),
+            line(),
+        ]
+    return print_to_text(lines[:-1], color=color)
+
+
+def render_trend(trend: Trend, *, shown: Sequence[CommitPoint], width: int, color: bool) -> Rendered:
+    """A table of commits, the newest last, and a plot of them."""
+    width = max(width, _NARROWEST)
+    rows = [_row(trend, point) for point in shown]
+    lines = [line(describe(trend.series), style="bold"), *chosen_table(_COMMITS, rows, width), line()]
+    lines += [line(each) for each in plot_as_text(trend, shown, width=width)]
+    lines += [part for each in describe_anchors(trend) for part in wrapped(each, width, style="dim")]
+    return print_to_text(lines, color=color)
+
+
+def describe(series: MetricSeries) -> str:
+    """What a series is of, in a line."""
+    title = f"{series.metric} {series.title} of '{series.folder.scenario}'"
+    return f"{title}: {counted(len(series.runs), 'run')}, {series.better} is better"
+
+
+def describe_place(series: MetricSeries) -> str:
+    """Where a series was measured."""
+    source = f", from {series.source}" if series.source else ""
+    return f"stack {series.folder.stack}, host class {series.folder.host_class}{source}"
+
+
+def describe_anchors(trend: Trend) -> Iterator[str]:
+    """Anchors, noise, and what there is to know besides."""
+    unit = trend.series.unit
+    yield describe_place(trend.series)
+    if trend.anchor is not None:
+        name = f"pinned anchor: {trend.pinned}" if trend.pinned else "nothing is pinned; anchor: the first runs"
+        yield f"{name}, {format_quantity(trend.anchor, unit)}"
+    if trend.rolling is not None:
+        yield f"rolling anchor: last {trend.window} accepted runs, {format_quantity(trend.rolling, unit)}"
+    if trend.run_deviation is not None:
+        yield (
+            f"runs of one level differ by {100 * trend.run_deviation:.1f} % (neighbours correlate by "
+            f"{trend.correlation:.2f}); a single step counts from {100 * trend.floor:.1f} % on"
+        )
+    yield from trend.notes
+
+
+def describe_marks(trend: Trend, point: CommitPoint) -> list[str]:
+    """What there is to say of a commit besides its numbers."""
+    marks = []
+    if point.change_point:
+        marks.append("level changes")
+    if point.creeps:
+        marks.append(f"creep: {' and '.join(point.creeps)}")
+    marks += sorted({run.verdict for run in point.runs if not run.is_accepted and run.verdict})
+    if point.failed:
+        marks.append(f"{point.failed} failed")
+    return marks
+
+
+def _overview_row(trend: Trend) -> tuple[Cell, ...]:
+    last, series = trend.commits[-1], trend.series
+    changes = [point for point in trend.commits if point.change_point]
+    marks = [f"level changed at {_short(changes[-1].label)}"] if changes else []
+    if last.creeps:
+        marks.append(f"creep: {' and '.join(last.creeps)}")
+    return (
+        series.folder.scenario,
+        series.metric,
+        str(len(series.runs)),
+        _quantity(last.location, series.unit),
+        *_since_anchor(trend, last),
+        _change(trend, last.from_rolling),
+        Words(", ".join(marks), "yellow"),
+    )
+
+
+def _row(trend: Trend, point: CommitPoint) -> tuple[Cell, ...]:
+    unit = trend.series.unit
+    return (
+        _short(point.label),
+        f"{point.runs[0].started_at:%Y-%m-%d}",
+        str(point.count),
+        _quantity(point.median, unit),
+        _quantity(point.location, unit),
+        _interval(point, unit),
+        _change(trend, point.step),
+        _change_interval(point.step),
+        *_since_anchor(trend, point),
+        _change(trend, point.from_rolling),
+        Words(", ".join(describe_marks(trend, point)), "yellow"),
+    )
+
+
+def _quantity(value: float, unit: str) -> str:
+    return format_quantity(value, unit) if math.isfinite(value) else _ALL_FAILED
+
+
+def _interval(point: CommitPoint, unit: str) -> str:
+    if not math.isfinite(point.low) or not math.isfinite(point.high):
+        return ""
+    return f"{format_quantity(point.low, '')} … {format_quantity(point.high, unit)}"
+
+
+def _change_interval(change: Change | None) -> str:
+    if change is None or not math.isfinite(change.low) or not math.isfinite(change.high):
+        return ""
+    return f"{format_ratio(1 + change.low).removesuffix(' %')} … {format_ratio(1 + change.high)}"
+
+
+def _change(trend: Trend, change: Change | None) -> Words:
+    """Coloured where it lies above the floor and its interval excludes none."""
+    if change is None:
+        return Words("")
+    sign = 1 if trend.series.better is Better.LOWER else -1
+    is_clear = abs(change.effect) > trend.floor and change.low * change.high > 0
+    style = ("red" if sign * change.effect > 0 else "green") if is_clear else ""
+    return Words(format_ratio(1 + change.effect), style)
+
+
+def _since_anchor(trend: Trend, point: CommitPoint) -> tuple[Words, Words]:
+    """Since the pinned commit, and since the first runs where nothing is pinned; one of them is empty."""
+    change = _change(trend, point.from_anchor)
+    return (change, Words("")) if trend.pinned else (Words(""), change)
+
+
+def _short(label: str) -> str:
+    return label if len(label) <= _LABEL or "-" in label else label[:_LABEL]

@@ -1,0 +1,68 @@
+"""What JUnit shows of a scenario: properties of its test."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from itertools import chain, count
+
+from pytest_ldos.base.text import one_line
+from pytest_ldos.show.report.document import Change, Document, MetricReport, Sample, Section
+
+
+def render(document: Document) -> Mapping[str, str]:
+    """Properties by name; those of a second verdict in one test have the scenario in theirs, others a number too."""
+    prefixes: list[str] = []
+    for section in document.sections:
+        prefixes.append(_prefix(section, prefixes))
+    sections = zip(prefixes, document.sections, strict=True)
+    told = ((f"{prefix}.{name}", value) for prefix, section in sections for name, value in _describe(section))
+    return {one_line(name): one_line(value) for name, value in told}
+
+
+def _prefix(section: Section, taken: Collection[str]) -> str:
+    named = f"ldos.{section.scenario}"
+    candidates = chain(["ldos", named], (f"{named}-{number}" for number in count(len(taken) + 1)))
+    return next(each for each in candidates if each not in taken)
+
+
+def _describe(section: Section) -> Iterator[tuple[str, str]]:
+    yield "scenario", section.scenario
+    if section.verdict is not None:
+        yield "verdict", section.verdict.value
+    if section.head is not None:
+        yield "successes", f"{section.head.successes}/{section.head.trials}"
+        yield "commit", section.head.commit
+    if section.base is not None:
+        yield "base", section.base.commit or section.base.label
+    for metric in section.metrics:
+        yield from ((f"{metric.name}.{name}", value) for name, value in _describe_metric(metric))
+
+
+def _describe_metric(metric: MetricReport) -> Iterator[tuple[str, str]]:
+    if metric.verdict is not None:
+        yield "verdict", metric.verdict.value
+    if metric.head is not None and metric.head.median is not None:
+        yield from _describe_sample(metric.head, metric.unit)
+    if metric.change is not None:
+        yield from _describe_change(metric.change)
+
+
+def _describe_sample(sample: Sample, unit: str) -> Iterator[tuple[str, str]]:
+    in_unit = f"_{unit}" if unit else ""
+    yield f"median{in_unit}", _number(sample.median)
+    yield "cv", _number(sample.cv)
+    yield f"values{in_unit}", " ".join(_number(point.value) for point in sample.points)
+
+
+def _describe_change(change: Change) -> Iterator[tuple[str, str]]:
+    if change.is_from_zero:
+        return
+    yield "ratio", _number(change.ratio)
+    yield "ratio_low", "0" if change.low is None and not change.is_endless else _number(change.low)
+    yield "ratio_high", _number(change.high)
+    yield "detectable", _number(change.detectable)
+
+
+def _number(value: float | None) -> str:
+    """A number that has no bound is ``inf``."""
+    return "inf" if value is None else f"{value:.6g}"

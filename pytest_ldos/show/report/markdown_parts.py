@@ -1,0 +1,124 @@
+"""Parts of a text in GitHub's Markdown, each made of words that may come from other programs.
+
+These are shown as they were written and can do nothing else: no link, no mention, no table cell of their own, no HTML.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, NewType
+
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.text import Rendered, one_line
+
+Markdown = NewType("Markdown", str)
+"""A part that is Markdown already; functions of this module make them of plain words."""
+
+LONGEST: Final = 600
+"""Characters of one foreign sentence."""
+
+_ACTIVE: Final = re.compile(
+    r"""[\\`*_\[\]~|]      # code, emphasis, links, cells
+    |:(?=\S)|(?<=www)\.    # what GitHub makes a link of
+    |^[-+](?=[-\s]|$)     # lists and rules
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_NUMBERED: Final = re.compile(r"^(\d+)([.)])(?=\s|$)")
+_REFERENCE: Final = re.compile(r"\b(gh-)(?=\d)", re.IGNORECASE)
+"""GitHub makes links of these after it has read Markdown, so that no backslash keeps it from that."""
+
+_ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;", "@": "@&#8288;", "#": "&#35;&#8288;"}
+
+_URL: Final = re.compile(r"https://[A-Za-z0-9.-]+(?::\d+)?(?:/[A-Za-z0-9._~/?=&%#-]*)?")
+
+
+@dataclass(frozen=True)
+class Link:
+    """Where more is to be had.
+
+    Raises:
+        ConfigurationError: `url` is no address of the web that could stand in Markdown as it is.
+    """
+
+    title: str
+    url: str
+
+    def __post_init__(self) -> None:
+        if _URL.fullmatch(self.url) is None:
+            raise ConfigurationError(f"{self.url!r} is no address", remedy="one that begins with https://")
+
+
+def escape(text: str) -> Markdown:
+    """Foreign text as one line that means nothing to Markdown, HTML or GitHub."""
+    line = one_line(text).strip()
+    shown = line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
+    inactive = _NUMBERED.sub(r"\1\\\2", _ACTIVE.sub(r"\\\g<0>", shown))
+    without_html = "".join(_ENTITIES.get(character, character) for character in inactive)
+    return Markdown(_REFERENCE.sub(r"\1&#8288;", without_html))
+
+
+def join(parts: Iterable[Markdown]) -> Rendered:
+    """A whole text of those parts that are not empty."""
+    return Rendered("\n\n".join(part for part in parts if part) + "\n")
+
+
+def heading(level: int, text: str) -> Markdown:
+    return Markdown(f"{'#' * level} {escape(text)}")
+
+
+def strong(text: str) -> Markdown:
+    return Markdown(f"**{escape(text)}**")
+
+
+def bullets(lines: Iterable[str], *, most: int | None = None) -> Markdown:
+    """A list; nothing where there are no lines.
+
+    Args:
+        most: sentences that are shown; of the others, how many there are.
+    """
+    found = list(lines)
+    shown = [f"- {escape(line)}" for line in found[:most]]
+    if most is not None and len(found) > most:
+        shown.append(f"- … and {len(found) - most} more")
+    return Markdown("\n".join(shown))
+
+
+def small(lines: Iterable[str]) -> Markdown:
+    """Sentences in small letters."""
+    return Markdown("\n".join(f"<sub>{escape(line)}</sub>" for line in lines))
+
+
+def folded(title: str, lines: Sequence[str]) -> Markdown:
+    """Sentences that are shown when they are asked for; nothing where there are none."""
+    if not lines:
+        return Markdown("")
+    return Markdown(f"<details><summary>{escape(title)}</summary>\n\n{bullets(lines)}\n\n</details>")
+
+
+def links(them: Sequence[Link]) -> Markdown:
+    return Markdown(" · ".join(f"[{escape(link.title)}]({link.url})" for link in them))
+
+
+def table(titles: Sequence[str], rows: Iterable[Sequence[str]], *, left: Collection[str] | None = None) -> Markdown:
+    """A table; nothing where there are no rows.
+
+    Args:
+        left: titles of columns of words beside the first; the others, of numbers, stand to the right. All stand as
+            the page has it without any.
+    """
+    lines = [_row(row) for row in rows]
+    if not lines:
+        return Markdown("")
+    sides = [_side(number == 0 or name in left) if left is not None else "---" for number, name in enumerate(titles)]
+    return Markdown("\n".join([_row(titles), f"| {' | '.join(sides)} |", *lines]))
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(map(escape, cells))} |"
+
+
+def _side(is_left: bool) -> str:
+    return ":--" if is_left else "--:"

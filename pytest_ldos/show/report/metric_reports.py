@@ -1,0 +1,116 @@
+"""Each metric of two versions, as gate and trials give it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from pytest_ldos.base.stats.location import median
+from pytest_ldos.judge.gate.comparison import Comparison, adjusted_variation, coefficient_of_variation
+from pytest_ldos.judge.gate.decide import GateResult
+from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.measure.metrics.model import Metric
+from pytest_ldos.measure.trial.record import Trial, TrialSet
+from pytest_ldos.measure.trial.series_of import invalid_trials, metrics_of, missing_reasons, sources_of, to_series
+from pytest_ldos.show.report.document import Change, Gap, MetricReport, Point, Sample
+from pytest_ldos.show.report.sources import report_origins
+
+
+def report_metrics(head: TrialSet, result: GateResult, base: TrialSet | None) -> tuple[MetricReport, ...]:
+    """Every metric that is taken, and what only the base has."""
+    found = head.metrics if base is None else metrics_of(head, base).values()
+    return tuple(_report(metric, head, result, base) for metric in found)
+
+
+def _report(metric: Metric, head: TrialSet, result: GateResult, base: TrialSet | None) -> MetricReport:
+    comparison = result.comparison(metric.name)
+    incomparable = result.incomparable.get(metric.name, "")
+    own = Verdict.NOT_COMPARABLE if incomparable else None
+    return MetricReport(
+        name=metric.name,
+        title=metric.title,
+        unit=metric.unit,
+        better=metric.better,
+        verdict=own if comparison is None else comparison.verdict,
+        head=_sample(metric, head),
+        base=None if base is None or comparison is None else _sample(metric, base),
+        change=None if comparison is None else _change(comparison),
+        origins=report_origins(sources_of(head, metric)),
+        gaps=_gaps(metric, head),
+        incomparable=incomparable,
+    )
+
+
+def _sample(metric: Metric, trials: TrialSet) -> Sample | None:
+    series = to_series(trials, metric)
+    if not series.values:
+        return None
+    return Sample(
+        median=median(series.finite) if series.finite else None,
+        cv=_finite(coefficient_of_variation(series)),
+        adjusted_cv=adjusted_variation(metric, series),
+        censored=len(series) - len(series.finite),
+        points=tuple(point for trial in trials.trials if (point := _point(metric, trial)) is not None),
+    )
+
+
+def _point(metric: Metric, trial: Trial) -> Point | None:
+    measurement = trial.measurements.get(metric.name)
+    value = None if measurement is None else measurement.number
+    is_censored = metric.censored_by_failure and not trial.succeeded
+    if value is None and not is_censored:
+        return None
+    return Point(
+        trial=trial.index + 1, block=trial.block, goal=trial.goal, value=None if is_censored or value is None else value
+    )
+
+
+def _change(comparison: Comparison) -> Change:
+    if comparison.is_from_zero:
+        return _without_ratios(comparison)
+    is_open_below = comparison.low <= 0 and math.isinf(comparison.high)
+    return Change(
+        ratio=_finite(comparison.ratio),
+        low=None if is_open_below else _finite(comparison.low),
+        high=_finite(comparison.high),
+        tail=comparison.tail,
+        p_value=comparison.p_value,
+        floor=comparison.floor,
+        detectable=_finite(comparison.detectable),
+        explained=comparison.explained,
+        is_endless=comparison.low == math.inf,
+    )
+
+
+def _without_ratios(comparison: Comparison) -> Change:
+    return Change(
+        ratio=None,
+        low=None,
+        high=None,
+        tail=comparison.tail,
+        p_value=comparison.p_value,
+        floor=comparison.floor,
+        detectable=None,
+        explained=comparison.explained,
+        is_from_zero=True,
+    )
+
+
+def _gaps(metric: Metric, trials: TrialSet) -> tuple[Gap, ...]:
+    faults = _by_reason(invalid_trials(trials, metric))
+    absent = _by_reason(missing_reasons(trials, metric))
+    return (
+        *(Gap(reason=reason, trials=numbers, is_fault=True) for reason, numbers in faults.items()),
+        *(Gap(reason=reason, trials=numbers) for reason, numbers in absent.items()),
+    )
+
+
+def _by_reason(reasons: Mapping[int, str]) -> dict[str, tuple[int, ...]]:
+    grouped: dict[str, tuple[int, ...]] = {}
+    for index, reason in reasons.items():
+        grouped[reason] = (*grouped.get(reason, ()), index + 1)
+    return grouped
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

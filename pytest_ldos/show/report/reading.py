@@ -1,0 +1,162 @@
+"""A document from its JSON form, which somebody else wrote: all of it is checked before anything is shown.
+
+The schema (``schema.json``) and this are made from the same types: nothing that the schema refuses is read. Beyond it,
+sizes are limited, objects say everything once, and numbers are finite.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import types
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, NoReturn, get_args, get_origin, get_type_hints
+
+from pytest_ldos.base.errors import RecordUnreadable
+from pytest_ldos.show.report.document import KIND, SCHEMA_VERSION, Document
+
+LARGEST: Final = 8 * 1024 * 1024
+"""Bytes of a file."""
+
+LONGEST_TEXT: Final = 10_000
+"""Characters of one text."""
+
+MOST_ITEMS: Final = 10_000
+"""Items of one list."""
+
+_LARGEST_INTEGER: Final = 2**53
+_LARGEST_NUMBER: Final = 1e18
+_REMEDY: Final = "take the file that --ldos-report NAME.json wrote, of this version of pytest-ldos"
+
+
+class _Wrong(Exception):
+    """Where something is not what it should be, and what."""
+
+
+def read_document(file: Path) -> Document:
+    """The document in a file of the JSON form.
+
+    Raises:
+        RecordUnreadable: it cannot be read, is too large, or is no such document; names the place in it.
+    """
+    try:
+        with file.open("rb") as stream:
+            content = stream.read(LARGEST + 1)
+    except OSError as error:
+        raise RecordUnreadable(f"{file} cannot be read: {error.strerror}", remedy=_REMEDY) from None
+    try:
+        return decode_document(content)
+    except _Wrong as wrong:
+        raise RecordUnreadable(f"{file} is no report: {wrong}", remedy=_REMEDY) from None
+
+
+def decode_document(content: bytes) -> Document:
+    """The document in the bytes of its JSON form."""
+    plain = _parse(content)
+    for name, value in (("kind", KIND), ("schema", SCHEMA_VERSION)):
+        if name not in plain or type(plain[name]) is not type(value) or plain[name] != value:
+            raise _Wrong(f"its {name} is not {value!r}")
+    verdict = plain.get("verdict", "")
+    document = _decode(Document, {name: plain[name] for name in plain if name not in {"kind", "schema", "verdict"}}, "")
+    assert isinstance(document, Document)
+    if verdict != (document.verdict.value if document.verdict else None):
+        raise _Wrong("its verdict is not the worst of its sections'")
+    return document
+
+
+def _parse(content: bytes) -> dict[str, Any]:
+    if len(content) > LARGEST:
+        raise _Wrong(f"it is larger than {LARGEST} bytes")
+    try:
+        plain = json.loads(content.decode(), object_pairs_hook=_object, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise _Wrong(f"it is no JSON ({type(error).__name__})") from None
+    if not isinstance(plain, dict):
+        raise _Wrong("it is no JSON object")
+    return plain
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise _Wrong("an object says something twice")
+    return found
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise _Wrong(f"it has the number {name}")
+
+
+@cache
+def _hints(kind: type) -> Mapping[str, Any]:
+    return get_type_hints(kind)
+
+
+def _decode(kind: Any, value: Any, place: str) -> Any:
+    """A value of a type of the document's."""
+    if isinstance(kind, types.UnionType):
+        (other,) = (each for each in get_args(kind) if each is not types.NoneType)
+        return None if value is None else _decode(other, value, place)
+    if get_origin(kind) is tuple:
+        return _decode_list(get_args(kind)[0], value, place)
+    if is_dataclass(kind):
+        return _decode_object(kind, value, place)
+    if issubclass(kind, StrEnum):
+        if not isinstance(value, str) or value not in {each.value for each in kind}:
+            raise _Wrong(f"{place} is no {kind.__name__}")
+        return kind(value)
+    return _DECODERS[kind](value, place)
+
+
+def _decode_list(kind: Any, value: Any, place: str) -> tuple[Any, ...]:
+    if not isinstance(value, list):
+        raise _Wrong(f"{place} is no list")
+    if len(value) > MOST_ITEMS:
+        raise _Wrong(f"{place} has more than {MOST_ITEMS} items")
+    return tuple(_decode(kind, each, f"{place}[{number}]") for number, each in enumerate(value))
+
+
+def _decode_object(kind: Any, value: Any, place: str) -> Any:
+    names = {each.name for each in fields(kind)}
+    if not isinstance(value, dict) or value.keys() != names:
+        raise _Wrong(f"{place or 'it'} has not exactly the fields of a {kind.__name__}")
+    hints = _hints(kind)
+    return kind(**{name: _decode(hints[name], value[name], f"{place}.{name}".lstrip(".")) for name in sorted(names)})
+
+
+def _decode_text(value: Any, place: str) -> str:
+    if not isinstance(value, str):
+        raise _Wrong(f"{place} is no text")
+    if len(value) > LONGEST_TEXT:
+        raise _Wrong(f"{place} is longer than {LONGEST_TEXT} characters")
+    return value
+
+
+def _decode_flag(value: Any, place: str) -> bool:
+    if not isinstance(value, bool):
+        raise _Wrong(f"{place} is neither true nor false")
+    return value
+
+
+def _decode_integer(value: Any, place: str) -> int:
+    if type(value) is not int or abs(value) > _LARGEST_INTEGER:
+        raise _Wrong(f"{place} is no integer of at most 53 bits")
+    return value
+
+
+def _decode_number(value: Any, place: str) -> float:
+    if type(value) not in {int, float} or not abs(value) <= _LARGEST_NUMBER or math.isnan(value):
+        raise _Wrong(f"{place} is no number between ±{_LARGEST_NUMBER:g}")
+    return float(value)
+
+
+_DECODERS: Final[Mapping[Any, Any]] = {
+    str: _decode_text,
+    bool: _decode_flag,
+    int: _decode_integer,
+    float: _decode_number,
+}

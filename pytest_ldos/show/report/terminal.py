@@ -1,0 +1,109 @@
+"""A document for a terminal or a log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from pytest_ldos.base.text import Rendered
+from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.show.report.console import Line, Words, line, print_to_text
+from pytest_ldos.show.report.document import Change, Document, MetricReport, Section
+from pytest_ldos.show.report.paths import describe_paths
+from pytest_ldos.show.report.tables import Cell, chosen_table, column
+from pytest_ldos.show.report.words import (
+    NEVER,
+    change_of,
+    describe_gaps,
+    describe_measurement,
+    describe_setting,
+    describe_sources,
+    describe_success,
+    interval_of,
+    median_of,
+    percent,
+    told_metrics,
+)
+
+_STYLES: Final = {
+    Verdict.PASSED: "green",
+    Verdict.IMPROVED: "bold green",
+    Verdict.REGRESSED: "bold red",
+    Verdict.INVALID: "bold red",
+    Verdict.INFRA: "bold red",
+    Verdict.INCONCLUSIVE: "yellow",
+    Verdict.NO_BASELINE: "yellow",
+    Verdict.NOT_COMPARABLE: "yellow",
+}
+
+_NARROWEST: Final = 80
+
+
+def render(document: Document, *, width: int, color: bool, setting: bool = True) -> Rendered:
+    """The whole document; tables have at most `width` columns, other lines are not broken.
+
+    Args:
+        setting: whether stack, tracer and host stand above the scenarios.
+    """
+    width = max(width, _NARROWEST)
+    lines = [line(each, style="dim") for each in (describe_setting(document) if setting else ())]
+    for section in document.sections:
+        lines += [line(), *_render_section(section, width)]
+    return print_to_text(lines, color=color)
+
+
+def _render_section(section: Section, width: int) -> list[Line]:
+    """The verdict and why, what moved and where, what to do; then all numbers."""
+    verdict = () if section.verdict is None else (_verdict(section.verdict), "; ")
+    told = told_metrics(section)
+    return [
+        line(Words(section.scenario, "bold"), ": ", *verdict, describe_success(section)),
+        *(line(f"  {each}") for each in section.reasons),
+        *(line(f"  {each}") for each in describe_paths(section)),
+        *(line(f"  → {each}", style="bold") for each in section.advice),
+        *(chosen_table(_COLUMNS, [_row(metric) for metric in told], width) if told else ()),
+        *(line(f"  {each}", style="dim") for each in describe_sources(section)),
+        *(line(f"  {each}", style="yellow") for each in describe_gaps(section)),
+        *(line(f"  {each}", style="dim") for each in describe_measurement(section)),
+    ]
+
+
+_COLUMNS: Final = (
+    column("", is_text=True),
+    column("", is_text=True, rank=8),
+    column("median", rank=2),
+    column("CV", rank=6),
+    column("adjusted", rank=7),
+    column("baseline", rank=5),
+    column("change", rank=1),
+    column("interval", rank=3),
+    column("detectable", rank=4),
+    column("verdict", is_text=True, rank=1),
+)
+
+
+def _row(metric: MetricReport) -> tuple[Cell, ...]:
+    def compared(of: Callable[[Change], str]) -> str:
+        return "" if metric.change is None else of(metric.change)
+
+    return (
+        f"  {metric.name}",
+        metric.title,
+        median_of(metric, metric.head),
+        NEVER if metric.head is None else percent(metric.head.cv),
+        _adjusted(metric),
+        compared(lambda _: median_of(metric, metric.base)),
+        compared(change_of),
+        compared(interval_of),
+        compared(lambda change: percent(change.detectable)),
+        "" if metric.verdict is None else _verdict(metric.verdict),
+    )
+
+
+def _adjusted(metric: MetricReport) -> str:
+    """What is left of the variation when covariates are taken out."""
+    return "" if metric.head is None or metric.head.adjusted_cv is None else percent(metric.head.adjusted_cv)
+
+
+def _verdict(verdict: Verdict) -> Words:
+    return Words(verdict.value, _STYLES[verdict])

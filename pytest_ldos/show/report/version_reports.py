@@ -1,0 +1,141 @@
+"""The two versions of a comparison: what was run of each, how it failed, and what else differs between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+
+from pytest_ldos.campaign import drift
+from pytest_ldos.host.fingerprint import find_differences
+from pytest_ldos.judge.gate.expectations import kept_in_trials
+from pytest_ldos.measure.trial.record import Look, TrialSet
+from pytest_ldos.scenario.deadlines import DeadlineSpec
+from pytest_ldos.show.report.document import (
+    Additions,
+    Deadline,
+    Difference,
+    DifferenceKind,
+    Drift,
+    Failure,
+    Interleaving,
+    Load,
+    LookReport,
+    Version,
+)
+
+
+def report_version(trials: TrialSet, *, label: str, file: str = "") -> Version:
+    """What was run of a version."""
+    return Version(
+        label=label,
+        commit=trials.commit,
+        started_at=trials.started_at,
+        asked=trials.spec.trials,
+        trials=len(trials.trials),
+        successes=trials.successes,
+        incomplete=trials.incomplete,
+        stack=trials.stack,
+        recorder=trials.recorder,
+        host_class=trials.fingerprint.host_class,
+        discarded_events=trials.discarded_events,
+        file=file,
+        failures=_failures(trials),
+        loads=tuple(Load(summary=str(load["summary"]), shortfall=str(load["shortfall"])) for load in trials.loads),
+        deadlines=tuple(_deadline(each, trials) for each in trials.spec.deadlines),
+    )
+
+
+def _deadline(deadline: DeadlineSpec, trials: TrialSet) -> Deadline:
+    kept = kept_in_trials(trials, deadline)
+    return Deadline(
+        path=deadline.path,
+        ms=deadline.ms,
+        share=deadline.share,
+        passages=sum(each.passages for each in kept),
+        in_time=sum(each.in_time for each in kept),
+        trials=sum(each.share >= deadline.share for each in kept),
+    )
+
+
+def _failures(trials: TrialSet) -> tuple[Failure, ...]:
+    grouped: dict[tuple[str, int | None, str, str], list[int]] = {}
+    for trial in trials.trials:
+        if not trial.succeeded:
+            kind = trial.outcome.value, trial.error_code, trial.goal, trial.message
+            grouped.setdefault(kind, []).append(trial.index + 1)
+    return tuple(
+        Failure(outcome=outcome, code=code, goal=goal, message=message, trials=tuple(numbers))
+        for (outcome, code, goal, message), numbers in grouped.items()
+    )
+
+
+def report_differences(head: TrialSet, base: TrialSet) -> tuple[Difference, ...]:
+    """Machine, versions of kernel and packages, what watched the processes, settings of the stack and of its loads."""
+    versions = find_differences(head.fingerprint, base.fingerprint)
+    machines = (("machine", base.fingerprint.hostname or "unknown", head.fingerprint.hostname or "unknown"),)
+    watched = (("watched by", base.watched or "nothing", head.watched or "nothing"),)
+    return (
+        *(_difference(DifferenceKind.ENVIRONMENT, *each) for each in machines if each[1] != each[2]),
+        *(_difference(DifferenceKind.ENVIRONMENT, *each) for each in versions),
+        *(_difference(DifferenceKind.ENVIRONMENT, *each) for each in watched if each[1] != each[2]),
+        *setting_differences(_settings(head), _settings(base)),
+    )
+
+
+def setting_differences(head: Mapping[str, object], base: Mapping[str, object]) -> tuple[Difference, ...]:
+    """What differs between settings that may be nested, each by its dotted name."""
+    before, after = _flat(base), _flat(head)
+    both = [(name, before.get(name, "absent"), after.get(name, "absent")) for name in {**after, **before}]
+    return tuple(_difference(DifferenceKind.SETTING, *each) for each in both if each[1] != each[2])
+
+
+def _settings(trials: TrialSet) -> dict[str, object]:
+    return {**asdict(trials.spec.stack), **{load.KIND: vars(load) for load in trials.spec.loads}}
+
+
+def _difference(kind: DifferenceKind, name: str, base: object, head: object) -> Difference:
+    return Difference(kind=kind, name=name, base=str(base), head=str(head))
+
+
+def _flat(settings: Mapping[str, object], prefix: str = "") -> dict[str, object]:
+    """Nested settings by dotted name."""
+    flat: dict[str, object] = {}
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            flat |= _flat(value, f"{prefix}{name}.")
+        else:
+            flat[prefix + name] = value
+    return flat
+
+
+def report_interleaving(head: TrialSet, base: TrialSet, drifts: tuple[Drift, ...]) -> Interleaving | None:
+    """The order of stack starts, where both versions belong to one session."""
+    if not head.session or head.session != base.session:
+        return None
+    starts = sorted({*_starts(head, "head"), *_starts(base, "base")})
+    return Interleaving(blocks=len(starts), order=tuple(version for _, version in starts), drifts=drifts)
+
+
+def _starts(trials: TrialSet, version: str) -> Iterator[tuple[int, str]]:
+    return ((trial.block, version) for trial in trials.trials)
+
+
+def report_drifts(found: Sequence[drift.Drift]) -> tuple[Drift, ...]:
+    """How metrics changed in the course of a session."""
+    return tuple(
+        Drift(metric=each.metric, change=each.change, p_value=each.p_value, is_notable=each.is_notable)
+        for each in found
+    )
+
+
+def report_additions(trials: TrialSet) -> Additions | None:
+    """When a run that could be extended was looked at."""
+    if not trials.looks:
+        return None
+    looks = tuple(_look(look) for look in trials.looks)
+    limit = None if trials.last_look is None else _look(trials.last_look)
+    return Additions(looks=looks, limit=limit, added=max(len(trials.trials), looks[-1].head) - looks[0].head)
+
+
+def _look(look: Look) -> LookReport:
+    return LookReport(head=look.head, base=look.base)

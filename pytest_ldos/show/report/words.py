@@ -1,0 +1,257 @@
+"""The numbers of a document in words that all formats share; nothing in them is made safe for any format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from pytest_ldos.base.units import counted, format_quantity, format_ratio
+from pytest_ldos.campaign.drift import FEWEST_BLOCKS
+from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.show.report.document import (
+    Additions,
+    CalibrationReport,
+    Change,
+    Deadline,
+    Difference,
+    DifferenceKind,
+    Document,
+    Interleaving,
+    MetricReport,
+    Sample,
+    Score,
+    Section,
+    Version,
+)
+from pytest_ldos.show.report.paths import MOVED
+from pytest_ldos.show.report.sources import describe_origins, qualified
+
+NEVER: Final = "–"
+"""Stands for a change that no number of this run could have shown, and for a number that does not exist."""
+
+
+def percent(fraction: float | None) -> str:
+    """``12.5 %``."""
+    return NEVER if fraction is None else f"{100 * fraction:.1f} %"
+
+
+def median_of(metric: MetricReport, sample: Sample | None) -> str:
+    """``14.2 ms``, behind ``≈`` where it is approximate."""
+    if sample is None or sample.median is None:
+        return NEVER
+    return qualified(format_quantity(sample.median, metric.unit), metric.origins)
+
+
+def change_of(change: Change) -> str:
+    """``+31.2 %``, or ``from 0``."""
+    if change.is_from_zero:
+        return "from 0"
+    return "+∞" if change.ratio is None else format_ratio(change.ratio)
+
+
+def interval_of(change: Change) -> str:
+    """``+25.0 % … +37.1 %``, or a dash where nothing is excluded."""
+    if change.is_endless:
+        return "+∞ … +∞"
+    if change.low is None and change.high is None:
+        return NEVER
+    low = "-∞" if change.low is None else format_ratio(change.low)
+    return f"{low} … {'+∞' if change.high is None else format_ratio(change.high)}"
+
+
+def verdict_word(verdict: Verdict | None) -> str:
+    """A verdict for people: ``not comparable``."""
+    return "not judged" if verdict is None else verdict.value.replace("_", " ")
+
+
+def describe_success(section: Section) -> str:
+    """``10 of 10 trials succeeded``."""
+    return "nothing measured" if section.head is None else success_of(section.head)
+
+
+def success_of(version: Version) -> str:
+    """``10 of 10 trials succeeded``."""
+    return f"{version.successes} of {version.trials} trials succeeded" if version.trials else "no trial was made"
+
+
+def told_metrics(section: Section) -> tuple[MetricReport, ...]:
+    """All metrics of a scenario; none where no number of any is known."""
+    return section.metrics if any(map(_has_number, section.metrics)) else ()
+
+
+def _has_number(metric: MetricReport) -> bool:
+    return metric.change is not None or (metric.head is not None and metric.head.median is not None)
+
+
+def moved_metrics(section: Section) -> list[MetricReport]:
+    """Metrics that got worse or better, in order."""
+    return [metric for metric in section.metrics if metric.verdict in MOVED]
+
+
+def summarize(section: Section) -> str:
+    """``T1 +43.2 %``: what moved, or else why the verdict is no better."""
+    changes = [f"{metric.name} {change_of(metric.change)}" for metric in moved_metrics(section) if metric.change]
+    if changes:
+        return ", ".join(changes)
+    return section.reasons[0] if section.reasons else "nothing moved"
+
+
+def describe_move(metric: MetricReport) -> str:
+    """``T1 planning latency +43.2 % (+26.8 % … +65.7 %), 12.0 ms → 16.6 ms``."""
+    medians = f"{median_of(metric, metric.base)} → {median_of(metric, metric.head)}"
+    return f"{metric.name} {metric.title}{_change_and_interval(metric.change)}, {medians}"
+
+
+def _change_and_interval(change: Change | None) -> str:
+    if change is None:
+        return ""
+    return f" {change_of(change)}" if change.is_from_zero else f" {change_of(change)} ({interval_of(change)})"
+
+
+def describe_unseen(section: Section) -> Iterator[str]:
+    """What the comparison could not have seen."""
+    compared = [metric for metric in section.metrics if metric.change is not None and not metric.change.is_from_zero]
+    blind = [metric for metric in compared if metric.change and metric.change.detectable is None]
+    seeing = [(metric, metric.change.detectable) for metric in compared if metric.change and metric.change.detectable]
+    if seeing:
+        bounds = ", ".join(f"{metric.name} {percent(detectable)}" for metric, detectable in seeing)
+        yield f"changes smaller than these may have gone unseen: {bounds}"
+    if blind:
+        yield f"no change of {', '.join(metric.name for metric in blind)} could have been seen: too few trials"
+    yield from (metric.incomparable for metric in section.metrics if metric.incomparable)
+    yield from describe_gaps(section)
+
+
+def describe_gaps(section: Section) -> Iterator[str]:
+    """``T1, T3: 2 of 10 trials not to be trusted: …``: why metrics have no number, or not all."""
+    names: dict[str, list[str]] = {}
+    for metric in section.metrics:
+        names.setdefault(_why_absent(section, metric), []).append(metric.name)
+    yield from (f"{', '.join(some)}: {reason}" for reason, some in names.items() if reason)
+
+
+def _why_absent(section: Section, metric: MetricReport) -> str:
+    faults = [gap for gap in metric.gaps if gap.is_fault]
+    if faults and section.head is not None:
+        count = sum(len(gap.trials) for gap in faults)
+        return f"{count} of {section.head.trials} trials not to be trusted: {faults[0].reason}"
+    if metric.gaps:
+        return metric.gaps[0].reason
+    if metric.head is not None and metric.head.median is None:
+        return "no trial succeeded"
+    return ""
+
+
+def describe_sources(section: Section) -> tuple[str, ...]:
+    """Where numbers come from that are not what the metrics are defined by."""
+    return describe_origins({metric.name: metric.origins for metric in section.metrics})
+
+
+def describe_setting(document: Document) -> tuple[str, ...]:
+    """Stack, tracer, host and commit of a run."""
+    head = next((section.head for section in document.sections if section.head is not None), None)
+    if head is None:
+        return ()
+    commit = f", commit {head.commit}" if head.commit else ""
+    return f"stack: {head.stack}", f"tracer: {head.recorder}; host class: {head.host_class}{commit}"
+
+
+def describe_measurement(section: Section) -> Iterator[str]:
+    """How the comparison came about: loads, base, turns, additions, calibration, what differs, score."""
+    if section.head is not None:
+        yield from (load.summary for load in section.head.loads)
+        yield from (_describe_deadline(each, section.head) for each in section.head.deadlines)
+    yield from _describe_score(section.score)
+    yield from _describe_differences(section)
+    yield from _describe_incomplete(section)
+    yield from _describe_base(section.base)
+    yield from section.notes
+    yield from describe_interleaving(section.interleaving)
+    yield from describe_additions(section.additions)
+    yield from describe_calibration(section.calibration)
+
+
+def _describe_deadline(deadline: Deadline, head: Version) -> str:
+    """``deadline of 'planning', 300 ms in 99 %: kept in 100.0 % of 10 passages; 10 of 10 trials kept to it``."""
+    asked = f"deadline of '{deadline.path}', {deadline.ms:g} ms in {100 * deadline.share:g} %"
+    if not deadline.passages:
+        return f"{asked}: never passed"
+    kept = f"kept in {percent(deadline.in_time / deadline.passages)} of {deadline.passages} passages"
+    return f"{asked}: {kept}; {deadline.trials} of {head.trials} trials kept to it"
+
+
+def _describe_incomplete(section: Section) -> Iterator[str]:
+    """How many trials were made, and why no more where no reason of the verdict says it."""
+    version = section.head
+    if version is not None and version.incomplete:
+        is_known = any(version.incomplete in reason for reason in section.reasons)
+        why = "" if is_known else f": {version.incomplete}"
+        if version.trials >= version.asked:
+            yield f"no more trials could be added{why}"
+        elif version.trials:
+            yield f"only {version.trials} of {version.asked} trials were made{why}"
+        elif why:
+            yield f"no trial was made{why}"
+
+
+def _describe_base(base: Version | None) -> Iterator[str]:
+    if base is not None:
+        commit = f"commit {base.commit}, " if base.commit else ""
+        place = f"{base.file} " if base.file else ""
+        yield f"{base.label}: {place}({commit}{counted(base.trials, 'trial')}, {base.started_at})"
+
+
+def _describe_score(score: Score | None) -> Iterator[str]:
+    if score is not None and score.value is not None:
+        without = f", without {', '.join(score.without)}" if score.without else ""
+        yield f"overall score: {score.value:.3f} × baseline (displayed, not gated{without})"
+
+
+def _describe_differences(section: Section) -> Iterator[str]:
+    words = {
+        DifferenceKind.ENVIRONMENT: "environment differs",
+        DifferenceKind.SETTING: "settings differ from the baseline's",
+    }
+    for kind, beginning in words.items():
+        found = [each for each in section.differences if each.kind is kind]
+        if found:
+            yield f"{beginning}: {list_differences(found)}"
+
+
+def list_differences(differences: Iterable[Difference]) -> str:
+    """``velocity_scaling 0.5 → 0.3, goals reach → far``."""
+    return ", ".join(f"{each.name} {each.base} → {each.head}" for each in differences)
+
+
+def describe_interleaving(interleaving: Interleaving | None) -> Iterator[str]:
+    """How often the versions took turns, and whether anything drifted meanwhile."""
+    if interleaving is None:
+        return
+    yield f"order of the {interleaving.blocks} stack starts: {' '.join(interleaving.order)}"
+    drifts = [f"{each.metric} {format_ratio(1 + each.change)} (p = {each.p_value:.2g})" for each in interleaving.drifts]
+    if drifts:
+        notable = [each.metric for each in interleaving.drifts if each.is_notable]
+        warning = f"; {', '.join(notable)} drifted: the machine was not in one state" if notable else ""
+        yield f"drift over {interleaving.blocks} blocks: {', '.join(drifts)}{warning}"
+    elif interleaving.blocks < FEWEST_BLOCKS:
+        yield f"drift: {interleaving.blocks} blocks are too few to tell, {FEWEST_BLOCKS} are needed"
+
+
+def describe_additions(additions: Additions | None) -> Iterator[str]:
+    """When the comparison was looked at, and what was added."""
+    if additions is None:
+        return
+    looks = ", ".join(f"{look.head} against {look.base}" for look in additions.looks)
+    limit = "" if additions.limit is None else f" of at most {additions.limit.head}"
+    count = len(additions.looks)
+    in_all = additions.looks[0].head + additions.added if additions.looks else 0
+    added = counted(additions.added, "trial was added", "trials were added")
+    yield f"{added}, {in_all}{limit} in all; {counted(count, 'look')} at: {looks}"
+
+
+def describe_calibration(calibration: CalibrationReport | None) -> Iterator[str]:
+    """Which calibration floors come from."""
+    if calibration is None:
+        return
+    rests_on = f"{counted(calibration.starts, 'start')}, {counted(calibration.trials, 'trial')}, {calibration.made_at}"
+    yield f"calibration: {calibration.file} ({rests_on})"

@@ -1,0 +1,94 @@
+"""A document as commands to the log of a GitHub workflow: an annotation on the test of each scenario that needs a look.
+
+Reference: GitHub's "Workflow commands"; actions/runner, ``ActionCommand.cs``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from pytest_ldos.base.text import Rendered, one_line
+from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.show.report.document import Document, Place, Section
+from pytest_ldos.show.report.host_reports import HostReport, worst_first
+from pytest_ldos.show.report.paths import describe_paths
+from pytest_ldos.show.report.words import describe_move, moved_metrics, verdict_word
+
+MOST: Final = 10
+"""Annotations of one kind that GitHub shows of a step."""
+
+_LONGEST: Final = 600
+_MOST_LINES: Final = 8
+
+_COMMANDS: Final = {
+    Verdict.REGRESSED: "error",
+    Verdict.INVALID: "error",
+    Verdict.INFRA: "error",
+    Verdict.INCONCLUSIVE: "warning",
+    Verdict.NO_BASELINE: "warning",
+    Verdict.NOT_COMPARABLE: "warning",
+}
+_IN_DATA: Final = {"%": "%25", "\r": "%0D", "\n": "%0A"}
+_IN_PROPERTY: Final = {**_IN_DATA, ":": "%3A", ",": "%2C"}
+_BELOW_ROOT: Final = re.compile(r"(?!/)(?!(?:.*/)?\.\.(?:/|$))[^\\\x00-\x1f]+")
+
+
+def render(document: Document) -> Rendered:
+    """A line for each scenario that is not fine; no text in it can be a command of its own."""
+    return _render((section, "") for section in document.sections)
+
+
+def render_several(reports: Sequence[HostReport]) -> Rendered:
+    """The same for several machines, whose names stand in the titles."""
+    return _render((section, f" on {each.name}") for each in worst_first(reports) for section in each.document.sections)
+
+
+def _render(sections: Iterable[tuple[Section, str]]) -> Rendered:
+    lines = [_annotate(command, each, where) for each, where in sections if (command := _command(each))]
+    kept = [line for command in ("error", "warning") for line in _first(lines, command)]
+    return Rendered("".join(f"{line}\n" for line in kept))
+
+
+def _command(section: Section) -> str | None:
+    return None if section.verdict is None else _COMMANDS.get(section.verdict)
+
+
+def _first(lines: list[str], command: str) -> list[str]:
+    """As many as are shown; where there are more, the last says how many."""
+    found = [line for line in lines if line.startswith(f"::{command} ")]
+    if len(found) <= MOST:
+        return found
+    left = len(found) - MOST + 1
+    return [*found[: MOST - 1], f"::{command} title=ldos::and {left} scenarios more: see the report"]
+
+
+def _annotate(command: str, section: Section, where: str) -> str:
+    title = f"ldos: {section.scenario} {verdict_word(section.verdict)}{where}"
+    properties = [*_place(section.test), f"title={_escape(_short(title), _IN_PROPERTY)}"]
+    lines = [_short(line) for line in _message(section)][:_MOST_LINES]
+    return f"::{command} {','.join(properties)}::{_escape(chr(10).join(lines), _IN_DATA)}"
+
+
+def _place(test: Place | None) -> Iterator[str]:
+    """Only a file below the root: an annotation elsewhere would be none."""
+    if test is not None and _BELOW_ROOT.fullmatch(test.file) and test.line > 0:
+        yield f"file={_escape(_short(test.file), _IN_PROPERTY)}"
+        yield f"line={test.line}"
+
+
+def _message(section: Section) -> Iterator[str]:
+    """What moved and by how much, in which segment, and what to do; else why."""
+    moved = [*map(describe_move, moved_metrics(section)), *describe_paths(section)]
+    yield from moved or section.reasons or (verdict_word(section.verdict),)
+    yield from (f"→ {each}" for each in section.advice)
+
+
+def _short(text: str) -> str:
+    line = one_line(text).strip()
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
+
+
+def _escape(text: str, table: dict[str, str]) -> str:
+    return "".join(table.get(character, character) for character in text)

@@ -1,0 +1,201 @@
+"""A directory of CTF traces, as LTTng writes them, to tables.
+
+Reference: Common Trace Format 1.8.3 (LTTng 2.10 to 2.14, user space and kernel); CTF2-SPEC-2.0
+(LTTng 2.15).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeVar, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from pytest_ldos.base.errors import ConfigurationError, TraceUnreadable
+from pytest_ldos.trace.ctf import _decoder
+from pytest_ldos.trace.ctf.files import METADATA, SessionFiles, find_files
+from pytest_ldos.trace.ctf.origin import TraceInfo
+from pytest_ldos.trace.ctf.stats import Corruption, Gap, ReadStats, StreamStats
+from pytest_ldos.trace.ctf.tables import Column, EventTable, Label
+
+THREADS_VARIABLE = "LDOS_THREADS"
+
+Number = TypeVar("Number", np.int32, np.uint32)
+Fields = Collection[str] | Mapping[str, Collection[str]]
+OnCorrupt = Literal["refuse", "skip"]
+
+
+@dataclass(frozen=True)
+class DecodedTrace:
+    """Everything that was read.
+
+    Attributes:
+        events: the table of each event name, also of declared events that never occurred.
+        traces: what the tables' `trace` column refers to.
+        stats: streams, and what was lost in them.
+    """
+
+    directory: Path
+    events: Mapping[str, EventTable]
+    traces: tuple[TraceInfo, ...]
+    stats: ReadStats
+
+    def __len__(self) -> int:
+        return sum(len(table) for table in self.events.values())
+
+
+def read_trace(
+    directory: str | os.PathLike[str],
+    *,
+    events: Collection[str] | None = None,
+    fields: Fields | None = None,
+    window: tuple[int, int] | None = None,
+    threads: int | None = None,
+    on_corrupt: OnCorrupt = "refuse",
+) -> DecodedTrace:
+    """Reads every trace below `directory`, merged by time.
+
+    Args:
+        directory: a trace, or a session directory with several.
+        events: names to read; all by default. Others are skipped, not materialised.
+        fields: columns to read, for all events or by event name; all by default.
+        window: first and last moment, nanoseconds since the epoch.
+        threads: that decode at once; ``LDOS_THREADS`` or the number of CPUs by default.
+        on_corrupt: ``skip`` goes on with the next good packet where one is corrupt (events
+            before the damage are kept) and counts a packet that is there twice once; each
+            is in `DecodedTrace.stats`. By default both are refused.
+
+    Raises:
+        TraceUnreadable: no trace there, or one that is damaged or no CTF; names the
+            file, the offset and the reason. A last packet that is cut is no error: it is
+            read up to its last whole event, and counted in `DecodedTrace.stats`.
+        ConfigurationError: an argument that makes no sense.
+    """
+    if on_corrupt not in get_args(OnCorrupt):
+        raise ConfigurationError(f"on_corrupt={on_corrupt!r} is none of {', '.join(get_args(OnCorrupt))}")
+    root = Path(directory)
+    files = find_files(root)
+    by_event = isinstance(fields, Mapping)
+    try:
+        found = _decoder.decode(
+            [(os.fsencode(trace.metadata), [os.fsencode(path) for path in trace.streams]) for trace in files.traces],
+            events=None if events is None else set(events),
+            fields=set() if fields is None or by_event else set(fields),
+            fields_of={name: set(names) for name, names in fields.items()} if isinstance(fields, Mapping) else {},
+            window=window,
+            threads=_thread_count(threads),
+            skip_corrupt=on_corrupt == "skip",
+        )
+    except _decoder.Unreadable as error:
+        name, offset, reason = error.args
+        path = _to_path(name)
+        raise TraceUnreadable(path, offset, reason, remedy=_remedy(path, offset, reason)) from None
+    return _to_trace(root, files, found)
+
+
+def _to_path(name: bytes) -> Path:
+    return Path(os.fsdecode(name))
+
+
+_REMEDIES = (
+    ("here twice", 'take one of them away, or read with on_corrupt="skip", which counts it once'),
+    ("while it was recorded", "stop the recording session (`lttng stop`), then read or copy the trace"),
+    ("in one order", "read the one and the other by themselves"),
+    ("text that begins neither", "if it was taken out of packets of CTF 1.8, put `/* CTF 1.8 */` in front"),
+    ("Permission denied", "read it as the user who recorded it, or change its permissions"),
+)
+"""What to do where a reason has these words."""
+
+
+def _remedy(path: Path, offset: int | None, reason: str) -> str:
+    if known := next((remedy for words, remedy in _REMEDIES if words in reason), ""):
+        return known
+    if path.name == METADATA and ("are not read" in reason or "are not known" in reason):
+        return "LTTng 2.15 and later record what is read with `lttng create --trace-format=ctf-1.8`"
+    if path.name == METADATA or offset is None:
+        return ""
+    return 'read with on_corrupt="skip" to go on behind the damage'
+
+
+def _thread_count(threads: int | None) -> int:
+    if threads is None:
+        text = os.environ.get(THREADS_VARIABLE)
+        if text is None:
+            return len(os.sched_getaffinity(0))
+        if not text.isdigit():
+            raise ConfigurationError(f"{THREADS_VARIABLE}={text!r} is not a number of threads")
+        threads = int(text)
+    if threads < 1:
+        raise ConfigurationError(f"{threads} threads cannot read a trace", remedy="ask for at least one")
+    return threads
+
+
+def _to_trace(root: Path, files: SessionFiles, found: Mapping[str, Any]) -> DecodedTrace:
+    return DecodedTrace(
+        directory=root,
+        events={table["name"]: _to_table(table) for table in found["tables"]},
+        traces=tuple(_to_info(trace) for trace in found["traces"]),
+        stats=ReadStats(tuple(_to_stats(stream) for stream in found["streams"]), tuple(files.linked)),
+    )
+
+
+def _to_info(found: Mapping[str, Any]) -> TraceInfo:
+    directory = _to_path(found["metadata"]).parent
+    uuid = found["uuid"].hex() if found["uuid"] else ""
+    return TraceInfo(
+        directory,
+        found["environment"],
+        found["clock"],
+        found["clock_offset_ns"],
+        uuid=uuid,
+        unread=tuple(found["unread"]),
+    )
+
+
+def _to_stats(found: Mapping[str, Any]) -> StreamStats:
+    return StreamStats(
+        path=_to_path(found["path"]),
+        trace=found["trace"],
+        packets=found["packets"],
+        events=found["events"],
+        truncated_bytes=found["truncated_bytes"],
+        gaps=tuple(Gap(*gap) for gap in found["gaps"]),
+        corruptions=tuple(Corruption(_to_path(found["path"]), *each) for each in found["corruptions"]),
+        earlier_events=found["earlier_events"],
+        repeated_packets=found["repeated_packets"],
+        missing_bytes=found["missing_bytes"],
+        missing_padding=found["missing_padding"],
+        foreign_packets=found["foreign_packets"],
+    )
+
+
+def _to_table(found: Mapping[str, Any]) -> EventTable:
+    rows = len(found["timestamp_ns"])
+    return EventTable(
+        name=found["name"],
+        timestamp_ns=found["timestamp_ns"],
+        cpu_id=_for_each_row(found["cpu_id"], rows, np.int32),
+        trace=_for_each_row(found["trace"], rows, np.uint32),
+        columns={column["name"]: _to_column(column) for column in found["columns"]},
+    )
+
+
+def _for_each_row(number: Any, rows: int, dtype: type[Number]) -> npt.NDArray[Number]:
+    """An array as it is; one number as the same element `rows` times."""
+    return np.broadcast_to(dtype(number), rows) if isinstance(number, int) else number
+
+
+def _to_column(found: Mapping[str, Any]) -> Column:
+    dictionary = found.get("dictionary")
+    return Column(
+        name=found["name"],
+        values=found["values"],
+        dictionary=None if dictionary is None else tuple(dictionary),
+        offsets=found.get("offsets"),
+        valid=found["valid"],
+        labels=tuple(Label(*label) for label in found["labels"]),
+    )

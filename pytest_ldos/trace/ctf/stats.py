@@ -1,0 +1,181 @@
+"""What a trace does not hold although it happened: counted, never silent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from pytest_ldos.trace.ctf.files import LinkedFile
+
+
+class Grade(StrEnum):
+    """How much a counter takes away from what a trace says."""
+
+    INFO = "info"
+    DATA_LOSS = "data_loss"
+    ERROR = "error"
+
+
+@dataclass(frozen=True)
+class Counter:
+    """How often something happened that a reader should know of; 0 if it did not."""
+
+    name: str
+    grade: Grade
+    count: int
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A span of one stream in which the tracer threw events or whole packets away.
+
+    Attributes:
+        from_ns: end of the last packet before it, nanoseconds since the epoch.
+        to_ns: end of the packet that reports the loss.
+        events: how many events were discarded.
+        packets: how many packets are missing (their events are not counted).
+    """
+
+    from_ns: int
+    to_ns: int
+    events: int
+    packets: int
+
+    def touches(self, from_ns: int, to_ns: int) -> bool:
+        """Whether the gap and the closed span share a moment."""
+        return self.from_ns <= to_ns and from_ns <= self.to_ns
+
+
+@dataclass(frozen=True)
+class Corruption:
+    """Bytes that were passed over, because they cannot be what they should be.
+
+    Attributes:
+        offset: where in the file they begin.
+        size: how many bytes, up to the next good packet.
+    """
+
+    path: Path
+    offset: int
+    size: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class StreamStats:
+    """How one stream file was read.
+
+    Rotation cuts a stream into several files; its counters are followed through all of
+    them, and what was lost between two files is told by the later one.
+
+    Attributes:
+        trace: index into `DecodedTrace.traces`.
+        packets: read from this file.
+        events: in the packets that were looked at; others lie outside the time window.
+        truncated_bytes: bytes behind the last whole event of a packet the file ends in.
+        missing_bytes: what such a packet should hold beyond the end of the file.
+        missing_padding: bytes of the unused space behind a packet's content that the file does not have.
+        foreign_packets: whose uuid is that of another trace; they were read by this one's metadata.
+        earlier_events: lost before the first packet there is of its stream.
+        repeated_packets: left out, because another file of the trace has them.
+    """
+
+    path: Path
+    trace: int
+    packets: int
+    events: int
+    truncated_bytes: int
+    gaps: tuple[Gap, ...]
+    corruptions: tuple[Corruption, ...] = ()
+    earlier_events: int = 0
+    repeated_packets: int = 0
+    missing_bytes: int = 0
+    missing_padding: int = 0
+    foreign_packets: int = 0
+
+
+@dataclass(frozen=True)
+class ReadStats:
+    """The streams of a trace, and what was lost in them.
+
+    Attributes:
+        linked_files: second names of stream files, which were read once.
+    """
+
+    streams: tuple[StreamStats, ...]
+    linked_files: tuple[LinkedFile, ...] = ()
+
+    @property
+    def counters(self) -> tuple[Counter, ...]:
+        """All that was lost, left out or doubtful, graded."""
+        empty = sum(stream.packets == 0 and not stream.corruptions for stream in self.streams)
+        earlier = sum(stream.earlier_events for stream in self.streams)
+        repeated = sum(stream.repeated_packets for stream in self.streams)
+        missing = sum(stream.missing_bytes for stream in self.streams)
+        padding = sum(stream.missing_padding for stream in self.streams)
+        foreign = sum(stream.foreign_packets for stream in self.streams)
+        skipped = sum(corruption.size for corruption in self.corruptions)
+        return (
+            Counter("discarded_events", Grade.DATA_LOSS, self.discarded_events, "the tracer's buffers were full"),
+            Counter("lost_packets", Grade.DATA_LOSS, self.lost_packets, "their numbers are missing in the sequence"),
+            Counter("truncated_bytes", Grade.DATA_LOSS, self.truncated_bytes, "the file ends inside an event"),
+            Counter("missing_bytes", Grade.DATA_LOSS, missing, "packets should go on behind the end of their file"),
+            Counter("corrupt_regions", Grade.ERROR, len(self.corruptions), "passed over up to the next good packet"),
+            Counter("corrupt_bytes", Grade.ERROR, skipped, "in these regions"),
+            Counter("repeated_packets", Grade.ERROR, repeated, "a stream is there twice; counted once"),
+            Counter("foreign_packets", Grade.ERROR, foreign, "of another trace by their uuid; read by this metadata"),
+            Counter("earlier_events", Grade.INFO, earlier, "lost before the part of the trace that is here"),
+            Counter("linked_files", Grade.INFO, len(self.linked_files), "second names of a file; read once"),
+            Counter("missing_padding", Grade.INFO, padding, "bytes of unused space at the end of cut files"),
+            Counter("empty_streams", Grade.INFO, empty, "stream files without a packet"),
+        )
+
+    @property
+    def corruptions(self) -> list[Corruption]:
+        return [corruption for stream in self.streams for corruption in stream.corruptions]
+
+    @property
+    def events(self) -> int:
+        return sum(stream.events for stream in self.streams)
+
+    @property
+    def discarded_events(self) -> int:
+        return sum(gap.events for gap in self.gaps)
+
+    @property
+    def lost_packets(self) -> int:
+        return sum(gap.packets for gap in self.gaps)
+
+    @property
+    def truncated_bytes(self) -> int:
+        return sum(stream.truncated_bytes for stream in self.streams)
+
+    @property
+    def gaps(self) -> list[Gap]:
+        return [gap for stream in self.streams for gap in stream.gaps]
+
+    def gaps_within(self, from_ns: int, to_ns: int) -> list[Gap]:
+        """Gaps of any stream that touch the span."""
+        return [gap for gap in self.gaps if gap.touches(from_ns, to_ns)]
+
+
+def describe_damage(stats: ReadStats) -> str:
+    """All that is missing or corrupt, ``"1039 discarded events, 43116 missing bytes"``, or ``""``."""
+    bad = [each for each in stats.counters if each.count and each.grade is not Grade.INFO]
+    return ", ".join(f"{each.count} {each.name.replace('_', ' ')}" for each in bad)
+
+
+def describe_losses(gaps: Iterable[Gap]) -> str:
+    """``"51 events and 1 packet lost"``, or ``""`` where there is no gap."""
+    found = list(gaps)
+    events = sum(gap.events for gap in found)
+    packets = sum(gap.packets for gap in found)
+    parts = [
+        f"{count} {word}{'s' if count != 1 else ''}"
+        for count, word in ((events, "event"), (packets, "packet"))
+        if count
+    ]
+    return f"{' and '.join(parts)} lost" if parts else ""

@@ -1,0 +1,86 @@
+"""Builds the execution model of a decoded trace."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+
+from pytest_ldos.base.errors import TraceUnreadable
+from pytest_ldos.base.tracepoints import Marker, Ros2
+from pytest_ldos.trace.ctf.read import DecodedTrace
+from pytest_ldos.trace.execution.actions import build_actions
+from pytest_ldos.trace.execution.annotations import build_link_annotations
+from pytest_ldos.trace.execution.callback_runs import build_callback_runs
+from pytest_ldos.trace.execution.callbacks import build_callbacks
+from pytest_ldos.trace.execution.endpoints import build_endpoints
+from pytest_ldos.trace.execution.executors import build_executions, build_executors, build_waits
+from pytest_ldos.trace.execution.lifecycle import build_transitions
+from pytest_ldos.trace.execution.model import ExecutionModel
+from pytest_ldos.trace.execution.observed import Observed
+from pytest_ldos.trace.execution.publications import build_publications
+from pytest_ldos.trace.execution.requests import build_requests
+from pytest_ldos.trace.execution.takes import build_enqueues, build_takes
+from pytest_ldos.trace.execution.trials import build_markers
+
+NEEDED_EVENTS: Final = frozenset({*Marker, *Ros2})
+"""Events that `build_execution` reads. Given to `read_trace` as `events`, nothing else is decoded."""
+
+
+def build_execution(trace: DecodedTrace, *, pids: Collection[int] | None = None) -> ExecutionModel:
+    """Builds the model of a trace.
+
+    Args:
+        pids: processes to observe; all by default. Give the stack's own: another stack, a
+            load or the ``ros2`` daemon may be in the same trace.
+
+    Raises:
+        TraceUnreadable: its events have no time.
+    """
+    _check_time(trace)
+    observed = Observed(trace, pids)
+    endpoints = build_endpoints(observed)
+    callbacks = build_callbacks(observed, endpoints)
+    publications, own = build_publications(observed, endpoints)
+    takes, without = build_takes(observed, endpoints)
+    runs, unpaired = build_callback_runs(observed, callbacks, gaps=trace.stats.gaps)
+    annotations, strange = build_link_annotations(observed, endpoints)
+    frames = {
+        "link_annotations": annotations,
+        "publications": publications,
+        "takes": takes,
+        "enqueues": build_enqueues(observed, endpoints),
+        "callback_runs": runs,
+        "waits": build_waits(observed),
+        "executions": build_executions(observed, endpoints),
+        "requests": build_requests(observed, endpoints),
+        "transitions": build_transitions(observed, endpoints),
+        **build_markers(observed),
+    }
+    kinds = (*endpoints.kinds(), callbacks)
+    frames |= {kind.table: kind.frame() for kind in kinds}
+    frames |= observed.threads.frames()
+    frames |= build_executors(frames["threads"], runs, frames["waits"])
+    frames["actions"] = build_actions(frames["services"], frames["clients"])
+    return ExecutionModel(
+        **frames,
+        stats=trace.stats,
+        unknown=_counted({kind.table: len(kind.registry.unknown) for kind in kinds}),
+        unpaired=_counted(
+            {
+                "publications of the middleware itself": own,
+                **without,
+                **unpaired,
+                "handles in link annotations that nothing is known of": strange,
+            }
+        ),
+    )
+
+
+def _check_time(trace: DecodedTrace) -> None:
+    untimed = next((info for info in trace.traces if not info.clock), None)
+    if untimed is not None and len(trace):
+        raise TraceUnreadable(untimed.directory, None, "its events have no time: the metadata gives them no clock")
+
+
+def _counted(counts: dict[str, int]) -> dict[str, int]:
+    return {name: count for name, count in counts.items() if count}

@@ -1,0 +1,136 @@
+"""Executors: waits of their threads, and executions of callbacks.
+
+Tracepoints: ``rclcpp_executor_wait_for_work``, ``rclcpp_executor_get_next_ready``,
+``rclcpp_executor_execute``.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from pytest_ldos.base.tracepoints import Ros2
+from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, frame_of, ids_of, pick
+from pytest_ldos.trace.execution.endpoints import Endpoints
+from pytest_ldos.trace.execution.model import Frames
+from pytest_ldos.trace.execution.observed import Observed
+from pytest_ldos.trace.execution.schema import ENTITIES, INSTANCES
+from pytest_ldos.trace.execution.timeline import in_table
+
+
+def build_waits(observed: Observed) -> pl.DataFrame:
+    """Table of waits; a wait ends when its thread looks for what became ready, before it waits again."""
+    waits = observed.events(Ros2.EXECUTOR_WAIT_FOR_WORK)
+    ready = observed.events(Ros2.EXECUTOR_GET_NEXT_READY)
+    timeline = observed.timeline(Ros2.EXECUTOR_WAIT_FOR_WORK)
+    end = observed.timeline(Ros2.EXECUTOR_GET_NEXT_READY).next_for(timeline)
+    again = timeline.next_for(timeline, after=True)
+    lost = (again >= 0) & (pick(ready.times_ns, end, NEVER) > pick(waits.times_ns, again, NEVER))
+    columns = {
+        "begin_ns": waits.times_ns,
+        "end_ns": pick(ready.times_ns, np.where(lost, -1, end), NEVER),
+        "thread": waits.thread,
+        "timeout_ns": waits["timeout"].astype(np.int64),
+    }
+    return frame_of(INSTANCES["waits"], columns)
+
+
+def build_executions(observed: Observed, endpoints: Endpoints) -> pl.DataFrame:
+    """Table of executions; each ends with its callback, or with the unsuccessful take where no callback ran."""
+    executed = observed.events(Ros2.EXECUTOR_EXECUTE)
+    timeline = observed.timeline(Ros2.EXECUTOR_EXECUTE)
+    ready = observed.events(Ros2.EXECUTOR_GET_NEXT_READY)
+    waits = observed.events(Ros2.EXECUTOR_WAIT_FOR_WORK)
+    next_ready = observed.timeline(Ros2.EXECUTOR_GET_NEXT_READY).next_for(timeline)
+    next_wait = observed.timeline(Ros2.EXECUTOR_WAIT_FOR_WORK).next_for(timeline)
+    look = _earlier(pick(ready.times_ns, next_ready, NEVER), pick(waits.times_ns, next_wait, NEVER))
+    subscription, timer = _subjects(observed, endpoints)
+    columns = {
+        "begin_ns": executed.times_ns,
+        "end_ns": _ends(observed, look),
+        "thread": executed.thread,
+        "subscription": subscription,
+        "timer": timer,
+    }
+    return frame_of(INSTANCES["executions"], columns)
+
+
+def _subjects(observed: Observed, endpoints: Endpoints) -> tuple[IdArray, IdArray]:
+    """The subscription or timer of each execution: the one that received the address last."""
+    executed = observed.events(Ros2.EXECUTOR_EXECUTE)
+    subject = (executed.process, executed.handles("handle"), executed.times_ns)
+    subscription, timer = endpoints.subscriptions_by_rcl.find(*subject), endpoints.timers.registry.find(*subject)
+    since = [
+        np.where(born_ns <= executed.times_ns, born_ns, NEVER)
+        for born_ns in (
+            pick(endpoints.subscriptions.inits.times_ns, subscription, NEVER),
+            pick(endpoints.timers.inits.times_ns, timer, NEVER),
+        )
+    ]
+    of_timer = (timer >= 0) & ((subscription < 0) | (since[1] > since[0]))
+    return np.where(of_timer, -1, subscription), np.where(of_timer, timer, -1)
+
+
+def _ends(observed: Observed, look_ns: TimesNs) -> TimesNs:
+    """End of the last callback, otherwise of the last take, of each execution before its thread looks again."""
+    executed = observed.events(Ros2.EXECUTOR_EXECUTE)
+    timeline = observed.timeline(Ros2.EXECUTOR_EXECUTE)
+    until_ns = np.where(look_ns == NEVER, observed.clock.last_ns, look_ns)[timeline.rows]
+    keys = observed.clock.keys(executed.thread[timeline.rows], until_ns)
+    end_ns = executed.times_ns
+    for name in (Ros2.RMW_TAKE, Ros2.CALLBACK_END):
+        last = in_table(timeline, observed.timeline(name).last(keys))
+        last_ns = pick(observed.events(name).times_ns, last, NEVER)
+        end_ns = np.where(last_ns > executed.times_ns, last_ns, end_ns)
+    return end_ns
+
+
+def _earlier(one: TimesNs, other: TimesNs) -> TimesNs:
+    both = np.minimum(one, other)
+    return np.where(both == NEVER, np.maximum(one, other), both)
+
+
+def build_executors(threads: pl.DataFrame, runs: pl.DataFrame, waits: pl.DataFrame) -> Frames:
+    """Groups threads that serve one executor; returns the tables `executors` and `threads`.
+
+    No event names an executor. Threads of a process that ran the same callback belong
+    together; a thread that waited for work without running anything is an executor of its own.
+    """
+    served = pl.concat([runs["thread"], waits["thread"]]).unique().sort()
+    group = {each: each for each in served.to_list()}
+    pairs = runs.select("callback", "thread").unique().sort("callback", "thread").rows()
+    for (one, first), (other, second) in pairwise(pairs):
+        if one == other:
+            _unite(group, first, second)
+    roots = sorted({_root(group, each) for each in group})
+    numbers = {each: roots.index(_root(group, each)) for each in group}
+    executor = np.array([numbers.get(each, -1) for each in range(len(threads))], dtype=np.int32)
+    process = ids_of(threads, "process")
+    return {
+        "executors": frame_of(
+            ENTITIES["executors"],
+            {"process": process[_ids(roots)], "threads": np.bincount(executor[executor >= 0], minlength=len(roots))},
+        ),
+        "threads": frame_of(
+            ENTITIES["threads"],
+            {"process": process, "tid": threads["tid"], "name": threads["name"], "executor": executor},
+        ),
+    }
+
+
+def _ids(values: list[int]) -> npt.NDArray[Any]:
+    return np.array(values, dtype=np.int32)
+
+
+def _root(group: dict[int, int], thread: int) -> int:
+    while group[thread] != thread:
+        thread = group[thread]
+    return thread
+
+
+def _unite(group: dict[int, int], one: int, other: int) -> None:
+    group[_root(group, other)] = _root(group, one)

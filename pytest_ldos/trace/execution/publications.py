@@ -1,0 +1,118 @@
+"""Publications: one row per message that left a publisher.
+
+Tracepoints: ``rclcpp_publish`` → ``rcl_publish`` → ``rmw_publish`` on one thread;
+``rclcpp_intra_publish`` for communication inside a process.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+import polars as pl
+
+from pytest_ldos.base.tracepoints import Ros2
+from pytest_ldos.trace.execution.columns import NEVER, IdArray, TimesNs, frame_of, pick
+from pytest_ldos.trace.execution.endpoints import Endpoints
+from pytest_ldos.trace.execution.observed import Observed
+from pytest_ldos.trace.execution.schema import INSTANCES
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Publications through one way of transport; NumPy columns as in the schema."""
+
+    time_ns: TimesNs
+    thread: IdArray
+    publisher: IdArray
+    source_ns: TimesNs
+    rclcpp_ns: TimesNs
+    rcl_ns: TimesNs
+    intra_ns: TimesNs
+
+    def without(self, rows: IdArray) -> _Part:
+        """All rows except the given ones."""
+        return _Part(*(np.delete(getattr(self, field.name), rows) for field in fields(self)))
+
+
+def build_publications(observed: Observed, endpoints: Endpoints) -> tuple[pl.DataFrame, int]:
+    """The table, and the number of messages that the middleware published for itself.
+
+    A publisher is identified by its rmw handle: `rcl_publish` of ``/rosout`` carries addresses on
+    the call stack. A publication with neither an init event nor a preceding `rcl_publish` is discovery
+    traffic of the middleware.
+    """
+    inter, own = _inter_process(observed, endpoints)
+    intra = _intra_process(observed, endpoints)
+    same = _same_call(observed, inter, intra)
+    inter = replace(inter, intra_ns=pick(intra.time_ns, same, NEVER))
+    intra = intra.without(same[same >= 0])
+    time_ns = np.concatenate((inter.time_ns, intra.time_ns))
+    order = np.argsort(time_ns, kind="stable")
+    columns = {
+        name: np.concatenate((getattr(inter, name), getattr(intra, name)))[order]
+        for name in ("thread", "publisher", "source_ns", "rclcpp_ns", "rcl_ns", "intra_ns")
+    }
+    is_intra = np.repeat([False, True], [len(inter.time_ns), len(intra.time_ns)])[order]
+    return frame_of(INSTANCES["publications"], {"time_ns": time_ns[order], "intra": is_intra, **columns}), own
+
+
+def _inter_process(observed: Observed, endpoints: Endpoints) -> tuple[_Part, int]:
+    published = observed.events(Ros2.RMW_PUBLISH)
+    rcl = preceding(observed, Ros2.RCL_PUBLISH, Ros2.RMW_PUBLISH)
+    rclcpp = preceding(observed, Ros2.RCLCPP_PUBLISH, Ros2.RMW_PUBLISH)
+    handles = published.handles("rmw_publisher_handle")
+    registry = endpoints.publishers.registry
+    known = registry.find(published.process, handles, published.times_ns) >= 0
+    rows = np.flatnonzero(known | (rcl >= 0))
+    part = _Part(
+        time_ns=published.times_ns[rows],
+        thread=published.thread[rows],
+        publisher=registry.resolve(published.process[rows], handles[rows], published.times_ns[rows]),
+        source_ns=published["timestamp"][rows].astype(np.int64),
+        rclcpp_ns=pick(observed.events(Ros2.RCLCPP_PUBLISH).times_ns, rclcpp[rows], NEVER),
+        rcl_ns=pick(observed.events(Ros2.RCL_PUBLISH).times_ns, rcl[rows], NEVER),
+        intra_ns=np.full(len(rows), NEVER, dtype=np.int64),
+    )
+    return part, len(published) - len(rows)
+
+
+def _intra_process(observed: Observed, endpoints: Endpoints) -> _Part:
+    published = observed.events(Ros2.INTRA_PUBLISH)
+    handles = published.handles("publisher_handle")
+    by_rcl = endpoints.publishers_by_rcl.find(published.process, handles, published.times_ns)
+    publisher = endpoints.publishers.registry.complete(by_rcl, published.process, handles)
+    unset = np.full(len(published), NEVER, dtype=np.int64)
+    return _Part(published.times_ns, published.thread, publisher, unset, unset, unset, published.times_ns)
+
+
+def _same_call(observed: Observed, inter: _Part, intra: _Part) -> IdArray:
+    """For each publication through the middleware, the one inside the process made by the same call, otherwise -1.
+
+    rclcpp gives a message to the subscriptions in its process first: on the same thread, from the
+    same publisher, after the previous publication of the thread.
+    """
+    keys = observed.clock.keys(inter.thread, inter.time_ns)
+    found = observed.clock.timeline(intra.thread, intra.time_ns).last(keys)
+    earlier = observed.clock.timeline(inter.thread, inter.time_ns).last(keys, before=True)
+    other = pick(intra.publisher, found, -1) != inter.publisher
+    found[other | (pick(intra.time_ns, found, NEVER) < pick(inter.time_ns, earlier, NEVER))] = -1
+    return found
+
+
+def preceding(observed: Observed, inner: str, outer: str) -> IdArray:
+    """For each event `outer`, the row of the event `inner` with which it began.
+
+    The inner event precedes it on the same thread, concerns the same message, and no other `outer` lies
+    between the two.
+    """
+    ends, beginnings = observed.events(outer), observed.events(inner)
+    if len(ends) == 0 or len(beginnings) == 0:
+        return np.full(len(ends), -1, dtype=np.int32)
+    timeline = observed.timeline(outer)
+    found = observed.timeline(inner).last_for(timeline)
+    found[pick(beginnings.handles("message"), found, 0) != ends.handles("message")] = -1
+    earlier = timeline.last_for(timeline, before=True)
+    since = pick(ends.times_ns, earlier, NEVER)
+    found[pick(beginnings.times_ns, found, NEVER) < since] = -1
+    return found

@@ -1,0 +1,86 @@
+"""Markers of provider `ldos`: trials, their phases, control cycles and simulator steps.
+
+Tracepoints: ``ldos:trial_begin``, ``ldos:phase``, ``ldos:plan``, ``ldos:cpu_speed``,
+``ldos:trial_end``, ``ldos:control_cycle``, ``ldos:sim_step``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from pytest_ldos.base.tracepoints import Marker, Phase
+from pytest_ldos.trace.execution.columns import frame_of
+from pytest_ldos.trace.execution.model import Frames
+from pytest_ldos.trace.execution.observed import Events, Observed
+from pytest_ldos.trace.execution.schema import INSTANCES
+
+
+def build_markers(observed: Observed) -> Frames:
+    """Tables of the markers. Of repeated phases, the first entry counts."""
+    phases = _phases(observed.events(Marker.PHASE))
+    return {
+        "trial_spans": _trial_spans(observed, phases),
+        "phases": phases,
+        "control_cycles": _numbers(observed.events(Marker.CONTROL_CYCLE), "control_cycles"),
+        "sim_steps": _numbers(observed.events(Marker.SIM_STEP), "sim_steps"),
+    }
+
+
+def _numbers(events: Events, table: str) -> pl.DataFrame:
+    """Table of a marker whose fields are columns of the same name."""
+    own = {"time_ns": events.times_ns, "thread": events.thread}
+    return frame_of(INSTANCES[table], own | {name: events[name] for name in INSTANCES[table] if name not in own})
+
+
+def _phases(events: Events) -> pl.DataFrame:
+    columns = {
+        "goal_id": events.texts("goal_id"),
+        "phase": events.texts("phase"),
+        "time_ns": events.times_ns,
+        "thread": events.thread,
+    }
+    known = pl.col("phase").is_in([phase.value for phase in Phase])
+    entered = frame_of(INSTANCES["phases"], columns).filter(known)
+    return entered.unique(["goal_id", "phase"], keep="first", maintain_order=True)
+
+
+def _trial_spans(observed: Observed, phases: pl.DataFrame) -> pl.DataFrame:
+    begins = observed.events(Marker.TRIAL_BEGIN)
+    spans = pl.DataFrame(
+        {
+            "goal_id": pl.Series(begins.texts("goal_id"), dtype=pl.String),
+            "scenario": pl.Series(begins.texts("scenario"), dtype=pl.String),
+            "index": pl.Series(begins["index"], dtype=pl.Int64),
+            "begin_ns": begins.times_ns,
+            "thread": begins.thread,
+        }
+    ).unique("goal_id", keep="last", maintain_order=True)
+    plans = _last(observed.events(Marker.PLAN), planned_ns="duration_ns", points="points")
+    ends = _last(observed.events(Marker.TRIAL_END), error_code="error_code", end_ns=None)
+    spans = spans.join(plans, "goal_id", "left").join(ends, "goal_id", "left").sort("begin_ns", maintain_order=True)
+    spans = spans.with_columns(_work_before_planning(spans, phases, observed.events(Marker.CPU_SPEED)))
+    schema = INSTANCES["trial_spans"]
+    return spans.select(pl.col(name).cast(kind) for name, kind in schema.items())
+
+
+def _last(events: Events, **columns: str | None) -> pl.DataFrame:
+    """The last event of each goal: columns by the field that they show, ``None`` for its time."""
+    values: dict[str, Any] = {
+        name: events.times_ns if field is None else events[field] for name, field in columns.items()
+    }
+    goals = pl.Series(events.texts("goal_id"), dtype=pl.String)
+    return pl.DataFrame({"goal_id": goals, **values}).unique("goal_id", keep="last", maintain_order=True)
+
+
+def _work_before_planning(spans: pl.DataFrame, phases: pl.DataFrame, speeds: Events) -> pl.Series:
+    """The last fixed computation timed between sending the goal and the begin of its planning."""
+    entered = {(goal_id, phase): time_ns for goal_id, phase, time_ns, _ in phases.iter_rows()}
+    timed = list(zip(speeds.times_ns.tolist(), speeds["work_ns"].tolist(), strict=True))
+    found = []
+    for goal_id in spans["goal_id"]:
+        sent, planning = (entered.get((goal_id, phase.value)) for phase in (Phase.GOAL_SENT, Phase.PLANNING))
+        within = [] if sent is None or planning is None else [work for at, work in timed if sent <= at <= planning]
+        found.append(within[-1] if within else None)
+    return pl.Series("cpu_work_ns", found, dtype=pl.Int64)

@@ -1,0 +1,240 @@
+"""Critical path of a passage: segments that sum to its latency exactly.
+
+Between a publication and its reception, the executor's waits show when the message arrived.
+Between a callback and a publication made by another callback, the search continues with what
+the other callback waited for: its timer, or the last of its messages, which is followed back in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import polars as pl
+
+from pytest_ldos.trace.execution.action_goals import FEEDBACK
+from pytest_ldos.trace.execution.columns import NEVER, ids_of, pick, times_of
+from pytest_ldos.trace.flow.arrivals import Arrivals
+from pytest_ldos.trace.flow.causal import Runs, first_linked, publication_begins
+from pytest_ldos.trace.flow.graph import FlowGraph
+from pytest_ldos.trace.flow.names import Names
+from pytest_ldos.trace.flow.timers import timer_due_ns
+from pytest_ldos.trace.flow.transport import sent_ns
+
+
+class SegmentKind(StrEnum):
+    """Kind of activity or waiting that a segment covers."""
+
+    PUBLISH = "publish call"
+    TRANSPORT = "transport"
+    EXECUTOR_WAIT = "executor wait"
+    CALLBACK = "callback run"
+    TIMER_WAIT = "timer wait"
+    CPU_WAIT = "CPU wait"
+    MOTION = "planned motion"
+    OUTSIDE = "outside callbacks"
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Part of a passage.
+
+    Attributes:
+        subject: topic, reception or callback that the segment belongs to.
+        begin_ns, end_ns: nanoseconds since the epoch; each segment begins where the previous one ends.
+        thread: thread id in the model on which the time was spent (of a transport, the receiver's); -1 for none.
+    """
+
+    kind: SegmentKind
+    subject: str
+    begin_ns: int
+    end_ns: int
+    thread: int = -1
+
+    @property
+    def duration_ns(self) -> int:
+        return self.end_ns - self.begin_ns
+
+
+class CriticalPaths:
+    """Breaks passages of a flow graph into segments."""
+
+    def __init__(self, flow: FlowGraph) -> None:
+        model = flow.model
+        self._names = Names(model)
+        self._published_ns = times_of(model.publications, "time_ns")
+        self._called_ns = publication_begins(model)
+        self._taken_ns = times_of(model.takes, "time_ns")
+        self._start_ns, self._end_ns = (times_of(model.callback_runs, name) for name in ("start_ns", "end_ns"))
+        self._run_thread = ids_of(model.callback_runs, "thread")
+        self._take_thread = ids_of(model.takes, "thread")
+        self._is_timer = pick(ids_of(model.callbacks, "timer"), ids_of(model.callback_runs, "callback"), -1) >= 0
+        self._runs = Runs(model)
+        self._due_ns = timer_due_ns(model, self._runs)
+        self._run_of_take = first_linked(len(self._taken_ns), flow.triggers, "take", "callback_run")
+        waited = flow.triggers.filter(~pl.col("polled"))
+        self._take_of_run = first_linked(len(self._start_ns), waited, "callback_run", "take")
+        self._run_of_publication = first_linked(len(self._published_ns), flow.causes, "publication", "callback_run")
+        self._origin = first_linked(len(self._taken_ns), flow.transport, "take", "publication")
+        self._sent_ns = np.full(len(self._taken_ns), NEVER, dtype=np.int64)
+        take, publication = ids_of(flow.transport, "take"), ids_of(flow.transport, "publication")
+        self._sent_ns[take] = sent_ns(model, publication, take)
+        self._arrivals = Arrivals(flow)
+        self._feedback = _Feedback(flow)
+
+    def segments(self, takes: Iterable[int], to_publication: int) -> list[Segment]:
+        """Segments of a passage through the given receptions, in order, to a publication."""
+        received = list(takes)
+        publications = [int(self._origin[take]) for take in received] + [to_publication]
+        found: list[Segment] = []
+        for take, publication in zip(received, publications[1:], strict=True):
+            found += self._send(take)
+            found += self._deliver(take)
+            found += self._react(take, publication)
+        found.append(self._publish(to_publication, int(self._published_ns[to_publication])))
+        return [each for each in found if each.begin_ns != each.end_ns]
+
+    def _publish(self, publication: int, until_ns: int) -> Segment:
+        return Segment(SegmentKind.PUBLISH, self._names.topic(publication), int(self._called_ns[publication]), until_ns)
+
+    def _send(self, take: int) -> Iterator[Segment]:
+        """Publish call of a message, until the message was sent on the way on which it was taken."""
+        yield self._publish(int(self._origin[take]), int(self._sent_ns[take]))
+
+    def _deliver(self, take: int) -> Iterator[Segment]:
+        """Segments from the publication of a message until its callback starts with it."""
+        sent, taken = int(self._sent_ns[take]), int(self._taken_ns[take])
+        arrived = self._arrivals.of(take, sent, taken)
+        used, thread = self._moment_of_use(take), int(self._take_thread[take])
+        yield Segment(SegmentKind.TRANSPORT, self._names.reception(take), sent, arrived, thread)
+        yield Segment(SegmentKind.EXECUTOR_WAIT, self._names.receiver(take), arrived, used, thread)
+
+    def _moment_of_use(self, take: int) -> int:
+        """Start of the message's callback; the time of the take if a callback polled or none ran."""
+        run = int(self._run_of_take[take])
+        return int(self._taken_ns[take]) if run < 0 else max(int(self._start_ns[run]), int(self._taken_ns[take]))
+
+    def _react(self, take: int, publication: int) -> Iterator[Segment]:
+        """Segments from the start of a message's callback to the publish call of its result."""
+        begin, call = self._moment_of_use(take), int(self._called_ns[publication])
+        received, published = int(self._run_of_take[take]), int(self._run_of_publication[publication])
+        if published < 0 or received == published:
+            kind = SegmentKind.OUTSIDE if published < 0 else SegmentKind.CALLBACK
+            yield self._in_run(kind, received, begin, call)
+            return
+        start = max(int(self._start_ns[published]), begin)
+        stored = min(max(int(self._end_ns[received]), begin), start) if received >= 0 else begin
+        yield self._in_run(SegmentKind.CALLBACK, received, begin, stored)
+        yield from self._resolve(published, stored)
+        yield self._in_run(SegmentKind.CALLBACK, published, start, call)
+
+    def _in_run(self, kind: SegmentKind, run: int, begin_ns: int, end_ns: int) -> Segment:
+        thread = int(self._run_thread[run]) if run >= 0 else -1
+        return Segment(kind, self._names.run(run) if run >= 0 else "", begin_ns, end_ns, thread)
+
+    def _resolve(self, run: int, since_ns: int) -> list[Segment]:
+        """Segments of waiting for the callback's timer or message, between `since_ns` and its start."""
+        return self._follow(self._waited_for(run), since_ns, int(self._start_ns[run]))
+
+    def _follow(self, leg: _Leg, since_ns: int, until_ns: int) -> list[Segment]:
+        """Follows legs back to `since_ns`; time that no event explains remains as one segment."""
+        found: list[Segment] = []
+        followed: set[int] = set()
+        while True:
+            found = [*_clipped(leg.segments, since_ns, until_ns), *found]
+            until_ns = min(until_ns, max(leg.begin_ns, since_ns))
+            if since_ns >= until_ns:
+                return found
+            if leg.run < 0 or leg.run in followed:
+                return [Segment(SegmentKind.OUTSIDE, leg.before, since_ns, until_ns), *found]
+            followed.add(leg.run)
+            leg = self._waited_for(leg.run)
+
+    def _waited_for(self, run: int) -> _Leg:
+        """Cause of a callback run: its timer or its message."""
+        start, thread = int(self._start_ns[run]), int(self._run_thread[run])
+        if self._is_timer[run]:
+            due = int(self._due_ns[run]) if self._due_ns[run] != NEVER else start
+            timer = Segment(SegmentKind.TIMER_WAIT, self._names.run(run), int(NEVER), due)
+            return _Leg([timer, self._in_run(SegmentKind.EXECUTOR_WAIT, run, due, start)], int(NEVER))
+        take = int(self._take_of_run[run])
+        if take < 0:
+            return _Leg([Segment(SegmentKind.OUTSIDE, self._names.run(run), int(NEVER), start, thread)], int(NEVER))
+        return self._arrival(take)
+
+    def _arrival(self, take: int) -> _Leg:
+        """Way of a message, from the begin of the callback that sent it if there is one."""
+        publication = int(self._origin[take])
+        if publication < 0:
+            taken, thread = int(self._taken_ns[take]), int(self._take_thread[take])
+            node, used = self._names.receiver(take), self._moment_of_use(take)
+            waited = Segment(SegmentKind.EXECUTOR_WAIT, node, taken, used, thread)
+            return _Leg([waited], taken, before=self._names.reception(take))
+        sender = int(self._run_of_publication[publication])
+        call = int(self._called_ns[publication])
+        part = [*self._send(take), *self._deliver(take)]
+        if sender < 0:
+            return _Leg(part, call, before=self._names.sender(publication))
+        begin = int(self._start_ns[sender])
+        return _Leg([self._in_run(SegmentKind.CALLBACK, sender, begin, call), *part], begin, run=sender)
+
+    def back_from(self, thread: int, until_ns: int, since_ns: int, *, by_feedback: bool) -> list[Segment]:
+        """Segments that led to `until_ns` on a thread, back to `since_ns`; they sum to the difference exactly.
+
+        Args:
+            by_feedback: where no callback runs, follow the last action feedback that the thread took.
+        """
+        run = int(self._runs.at(np.array([thread]), np.array([until_ns]))[0])
+        if run >= 0:
+            within = self._in_run(SegmentKind.CALLBACK, run, int(self._start_ns[run]), until_ns)
+            return self._follow(_Leg([within], within.begin_ns, run=run), since_ns, until_ns)
+        take = self._feedback.last_before(thread, until_ns) if by_feedback else -1
+        if take < 0 or self._taken_ns[take] < since_ns:
+            return [Segment(SegmentKind.OUTSIDE, "", since_ns, until_ns, thread)]
+        taken = int(self._taken_ns[take])
+        handling = Segment(SegmentKind.OUTSIDE, f"{self._names.receiver(take)} after feedback", taken, until_ns, thread)
+        return [*self._follow(self._arrival(take), since_ns, taken), handling]
+
+
+@dataclass(frozen=True)
+class _Leg:
+    """Step of the backward search.
+
+    Attributes:
+        segments: contiguous, up to the time that the search came from.
+        begin_ns: begin of the first segment.
+        run: callback run in which they begin; -1 for none.
+        before: subject of the earlier time if there is no run.
+    """
+
+    segments: Sequence[Segment]
+    begin_ns: int
+    run: int = -1
+    before: str = ""
+
+
+class _Feedback:
+    """Times at which each thread took action feedback."""
+
+    def __init__(self, flow: FlowGraph) -> None:
+        model = flow.model
+        topics = model.subscriptions.select("topic", subscription="id")
+        taken = model.takes.join(topics, on="subscription", maintain_order="left")
+        feedback = taken.filter(pl.col("topic").str.ends_with(FEEDBACK))
+        self._take = ids_of(feedback, "id")
+        self._thread = ids_of(feedback, "thread")
+        self._time_ns = times_of(feedback, "time_ns")
+
+    def last_before(self, thread: int, time_ns: int) -> int:
+        """The last take of a thread at or before `time_ns`, -1 if there is none."""
+        rows = np.flatnonzero((self._thread == thread) & (self._time_ns <= time_ns))
+        return int(self._take[rows[-1]]) if len(rows) else -1
+
+
+def _clipped(segments: Iterable[Segment], since_ns: int, until_ns: int) -> Iterator[Segment]:
+    """Parts of consecutive segments within a time span; the parts are consecutive, too."""
+    for each in segments:
+        begin, end = (min(max(moment, since_ns), until_ns) for moment in (each.begin_ns, each.end_ns))
+        yield Segment(each.kind, each.subject, begin, end, each.thread)

@@ -1,0 +1,79 @@
+"""State of each executor thread over time: waiting, processing or executing."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from pytest_ldos.trace.execution.model import ExecutionModel
+
+WAITING: Final = "waiting"
+PROCESSING: Final = "processing"
+EXECUTING: Final = "executing"
+
+_COLUMNS: Final = ("executor", "thread", "begin_ns", "end_ns", "state")
+
+
+def executor_states(model: ExecutionModel) -> pl.DataFrame:
+    """States of all executor threads, in order, without gaps between a thread's first and last state.
+
+    Columns: `executor`, `thread`, `begin_ns`, `end_ns`, `state`. A thread is *waiting* for work until it
+    looks for ready entities. It is *executing* from its choice of an executable until it looks again,
+    or while a callback runs that no choice announces (services, actions). Between the two it is
+    *processing*: finding and taking the next executable. Threads that share an executor look one
+    at a time, so the time from the end of a callback to the thread's next wait or execution counts as
+    waiting, too.
+
+    Tracepoints: ``rclcpp_executor_*``, ``callback_start``, ``callback_end``.
+    """
+    waits = model.waits.select("thread", "begin_ns", "end_ns", state=pl.lit(WAITING))
+    executing = _executing(model).select("thread", "begin_ns", "end_ns", state=pl.lit(EXECUTING))
+    told = pl.concat([waits, executing]).drop_nulls().sort("thread", "begin_ns", "end_ns", maintain_order=True)
+    told = _without_overlap(told)
+    sharing = model.threads.join(model.executors, left_on="executor", right_on="id").filter(pl.col("threads") > 1)
+    between = _between(told, sharing["id"])
+    whole = pl.concat([told, between]).filter(pl.col("end_ns") > pl.col("begin_ns")).sort("thread", "begin_ns")
+    executors = model.threads.select("executor", thread="id")
+    return whole.join(executors, on="thread", maintain_order="left").select(_COLUMNS)
+
+
+def busy_shares(model: ExecutionModel) -> pl.DataFrame:
+    """Fraction of its time that each executor thread spent in each state.
+
+    Columns: `executor`, `thread`, `observed_ns`, and `waiting`, `processing`, `executing` as
+    fractions of it.
+    """
+    spans = executor_states(model).with_columns(span=pl.col("end_ns") - pl.col("begin_ns"))
+    per_thread = spans.group_by("executor", "thread", maintain_order=True).agg(
+        pl.col("span").sum().alias("observed_ns"),
+        *(
+            (pl.col("span").filter(pl.col("state") == state).sum() / pl.col("span").sum()).alias(state)
+            for state in (WAITING, PROCESSING, EXECUTING)
+        ),
+    )
+    return per_thread.sort("executor", "thread")
+
+
+def _executing(model: ExecutionModel) -> pl.DataFrame:
+    """Spans of chosen executables, and of callbacks that ran without a reported choice."""
+    runs = model.callback_runs.select("thread", "end_ns", begin_ns="start_ns")
+    chosen = model.executions.select("thread", "end_ns", "begin_ns")
+    return pl.concat([chosen, runs])
+
+
+def _without_overlap(told: pl.DataFrame) -> pl.DataFrame:
+    """Spans in order, each without the part that an earlier span of its thread covers."""
+    covered = pl.col("end_ns").cum_max().shift(1).over("thread").fill_null(np.iinfo(np.int64).min)
+    return told.with_columns(begin_ns=pl.max_horizontal("begin_ns", covered)).filter(
+        pl.col("end_ns") >= pl.col("begin_ns")
+    )
+
+
+def _between(told: pl.DataFrame, sharing: pl.Series) -> pl.DataFrame:
+    following = pl.col("begin_ns").shift(-1).over("thread")
+    queueing = pl.col("thread").is_in(sharing.implode()) & (pl.col("state") == EXECUTING)
+    state = pl.when(queueing).then(pl.lit(WAITING)).otherwise(pl.lit(PROCESSING))
+    gaps = told.select("thread", begin_ns="end_ns", end_ns=following, state=state)
+    return gaps.filter(pl.col("end_ns") > pl.col("begin_ns"))

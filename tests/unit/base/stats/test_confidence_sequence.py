@@ -1,0 +1,85 @@
+"""A side of a boundary is called wrongly as seldom as stated, however often one looks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pytest_ldos.base.stats.confidence_sequence import BoundaryTest, Side
+
+TRIALS = 150
+
+
+def wrong_calls(test: BoundaryTest, probability: float, side: Side) -> float:
+    """Exact probability that a side is ever called within so many independent trials."""
+    undecided, called = {0: 1.0}, 0.0
+    for trials in range(1, TRIALS + 1):
+        then: dict[int, float] = {}
+        for hits, chance in undecided.items():
+            for step, share in ((1, probability), (0, 1 - probability)):
+                then[hits + step] = then.get(hits + step, 0.0) + chance * share
+        decided = {hits for hits in then if test.log_evidence(hits, trials, side) >= -np.log(test.error)}
+        called += sum(then[hits] for hits in decided)
+        undecided = {hits: chance for hits, chance in then.items() if hits not in decided}
+    return called
+
+
+@pytest.mark.parametrize("boundary", [0.1, 0.5, 0.8])
+@pytest.mark.parametrize("side", list(Side))
+def test_at_the_boundary_neither_side_is_called_more_often_than_stated(boundary, side):
+    found = wrong_calls(BoundaryTest(boundary, 0.1), boundary, side)
+    assert 0.01 < found <= 0.1
+
+
+def test_beyond_the_boundary_the_wrong_side_is_called_less_often_still():
+    test = BoundaryTest(0.5, 0.1)
+    assert wrong_calls(test, 0.6, Side.BELOW) < wrong_calls(test, 0.5, Side.BELOW)
+    assert wrong_calls(test, 0.4, Side.ABOVE) < wrong_calls(test, 0.5, Side.ABOVE)
+
+
+def test_clear_cases_are_decided_early_and_others_not():
+    test = BoundaryTest(0.5, 0.01)
+    assert test.fewest_trials == 8
+    assert test.decide(0, 8) is Side.BELOW
+    assert test.decide(8, 8) is Side.ABOVE
+    assert test.decide(0, 7) is None
+    assert test.decide(0, 0) is None
+    assert test.decide(50, 100) is None
+
+
+def test_what_is_far_from_the_data_takes_more_trials():
+    """That nine of ten succeed takes many successes; that they do not, few failures."""
+    test = BoundaryTest(0.1, 0.01)
+    assert test.decide(0, test.fewest_trials) is Side.BELOW
+    assert test.fewest_trials > 40
+    assert test.decide(3, 3) is Side.ABOVE
+
+
+def test_a_power_below_one_takes_more_trials():
+    assert BoundaryTest(0.5, 0.01, 0.5).fewest_trials == 16
+
+
+def test_an_interval_holds_what_was_counted_and_narrows():
+    test = BoundaryTest(0.5, 0.05)
+    assert test.interval(0, 0) == (0.0, 1.0)
+    assert test.interval(0, 10)[0] == 0.0
+    assert test.interval(10, 10)[1] == 1.0
+    few, many = test.interval(3, 10), test.interval(30, 100)
+    assert few[0] < many[0] < 0.3 < many[1] < few[1]
+
+
+def test_intervals_are_as_wide_as_their_test_is_patient():
+    """An interval excludes a value at the moment at which the two-sided mixture does, at any time."""
+    rng = np.random.default_rng(0)
+    test, missed, runs = BoundaryTest(0.5, 0.1), 0, 100
+    for _ in range(runs):
+        hits = np.cumsum(rng.random(100) < 0.3)
+        looks = (test.interval(int(hits[n - 1]), n) for n in range(5, 101, 5))
+        missed += any(not low <= 0.3 <= high for low, high in looks)
+    assert missed / runs <= 0.1
+
+
+@pytest.mark.parametrize("wrong", [(0.0, 0.1, 1.0), (1.0, 0.1, 1.0), (0.5, 0.0, 1.0), (0.5, 0.1, 0.0), (0.5, 0.1, 1.1)])
+def test_what_is_no_test_is_refused(wrong):
+    with pytest.raises(ValueError, match="no test"):
+        BoundaryTest(*wrong)

@@ -1,0 +1,113 @@
+"""Variance between starts: by simulation, and where it cannot be known."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from pytest_ldos.base.stats.rank_sum import estimate_shift, rank_sum_p
+from pytest_ldos.base.stats.starts import (
+    UNKNOWN,
+    Extra,
+    Variance,
+    pool,
+    variance_between_paired_starts,
+    variance_between_starts,
+    widen,
+    widened_p,
+)
+
+
+def started(rng, *, starts, trials, start_sd):
+    """Values and the number of the start of each."""
+    levels = rng.normal(0, start_sd, starts)
+    return rng.normal(np.repeat(levels, trials), 0.1), np.repeat(np.arange(starts), trials)
+
+
+@pytest.mark.parametrize("start_sd", [0.0, 0.1, 0.3])
+def test_the_variance_between_starts_is_found_again(start_sd):
+    rng = np.random.default_rng(1)
+    found = [variance_between_starts(*started(rng, starts=6, trials=5, start_sd=start_sd)) for _ in range(2000)]
+    assert {each.degrees for each in found} == {5}
+    assert np.mean([each.value for each in found]) == pytest.approx(start_sd**2, abs=0.1 * start_sd**2 + 0.0005)
+
+
+def test_what_drifts_under_both_versions_is_no_variance_between_starts():
+    rng = np.random.default_rng(2)
+    found, naive = [], []
+    for _ in range(1000):
+        drift = np.repeat(rng.normal(0, 1.0, 4), 5)
+        pairs = np.repeat(np.arange(4), 5)
+        head, base = (rng.normal(drift, 0.1) for _ in range(2))
+        found.append(variance_between_paired_starts(head, base, (pairs, pairs)).value)
+        naive.append(variance_between_starts(head, pairs).value)
+    assert np.mean(found) == pytest.approx(0.0, abs=0.001)
+    assert np.mean(naive) > 0.8
+
+
+@pytest.mark.parametrize(
+    ("values", "starts"), [([1.0, 2.0, 3.0], [0, 0, 0]), ([1.0, 2.0], [0, 1]), ([math.inf, 2.0], [0, 1]), ([], [])]
+)
+def test_one_start_or_one_trial_each_tells_nothing(values, starts):
+    assert variance_between_starts(np.array(values), np.array(starts, dtype=np.int64)) == UNKNOWN
+
+
+def test_estimates_are_pooled_by_what_they_rest_on():
+    assert pool([Variance(1.0, 3), Variance(-1.0, 1), UNKNOWN]) == Variance(0.5, 4)
+    assert pool([UNKNOWN]) == UNKNOWN
+
+
+def test_starts_that_differ_raise_no_more_false_alarms_where_that_is_known():
+    """Four starts of either version: without the variance between them, alarms are five times as many."""
+    rng = np.random.default_rng(3)
+    known, naive, excluded = [], [], []
+    for _ in range(4000):
+        (head, _), (base, _) = (started(rng, starts=4, trials=5, start_sd=0.1) for _ in range(2))
+        shift, p_value = estimate_shift(head, base, tail=0.01), rank_sum_p(head, base)
+        naive.append(p_value <= 0.01)
+        extra = Extra(Variance(0.1**2, 20) * (2 / 4))
+        known.append(widened_p(p_value, shift, extra) <= 0.01)
+        excluded.append(widen(shift, extra, tail=0.01).low > 0)
+    assert np.mean(naive) > 0.03
+    assert np.mean(known) <= 0.01
+    assert np.mean(excluded) <= 0.01
+
+
+def test_identical_values_keep_what_starts_differ_by():
+    same = np.full(8, 5.0)
+    shift = estimate_shift(same, same, tail=0.05)
+    assert (shift.low, shift.high, shift.standard_error) == (0.0, 0.0, 0.0)
+    assert widen(shift, Extra(), tail=0.05) == shift
+    widened = widen(shift, Extra(Variance(0.01, 1e6)), tail=0.05)
+    assert (widened.low, widened.high) == pytest.approx((-0.16449, 0.16449), abs=1e-4)
+    assert widened_p(0.5, shift, Extra(Variance(0.01, 1e6))) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("p_value", [0.0, 1.0])
+def test_certainty_stays_what_it_is(p_value):
+    shift = estimate_shift(np.arange(6.0), np.arange(6.0) + 9, tail=0.05)
+    assert widened_p(p_value, shift, Extra(Variance(0.01, 3))) == p_value
+
+
+def test_few_starts_are_little_evidence():
+    """The same variance, known from fewer starts, makes a wider interval."""
+    rng = np.random.default_rng(4)
+    shift = estimate_shift(rng.normal(size=10), rng.normal(size=10), tail=0.01)
+    widths = [widen(shift, Extra(Variance(1.0, degrees)), tail=0.01).high for degrees in (1, 3, 10, 100)]
+    assert widths == sorted(widths, reverse=True)
+
+
+def test_levels_that_were_taken_out_cost_certainty():
+    rng = np.random.default_rng(5)
+    shift = estimate_shift(rng.normal(size=10), rng.normal(size=10), tail=0.01)
+    wider = widen(shift, Extra(inflation=1.21), tail=0.01)
+    assert wider.high - shift.estimate == pytest.approx(1.1 * (shift.high - shift.estimate), rel=1e-5)
+
+
+def test_what_never_ends_stays_so():
+    failed = np.full(6, math.inf)
+    shift = estimate_shift(failed, np.arange(6.0), tail=0.01)
+    assert widen(shift, Extra(Variance(1.0, 3)), tail=0.01) == shift
+    assert widened_p(0.001, shift, Extra(Variance(1.0, 3))) == 0.001

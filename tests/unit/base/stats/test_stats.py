@@ -1,0 +1,183 @@
+"""The statistics against SciPy, against known numbers, and by simulation."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from pytest_ldos.base.stats.adjust import in_common_strata, remove_covariate, remove_strata
+from pytest_ldos.base.stats.holm import step_down
+from pytest_ldos.base.stats.power import smallest_detectable_shift
+from pytest_ldos.base.stats.rank_sum import estimate_shift, lower_quantile, rank_sum_p
+from pytest_ldos.base.stats.success import failure_rise_p, shortfall_p
+
+
+@pytest.mark.parametrize(("head", "base"), [(1, 1), (3, 4), (10, 10), (5, 30), (30, 30)])
+def test_the_exact_p_value_is_scipys(head, base):
+    rng = np.random.default_rng(head * 100 + base)
+    for shift in (0.0, 0.5):
+        one, other = rng.normal(shift, size=head), rng.normal(size=base)
+        expected = stats.mannwhitneyu(one, other, alternative="greater", method="exact").pvalue
+        assert rank_sum_p(one, other) == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_estimate_is_the_median_of_all_differences():
+    head, base = np.array([3.0, 5.0, 9.0]), np.array([1.0, 2.0])
+    differences = sorted(a - b for a in head for b in base)
+    assert estimate_shift(head, base, tail=0.5).estimate == np.median(differences)
+
+
+def test_the_interval_and_the_test_agree():
+    """The interval excludes zero exactly where the test rejects at the same level."""
+    rng = np.random.default_rng(1)
+    for _ in range(300):
+        head, base = rng.normal(0.8, size=9), rng.normal(size=11)
+        rejected = rank_sum_p(head, base) <= 0.02
+        assert (estimate_shift(head, base, tail=0.02).low > 0) == rejected
+
+
+def test_the_interval_covers_as_promised():
+    """Over many samples of skewed noise, each end is wrong no more often than its tail allows."""
+    rng = np.random.default_rng(2)
+    runs, tail = 3000, 0.05
+    below = above = 0
+    for _ in range(runs):
+        shift = estimate_shift(rng.exponential(size=10) + 0.7, rng.exponential(size=10), tail=tail)
+        below += shift.low > 0.7
+        above += shift.high < 0.7
+    most = stats.binom.ppf(0.9999, runs, tail)
+    assert below <= most
+    assert above <= most
+    assert below + above > 0.5 * runs * tail
+
+
+def test_too_few_values_give_no_bounds():
+    shift = estimate_shift(np.array([2.0, 3.0]), np.array([1.0]), tail=0.01)
+    assert (shift.low, shift.high) == (-math.inf, math.inf)
+    assert lower_quantile(2, 1, 0.01) == 0
+
+
+def test_censored_values_rank_highest_and_equal():
+    base = np.array([1.0, 2.0, 3.0, 4.0])
+    failed = np.full(4, math.inf)
+    assert estimate_shift(failed, base, tail=0.05).estimate == math.inf
+    assert rank_sum_p(failed, base) == pytest.approx(1 / math.comb(8, 4))
+    assert estimate_shift(failed, failed, tail=0.05).estimate == 0.0
+    assert rank_sum_p(failed, failed) >= 0.5
+
+
+def test_boschloo_is_scipys_and_finds_a_rise():
+    expected = stats.boschloo_exact([[4, 0], [6, 10]], alternative="greater").pvalue
+    assert failure_rise_p(head_failures=4, head_trials=10, base_failures=0, base_trials=10) == pytest.approx(expected)
+    assert failure_rise_p(head_failures=10, head_trials=10, base_failures=0, base_trials=10) < 1e-4
+    assert failure_rise_p(head_failures=0, head_trials=10, base_failures=5, base_trials=10) == 1.0
+
+
+def test_a_shortfall_of_successes():
+    assert shortfall_p(successes=9, trials=10, expected_rate=1.0) == 0.0
+    assert shortfall_p(successes=10, trials=10, expected_rate=1.0) == 1.0
+    assert shortfall_p(successes=8, trials=10, expected_rate=0.9) == pytest.approx(stats.binom.cdf(8, 10, 0.9))
+
+
+def step_down_of(p_values, shares, alpha):
+    return step_down(shares, lambda name, level: p_values[name] <= level, alpha=alpha)
+
+
+def test_holm_on_a_worked_example():
+    p_values = {"a": 0.01, "b": 0.04, "c": 0.03, "d": 0.005}
+    steps = step_down_of(p_values, dict.fromkeys(p_values, 0.25), 0.05)
+    assert {name for name, step in steps.items() if step.rejected} == {"a", "d"}
+    assert steps["d"].alpha == pytest.approx(0.05 / 4)
+    assert steps["a"].alpha == pytest.approx(0.05 / 4)
+    assert steps["c"].alpha == pytest.approx(0.05 / 2)
+
+
+def test_holm_stops_at_the_first_that_fails():
+    steps = step_down_of({"a": 0.5, "b": 0.02}, {"a": 0.5, "b": 0.5}, 0.03)
+    assert not any(step.rejected for step in steps.values())
+
+
+def test_a_test_that_rejects_nothing_changes_nothing_for_others():
+    p_values, shares = {"a": 0.001, "b": 0.03}, {"a": 0.4, "b": 0.4}
+    alone = step_down_of(p_values, shares, 0.05)
+    beside = step_down_of({**p_values, "c": 0.9}, {**shares, "c": 0.2}, 0.05)
+    assert {name: beside[name] for name in alone} == alone
+    assert alone["b"].alpha == pytest.approx(0.05 * 0.4 / 0.6)
+
+
+def test_shares_beyond_the_whole_are_refused():
+    with pytest.raises(ValueError, match="exceed the whole"):
+        step_down_of({"a": 0.5, "b": 0.5}, {"a": 0.6, "b": 0.6}, 0.05)
+
+
+def test_the_detectable_shift_is_detected_as_often_as_promised():
+    """Planted in simulated noise, it is found about eight times out of ten."""
+    rng = np.random.default_rng(3)
+    tail, noise, size = 0.01, 0.1, 15
+    detectable = np.median(
+        [
+            smallest_detectable_shift(shift.estimate - shift.low, tail=tail, floor=0.0)
+            for shift in (
+                estimate_shift(rng.normal(0, noise, size), rng.normal(0, noise, size), tail=tail) for _ in range(300)
+            )
+        ]
+    )
+    found = np.mean(
+        [
+            estimate_shift(rng.normal(detectable, noise, size), rng.normal(0, noise, size), tail=tail).low > 0
+            for _ in range(1000)
+        ]
+    )
+    assert 0.7 <= found <= 0.9
+
+
+def test_a_floor_above_the_noise_decides_what_is_detectable():
+    assert smallest_detectable_shift(0.001, tail=0.01, floor=0.05) == pytest.approx(0.05, abs=0.001)
+    assert smallest_detectable_shift(math.inf, tail=0.01, floor=0.05) == math.inf
+
+
+def test_strata_lose_their_levels_and_keep_the_shift():
+    rng = np.random.default_rng(4)
+    groups = np.array(["near", "far"] * 20)
+    levels = np.where(groups == "far", 5.0, 0.0)
+    base = levels + rng.normal(0, 0.1, 40)
+    head = levels + 0.3 + rng.normal(0, 0.1, 40)
+    adjusted = remove_strata((head, base), (groups, groups))
+    assert adjusted[0].std() < 0.2
+    assert np.median(adjusted[0]) - np.median(adjusted[1]) == pytest.approx(0.3, abs=0.08)
+
+
+def test_strata_of_one_side_only_are_not_common():
+    head, base = in_common_strata((np.array(["a", "a", "b"]), np.array(["a", "c"])))
+    assert (head.tolist(), base.tolist()) == ([True, True, False], [True, False])
+
+
+def test_a_covariate_loses_its_influence_and_no_more():
+    rng = np.random.default_rng(5)
+    causes = rng.normal(size=(2, 200))
+    head = 0.25 + 2 * causes[0] + rng.normal(0, 0.1, 200)
+    base = 2 * causes[1] + rng.normal(0, 0.1, 200)
+    (new_head, new_base), share = remove_covariate((head, base), (causes[0], causes[1]))
+    assert share > 0.99
+    assert new_head.std() < 0.15
+    assert np.median(new_head) - np.median(new_base) == pytest.approx(0.25, abs=0.04)
+
+
+def test_a_constant_covariate_changes_nothing():
+    values = np.array([1.0, 2.0]), np.array([3.0, math.inf])
+    (head, base), share = remove_covariate(values, (np.ones(2), np.ones(2)))
+    assert share == 0.0
+    assert head.tolist() == [1.0, 2.0]
+    assert base.tolist() == [3.0, math.inf]
+
+
+def test_a_shift_between_sides_is_not_taken_for_an_influence():
+    """Where the covariate differs only between the sides, nothing is removed."""
+    (head, base), share = remove_covariate(
+        (np.array([5.0, 5.1, 4.9]), np.array([1.0, 1.1, 0.9])), (np.full(3, 10.0), np.full(3, 2.0))
+    )
+    assert share == 0.0
+    assert head.mean() - base.mean() == pytest.approx(4.0)

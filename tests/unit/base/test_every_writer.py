@@ -1,0 +1,81 @@
+"""Every file that we write is written inside `writing`: a full disk is told, whoever wrote."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest_ldos
+
+PACKAGE = Path(pytest_ldos.__file__).parent
+WRITERS = {
+    "write_text",
+    "write_bytes",
+    "mkdir",
+    "mkdtemp",
+    "mkstemp",
+    "TemporaryDirectory",
+    "write_parquet",
+    "copyfile",
+}
+OPENERS = {"open", "fdopen"}
+
+ELSEWHERE = {
+    "base/writable.py": "the mechanism itself",
+    "host/cgroup.py": "files of the kernel, whose faults have an error of their own",
+    "host/undo_actions.py": "files of the kernel, in a process that reports what failed",
+    "host/cpu_thief.py": "a file of the kernel",
+    "doctor/changes.py": "its record has an error of its own, MendFailed",
+    "doctor/machine.py": "files of the kernel, with an error of their own",
+    "instruments/topology/samples.py": "a process of its own, whose last words are told",
+    "instruments/latency/peer.py": "a process of its own, whose last words are told",
+    "robot/stack/ros2/launcher.py": "a process of its own, whose last words are told",
+    "record/run_directory.py": "a process of its own, whose last words are told",
+    "show/report/schema.py": "run by developers",
+    "show/export/replaced.py": "its callers are inside `writing`: they know what is written",
+    "show/export/fleet_tables.py": "inside what `show/export/replaced.py` gives",
+    "base/parquet.py": "its callers are inside `writing`: they know what is written",
+    "cli/export.py": "inside `writing` in the command",
+    "record/perf.py": "a fault is a note beside what was measured",
+    "campaign/kept_bases.py": "its caller names the fault, as a base that cannot be built",
+    "instruments/latency/rounds.py": "below a folder of ours that was just made",
+}
+
+
+def unguarded(tree: ast.AST, *, is_guarded: bool = False) -> Iterator[ast.Call]:
+    """Calls that write and are in no ``with writing(…)``."""
+    for node in ast.iter_child_nodes(tree):
+        inside = is_guarded or (
+            isinstance(node, ast.With) and any(_name(each.context_expr) == "writing" for each in node.items)
+        )
+        if isinstance(node, ast.Call) and _writes(node) and not inside:
+            yield node
+        yield from unguarded(node, is_guarded=inside)
+
+
+def _name(node: ast.AST) -> str:
+    """What a call calls: a method's name, or of the functions `writing` and `open`."""
+    if not isinstance(node, ast.Call):
+        return ""
+    if isinstance(node.func, ast.Attribute):
+        return node.func.attr
+    called = getattr(node.func, "id", "")
+    return called if called in {"writing", *OPENERS} else ""
+
+
+def _writes(call: ast.Call) -> bool:
+    modes = [each.value for each in call.args if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    return _name(call) in WRITERS or (
+        _name(call) in OPENERS and any(set(mode) <= set("wabx+") and mode for mode in modes)
+    )
+
+
+def test_every_writer_names_a_full_disk():
+    found = {
+        file.relative_to(PACKAGE).as_posix(): [call.lineno for call in calls]
+        for file in sorted(PACKAGE.rglob("*.py"))
+        if (calls := list(unguarded(ast.parse(file.read_text("utf-8")))))
+    }
+    assert {file: lines for file, lines in found.items() if file not in ELSEWHERE} == {}
+    assert set(ELSEWHERE) <= set(found), "a reason for what is not there any more"

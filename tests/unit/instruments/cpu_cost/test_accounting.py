@@ -1,0 +1,144 @@
+"""The ladder's accounts: held against CPU time that is known to have been burnt."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+import pytest
+
+from pytest_ldos.base.units import NS_PER_MS
+from pytest_ldos.host.cpu_time import process_cpu_ns
+from pytest_ldos.host.hardware_counters import Event
+from pytest_ldos.host.processes import ProcessGroup
+from pytest_ldos.instruments.answering import AnsweringChild, ChildFailed
+from pytest_ldos.instruments.cpu_cost.exchange import Exchange, make_exchange, why_not_counted
+from pytest_ldos.instruments.cpu_cost.exchange_program import await_match, measure
+
+ANSWER = dict.fromkeys(
+    ("ticks", "published", "received", "wall_ns", "user_ns", "system_ns", "voluntary", "involuntary"), 1
+)
+BURNER = """
+import json, sys, time
+from pytest_ldos.instruments.cpu_cost.exchange_program import measure, say
+class Burn:
+    def exchange(self):
+        end = time.process_time() + 0.2
+        while time.process_time() < end: pass
+        return 1, 1
+for line in sys.stdin:
+    say(measure(Burn(), 1))
+"""
+MOVER = """
+import os, sys, threading
+from pytest_ldos.instruments.cpu_cost.exchange_program import measure, say
+class Move:
+    def exchange(self):
+        thread = threading.Thread(target=self.move)
+        thread.start()
+        thread.join()
+        return 1, 1
+    def move(self):
+        first, second = sorted(os.sched_getaffinity(0))[:2]
+        for number in range(21):
+            os.sched_setaffinity(0, {first if number % 2 else second})
+for line in sys.stdin:
+    say(measure(Move(), 1))
+"""
+NO_MIGRATIONS = why_not_counted(Event.CPU_MIGRATIONS, os.getpid())
+
+
+class Burn:
+    """Uses so much CPU time, and then sleeps some times."""
+
+    def __init__(self, cpu_s: float, sleeps: int = 0) -> None:
+        self._cpu_s, self._sleeps = cpu_s, sleeps
+
+    def is_matched(self) -> bool:
+        return False
+
+    def exchange(self) -> tuple[int, int]:
+        end_s = time.thread_time() + self._cpu_s
+        while time.thread_time() < end_s:
+            pass
+        for _ in range(self._sleeps):
+            time.sleep(0.001)
+        return 1, 2
+
+
+@pytest.mark.measures_time
+def test_what_was_burnt_is_accounted_for():
+    found = Exchange.of(measure(Burn(0.2), 1))
+    assert found.cpu_ns == pytest.approx(200 * NS_PER_MS, rel=0.1)
+    assert found.wall_ns >= 200 * NS_PER_MS
+    assert (found.ticks, found.published, found.received) == (1, 1, 2)
+
+
+@pytest.mark.measures_time
+def test_sleep_costs_nothing_but_switches():
+    found = Exchange.of(measure(Burn(0.0, sleeps=50), 1))
+    assert found.voluntary >= 50
+    assert found.cpu_ns < 40 * NS_PER_MS
+    assert found.wall_ns >= 50 * NS_PER_MS
+
+
+@pytest.mark.measures_time
+def test_a_child_and_the_kernel_agree_on_its_burn(talk):
+    child = talk(BURNER)
+    before_ns = process_cpu_ns(child.child.pid)
+    found = make_exchange(child, limit_s=30)
+    seen_ns = process_cpu_ns(child.child.pid) - before_ns
+    assert found.cpu_ns == pytest.approx(200 * NS_PER_MS, rel=0.1)
+    assert found.cpu_ns <= seen_ns + 10 * NS_PER_MS
+
+
+@pytest.mark.skipif(bool(NO_MIGRATIONS), reason=NO_MIGRATIONS or "counted")
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU: nothing migrates")
+@pytest.mark.measures_time
+def test_migrations_of_all_threads_are_counted(talk):
+    found = make_exchange(talk(MOVER), limit_s=30)
+    assert found.migrations is not None
+    assert 20 <= found.migrations < 40
+
+
+def test_cpu_time_that_nobody_used_is_not_believed(talk):
+    claim = {**ANSWER, "user_ns": 10**10}
+    with pytest.raises(ChildFailed, match=r"says that it used 10000\.0 ms of CPU, the kernel counted"):
+        make_exchange(talk(f"import json; input(); print(json.dumps({claim!r}), flush=True); input()"), limit_s=20)
+
+
+@pytest.mark.parametrize("name", list(ANSWER))
+def test_an_answer_lacks_nothing(name):
+    assert Exchange.of(ANSWER, cycles=7).cycles == 7
+    for damaged in ({**ANSWER, name: -1}, {**ANSWER, name: "1"}, {key: 1 for key in ANSWER if key != name}):
+        with pytest.raises(ChildFailed, match=name):
+            Exchange.of(damaged)
+
+
+def test_a_process_that_has_ended_has_no_account(talk):
+    child = talk("")
+    child.child.process.wait()
+    with pytest.raises(ChildFailed, match="exit code 0"):
+        make_exchange(child, limit_s=20)
+
+
+def test_peers_that_never_meet_are_not_waited_for():
+    assert not await_match(Burn(0), 0.05)
+
+
+def test_the_clock_is_of_all_threads():
+    begin_ns = process_cpu_ns(os.getpid())
+    Burn(0.05).exchange()
+    assert process_cpu_ns(os.getpid()) - begin_ns >= 50 * NS_PER_MS
+
+
+@pytest.fixture
+def talk(tmp_path):
+    group = ProcessGroup(log_directory=tmp_path)
+
+    def run(program: str) -> AnsweringChild:
+        return AnsweringChild(group.start("child", [sys.executable, "-c", program], talk=True))
+
+    yield run
+    group.stop()

@@ -1,0 +1,437 @@
+"""Rounds over real Cyclone DDS: what is measured, and what goes wrong without hanging."""
+
+from __future__ import annotations
+
+import dataclasses
+import grp
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from pytest_ldos.base.errors import Unavailable
+from pytest_ldos.host.affinity import our_cpus
+from pytest_ldos.host.processes import ProcessGroup
+from pytest_ldos.instruments.latency import programs as programs_room
+from pytest_ldos.instruments.latency.case import Case, Program, cases_of, setups_of
+from pytest_ldos.instruments.latency.command import prefix_of, why_no_priority
+from pytest_ldos.instruments.latency.cyclone import ROUTER, configuration, ddsperf_library
+from pytest_ldos.instruments.latency.cyclone_pair import commands_of
+from pytest_ldos.instruments.latency.pair import Pair, RoundFailed, run_pair
+from pytest_ldos.instruments.latency.programs import available, find_all
+from pytest_ldos.instruments.latency.rounds import measure_round
+from pytest_ldos.instruments.latency.router import running_router
+from pytest_ldos.instruments.latency.site import Site
+from pytest_ldos.instruments.latency.spec import LatencySpec, Transport
+from pytest_ldos.robot.dds.domain import claim_domain
+from tests.builders.machine import add_program
+
+needs_ddsperf = pytest.mark.skipif(
+    shutil.which("ddsperf") is None, reason="ddsperf (cyclonedds-tools) is not installed"
+)
+SHORT = {"sizes": "64", "transports": "loopback", "seconds": 0.2, "rounds": 1, "ddsperf": False, "ros": False}
+
+
+def site_of(folder, **settings) -> Site:
+    spec = LatencySpec(**{**SHORT, **settings})
+    return Site(spec=spec, programs=find_all(spec), folder=folder)
+
+
+def case_of(site, program=Program.CYCLONE) -> Case:
+    return cases_of(setups_of(site.spec)[:1], [program])[0]
+
+
+@contextmanager
+def pair_of(site, tmp_path):
+    """Ours, not started."""
+    with claim_domain() as domain:
+        group = ProcessGroup(log_directory=tmp_path, environment={"CYCLONEDDS_URI": configuration(case_of(site).setup)})
+        try:
+            yield Pair(commands_of(case_of(site), site, domain=domain, folder=tmp_path), group)
+        finally:
+            group.stop()
+
+
+def udp_datagrams_sent() -> int:
+    names, values = (
+        line.split() for line in Path("/proc/net/snmp").read_text().splitlines() if line.startswith("Udp:")
+    )
+    return int(dict(zip(names, values, strict=True))["OutDatagrams"])
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"transports": "one_process"},
+        {"sizes": "1"},
+        {"sizes": "1MiB", "trigger": "waitset"},
+        {"reliability": "best_effort", "trigger": "waitset"},
+        {"rate_hz": 200.0},
+    ],
+    ids=str,
+)
+@pytest.mark.measures_time
+def test_a_round_has_every_percentile_both_ways(tmp_path, settings):
+    site = site_of(tmp_path, **settings)
+    found = measure_round(case_of(site), site, block=3)
+    assert found.failure == ""
+    assert found.block == 3
+    for times in (found.round_trip, found.there, found.back):
+        assert 0 < times.low <= times.p50 <= times.p90 <= times.p99 <= times.p999 <= times.high
+        assert times.count == found.round_trip.count == len(found.times_ns) > 5
+    assert found.there.mean + found.back.mean == pytest.approx(found.round_trip.mean)
+    assert found.sent == found.round_trip.count + found.lost
+
+
+@pytest.mark.measures_time
+def test_a_rate_is_kept(tmp_path):
+    site = site_of(tmp_path, rate_hz=100.0, seconds=0.5)
+    found = measure_round(case_of(site), site, block=0)
+    assert 25 <= found.sent <= 51
+
+
+def test_each_side_runs_where_it_was_told(tmp_path):
+    cpu = min(our_cpus())
+    site = site_of(tmp_path, ping_cpu=cpu, pong_cpu=cpu, seconds=0.4)
+    with pair_of(site, tmp_path) as pair:
+        pair.start_pong()
+        assert os.sched_getaffinity(pair.pong.pid) == {cpu}
+        assert pair.ask().sent > 0
+
+
+def test_sides_that_never_meet_end_the_round(tmp_path):
+    site = site_of(tmp_path, match_timeout_s=0.4)
+    with pair_of(site, tmp_path) as pair, pytest.raises(RoundFailed, match=r"did not find each other within 0\.4 s"):
+        pair.ask()  # pong was not started
+
+
+def test_a_pong_on_another_domain_is_never_met(tmp_path):
+    site = site_of(tmp_path, match_timeout_s=0.4)
+    with pair_of(site, tmp_path) as pair, claim_domain() as other:
+        elsewhere = commands_of(case_of(site), site, domain=other, folder=tmp_path)
+        pair.commands = dataclasses.replace(pair.commands, pong=elsewhere.pong)
+        pair.start_pong()
+        with pytest.raises(RoundFailed, match="did not find each other"):
+            pair.ask()
+
+
+@pytest.mark.parametrize(
+    ("side", "said"),
+    [
+        (["sh", "-c", "echo oh dear >&2; exit 3"], r"ended with exit code 3: oh dear"),
+        (["echo", "hello"], "said what is no answer: 'hello'"),
+        (["echo", "[1]"], "said what is no answer: '\\[1\\]'"),
+        (["sh", "-c", "printf '\\377\\n'; exec sleep 30"], "said what is no answer: '\ufffd'"),
+        (["sh", "-c", "exec >&-; sleep 0.2; exit 4"], "ended with exit code 4"),
+    ],
+)
+def test_sides_that_end_or_talk_otherwise_are_named(tmp_path, side, said):
+    with pair_of(site_of(tmp_path), tmp_path) as pair:
+        pair.commands = dataclasses.replace(pair.commands, pong=side)
+        with pytest.raises(RoundFailed, match=f"pong {said}"):
+            pair.start_pong()
+    with pair_of(site_of(tmp_path), tmp_path) as pair:
+        pair.commands = dataclasses.replace(pair.commands, ping=side)
+        pair.start_pong()
+        with pytest.raises(RoundFailed, match=f"ping {said}"):
+            pair.ask()
+
+
+def test_a_report_without_its_numbers_is_refused(tmp_path):
+    with pair_of(site_of(tmp_path), tmp_path) as pair:
+        pair.commands = dataclasses.replace(pair.commands, ping=["echo", '{"matched": true, "sent": "few"}'])
+        with pytest.raises(RoundFailed, match="ping reported"):
+            pair.ask()
+
+
+@pytest.mark.measures_time
+def test_a_killed_pong_ends_the_round_long_before_its_time(tmp_path):
+    site = site_of(tmp_path, seconds=30)
+    began = time.monotonic()
+    with pair_of(site, tmp_path) as pair:
+        pair.start_pong()
+        threading.Timer(0.8, os.kill, (pair.pong.pid, signal.SIGKILL)).start()
+        with pytest.raises(RoundFailed, match="pong was killed by SIGKILL"):
+            pair.ask()
+    assert time.monotonic() - began < 10
+    assert not psutil.Process().children(recursive=True)
+
+
+@pytest.mark.measures_time
+def test_a_pong_that_leaves_is_noticed_by_the_side_that_asks(tmp_path):
+    """Where nobody watches its process: it says goodbye, and is missed."""
+    site = site_of(tmp_path, seconds=30, patience_ms=50)
+    with pair_of(site, tmp_path) as pair:
+        pair.start_pong()
+        leaving, pair.pong = pair.pong, None
+        threading.Timer(1.0, leaving.process.stdin.close).start()
+        with pytest.raises(RoundFailed, match=r"pong was gone after [1-9]\d* messages"):
+            pair.ask()
+
+
+@pytest.mark.measures_time
+def test_answers_that_come_too_late_are_lost_and_counted(tmp_path):
+    site = site_of(tmp_path, reliability="best_effort", patience_ms=20, seconds=1.5)
+    with pair_of(site, tmp_path) as pair:
+        pair.start_pong()
+        over = threading.Event()
+        stopping = threading.Thread(target=stop_and_go, args=(pair.pong.pid, over))
+        stopping.start()
+        try:
+            counts = pair.ask()
+        finally:
+            over.set()
+            stopping.join()
+    assert counts.lost >= 2
+    assert counts.late >= 1
+    assert counts.sent > counts.lost
+
+
+@pytest.mark.measures_time
+def test_the_rate_counts_the_time_in_which_nothing_was_answered(tmp_path):
+    site = site_of(tmp_path, patience_ms=50, seconds=1.5)
+    with pair_of(site, tmp_path) as pair:
+        pair.start_pong()
+        threading.Timer(1.0, os.kill, (pair.pong.pid, signal.SIGSTOP)).start()
+        counts = pair.ask()
+        os.kill(pair.pong.pid, signal.SIGCONT)
+    assert counts.lost >= 2
+    assert counts.elapsed_ns >= 1_450_000_000
+
+
+def stop_and_go(pid: int, over: threading.Event) -> None:
+    with suppress(ProcessLookupError):
+        while not over.wait(0.1):
+            os.kill(pid, signal.SIGSTOP)
+            over.wait(0.1)
+            os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.measures_time
+def test_messages_that_do_not_fit_into_a_socket_are_lost(tmp_path):
+    site = site_of(tmp_path, sizes="1MiB", reliability="best_effort", patience_ms=20, seconds=0.3)
+    tiny = '<CycloneDDS><Domain id="any"><Internal><SocketReceiveBufferSize min="1 KiB" max="4 KiB"/></Internal></Domain></CycloneDDS>'
+    with claim_domain() as domain:
+        commands = commands_of(case_of(site), site, domain=domain, folder=tmp_path)
+        uri = f"{commands.environment['CYCLONEDDS_URI']},{tiny}"
+        counts = run_pair(dataclasses.replace(commands, environment={"CYCLONEDDS_URI": uri}), tmp_path)
+    assert 0 < counts.lost <= counts.sent
+
+
+@pytest.mark.measures_time
+def test_a_larger_message_size_needs_fewer_datagrams(tmp_path):
+    per_round_trip = {}
+    for size in (2000, 65500):
+        site = site_of(tmp_path, sizes="256KiB", max_message_sizes=str(size), fragment_sizes="1100", rate_hz=100.0)
+        before = udp_datagrams_sent()
+        found = measure_round(case_of(site), site, block=0)
+        per_round_trip[size] = (udp_datagrams_sent() - before) / found.sent
+    assert per_round_trip[2000] > 5 * per_round_trip[65500]
+
+
+def test_a_fragment_size_reaches_the_library(tmp_path):
+    """One beyond its 16 bits, which settings refuse before, is refused by it."""
+    site = site_of(tmp_path)
+    case = dataclasses.replace(case_of(site), fragment_size=100_000)
+    found = measure_round(case, site, block=0)
+    assert "FragmentSize" in found.failure
+
+
+def test_a_library_that_cannot_be_opened_is_named(tmp_path):
+    site = site_of(tmp_path)
+    library = dataclasses.replace(site.programs.libraries[Program.CYCLONE], path=tmp_path / "libddsc.so")
+    site.programs.libraries[Program.CYCLONE] = library
+    assert "libddsc.so: cannot open shared object file" in measure_round(case_of(site), site, block=0).failure
+
+
+def test_a_library_without_the_functions_is_named(tmp_path):
+    site = site_of(tmp_path)
+    libm = next(Path("/").glob("lib/*/libm.so.6"))
+    site.programs.libraries[Program.CYCLONE] = dataclasses.replace(site.programs.libraries[Program.CYCLONE], path=libm)
+    assert "it has no function dds_create_participant" in measure_round(case_of(site), site, block=0).failure
+
+
+def test_shared_memory_that_is_not_there_is_said(tmp_path):
+    spec = LatencySpec(**{**SHORT, "transports": "loopback,shared_memory"})
+    programs = find_all(spec)
+    (said,) = (note for note in programs.notes if "shared_memory" in note)
+    assert "built without shared memory" in said
+    assert programs.for_setup(setups_of(spec)[-1]) == []
+
+
+needs_router = pytest.mark.skipif(shutil.which(ROUTER) is None, reason=f"{ROUTER} (iceoryx) is not installed")
+
+
+def segments() -> set[str]:
+    """What iceoryx has in shared memory: what all share, and what belongs to our group."""
+    names = {"iceoryx_mgmt", grp.getgrgid(os.getegid()).gr_name}
+    return {each.name for each in Path("/dev/shm").iterdir()} & names
+
+
+@needs_ddsperf
+@needs_router
+@pytest.mark.measures_time
+def test_shared_memory_is_used_where_it_is_there(tmp_path):
+    site = site_of(tmp_path, transports=Transport.SHARED_MEMORY, ddsperf=True, sizes="64KiB")
+    assert site.programs.has_transport(Program.TWIN, Transport.SHARED_MEMORY).ok
+    assert not site.programs.has_transport(Program.DDSPERF, Transport.SHARED_MEMORY).ok
+    with running_router(tmp_path):
+        before = udp_datagrams_sent()
+        found = measure_round(case_of(site, Program.TWIN), site, block=1)
+        datagrams = udp_datagrams_sent() - before
+    assert found.failure == ""
+    assert datagrams < found.sent
+    assert not segments()
+
+
+@needs_ddsperf
+@needs_router
+@pytest.mark.measures_time
+def test_a_process_that_dies_while_it_shares_memory_leaves_none_of_it(tmp_path):
+    site = site_of(tmp_path, transports=Transport.SHARED_MEMORY, ddsperf=True, seconds=30)
+    case = case_of(site, Program.TWIN)
+    with running_router(tmp_path), claim_domain() as domain:
+        commands = commands_of(case, site, domain=domain, folder=tmp_path)
+        group = ProcessGroup(log_directory=tmp_path, environment=commands.environment)
+        try:
+            pair = Pair(commands, group)
+            pair.start_pong()
+            assert "iceoryx_mgmt" in segments()
+            threading.Timer(0.8, os.kill, (pair.pong.pid, signal.SIGKILL)).start()
+            with pytest.raises(RoundFailed, match="pong was killed by SIGKILL"):
+                pair.ask()
+        finally:
+            group.stop()
+    assert not segments()
+
+
+def test_without_its_router_shared_memory_is_said_to_be_missing(tmp_path, monkeypatch):
+    add_program(tmp_path / "bin", ROUTER, "echo no luck; exit 4")
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    with pytest.raises(Unavailable, match="exit code 4: no luck"), running_router(tmp_path):
+        pass
+
+
+@needs_ddsperf
+@pytest.mark.parametrize("transport", [Transport.LOOPBACK, Transport.ONE_PROCESS])
+@pytest.mark.measures_time
+def test_ddsperf_is_measured_in_whole_round_trips(tmp_path, transport):
+    site = site_of(tmp_path, transports=transport, ddsperf=True)
+    found = measure_round(case_of(site, Program.DDSPERF), site, block=0)
+    assert found.failure == ""
+    assert found.round_trip.count > 100
+    assert found.round_trip.p999 is None
+    assert found.per_second == pytest.approx(found.round_trip.count, rel=0.2)
+    assert found.round_trip.mean * found.per_second == pytest.approx(1e6, rel=0.3)
+
+
+@needs_ddsperf
+@pytest.mark.measures_time
+def test_a_ddsperf_whose_pong_is_killed_on_the_way_is_no_measurement(tmp_path):
+    site = site_of(tmp_path, ddsperf=True, seconds=2)
+    killer = threading.Thread(target=kill_pong_of_ddsperf)
+    killer.start()
+    found = measure_round(case_of(site, Program.DDSPERF), site, block=0)
+    killer.join()
+    assert found.failure.startswith("ddsperf pong was killed by SIGKILL")
+    assert found.round_trip is None
+
+
+def kill_pong_of_ddsperf() -> None:
+    """After messages went to and fro for a while."""
+    deadline_s = time.monotonic() + 10
+    while time.monotonic() < deadline_s:
+        for each in psutil.Process().children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                if each.name() == "ddsperf" and "pong" in each.cmdline() and time.time() - each.create_time() > 2.5:
+                    each.kill()
+                    return
+        time.sleep(0.05)
+
+
+@needs_ddsperf
+def test_ours_is_also_measured_over_the_library_of_ddsperf(tmp_path):
+    site = site_of(tmp_path, ddsperf=True)
+    assert site.programs.found == (Program.CYCLONE, Program.TWIN, Program.DDSPERF)
+    assert site.programs.libraries[Program.TWIN].path == ddsperf_library().path
+    assert measure_round(case_of(site, Program.TWIN), site, block=0).failure == ""
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("echo '[1] 2.000  a:1 size 76 mean 3us min'", "is not understood"),
+        ("echo '[1] participant a:1: new (self)'", "did not find each other"),
+        ("echo '[1] participant b:2: new'", "was answered"),
+        ("echo trouble >&2; exit 2", "exit code 2: trouble"),
+        ("kill -9 $$", "killed by SIGKILL"),
+    ],
+)
+def test_a_ddsperf_that_fails_says_why(tmp_path, monkeypatch, script, said):
+    add_program(tmp_path / "bin", "ddsperf", script)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    site = site_of(tmp_path, ddsperf=True)
+    found = measure_round(case_of(site, Program.DDSPERF), site, block=0)
+    assert said in found.failure
+    assert found.round_trip is None
+
+
+def test_an_absent_ddsperf_is_said_with_its_package(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = find_all(LatencySpec(ros=False))
+    assert Program.DDSPERF not in found.found
+    assert any("ddsperf not found (sudo apt-get install cyclonedds-tools)" in note for note in found.notes)
+
+
+def test_an_absent_ros_is_said(monkeypatch):
+    monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
+    found = find_all(LatencySpec(ddsperf=False))
+    assert any(note.startswith("rclcpp was not measured") for note in found.notes)
+
+
+def test_a_cpu_that_is_not_ours_is_refused(monkeypatch):
+    able = available(LatencySpec(**SHORT, ping_cpu=4000))
+    assert not able.ok
+    assert "CPU 4000" in able.reason
+    assert able.remedy
+
+
+def test_nothing_to_measure_is_refused(monkeypatch):
+    monkeypatch.setattr(programs_room, "embedded_library", lambda: None)
+    able = available(LatencySpec(**SHORT))
+    assert not able.ok
+    assert "not installed" in able.reason
+
+
+def test_a_refused_priority_is_told_and_a_permitted_one_is_asked_for(monkeypatch, tmp_path):
+    spec = LatencySpec(priority=80, ping_cpu=0)
+    assert prefix_of(spec, (spec.ping_cpu,)) == ["taskset", "--cpu-list", "0", "chrt", "--fifo", "80"]
+    assert why_no_priority(0) == ""
+    add_program(tmp_path, "chrt", "echo 'chrt: failed to set pid 0 policy: Operation not permitted' >&2; exit 1")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert "Operation not permitted" in why_no_priority(80)
+    assert "CAP_SYS_NICE" in why_no_priority(80)
+
+
+def test_the_side_that_measures_needs_no_native_module():
+    """Where it was not built rclcpp is measured all the same."""
+    code = (
+        "import sys; sys.modules['pytest_ldos.instruments.latency._pingpong'] = None\n"
+        "import pytest_ldos.instruments.latency.instrument, pytest_ldos.instruments.latency.rclcpp_pair"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_side_imports_nothing_that_has_threads():
+    code = (
+        "import sys, pytest_ldos.instruments.latency.peer; print(*{'numpy', 'cyclonedds', 'polars'} & set(sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == ""

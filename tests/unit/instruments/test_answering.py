@@ -1,0 +1,71 @@
+"""Processes that answer lines: what they may do instead."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from pytest_ldos.host.processes import ProcessGroup
+from pytest_ldos.instruments.answering import AnsweringChild, ChildFailed, summary_of, whole
+
+ECHO = "import sys\nfor line in sys.stdin: print('{\"said\": %d}' % len(line), flush=True)"
+
+
+@pytest.fixture
+def start(tmp_path):
+    group = ProcessGroup(log_directory=tmp_path)
+
+    def run(program: str) -> AnsweringChild:
+        return AnsweringChild(group.start("child", [sys.executable, "-S", "-c", program], talk=True))
+
+    yield run
+    group.stop()
+
+
+def test_each_question_has_its_answer(start):
+    child = start(ECHO)
+    assert [child.ask(word, limit_s=20)["said"] for word in ("a", "abc")] == [2, 4]
+    child.close()
+    child.await_end()
+    assert child.child.exit_code == 0
+
+
+@pytest.mark.parametrize("said", ["nonsense", "[1, 2]", "7", "{", '{"a": }', "[" * 20_000])
+def test_what_is_no_object_is_quoted(start, said):
+    with pytest.raises(ChildFailed, match="child said what is no answer: "):
+        start(f"print({said!r}, flush=True); input()").answer(limit_s=20)
+
+
+def test_bytes_that_are_no_text_are_damage_too(start):
+    program = "import sys; sys.stdout.buffer.write(b'\\xff\\xfe\\x00{}\\n'); sys.stdout.flush(); input()"
+    with pytest.raises(ChildFailed, match="no answer"):
+        start(program).answer(limit_s=20)
+
+
+def test_one_that_dies_says_how_and_its_last_words(start):
+    child = start("import sys; input(); sys.stderr.write('no memory\\n'); sys.exit(3)")
+    with pytest.raises(ChildFailed) as caught:
+        child.ask("exchange", limit_s=20)
+    assert summary_of(caught.value) == "child ended with exit code 3: no memory"
+    with pytest.raises(ChildFailed, match="exit code 3"):
+        child.ask("once more", limit_s=20)
+
+
+def test_what_is_said_right_before_the_end_counts(start):
+    child = start("import sys; print('{\"last\": 1}', flush=True); sys.exit(0)")
+    assert child.answer(limit_s=20) == {"last": 1}
+    with pytest.raises(ChildFailed, match="exit code 0"):
+        child.answer(limit_s=20)
+
+
+def test_one_that_is_silent_is_not_waited_for(start):
+    with pytest.raises(ChildFailed, match=r"did not answer within 0\.2 s"):
+        start("input(); input()").ask("exchange", limit_s=0.2)
+
+
+@pytest.mark.parametrize("value", [-1, 1.5, True, "3", None, float("nan")])
+def test_numbers_that_are_none_are_refused(value):
+    with pytest.raises(ChildFailed, match="no whole number"):
+        whole({"n": value}, "n")
+    assert whole({"n": 3}, "n") == 3

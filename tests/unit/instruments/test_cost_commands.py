@@ -1,0 +1,70 @@
+"""`ldos cpu-cost` and `ldos tracing-cost` as a user meets them; what they measure is tested beside them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from pytest_ldos.base import exit_codes
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.campaign.instruments import find_instrument
+from pytest_ldos.cli.main import app
+from pytest_ldos.instruments.cost_layers import embedded_available
+
+
+@pytest.fixture
+def ldos(monkeypatch, tmp_path):
+    """Runs a command in an empty project, without ROS; faults are raised, as `run` would tell them."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setenv("AMENT_PREFIX_PATH", "")
+
+    def run(*arguments):
+        result = CliRunner().invoke(app, list(map(str, arguments)))
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return result
+
+    return run
+
+
+@pytest.mark.parametrize("name", ["cpu_cost", "tracing_cost"])
+def test_instruments_are_known_by_their_marks(name):
+    instrument = find_instrument(name)
+    assert instrument.name == name
+    assert instrument.spec()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("cpu-cost", "--nodes", 99), "99 nodes"),
+        (("cpu-cost", "--rungs", "ddss"), "ddss"),
+        (("tracing-cost", "--sizes", "big"), "sizes_kib is 'big'"),
+        (("tracing-cost", "--output", "a.docx"), "a.docx"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_anything_starts(ldos, arguments, said):
+    with pytest.raises(ConfigurationError, match=said):
+        ldos(*arguments)
+
+
+@pytest.mark.parametrize("command", ["cpu-cost", "tracing-cost"])
+def test_what_is_not_here_ends_with_11_and_says_what_to_do(ldos, command):
+    result = ldos(command, "--layer", "ros2")
+    assert result.exit_code == exit_codes.INVALID
+    assert "cannot measure: " in result.stderr
+
+
+@pytest.mark.skipif(not embedded_available().ok, reason=embedded_available().reason or "available")
+@pytest.mark.measures_time
+def test_a_ladder_is_shown_and_kept(ldos, tmp_path):
+    traffic = ("--topics", 2, "--subscribers", 1, "--rate", 50, "--seconds", 0.1, "--rounds", 2, "--starts", 1)
+    result = ldos("cpu-cost", "--rungs", "in_process,dds", *traffic, "--output", "cost.json", "--record", "rounds.json")
+    assert result.exit_code == 0
+    study = json.loads((tmp_path / "cost.json").read_text("utf-8"))
+    assert study["instrument"] == "cpu-cost"
+    assert any("rclcpp was not measured" in note for note in study["notes"])
+    assert len(json.loads((tmp_path / "rounds.json").read_text("utf-8"))["trials"]) == 4

@@ -1,0 +1,53 @@
+"""The workspace's measuring programs know the words of ours, by their sources."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+from pytest_ldos.base.tracepoints import Ros2
+from pytest_ldos.instruments.cpu_cost.exchange import Exchange
+from pytest_ldos.instruments.cpu_cost.ladder import Ladder
+from pytest_ldos.instruments.cpu_cost.rungs import Rung
+from pytest_ldos.instruments.tracing_cost import pair_program
+from pytest_ldos.instruments.tracing_cost.modes import HOT_PATH
+
+SOURCES = Path(__file__).parents[3] / "ros_ws/src/ldos_cost/src"
+
+
+def text_of(name: str) -> str:
+    return (SOURCES / name).read_text("utf-8")
+
+
+def test_rungs():
+    assert set(re.findall(r'settings\.rung == "(\w+)"', text_of("cost_ladder.cpp"))) == set(Rung)
+
+
+def test_settings():
+    asked = re.findall(r'^            "(\w+)":', inspect.getsource(Ladder._settings), re.MULTILINE)
+    known = re.findall(r'^    \{"(\w+)", ', text_of("settings.cpp"), re.MULTILINE)
+    assert asked
+    assert sorted(asked) == sorted(known)
+
+
+def test_answers():
+    keys = re.findall(r'\\"(\w+)\\": ', text_of("usage.cpp"))
+    assert sorted(keys) == sorted(set(Exchange.__dataclass_fields__) - {"cycles", "migrations"})
+    assert re.findall(r'\\"(\w+)\\": ', text_of("publish_callback.cpp")) == [
+        "published",
+        "latencies_ns",
+        "calls",
+        "elapsed_ns",
+        "matched",
+    ]
+
+
+def test_questions():
+    known = set(re.findall(r'asked (?:==|!=) "(\w+)"', text_of("publish_callback.cpp")))
+    assert known == {"tracepoints", "exchange"}
+    assert all(word in str(pair_program.__doc__) for word in known)
+
+
+def test_the_hot_path_is_of_known_tracepoints():
+    assert {f"ros2:{name}" for name in HOT_PATH} <= {str(event) for event in Ros2}

@@ -1,0 +1,173 @@
+"""Overheads of starts whose latencies are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pytest_ldos.base.stats.mean_interval import mean_interval
+from pytest_ldos.instruments.answering import ChildFailed
+from pytest_ldos.instruments.cost_layers import Kind, Layer
+from pytest_ldos.instruments.tracing_cost.instrument import compose
+from pytest_ldos.instruments.tracing_cost.modes import CALLBACK, Mode
+from pytest_ldos.instruments.tracing_cost.overhead import Answer, mean_of, median_of, overhead_of, pair_up
+from pytest_ldos.instruments.tracing_cost.pairs import Latencies, Start, read_latencies
+from pytest_ldos.instruments.tracing_cost.recordings import Recorded
+from pytest_ldos.instruments.tracing_cost.spec import Case, TracingCostSpec
+from pytest_ldos.instruments.tracing_cost.tables import Traced
+
+OF = ("a call", "a message, mean", "a message, median")
+SMALL, LARGE = Case(1, 100), Case(64, 1000)
+LAYER = Layer(kind=Kind.ROS2, middleware="rmw_fastrtps_cpp")
+SPEC = TracingCostSpec(sizes_kib="1,64", rates_hz="100", starts=5)
+
+
+def start(mode: Mode, pair: int, *, shift_us: float = 0.0, failure: str = "", **changes) -> Start:
+    """Fifty messages of 40 µs and fifty of 90 µs, one in fifty 1 ms late; 2000 timed calls; all recorded."""
+    noise = np.random.default_rng([pair, len(mode)]).normal(0, 1, 50)
+    cases = {}
+    for case, level in ((SMALL, 40.0), (Case(64, 100), 90.0)):
+        latencies_us = level + shift_us + noise + 3.0 * pair
+        latencies_us[0] += 1000
+        cases[case] = Latencies(50, tuple((latencies_us * 1000).astype(int).tolist()))
+    traced = mode is not Mode.UNTRACED
+    given = {
+        "cases": cases,
+        "warm_up": 20,
+        "tracepoint_ns": [200.0, 210.0, 190.0] if traced else [2.0, 2.0, 2.0],
+        "timed_calls": 2000,
+        "recorded": Recorded({CALLBACK: 120, "rclcpp_publish": 2120} if traced else {}),
+    }
+    return Start(LAYER, mode, pair, 2 * pair + traced, **{**given, **changes}, failure=failure)
+
+
+def starts(shift_us: float, count: int = 5) -> list[Start]:
+    return [
+        each
+        for pair in range(count)
+        for each in (start(Mode.UNTRACED, pair), start(Mode.LTTNG, pair, shift_us=shift_us))
+    ]
+
+
+@pytest.mark.parametrize("center", [mean_of, median_of])
+def test_what_was_added_is_found(center):
+    found = overhead_of(pair_up(starts(2.5), Mode.LTTNG), [SMALL], center)
+    assert found is not None
+    assert found.value == pytest.approx(2.5, abs=0.5)
+    assert found.low < 2.5 < found.high
+
+
+@pytest.mark.parametrize(("shift_us", "answer"), [(2.0, Answer.MET), (5.0, Answer.MISSED), (3.3, Answer.UNDECIDED)])
+def test_the_target_is_judged_by_the_interval(shift_us, answer):
+    found = overhead_of(pair_up(starts(shift_us), Mode.LTTNG), SPEC.cases, mean_of)
+    assert found is not None
+    assert found.answer is answer
+
+
+def test_one_pair_has_no_interval_and_decides_nothing():
+    found = overhead_of(pair_up(starts(0.0, count=1), Mode.LTTNG), SPEC.cases, mean_of)
+    assert found is not None
+    assert (found.low, found.high, found.answer) == (None, None, Answer.UNDECIDED)
+    assert mean_interval([1.0]) == (-np.inf, np.inf)
+
+
+def test_a_turn_in_which_one_start_failed_is_left_out():
+    found = [*starts(1.0, count=3), start(Mode.UNTRACED, 3), start(Mode.LTTNG, 3, failure="it died")]
+    assert len(pair_up(found, Mode.LTTNG)) == 3
+    assert overhead_of(pair_up(found, Mode.EBPF), SPEC.cases, mean_of) is None
+
+
+def test_sizes_that_differ_do_not_look_like_overhead():
+    found = overhead_of(pair_up(starts(0.0), Mode.LTTNG), SPEC.cases, median_of)
+    assert found is not None
+    assert abs(found.value) < 1
+
+
+def study(found: list[Start], modes=(Mode.UNTRACED, Mode.LTTNG)):
+    return compose(SPEC, [Traced(LAYER, modes, found)], notes=(), started_at="2026-01-02T03:04:05+00:00")
+
+
+def test_the_study_holds_overheads_the_seeds_and_the_target():
+    overheads, tracepoints = study(starts(2.0)).tables
+    place = {column.name: number for number, column in enumerate(overheads.columns)}
+    small, _, total = overheads.rows
+    assert small[place["mean"]] == pytest.approx(2.0, abs=0.5)
+    assert small[place["seed"]] == 5
+    assert total[place["seed"]] == 3.3
+    assert total[place["target"]] == "met"
+    assert [row[1] for row in tracepoints.rows] == ["untraced", "LTTng"]
+    assert tracepoints.rows[1][2:6] == (200.0, 200.0, 200.0, 158.0)
+    assert tracepoints.rows[1][6:8] == (pytest.approx(2.0), pytest.approx(0.4))
+    (figure,) = study(starts(2.0)).figures
+    assert [curve.label for curve in figure.curves] == ["1 KiB", "64 KiB"]
+
+
+def test_the_seeds_numbers_are_of_lttng_and_its_target_of_rclcpp():
+    found = [*starts(2.0), *(start(Mode.EBPF, pair, shift_us=40.0) for pair in range(5))]
+    lttng, ebpf, *_ = study(found, (Mode.UNTRACED, Mode.LTTNG, Mode.EBPF)).tables
+    assert [column.name for column in lttng.columns][-2:] == ["seed", "target"]
+    assert [column.name for column in ebpf.columns][-1] == "median_high"
+    embedded = Layer(kind=Kind.EMBEDDED, middleware="rmw_cyclonedds_cpp")
+    traced = Traced(embedded, (Mode.UNTRACED, Mode.LTTNG), starts(2.0))
+    (table, _) = compose(SPEC, [traced], notes=(), started_at="2026-01-02T03:04:05+00:00").tables
+    assert [column.name for column in table.columns][-1] == "seed"
+
+
+def test_ebpf_is_held_against_lttng_turn_by_turn():
+    slow = {"tracepoint_ns": [4200.0, 4200.0, 4200.0]}
+    found = [*starts(2.0), *(start(Mode.EBPF, pair, shift_us=42.0, **slow) for pair in range(5))]
+    against = study(found, (Mode.UNTRACED, Mode.LTTNG, Mode.EBPF)).tables[-1]
+    calls, mean, middle = ({row[1]: row[2:] for row in against.rows}[name] for name in OF)
+    assert calls == pytest.approx((0.2, 4.2, 4.0, 4.0, 4.0))
+    for _, _, more, low, high in (mean, middle):
+        assert more == pytest.approx(40.0, abs=0.5)
+        assert low < 40.0 < high
+    failed = [*starts(2.0), *(start(Mode.EBPF, pair, failure="it died") for pair in range(5))]
+    assert study(failed, (Mode.UNTRACED, Mode.LTTNG, Mode.EBPF)).tables[-1].name == "tracepoints"
+
+
+def test_rounds_of_a_start_that_failed_say_why():
+    found = study([start(Mode.UNTRACED, 0), start(Mode.LTTNG, 0, failure="what was to be recorded is not there")])
+    failed = [each for each in found.rounds if each.failure]
+    assert len(failed) == 3
+    assert all("LTTng" in each.case and each.block == 1 for each in failed)
+
+
+def test_lost_events_are_noted():
+    lost = start(Mode.LTTNG, 0, recorded=Recorded({CALLBACK: 50, "rclcpp_publish": 2000}, lost=70))
+    assert lost.is_proven
+    assert any("LTTng lost 70 events" in note for note in study([start(Mode.UNTRACED, 0), lost]).notes)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "timed", "proven"),
+    [
+        (Recorded({CALLBACK: 120, "rclcpp_publish": 2120}), 2000, True),
+        (Recorded({}), 2000, False),
+        (Recorded({CALLBACK: 120, "rclcpp_publish": 120}), 2000, False),
+        (Recorded({CALLBACK: 99, "rclcpp_publish": 2120}), 2000, False),
+        (Recorded({CALLBACK: 99, "rclcpp_publish": 2120}, lost=1), 2000, True),
+        (Recorded({CALLBACK: 120, "rclcpp_publish": 2120}), 0, False),
+    ],
+)
+def test_a_recording_proves_that_it_recorded(recorded, timed, proven):
+    assert start(Mode.LTTNG, 0, recorded=recorded, timed_calls=timed).is_proven is proven
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        {"published": 3},
+        {"published": 3, "latencies_ns": "12"},
+        {"published": 3, "latencies_ns": [1, -2]},
+        {"published": 3, "latencies_ns": [1, True]},
+        {"published": 3, "latencies_ns": [1.5]},
+        {"published": 3, "latencies_ns": [1, 2, 3, 4]},
+        {"published": 2, "latencies_ns": [1, 2]},
+        {"latencies_ns": [1, 2, 3]},
+    ],
+)
+def test_latencies_that_are_none_are_damage(damaged):
+    with pytest.raises(ChildFailed):
+        read_latencies(damaged, 3)
+    assert read_latencies({"published": 3, "latencies_ns": [1, 2]}, 3) == Latencies(3, (1, 2))

@@ -1,0 +1,129 @@
+"""Real pairs with and without tracing, and such that misbehave."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from pytest_ldos.instruments.cost_layers import Kind, Layer, Layers, embedded_available, ros2_available
+from pytest_ldos.instruments.instrument import Silence
+from pytest_ldos.instruments.tracing_cost.instrument import available, choose_modes, measure
+from pytest_ldos.instruments.tracing_cost.modes import Mode
+from pytest_ldos.instruments.tracing_cost.pairs import Pairs
+from pytest_ldos.instruments.tracing_cost.spec import TracingCostSpec
+from pytest_ldos.record.lttng import lttng_available
+from tests.builders.children import children_left
+
+SHORT = TracingCostSpec(
+    layer=Layers.EMBEDDED, sizes_kib="1", rates_hz="200", seconds=0.1, starts=1, calls=500, ebpf=False
+)
+TRACED = [lttng_available(), embedded_available(traced=True)]
+TRACED_ROS2 = [lttng_available(), ros2_available([], traced=True)]
+
+
+def why_not(needs) -> str:
+    return next((each.reason for each in needs if not each.ok), "")
+
+
+@pytest.mark.skipif(bool(why_not(TRACED)), reason=why_not(TRACED) or "available")
+@pytest.mark.measures_time
+def test_a_pair_of_the_embedded_layer():
+    study = measure(SHORT, Silence())
+    assert [each.failure for each in study.rounds] == [""] * 4
+    assert {each.block for each in study.rounds} == {0, 1}
+    (table,) = [each for each in study.tables if each.name == "tracepoints"]
+    tracepoints = {row[1]: row for row in table.rows}
+    assert tracepoints["untraced"][2] < tracepoints["LTTng"][2]
+    assert tracepoints["LTTng"][6] >= 10
+    assert tracepoints["LTTng"][8] == 0
+    assert children_left() == []
+
+
+@pytest.mark.skipif(bool(why_not(TRACED_ROS2)), reason=why_not(TRACED_ROS2) or "available")
+@pytest.mark.parametrize("rmw", ["rmw_cyclonedds_cpp", "rmw_fastrtps_cpp"])
+@pytest.mark.measures_time
+def test_a_pair_of_rclcpp(rmw):
+    if not ros2_available([rmw]).ok:
+        pytest.skip(ros2_available([rmw]).reason)
+    study = measure(dataclasses.replace(SHORT, layer=Layers.ROS2, rmw=rmw, ebpf=True), Silence())
+    assert not [each.failure for each in study.rounds if each.failure]
+    (table,) = [each for each in study.tables if each.name == "tracepoints"]
+    tracepoints = {row[1]: row for row in table.rows}
+    assert tracepoints["untraced"][2] < tracepoints["LTTng"][2]
+    assert tracepoints["LTTng"][6] >= 10
+    assert children_left() == []
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Faulty(Layer):
+    """One whose processes run a program of Python."""
+
+    program: str
+
+    def command(self, module: str, program: str, settings: Mapping[str, str | int | float]) -> Sequence[str]:
+        return [sys.executable, "-S", "-c", self.program]
+
+
+MATCHED = "import sys; print('{\"matched\": true}', flush=True)"
+UNRECORDED = f"""{MATCHED}
+for line in sys.stdin:
+    word, *numbers = line.split()
+    if word == "tracepoints":
+        print('{{"calls": 500, "elapsed_ns": 1000}}', flush=True)
+    else:
+        ticks = int(numbers[1])
+        print('{{"published": %d, "latencies_ns": %s}}' % (ticks, [5] * ticks), flush=True)
+"""
+FAULTS = {
+    "ends at once": ("import sys; sys.exit(4)", "ended with exit code 4"),
+    "never matches": ("print('{\"matched\": false}', flush=True)", "did not find each other"),
+    "dies while it exchanges": (f"{MATCHED}; input(); sys.exit(5)", "ended with exit code 5"),
+    "answers nonsense": (f"{MATCHED}; input(); print('no', flush=True); input()", "is no answer: 'no'"),
+    "sends other latencies": (
+        f'{MATCHED}; input(); print(\'{{"published": 1, "latencies_ns": [1]}}\', flush=True); input()',
+        "latencies that are none of theirs",
+    ),
+}
+
+
+def faulty_start(program: str, mode: Mode):
+    layer = Faulty(kind=Kind.EMBEDDED, middleware="rmw_cyclonedds_cpp", program=program)
+    pairs = Pairs(spec=SHORT, layer=layer, modes=[mode], first_block=7, progress=Silence())
+    (start,) = pairs.measure()
+    assert children_left() == []
+    return start
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_fails_is_a_result(fault):
+    program, said = FAULTS[fault]
+    start = faulty_start(program, Mode.UNTRACED)
+    assert said in start.failure
+    assert start.block == 7
+
+
+@pytest.mark.skipif(not lttng_available().ok, reason=lttng_available().reason or "available")
+def test_a_traced_start_of_which_nothing_is_in_the_trace_is_none():
+    assert faulty_start(UNRECORDED, Mode.UNTRACED).failure == ""
+    assert "no trace in it" in faulty_start(UNRECORDED, Mode.LTTNG).failure
+
+
+def test_what_is_missing_says_why(monkeypatch, tmp_path):
+    monkeypatch.setenv("AMENT_PREFIX_PATH", "")
+    assert not available(dataclasses.replace(SHORT, layer=Layers.ROS2)).ok
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = available(SHORT)
+    assert (found.ok, found.remedy) == (False, "sudo apt-get install lttng-tools")
+
+
+def test_where_ebpf_is_not_permitted_a_note_says_why(monkeypatch, tmp_path):
+    pytest.importorskip("pytest_ldos.robot.dds._lttng", reason="built without LTTng-UST")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    layer = Layer(kind=Kind.EMBEDDED, middleware="rmw_cyclonedds_cpp")
+    modes, notes = choose_modes(dataclasses.replace(SHORT, ebpf=True), layer)
+    assert modes == [Mode.UNTRACED, Mode.LTTNG]
+    assert notes == ("eBPF was not measured: bpftrace not found (sudo apt-get install bpftrace)",)
+    assert choose_modes(SHORT, layer)[1] == ()

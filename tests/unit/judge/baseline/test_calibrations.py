@@ -1,0 +1,149 @@
+"""Calibrations: as text, on disk, and which one belongs to a run."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_ldos.base.errors import RecordUnreadable
+from pytest_ldos.judge.baseline.calibration import MetricNoise
+from pytest_ldos.judge.baseline.calibration_codec import SCHEMA_VERSION, decode_calibration, encode_calibration
+from pytest_ldos.judge.baseline.calibration_store import (
+    Calibrated,
+    Uncalibrated,
+    UnreadableCalibration,
+    find_calibration,
+    save_calibration,
+)
+from pytest_ldos.judge.baseline.store import BaselineStores
+from tests.builders.calibrations import calibration_of
+from tests.builders.trials import FINGERPRINT, noisy_set
+
+NOISE = MetricNoise(trial_sd=0.1, start_sd=0.02, start_df=7.0, run_sd=0.03, run_df=5.5, floor=0.05)
+MADE = calibration_of({"T1": NOISE})
+HERE = Path("here.json")
+
+
+@pytest.fixture
+def stores(tmp_path):
+    return BaselineStores(tmp_path / "repository", tmp_path / "local")
+
+
+def decode_with(**changes):
+    return decode_calibration(json.dumps({**json.loads(encode_calibration(MADE)), **changes}), HERE)
+
+
+positive = st.floats(0, 1e6)
+
+
+@given(st.dictionaries(st.text(min_size=1), st.builds(MetricNoise, **dict.fromkeys(vars(NOISE), positive))))
+def test_text_and_back(metrics):
+    made = dataclasses.replace(MADE, metrics=metrics)
+    assert decode_calibration(encode_calibration(made), HERE) == made
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "here.json is no JSON"),
+        ("[" * 100_000, "here.json is no JSON"),
+        ("1" * 5000, "here.json is no JSON"),
+        ("[1]", "holds no calibration"),
+        ('{"kind": "pytest-ldos trials"}', "holds no calibration"),
+    ],
+)
+def test_what_is_no_calibration(text, message):
+    with pytest.raises(RecordUnreadable, match=message):
+        decode_calibration(text, HERE)
+
+
+def test_another_schema_version_is_refused():
+    with pytest.raises(RecordUnreadable, match=r"schema version 99, this is .* version 1\n.*calibrate anew"):
+        decode_with(schema=SCHEMA_VERSION + 98)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"metrics": {"T1": {"trial_sd": 1}}},
+        {"metrics": {"T1": {**vars(NOISE), "floor": -1}}},
+        {"metrics": {"T1": {**vars(NOISE), "run_df": "many"}}},
+        {"metrics": [1]},
+        {"fingerprint": None},
+        {"starts": 0},
+        {"starts": True},
+        {"weather": "fine"},
+        {"metrics": {"T1": {**vars(NOISE), "floor": 10**400}}},
+        {"scenario": None},
+        {"commit": 7},
+        {"starts": 2.5},
+    ],
+)
+def test_damage_is_told(changes):
+    with pytest.raises(RecordUnreadable, match=r"here\.json is damaged"):
+        decode_with(**changes)
+
+
+def test_it_lies_beside_the_baseline_and_is_none(stores):
+    baseline = stores.save(noisy_set(1), to_repository=False)
+    file = save_calibration(stores, MADE)
+    assert file == baseline.with_name("baseline.calibration.json")
+    found = find_calibration(stores, noisy_set(2))
+    assert found == Calibrated(MADE, file)
+    assert [each.file for each in stores.all()] == [baseline]
+
+
+def test_the_repositorys_comes_first_and_is_updated(stores):
+    first = save_calibration(stores, MADE, to_repository=True)
+    again = save_calibration(stores, dataclasses.replace(MADE, starts=9))
+    assert first == again
+    assert first.is_relative_to(stores.repository)
+    assert find_calibration(stores, noisy_set(1)).calibration.starts == 9
+
+
+def test_there_is_none(stores):
+    assert find_calibration(stores, noisy_set(1)) == Uncalibrated()
+
+
+def test_another_hosts_is_not_used_and_that_is_said(stores):
+    save_calibration(stores, MADE)
+    other = noisy_set(1, fingerprint=dataclasses.replace(FINGERPRINT, cores=64))
+    found = find_calibration(stores, other)
+    assert isinstance(found, Uncalibrated)
+    assert "a calibration of host class test-cpu_4-cores" in found.reason
+    assert "ldos calibrate --scenario baseline" in found.reason
+
+
+def test_another_hosts_of_a_scenario_with_a_name_like_a_pattern(stores):
+    save_calibration(stores, dataclasses.replace(MADE, scenario="[a]/b"))
+    other = noisy_set(1, name="[a]/b", fingerprint=dataclasses.replace(FINGERPRINT, cores=64))
+    assert "a calibration of host class test-cpu_4-cores" in find_calibration(stores, other).reason
+
+
+def test_one_that_was_put_at_another_hosts_place(stores):
+    file = save_calibration(stores, MADE)
+    other = noisy_set(1, fingerprint=dataclasses.replace(FINGERPRINT, cores=64))
+    place = Path(str(file).replace("4-cores", "64-cores"))
+    place.parent.mkdir(parents=True)
+    file.rename(place)
+    found = find_calibration(stores, other)
+    assert isinstance(found, Uncalibrated)
+    assert "test-cpu_4-cores" in found.reason
+
+
+def test_another_scenarios_is_not_used(stores):
+    save_calibration(stores, MADE)
+    assert find_calibration(stores, noisy_set(1, name="cpu_load")) == Uncalibrated()
+
+
+@pytest.mark.parametrize("text", ["{", '{"kind": "pytest-ldos calibration", "schema": 7}'])
+def test_one_that_cannot_be_read(stores, text):
+    save_calibration(stores, MADE).write_text(text)
+    found = find_calibration(stores, noisy_set(1))
+    assert isinstance(found, UnreadableCalibration)
+    assert "baseline.calibration.json" in found.reason

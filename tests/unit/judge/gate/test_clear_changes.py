@@ -1,0 +1,47 @@
+"""A change far beyond all noise is found, also by few trials where starts differ by more than trials do."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from pytest_ldos.judge.baseline.calibration import MetricNoise
+from pytest_ldos.judge.gate.decide import decide
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.verdict import Verdict
+from tests.builders.calibrations import calibration_of
+from tests.builders.trials import noisy_set
+
+
+def calibrated(run_sd, run_df):
+    noise = MetricNoise(trial_sd=0.05, start_sd=run_sd, start_df=run_df, run_sd=run_sd, run_df=run_df, floor=0.05)
+    known = calibration_of({"T1": noise})
+    return Policy(calibrations={"baseline": known})
+
+
+@pytest.mark.parametrize("trials", [8, 30])
+@pytest.mark.parametrize(("run_sd", "run_df"), [(0.05, 7.0), (0.1, 7.0), (0.05, 4.0)])
+def test_samples_that_lie_wholly_apart(trials, run_sd, run_df):
+    """What the comparison itself calls detectable is the measure: thrice as much is found."""
+    policy = calibrated(run_sd, run_df)
+    base = noisy_set(1, n=trials)
+    detectable = decide(noisy_set(2, n=trials), base, policy).comparison("T1").detectable
+    head = noisy_set(2, n=trials, factors={"T1": 1 + 3 * detectable})
+    found = decide(head, base, policy).comparison("T1")
+    assert found.verdict is Verdict.REGRESSED
+    assert found.low > 1
+
+
+def test_noise_that_is_hardly_known_leaves_everything_open():
+    """Two runs far apart: intervals go beyond all numbers."""
+    head = noisy_set(2, n=30, factors={"T1": 1.5})
+    found = decide(head, noisy_set(1, n=30), calibrated(9.0, 1.0)).comparison("T1")
+    assert (found.low, found.high, found.detectable) == (0.0, math.inf, math.inf)
+    assert found.verdict is Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize("trials", [8, 30])
+def test_what_starts_differ_by_is_no_change(trials):
+    head = noisy_set(2, n=trials, factors={"T1": 1.15})
+    assert decide(head, noisy_set(1, n=trials), calibrated(0.1, 7.0)).comparison("T1").verdict is not Verdict.REGRESSED

@@ -1,0 +1,534 @@
+"""Verdicts on trials with known noise and planted effects."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_ldos.base import exit_codes
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.series import Invalid, Missing
+from pytest_ldos.base.stats.location import median
+from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
+from pytest_ldos.judge.gate.decide import decide, judge_alone
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.verdict import Verdict, exit_code, is_failure, worst
+from pytest_ldos.measure.metrics.catalogue import METRICS
+from pytest_ldos.measure.metrics.model import Measurement
+from pytest_ldos.measure.metrics.sources import published_states
+from pytest_ldos.measure.trial.record import Look
+from pytest_ldos.measure.trial.series_of import to_series
+from tests.builders.trials import FINGERPRINT, TYPICAL, failed_trial, measured, noisy_set, taken_from, trial, trial_set
+
+POLICY = Policy()
+
+
+def compare(head, base, policy=POLICY):
+    return decide(head, base, policy)
+
+
+def replace_values(trials, name, value):
+    changed = tuple(
+        dataclasses.replace(each, measurements={**each.measurements, name: Measurement(value)})
+        for each in trials.trials
+    )
+    return dataclasses.replace(trials, trials=changed)
+
+
+# --- metrics --------------------------------------------------------------------------
+
+
+def test_equal_versions_pass():
+    verdicts = [compare(noisy_set(2 * seed), noisy_set(2 * seed + 1)).verdict for seed in range(40)]
+    assert verdicts.count(Verdict.PASSED) >= 38
+    assert Verdict.REGRESSED not in verdicts
+
+
+def on_a_cpu(trials, *, slowness, seed):
+    """Trials whose planning took as much longer as the CPU was slow, by a spread of 25 % in each trial."""
+    rng = random.Random(seed)
+    changed = []
+    for each in trials.trials:
+        factor = slowness * rng.lognormvariate(0, 0.25)
+        planning = Measurement(each.measurements["T1"].number * factor)
+        changed.append(
+            dataclasses.replace(
+                each,
+                measurements={**each.measurements, "T1": planning},
+                cpu_work_ns=round(1_300_000 * factor * rng.lognormvariate(0, 0.03)),
+            )
+        )
+    return dataclasses.replace(trials, trials=tuple(changed))
+
+
+def test_a_change_within_the_spread_of_the_trials_needs_a_floor_that_was_set():
+    """Runs on a machine whose trials differ by 20 % are not told apart by 10 %."""
+    noise = {"T1": 0.2}
+    head, base = noisy_set(1, n=200, cv=noise, factors={"T1": 1.12}), noisy_set(2, n=200, cv=noise)
+    found = compare(head, base).comparison("T1")
+    assert found.low > 1.0
+    assert found.verdict is Verdict.PASSED
+    assert found.floor == pytest.approx(0.22, abs=0.04)
+    assert compare(head, base, Policy(floors={"T1": 0.05})).comparison("T1").verdict is Verdict.REGRESSED
+    quiet = compare(noisy_set(1, cv=0.01), noisy_set(2, cv=0.01)).comparison("T1")
+    assert quiet.floor == pytest.approx(0.05)
+
+
+def test_a_slow_cpu_is_no_slow_planner():
+    """What the same fixed work took on the planner's CPU is taken out of T1."""
+    for seed in range(20):
+        base = on_a_cpu(noisy_set(2 * seed), slowness=1.0, seed=2 * seed)
+        same = on_a_cpu(noisy_set(2 * seed + 1), slowness=1.4, seed=2 * seed + 1)
+        slower = on_a_cpu(noisy_set(2 * seed + 1, factors={"T1": 1.3}), slowness=0.9, seed=2 * seed + 1)
+        found = compare(same, base).comparison("T1")
+        assert found.verdict is not Verdict.REGRESSED
+        assert found.explained > 0.5
+        assert compare(slower, base).comparison("T1").verdict is Verdict.REGRESSED
+
+
+@pytest.mark.parametrize("metric", ["T1", "T2x", "T3", "T5"])
+def test_a_metric_that_got_worse_is_named(metric):
+    result = compare(noisy_set(1, factors={metric: 1.3}), noisy_set(2))
+    assert result.verdict is Verdict.REGRESSED
+    assert [each.metric for each in result.comparisons if each.verdict is Verdict.REGRESSED] == [metric]
+    comparison = result.comparison(metric)
+    assert 1.15 < comparison.ratio < 1.45
+    assert comparison.low > 1
+    assert comparison.low < comparison.ratio < comparison.high
+    assert f"{metric} (" in result.reasons[0]
+
+
+def test_a_metric_that_got_better_is_no_failure():
+    result = compare(noisy_set(1, factors={"T1": 0.7}), noisy_set(2))
+    assert result.verdict is Verdict.IMPROVED
+    assert not is_failure(result.verdict, strict=True)
+
+
+def test_an_effect_below_the_floor_is_not_reported_however_certain():
+    head, base = noisy_set(1, n=30, factors={"T1": 1.03}, cv=0.002), noisy_set(2, n=30, cv=0.002)
+    result = compare(head, base)
+    assert result.comparison("T1").low > 1
+    assert result.comparison("T1").verdict is Verdict.PASSED
+    assert compare(head, base, Policy(floors={"T1": 0.01})).comparison("T1").verdict is Verdict.REGRESSED
+
+
+def test_noise_that_hides_everything_is_inconclusive_not_passed():
+    result = compare(noisy_set(1, cv={"T1": 0.8}), noisy_set(2, cv={"T1": 0.8}))
+    assert result.comparison("T1").verdict is Verdict.INCONCLUSIVE
+    assert result.comparison("T1").detectable > METRICS["T1"].largest_tolerable_mde
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert "could have been seen" in result.reasons[0]
+
+
+def test_one_trial_on_each_side_decides_nothing():
+    result = compare(noisy_set(1, n=1), noisy_set(2, n=1))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert all(math.isinf(each.detectable) for each in result.comparisons)
+    assert "record it anew with 8 or more" in result.reasons[0]
+
+
+def test_a_stored_base_with_too_few_trials_is_to_be_recorded_anew_and_more_of_head_do_not_help():
+    base = noisy_set(2, n=3)
+    result = compare(may_have(noisy_set(1, n=12), 30), base)
+    assert "12 trials against 3: the baseline has too few, record it anew with" in result.reasons[0]
+    assert result.base_needs > 3
+    assert result.undecided == ()
+    enough = compare(noisy_set(1, n=result.base_needs), noisy_set(2, n=result.base_needs))
+    assert not any(math.isinf(each.detectable) for each in enough.comparisons)
+
+
+def may_have(trials, most):
+    return dataclasses.replace(trials, spec=dataclasses.replace(trials.spec, max_trials=most))
+
+
+def test_a_base_with_few_trials_is_enough_where_head_may_have_many():
+    result = compare(may_have(noisy_set(1, n=4), 100), noisy_set(2, n=5))
+    assert result.base_needs == 0
+    assert result.undecided
+    assert "or more on both sides" in result.reasons[0]
+
+
+def test_a_base_that_is_measured_in_turns_is_never_recorded_anew():
+    head, base = (dataclasses.replace(noisy_set(seed, n=2), session="one") for seed in (1, 2))
+    result = compare(head, base)
+    assert (result.verdict, result.base_needs) == (Verdict.INCONCLUSIVE, 0)
+    assert "anew" not in " ".join(result.reasons)
+
+
+def test_too_few_trials_of_head_are_not_the_bases_fault():
+    result = compare(noisy_set(1, n=2), noisy_set(2, n=20))
+    assert result.base_needs == 0
+    assert "or more on both sides" in result.reasons[0]
+
+
+def test_identical_values_pass():
+    same = trial_set([trial(index, dict.fromkeys(METRICS, 5.0)) for index in range(10)])
+    assert compare(same, same).verdict is Verdict.PASSED
+
+
+def planned(seed, *, factor=1.0, spread=0.2):
+    """Trials whose planner drew plans of different length; everything else takes 30 and 50 ms."""
+    rng = np.random.default_rng(seed)
+    changed = []
+    for each in noisy_set(seed, n=20).trials:
+        duration_ms = 1900 * factor * rng.lognormal(0, spread)
+        t2, t4 = (duration_ms + offset + rng.normal(0, 2) for offset in (30, 50))
+        values = {**each.measurements, "T2": measured("T2", t2), "T4": measured("T4", t4)}
+        changed.append(dataclasses.replace(each, measurements=values, plan_duration_ns=round(duration_ms * 1e6)))
+    return trial_set(changed)
+
+
+def test_the_planners_luck_is_taken_out_of_t2_and_t4():
+    """Plans differ by a fifth from trial to trial: of that variance, next to nothing is left."""
+    for seed in range(20):
+        result = compare(planned(2 * seed), planned(2 * seed + 1))
+        for name in ("T2", "T4"):
+            found = result.comparison(name)
+            assert found.explained > 0.99
+            assert found.verdict is Verdict.PASSED
+            assert found.ratio == pytest.approx(1.0, abs=0.01)
+            assert found.detectable < 0.07
+
+
+def test_longer_plans_are_a_regression_of_whoever_plans_them():
+    """Every plan of head is longer: that is no luck, and T4 says so, by its own number."""
+    result = compare(planned(1, factor=1.3, spread=0.02), planned(2, spread=0.02))
+    found = result.comparison("T4")
+    assert found.verdict is Verdict.REGRESSED
+    assert found.unlike == ("planned_duration_ms",)
+    assert found.ratio == pytest.approx(1.3, abs=0.03)
+
+
+def test_more_scenarios_in_a_run_ask_for_more_evidence():
+    head, base = noisy_set(1), noisy_set(2)
+    one, four = compare(head, base).comparison("T1"), compare(head, base, Policy(scenarios=4)).comparison("T1")
+    assert four.tail == pytest.approx(one.tail / 4)
+    assert four.detectable > one.detectable
+
+
+def test_values_of_zero_are_compared_by_differences():
+    def shifted(seed, offset):
+        return trial_set([trial(index, {"T2x": offset + 0.1 * ((index * seed) % 7)}) for index in range(12)])
+
+    assert compare(shifted(3, -0.2), shifted(5, -0.2)).comparison("T2x").verdict is not Verdict.REGRESSED
+    assert compare(shifted(3, 5.0), shifted(5, -0.2)).comparison("T2x").verdict is Verdict.REGRESSED
+
+
+# --- failures -------------------------------------------------------------------------
+
+
+def test_failures_come_before_latencies():
+    """Most trials fail fast: worse, although what is left is quicker."""
+    head = noisy_set(1, failures=6, factors={"T1": 0.9, "T4": 0.9})
+    head = dataclasses.replace(head, spec=dataclasses.replace(head.spec, success_rate=0.3))
+    result = compare(head, noisy_set(2))
+    assert result.verdict is Verdict.REGRESSED
+    assert "failures rose from 0 of 10 to 6 of 10" in result.reasons[0]
+    assert all(each.verdict is not Verdict.IMPROVED for each in result.comparisons if each.metric in {"T1", "T4"})
+
+
+def test_all_trials_failed():
+    result = compare(noisy_set(1, failures=10), noisy_set(2))
+    assert result.verdict is Verdict.REGRESSED
+    assert result.comparison("T4").ratio == math.inf
+
+
+def test_an_expectation_is_checked_without_a_baseline():
+    result = judge_alone(noisy_set(1, failures=1), POLICY)
+    assert result.verdict is Verdict.REGRESSED
+    assert "9 of 10 trials succeeded, 100 % are expected" in result.reasons[0]
+    assert "planning_failed (MoveIt code -31): no joints bring the tip to the goal" in result.reasons[1]
+
+
+def test_a_lower_expectation_allows_what_chance_explains():
+    def with_rate(rate, failures):
+        trials = noisy_set(1, failures=failures)
+        return judge_alone(
+            dataclasses.replace(trials, spec=dataclasses.replace(trials.spec, success_rate=rate)), POLICY
+        ).verdict
+
+    assert with_rate(0.9, 2) is Verdict.PASSED
+    assert with_rate(0.9, 6) is Verdict.REGRESSED
+
+
+# --- measurement ----------------------------------------------------------------------
+
+
+def test_untrustworthy_trials_make_the_run_invalid():
+    result = compare(replace_values(noisy_set(1), "T3", Invalid("51 events lost")), noisy_set(2))
+    assert result.verdict is Verdict.INVALID
+    assert "T3 of 10 of 10 trials cannot be trusted: 51 events lost" in result.reasons[0]
+
+
+def test_a_few_untrustworthy_trials_are_left_out():
+    base = noisy_set(1, n=20)
+    head = dataclasses.replace(
+        base,
+        trials=(dataclasses.replace(base.trials[0], measurements={"T1": Measurement(Invalid("x"))}), *base.trials[1:]),
+    )
+    result = compare(head, noisy_set(2, n=20))
+    assert result.verdict is Verdict.PASSED
+    assert result.comparison("T1").head_count == 19
+
+
+def test_a_load_that_was_not_reached_makes_the_run_invalid():
+    shortfall = {"kind": "dds_flood", "shortfall": "the flood reached 2000 of 4000 msg/s", "summary": ""}
+    result = compare(noisy_set(1, loads=(shortfall,)), noisy_set(2))
+    assert result.verdict is Verdict.INVALID
+    assert "2000 of 4000" in result.reasons[0]
+
+
+def test_no_trials_are_never_green():
+    result = judge_alone(trial_set([], incomplete="the stack died"), POLICY)
+    assert result.verdict is Verdict.INVALID
+    assert "the stack died" in result.reasons[0]
+
+
+def test_trials_that_could_not_be_finished_are_invalid():
+    assert judge_alone(noisy_set(1, incomplete="the arm could not return home"), POLICY).verdict is Verdict.INVALID
+
+
+def test_a_metric_that_vanished_is_named():
+    result = compare(replace_values(noisy_set(1), "T3", Missing("no control cycles")), noisy_set(2))
+    assert result.comparison("T3") is None
+    assert "T3 has a baseline but no value in this run: no control cycles" in result.reasons
+    assert result.verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_metric_that_only_the_run_has_lacks_a_baseline():
+    result = compare(noisy_set(1), replace_values(noisy_set(2), "T3", Missing("no control cycles")))
+    assert result.comparison("T3") is None
+    assert any("T3 has no baseline" in reason for reason in result.reasons)
+    assert result.verdict is Verdict.NO_BASELINE
+
+
+def of_goal(trials, goal, *, first=0):
+    moved = (dataclasses.replace(each, goal=goal, index=first + each.index) for each in trials.trials)
+    return dataclasses.replace(trials, trials=tuple(moved))
+
+
+def test_a_goal_of_one_side_only_is_named_and_decides_nothing():
+    both = noisy_set(1)
+    shelf = of_goal(noisy_set(3, factors={"T1": 5.0}), "shelf", first=10)
+    head = dataclasses.replace(both, trials=(*both.trials, *shelf.trials))
+    result = compare(head, noisy_set(2))
+    assert "goal 'shelf' is compared with nothing: the baseline has it not" in result.reasons
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert "goal 'shelf' of the baseline was not tried" in compare(noisy_set(2), head).reasons
+
+
+@pytest.mark.parametrize("failures", [17, 20])
+def test_where_most_trials_fail_on_both_sides_nothing_passes(failures):
+    """Of the few that succeed, head's took ten times as long; of none, nothing is known at all."""
+
+    def mostly_failing(seed, **changes):
+        trials = noisy_set(seed, n=20, failures=failures, **changes)
+        return dataclasses.replace(trials, spec=dataclasses.replace(trials.spec, success_rate=0.0))
+
+    result = compare(mostly_failing(1, factors={"T1": 10.0, "T4": 10.0}), mostly_failing(2))
+    assert result.comparison("T1").verdict is not Verdict.PASSED
+    assert result.verdict is not Verdict.PASSED
+
+
+def test_looks_at_another_base_do_not_count():
+    """Looked at beside 30 trials, compared with 25 later: one failure is no rise."""
+    looks = tuple(Look(head, 30) for head in (10, 15, 20))
+    head = noisy_set(1, n=20, failures=1, looks=looks, last_look=Look(30, 30))
+    head = dataclasses.replace(head, spec=dataclasses.replace(head.spec, success_rate=0.5))
+    assert compare(head, noisy_set(2, n=25)).verdict is not Verdict.REGRESSED
+
+
+def test_an_expectation_is_looked_at_within_its_error_budget():
+    """The same share of successes that is a miss at the only look is none at the second of many."""
+
+    def missed(**changes):
+        trials = noisy_set(1, n=20, failures=8, **changes)
+        spec = dataclasses.replace(trials.spec, success_rate=0.9)
+        return judge_alone(dataclasses.replace(trials, spec=spec), POLICY).verdict
+
+    assert missed() is Verdict.REGRESSED
+    looks = (Look(10, 10), Look(20, 20))
+    assert missed(looks=looks, last_look=Look(100, 100)) is Verdict.PASSED
+
+
+def test_a_trial_of_no_time_does_not_make_a_host_free_of_noise():
+    """Runs of this host differ by 30 %; one value of zero, for which ratios are none, changes nothing of that."""
+    noise = MetricNoise(trial_sd=0.05, start_sd=0.3, start_df=9, run_sd=0.3, run_df=9, floor=0.05)
+    calibration = Calibration(
+        scenario="baseline",
+        stack_kind="embedded",
+        fingerprint=FINGERPRINT,
+        made_at="2026-01-01T00:00:00+00:00",
+        commit="",
+        starts=10,
+        trials=100,
+        metrics={"T2x": noise},
+    )
+    policy = Policy(calibrations={"baseline": calibration})
+    head, base = noisy_set(1, n=20, factors={"T2x": 1.4}), noisy_set(2, n=20)
+    first = head.trials[0]
+    still = dataclasses.replace(first, measurements={**first.measurements, "T2x": measured("T2x", 0.0)})
+    for trials in (head, dataclasses.replace(head, trials=(still, *head.trials[1:]))):
+        assert compare(trials, base, policy).comparison("T2x").verdict is not Verdict.REGRESSED
+
+
+def test_nothing_in_common_decides_nothing():
+    strangers = trial_set([dataclasses.replace(each, goal="other") for each in noisy_set(1).trials])
+    result = compare(strangers, noisy_set(2))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert "the goals differ: other here, reach in the baseline" in result.reasons
+
+
+# --- the order of verdicts, and exit codes ----------------------------------------------
+
+
+def test_the_worst_verdict_counts():
+    assert worst([Verdict.PASSED, Verdict.INCONCLUSIVE, Verdict.REGRESSED, Verdict.INVALID]) is Verdict.REGRESSED
+    assert worst([Verdict.IMPROVED, Verdict.PASSED]) is Verdict.IMPROVED
+    assert worst([]) is Verdict.PASSED
+
+
+@pytest.mark.parametrize(
+    ("verdict", "relaxed", "strict"),
+    [
+        (Verdict.PASSED, 0, 0),
+        (Verdict.IMPROVED, 0, 0),
+        (Verdict.REGRESSED, exit_codes.REGRESSED, exit_codes.REGRESSED),
+        (Verdict.INVALID, exit_codes.INVALID, exit_codes.INVALID),
+        (Verdict.INFRA, exit_codes.INVALID, exit_codes.INVALID),
+        (Verdict.INCONCLUSIVE, 0, exit_codes.INCONCLUSIVE),
+        (Verdict.NO_BASELINE, 0, exit_codes.INCONCLUSIVE),
+        (Verdict.NOT_COMPARABLE, 0, exit_codes.INCONCLUSIVE),
+    ],
+)
+def test_exit_codes(verdict, relaxed, strict):
+    assert exit_code(verdict, strict=False) == relaxed
+    assert exit_code(verdict, strict=True) == strict
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"alpha": 0},
+        {"alpha": 0.9},
+        {"floors": {"T1": -0.1}},
+        {"floors": {"T1": math.nan}},
+        {"relevant_effect": math.inf},
+    ],
+)
+def test_policies_that_make_no_sense(arguments):
+    with pytest.raises(ConfigurationError):
+        Policy(**arguments)
+
+
+# --- properties -----------------------------------------------------------------------
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000), order=st.randoms(use_true_random=False))
+def test_the_order_of_trials_does_not_matter(seed, order):
+    head, base = noisy_set(seed, factors={"T1": 1.2}), noisy_set(seed + 1)
+    shuffled = list(head.trials)
+    order.shuffle(shuffled)
+    one, other = compare(dataclasses.replace(head, trials=tuple(shuffled)), base), compare(head, base)
+    assert (one.verdict, one.reasons) == (other.verdict, other.reasons)
+    for mine, yours in zip(one.comparisons, other.comparisons, strict=True):
+        assert (mine.ratio, mine.low, mine.high) == pytest.approx((yours.ratio, yours.low, yours.high), rel=1e-9)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000), factors=st.lists(st.floats(0.5, 3.0), min_size=2, max_size=4))
+def test_a_larger_shift_is_never_judged_better(seed, factors):
+    """The same trials, scaled: p-values fall and ratios rise with the factor."""
+    base = noisy_set(seed + 1)
+    results = [compare(noisy_set(seed, factors={"T1": factor}), base).comparison("T1") for factor in sorted(factors)]
+    for smaller, larger in itertools.pairwise(results):
+        assert larger.ratio >= smaller.ratio * 0.999999
+        assert larger.p_value <= smaller.p_value + 1e-12
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000), failures=st.integers(0, 10))
+def test_failing_never_reads_as_getting_faster(seed, failures):
+    base = noisy_set(seed + 1)
+    healthy, failing = compare(noisy_set(seed), base), compare(noisy_set(seed, failures=failures), base)
+    for name in ("T1", "T2", "T2x", "T4"):
+        assert failing.comparison(name).ratio >= healthy.comparison(name).ratio * 0.97
+
+
+def test_medians_are_shown_of_what_succeeded():
+    head = noisy_set(1, failures=3)
+    comparison = compare(head, noisy_set(2)).comparison("T1")
+    assert comparison.head_median == pytest.approx(median(to_series(head, METRICS["T1"]).finite))
+
+
+def test_a_single_failed_trial_is_counted():
+    base = noisy_set(2)
+    head = dataclasses.replace(base, trials=(*base.trials[:-1], failed_trial(9)))
+    assert compare(head, base).comparison("T4").head_count == 10
+
+
+# --- sources --------------------------------------------------------------------------
+
+STATES = published_states("/joint_states")
+
+
+@pytest.mark.parametrize("worse", [1.0, 3.0])
+def test_numbers_of_different_sources_are_not_compared(worse):
+    """The same loop looks half as irregular again by its publisher: that is no regression, nor is hiding one a pass."""
+    head = taken_from(noisy_set(1, factors={"T3": worse}), "T3", STATES)
+    result = compare(head, noisy_set(2))
+    assert result.comparison("T3") is None
+    assert result.verdict is Verdict.NOT_COMPARABLE
+    reason = "T3 is not comparable: it was taken from /joint_states publications here, from control probe in the baseline (record it anew: --ldos-update-baseline)"
+    assert result.incomparable == {"T3": reason}
+    assert reason in result.reasons
+    assert {each.metric for each in result.comparisons} == set(TYPICAL) - {"T3"}
+    assert not is_failure(result.verdict, strict=False)
+    assert is_failure(result.verdict, strict=True)
+
+
+def test_another_metric_still_regresses():
+    head = taken_from(noisy_set(1, factors={"T1": 1.6}), "T3", STATES)
+    result = compare(head, noisy_set(2))
+    assert result.verdict is Verdict.REGRESSED
+    assert result.comparison("T1").verdict is Verdict.REGRESSED
+
+
+def test_numbers_of_one_approximate_source_are_compared():
+    head = taken_from(noisy_set(1, factors={"T3": 3.0}), "T3", STATES)
+    base = taken_from(noisy_set(2), "T3", STATES)
+    assert compare(head, base).comparison("T3").verdict is Verdict.REGRESSED
+    assert compare(base, base).verdict is Verdict.PASSED
+
+
+def test_a_source_that_changes_within_a_run_makes_it_incomparable():
+    mixed = taken_from(noisy_set(1), "T3", STATES, only=3)
+    for head, base in ((mixed, noisy_set(2)), (noisy_set(2), mixed), (mixed, mixed)):
+        result = compare(head, base)
+        assert result.verdict is Verdict.NOT_COMPARABLE
+        assert "/joint_states publications and control probe" in result.incomparable["T3"]
+
+
+def test_a_metric_that_one_side_lost_is_absent_not_incomparable():
+    lost = replace_values(noisy_set(1), "T3", Missing("no probe"))
+    result = compare(lost, noisy_set(2))
+    assert result.incomparable == {}
+    assert "T3 has a baseline but no value in this run: no probe" in result.reasons
+
+
+def test_runs_that_have_no_source_in_common_are_not_comparable():
+    head = noisy_set(1)
+    for name in TYPICAL:
+        head = taken_from(head, name, STATES)
+    result = compare(head, noisy_set(2))
+    assert result.verdict is Verdict.NOT_COMPARABLE
+    assert result.comparisons == ()
+    assert set(result.incomparable) == set(TYPICAL)

@@ -1,0 +1,43 @@
+"""Trials whose times were distorted are never judged, neither as head nor as base."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from pytest_ldos.campaign.decision import decide_interleaved
+from pytest_ldos.judge.gate.decide import decide, judge_alone
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
+from tests.builders.trials import noisy_set
+
+REASON = "system calls were counted"
+
+
+def distorted(trials):
+    return dataclasses.replace(trials, watched="strace", distortion=REASON)
+
+
+@pytest.mark.parametrize("sides", ["head", "base", "both"])
+def test_no_comparison_has_a_verdict(sides):
+    head, base = noisy_set(1), noisy_set(2)
+    head = distorted(head) if sides != "base" else head
+    base = distorted(base) if sides != "head" else base
+    for judged in (decide(head, base, Policy()), decide_interleaved(head, base, Policy())):
+        assert judged.verdict is Verdict.INVALID
+        assert any(REASON in reason for reason in judged.reasons)
+        assert not judged.comparisons
+
+
+def test_alone_they_are_invalid():
+    assert judge_alone(distorted(noisy_set(1)), Policy()).verdict is Verdict.INVALID
+    assert judge_alone(noisy_set(1), Policy()).verdict is Verdict.PASSED
+
+
+def test_records_keep_it_and_others_are_as_before(tmp_path):
+    marked = distorted(noisy_set(1))
+    assert decode_trials(encode_trials(marked), tmp_path) == marked
+    assert "distortion" not in encode_trials(noisy_set(1))
+    assert decode_trials(encode_trials(noisy_set(1)), tmp_path) == noisy_set(1)

@@ -1,0 +1,63 @@
+"""Deadlines that a scenario expects its paths to keep."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from pytest_ldos.judge.gate.decide import judge_alone
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.measure.metrics.deadlines import Kept
+from pytest_ldos.scenario.deadlines import DeadlineSpec
+from tests.builders.trials import noisy_set
+
+
+def expecting(counts, *, share: float = 0.99, path: str = "planning"):
+    """Ten or so trials, of which each passed the path so often, and kept its deadline so often."""
+    trials = noisy_set(1, n=len(counts))
+    spec = dataclasses.replace(trials.spec, deadlines=(DeadlineSpec(path=path, ms=10, share=share),))
+    kept = [
+        dataclasses.replace(trial, deadlines={path: Kept(*count)})
+        for trial, count in zip(trials.trials, counts, strict=True)
+    ]
+    return dataclasses.replace(trials, spec=spec, trials=tuple(kept))
+
+
+def test_deadlines_that_are_kept_pass():
+    assert judge_alone(expecting([(1, 1)] * 10), Policy()).verdict is Verdict.PASSED
+    assert judge_alone(expecting([(200, 199)] * 10), Policy()).verdict is Verdict.PASSED
+
+
+def test_a_phase_that_takes_too_long_in_some_trials_is_missed():
+    result = judge_alone(expecting([(1, 1)] * 7 + [(1, 0)] * 3), Policy())
+    assert result.verdict is Verdict.REGRESSED
+    assert result.reasons[0] == (
+        "path 'planning' is to take at most 10 ms in 99 % of its passages: "
+        "it did in 70.0 % of 10, and 7 of 10 trials kept to it"
+    )
+
+
+def test_one_miss_in_ten_is_what_chance_explains_of_a_lower_share():
+    assert judge_alone(expecting([(1, 1)] * 9 + [(1, 0)], share=0.9), Policy()).verdict is Verdict.PASSED
+
+
+def test_of_paths_that_are_passed_often_the_shares_of_trials_count():
+    late = (200, 190)
+    assert judge_alone(expecting([late] * 10), Policy()).verdict is Verdict.REGRESSED
+    assert judge_alone(expecting([late] * 3 + [(200, 200)] * 7), Policy()).verdict is Verdict.PASSED
+
+
+@pytest.mark.parametrize("counts", [[(0, 0)] * 10, []])
+def test_a_path_that_nobody_passed_is_no_success(counts):
+    result = judge_alone(expecting(counts), Policy())
+    assert result.verdict in {Verdict.REGRESSED, Verdict.INVALID}
+    assert "never passed" in result.reasons[0] or "no trial was made" in result.reasons[0]
+
+
+def test_a_trial_whose_trace_was_not_read_kept_nothing():
+    trials = expecting([(1, 1)] * 10)
+    unread = tuple(dataclasses.replace(trial, deadlines={}) for trial in trials.trials)
+    result = judge_alone(dataclasses.replace(trials, trials=unread), Policy())
+    assert "it was never passed" in result.reasons[0]

@@ -1,0 +1,24 @@
+"""Versions in turns, of which a metric is known in no common pair of blocks."""
+
+import dataclasses
+
+from pytest_ldos.base.series import Missing
+from pytest_ldos.judge.gate.decide import decide
+from pytest_ldos.judge.gate.policy import Policy
+from tests.builders.trials import failed_trial, measured, noisy_set
+
+
+def in_turns(seed, *, failed):
+    """Two blocks of five trials; T2x is known of the failed one alone, as infinitely long."""
+    trials = noisy_set(seed, n=10).trials
+    unknown = measured("T2x", Missing("no marker tells how long the planned trajectory lasts"))
+    known = [dataclasses.replace(each, measurements={**each.measurements, "T2x": unknown}) for each in trials]
+    known[failed] = failed_trial(failed)
+    blocked = tuple(dataclasses.replace(each, block=2 * (each.index // 5) + seed % 2) for each in known)
+    return dataclasses.replace(noisy_set(seed, n=10), session="one", trials=blocked)
+
+
+def test_it_is_left_out_and_the_others_are_compared():
+    result = decide(in_turns(1, failed=0), in_turns(2, failed=9), Policy())
+    assert result.comparison("T2x") is None
+    assert result.comparison("T1") is not None

@@ -1,0 +1,160 @@
+"""Loads together: each is what it is alone, and nothing of them is left, however they end."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from pytest_ldos.base.errors import LoadFailed
+from pytest_ldos.host.affinity import our_cpus, read_affinities
+from pytest_ldos.host.availability import Availability
+from pytest_ldos.host.cgroup import NAME, find_place
+from pytest_ldos.host.inherited import pids_with
+from pytest_ldos.measure.load.choose import load_available
+from pytest_ldos.measure.load.compose import apply_loads, in_order
+from pytest_ldos.scenario.loads import (
+    CacheLoadSpec,
+    CpuLimitSpec,
+    CpuLoadSpec,
+    IoLoadSpec,
+    LoadSpec,
+    MemoryLoadSpec,
+    NoisyNeighbourSpec,
+)
+from pytest_ldos.scenario.model import StackSpec
+from tests.builders.stressors import is_gone, needs_stress_ng, running, wait_until
+
+MARK = "PYTEST_LDOS_TEST_MARK"
+
+OWNER = """
+import json, sys, time
+from pathlib import Path
+from pytest_ldos.host.affinity import with_descendants
+from pytest_ldos.host.processes import ProcessGroup
+from pytest_ldos.measure.load.compose import apply_loads
+from pytest_ldos.measure.load.protocol import LoadSite
+from pytest_ldos.scenario.loads import NoisyNeighbourSpec
+from tests.fakes.rig import FakeRecorder
+from tests.unit.measure.load.test_compose import everything
+logs = Path(sys.argv[1])
+stack = ProcessGroup(log_directory=logs).start("stack", ["sleep", "60"])
+site = LoadSite(domain=1, recorder=FakeRecorder(logs / "trace"), log_directory=logs, pids=lambda: [stack.pid])
+with apply_loads(everything(), site) as loads:
+    print(json.dumps([load.spec.KIND for load in loads]), flush=True)
+    with apply_loads([NoisyNeighbourSpec()], site):
+        time.sleep(120)
+"""
+
+
+def quota() -> float:
+    return 0.0 if isinstance(find_place(), Availability) else 50.0
+
+
+def everything() -> list[LoadSpec]:
+    specs: list[LoadSpec] = [
+        CpuLoadSpec(workers=1, percent=20),
+        MemoryLoadSpec(workers=1, size_mb=20),
+        CacheLoadSpec(workers=1),
+        IoLoadSpec(workers=1, size_mb=2),
+        CpuLimitSpec(cpus=1, quota_percent=quota()),
+    ]
+    return in_order(specs)
+
+
+def parts_of_neighbour(owner: psutil.Process) -> list[psutil.Process]:
+    found = []
+    for each in owner.children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found += [each] if "pytest_ldos.robot.stack.embedded" in " ".join(each.cmdline()) else []
+    return found
+
+
+def left_folders(logs: Path) -> list[str]:
+    return [each.name for each in logs.iterdir() if each.is_dir() and each.name not in ("neighbour", "trace")]
+
+
+def left_cgroups(pid: int) -> list[Path]:
+    place = find_place()
+    return [] if isinstance(place, Availability) else list(place.folder.glob(f"{NAME}{pid}-*"))
+
+
+def test_limits_come_first():
+    kinds = [spec.KIND for spec in in_order([CpuLoadSpec(), NoisyNeighbourSpec(), CpuLimitSpec(), IoLoadSpec()])]
+    assert kinds == ["cpu_limit", "noisy_neighbour", "io_load", "cpu_load"]
+
+
+@pytest.fixture
+def stack():
+    process = subprocess.Popen(["sleep", "60"])
+    yield process
+    process.kill()
+    process.wait()
+
+
+@needs_stress_ng
+@pytest.mark.alone
+def test_each_load_is_there_beside_the_others(site, stack, tmp_path):
+    beside = site.__class__(**{**vars(site), "pids": lambda: [stack.pid]})
+    specs = [
+        CpuLoadSpec(workers=1, percent=30),
+        CpuLimitSpec(cpus=1, quota_percent=quota()),
+        MemoryLoadSpec(workers=1, size_mb=20),
+        CacheLoadSpec(workers=1),
+    ]
+    with apply_loads(specs, beside) as loads:
+        wait_until(lambda: all(load.proof.seconds > 1 for load in loads))
+        wait_until(lambda: not any(load.proof.shortfall for load in loads))
+        assert [load.spec.KIND for load in loads] == ["cpu_limit", "memory_load", "cache_load", "cpu_load"]
+        assert [load.proof.kind for load in loads] == [load.spec.KIND for load in loads]
+    assert {load.proof.shortfall for load in loads} == {""}
+    assert set(read_affinities([stack.pid]).values()) == {our_cpus()}
+    assert running() == []
+    assert left_folders(tmp_path) == []
+    assert left_cgroups(os.getpid()) == []
+
+
+@needs_stress_ng
+def test_where_one_cannot_be_applied_those_before_it_end(site, tmp_path):
+    specs = [MemoryLoadSpec(workers=1, size_mb=20), IoLoadSpec(workers=1024, size_mb=1_000_000)]
+    with pytest.raises(LoadFailed, match="MB are free"), apply_loads(specs, site):
+        pass
+    assert running() == []
+    assert left_folders(tmp_path) == []
+
+
+@needs_stress_ng
+@pytest.mark.alone
+def test_nothing_outlives_an_owner_that_is_killed(tmp_path):
+    mark = secrets.token_hex(8)
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, MARK: mark},
+        process_group=0,
+    )
+    try:
+        applied = json.loads(owner.stdout.readline())
+        assert applied == [spec.KIND for spec in everything()]
+        if load_available(NoisyNeighbourSpec(), StackSpec()).ok:
+            wait_until(lambda: parts_of_neighbour(psutil.Process(owner.pid)))
+        # stress-ng's workers overwrite their environment.
+        tree = psutil.Process(owner.pid).children(recursive=True)
+        assert sum(each.name().startswith("stress-ng-") for each in tree) >= 4
+        assert left_folders(tmp_path)
+        assert bool(left_cgroups(owner.pid)) == bool(quota())
+    finally:
+        owner.kill()
+        owner.wait()
+        owner.stdout.close()
+    wait_until(lambda: pids_with({MARK: mark}) == [] and all(is_gone(each.pid) for each in tree))
+    assert left_cgroups(owner.pid) == []
+    assert left_folders(tmp_path) == []

@@ -1,0 +1,311 @@
+"""A flood over real DDS, counted at its receiver."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+import yaml
+
+from pytest_ldos.base.errors import ConfigurationError, LoadFailed, Unavailable
+from pytest_ldos.measure.load import dds_flood, flood_programs, flood_reports, programs
+from pytest_ldos.measure.load.dds_flood import dds_flood_available, run_dds_flood
+from pytest_ldos.measure.load.flood_programs import ros_programs
+from pytest_ldos.measure.load.protocol import LoadSite, proof_to_dict
+from pytest_ldos.robot.dds.domain import claim_domain
+from pytest_ldos.scenario.loads import DdsFloodSpec
+from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.scenario.words import StackKind
+from tests.builders.stressors import is_gone, owner_of, wait_until
+from tests.fakes.rig import FakeRecorder
+
+SWITCH = "/proc/sys/kernel/sched_autogroup_enabled"
+MS = 1_000_000
+WORKSPACE = Path(__file__).parents[4] / "ros_ws/src"
+
+
+@pytest.fixture
+def site(tmp_path):
+    with claim_domain() as domain:
+        yield LoadSite(domain=domain, recorder=FakeRecorder(tmp_path / "trace"), log_directory=tmp_path)
+
+
+def flooders(name: str = "flood_") -> list[psutil.Process]:
+    ours = psutil.Process().children(recursive=True)
+    return [process for process in ours if process.name().startswith(name)]
+
+
+@contextmanager
+def flooding(site: LoadSite, *, seconds: float, **arguments):
+    """A flood that has lasted for some time."""
+    with run_dds_flood(DdsFloodSpec(**arguments), site) as flood:
+        wait_until(lambda: flood.proof.seconds > seconds)
+        yield flood
+
+
+@pytest.mark.measures_time
+def test_what_arrives_is_what_was_asked_for(site):
+    with flooding(site, seconds=1.0, publishers=2, rate_hz=200, size_bytes=64) as flood:
+        proof = flood.proof
+    assert proof.requested_hz == 400
+    assert proof.rate_hz == pytest.approx(400, rel=0.05)
+    assert proof.received_hz == pytest.approx(400, rel=0.05)
+    assert proof.sent_mb_s == pytest.approx(400 * 64e-6, rel=0.05)
+    assert (proof.shortfall, proof.lost, proof.given_up) == ("", 0, 0)
+    assert proof.received_share == 1
+    assert 0 < proof.error_p50_us <= proof.error_p99_us <= proof.error_max_us < 1e6
+    assert "msg/s sent, all received (2 publishers, 64 bytes); " in proof.describe()
+    assert proof_to_dict(proof)["rate_hz"] == proof.rate_hz
+    assert flooders() == []
+
+
+@pytest.mark.measures_time
+def test_bursts_keep_the_rate_and_few_participants_carry_many_publishers(site):
+    arguments = {
+        "publishers": 3,
+        "rate_hz": 200,
+        "burst": 20,
+        "participants": 2,
+        "reliability": "reliable",
+        "depth": 50,
+    }
+    with flooding(site, seconds=1.0, **arguments) as flood:
+        assert len(flooders("flood_publisher")) == 2
+        proof = flood.proof
+    assert proof.rate_hz == pytest.approx(600, rel=0.1)
+    assert (proof.shortfall, proof.lost) == ("", 0)
+    assert proof.describe().count("in bursts of 20, from 2 participants, reliable") == 1
+
+
+@pytest.mark.measures_time
+def test_without_readers_the_publishers_count(site):
+    with flooding(site, seconds=1.0, publishers=2, rate_hz=200, readers=False) as flood:
+        assert flooders("flood_counter") == []
+        proof = flood.proof
+    assert (proof.received_hz, proof.received_share) == (None, None)
+    assert proof.rate_hz == pytest.approx(400, rel=0.05)
+    assert "msg/s sent (2 publishers, 1024 bytes, no readers)" in proof.describe()
+
+
+def test_another_domain_is_none_of_the_stacks(site):
+    with flooding(site, seconds=0.3, publishers=1, rate_hz=200, domain="other") as flood:
+        commands = [" ".join(process.cmdline()) for process in flooders()]
+        assert "on another domain" in flood.proof.describe()
+    assert len(commands) == 2
+    assert not any(f'"domain": {site.domain},' in command for command in commands)
+
+
+@pytest.mark.measures_time
+def test_a_rate_that_is_not_reached_is_a_shortfall_with_its_number(site):
+    """Also, what a publisher could not send is given up: it does not owe it for ever."""
+    with flooding(site, seconds=1.0, publishers=1, rate_hz=1_000_000, size_bytes=16, readers=False) as flood:
+        proof = flood.proof
+    assert 1000 < proof.rate_hz < 900_000
+    found = f"the flood reached {proof.rate_hz:.0f} of 1000000 msg/s"
+    assert proof.shortfall == f"{found}: its publishers sent no more in time"
+    assert proof.given_up > 10_000
+
+
+def test_a_publisher_that_was_stopped_sends_no_endless_burst(site):
+    with run_dds_flood(DdsFloodSpec(publishers=1, rate_hz=1000), site) as flood:
+        publisher = flooders("flood_publisher")[0]
+        publisher.send_signal(signal.SIGSTOP)
+        time.sleep(0.6)  # what is missed in this time is what is measured
+        publisher.send_signal(signal.SIGCONT)
+        wait_until(lambda: flood.proof.given_up)
+        assert flood.proof.given_up >= 500
+        assert "the flood reached" in flood.proof.shortfall
+
+
+@pytest.mark.parametrize("name", ["flood_publisher", "flood_counter"])
+def test_a_process_that_dies_is_a_shortfall(site, name):
+    with run_dds_flood(DdsFloodSpec(publishers=2, rate_hz=200), site) as flood:
+        flooders(name)[0].kill()
+        wait_until(lambda: "SIGKILL" in flood.proof.shortfall)
+    assert name in flood.proof.shortfall
+
+
+@pytest.mark.measures_time
+def test_a_counter_that_hangs_is_a_shortfall(site, monkeypatch):
+    monkeypatch.setattr(flood_reports, "_LONGEST_SILENCE_S", 0.5)
+    with run_dds_flood(DdsFloodSpec(publishers=1, rate_hz=200), site) as flood:
+        counter = flooders("flood_counter")[0]
+        counter.send_signal(signal.SIGSTOP)
+        wait_until(lambda: "flood_counter has said nothing" in flood.proof.shortfall)
+        counter.send_signal(signal.SIGCONT)
+
+
+@pytest.mark.measures_time
+def test_while_this_process_stands_still_nobody_is_silent(site, monkeypatch):
+    """What was said meanwhile is read before it is judged; a lock that is held stands for all that stops a process."""
+    monkeypatch.setattr(flood_reports, "_LONGEST_SILENCE_S", 0.5)
+    with run_dds_flood(DdsFloodSpec(publishers=1, rate_hz=200), site) as flood, flood._changed:
+        wait_until(lambda: all(stream.silence_ns() > 600 * MS for stream in flood._streams))
+        assert "said nothing" not in flood.proof.shortfall
+
+
+@pytest.mark.measures_time
+def test_what_is_lost_on_its_way_is_told_and_is_no_shortfall(site):
+    """A counter that sleeps for a while misses messages, and knows how many: the flood was there all the same."""
+    with run_dds_flood(DdsFloodSpec(publishers=1, rate_hz=8000, size_bytes=16), site) as flood:
+        counter = flooders("flood_counter")[0]
+        counter.send_signal(signal.SIGSTOP)
+        before = flood.proof
+        time.sleep(1.0)  # longer than its history and its socket's buffer last
+        counter.send_signal(signal.SIGCONT)
+        wait_until(lambda: flood.proof.seconds > before.seconds + 1.0)
+        proof = flood.proof
+    assert proof.lost > 0
+    assert (proof.shortfall, proof.rate_hz) == ("", pytest.approx(8000, rel=0.01))
+    assert proof.received_share is not None
+    assert 0 < proof.received_share < 1
+    assert f"{100 * proof.received_share:.1f} % of them received, {proof.lost} lost (" in proof.describe()
+
+
+def test_its_processes_compete_where_it_was_asked(site):
+    """The stack is this process here."""
+    beside = dataclasses.replace(site, pids=lambda: [os.getpid()])
+    ours, found = os.getsid(0), {}
+    for group in ("stack", "own"):
+        with run_dds_flood(DdsFloodSpec(publishers=1, rate_hz=200, group=group), beside) as flood:
+            sessions = {os.getsid(process.pid) for process in flooders()}
+            found[group] = flood.proof.group_found
+        assert (sessions == {ours}) == (group == "stack")
+        assert flood.proof.group == group
+    if Path(SWITCH).is_file() and Path(SWITCH).read_text().strip() == "1":
+        assert "as the stack" in found["stack"] or "control group" in found["stack"]
+        assert "the stack in" in found["own"] or "control group" in found["own"]
+
+
+def test_a_flood_that_never_arrives_says_so(site, monkeypatch):
+    """Its publishers see no reader, as theirs is on another domain: they never begin."""
+
+    def elsewhere(module: str, *, domain: int, **parameters: object) -> list[str]:
+        return command(module, domain=domain + (module == "flood_publisher"), **parameters)
+
+    command = flood_programs._command
+    monkeypatch.setattr(flood_programs, "_command", elsewhere)
+    monkeypatch.setattr(dds_flood, "_READY_TIMEOUT_S", 1.0)
+    late = pytest.raises(LoadFailed, match="did not arrive at its receiver within 1 s")
+    with late, run_dds_flood(DdsFloodSpec(publishers=1), site):
+        pass
+    assert flooders() == []
+
+
+def test_a_flood_whose_processes_end_at_once_says_so(site, monkeypatch):
+    monkeypatch.setattr(flood_programs, "_ROOM", "pytest_ldos.no_such_room")
+    with pytest.raises(LoadFailed, match="ended with exit code 1") as caught, run_dds_flood(DdsFloodSpec(), site):
+        pass
+    assert "no_such_room" in str(caught.value)
+
+
+def test_a_slow_flood_ends_at_once(site):
+    """Its publisher is not asleep until its next message is due."""
+    with run_dds_flood(DdsFloodSpec(publishers=1, rate_hz=0.05), site) as flood:
+        arrived = flood.proof
+        began = time.monotonic()
+    assert time.monotonic() - began < 19, "its next message is due after 20 s"
+    assert arrived.requested_hz == 0.05
+
+
+def test_nothing_outlives_whoever_asked_for_it(site):
+    """Not even where it is killed."""
+    with owner_of(run_dds_flood(DdsFloodSpec(publishers=2, rate_hz=2000), site)) as owner:
+        children = psutil.Process(owner).children(recursive=True)
+        assert len(children) >= 3
+        os.kill(owner, signal.SIGKILL)
+        wait_until(lambda: all(is_gone(child.pid) for child in children))
+
+
+# --- on ROS 2 ------------------------------------------------------------------------------
+
+ROS2 = StackSpec(kind=StackKind.ROS2)
+
+
+@pytest.fixture
+def workspace(tmp_path, monkeypatch) -> Path:
+    """A prefix with the package's entry in ament's index, sourced."""
+    entry = tmp_path / "install/share/ament_index/resource_index/packages/ldos_load"
+    entry.parent.mkdir(parents=True)
+    entry.touch()
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "install"))
+    return tmp_path / "install"
+
+
+def test_a_ros_stack_is_flooded_by_the_workspaces_programs(workspace):
+    spec = DdsFloodSpec(publishers=3, participants=2, rate_hz=2000, reliability="reliable", readers=False)
+    programs = ros_programs(spec, domain=7, environment={"RMW_IMPLEMENTATION": "rmw_cyclonedds_cpp"})
+    assert programs.environment == {"RMW_IMPLEMENTATION": "rmw_cyclonedds_cpp", "ROS_DOMAIN_ID": "7"}
+    assert list(programs.publishers) == ["flood_publisher_1", "flood_publisher_2"]
+    program, *words = programs.publishers["flood_publisher_2"]
+    assert program == str(workspace / "lib/ldos_load/flood_publisher")
+    assert words[:3] == ["--ros-args", "-r", "__node:=flood_publisher_2"]
+    settings = dict(word.split(":=") for word in words[4::2])
+    assert settings == {
+        "publishers": "1", "first_number": "3", "rate_hz": "2000.0", "burst": "1", "size_bytes": "1024", "depth": "1",
+        "awaits_readers": "false", "seconds": "1800.0", "reliability": '"reliable"', "report_period_s": "0.1",
+    }  # fmt: skip
+    assert "publishers:=3" in programs.counter
+
+
+def test_the_workspaces_parameters_are_those_it_is_given(workspace):
+    """The parameter files of `ldos_load` are read here, so that drift fails without ROS 2."""
+    programs = ros_programs(DdsFloodSpec(), domain=7, environment={})
+    commands = {"flood_counter": programs.counter, "flood_publisher": programs.publishers["flood_publisher_1"]}
+    for name, command in commands.items():
+        declared = yaml.safe_load((WORKSPACE / f"ldos_load/src/{name}_parameters.yaml").read_text())[name]
+        given = {word.split(":=")[0]: yaml.safe_load(word.split(":=")[1]) for word in command[5::2]}
+        types = {"int": int, "double": float, "bool": bool, "string": str}
+        assert {key: type(value) for key, value in given.items()} == {
+            key: types[declared[key]["type"]] for key in given
+        }
+
+
+def test_without_the_workspace_it_says_what_to_do(site, workspace, monkeypatch):
+    assert dds_flood_available(DdsFloodSpec(), ROS2).ok
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(workspace.parent))
+    answer = dds_flood_available(DdsFloodSpec(), ROS2)
+    assert answer.reason == "ROS package ldos_load not found"
+    assert "build and source ros_ws" in answer.remedy
+    beside_ros = dataclasses.replace(site, stack_kind="ros2-mock", environment={"AMENT_PREFIX_PATH": "/nowhere"})
+    with pytest.raises(Unavailable, match="ROS package ldos_load not found"), run_dds_flood(DdsFloodSpec(), beside_ros):
+        pass
+
+
+def test_the_embedded_flood_needs_the_embedded_parts(monkeypatch):
+    embedded = StackSpec(kind=StackKind.EMBEDDED)
+    assert dds_flood_available(DdsFloodSpec(), embedded).ok
+    monkeypatch.setattr(programs, "_EMBEDDED_PARTS", ("no_such_dds",))
+    assert "pip install 'pytest-ldos[embedded]'" in dds_flood_available(DdsFloodSpec(), embedded).remedy
+
+
+# --- what can be asked for ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "range_"),
+    [
+        ({"publishers": 0}, "between 1 and 32"),
+        ({"publishers": 33}, "between 1 and 32"),
+        ({"rate_hz": 0}, "between 0.01 and 1 000 000 Hz"),
+        ({"rate_hz": 1e9}, "between 0.01 and 1 000 000 Hz"),
+        ({"burst": 0}, "between 1 and 10 000"),
+        ({"size_bytes": 15}, "between 16"),
+        ({"size_bytes": 1 << 30}, r"and 1048576 \(1 MiB\)"),
+        ({"depth": 0}, "between 1 and 100 000"),
+        ({"participants": 5}, "5 participants for 4 publishers"),
+    ],
+)
+def test_floods_that_make_no_sense(arguments, range_):
+    with pytest.raises(ConfigurationError, match=range_):
+        DdsFloodSpec(**arguments)
+
+
+def test_find_breaking_may_ask_for_two_hundred_thousand():
+    assert DdsFloodSpec(publishers=1, rate_hz=200_000).total_hz == 200_000

@@ -1,0 +1,347 @@
+"""A guard over real DDS: a path that is late or silent, and publishers that obey, refuse or are not there."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+import yaml
+
+from pytest_ldos.base.errors import ConfigurationError, LoadFailed, Unavailable
+from pytest_ldos.base.paths import PathSpec
+from pytest_ldos.measure.load import flood_reports, programs
+from pytest_ldos.measure.load import guard as guard_load
+from pytest_ldos.measure.load.compose import apply_loads
+from pytest_ldos.measure.load.dds_flood import RunningFlood, run_dds_flood
+from pytest_ldos.measure.load.guard import RunningGuard, guard_available, run_guard
+from pytest_ldos.measure.load.guard_programs import publishers_of, ros_program
+from pytest_ldos.measure.load.protocol import LoadSite, proof_to_dict
+from pytest_ldos.robot.dds.domain import claim_domain
+from pytest_ldos.robot.dds.messages import default
+from pytest_ldos.robot.dds.node import Context, Node
+from pytest_ldos.scenario.guarded_topic import GuardedTopic
+from pytest_ldos.scenario.loads import DdsFloodSpec, GuardSpec
+from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.scenario.words import StackKind
+from tests.builders.stressors import is_gone, owner_of, wait_until
+from tests.fakes.rig import FakeRecorder
+
+PERIOD_S = 0.02
+WORKSPACE = Path(__file__).parents[4] / "ros_ws/src/ldos_guard"
+FLOOD = DdsFloodSpec(publishers=2, rate_hz=500, size_bytes=16)
+QUICK = {"deadline_ms": 200.0, "calm_windows": 2, "increase": 0.5, "window_ms": 50.0, "least_share": 0.05}
+
+
+class Arm:
+    """Stands for a stack: `/tf` each 20 ms, with stamps of the wall clock.
+
+    Attributes:
+        age_s: of its messages; ``None`` for silence.
+    """
+
+    def __init__(self, domain: int) -> None:
+        self.age_s: float | None = 0.0
+        self._stopping = threading.Event()
+        self._node = Node(Context(domain), "arm")
+        self._publisher = self._node.create_publisher("tf2_msgs/msg/TFMessage", "/tf")
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._stopping.wait(PERIOD_S):
+            if self.age_s is not None:
+                self._publisher.publish(self._message(time.time() - self.age_s))
+
+    def _message(self, stamp_s: float) -> object:
+        stamp = default("builtin_interfaces/msg/Time", sec=int(stamp_s), nanosec=int(stamp_s % 1 * 1e9))
+        header = default("std_msgs/msg/Header", stamp=stamp)
+        transform = default("geometry_msgs/msg/TransformStamped", header=header)
+        return default("tf2_msgs/msg/TFMessage", transforms=[transform])
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+
+@pytest.fixture
+def site(tmp_path) -> Iterator[LoadSite]:
+    with claim_domain() as domain:
+        yield LoadSite(domain=domain, recorder=FakeRecorder(tmp_path / "trace"), log_directory=tmp_path)
+
+
+@pytest.fixture
+def arm(site) -> Iterator[Arm]:
+    arm = Arm(site.domain)
+    yield arm
+    arm.stop()
+
+
+def processes(name: str) -> list[psutil.Process]:
+    return [each for each in psutil.Process().children(recursive=True) if each.name().startswith(name)]
+
+
+@contextmanager
+def guarded_flood(
+    site: LoadSite, flood: DdsFloodSpec = FLOOD, **settings
+) -> Iterator[tuple[RunningGuard, RunningFlood]]:
+    with apply_loads([flood, GuardSpec(**{**QUICK, **settings})], site) as (guard, running):
+        assert isinstance(guard, RunningGuard)
+        assert isinstance(running, RunningFlood)
+        yield guard, running
+
+
+def rate_from_now(flood: RunningFlood) -> float:
+    """Messages that it sends in the next second."""
+    began = flood.proof
+    wait_until(lambda: flood.proof.seconds > began.seconds + 1)
+    since = flood.proof
+    messages = since.rate_hz * since.seconds - began.rate_hz * began.seconds
+    return messages / (since.seconds - began.seconds)
+
+
+@pytest.mark.measures_time
+def test_a_late_path_throttles_the_flood_which_stays_whole(site, arm):
+    with guarded_flood(site) as (guard, flood):
+        wait_until(lambda: guard.proof.obedient == 2)
+        assert guard.proof.decreases == 0
+        arm.age_s = 0.5
+        wait_until(lambda: guard.proof.least == 0.05)
+        wait_until(lambda: flood.proof.allowed_hz < 800)
+        late = guard.proof
+        arm.age_s = 0.0
+        wait_until(lambda: guard.proof.increases >= 2)
+    proof, sent = guard.proof, flood.proof
+    assert (proof.shortfall, sent.shortfall, proof.missing) == ("", "", ())
+    assert late.late > 0
+    assert proof.share < 1
+    assert proof.throttled_s > 0.2
+    assert sent.rate_hz == pytest.approx(sent.allowed_hz, rel=0.1)
+    assert f"throttled to {sent.allowed_hz:.0f}" in sent.describe()
+    assert "throttled 2 publishers for" in proof.describe()
+    assert proof_to_dict(proof)["shares"] == proof.shares
+    assert processes("guard") == processes("flood_") == []
+
+
+def test_a_silent_path_is_late(site, arm):
+    with guarded_flood(site) as (guard, _):
+        wait_until(lambda: guard.proof.obedient == 2)
+        arm.age_s = None
+        wait_until(lambda: guard.proof.least == 0.05)
+    assert guard.proof.silent_windows >= 5
+    assert guard.proof.shortfall == ""
+    assert "silent windows" in guard.proof.describe()
+
+
+@pytest.mark.measures_time
+def test_a_guard_that_ends_gives_publishers_their_rate_back(site, arm):
+    arm.age_s = 0.5
+    together = dataclasses.replace(site, beside=[FLOOD])
+    with run_dds_flood(FLOOD, site) as flood:
+        with run_guard(GuardSpec(**QUICK), together) as guard:
+            wait_until(lambda: guard.proof.least == 0.05 and guard.proof.throttled_s > 0.5)
+        assert flood.proof.allowed_hz < 900
+        assert rate_from_now(flood) == pytest.approx(1000, rel=0.1)
+
+
+def test_a_publisher_that_is_not_there_is_said_and_the_guard_goes_on(site, arm):
+    arm.age_s = 0.5
+    with guarded_flood(site, publishers="/flood_publisher_1,/nobody") as (guard, _):
+        wait_until(lambda: guard.proof.least == 0.05 and guard.proof.obedient)
+    proof = guard.proof
+    assert (proof.obedient, proof.missing, proof.shortfall) == (1, ("/nobody: no such node",), "")
+    assert "not obeyed by /nobody: no such node" in proof.describe()
+
+
+def test_a_flood_that_others_rely_on_refuses(site, arm):
+    reliable = dataclasses.replace(FLOOD, reliability="reliable", depth=50)
+    with guarded_flood(site, reliable) as (guard, flood):
+        wait_until(lambda: "reliable publisher is not throttled" in guard.proof.shortfall)
+        arm.age_s = 0.5
+        wait_until(lambda: guard.proof.least == 0.05)
+        assert flood.proof.allowed_hz == 1000
+    assert guard.proof.shortfall.startswith("no publisher obeyed the guard (/flood_publisher_")
+
+
+def test_another_parameter_than_they_have_is_refused(site, arm):
+    with guarded_flood(site, parameter="brake") as (guard, _):
+        wait_until(lambda: "parameter 'brake' is not declared" in guard.proof.shortfall)
+
+
+def test_a_publisher_that_hangs_is_said(site, arm):
+    with guarded_flood(site, dataclasses.replace(FLOOD, publishers=1)) as (guard, _):
+        wait_until(lambda: guard.proof.obedient == 1)
+        publisher = processes("flood_publisher")[0]
+        publisher.send_signal(signal.SIGSTOP)
+        arm.age_s = 0.5
+        last = guard._stream
+        wait_until(lambda: last.last and last.last.missing == ("/flood_publisher_1: does not answer",))
+        publisher.send_signal(signal.SIGCONT)
+        wait_until(lambda: last.last and not last.last.missing)
+
+
+def test_a_guard_that_is_killed_is_a_shortfall(site, arm):
+    with guarded_flood(site) as (guard, _):
+        processes("guard")[0].kill()
+        wait_until(lambda: "SIGKILL" in guard.proof.shortfall)
+    assert guard.proof.shortfall.startswith("guard ")
+
+
+@pytest.mark.measures_time
+def test_a_guard_that_hangs_is_a_shortfall(site, arm, monkeypatch):
+    monkeypatch.setattr(flood_reports, "_LONGEST_SILENCE_S", 0.5)
+    with guarded_flood(site) as (guard, _):
+        process = processes("guard")[0]
+        process.send_signal(signal.SIGSTOP)
+        wait_until(lambda: "guard has said nothing" in guard.proof.shortfall)
+        process.send_signal(signal.SIGCONT)
+
+
+def test_a_path_of_which_nothing_is_heard_says_so(site, arm, monkeypatch):
+    arm.age_s = None
+    monkeypatch.setattr(guard_load, "_HEARING_TIMEOUT_S", 1.0)
+    silent = pytest.raises(LoadFailed, match="heard nothing on /tf within 1 s")
+    with silent, run_guard(GuardSpec(least_share=1), site):
+        pass
+    assert processes("guard") == []
+
+
+def test_a_guard_that_does_not_start_says_why(site, monkeypatch):
+    monkeypatch.setattr("pytest_ldos.measure.load.guard_programs._MODULE", "pytest_ldos.no_such_room")
+    with (
+        pytest.raises(LoadFailed, match="guard ended with exit code 1") as caught,
+        run_guard(GuardSpec(least_share=1), site),
+    ):
+        pass
+    assert "no_such_room" in str(caught.value)
+
+
+@pytest.mark.measures_time
+def test_a_guard_ends_with_whoever_asked_for_it_and_still_gives_publishers_their_rate_back(site, arm):
+    arm.age_s = 0.5
+    together = dataclasses.replace(site, beside=[FLOOD])
+    with run_dds_flood(FLOOD, site) as flood:
+        with owner_of(run_guard(GuardSpec(**QUICK), together)) as owner:
+            wait_until(lambda: flood.proof.allowed_hz < 700)
+            (guard,) = psutil.Process(owner).children(recursive=True)
+            os.kill(owner, signal.SIGKILL)
+            wait_until(lambda: is_gone(guard.pid))
+        assert rate_from_now(flood) == pytest.approx(1000, rel=0.1)
+
+
+# --- what is guarded -----------------------------------------------------------------------
+
+
+def test_without_a_flood_somebody_must_be_named(site):
+    with pytest.raises(ConfigurationError, match="nobody to throttle") as caught:
+        publishers_of(GuardSpec(), site)
+    assert 'publishers = "/camera,/lidar"' in caught.value.remedy
+    assert publishers_of(GuardSpec(least_share=1), site) == ()
+    assert publishers_of(GuardSpec(publishers="/camera, /lidar"), site) == ("/camera", "/lidar")
+
+
+def test_the_flood_beside_it_is_throttled(site):
+    beside = dataclasses.replace(site, beside=[GuardSpec(), DdsFloodSpec(publishers=5, participants=2)])
+    assert publishers_of(GuardSpec(), beside) == ("/flood_publisher_1", "/flood_publisher_2")
+    elsewhere = dataclasses.replace(site, beside=[DdsFloodSpec(domain="other")])
+    with pytest.raises(ConfigurationError, match="another DDS domain"):
+        publishers_of(GuardSpec(), elsewhere)
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"path": "state feedbck"}, "unknown path of the guard: 'state feedbck'"),
+        ({"path": "planning"}, "phases of a goal"),
+        ({"path": "own"}, "has no deadline"),
+        ({"path": "own", "deadline_ms": 5}, "type of /cmd is not known"),
+        ({"path": "own", "deadline_ms": 5, "type": "std_msgs/msg/String"}, "carry no header.stamp"),
+        ({"topic": "/chatter", "deadline_ms": 5, "type": "no_msgs/msg/Such"}, "are not known here"),
+    ],
+)
+def test_paths_that_cannot_be_guarded_are_refused_before_anything_runs(site, settings, reason):
+    own = PathSpec(name="own", via=("/joint_states", "/cmd"))
+    known = dataclasses.replace(site, paths=(*site.paths, own), beside=[FLOOD])
+    with pytest.raises(ConfigurationError, match=reason), run_guard(GuardSpec(**settings), known):
+        pass
+    assert processes("guard") == []
+
+
+# --- on ROS 2 ------------------------------------------------------------------------------
+
+ROS2 = StackSpec(kind=StackKind.ROS2)
+TF = GuardedTopic("/tf", "tf2_msgs/msg/TFMessage", 10.0)
+
+
+@pytest.fixture
+def workspace(tmp_path, monkeypatch) -> Path:
+    """A prefix with the package's entry in ament's index, sourced."""
+    entry = tmp_path / "install/share/ament_index/resource_index/packages/ldos_guard"
+    entry.parent.mkdir(parents=True)
+    entry.touch()
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "install"))
+    return tmp_path / "install"
+
+
+def settings_of(command: list[str]) -> dict[str, object]:
+    return {word.split(":=")[0]: yaml.safe_load(word.split(":=")[1]) for word in command[5::2]}
+
+
+def test_a_ros_stack_is_guarded_by_the_workspaces_program(site, workspace):
+    beside = dataclasses.replace(site, stack_kind="ros2-gz", environment={"ROS_DOMAIN_ID": "7"})
+    program = ros_program(GuardSpec(late_share=0.2), TF, ["/flood_publisher_1"], beside)
+    assert program.environment == {"ROS_DOMAIN_ID": "7"}
+    path, *words = program.command
+    assert path == str(workspace / "lib/ldos_guard/guard")
+    assert words[:3] == ["--ros-args", "-r", "__node:=guard"]
+    given = settings_of(list(program.command))
+    assert given["publishers"] == ["/flood_publisher_1"]
+    assert (given["late_share"], given["deadline_ms"], given["use_sim_time"]) == (0.2, 10.0, True)
+    mock = dataclasses.replace(beside, stack_kind="ros2-mock")
+    assert "use_sim_time" not in settings_of(list(ros_program(GuardSpec(), TF, [], mock).command))
+
+
+def test_the_workspaces_parameters_are_those_it_is_given(site, workspace):
+    """The parameter file of `ldos_guard` is read here, so that drift fails without ROS 2."""
+    beside = dataclasses.replace(site, stack_kind="ros2-mock")
+    given = settings_of(list(ros_program(GuardSpec(), TF, ["/a"], beside).command))
+    declared = yaml.safe_load((WORKSPACE / "src/guard_parameters.yaml").read_text())["guard"]
+    types = {"int": int, "double": float, "bool": bool, "string": str, "string_array": list}
+    assert {key: type(value) for key, value in given.items()} == {key: types[declared[key]["type"]] for key in given}
+    ours = GuardSpec()
+    for name in (
+        "silence_ms",
+        "window_ms",
+        "late_share",
+        "least_share",
+        "decrease",
+        "calm_windows",
+        "increase",
+        "parameter",
+    ):
+        assert declared[name]["default_value"] == getattr(ours, name), name
+
+
+def test_without_the_workspace_it_says_what_to_do(site, workspace, monkeypatch):
+    assert guard_available(GuardSpec(), ROS2).ok
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(workspace.parent))
+    assert guard_available(GuardSpec(), ROS2).reason == "ROS package ldos_guard not found"
+    beside = dataclasses.replace(
+        site, stack_kind="ros2-mock", environment={"AMENT_PREFIX_PATH": "/nowhere"}, beside=[FLOOD]
+    )
+    with pytest.raises(Unavailable, match="ROS package ldos_guard not found"), run_guard(GuardSpec(), beside):
+        pass
+
+
+def test_the_embedded_guard_needs_the_embedded_parts(monkeypatch):
+    embedded = StackSpec(kind=StackKind.EMBEDDED)
+    assert guard_available(GuardSpec(), embedded).ok
+    monkeypatch.setattr(programs, "_EMBEDDED_PARTS", ("no_such_dds",))
+    assert "pip install 'pytest-ldos[embedded]'" in guard_available(GuardSpec(), embedded).remedy

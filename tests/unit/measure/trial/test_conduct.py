@@ -1,0 +1,178 @@
+"""The conductor, with made-up motions: order of goals, records, and every way to end early."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import pytest
+
+from pytest_ldos.base.errors import RecordingFailed
+from pytest_ldos.base.series import Invalid
+from pytest_ldos.measure.trial.artifacts import ScenarioFolder, read_trials
+from pytest_ldos.measure.trial.conduct import Unwatched, conduct, undisturbed
+from pytest_ldos.robot.stack.goals import GOAL_SETS, ErrorCode, Goal, OutcomeClass, Pose
+from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
+from pytest_ldos.scenario.words import SeedMode
+from tests.fakes.rig import TYPICAL, Motion, open_fake_rig
+
+REACH = GOAL_SETS["reach"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = ScenarioFolder(tmp_path / "scenario")
+    folder.logs.mkdir(parents=True)
+    return folder
+
+
+def run(folder, script=TYPICAL, goals=REACH, observer=None, disturb=undisturbed, **spec):
+    scenario = ScenarioSpec(name="baseline", **{"trials": 3, "warmup": 1, **spec})
+    with open_fake_rig(StackSpec(), folder, script=script) as rig:
+        trials = conduct(rig, scenario, goals, observer=observer, disturb=disturb)
+        return trials, rig
+
+
+def test_every_trial_begins_at_home_and_warm_ups_leave_no_trace(folder):
+    trials, rig = run(folder)
+    assert rig.stack.goals == ["reach", "home"] * 4
+    assert [trial.index for trial in trials.trials] == [0, 1, 2]
+    assert trials.incomplete == ""
+    assert all(trial.measurements["T1"].number is not None for trial in trials.trials)
+
+
+def test_goals_take_turns(folder):
+    other = Goal("other", pose=Pose((0.3, 0, 0.6), (1, 0, 0, 0)))
+    trials, _ = run(folder, goals=(*REACH, other), trials=5)
+    assert [trial.goal for trial in trials.trials] == ["reach", "other", "reach", "other", "reach"]
+
+
+def test_seeds_are_fixed_for_each_index_or_random(folder):
+    trials, _ = run(folder)
+    assert [trial.seed for trial in trials.trials] == [1, 2, 3]
+    trials, rig = run(folder, seeds=SeedMode.RANDOM)
+    assert {trial.seed for trial in trials.trials} | set(rig.stack.seeds) == {None}
+
+
+def test_measurements_are_those_of_the_trace(folder):
+    trials, _ = run(
+        folder, script=lambda index: Motion(planning_ms=10 + index, planned_ms=50, settle_ms=7, jitter_ms=0)
+    )
+    assert [trial.measurements["T1"].value for trial in trials.trials] == [10.0, 11.0, 12.0]
+    assert [trial.measurements["T2x"].value for trial in trials.trials] == pytest.approx([7.0] * 3)
+    assert [trial.measurements["T3"].value for trial in trials.trials] == [0.0] * 3
+
+
+def test_the_record_is_on_disk_after_each_trial(folder):
+    seen = []
+
+    class Looking(Unwatched):
+        def trial(self, trial):
+            seen.append(len(read_trials(folder.path).trials))
+
+    trials, _ = run(folder, observer=Looking())
+    assert seen == [1, 2, 3]
+    assert read_trials(folder.path) == trials
+
+
+def test_an_interruption_keeps_what_was_measured(folder):
+    """Ctrl-C in the third trial: two trials are on disk, with their measurements."""
+
+    def script(index):
+        if index == 2:
+            raise KeyboardInterrupt
+        return Motion(planning_ms=10)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(folder, script=script, trials=5)
+    saved = read_trials(folder.path)
+    assert [trial.measurements["T1"].value for trial in saved.trials] == [10.0, 10.0]
+
+
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [
+        (KeyboardInterrupt(), "the run was interrupted"),
+        (ValueError("no such joint"), "ValueError: no such joint"),
+        (SystemExit(3), "SystemExit: 3"),
+        (RecordingFailed("the tracer refused", remedy="restart it"), "the tracer refused\n  → restart it"),
+    ],
+)
+def test_whatever_ends_it_early_is_in_the_record(folder, end, said):
+    def script(index):
+        if index == 2:
+            raise end
+        return Motion(planning_ms=10)
+
+    with pytest.raises(type(end)):
+        run(folder, script=script, trials=5)
+    saved = read_trials(folder.path)
+    assert [trial.measurements["T1"].value for trial in saved.trials] == [10.0, 10.0]
+    assert saved.incomplete == said
+
+
+def test_a_failed_goal_is_a_trial_and_the_next_one_follows(folder):
+    trials, _ = run(folder, script=lambda index: Motion(error_code=ErrorCode.NO_IK_SOLUTION if index == 1 else 1))
+    assert [trial.outcome for trial in trials.trials] == ["success", "planning_failed", "success"]
+    assert trials.trials[1].error_code == ErrorCode.NO_IK_SOLUTION
+    assert trials.successes == 2
+
+
+def test_a_stack_that_dies_ends_the_trials(folder):
+    death = Motion(error_code=None, message="simulator was killed by SIGKILL")
+    trials, _ = run(folder, script=lambda index: death if index == 1 else Motion(), trials=5)
+    assert [trial.outcome for trial in trials.trials] == [OutcomeClass.SUCCESS, OutcomeClass.STACK_DIED]
+    assert "SIGKILL" in trials.incomplete
+    assert read_trials(folder.path) == trials
+
+
+def test_wrong_stamps_make_a_trial_invalid(folder):
+    trials, _ = run(folder, script=lambda index: Motion(stamp_shift_ms=30 if index == 1 else 0))
+    values = [trial.measurements["T2"].value for trial in trials.trials]
+    assert isinstance(values[1], Invalid)
+    assert not isinstance(values[0], Invalid)
+
+
+def test_a_trace_that_cannot_be_read_makes_all_trials_invalid(folder):
+    def script(index):
+        return Motion()
+
+    with open_fake_rig(StackSpec(), folder, script=script) as rig:
+        pause = rig.recorder.pause
+
+        def pause_and_damage():
+            report = pause()
+            (rig.recorder.directory / "metadata").write_bytes(b"")
+            return report
+
+        rig.recorder.pause = pause_and_damage
+        trials = conduct(rig, ScenarioSpec(name="baseline", trials=2, warmup=0), REACH)
+    reasons = [trial.measurements["T1"].value.reason for trial in trials.trials]
+    assert all("metadata is empty" in reason for reason in reasons)
+
+
+def test_two_calls_on_one_stack_measure_their_own_trials(folder):
+    with open_fake_rig(StackSpec(), folder) as rig:
+        spec = ScenarioSpec(name="baseline", trials=2, warmup=0)
+        first, second = conduct(rig, spec, REACH), conduct(rig, spec, REACH)
+    assert {trial.goal_id for trial in first.trials}.isdisjoint({trial.goal_id for trial in second.trials})
+    assert all(trial.measurements["T4"].number for trial in (*first.trials, *second.trials))
+
+
+def test_loads_begin_when_the_stack_is_warm(folder):
+    order = []
+
+    class Watching(Unwatched):
+        def warm_up(self, number):
+            order.append(f"warm-up {number}")
+
+        def trial(self, trial):
+            order.append(f"trial {trial.index}")
+
+    @contextmanager
+    def disturb():
+        order.append("loads begin")
+        yield ()
+        order.append("loads end")
+
+    run(folder, observer=Watching(), disturb=disturb, trials=2, warmup=1)
+    assert order == ["warm-up 1", "loads begin", "trial 0", "trial 1", "loads end"]

@@ -1,0 +1,367 @@
+"""Records survive being written, and damaged ones are refused by name."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+
+import pytest
+
+from pytest_ldos.base.errors import NotWritten, RecordUnreadable
+from pytest_ldos.base.series import CENSORED, Better, Invalid, Missing
+from pytest_ldos.measure.metrics.catalogue import METRICS
+from pytest_ldos.measure.metrics.model import PLANNED_DURATION, Measurement, Metric
+from pytest_ldos.measure.metrics.sources import CONTROL_PROBE, MARKERS, SIMULATOR_PROBE, published_clock
+from pytest_ldos.measure.trial.artifacts import (
+    ScenarioFolder,
+    enforce_disk_limit,
+    is_worth_keeping,
+    new_run_folder,
+    new_scenario_folder,
+    read_trials,
+    write_atomically,
+    write_trials,
+)
+from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
+from pytest_ldos.measure.trial.record import OURS, Look
+from pytest_ldos.measure.trial.series_of import invalid_trials, missing_reasons, to_series
+from pytest_ldos.scenario.words import KeepTraces
+from tests.builders.trials import TYPICAL, failed_trial, noisy_set, trial, trial_set
+
+
+@pytest.fixture
+def mixed():
+    odd = trial(1, {"T1": Missing("never"), "T2": Invalid("3 events lost")})
+    detailed = trial(2, {"T1": 14.123456789012344})
+    return trial_set([failed_trial(0), odd, detailed], loads=({"kind": "dds_flood", "shortfall": "", "summary": "x"},))
+
+
+def test_a_record_survives_its_file(mixed, tmp_path):
+    folder = ScenarioFolder(tmp_path)
+    write_trials(folder, mixed)
+    assert read_trials(tmp_path) == mixed
+    assert read_trials(folder.trials_file) == mixed
+
+
+def test_details_survive(tmp_path):
+    measured = trial(0, {})
+    measured.measurements["T3"] = Measurement(0.1, {"p99_ms": 0.3, "misses": 0.0})
+    measured.measurements["T5"] = Measurement(0.2, {}, published_clock("/clock"))
+    (read,) = decode_trials(encode_trials(trial_set([measured])), tmp_path).trials
+    assert read.measurements["T3"].details["p99_ms"] == 0.3
+    assert read.measurements["T3"].source is None
+    assert read.measurements["T5"].source == published_clock("/clock")
+    assert read.measurements["T5"].source.is_approximate
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text[: len(text) // 2], "is no JSON"),
+        (lambda text: "[1, 2]", "holds no trials"),
+        (lambda text: text.replace('"schema": 5', '"schema": 99'), "schema version 99"),
+        (lambda text: text.replace('"T1"', '"T1', 1), "is no JSON"),
+        (lambda text: text.replace('"outcome": "success"', '"outcome": "splendid"'), "is damaged"),
+        (lambda text: text.replace('"trials": 3', '"trials": 0'), "is damaged"),
+        (lambda text: text.replace('"goal_id"', '"gaol_id"'), "is damaged"),
+        (lambda text: text.replace("14.123456789012344", "NaN"), "is damaged"),
+        (lambda text: text.replace("14.123456789012344", '"x"'), "is damaged"),
+        (lambda text: text.replace('"name": "markers"', '"nom": "markers"'), "is damaged"),
+    ],
+)
+def test_damaged_records_are_refused_with_their_path(mixed, tmp_path, change, message):
+    file = tmp_path / "trials.json"
+    file.write_text(change(encode_trials(mixed)))
+    with pytest.raises(RecordUnreadable, match=message) as caught:
+        read_trials(file)
+    assert str(file) in str(caught.value)
+    assert "--ldos-update-baseline" in caught.value.remedy
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
+    file = tmp_path / "x.json"
+    write_atomically(file, "old")
+
+    def fail(descriptor):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(NotWritten, match=r"x\.json cannot be written: Input/output error") as caught:
+        write_atomically(file, "new")
+    assert file.read_text() == "old"
+    assert [each.name for each in tmp_path.iterdir()] == ["x.json"]
+    assert "the kernel's log" in caught.value.remedy
+
+
+def test_failures_are_censored_in_latencies_and_left_out_of_regularity(mixed):
+    assert to_series(mixed, METRICS["T4"]).values[0] == CENSORED
+    assert to_series(mixed, METRICS["T1"]).values == (CENSORED, 14.123456789012344)
+    assert to_series(mixed, METRICS["T5"]).values == (0.07,)
+    assert to_series(mixed, METRICS["T3"]).values == ()
+    assert to_series(mixed, METRICS["T1"]).covariates[PLANNED_DURATION][1] == 1920.0
+    assert invalid_trials(mixed, METRICS["T2"]) == {1: "3 events lost"}
+    assert missing_reasons(mixed, METRICS["T1"]) == {1: "never"}
+
+
+def test_scenarios_of_one_name_get_folders_of_their_own(tmp_path):
+    run = new_run_folder(tmp_path)
+    names = [new_scenario_folder(run, "msg_load").path.name for _ in range(3)]
+    assert names == ["msg_load", "msg_load-2", "msg_load-3"]
+    assert new_scenario_folder(run, "../../etc").path.parent == run
+    assert (tmp_path / ".gitignore").read_text() == "*\n"
+
+
+def test_runs_sort_by_time_and_never_collide(tmp_path):
+    assert len({new_run_folder(tmp_path) for _ in range(20)}) == 20
+
+
+@pytest.mark.parametrize(
+    ("policy", "regressed", "failures", "kept"),
+    [
+        (KeepTraces.FAILED, False, 0, False),
+        (KeepTraces.FAILED, True, 0, True),
+        (KeepTraces.FAILED, False, 1, True),
+        (KeepTraces.ALL, False, 0, True),
+        (KeepTraces.NONE, True, 1, False),
+    ],
+)
+def test_which_traces_are_kept(policy, regressed, failures, kept):
+    assert is_worth_keeping(noisy_set(1, failures=failures), regressed=regressed, policy=policy) is kept
+
+
+def make_trace(output, run: str, size: int):
+    folder = output / "runs" / run / "baseline" / "trace"
+    folder.mkdir(parents=True)
+    (folder / "stream").write_bytes(b"x" * size)
+    return folder
+
+
+def test_the_oldest_traces_go_first_and_the_newest_run_stays(tmp_path):
+    old, middle, new = (make_trace(tmp_path, name, 1000) for name in ("20260101", "20260102", "20260103"))
+    dropped = enforce_disk_limit(tmp_path, limit_bytes=2500, keep=tmp_path / "runs/20260103")
+    assert dropped == [old]
+    assert [trace.exists() for trace in (old, middle, new)] == [False, True, True]
+    dropped = enforce_disk_limit(tmp_path, limit_bytes=10, keep=tmp_path / "runs/20260103")
+    assert dropped == [middle]
+    assert new.exists()
+
+
+def test_numbers_are_written_in_full(mixed):
+    assert "14.123456789012344" in encode_trials(mixed)
+    assert json.loads(encode_trials(mixed))["kind"] == "pytest-ldos trials"
+
+
+def test_trials_that_are_not_there(tmp_path):
+    with pytest.raises(RecordUnreadable, match=r"nothing.json cannot be read: No such file"):
+        read_trials(tmp_path / "nothing.json")
+
+
+def in_version_2(text: str) -> dict:
+    """A record as it was before sources."""
+    document = json.loads(text) | {"schema": 2}
+    for each in document["trials"]:
+        for measurement in each["measurements"].values():
+            measurement.pop("source", None)
+    return document
+
+
+def test_numbers_of_a_record_from_before_sources_are_from_markers_and_probes(mixed, tmp_path):
+    document = in_version_2(encode_trials(mixed))
+    assert "source" not in json.dumps(document)
+    (tmp_path / "trials.json").write_text(json.dumps(document))
+    read = read_trials(tmp_path)
+    assert read == mixed
+    everything = in_version_2(encode_trials(noisy_set(1, n=1)))
+    (tmp_path / "trials.json").write_text(json.dumps(everything))
+    (trial,) = read_trials(tmp_path).trials
+    sources = {name: each.source for name, each in trial.measurements.items()}
+    assert sources == {**dict.fromkeys(TYPICAL, MARKERS), "T3": CONTROL_PROBE, "T5": SIMULATOR_PROBE}
+
+
+@pytest.mark.parametrize("damage", ["text", ["list"], {"T1": "text"}, None])
+@pytest.mark.parametrize("version", [1, 2])
+def test_old_records_with_damaged_measurements_are_refused(mixed, tmp_path, version, damage):
+    document = in_version_2(encode_trials(mixed)) | {"schema": version}
+    document["trials"][0]["measurements"] = damage
+    for damaged in (document, {**document, "trials": damage}):
+        (tmp_path / "trials.json").write_text(json.dumps(damaged))
+        with pytest.raises(RecordUnreadable, match="is damaged"):
+            read_trials(tmp_path)
+
+
+def test_a_record_from_before_segments_is_read_without_them(mixed, tmp_path):
+    document = in_version_2(encode_trials(mixed))
+    for each in document["trials"]:
+        each["segments_ns"] = {"planning_feedback_delay_ns": 300_000}
+    (tmp_path / "trials.json").write_text(json.dumps(document | {"schema": 1}))
+    read = read_trials(tmp_path)
+    assert [each.segments_ns for each in read.trials] == [{}] * len(mixed.trials)
+    assert read.trials[0].measurements == mixed.trials[0].measurements
+
+
+def in_version_3(text: str) -> dict:
+    """A record as it was before metrics were described."""
+    document = json.loads(text) | {"schema": 3}
+    for name in ("metrics", "looks", "last_look", "session"):
+        del document[name]
+    return document
+
+
+def test_a_record_from_before_descriptions_has_ours_and_the_tail_of_t3(tmp_path):
+    measured = trial(0, {"T1": 14.0, "T5": 0.2})
+    measured.measurements["T3"] = Measurement(0.1, {"p99_ms": 0.3, "misses": 0.0}, CONTROL_PROBE)
+    measured.measurements["T5"] = Measurement(0.2, {"p99_ms": 1.4, "mean_ms": 1.0}, SIMULATOR_PROBE)
+    failed = failed_trial(1)
+    del failed.measurements["T3p99"]
+    for version in (3, 2):
+        document = in_version_3(encode_trials(trial_set([measured, failed])))
+        if version == 2:
+            document = in_version_2(json.dumps(document))
+        (tmp_path / "trials.json").write_text(json.dumps(document))
+        read = read_trials(tmp_path)
+        assert [metric.name for metric in read.metrics] == list(METRICS)
+        assert read.trials[0].measurements["T3p99"] == Measurement(0.3, source=CONTROL_PROBE)
+        assert "T5p99" not in read.trials[0].measurements
+        assert "T3p99" not in read.trials[1].measurements
+
+
+OWN = Metric(name="plan_points", title="points of the plan", unit="", better=Better.HIGHER, adjust_for=("cpu_work_ms",))
+
+
+def test_a_record_says_what_its_metrics_are(tmp_path):
+    own = trial_set([trial(0, {"T1": 14.0, "plan_points": 10.0})], metrics=(*OURS, OWN))
+    read = decode_trials(encode_trials(own), tmp_path)
+    assert read == own
+    assert read.metrics[-1] == OWN
+    assert to_series(read, read.metrics[-1]).better is Better.HIGHER
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda document: document["metrics"].pop(), "does not say what plan_points is"),
+        (lambda document: document["metrics"].append(document["metrics"][0]), "describes a metric twice"),
+        (lambda document: document["metrics"][-1].update(unit="parsec"), "unknown unit: 'parsec'"),
+        (lambda document: document["metrics"][-1].update(better=None), "unknown better"),
+        (lambda document: document["metrics"][-1].update(name="plan points"), "cannot name a metric"),
+        (lambda document: document["metrics"][-1].update(title="a\x1b[2J"), "no single line"),
+        (lambda document: document["metrics"][-1].pop("title"), "title"),
+        (lambda document: document["metrics"][-1].update(weight=3), "weight"),
+        (lambda document: document.update(metrics="T1"), "is damaged"),
+    ],
+)
+def test_descriptions_that_are_damaged(tmp_path, change, message):
+    own = trial_set([trial(0, {"plan_points": 10.0})], metrics=(*OURS, OWN))
+    document = json.loads(encode_trials(own))
+    change(document)
+    with pytest.raises(RecordUnreadable, match=f"is damaged .*{message}" if message != "is damaged" else message):
+        decode_trials(json.dumps(document), tmp_path)
+
+
+def changed_in(part, **changes):
+    """Changes of a document, in the first of its trials, looks, loads or metrics."""
+
+    def change(document):
+        (document[part][0] if part else document).update(changes)
+
+    return change
+
+
+def value_of(value):
+    def change(document):
+        document["trials"][0]["measurements"]["T1"]["value"] = value
+
+    return change
+
+
+LOOKED_TWICE = [{"head": 5, "base": 5}, {"head": 5, "base": 5}]
+DESCENDING = [{"head": 10, "base": 10}, {"head": 5, "base": 5}]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (changed_in("", looks=LOOKED_TWICE), "looks do not ascend: 5 and 5"),
+        (changed_in("", looks=DESCENDING), "looks do not ascend: 5 and 5"),
+        (changed_in("looks", head="5"), r"looks\[0\].head is '5'"),
+        (changed_in("looks", head=5.5), r"looks\[0\].head is 5.5"),
+        (changed_in("looks", base=-5), "a look is -5"),
+        (changed_in("looks", base=True), r"looks\[0\].base is True"),
+        (changed_in("", last_look={"head": None, "base": 10}), "last_look is"),
+        (changed_in("", last_look={}), "missing 2 required"),
+        (changed_in("metrics", error_share=0.9), "error_share is 1.[0-9]+ together, more than 1"),
+        (changed_in("metrics", error_share="0.1"), "error_share"),
+        (changed_in("metrics", error_share=-0.1), "error_share"),
+        (changed_in("metrics", error_share=True), "error_share"),
+        (changed_in("trials", block=None), r"trials\[0\].block is None"),
+        (changed_in("trials", block=-1), "block of a trial is -1"),
+        (changed_in("trials", block=2**70), "block is a number of more than 64 bits"),
+        (changed_in("trials", index="x"), r"trials\[0\].index is 'x'"),
+        (changed_in("trials", index=-1), "index of a trial is -1"),
+        (changed_in("trials", goal=7), r"trials\[0\].goal is 7"),
+        (changed_in("trials", plan_duration_ns="x"), "plan_duration_ns is 'x'"),
+        (changed_in("trials", plan_duration_ns=10**400), "plan_duration_ns is a number of more than 64 bits"),
+        (changed_in("trials", plan_duration_ns=-1), "plan_duration_ns of a trial is -1"),
+        (changed_in("trials", cpu_work_ns=1.5), "cpu_work_ns is 1.5"),
+        (changed_in("trials", segments_ns={"path": {"segment": "long"}}), "segment.* is 'long'"),
+        (changed_in("trials", stamps_ns={"planning": None}), "stamps_ns.* is None"),
+        (changed_in("trials", position_error_m=float("nan")), "position_error_m is nan"),
+        (changed_in("", session=None), "session is None"),
+        (changed_in("", incomplete=["died"]), "incomplete is"),
+        (changed_in("", discarded_events="none"), "discarded_events is 'none'"),
+        (changed_in("", loads=["full"]), r"loads\[0\] is 'full'"),
+        (changed_in("", loads=[{"summary": "x"}]), "shortfall of a load is None"),
+        (changed_in("", loads=[{"shortfall": ""}]), "summary of a load is None"),
+        (lambda document: document["fingerprint"].update(cpu_model=None), "cpu_model is None"),
+        (lambda document: document["spec"].update(trials=2.5), "spec.trials is 2.5"),
+        (value_of(10**400), "a measured value is a number of more than 64 bits"),
+        (value_of("14.0"), "a measured value is '14.0'"),
+        (value_of(True), "a measured value is True"),
+    ],
+)
+def test_what_no_run_recorded_is_refused_with_what_is_wrong(tmp_path, change, message):
+    looked = noisy_set(1, looks=(Look(5, 5), Look(10, 10)), last_look=Look(20, 20))
+    document = json.loads(encode_trials(looked))
+    change(document)
+    with pytest.raises(RecordUnreadable, match=f"here.json is damaged .*{message}") as caught:
+        decode_trials(json.dumps(document), tmp_path / "here.json")
+    assert "--ldos-update-baseline" in caught.value.remedy
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, '{"value": ' + "1" * 5000 + "}"])
+def test_what_json_readers_choke_on_is_refused(tmp_path, text):
+    with pytest.raises(RecordUnreadable, match=r"here\.json is no JSON of ours"):
+        decode_trials(text, tmp_path / "here.json")
+
+
+def test_looks_and_loads_survive(tmp_path):
+    loads = ({"kind": "dds_flood", "seconds": 3.5, "shortfall": "", "summary": "x", "block": 0},)
+    looked = noisy_set(1, looks=(Look(5, 0), Look(5, 5), Look(10, 10)), last_look=Look(20, 20), loads=loads)
+    assert decode_trials(encode_trials(looked), tmp_path) == looked
+
+
+@pytest.mark.parametrize("name", ["..", "../../up", "/etc/passwd", ".hidden", "a/../b", "a\0b"])
+@pytest.mark.parametrize("place", ["stack_kind", "scenario"])
+def test_names_that_lead_elsewhere_are_refused(mixed, tmp_path, place, name):
+    document = json.loads(encode_trials(mixed))
+    if place == "scenario":
+        document["spec"]["name"] = name
+    else:
+        document["stack_kind"] = name
+    with pytest.raises(RecordUnreadable, match="cannot name a file"):
+        decode_trials(json.dumps(document), tmp_path)
+
+
+def test_half_a_surrogate_pair_is_text_that_can_be_kept(mixed, tmp_path):
+    text = encode_trials(mixed)
+    read = decode_trials(text.replace('"markers"', '"\\ud83e\\uddbe \\udc80"'), tmp_path)
+    sources = [each.source for trial in read.trials for each in trial.measurements.values()]
+    assert "🦾 ?" in {source.name for source in sources if source is not None}
+
+
+@pytest.mark.parametrize("version", [[1], {}, "5", 5.5, True])
+def test_a_version_that_is_no_number_of_ours(mixed, tmp_path, version):
+    document = {**json.loads(encode_trials(mixed)), "schema": version}
+    with pytest.raises(RecordUnreadable, match="has schema version"):
+        decode_trials(json.dumps(document), tmp_path)

@@ -1,0 +1,29 @@
+"""Stacks put together to a tree."""
+
+from __future__ import annotations
+
+from pytest_ldos.record.profiles.folded import FoldedStacks
+from pytest_ldos.record.profiles.tree import build_tree
+
+ONE = FoldedStacks({("p", "f", "g"): 3, ("p", "f"): 2, ("p", "h"): 1})
+OTHER = FoldedStacks({("p", "f", "g"): 1, ("q",): 4})
+
+
+def test_counts_are_of_a_frame_and_what_it_called_own_of_itself():
+    tree = build_tree([ONE, OTHER])
+    found = {frame.path: (frame.counts, frame.own) for frame in tree.walk()}
+    assert found[()] == ([6, 5], [0, 0])
+    assert found["p",] == ([6, 1], [0, 0])
+    assert found["p", "f"] == ([5, 1], [2, 0])
+    assert found["p", "f", "g"] == ([3, 1], [3, 1])
+    assert found["q",] == ([0, 4], [0, 4])
+
+
+def test_frames_are_walked_from_the_outside_in_order_of_names():
+    names = ["".join(frame.path) for frame in build_tree([ONE, OTHER]).walk()]
+    assert names == ["", "p", "pf", "pfg", "ph", "q"]
+
+
+def test_a_function_that_calls_itself_for_ever_is_no_trouble():
+    deep = FoldedStacks({("f",) * 512: 1})
+    assert sum(1 for _ in build_tree([deep]).walk()) == 513

@@ -1,0 +1,78 @@
+"""Faults that a stack of ROS 2 nodes can be given from outside, and those that it cannot."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+
+from pytest_ldos.base.errors import BringUpFailed, ConfigurationError
+from pytest_ldos.robot.stack.choose import plantable_faults
+from pytest_ldos.robot.stack.conversation import to_command
+from pytest_ldos.robot.stack.goals import HOME, REACH
+from pytest_ldos.robot.stack.ros2.faults import demand_plantable, fault_arguments, out_of_reach
+from pytest_ldos.scenario.model import FaultSpec, StackSpec
+from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.scenario.words import StackKind
+
+OWN = Ros2Spec(launch_file="my_robot/stack.launch.py")
+CONTROLLERS = "controller_manager:\n  ros__parameters:\n    update_rate: 500  # Hz\n    other_update_rate: 3\n"
+
+
+def stack(*, ros2: Ros2Spec | None = None, **faults: float) -> StackSpec:
+    return StackSpec(kind=StackKind.ROS2, ros2=ros2 or Ros2Spec(), faults=FaultSpec(**faults))
+
+
+@pytest.mark.parametrize("faults", [{}, {"failure_rate": 0.3, "cpu_steal": 0.2}, {"control_rate_hz": 400}])
+def test_what_can_be_planted(faults):
+    demand_plantable(stack(**faults))
+    assert set(faults) <= plantable_faults(stack(**faults))
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        (stack(planning_delay_ms=5), "cannot be given planning_delay_ms"),
+        (
+            stack(planning_delay_share=0.1, transport_delay_ms=1, cpu_steal=0.1),
+            "planning_delay_share, transport_delay_ms:",
+        ),
+        (stack(callback_delay_ms=1), "callback_delay_ms.*\n.*--ldos-stack=embedded"),
+        (stack(ros2=OWN, control_rate_drop=0.1), "control_rate_drop.*\n.*plant cpu_steal, failure_rate, or"),
+    ],
+)
+def test_what_cannot_be_planted_is_refused_not_left_out(spec, message):
+    with pytest.raises(ConfigurationError, match=message):
+        demand_plantable(spec)
+
+
+def test_the_embedded_stack_takes_all():
+    assert plantable_faults(StackSpec(kind=StackKind.EMBEDDED)) == {each.name for each in fields(FaultSpec)}
+
+
+def test_a_control_rate_is_written_for_the_launch_file(workspace, tmp_path):
+    workspace.add("ldos_panda_config", files={"config/ros2_controllers.yaml": CONTROLLERS})
+    assert fault_arguments(stack(cpu_steal=0.5), tmp_path) == {}
+    for spec, rate in ((stack(control_rate_drop=0.2), 400), (stack(control_rate_hz=250.4), 250)):
+        arguments = fault_arguments(spec, tmp_path)
+        assert arguments == {"controllers": str(tmp_path / "controllers.yaml")}
+        assert (tmp_path / "controllers.yaml").read_text() == CONTROLLERS.replace("500", str(rate))
+
+
+def test_a_configuration_that_is_not_ours(workspace, tmp_path):
+    with pytest.raises(BringUpFailed, match=r"control rate cannot be changed.*\n.*build ros_ws anew"):
+        fault_arguments(stack(control_rate_hz=400), tmp_path)
+    workspace.add("ldos_panda_config", files={"config/ros2_controllers.yaml": "controller_manager: {}\n"})
+    with pytest.raises(BringUpFailed, match="control rate cannot be changed"):
+        fault_arguments(stack(control_rate_hz=400), tmp_path)
+
+
+@pytest.mark.parametrize("goal", [REACH, HOME])
+def test_a_goal_that_is_to_fail_cannot_be_reached(goal):
+    command = to_command(StackSpec(), goal, goal_id="0" * 32, seed=None, trial=None, start=None)
+    lost = out_of_reach(command)
+    assert lost.goal.name == goal.name
+    assert lost.goal.pose is not None
+    assert lost.goal.pose.position[0] > 100
+    assert lost.planning_time_s < command.planning_time_s
+    assert lost.goal_id == command.goal_id

@@ -1,0 +1,65 @@
+"""What the launcher says, and what follows from it."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_ldos.robot.stack.ros2.launch_events import (
+    LaunchFailed,
+    LaunchWatch,
+    ProcessBegan,
+    ProcessEnded,
+    parse_event,
+    to_line,
+)
+
+
+@pytest.mark.parametrize(
+    "event", [ProcessBegan("move_group-1", 42), ProcessEnded("spawner-2", 43, -9), LaunchFailed("no such file")]
+)
+def test_events_survive_the_way(event):
+    assert parse_event(to_line(event)) == event
+
+
+@pytest.mark.parametrize("line", ["{}", '{"event": "Danced"}', "move_group is here", ""])
+def test_other_lines_are_refused(line):
+    with pytest.raises(ValueError, match=r"unknown event|Expecting value"):
+        parse_event(line)
+
+
+def test_processes_that_did_their_work_are_no_failure():
+    watch = LaunchWatch()
+    for event in (ProcessBegan("move_group-1", 1), ProcessBegan("spawner-2", 2), ProcessEnded("spawner-2", 2, 0)):
+        watch.take(event)
+    assert watch.what_failed() == ""
+    assert watch.pids() == {1, 2}
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [(1, "ended with exit code 1"), (-9, "was killed by SIGKILL"), (-99, "was killed by signal 99")],
+)
+def test_the_first_process_that_failed_is_named_with_how_it_ended(code, words):
+    watch = LaunchWatch()
+    watch.take(ProcessEnded("spawner-2", 2, 0))
+    watch.take(ProcessEnded("move_group-1", 1, code))
+    watch.take(ProcessEnded("another-3", 3, 2))
+    assert watch.what_failed() == f"move_group-1 {words}"
+
+
+def test_a_failed_launch_comes_first():
+    watch = LaunchWatch()
+    watch.follow([to_line(ProcessEnded("a-1", 1, 2)), to_line(LaunchFailed("no such package"))])
+    assert watch.what_failed() == "no such package"
+
+
+def test_a_launcher_that_says_something_else_is_told():
+    watch = LaunchWatch()
+    watch.follow(["[INFO] hello\n"])
+    assert watch.what_failed() == "the launcher said what is no event: '[INFO] hello'"
+
+
+def test_a_launch_that_is_over_is_no_stack():
+    watch = LaunchWatch()
+    watch.follow([to_line(ProcessBegan("a-1", 1)), to_line(ProcessEnded("a-1", 1, 0))])
+    assert watch.what_failed() == "the launch file ended, and with it its processes"

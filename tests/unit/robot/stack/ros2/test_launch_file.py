@@ -1,0 +1,62 @@
+"""Which launch file is taken, and what it is given."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.robot.stack.ros2.launch_file import (
+    GAZEBO_PACKAGES,
+    find_launch_file,
+    launch_arguments,
+    resolve_simulation,
+)
+from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.scenario.words import Simulation
+
+
+def test_a_file_of_a_package(workspace):
+    share = workspace.add("my_robot", files={"launch/stack.launch.py": "", "stack.rviz": ""})
+    assert find_launch_file("my_robot/stack.launch.py") == share / "launch/stack.launch.py"
+    assert find_launch_file("my_robot/launch/stack.launch.py") == share / "launch/stack.launch.py"
+
+
+def test_a_file_by_its_path(tmp_path):
+    file = tmp_path / "stack.launch.xml"
+    file.touch()
+    assert find_launch_file(str(file)) == file
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("my_robot/stak.launch.py", r"no launch file 'stak.launch.py'\n.*it has: stack.launch.py"),
+        ("no_robot/stack.launch.py", r"no ROS package 'no_robot' is sourced\n.*PACKAGE/FILE"),
+        ("/no/such/stack.launch.py", r"no such file"),
+        ("my_robot/", r"no launch file ''"),
+    ],
+)
+def test_what_is_not_there_is_told(workspace, name, message):
+    workspace.add("my_robot", files={"launch/stack.launch.py": ""})
+    with pytest.raises(ConfigurationError, match=message):
+        find_launch_file(name)
+
+
+def test_the_panda_is_simulated_where_gazebo_is_installed(workspace):
+    assert resolve_simulation(Ros2Spec()) is Simulation.MOCK
+    assert launch_arguments(Ros2Spec()) == {"sim": "mock"}
+    for package in GAZEBO_PACKAGES:
+        workspace.add(package)
+    assert resolve_simulation(Ros2Spec()) is Simulation.GZ
+    assert resolve_simulation(Ros2Spec(sim=Simulation.MOCK)) is Simulation.MOCK
+
+
+def test_other_launch_files_decide_for_themselves():
+    spec = Ros2Spec(launch_file="my_robot/stack.launch.py", launch_arguments={"speed": "0.5"})
+    assert launch_arguments(spec) == {"speed": "0.5"}
+    given = Ros2Spec(launch_file="my_robot/stack.launch.py", sim=Simulation.GZ)
+    assert launch_arguments(given) == {"sim": "gz"}
+
+
+def test_an_argument_that_is_given_wins():
+    assert launch_arguments(Ros2Spec(launch_arguments={"sim": "gz"}))["sim"] == "gz"

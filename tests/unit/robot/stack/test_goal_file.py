@@ -1,0 +1,68 @@
+"""Goal sets from a file; what is wrong in one is named."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.robot.stack.goal_file import read_goals
+from pytest_ldos.robot.stack.goals import Goal, Pose
+
+GOOD = """
+home: {joints: {a: 0, b: -0.5}}
+goal_sets:
+  reach:
+    - name: high
+      link: tool0
+      pose: {position: [0.4, 0, 0.5], orientation: [1, 0, 0, 0]}
+    - {name: wave, joints: {a: 0.5, b: 0.25}}
+"""
+
+
+def read(tmp_path, text: str):
+    file = tmp_path / "goals.yaml"
+    file.write_text(text)
+    return read_goals(file)
+
+
+def test_a_file_of_goals(tmp_path):
+    book = read(tmp_path, GOOD)
+    assert book.home == Goal("home", joints={"a": 0.0, "b": -0.5})
+    assert book.goals("reach") == (
+        Goal("high", pose=Pose((0.4, 0.0, 0.5), (1.0, 0.0, 0.0, 0.0)), link="tool0"),
+        Goal("wave", joints={"a": 0.5, "b": 0.25}),
+    )
+    with pytest.raises(ConfigurationError, match=r"no goal set 'dance'\n.*known are: reach"):
+        book.goals("dance")
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "message"),
+    [
+        ("home: {joints: {a: 0, b: -0.5}}", "", "home is None"),
+        ("home: {joints: {a: 0, b: -0.5}}", "home: {joints: {}}", "home, goal 'home' has no joints"),
+        ("goal_sets:", "goal_set:", "unknown key of .* 'goal_set'\n.*'goal_sets'"),
+        ("name: high", "nane: high", "unknown key in .*'nane'"),
+        ("[0.4, 0, 0.5]", "[0.4, 0]", r"goal 'high', position is \[0.4, 0\]\n.*a list of 3 finite numbers"),
+        ("[1, 0, 0, 0]", "[0, 0, 0, 0]", "is no rotation"),
+        ("[1, 0, 0, 0]", "[1, 0, 0, yes]", "orientation is .*\n.*a list of 4 finite numbers"),
+        ("a: 0.5", "a: half", "joint a is 'half'\n.*must be a finite number"),
+        ("a: 0.5", "a: .inf", "joint a is inf\n.*a finite number"),
+        ("home:", "1: 2\nhome:", "unknown key of .* '1'"),
+        ("link: tool0", "link: null", "goal 'high', link is None"),
+        ("name: high", "name: high\n      3: 4", "unknown key in .*'3'"),
+        ("{name: wave, joints: {a: 0.5, b: 0.25}}", "{name: wave}", "'wave' must have either a pose or joints"),
+        ("{name: wave, joints: {a: 0.5, b: 0.25}}", "wave", "goal set 'reach' is 'wave'"),
+        ("  reach:", "  reach: []\n  more:", "goal set 'reach' is no list of goals"),
+        ("home:", "home: [", "is no YAML"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path, was, becomes, message):
+    assert was in GOOD
+    with pytest.raises(ConfigurationError, match=message):
+        read(tmp_path, GOOD.replace(was, becomes))
+
+
+def test_no_file(tmp_path):
+    with pytest.raises(ConfigurationError, match="cannot be read: No such file"):
+        read_goals(tmp_path / "none.yaml")

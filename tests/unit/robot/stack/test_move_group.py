@@ -1,0 +1,162 @@
+"""The planner's answers to goals it cannot plan for, with MoveIt's codes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pytest_ldos.robot.dds.messages import default
+from pytest_ldos.robot.stack.embedded import move_group
+from pytest_ldos.robot.stack.embedded.goal_constraints import (
+    RefusedGoal,
+    to_constraints,
+    to_goal,
+    to_robot_state,
+    to_start,
+)
+from pytest_ldos.robot.stack.embedded.model import load_panda
+from pytest_ldos.robot.stack.embedded.move_group import Execution, Failed, Planner
+from pytest_ldos.robot.stack.goals import HOME, REACH, ErrorCode, Goal, Pose, PoseError
+
+
+@pytest.fixture(scope="module")
+def panda():
+    return load_panda()
+
+
+@pytest.fixture
+def planner(panda):
+    return Planner(panda)
+
+
+def request(**fields):
+    values = {"allowed_planning_time": 5.0, "max_velocity_scaling_factor": 0.5, "max_acceleration_scaling_factor": 0.5}
+    return default("moveit_msgs/msg/MotionPlanRequest", **{**values, **fields})
+
+
+def joints_of(panda, values) -> Goal:
+    return Goal("joints", joints=dict(zip(panda.joint_names, map(float, values), strict=True)))
+
+
+def failure(planner, goal, start, **fields) -> Failed:
+    with pytest.raises(Failed) as caught:
+        planner.plan(goal, request(**fields), start, 1)
+    return caught.value
+
+
+def test_a_reach_is_planned(panda, planner):
+    plan = planner.plan(REACH, request(), panda.ready, 1)
+    assert plan.path.duration_s > 1
+    assert 0 < plan.planning_time_s < 5
+
+
+def test_out_of_reach(panda, planner):
+    far = Goal("far", pose=Pose((1.4, 0, 0.5), (1, 0, 0, 0)))
+    assert failure(planner, far, panda.ready).code == ErrorCode.NO_IK_SOLUTION
+
+
+def test_a_goal_in_a_collision(panda, planner):
+    floored = panda.ready.copy()
+    floored[1], floored[3] = 1.7, -0.2
+    assert failure(planner, joints_of(panda, floored), panda.ready).code == ErrorCode.GOAL_IN_COLLISION
+
+
+def test_a_start_in_a_collision(panda, planner):
+    floored = panda.ready.copy()
+    floored[1], floored[3] = 1.7, -0.2
+    assert failure(planner, REACH, floored).code == ErrorCode.START_STATE_IN_COLLISION
+
+
+def test_beyond_the_joint_limits(panda, planner):
+    assert failure(planner, joints_of(panda, panda.upper + 0.1), panda.ready).code == ErrorCode.INVALID_GOAL_CONSTRAINTS
+
+
+def test_no_time_to_plan(panda, planner):
+    behind = Goal("behind", pose=Pose((0.6, -0.35, 0.25), (1, 0, 0, 0)))
+    assert failure(planner, behind, panda.ready, allowed_planning_time=0.0).code == ErrorCode.PLANNING_FAILED
+
+
+def test_a_planted_delay_is_part_of_the_planning_time(panda):
+    slow = Planner(panda, planning_delay_s=0.25).plan(REACH, request(), panda.ready, 1)
+    assert slow.planning_time_s > 0.25
+
+
+def test_a_planted_delay_can_be_a_share_of_the_planning_time(panda, monkeypatch):
+    slept = []
+    monkeypatch.setattr(move_group.time, "sleep", slept.append)
+    plan = Planner(panda, planning_delay_share=0.5).plan(REACH, request(), panda.ready, 1)
+    (delay_s,) = slept
+    assert 0 < delay_s <= 0.5 * plan.planning_time_s
+    assert delay_s > 0.4 * plan.planning_time_s
+
+
+@pytest.mark.parametrize("goal", [REACH, HOME])
+def test_goals_survive_their_constraints(panda, goal):
+    back = to_goal([to_constraints(goal)], panda.joint_names)
+    assert back.name == goal.name
+    assert back.joints == goal.joints
+    if goal.pose is not None:
+        assert PoseError.between(back.pose, goal.pose).position_m < 1e-9
+
+
+def refused(panda, constraints) -> RefusedGoal:
+    with pytest.raises(RefusedGoal) as caught:
+        to_goal(constraints, panda.joint_names)
+    return caught.value
+
+
+def test_constraints_that_are_no_goal(panda):
+    none = default("moveit_msgs/msg/Constraints")
+    assert refused(panda, []).code == ErrorCode.INVALID_GOAL_CONSTRAINTS
+    assert refused(panda, [none]).code == ErrorCode.INVALID_GOAL_CONSTRAINTS
+    assert refused(panda, [none, none]).code == ErrorCode.INVALID_GOAL_CONSTRAINTS
+    some_joints = to_constraints(Goal("half", joints={"panda_joint1": 0.0}))
+    assert refused(panda, [some_joints]).code == ErrorCode.INVALID_GOAL_CONSTRAINTS
+    elbow = to_constraints(Goal("elbow", pose=REACH.pose, link="panda_link4"))
+    assert refused(panda, [elbow]).code == ErrorCode.INVALID_LINK_NAME
+
+
+def test_start_states_survive_and_may_be_left_out(panda):
+    assert to_start(to_robot_state(None), panda.joint_names) is None
+    start = to_start(to_robot_state(HOME.joints), panda.joint_names)
+    assert start.tolist() == list(HOME.joints.values())
+    with pytest.raises(RefusedGoal, match="every joint"):
+        to_start(to_robot_state({"panda_joint1": 0.0}), panda.joint_names)
+
+
+def test_plans_do_not_depend_on_numpy_types(panda, planner):
+    assert isinstance(planner.plan(HOME, request(), np.asarray(panda.ready), 2).planning_time_s, float)
+
+
+class Controller:
+    """Stands in for the client of the controller's action."""
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+        self.cancelled: list[str] = []
+
+    def send_goal(self, goal_id, message, **_):
+        self.sent.append(goal_id)
+
+    def cancel_goal(self, goal_id):
+        self.cancelled.append(goal_id)
+
+
+def test_a_goal_that_is_cancelled_while_it_is_planned_moves_nothing():
+    controller = Controller()
+    execution = Execution(controller)
+    execution.cancel()
+    execution.begin("00" * 16, default("control_msgs/action/FollowJointTrajectory_Goal"))
+    with pytest.raises(Failed, match="cancelled"):
+        execution.wait(1.0)
+    assert (controller.sent, controller.cancelled) == ([], [])
+
+
+def test_a_goal_that_is_cancelled_while_the_arm_moves_is_cancelled_at_the_controller():
+    controller = Controller()
+    execution = Execution(controller)
+    execution.begin("00" * 16, default("control_msgs/action/FollowJointTrajectory_Goal"))
+    execution.cancel()
+    with pytest.raises(Failed, match="cancelled"):
+        execution.wait(1.0)
+    assert controller.sent == controller.cancelled != []

@@ -1,0 +1,237 @@
+"""The page as a document: complete, self-contained, named in all its parts, and deaf to what names say."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from pytest_ldos.base.text import one_line
+from pytest_ldos.judge.gate.decide import decide
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.show.report.compose import compose, compose_section
+from pytest_ldos.show.report.document import Document
+from pytest_ldos.show.report.html import page
+from tests.builders.reports import HOSTILE, full_document, full_section, in_words, sample
+from tests.builders.trials import noisy_set
+
+VOID = {"meta", "link", "br", "hr", "img", "input"}
+
+
+class Tree(HTMLParser):
+    """Elements with attributes, text and their ancestors; whether all were closed in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None], tuple[str, ...]]] = []
+        self.texts: list[tuple[str, str]] = []
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs), tuple(self.open)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append((self.open[-1] if self.open else "", data))
+
+    def all(self, tag):
+        return [attributes for name, attributes, _ in self.found if name == tag]
+
+    def text(self, tag):
+        return [data for name, data in self.texts if name == tag]
+
+    @property
+    def shape(self):
+        return [(tag, sorted(attributes), above) for tag, attributes, above in self.found]
+
+
+@pytest.fixture(scope="module")
+def tree():
+    return Tree(page.render(full_document()))
+
+
+def headings(tree):
+    return [int(tag[1]) for tag, _, _ in tree.found if re.fullmatch(r"h[1-6]", tag)]
+
+
+def test_everything_is_closed(tree):
+    assert tree.open == []
+    assert tree.found[0][0] == "html"
+
+
+def test_nothing_is_loaded_and_nothing_runs(tree):
+    text = page.render(full_document())
+    policy = next(each["content"] for each in tree.all("meta") if each.get("http-equiv") == "Content-Security-Policy")
+    assert policy.startswith("default-src 'none';")
+    assert not {"script", "img", "iframe", "object", "embed", "video", "audio", "form", "base"} & {
+        tag for tag, *_ in tree.found
+    }
+    assert not [
+        name for _, attributes, _ in tree.found for name in attributes if name.startswith("on") or name == "style"
+    ]
+    assert not re.search(r"https?://|url\(|@import", text)
+    assert all(each["href"].startswith("#") for each in tree.all("a"))
+
+
+def test_a_reader_of_the_page_finds_its_way(tree):
+    """Language, title, landmarks, the way past the head, and headings that skip no level."""
+    assert tree.found[0][1]["lang"] == "en"
+    assert tree.text("title")[0] == "ldos: regressed"
+    assert [len(tree.all(tag)) for tag in ("header", "nav", "main", "footer")] == [1, 1, 1, 1]
+    assert tree.all("a")[0]["href"] == f"#{tree.all('main')[0]['id']}"
+    levels = headings(tree)
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(later <= earlier + 1 for earlier, later in itertools.pairwise(levels))
+
+
+def test_the_focus_is_always_seen(tree):
+    (style,) = tree.text("style")
+    assert ":focus-visible { outline: 3px solid" in style
+    assert not re.search(r"outline(-style|-width)?: *(none|0)", style)
+
+
+def test_motion_only_for_those_who_want_it(tree):
+    (style,) = tree.text("style")
+    assert "prefers-reduced-motion: reduce" in style
+    assert not re.search(r"\b(animation|transition)\b", style)
+
+
+def test_identifiers_are_unique_and_found(tree):
+    ids = [attributes["id"] for _, attributes, _ in tree.found if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    named = [attributes[name] for _, attributes, _ in tree.found for name in ("aria-labelledby",) if name in attributes]
+    assert named
+    assert set(named) <= set(ids)
+    assert {each["href"][1:] for each in tree.all("a")} <= set(ids)
+
+
+def test_tables_say_what_they_are(tree):
+    assert len(tree.all("caption")) == len(tree.all("table")) > 5
+    assert all(each.get("scope") in {"col", "row"} for each in tree.all("th"))
+
+
+def test_no_heading_of_a_column_is_empty(tree):
+    """That of the drawn intervals says so to those who do not see them."""
+    assert "interval, drawn" in tree.text("span")
+
+
+def test_drawings_are_named_or_repeat_their_row(tree):
+    drawings = tree.all("svg")
+    assert len(drawings) > 10
+    assert all(
+        ("aria-label" in each and each["role"] == "img") or each.get("aria-hidden") == "true" for each in drawings
+    )
+    regions = [attributes for _, attributes, _ in tree.found if attributes.get("role") == "region"]
+    assert all(each["tabindex"] == "0" and each["aria-label"] for each in regions)
+
+
+def test_every_value_of_a_drawing_stands_in_a_table(tree):
+    cells = tree.text("td")
+    for value in ("14.0 ms", "15.0 ms", "13.9 ms", "9.80 ms", "failed"):
+        assert value in cells
+
+
+def test_the_verdict_comes_first_then_what_moved_and_what_to_do(tree):
+    wanted = ["What moved", "What to do", "What could not have been seen", "More trials would help", "All metrics"]
+    wanted += ["Where the time went", "Failures", "Trials", "What else differs", "How it was measured"]
+    assert [text for text in tree.text("h3") if text in wanted] == wanted
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "T3 needs more trials",
+        "look first at transport",
+        "planning_failed (MoveIt code -31)",
+        "mujoco",
+        "faults.planning_delay_ms",
+        "order of the 4 stack starts: base head head base",
+        "drift over 4 blocks: T1 +1.0 % (p = 0.4), T3 +20.0 % (p = 0.001); T3 drifted: the machine was not in one state",
+        "10 trials were added, 20 of at most 30 in all; 2 looks at: 10 against 10, 20 against 20",
+        "calibration: x (12 starts, 60 trials, 2026-01-01)",
+        "main~1",
+        "the stack did not start",
+        "4000 messages a second",
+        "no more trials could be added: the simulator ended",
+        "grip was taken elsewhere",
+        "grip: 2 of 10 trials not to be trusted: events lost",
+        "no change of T3, T4_p99 could have been seen: too few trials",
+        "2 more segments of state feedback",
+    ],
+)
+def test_everything_of_the_document_is_told(tree, part):
+    if "more segments" in part:
+        part = "4 more segments of planning"
+    assert part in {text for _, text in tree.texts}
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_words_change_nothing_of_the_page(text):
+    """The same elements with the same attributes as with a harmless word, one for one."""
+    hostile = page.render(in_words(full_document(), text))
+    hostile.encode()
+    assert not set("\x00\x07\x1b\u202e\u2066\ud800") & set(hostile)
+    harmless = "x" * len(one_line(text))
+    assert Tree(hostile).shape == Tree(page.render(in_words(full_document(), harmless))).shape
+
+
+def test_words_are_shown_as_they_were_written():
+    name = "a <b> & \"c\" 'd' </script>"
+    assert name in Tree(page.render(in_words(full_document(), name))).text("bdi")
+
+
+@pytest.mark.parametrize(
+    ("head", "base"),
+    [
+        (noisy_set(1), noisy_set(2)),
+        (noisy_set(1, n=1), noisy_set(2, n=1)),
+        (noisy_set(1, failures=10), noisy_set(2)),
+        (noisy_set(1), noisy_set(2, failures=10)),
+        (noisy_set(1, cv=0.0), noisy_set(1, cv=0.0)),
+    ],
+)
+def test_any_comparison_makes_a_page(head, base):
+    tree = Tree(page.render(compose([compose_section(head, decide(head, base, Policy()), base=base)])))
+    assert tree.open == []
+    assert tree.all("svg")
+
+
+def test_an_empty_report_is_a_page():
+    tree = Tree(page.render(Document(sections=())))
+    assert "not judged" in tree.text("span")
+
+
+def test_versions_that_took_turns_are_drawn_in_their_order():
+    t1 = next(metric for metric in full_section().metrics if metric.name == "T1")
+    turns = (sample(1.0, 2.0, first_block=0, per_block=1, step=3), sample(3.0, 4.0, first_block=1, per_block=1))
+    metric = dataclasses.replace(t1, base=turns[0], head=turns[1])
+    section = full_section(metrics=(metric,))
+    fields = [
+        each["class"]
+        for each in Tree(page.render(Document(sections=(section,)))).all("rect")
+        if "field" in each["class"]
+    ]
+    assert fields == ["field base", "field head", "field head", "field base"]
+    apart = dataclasses.replace(section, interleaving=None)
+    fields = [
+        each["class"] for each in Tree(page.render(Document(sections=(apart,)))).all("rect") if "field" in each["class"]
+    ]
+    assert fields == ["field base", "field base", "field head", "field head"]
+
+
+@pytest.mark.parametrize("verdict", [*Verdict, None])
+def test_a_verdict_is_a_word_not_only_a_colour(verdict):
+    tree = Tree(page.render(Document(sections=(full_section(verdict=verdict),))))
+    word = "not judged" if verdict is None else verdict.value.replace("_", " ")
+    assert any(word in text for text in tree.text("span"))

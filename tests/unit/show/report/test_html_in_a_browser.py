@@ -1,0 +1,102 @@
+"""The page as Chromium shows it: silent, legible in both schemes, whole at any width, usable by keyboard."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_ldos.show.report.breaking import page as breaking
+from pytest_ldos.show.report.html import page
+from pytest_ldos.show.report.study import page as study_of_an_instrument
+from pytest_ldos.show.report.sweep import page as sweep
+from tests.builders.breaking import breaking_result
+from tests.builders.reports import HOSTILE, full_document, in_words
+from tests.builders.studies import study
+from tests.builders.sweeps import full_report
+from tests.oracles import chromium
+
+pytestmark = pytest.mark.skipif(chromium.PROGRAM is None, reason=chromium.REASON)
+
+TEXT_CONTRAST = 4.5
+"""WCAG 2, level AA."""
+
+NARROW = 420
+"""Pixels, of a telephone."""
+
+TOO_WIDE = (
+    '[...document.querySelectorAll(".scroll")].filter(each => each.scrollWidth > each.clientWidth)'
+    '.map(each => each.getAttribute("aria-label"))'
+)
+"""Tables and drawings that end behind the edge."""
+
+PROBE = (
+    f'{{"overflow": {chromium.OVERFLOW}, "contrasts": {chromium.CONTRASTS}, "width": innerWidth, "wide": {TOO_WIDE}, '
+    f'"unreachable": {chromium.HIDDEN_OVERFLOW}, "focused": {chromium.FOCUSED}, '
+    '"ground": getComputedStyle(document.body).backgroundColor}'
+)
+
+
+def sweep_page():
+    return sweep.render(full_report())
+
+
+def study_page():
+    return study_of_an_instrument.render(study())
+
+
+def breaking_page():
+    return breaking.render(breaking_result())
+
+
+@pytest.fixture(scope="module", params=[(1200, False), (NARROW, True)], ids=["wide, light", "narrow, dark"])
+def seen(request, tmp_path_factory):
+    width, dark = request.param
+    opened = page.render(full_document()).replace("<details>", "<details open>")
+    found = chromium.look_at(opened, tmp_path_factory.mktemp("page"), width=width, dark=dark, script=PROBE)
+    assert found.result["width"] == width
+    return dark, found
+
+
+def test_the_readers_scheme_is_followed(seen):
+    dark, found = seen
+    assert found.result["ground"] == ("rgb(15, 20, 24)" if dark else "rgb(255, 255, 255)")
+
+
+def test_text_is_legible(seen):
+    contrasts = seen[1].result["contrasts"]
+    assert len(contrasts) > 20
+    assert {name: ratio for name, ratio in contrasts.items() if ratio < TEXT_CONTRAST} == {}
+
+
+def test_the_page_is_no_wider_than_the_window(seen):
+    assert seen[1].result["overflow"] <= 0
+    assert seen[1].result["wide"] == []
+
+
+@pytest.mark.parametrize("render", [sweep_page, study_page, breaking_page], ids=["sweep", "study", "breaking"])
+def test_nor_are_other_pages_on_a_telephone(tmp_path, render):
+    opened = render().replace("<details>", "<details open>")
+    found = chromium.look_at(opened, tmp_path, width=NARROW, script=PROBE).result
+    assert (found["width"], found["overflow"], found["wide"]) == (NARROW, 0, [])
+
+
+def test_everything_can_be_reached_by_keyboard(seen):
+    result = seen[1].result
+    assert result["unreachable"] == []
+    assert len(result["focused"]) > 20
+    assert all(result["focused"])
+
+
+def test_nothing_is_reported_to_the_console(tmp_path):
+    """Neither an error, nor that the page's own rule refused something, whatever names say."""
+    found = chromium.look_at(page.render(in_words(full_document(), "".join(HOSTILE))), tmp_path)
+    assert found.console == []
+    assert "</html>" in found.dom
+    assert "<script" not in found.dom
+    assert "<iframe" not in found.dom
+
+
+def test_a_script_would_be_refused_and_the_console_tells(tmp_path):
+    refused = page.render(full_document()).replace("</body>", "<script>document.title = 'ran'</script></body>")
+    found = chromium.look_at(refused, tmp_path)
+    assert any("Content Security Policy" in line for line in found.console)
+    assert "<title>ldos: regressed</title>" in found.dom

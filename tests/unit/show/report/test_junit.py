@@ -1,0 +1,56 @@
+"""What JUnit shows of a scenario."""
+
+from __future__ import annotations
+
+import pytest
+from _pytest.junitxml import bin_xml_escape
+
+from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.show.report import junit
+from pytest_ldos.show.report.document import Document, Section
+from tests.builders.reports import HOSTILE, full_document, in_words
+
+
+def test_all_that_a_dashboard_needs():
+    properties = junit.render(full_document())
+    assert properties["ldos.scenario"] == "msg_load"
+    assert properties["ldos.verdict"] == "regressed"
+    assert properties["ldos.successes"] == "9/10"
+    assert properties["ldos.commit"] == properties["ldos.base"] == "0123456789ab"
+    assert properties["ldos.T1.verdict"] == "regressed"
+    assert properties["ldos.T1.ratio"] == "1.4"
+    assert (properties["ldos.T1.ratio_low"], properties["ldos.T1.ratio_high"]) == ("1.3", "1.5")
+    assert properties["ldos.T1.values_ms"] == "14 15 inf 14.8 14.2 13.9"
+    assert properties["ldos.grip.median_N"] == "14.2"
+
+
+def test_what_has_no_bound():
+    properties = junit.render(full_document())
+    assert (properties["ldos.T3.ratio_low"], properties["ldos.T3.ratio_high"]) == ("0", "inf")
+    assert properties["ldos.T3.detectable"] == "inf"
+    assert properties["ldos.T4_p99.ratio_low"] == "inf"
+
+
+def test_a_second_scenario_has_its_name_in_its_properties():
+    properties = junit.render(full_document())
+    assert properties["ldos.cpu_load.verdict"] == "infra"
+
+
+def test_each_verdict_of_one_scenario_has_properties_of_its_own():
+    sections = tuple(Section(scenario="arm", verdict=verdict) for verdict in Verdict)[:4]
+    properties = junit.render(Document(sections=sections))
+    names = ["ldos.verdict", "ldos.arm.verdict", "ldos.arm-3.verdict", "ldos.arm-4.verdict"]
+    assert [properties[name] for name in names] == [section.verdict for section in sections]
+
+
+def test_nothing_measured():
+    document = Document(sections=(Section(scenario="baseline", verdict=Verdict.INFRA),))
+    assert junit.render(document) == {"ldos.scenario": "baseline", "ldos.verdict": "infra"}
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_words_make_no_xml(text):
+    for name, value in junit.render(in_words(full_document(), text)).items():
+        written = f"{bin_xml_escape(name)}{bin_xml_escape(value)}"
+        written.encode()
+        assert "\x1b" not in written

@@ -1,0 +1,165 @@
+"""Reports that somebody else wrote: what the schema refuses is not read, and what is too much neither."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from pytest_ldos.base.errors import RecordUnreadable
+from pytest_ldos.judge.gate.decide import decide
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.show.report import json_text, markdown, reading, workflow_commands
+from pytest_ldos.show.report.compose import compose, compose_section
+from pytest_ldos.show.report.document import Document
+from tests.builders.reports import HOSTILE, full_document, in_words
+from tests.builders.trials import noisy_set
+
+VALIDATOR = Draft202012Validator(json_text.read_schema())
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(content) -> Document:
+        file = tmp_path / "result.json"
+        file.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+        return reading.read_document(file)
+
+    return write
+
+
+def plain(document: Document | None = None):
+    return json.loads(json_text.render(document or full_document()))
+
+
+def measured() -> Document:
+    head, base = noisy_set(1, factors={"T1": 1.5}), noisy_set(2)
+    return compose([compose_section(head, decide(head, base, Policy()), base=base)])
+
+
+@pytest.mark.parametrize("document", [full_document(), measured(), Document(sections=())])
+def test_what_was_written_is_read(written, document):
+    assert written(json_text.render(document).encode()) == document
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_words_are_words(written, text):
+    document = in_words(full_document(), text)
+    assert written(json_text.render(document).encode()) == document
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", r"no JSON \(JSONDecodeError\)"),
+        (b"\xff", r"no JSON \(UnicodeDecodeError\)"),
+        (b"[" * 100_000, r"no JSON \(RecursionError\)"),
+        (b"[]", "no JSON object"),
+        (b'{"kind": "x", "kind": "pytest-ldos report"}', "says something twice"),
+        (b'{"kind": NaN}', "the number NaN"),
+        (b'{"kind": -Infinity}', "the number -Infinity"),
+        (b'{"kind": ' + b"1" * 5000 + b"}", r"no JSON \(ValueError\)"),
+        (b" " * (reading.LARGEST + 1), "is larger than 8388608 bytes"),
+        ({}, "its kind is not 'pytest-ldos report'"),
+        ({"kind": "pytest-ldos report", "schema": True}, "its schema is not 1"),
+        ({"kind": "pytest-ldos report", "schema": 2}, "its schema is not 1"),
+        ({"kind": "pytest-ldos report", "schema": 1}, "it has not exactly the fields of a Document"),
+    ],
+)
+def test_what_is_no_report(written, content, reason):
+    with pytest.raises(RecordUnreadable, match=reason) as wrong:
+        written(content)
+    assert wrong.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "reason"),
+    [
+        (("verdict",), "passed", "its verdict is not the worst of its sections'"),
+        (("made_at",), 1, "made_at is no text"),
+        (("made_by",), "x" * 10_001, "made_by is longer than 10000 characters"),
+        (("sections",), {}, "sections is no list"),
+        (("sections",), [[]], r"sections\[0\] has not exactly the fields of a Section"),
+        (("sections", 0, "verdict"), "fine", r"sections\[0\].verdict is no Verdict"),
+        (("sections", 0, "reasons"), ["x"] * 10_001, r"sections\[0\].reasons has more than 10000 items"),
+        (("sections", 0, "head", "trials"), 1.5, r"sections\[0\].head.trials is no integer"),
+        (("sections", 0, "head", "trials"), True, r"sections\[0\].head.trials is no integer"),
+        (("sections", 0, "head", "trials"), 2**60, r"sections\[0\].head.trials is no integer of at most 53 bits"),
+        (("sections", 0, "metrics", 0, "change", "ratio"), 1e300, r"change.ratio is no number"),
+        (("sections", 0, "metrics", 0, "change", "ratio"), "1", r"metrics\[0\].change.ratio is no number"),
+        (("sections", 0, "metrics", 0, "change", "is_endless"), 0, r"change.is_endless is neither true nor false"),
+        (("sections", 0, "test", "line"), None, r"sections\[0\].test.line is no integer"),
+    ],
+)
+def test_what_is_wrong_is_named(written, place, value, reason):
+    made = plain()
+    *above, last = place
+    inner = made
+    for key in above:
+        inner = inner[key]
+    inner[last] = value
+    with pytest.raises(RecordUnreadable, match=reason):
+        written(made)
+
+
+def places(value, at=()):
+    yield at
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in items:
+        yield from places(each, (*at, key))
+
+
+ODD: tuple[object, ...] = (
+    None,
+    True,
+    0,
+    -1,
+    1.5,
+    -1e18,
+    1e-300,
+    "",
+    "x" * 700,
+    "passed",
+    "regressed",
+    [],
+    {},
+    [None],
+    {"x": 1},
+)
+
+
+def test_nothing_is_read_that_the_schema_refuses_and_all_that_is_read_can_be_shown(written):
+    """Every place of a document with every odd value in turn, drawn by a fixed seed."""
+    whole = plain()
+    drawn = random.Random(8)
+    everywhere = [place for place in places(whole) if place]
+    for place in drawn.sample(everywhere, 200):
+        made = json.loads(json.dumps(whole))
+        inner = made
+        for key in place[:-1]:
+            inner = inner[key]
+        inner[place[-1]] = drawn.choice(ODD)
+        try:
+            document = written(made)
+        except RecordUnreadable:
+            continue
+        assert VALIDATOR.is_valid(made)
+        assert markdown.render(document).startswith(markdown.MARK)
+        assert workflow_commands.render(document).count("\n") <= len(document.sections)
+
+
+def test_a_field_too_many_and_one_too_few(written):
+    made = plain()
+    made["sections"][1]["extra"] = 1
+    with pytest.raises(RecordUnreadable, match=r"sections\[1\] has not exactly the fields of a Section"):
+        written(made)
+    del made["sections"][1]["extra"], made["sections"][1]["notes"]
+    with pytest.raises(RecordUnreadable, match=r"sections\[1\] has not exactly"):
+        written(made)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(RecordUnreadable, match="cannot be read: No such file"):
+        reading.read_document(tmp_path / "none.json")

@@ -1,0 +1,378 @@
+"""What people read: complete, aligned, and safe to print."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from pathlib import Path
+
+import pytest
+
+from pytest_ldos.base.series import Better, Missing
+from pytest_ldos.base.text import visible
+from pytest_ldos.cli import compare as compare_command
+from pytest_ldos.cli import report as report_command
+from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
+from pytest_ldos.judge.baseline.calibration_store import Calibrated, Uncalibrated
+from pytest_ldos.judge.gate.decide import decide, judge_alone
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.measure.metrics.deadlines import Kept
+from pytest_ldos.measure.metrics.model import Measurement
+from pytest_ldos.measure.metrics.sources import FEEDBACK, published_states
+from pytest_ldos.measure.trial.record import Look
+from pytest_ldos.plugin import judging
+from pytest_ldos.scenario.deadlines import DeadlineSpec
+from pytest_ldos.scenario.model import FaultSpec, StackSpec
+from pytest_ldos.show.report import failure, markdown
+from pytest_ldos.show.report.compose import Background, compose, compose_section
+from pytest_ldos.show.report.sources import APPROXIMATELY
+from pytest_ldos.show.report.terminal import render
+from pytest_ldos.show.report.words import (
+    change_of,
+    describe_measurement,
+    describe_sources,
+    describe_unseen,
+    interval_of,
+    median_of,
+    percent,
+)
+from tests.builders.own_metric import GRIP_RATE, with_own
+from tests.builders.reports import HOSTILE as HOSTILE_WORDS
+from tests.builders.reports import full_document, in_words
+from tests.builders.trials import FINGERPRINT, noisy_set, taken_from, trial, trial_set
+from tests.unit.judge.gate.test_decide import on_a_cpu, replace_values
+
+HOSTILE = "\x1b[31mred\x07 [bold]x[/bold] \u202egnp.exe"
+
+
+def section_of(head, base=None, notes=()):
+    result = decide(head, base, Policy()) if base else judge_alone(head, Policy())
+    return compose_section(head, result, base=base, notes=notes)
+
+
+def text_of(section, width=120):
+    return render(compose([section]), width=width, color=False, setting=False)
+
+
+def render_failure(section):
+    return failure.render(compose([section]))
+
+
+def test_a_regression_shows_all_that_is_needed_to_act():
+    """Metric, both medians, ratio with interval, floor, smallest detectable effect, and the trace."""
+    head, base = noisy_set(1, factors={"T1": 1.4}), noisy_set(2)
+    section = section_of(head, base, notes=("trace: /somewhere/trace",))
+    message = render_failure(section)
+    t1 = section.metric("T1")
+    assert t1 is not None
+    assert t1.change is not None
+    change = t1.change
+    medians = median_of(t1, t1.head), median_of(t1, t1.base)
+    numbers = change_of(change), interval_of(change), percent(change.floor), percent(change.detectable)
+    for part in (*medians, *numbers, "/somewhere/trace"):
+        assert part != "–"
+        assert part in message
+    assert message.startswith("scenario 'baseline': regressed (10 of 10 trials succeeded)")
+    assert "T2 execution latency" not in message
+
+
+def test_the_spread_that_covariates_leave_is_shown():
+    alone = section_of(on_a_cpu(noisy_set(1), slowness=1.0, seed=1))
+    t1, t3 = (alone.metric(name).head for name in ("T1", "T3"))
+    assert t1.adjusted_cv < 0.5 * t1.cv
+    assert t3.adjusted_cv is None
+    assert "adjusted" in text_of(alone)
+    assert "adjusted" not in text_of(section_of(noisy_set(1)))
+
+
+def test_a_metric_that_regressed_by_failures_has_its_numbers():
+    """Censored values leave an interval open above; what it says below is shown."""
+    section = section_of(noisy_set(1, n=20, failures=15), noisy_set(2, n=20))
+    t1 = section.metric("T1")
+    assert t1.verdict == "regressed"
+    assert t1.change.high is None
+    assert interval_of(t1.change).endswith("+∞")
+    assert "T1 planning latency: regressed" in render_failure(section)
+
+
+def test_settings_that_differ_are_named():
+    head = noisy_set(1)
+    delayed = dataclasses.replace(head.spec, stack=StackSpec(faults=FaultSpec(planning_delay_ms=6)))
+    notes = list(describe_measurement(section_of(dataclasses.replace(head, spec=delayed), noisy_set(2))))
+    assert "settings differ from the baseline's: faults.planning_delay_ms 0.0 → 6" in notes
+
+
+def test_the_interval_stays_at_80_columns():
+    text = text_of(section_of(noisy_set(1, factors={"T1": 1.4}), noisy_set(2)), 80)
+    assert "interval" in text
+    assert " … " in text
+
+
+@pytest.mark.parametrize("width", [80, 100, 160])
+def test_tables_fit_the_width(width):
+    section = section_of(noisy_set(1, factors={"T1": 1.4}), noisy_set(2))
+    lines = [line for line in text_of(section, width).splitlines() if line.startswith("  T")]
+    assert all(len(line) <= width for line in lines)
+    assert any("T1" in line and "regressed" in line for line in lines)
+    assert all(name in "\n".join(lines) for name in ("T1", "T2", "T2x", "T3", "T4", "T5"))
+
+
+def test_a_run_without_a_baseline_shows_its_own_numbers():
+    text = text_of(section_of(noisy_set(1)))
+    assert "T1" in text
+    assert "CV" in text
+    assert "baseline " not in text.splitlines()[2]
+
+
+def test_what_is_missing_says_why():
+    section = section_of(replace_values(noisy_set(1), "T3", Missing("no control cycles in the window")))
+    assert "no control cycles in the window" in text_of(section)
+
+
+def test_all_failed_is_shown_as_such():
+    text = text_of(section_of(noisy_set(1, failures=10)))
+    assert "0 of 10 trials succeeded" in text
+    assert "no trial succeeded" in text
+
+
+def test_the_score_names_what_it_lacks():
+    head = replace_values(noisy_set(1), "T5", Missing("no simulator steps"))
+    assert "without T5" in text_of(section_of(head, noisy_set(2)))
+
+
+def test_the_score_is_the_weighted_geometric_mean():
+    def constant(factor):
+        values = {"T1": 10.0 * factor, "T2": 100.0, "T2x": 5.0, "T3": 1.0, "T4": 50.0, "T5": 1.0}
+        return trial_set([trial(index, values) for index in range(10)])
+
+    text = text_of(section_of(constant(2.0), constant(1.0)))
+    assert f"overall score: {2 ** (1.0 / 4.3):.3f} × baseline" in text
+
+
+RETRIES = dataclasses.replace(
+    GRIP_RATE, name="retries", title="retries of the gripper", unit="", better=Better.LOWER, score_weight=1.0
+)
+
+
+def counted(seed, retries, **changes):
+    return with_own(noisy_set(seed), metric=dataclasses.replace(RETRIES, **changes), value=retries)
+
+
+def at_times(seed, often):
+    """Nine in some of five trials; in others there are none."""
+    plain = counted(seed, 0.0)
+    trials = [
+        dataclasses.replace(each, measurements={**each.measurements, "retries": Measurement(9.0)})
+        if each.index % 5 < often
+        else each
+        for each in plain.trials
+    ]
+    return dataclasses.replace(plain, trials=tuple(trials))
+
+
+def test_a_change_from_zero_has_no_ratio():
+    """There is nothing that it could be a share of; how much it is, is said all the same."""
+    section = section_of(counted(1, 5.0), counted(2, 0.0))
+    metric = section.metric("retries")
+    assert metric.verdict is Verdict.REGRESSED
+    assert metric.change.is_from_zero
+    assert metric.change.ratio is metric.change.low is metric.change.high is metric.change.detectable is None
+    assert "retries (retries of the gripper) regressed: from 0 to 5.00" in section.reasons
+    assert "retries retries of the gripper from 0, 0.00 → 5.00" in markdown.render(compose([section]))
+    assert "change            from 0, interval –" in render_failure(section)
+    assert "retries" in section.score.without
+    assert not [line for line in describe_unseen(section) if "retries" in line]
+
+
+def test_what_is_undecided_from_zero_has_no_ratio():
+    section = section_of(counted(1, 0.0), counted(2, 0.0))
+    assert section.metric("retries").verdict is Verdict.PASSED
+    section = section_of(at_times(1, often=3), at_times(2, often=1))
+    assert section.metric("retries").verdict is Verdict.INCONCLUSIVE
+    assert "retries is undecided (measured from 0 to 9.00)" in section.reasons
+    assert "change            from 0, interval –" in render_failure(section)
+
+
+def test_differences_of_the_environment_are_shown():
+    upgraded = noisy_set(1, fingerprint=dataclasses.replace(FINGERPRINT, versions={"mujoco": "3.9"}))
+    assert "mujoco 3.2 → 3.9" in text_of(section_of(upgraded, noisy_set(2)))
+
+
+def test_planted_faults_are_shown_as_a_difference():
+    head = noisy_set(1)
+    faults = dataclasses.replace(head.spec.stack.faults, planning_delay_ms=5.0)
+    spec = dataclasses.replace(head.spec, stack=dataclasses.replace(head.spec.stack, faults=faults))
+    assert "settings differ" in text_of(section_of(dataclasses.replace(head, spec=spec), noisy_set(2)))
+
+
+def test_text_of_other_programs_cannot_reach_the_terminal():
+    assert visible(HOSTILE) == "\\x1b[31mred\\x07 [bold]x[/bold] \\x202egnp.exe"
+    head = noisy_set(1, name="evil\x1b]0;x\x07", failures=1, incomplete=HOSTILE, stack=HOSTILE)
+    section = section_of(head, notes=(HOSTILE,))
+    shown = render(compose([section]), width=100, color=False) + render_failure(section)
+    assert "\x1b" not in shown
+    assert "\x07" not in shown
+    assert "\u202e" not in shown
+    assert "[bold]x[/bold]" in shown
+
+
+def test_colour_only_where_it_is_wanted():
+    section = section_of(noisy_set(1, factors={"T1": 1.4}), noisy_set(2))
+    assert "\x1b[" in render(compose([section]), width=100, color=True)
+    assert "\x1b[" not in text_of(section)
+
+
+STATES = published_states("/joint_states")
+
+
+def approximately(seed, **options):
+    return taken_from(noisy_set(seed, **options), "T3", STATES)
+
+
+def test_markers_and_probes_need_no_word():
+    section = section_of(noisy_set(1), noisy_set(2))
+    assert describe_sources(section) == ()
+    assert APPROXIMATELY not in text_of(section)
+
+
+def test_an_approximate_number_says_so_and_why_below_the_table():
+    section = section_of(approximately(1), approximately(2))
+    lines = text_of(section).splitlines()
+    (row,) = [line for line in lines if line.startswith("  T3 ")]
+    assert row.count("≈ 0.0") == 2
+    (why,) = [line for line in lines if line.startswith("  ≈ T3")]
+    assert why == f"  ≈ T3 from /joint_states publications: {STATES.caveat}"
+    assert lines.index(why) > max(number for number, line in enumerate(lines) if line.startswith("  T5"))
+    assert all("≈" not in line for line in lines if line not in (row, why))
+
+
+def test_a_regression_of_an_approximate_number_says_so_in_the_failure():
+    message = render_failure(section_of(approximately(1, factors={"T3": 3.0}), approximately(2)))
+    assert "T3 control-loop jitter: regressed" in message
+    assert "median            ≈ 0." in message
+    assert f"≈ T3 from /joint_states publications: {STATES.caveat}" in message
+
+
+def test_a_source_that_is_no_marker_is_named_without_a_sign():
+    section = section_of(taken_from(noisy_set(1), "T1", FEEDBACK))
+    assert describe_sources(section) == ("T1 from feedback publications",)
+    assert APPROXIMATELY not in text_of(section)
+
+
+def test_a_metric_of_two_sources_is_shown_as_not_comparable():
+    section = section_of(approximately(1), noisy_set(2))
+    t3 = section.metric("T3")
+    assert t3.verdict == "not_comparable"
+    assert t3.base is None
+    assert "not_comparable" in text_of(section)
+    reason = "T3 is not comparable: it was taken from /joint_states publications here, from control probe in the baseline (record it anew: --ldos-update-baseline)"
+    assert f"  {reason}" in text_of(section).splitlines()
+    assert "T3 control-loop jitter: not_comparable" not in render_failure(section)
+
+
+def test_a_topics_name_is_made_safe():
+    section = section_of(taken_from(noisy_set(1), "T3", published_states(f"/{HOSTILE}")))
+    assert "\x1b" not in text_of(section)
+    assert "\\x1b[31mred" in text_of(section)
+
+
+@pytest.mark.parametrize("text", HOSTILE_WORDS)
+def test_hostile_words_change_no_line_of_a_terminal(text):
+    """As many lines as with a harmless word, no control character, and no command to the log of a workflow."""
+    hostile, harmless = in_words(full_document(), text), in_words(full_document(), "name" if text else "")
+    for show in (lambda document: render(document, width=100, color=False), failure.render):
+        shown = show(hostile)
+        shown.encode()
+        assert shown.count("\n") == show(harmless).count("\n")
+        assert not [line for line in shown.splitlines() if line.lstrip().startswith("::") or "##[" in line]
+        assert not set("\x00\x07\x1b\x85\u2028\u202e\u2066\u200f") & set(shown)
+
+
+def test_all_that_was_done_is_told():
+    text = render(full_document(), width=160, color=False)
+    for part in (
+        "→ look first at transport",
+        "order of the 4 stack starts: base head head base",
+        "10 trials were added, 20 of at most 30 in all",
+        "calibration: x (12 starts, 60 trials, 2026-01-01)",
+        "drift over 4 blocks: T1 +1.0 % (p = 0.4), T3 +20.0 % (p = 0.001); T3 drifted: the machine was not in one state",
+        "main~1: baselines/baseline.json (commit 0123456789ab, 10 trials, 2026-01-01T00:00:00+00:00)",
+        "cpu_load: infra; nothing measured",
+        "a user's own",
+    ):
+        assert part in text
+
+
+def test_advice_names_the_segment_that_gained_the_time():
+    section = section_of(noisy_set(1, factors={"T1": 1.4}), noisy_set(2))
+    assert section.advice == ("if the change is meant, record it: run again with --ldos-update-baseline",)
+    assert section_of(noisy_set(1), noisy_set(2)).advice == ()
+    (failed,) = section_of(noisy_set(1, failures=5)).advice
+    assert failed.startswith("see how trials failed")
+
+
+def test_turns_and_additions_come_from_the_records():
+    def of(seed, blocks, **changes):
+        plain = noisy_set(seed, n=4, session="one", **changes)
+        trials = tuple(dataclasses.replace(each, block=blocks[each.index // 2]) for each in plain.trials)
+        return dataclasses.replace(plain, trials=trials)
+
+    head = of(1, (1, 2), looks=(Look(2, 2), Look(4, 4)), last_look=Look(8, 8))
+    section = section_of(head, of(2, (0, 3)))
+    assert section.interleaving.order == ("base", "head", "head", "base")
+    assert (section.additions.added, section.additions.limit.head) == (2, 8)
+    assert section_of(head, dataclasses.replace(of(2, (0, 3)), session="another")).interleaving is None
+
+
+def test_an_extension_that_was_cut_short_counts_what_was_made():
+    plain = noisy_set(1, n=13, incomplete="the arm could not return home", looks=(Look(8, 8),), last_look=Look(16, 16))
+    head = dataclasses.replace(plain, spec=dataclasses.replace(plain.spec, trials=8))
+    told = text_of(section_of(head, noisy_set(2)))
+    assert "no more trials could be added" in told
+    assert told.count("the arm could not return home") == 1
+    assert "5 trials were added, 13 of at most 16 in all; 1 look at: 8 against 8" in told
+
+
+def test_a_calibration_is_told():
+    noise = MetricNoise(trial_sd=0.1, start_sd=0.0, start_df=1, run_sd=0.0, run_df=1, floor=0.05)
+    calibration = Calibration(
+        scenario="baseline", stack_kind="embedded", fingerprint=FINGERPRINT, made_at="2026-01-01", commit="abc",
+        starts=6, trials=60, metrics={"T1": noise},
+    )  # fmt: skip
+    known = Calibrated(calibration, Path("baseline.calibration.json"))
+    head = noisy_set(1)
+    result = judge_alone(head, Policy())
+    told = text_of(compose_section(head, result, background=Background(calibration=known)))
+    assert "calibration: baseline.calibration.json (6 starts, 60 trials, 2026-01-01)" in told
+    other = Background(calibration=Uncalibrated("there is one of another host class"))
+    assert "there is one of another host class" in text_of(compose_section(head, result, background=other))
+
+
+def test_failures_are_grouped_by_what_happened():
+    head = section_of(noisy_set(1, failures=3)).head
+    (failed,) = head.failures
+    assert (failed.trials, failed.code, failed.outcome) == ((1, 2, 3), -31, "planning_failed")
+
+
+def test_what_is_known_of_a_comparison_is_known_by_somebody():
+    """A field that neither pytest nor the command line ever fills would be null for ever in the published schema."""
+    callers = [
+        Path(inspect.getfile(module)).read_text("utf-8") for module in (judging, report_command, compare_command)
+    ]
+    for field in dataclasses.fields(Background):
+        assert any(f"{field.name}=" in text for text in callers), field.name
+
+
+def test_deadlines_are_told_with_how_they_were_kept():
+    trials = noisy_set(1)
+    spec = dataclasses.replace(trials.spec, deadlines=(DeadlineSpec(path="planning", ms=300),))
+    kept = [
+        dataclasses.replace(trial, deadlines={"planning": Kept(1, int(trial.index > 0))}) for trial in trials.trials
+    ]
+    head = dataclasses.replace(trials, spec=spec, trials=tuple(kept))
+    text = text_of(section_of(head, noisy_set(2)))
+    assert "deadline of 'planning', 300 ms in 99 %: kept in 90.0 % of 10 passages; 9 of 10 trials kept to it" in text
+    assert "deadline of 'planning', 300 ms in 99 %: never passed" in text_of(
+        section_of(dataclasses.replace(trials, spec=spec), noisy_set(2))
+    )

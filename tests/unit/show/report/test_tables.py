@@ -1,0 +1,91 @@
+"""Tables of a terminal: as wide as it is, numbers whole, names broken where their parts meet."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_ldos.show.report.console import Words, print_to_text
+from pytest_ldos.show.report.tables import chosen_table, column, split_table, tabulate
+
+NAMES = (
+    "/panda_arm_controller/follow_joint_trajectory/_action/feedback",
+    "moveit::planning_scene_monitor::PlanningSceneMonitor::onStateUpdate(std::shared_ptr<sensor_msgs::JointState>)",
+    "/controller_manager: /controller_manager/switch_controller",
+    "runs/20261121-134646-0bd7b1/baseline/trace",
+)
+
+
+def lines_of(columns, rows, **arguments):
+    return print_to_text(tabulate(columns, rows, **arguments), color=False).splitlines()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("width", range(26, 120, 7))
+def test_names_are_broken_between_words(name, width):
+    _, *lines = lines_of([column("name", is_name=True), column("n")], [(name, "12345")], width=width)
+    assert max(map(len, lines)) <= width
+    assert "12345" in lines[0]
+    parts = [line.replace("12345", "").strip() for line in lines]
+    assert "".join(parts).replace(" ", "") == name.replace(" ", "")
+    longest = max(map(len, re.findall(r"\w+?(?:_|\b)", name)))
+    if width - 7 > longest:
+        assert not [one for one, other in pairwise(parts) if (one[-1] + other[0]).isalnum()]
+
+
+def test_slashes_and_brackets_begin_a_line_and_colons_end_one():
+    (_, *lines) = lines_of([column("name", is_name=True)], [(NAMES[1],), (NAMES[0],)], width=40)
+    assert lines == [
+        "moveit::planning_scene_monitor::",
+        "PlanningSceneMonitor::onStateUpdate",
+        "(std::shared_ptr<sensor_msgs::",
+        "JointState>)",
+        "/panda_arm_controller",
+        "/follow_joint_trajectory/_action",
+        "/feedback",
+    ]
+
+
+def test_a_name_of_wide_letters_is_cut_between_them():
+    (_, *lines) = lines_of([column("name", is_name=True)], [("大" * 30,)], width=25)
+    assert "".join(lines) == "大" * 30
+    assert max(Words(line).width for line in lines) <= 25
+
+
+@given(st.lists(st.text(max_size=40), min_size=1, max_size=4), st.integers(20, 120))
+def test_nothing_of_any_name_is_lost(names, width):
+    _, *lines = lines_of([column("name", is_name=True)], [(name,) for name in names], width=width)
+    shown = re.sub(r"\s", "", "".join(lines))
+    assert shown == re.sub(r"\s", "", "".join(Words(name).text for name in names))
+    assert all(Words(line).width <= max(width, 16) + 3 for line in lines)  # a command to a log is written out
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_a_table_that_is_too_wide_stands_in_blocks(width):
+    columns = [column("goal", is_name=True), *(column(f"metric {number}") for number in range(12))]
+    rows = [(f"reach {number}", *[f"{number}.25 ms"] * 12) for number in range(3)]
+    lines = print_to_text(split_table(columns, rows, key=1, width=width), color=False).splitlines()
+    assert max(map(len, lines)) <= width
+    assert sum(line.count("1.25 ms") for line in lines) == 12
+    counts = {line.count("ms") for line in lines if "ms" in line}
+    assert max(counts) - min(counts) <= 1
+
+
+def test_titles_have_a_line_a_word_where_that_makes_room():
+    columns = [column("topic", is_name=True), *(column(f"far too late {number}") for number in range(4))]
+    rows = [("/a", *["1"] * 4)]
+    wide, narrow = (print_to_text(split_table(columns, rows, key=1, width=width), color=False) for width in (100, 50))
+    assert "far too late 3" in wide
+    assert [line.split() for line in narrow.splitlines()][:2] == [["topic", *["far"] * 4], ["too"] * 4]
+
+
+def test_columns_that_matter_more_have_a_place_and_empty_ones_none():
+    columns = [column("name", is_text=True), column("a", rank=2), column("b", rank=1), column("empty", rank=1)]
+    rows = [("x", "1" * 20, "2" * 20, "")]
+    heading, line = print_to_text(chosen_table(columns, rows, 30), color=False).splitlines()
+    assert heading.split() == ["name", "b"]
+    assert line.split() == ["x", "2" * 20]

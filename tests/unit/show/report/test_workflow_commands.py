@@ -1,0 +1,111 @@
+"""Annotations: one line a scenario, on the test that asked for the verdict, and no command but ours."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.show.report import workflow_commands
+from pytest_ldos.show.report.document import Document, Place, Section
+from tests.builders.reports import HOSTILE, full_document, full_section, in_words
+
+COMMANDS = ("error", "warning")
+
+
+def taken(line: str) -> tuple[str, dict[str, str], str]:
+    """A line as the runner takes it: command, properties, text (``ActionCommand.TryParseV2``)."""
+    assert line.startswith("::")
+    information, _, data = line[2:].partition("::")
+    name, _, properties = information.partition(" ")
+    pairs = (each.split("=", 1) for each in properties.strip().split(",") if each)
+    decoded = {key: decode(value, {":": "%3A", ",": "%2C"}) for key, value in pairs}
+    return name, decoded, decode(data, {})
+
+
+def decode(text: str, more: dict[str, str]) -> str:
+    for character, code in {"\r": "%0D", "\n": "%0A", **more, "%": "%25"}.items():
+        text = text.replace(code, character)
+    return text
+
+
+def test_what_a_regression_says():
+    """The text as GitHub shows it beside the test."""
+    (line, infra) = workflow_commands.render(full_document()).splitlines()
+    name, properties, text = taken(line)
+    assert name == "error"
+    assert properties == {
+        "file": "tests/scenarios/test_msg_load.py",
+        "line": "12",
+        "title": "ldos: msg_load regressed",
+    }
+    assert text.splitlines() == [
+        "T1 planning latency +40.0 % (+30.0 % … +50.0 %), 10.5 ms → 14.2 ms",
+        "T4 total latency -50.0 % (-60.0 % … -40.0 %), 10.5 ms → 14.2 ms",
+        "T4_p99 failed trials only +∞ (+∞ … +∞), 10.5 ms → –",
+        "T1 +5.00 ms [+4.9, +5.1]: 80 % of it in transport: /joint_states → /robot, +4.00 ms [+3.9, +4.1]",
+        "path state feedback +0.200 ms [+0.1, +0.3]: 80 % of it in transport: /joint_states → /robot, "
+        "+4.00 ms [+3.9, +4.1]",
+        "→ look first at transport",
+    ]
+    assert taken(infra) == ("error", {"title": "ldos: cpu_load infra"}, "the stack did not start")
+
+
+@pytest.mark.parametrize("verdict", list(Verdict))
+def test_which_verdicts_are_told(verdict):
+    text = workflow_commands.render(Document(sections=(Section(scenario="arm", verdict=verdict, reasons=("why",)),)))
+    if verdict in {Verdict.PASSED, Verdict.IMPROVED}:
+        assert text == ""
+    else:
+        assert taken(text.rstrip("\n"))[0] in COMMANDS
+
+
+def test_what_was_not_judged_is_not_told():
+    assert workflow_commands.render(Document(sections=(dataclasses.replace(full_section(), verdict=None),))) == ""
+
+
+COMMIT_MESSAGES = ("Fix\n::error file=a.py::x", "100%0A::stop-commands::x", "a,b=c:d::e", "\r::add-mask::secret")
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, *COMMIT_MESSAGES])
+def test_hostile_words_make_no_command(text):
+    document = in_words(full_document(), text)
+    lines = workflow_commands.render(document).split("\n")
+    assert lines.pop() == ""
+    assert len(lines) == 2
+    for line in lines:
+        assert not [character for character in line if ord(character) < 0x20 or 0x7F <= ord(character) < 0xA0]
+        name, properties, shown = taken(line)
+        assert name == "error"
+        assert {*properties} <= {"file", "line", "title"}
+        assert not [each for each in shown.splitlines() if each.lstrip().startswith("::")]
+        assert "##[" not in line
+
+
+@pytest.mark.parametrize(
+    "file", ["/etc/passwd", "../x.py", "a/../../x.py", "a/..", "..", "", "a\nb.py", "a\\b.py", "C:\\x", "\x1b[31m"]
+)
+def test_a_file_that_is_not_below_the_root_is_not_named(file):
+    section = dataclasses.replace(full_section(), test=Place(file=file, line=3))
+    _, properties, _ = taken(workflow_commands.render(Document(sections=(section,))).rstrip("\n"))
+    assert {*properties} == {"title"}
+
+
+def test_a_file_whose_name_has_a_meaning():
+    section = dataclasses.replace(full_section(), test=Place(file="a,line=1::b/t%0A..st.py", line=3))
+    _, properties, _ = taken(workflow_commands.render(Document(sections=(section,))).rstrip("\n"))
+    assert properties["file"] == "a,line=1::b/t%0A..st.py"
+    assert properties["line"] == "3"
+
+
+def test_no_more_than_are_shown():
+    sections = tuple(Section(scenario=f"s{number}", verdict=Verdict.INFRA) for number in range(25))
+    lines = workflow_commands.render(Document(sections=sections)).splitlines()
+    assert len(lines) == workflow_commands.MOST
+    assert lines[-1] == "::error title=ldos::and 16 scenarios more: see the report"
+
+
+def test_a_long_sentence_is_cut():
+    section = Section(scenario="s", verdict=Verdict.INFRA, reasons=("y" * 10_000,) * 100)
+    assert len(workflow_commands.render(Document(sections=(section,)))) < 10_000

@@ -1,0 +1,74 @@
+"""Traces of programs that are none of LTTng's tracers: babeltrace2's writer, and whole collections of others."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pytest_ldos.trace.ctf.read import read_trace
+from tests.oracles.agreement import Outcome, compare_with_babeltrace
+from tests.oracles.babeltrace import why_unavailable, write_with_babeltrace
+
+pytestmark = pytest.mark.skipif(bool(why_unavailable()), reason=why_unavailable() or "available")
+
+COLLECTIONS = "CTF_COLLECTIONS"
+"""Directories of other people's traces, between colons (see `benchmarks.foreign_traces`)."""
+TIMES = [0, 5, 5, 1_000_000, 7_000_000_001, 40_000_000_000, 2**52 + 1, 2**53 + 3, 2**53 + 4]
+CLOCKS = [None, (10**9, 0, 0), (10**9, 1_700_000_000, 999_999_999), (3 * 10**9, 5, 7), (2**26 + 1, -100, 32_767)]
+
+
+@pytest.mark.parametrize("packets", [True, False])
+@pytest.mark.parametrize("clock", CLOCKS)
+def test_what_babeltrace2_writes(tmp_path, clock, packets):
+    trace = write_with_babeltrace(tmp_path / "written", clock=clock, packets=packets, times=TIMES)
+    agreement = compare_with_babeltrace(trace)
+    assert (agreement.outcome, agreement.difference, agreement.events) == (Outcome.EQUAL, "", len(TIMES))
+    decoded = read_trace(trace)
+    table, (info,) = decoded.events["app:all"], decoded.traces
+    steps = np.arange(len(TIMES))
+    assert (info.clock, info.environment["hostname"]) == ("beat" if clock else "", 'a "quoted"\nhost')
+    assert table["vpid"].tolist() == (-steps).tolist()
+    assert table["odd"].tolist() == (steps - (1 << 36)).tolist()
+    assert list(table.columns["text"]) == [f"text {step}" * (step % 3) for step in steps]
+    assert list(table.columns["what.text"]) == [f"option {step}" if step % 2 else None for step in steps]
+    assert table.cpu_id.tolist() == ([0] * 4 + [1] * 5 if packets else [-1] * 9)
+    if clock is None:
+        assert not table.timestamp_ns.any()
+
+
+@pytest.mark.parametrize(("part", "events"), [("control", 140), ("plain", 40)])
+def test_what_barectf_writes(golden, part, events):
+    agreement = compare_with_babeltrace(golden("barectf") / part)
+    assert (agreement.outcome, agreement.difference, agreement.events) == (Outcome.EQUAL, "", events)
+
+
+def test_barectf_s_values(golden):
+    """Those that its tracer was given; twice, a cycle and its note found no room."""
+    trace = read_trace(golden("barectf") / "control")
+    cycle = trace.events["cycle"]
+    steps = cycle["step"].astype(int) // 3
+    assert (len(cycle), trace.stats.discarded_events) == (118, 4)
+    assert {*range(60)} - {*steps.tolist()} == {45}
+    assert cycle["error"].tolist() == (-100 * steps).tolist()
+    assert np.array_equal(cycle["torque"], steps / 3)
+    assert list(cycle.columns["joints"])[5] == [-steps[5], 3 * steps[5], 7]
+    assert np.all(np.diff(cycle.timestamp_ns) > 0)
+    plain = read_trace(golden("barectf") / "plain")
+    assert plain.events["once"]["value"].tolist() == [1_000_000_007 * i for i in range(40)]
+    assert plain.traces[0].clock == ""
+
+
+def collected() -> list[Path]:
+    folders = [Path(folder) for folder in os.environ.get(COLLECTIONS, "").split(":") if folder]
+    return sorted(metadata.parent for folder in folders for metadata in folder.rglob("metadata"))
+
+
+@pytest.mark.skipif(not collected(), reason=f"{COLLECTIONS} names no directory with traces")
+@pytest.mark.parametrize("trace", collected(), ids=str)
+def test_a_trace_of_a_collection(trace):
+    """What babeltrace2 reads we read; where only it refuses, that is its order of streams or a file that is cut."""
+    agreement = compare_with_babeltrace(trace)
+    assert agreement.outcome not in (Outcome.DIFFERENT, Outcome.ONLY_WE_REFUSE), agreement

@@ -1,0 +1,130 @@
+"""Sessions recorded by the real LTTng: rotated, cut into small files, per process, live, as snapshots."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pytest_ldos.base.errors import TraceUnreadable
+from pytest_ldos.record.lttng import lttng_available
+from pytest_ldos.trace.ctf.read import DecodedTrace, read_trace
+from tests.oracles.babeltrace import read_with_babeltrace, why_unavailable
+
+pytestmark = pytest.mark.skipif(not lttng_available().ok, reason=lttng_available().reason or "available")
+
+
+def steps(trace: DecodedTrace) -> list[int]:
+    return trace.events["ldos:sim_step"]["step"].tolist()
+
+
+def assert_equals_babeltrace(directory: Path, trace: DecodedTrace) -> None:
+    if why_unavailable():
+        return
+    opinion = read_with_babeltrace(directory)
+    assert opinion is not None
+    table = trace.events["ldos:sim_step"]
+    assert table.timestamp_ns.tolist() == [event["ns"] for event in opinion.events]
+    assert table["step"].tolist() == [event["payload"]["step"] for event in opinion.events]
+    assert list(table.columns["procname"]) == [event["context"]["procname"] for event in opinion.events]
+
+
+def test_rotated_chunks(session):
+    session.create()
+    for chunk in range(3):
+        session.emit(100 * chunk, 100 * (chunk + 1))
+        session.lttng("rotate", "wanted")
+    session.stop()
+    trace = read_trace(session.directory)
+    assert len({info.directory for info in trace.traces}) >= 3
+    assert steps(trace) == list(range(300))
+    assert trace.stats.gaps == []
+    assert trace.stats.corruptions == []
+    assert_equals_babeltrace(session.directory, trace)
+
+
+def test_losses_go_on_over_chunks(session):
+    """What the first chunk lost is not counted again in the second."""
+    session.create("--subbuf-size=4k", "--num-subbuf=2", "--discard")
+    session.emit(0, 100_000)
+    session.lttng("rotate", "wanted")
+    session.emit(100_000, 100_010)
+    session.stop()
+    trace = read_trace(session.directory)
+    assert trace.stats.discarded_events > 0
+    assert trace.stats.events + trace.stats.discarded_events == 100_010
+    last_chunk = next(info.directory for info in trace.traces if "archives" not in info.directory.parts)
+    assert read_trace(last_chunk).stats.discarded_events < trace.stats.discarded_events
+
+
+def test_trace_files_that_wrap(session):
+    """Files of a few packets, three at most: the oldest packets are gone, and no packet between."""
+    session.create("--subbuf-size=4k", "--num-subbuf=1024", "--tracefile-size=8k", "--tracefile-count=3")
+    session.emit(0, 20_000)
+    session.stop()
+    trace = read_trace(session.directory)
+    assert trace.stats.lost_packets == 0
+    found = steps(trace)
+    assert 0 < len(found) < 20_000
+    assert found[-1] == 19_999
+    assert_equals_babeltrace(session.directory, trace)
+
+
+def test_buffers_of_each_process(session):
+    session.create(buffers="--buffers-pid")
+    session.emit(0, 10)
+    session.emit(10, 20)
+    session.stop()
+    trace = read_trace(session.directory)
+    assert steps(trace) == list(range(20))
+    pids = {info.pid for info in trace.traces}
+    table = trace.events["ldos:sim_step"]
+    assert {trace.traces[origin].pid for origin in table.trace.tolist()} == set(table["vpid"].tolist()) <= pids
+    assert {info.domain for info in trace.traces} == {"ust"}
+    assert all(info.process_name.startswith("python") and info.host for info in trace.traces)
+
+
+def outcome(directory: Path) -> DecodedTrace | TraceUnreadable:
+    try:
+        return read_trace(directory)
+    except TraceUnreadable as error:
+        return error
+
+
+def test_a_session_that_is_still_recording(session):
+    """What was written so far is read; where that is nothing yet, the refusal says what to do."""
+    session.create("--subbuf-size=4k", "--num-subbuf=64")
+    session.emit(0, 5000)
+    found = outcome(session.directory)
+    if isinstance(found, TraceUnreadable):
+        assert "lttng" in found.remedy
+    else:
+        assert steps(found) == sorted(steps(found))
+    session.stop()
+    trace = read_trace(session.directory)
+    assert len(trace) + trace.stats.discarded_events == 5000
+
+
+def test_snapshots_overlap(session, tmp_path):
+    """Two snapshots hold the same packets: one alone is read, both together are told apart."""
+    session.create(output=("--snapshot", f"--output={tmp_path / 'wanted'}"))
+    session.emit(0, 50)
+    session.lttng("snapshot", "record", "-s", "wanted")
+    session.lttng("snapshot", "record", "-s", "wanted")
+    snapshots = sorted(path for path in session.directory.iterdir() if path.is_dir())
+    assert len(snapshots) == 2
+    assert steps(read_trace(snapshots[0])) == list(range(50))
+    with pytest.raises(TraceUnreadable, match="the stream is here twice"):
+        read_trace(session.directory)
+    assert steps(read_trace(session.directory, on_corrupt="skip")) == list(range(50))
+
+
+def test_a_copy_of_the_session_beside_it(session):
+    session.create()
+    session.emit(0, 10)
+    session.stop()
+    shutil.copytree(session.directory, session.directory / "copy")
+    with pytest.raises(TraceUnreadable, match="the stream is here twice"):
+        read_trace(session.directory)
+    assert steps(read_trace(session.directory, on_corrupt="skip")) == list(range(10))

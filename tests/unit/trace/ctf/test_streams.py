@@ -1,0 +1,238 @@
+"""Streams that lie in several files: rotation, counters that go on, and files that are there twice."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from pytest_ldos.base.errors import TraceUnreadable
+from pytest_ldos.trace.ctf.read import read_trace
+from pytest_ldos.trace.ctf.stats import Grade
+from tests.builders.ctf import Event, Int, Packet, Record, TraceBuilder
+from tests.oracles.babeltrace import read_with_babeltrace, why_unavailable
+
+TICK = Event("app:tick", 1, {"_value": Int(32)})
+STEP = 100
+
+
+def packets(numbers: Sequence[int], *, cpu: int = 0, discarded: Sequence[int] = ()) -> list[Packet]:
+    """Packet `n` of a stream holds two events, of values 2n and 2n + 1."""
+    lost = discarded or [0] * len(numbers)
+    return [
+        Packet(
+            [Record(TICK, STEP * n + 10 * i + cpu, {"_value": 2 * n + i}) for i in range(2)],
+            sequence=n,
+            cpu=cpu,
+            instance=cpu,
+            discarded=count,
+        )
+        for n, count in zip(numbers, lost, strict=True)
+    ]
+
+
+def builder(**options) -> TraceBuilder:
+    return TraceBuilder([TICK], instances=True, **options)
+
+
+def values(directory: Path, **options) -> list[int]:
+    return read_trace(directory, **options).events["app:tick"]["value"].tolist()
+
+
+def count_of(directory: Path, name: str, **options) -> int:
+    counters = {counter.name: counter for counter in read_trace(directory, **options).stats.counters}
+    return counters[name].count
+
+
+def test_rotated_chunks_are_one_sequence(tmp_path):
+    """Chunk directories share the trace's uuid; counters go on from one to the next."""
+    builder().write(tmp_path / "archives/first-0/ust", {"s_0": packets([0, 1], discarded=[0, 5])})
+    builder().write(tmp_path / "archives/second-1/ust", {"s_0": packets([2, 3], discarded=[5, 5])})
+    builder().write(tmp_path / "ust", {"s_0": packets([4], discarded=[8])})
+    trace = read_trace(tmp_path)
+    assert trace.events["app:tick"]["value"].tolist() == list(range(10))
+    assert len({info.uuid for info in trace.traces}) == 1
+    assert [(gap.from_ns, gap.to_ns, gap.events, gap.packets) for gap in sorted(trace.stats.gaps, key=str)] == [
+        (10, 110, 5, 0),
+        (310, 410, 3, 0),
+    ]
+
+
+def test_a_chunk_alone_does_not_count_what_was_lost_before_it(tmp_path):
+    directory = builder().write(tmp_path, {"s_0": packets([7, 8], discarded=[100, 103])})
+    trace = read_trace(directory)
+    assert [(gap.from_ns, gap.events) for gap in trace.stats.gaps] == [(710, 3)]
+    assert count_of(directory, "earlier_events") == 100
+
+
+def test_a_missing_chunk_is_a_gap(tmp_path):
+    builder().write(tmp_path / "a", {"s_0": packets([0, 1])})
+    builder().write(tmp_path / "c", {"s_0": packets([5])})
+    stats = read_trace(tmp_path).stats
+    assert [(gap.from_ns, gap.to_ns, gap.packets) for gap in stats.gaps] == [(110, 510, 3)]
+
+
+def test_trace_files_that_wrap_are_put_in_order(tmp_path):
+    """With ``--tracefile-count`` the oldest file is written again: names do not tell the order."""
+    streams = {"s_0_0": packets([6, 7]), "s_0_1": packets([2, 3]), "s_0_2": packets([4, 5])}
+    trace = read_trace(builder().write(tmp_path, streams))
+    assert trace.events["app:tick"]["value"].tolist() == list(range(4, 16))
+    assert trace.stats.gaps == []
+
+
+def test_sequence_numbers_that_wrap(tmp_path):
+    """Differences are signed: the number after the last one is the next, not a loss of all."""
+    stream = packets([0, 1])
+    stream[0].sequence, stream[1].sequence = (1 << 64) - 1, 0
+    assert read_trace(builder().write(tmp_path, {"s_0": stream})).stats.lost_packets == 0
+
+
+def test_instances_of_a_stream_are_counted_apart(tmp_path):
+    streams = {"s_0": packets([0, 1], discarded=[0, 3]), "s_1": packets([0, 1], cpu=1, discarded=[2, 2])}
+    stats = read_trace(builder().write(tmp_path, streams)).stats
+    assert {stream.path.name: sum(gap.events for gap in stream.gaps) for stream in stats.streams} == {
+        "s_0": 3,
+        "s_1": 2,
+    }
+
+
+@pytest.mark.skipif(bool(why_unavailable()), reason=why_unavailable() or "available")
+def test_rotated_chunks_equal_babeltrace2(tmp_path):
+    builder().write(tmp_path / "archives/first-0/ust", {"s_0": packets([0, 1]), "s_1": packets([0, 1], cpu=1)})
+    builder().write(tmp_path / "archives/second-1/ust", {"s_0": packets([2]), "s_1": packets([2, 3], cpu=1)})
+    opinion = read_with_babeltrace(tmp_path)
+    assert opinion is not None
+    table = read_trace(tmp_path).events["app:tick"]
+    assert table.timestamp_ns.tolist() == [event["ns"] for event in opinion.events]
+    assert table["value"].tolist() == [event["payload"]["value"] for event in opinion.events]
+
+
+# --- the same twice -----------------------------------------------------------------------
+
+
+def refusal(directory: Path) -> TraceUnreadable:
+    with pytest.raises(TraceUnreadable) as caught:
+        read_trace(directory)
+    return caught.value
+
+
+@pytest.mark.parametrize("instances", [True, False])
+def test_a_stream_copied_under_a_second_name(tmp_path, instances):
+    """With other streams of the same times and numbers beside it."""
+    streams = {f"s_{cpu}": packets([0, 1], cpu=cpu) for cpu in range(3)}
+    TraceBuilder([TICK], instances=instances).write(tmp_path, streams)
+    once = sorted(values(tmp_path))
+    shutil.copy(tmp_path / "s_0", tmp_path / "copy_of_s_0")
+    error = refusal(tmp_path)
+    assert "the stream is here twice" in error.reason
+    assert "on_corrupt" in error.remedy
+    assert sorted(values(tmp_path, on_corrupt="skip")) == once
+    assert count_of(tmp_path, "repeated_packets", on_corrupt="skip") == 2
+
+
+def test_a_trace_directory_copied_beside_itself(tmp_path):
+    builder().write(tmp_path / "one", {"s_0": packets([0, 1]), "s_1": packets([0], cpu=1)})
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    error = refusal(tmp_path)
+    assert "the stream is here twice" in error.reason
+    assert error.path.parent == tmp_path / "two"
+    assert str(tmp_path / "one/s_0") in error.reason
+    assert len(values(tmp_path, on_corrupt="skip")) == 6
+
+
+def test_a_copy_that_was_cut_does_not_add_its_packets(tmp_path):
+    builder().write(tmp_path / "one", {"s_0": packets([0, 1])})
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    file = tmp_path / "one/s_0"
+    file.write_bytes(file.read_bytes()[:-5])
+    assert values(tmp_path, on_corrupt="skip") == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_a_link_to_a_stream_is_read_once(tmp_path, link):
+    builder().write(tmp_path, {"s_0": packets([0, 1])})
+    link(tmp_path / "s_0", tmp_path / "t_0")
+    trace = read_trace(tmp_path)
+    assert len(trace) == 4
+    assert [(each.path.name, each.same_as.name) for each in trace.stats.linked_files] == [("t_0", "s_0")]
+    assert count_of(tmp_path, "linked_files") == 1
+
+
+def test_a_link_to_a_trace_directory_is_read_once(tmp_path):
+    builder().write(tmp_path / "session/ust", {"s_0": packets([0, 1])})
+    (tmp_path / "session/again").symlink_to(tmp_path / "session/ust")
+    (tmp_path / "session/ust/up").symlink_to(tmp_path / "session")
+    trace = read_trace(tmp_path / "session")
+    assert len(trace) == 4
+    assert len(trace.traces) == 1
+
+
+def test_a_trace_behind_a_link_is_read(tmp_path):
+    builder().write(tmp_path / "elsewhere", {"s_0": packets([0, 1])})
+    (tmp_path / "session").mkdir()
+    (tmp_path / "session/ust").symlink_to(tmp_path / "elsewhere")
+    assert len(read_trace(tmp_path / "session")) == 4
+
+
+def test_two_traces_at_the_same_time_are_not_the_same(tmp_path):
+    """Equal in all but their uuid: two sessions that recorded the same."""
+    builder(identity=1).write(tmp_path / "one", {"s_0": packets([0, 1])})
+    builder(identity=2).write(tmp_path / "two", {"s_0": packets([0, 1])})
+    assert sorted(values(tmp_path)) == [0, 0, 1, 1, 2, 2, 3, 3]
+
+
+# --- index files ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("content", [None, b"", b"stale", b"\xc1\xf1\xdc\xc1" + b"\xff" * 92])
+def test_index_files_are_not_believed(tmp_path, content):
+    builder().write(tmp_path, {"s_0": packets([0, 1])})
+    if content is not None:
+        (tmp_path / "index").mkdir()
+        (tmp_path / "index/s_0.idx").write_bytes(content)
+    assert values(tmp_path) == [0, 1, 2, 3]
+
+
+# --- where traces come from ----------------------------------------------------------------
+
+
+def test_traces_tell_their_domain_host_and_owner(tmp_path):
+    per_user = {"tracer_buffering_scheme": "uid", "tracer_buffering_id": 1000, "hostname": "robot"}
+    per_process = {"tracer_buffering_scheme": "pid", "tracer_buffering_id": 77, "vpid": 77, "procname": "talker"}
+    kernel = {"domain": "kernel", "tracer_name": "lttng-modules", "tracer_minor": 13}
+    for number, (place, environment) in enumerate(
+        [("ust/uid/1000/64-bit", per_user), ("ust/pid/talker-77-20260101-000000", per_process), ("kernel", kernel)]
+    ):
+        builder(identity=number, environment=environment).write(tmp_path / place, {"s_0": packets([number])})
+    trace = read_trace(tmp_path)
+    found = {info.directory.relative_to(tmp_path).parts[-1]: info for info in trace.traces}
+    user, process, system = found["64-bit"], found["talker-77-20260101-000000"], found["kernel"]
+    assert (user.domain, user.host, user.uid, user.pid) == ("ust", "robot", 1000, None)
+    assert (process.domain, process.uid, process.pid, process.process_name) == ("ust", None, 77, "talker")
+    assert (system.domain, system.uid, system.pid, system.tracer) == ("kernel", None, None, "lttng-modules 2.13")
+    table = trace.events["app:tick"]
+    for value, origin in zip(table["value"].tolist(), table.trace.tolist(), strict=True):
+        assert trace.traces[origin].directory == trace.stats.streams[origin].path.parent
+        assert value // 2 == int(trace.traces[origin].uuid, 16)
+
+
+@pytest.mark.parametrize(
+    ("place", "uid", "pid", "name"),
+    [("ust/uid/1001/32-bit", 1001, None, ""), ("ust/pid/my-node-815-20260101-120000", None, 815, "my-node")],
+)
+def test_the_path_tells_what_old_metadata_does_not(tmp_path, place, uid, pid, name):
+    builder().write(tmp_path / place, {"s_0": packets([0])})
+    (info,) = read_trace(tmp_path).traces
+    assert (info.uid, info.pid, info.process_name) == (uid, pid, name)
+
+
+def test_counters_are_graded(tmp_path):
+    directory = builder().write(tmp_path, {"s_0": packets([0, 1], discarded=[0, 5]), "s_1": []})
+    counters = {counter.name: counter for counter in read_trace(directory).stats.counters}
+    assert (counters["discarded_events"].grade, counters["discarded_events"].count) == (Grade.DATA_LOSS, 5)
+    assert (counters["empty_streams"].grade, counters["empty_streams"].count) == (Grade.INFO, 1)
+    assert (counters["corrupt_bytes"].grade, counters["corrupt_bytes"].count) == (Grade.ERROR, 0)
+    assert all(counter.meaning for counter in counters.values())

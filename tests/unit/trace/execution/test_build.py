@@ -1,0 +1,100 @@
+"""A trace to what ran in it."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_ldos.base.tracepoints import Phase
+from pytest_ldos.robot.stack.client_protocol import TrialTag
+from pytest_ldos.robot.stack.goals import REACH, ErrorCode
+from pytest_ldos.trace.ctf.read import read_trace
+from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution
+from tests.fakes.rig import EPOCH_NS, MS, PHASE, PID, SPEED, STEP, FakeRecorder, FakeStack, Motion
+
+
+@pytest.fixture
+def recorder(tmp_path):
+    return FakeRecorder(tmp_path / "trace")
+
+
+def model_of(recorder, **options):
+    recorder.pause()
+    return build_execution(read_trace(recorder.directory, events=NEEDED_EVENTS), **options)
+
+
+def run(recorder, *motions):
+    stack = FakeStack(recorder, lambda index: motions[index])
+    return [
+        stack.move(REACH, goal_id=f"{index:032x}", seed=1, trial=TrialTag("baseline", index))
+        for index in range(len(motions))
+    ]
+
+
+def test_trials_have_their_phases_plan_and_end(recorder):
+    outcomes = run(
+        recorder, Motion(planning_ms=10, planned_ms=50, settle_ms=5), Motion(error_code=ErrorCode.NO_IK_SOLUTION)
+    )
+    model = model_of(recorder)
+    good, bad = model.trials.values()
+    assert (good.scenario, good.index, good.error_code) == ("baseline", 0, ErrorCode.SUCCESS)
+    assert {phase: time - EPOCH_NS for phase, time in good.phases.items()} == outcomes[0].stamps_ns
+    assert good.plan.duration_ns == 50 * MS
+    assert good.end_ns > good.phases[Phase.RESULT]
+    assert (bad.index, bad.error_code, bad.plan) == (1, ErrorCode.NO_IK_SOLUTION, None)
+    assert Phase.EXECUTING not in bad.phases
+
+
+def test_a_trial_without_an_end(recorder):
+    run(recorder, Motion(error_code=None))
+    (trial,) = model_of(recorder).trials.values()
+    assert (trial.end_ns, trial.error_code) == (None, None)
+
+
+def test_the_speed_of_the_planners_cpu_is_that_right_before_planning(recorder):
+    timed, untimed = run(recorder, Motion(), Motion())
+    sent, planning = (timed.stamps_ns[phase] for phase in (Phase.GOAL_SENT, Phase.PLANNING))
+    for time_ns, work_ns in ((sent - 1, 1), (sent, 2), (planning, 3), (planning + 1, 4)):
+        recorder.emit(SPEED, time_ns, work_ns=work_ns)
+    model = model_of(recorder)
+    assert model.trials[timed.goal_id].cpu_work_ns == 3
+    assert model.trials[untimed.goal_id].cpu_work_ns is None
+
+
+def test_a_phase_counts_when_it_is_entered_first(recorder):
+    """MoveGroup sends PLANNING twice."""
+    (outcome,) = run(recorder, Motion())
+    first = outcome.stamps_ns[Phase.PLANNING]
+    recorder.emit(PHASE, first + 3 * MS, goal_id=outcome.goal_id, phase="planning")
+    recorder.emit(PHASE, first + 4 * MS, goal_id=outcome.goal_id, phase="dancing")
+    (trial,) = model_of(recorder).trials.values()
+    assert trial.phases[Phase.PLANNING] - EPOCH_NS == first
+
+
+def test_only_the_observed_processes_count(recorder):
+    run(recorder, Motion())
+    steps = len(model_of(recorder).sim_steps)
+    recorder.emit(STEP, 2_000 * MS, step=999, sim_time_ns=999)
+    recorder.records[-1].context = {"_vpid": PID + 1, "_vtid": 1}
+    assert len(model_of(recorder).sim_steps) == steps + 1
+    observed = model_of(recorder, pids=[PID])
+    assert len(observed.sim_steps) == steps
+    assert model_of(recorder, pids=[1]).trials == {}
+
+
+def test_publications_of_a_real_stack_by_topic(golden):
+    """The counts that a hand count of the recorded reach gives, the ROS daemon left out."""
+    trace = read_trace(golden("panda_baseline_1"), events=NEEDED_EVENTS)
+    model = build_execution(trace)
+    counts = {topic: len(model.publication_times_ns(topic)) for topic in model.topics()}
+    assert counts["/joint_states"] == 2301
+    assert counts["/tf"] == 91
+    assert counts["/panda_arm_controller/follow_joint_trajectory/_action/feedback"] == 38
+    assert counts["/move_action/_action/feedback"] == 4
+    assert model.publications["time_ns"].is_sorted()
+    assert model.trials == {}
+
+
+def test_a_trace_without_any_known_event(recorder):
+    model = model_of(recorder)
+    assert model.trials == {}
+    assert {name: len(frame) for name, frame in model.frames().items() if len(frame)} == {"hosts": 1}

@@ -1,0 +1,56 @@
+"""Models on disk."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from polars.testing import assert_frame_equal
+
+from pytest_ldos.base.errors import RecordUnreadable
+from pytest_ldos.trace.ctf.read import read_trace
+from pytest_ldos.trace.execution.build import build_execution
+from pytest_ldos.trace.execution.store import MANIFEST, read_model, write_model
+
+
+@pytest.fixture(scope="module")
+def model(golden):
+    return build_execution(read_trace(golden("discarded")))
+
+
+@pytest.mark.parametrize("name", ["discarded", "pipeline_single_links", "lifecycle", "late_start"])
+def test_a_model_is_read_back_as_it_was(golden, tmp_path, name):
+    model = build_execution(read_trace(golden(name)))
+    write_model(model, tmp_path / "model")
+    again = read_model(tmp_path / "model")
+    for table, frame in model.frames().items():
+        assert_frame_equal(again.frames()[table], frame)
+    assert (again.stats, again.unknown, again.unpaired) == (model.stats, model.unknown, model.unpaired)
+
+
+def test_a_folder_without_a_model(tmp_path):
+    with pytest.raises(RecordUnreadable, match=r"no complete model.*\n.*ldos analyze"):
+        read_model(tmp_path)
+
+
+def test_another_schema(model, tmp_path):
+    write_model(model, tmp_path)
+    manifest = json.loads((tmp_path / MANIFEST).read_text())
+    (tmp_path / MANIFEST).write_text(json.dumps(manifest | {"schema_version": 99}))
+    with pytest.raises(RecordUnreadable, match="has schema version 99, this version reads 1"):
+        read_model(tmp_path)
+
+
+@pytest.mark.parametrize("damage", [b"", b"PAR1 and no more"])
+def test_a_damaged_table_is_named(model, tmp_path, damage):
+    write_model(model, tmp_path)
+    (tmp_path / "takes.parquet").write_bytes(damage)
+    with pytest.raises(RecordUnreadable, match=r"takes\.parquet"):
+        read_model(tmp_path)
+
+
+def test_a_manifest_that_is_no_manifest(model, tmp_path):
+    write_model(model, tmp_path)
+    (tmp_path / MANIFEST).write_text("[1, 2")
+    with pytest.raises(RecordUnreadable, match=MANIFEST):
+        read_model(tmp_path)

@@ -1,0 +1,130 @@
+"""How far the clocks of hosts are off, from the messages between them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_ldos.trace.execution.clocks import shift_clocks
+from pytest_ldos.trace.flow.build import build_flow
+from pytest_ldos.trace.flow.clocks import ClockOffset, estimate_clock_offsets
+from tests.builders.ros2 import Recording
+
+S = 1_000_000_000
+
+
+class Hosts:
+    """Hosts that send each other messages which take a known time."""
+
+    def __init__(self, **skew_ns) -> None:
+        self.recording = Recording(skew_ns=skew_ns)
+        self.threads, self.ends = {}, {}
+        for host in skew_ns:
+            process = self.recording.process(1, host=host)
+            node = process.node(f"/{host}")
+            self.threads[host] = (process.thread(1), process.thread(2))
+            for topic in (f"/{one}_{other}" for one in skew_ns for other in skew_ns if one != other):
+                self.ends[host, topic] = node.publisher(topic), node.subscription(topic)
+
+    def send(self, at, one, other, takes):
+        topic = f"/{one}_{other}"
+        message = self.threads[one][0].at(at - 2).publish(self.ends[one, topic][0])
+        self.threads[other][1].at(at + takes).take(self.ends[other, topic][1], message)
+
+    def flow(self):
+        return build_flow(self.recording.model())
+
+    def offsets(self):
+        return estimate_clock_offsets(self.flow())
+
+
+def test_the_truth_lies_within_the_uncertainty():
+    hosts = Hosts(arm=0, base=7 * S)
+    for number, takes in enumerate((900, 300, 800)):
+        hosts.send(S + 10_000 * number, "arm", "base", takes)
+        hosts.send(S + 10_000 * number + 5000, "base", "arm", takes + 200)
+    assert hosts.offsets() == {"arm": ClockOffset(0, 0, 0), "base": ClockOffset(-7 * S + 100, 400, 6)}
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.integers(-10 * S, 10 * S),
+    st.lists(st.tuples(st.booleans(), st.integers(1, 5 * S // 1000)), min_size=1, max_size=12),
+)
+def test_the_truth_always_lies_within_the_uncertainty(skew_ns, sent):
+    hosts = Hosts(arm=0, base=skew_ns)
+    for number, (there, takes) in enumerate(sent):
+        hosts.send(100 * S + number * S // 100, *(("arm", "base") if there else ("base", "arm")), takes)
+    found = hosts.offsets()["base"]
+    assert found.messages == len(sent)
+    if len({there for there, _ in sent}) == 2:
+        assert abs(found.offset_ns + skew_ns) <= found.uncertainty_ns
+    else:
+        assert found.uncertainty_ns is None
+    flow = build_flow(shift_clocks(hosts.flow().model, {"base": found.offset_ns}))
+    assert flow.transport["latency_ns"].min() >= 0
+
+
+@pytest.mark.parametrize(("one", "other", "offset"), [("arm", "base", -5 * S - 300), ("base", "arm", -5 * S + 300)])
+def test_messages_in_one_direction_bound_one_side(one, other, offset):
+    hosts = Hosts(arm=0, base=5 * S)
+    hosts.send(10 * S, one, other, 500)
+    hosts.send(11 * S, one, other, 300)
+    assert hosts.offsets()["base"] == ClockOffset(offset, None, 2)
+
+
+def test_three_hosts_in_a_chain():
+    """The first never hears of the last; uncertainties add up."""
+    hosts = Hosts(arm=0, base=2 * S, cloud=-3 * S)
+    for one, other, takes in (("arm", "base", 100), ("base", "arm", 300), ("base", "cloud", 50), ("cloud", "base", 70)):
+        hosts.send(10 * S, one, other, takes)
+    found = hosts.offsets()
+    assert found["base"] == ClockOffset(-2 * S + 100, 200, 2)
+    assert found["cloud"] == ClockOffset(3 * S + 110, 260, 2)
+
+
+def test_a_chain_is_unbounded_where_one_link_is():
+    hosts = Hosts(arm=0, base=0, cloud=0)
+    for one, other in (("arm", "base"), ("base", "cloud"), ("cloud", "base")):
+        hosts.send(10 * S, one, other, 100)
+    found = hosts.offsets()
+    assert [found[host].uncertainty_ns for host in ("arm", "base", "cloud")] == [0, None, None]
+
+
+def test_a_host_that_talks_to_nobody_is_left_out():
+    hosts = Hosts(arm=0, base=0, cloud=0)
+    hosts.send(10 * S, "arm", "base", 100)
+    assert set(hosts.offsets()) == {"arm", "base"}
+
+
+def test_clocks_that_drift_apart_make_the_uncertainty_larger_and_never_negative():
+    """The host's clock is set back by 10 µs between two messages: no one offset fits both."""
+    hosts = Hosts(arm=0, base=0)
+    hosts.send(10 * S, "base", "arm", 1000)
+    hosts.recording.skew_ns["base"] = -10_000
+    hosts.send(11 * S, "arm", "base", 1000)
+    found = hosts.offsets()["base"]
+    assert (found.offset_ns, found.uncertainty_ns) == (5000, 4000)
+
+
+def test_a_clock_that_was_never_set():
+    hosts = Hosts(arm=1_795_238_711 * S, base=0)
+    for number in range(5):
+        hosts.send(10 * S + number * 1000, "arm", "base", 500)
+        hosts.send(10 * S + number * 1000 + 700, "base", "arm", 100)
+    assert hosts.offsets()["base"] == ClockOffset(1_795_238_711 * S - 200, 300, 10)
+
+
+def test_equal_times_of_different_hosts_are_no_confusion():
+    """Threads are those of hosts: shifting them brings causes before their effects."""
+    hosts = Hosts(arm=0, base=-9 * S)
+    for number in range(5):
+        hosts.send(10 * S + number * 1000, "arm", "base", 500)
+        hosts.send(10 * S + number * 1000 + 700, "base", "arm", 100)
+    flow = hosts.flow()
+    assert flow.transport["latency_ns"].min() < 0
+    offset = estimate_clock_offsets(flow)["base"].offset_ns
+    moved = build_flow(shift_clocks(flow.model, {"base": offset}))
+    assert moved.transport.select("publication", "take").equals(flow.transport.select("publication", "take"))
+    assert set(moved.transport["latency_ns"]) == {300}
