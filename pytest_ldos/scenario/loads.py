@@ -217,7 +217,7 @@ class DdsFloodSpec(LoadSpec):
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkImpairmentSpec(LoadSpec):
-    """What the network does to the messages of the stack's DDS domain (``tc netem``).
+    """Impairs the messages of the stack's DDS domain on the network (``tc netem``).
 
     Attributes:
         delay_ms: by which each datagram is later.
@@ -242,7 +242,7 @@ class NetworkImpairmentSpec(LoadSpec):
 
 @dataclass(frozen=True, kw_only=True)
 class CpuLimitSpec(LoadSpec):
-    """What the stack may use of the CPUs.
+    """Limits the CPUs that the stack may use.
 
     Attributes:
         cpus: on which all its threads run.
