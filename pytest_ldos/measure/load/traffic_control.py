@@ -22,7 +22,7 @@ from typing import Any, Final
 from pytest_ldos.base.errors import LoadFailed, Unavailable
 from pytest_ldos.base.text import one_line
 from pytest_ldos.host.availability import Availability
-from pytest_ldos.scenario.loads import NetworkImpairmentSpec
+from pytest_ldos.scenario.loads.network_impairment import NetworkImpairmentSpec
 
 DEVICE: Final = "lo"
 ROOT: Final = "1da5:"

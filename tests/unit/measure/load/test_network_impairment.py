@@ -31,7 +31,7 @@ from pytest_ldos.measure.load.traffic_control import (
     traffic_control_available,
 )
 from pytest_ldos.robot.dds.domain import claim_domain, ports_of
-from pytest_ldos.scenario.loads import NetworkImpairmentSpec
+from pytest_ldos.scenario.loads.network_impairment import NetworkImpairmentSpec
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.ros2 import Ros2Spec
 from pytest_ldos.scenario.words import StackKind
