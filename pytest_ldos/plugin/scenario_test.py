@@ -15,7 +15,8 @@ from pytest_ldos.plugin.scenarios import require_loads
 from pytest_ldos.plugin.session import MeasuringSession, ScenarioRun
 from pytest_ldos.plugin.standby import session_of
 from pytest_ldos.scenario.fields import revise_spec
-from pytest_ldos.scenario.loads import LOAD_SPECS, LoadSpec
+from pytest_ldos.scenario.loads.registry import LOAD_SPECS
+from pytest_ldos.scenario.loads.spec import LoadSpec
 from pytest_ldos.scenario.model import StackSpec
 
 if TYPE_CHECKING:

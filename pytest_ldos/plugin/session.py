@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from pytest_ldos.measure.trial.artifacts import ScenarioFolder
     from pytest_ldos.measure.trial.record import TrialSet
     from pytest_ldos.measure.trial.rig import Rig
-    from pytest_ldos.scenario.loads import LoadSpec
+    from pytest_ldos.scenario.loads.spec import LoadSpec
     from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
     from pytest_ldos.scenario.watching import WatchSpec
     from pytest_ldos.show.report.document import Place, Section

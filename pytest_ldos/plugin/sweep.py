@@ -83,7 +83,7 @@ class Sweeps:
         """What is swept; of a test that is made for several scenarios, what these have in common."""
         if SCENARIO_FIXTURE not in metafunc.fixturenames:
             return self._session.spec_of(metafunc.definition)
-        from pytest_ldos.scenario.loads import LOAD_SPECS
+        from pytest_ldos.scenario.loads.registry import LOAD_SPECS
         from pytest_ldos.scenario.model import ScenarioSpec
 
         return ScenarioSpec(name="any", loads=tuple(each() for each in LOAD_SPECS.values()))

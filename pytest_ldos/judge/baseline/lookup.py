@@ -16,7 +16,7 @@ from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.judge.baseline.store import BaselineStores
 from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.measure.trial.record import TrialSet
-from pytest_ldos.scenario.loads import LoadSpec
+from pytest_ldos.scenario.loads.spec import LoadSpec
 
 
 @dataclass(frozen=True)
