@@ -1,4 +1,4 @@
-"""Where the traces of a session directory lie."""
+"""Finds the traces of a session directory."""
 
 from __future__ import annotations
 

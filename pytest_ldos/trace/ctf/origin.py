@@ -1,4 +1,4 @@
-"""Which part of a session a trace is: its domain, its host, and whose buffers it holds."""
+"""Origin of a trace within a session: its domain, its host, and the owner of its buffers."""
 
 from __future__ import annotations
 

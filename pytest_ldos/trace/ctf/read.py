@@ -108,7 +108,7 @@ _REMEDIES = (
     ("text that begins neither", "if it was taken out of packets of CTF 1.8, put `/* CTF 1.8 */` in front"),
     ("Permission denied", "read it as the user who recorded it, or change its permissions"),
 )
-"""What to do where a reason has these words."""
+"""Remedies by words of a reason."""
 
 
 def _remedy(path: Path, offset: int | None, reason: str) -> str:

@@ -1,4 +1,4 @@
-"""What a trace does not hold although it happened: counted, never silent."""
+"""Counts of events and bytes that a trace lost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pytest_ldos.trace.ctf.files import LinkedFile
 
 
 class Grade(StrEnum):
-    """How much a counter takes away from what a trace says."""
+    """Severity of a loss."""
 
     INFO = "info"
     DATA_LOSS = "data_loss"
@@ -20,7 +20,7 @@ class Grade(StrEnum):
 
 @dataclass(frozen=True)
 class Counter:
-    """How often something happened that a reader should know of; 0 if it did not."""
+    """Number of occurrences of one kind of loss or note, with its meaning; 0 without any."""
 
     name: str
     grade: Grade
@@ -30,7 +30,7 @@ class Counter:
 
 @dataclass(frozen=True)
 class Gap:
-    """A span of one stream in which the tracer threw events or whole packets away.
+    """A span of one stream in which the tracer discarded events or whole packets.
 
     Attributes:
         from_ns: end of the last packet before it, nanoseconds since the epoch.
@@ -45,13 +45,13 @@ class Gap:
     packets: int
 
     def touches(self, from_ns: int, to_ns: int) -> bool:
-        """Whether the gap and the closed span share a moment."""
+        """True if the gap and the closed span overlap."""
         return self.from_ns <= to_ns and from_ns <= self.to_ns
 
 
 @dataclass(frozen=True)
 class Corruption:
-    """Bytes that were passed over, because they cannot be what they should be.
+    """Bytes that were skipped, because they cannot be what they should be.
 
     Attributes:
         offset: where in the file they begin.
@@ -66,10 +66,10 @@ class Corruption:
 
 @dataclass(frozen=True)
 class StreamStats:
-    """How one stream file was read.
+    """Counts from reading one stream file.
 
     Rotation cuts a stream into several files; its counters are followed through all of
-    them, and what was lost between two files is told by the later one.
+    them, and the later file reports losses between two files.
 
     Attributes:
         trace: index into `DecodedTrace.traces`.
