@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pytest_ldos.measure.load.protocol import RunningLoad
     from pytest_ldos.measure.trial.record import TrialSet
     from pytest_ldos.plugin.launching import Launch
+    from pytest_ldos.plugin.scenario_run import ScenarioRun
     from pytest_ldos.plugin.scenario_test import Gate
-    from pytest_ldos.plugin.session import ScenarioRun
     from pytest_ldos.plugin.studies import MeasuredStudy
     from pytest_ldos.scenario.model import StackSpec
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def ldos_stack_spec(request: pytest.FixtureRequest) -> StackSpec:
     """The stack under test, as settings have it. Override it to measure a robot of your own."""
-    return session_of(request.config).sources.stack_spec()
+    return session_of(request.config).settings.sources.stack_spec()
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def ldos_loads(request: pytest.FixtureRequest, ldos_stack: ScenarioRun) -> Calla
     """All loads of the scenario: ``with ldos_loads() as loads:`` gives what runs, by kind."""
     from pytest_ldos.plugin.scenario_test import all_loads
 
-    return all_loads(request, ldos_stack)
+    return all_loads(request.node, ldos_stack)
 
 
 def _load_fixture(kind: str, text: str) -> Any:
@@ -59,7 +59,7 @@ def _load_fixture(kind: str, text: str) -> Any:
     ) -> Callable[..., AbstractContextManager[RunningLoad]]:
         from pytest_ldos.plugin.scenario_test import one_load
 
-        return one_load(kind, request, ldos_stack)
+        return one_load(kind, request.node, ldos_stack)
 
     load.__doc__ = text
     return pytest.fixture(name=kind)(load)
@@ -85,7 +85,8 @@ def ldos_gate(request: pytest.FixtureRequest, ldos_stack: ScenarioRun) -> Gate:
     """Judges trials: ``ldos_gate.check(trials)`` fails the test by the verdict."""
     from pytest_ldos.plugin.scenario_test import Gate
 
-    return Gate(session_of(request.config), request.node, ldos_stack)
+    session = session_of(request.config)
+    return Gate(session.settings, session.ledger, ldos_stack)
 
 
 @pytest.fixture

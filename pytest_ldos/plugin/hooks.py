@@ -77,9 +77,9 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     session = awake_session(item.config)
     if session is None:
         return (yield)
-    session.describe(item)
+    session.ledger.describe(item)
     report = yield
-    session.take_report(report)
+    session.ledger.enter_report(report)
     session.sweeps.complete(item, report)
     return report
 

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import pytest_ldos
 import pytest_ldos.show.report
 from pytest_ldos.base import errors
 from pytest_ldos.base.text import Rendered, visible
@@ -117,9 +118,10 @@ def test_every_renderer_is_among_them():
 
 
 MAKERS = {
-    "base/errors.py", "plugin/outputs.py", "show/report/console.py", "show/report/data_text.py", "show/report/failure.py",
-    "show/report/flame/drawing.py", "show/report/history/figure.py", "show/report/html/page.py", "show/report/markdown.py",
-    "show/report/markdown_parts.py", "show/report/workflow_commands.py",
+    "base/errors.py", "plugin/outputs.py", "show/report/console.py", "show/report/data_text.py",
+    "show/report/failure.py", "show/report/flame/drawing.py", "show/report/history/figure.py",
+    "show/report/html/page.py", "show/report/markdown.py", "show/report/markdown_parts.py",
+    "show/report/workflow_commands.py",
 }  # fmt: skip
 """Modules that say of a text that it can be shown."""
 
