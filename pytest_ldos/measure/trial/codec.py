@@ -184,6 +184,7 @@ def _to_trials(document: Mapping[str, Any]) -> TrialSet:
     values["metrics"] = _to_metrics(values["metrics"]) if "metrics" in values else OURS
     values["trials"] = tuple(_to_trial(trial) for trial in values["trials"])
     values["loads"] = tuple(values["loads"])
+    json.dumps(values["loads"], allow_nan=False)  # refuses what could not be written again
     values["looks"] = tuple(Look(**look) for look in values.get("looks", ()))
     values["last_look"] = Look(**values["last_look"]) if values.get("last_look") is not None else None
     trials = TrialSet(**values)
