@@ -73,15 +73,10 @@ def find_baseline(stores: BaselineStores, trials: TrialSet) -> Lookup:
             f"{stored.file} was recorded for scenario '{found.scenario}' of the {found.stack} stack on host class "
             f"{found.host_class}, this run is scenario '{key.scenario}' of the {key.stack} stack on {key.host_class}"
         )
-    unlike = describe_other_loads(trials.spec.loads, base.spec.loads) if knows_loads(base) else ""
+    unlike = describe_other_loads(trials.spec.loads, base.spec.loads)
     if unlike:
         return NotComparable(f"{stored.file} was measured beside other loads: {unlike}{_ANEW}", is_ours=True)
     return Found(base, stored.file)
-
-
-def knows_loads(trials: TrialSet) -> bool:
-    """True if a record contains the settings of its loads; records of earlier versions contain only proofs."""
-    return bool(trials.spec.loads) or not trials.loads
 
 
 def describe_other_loads(head: Sequence[LoadSpec], base: Sequence[LoadSpec]) -> str:
