@@ -24,10 +24,10 @@ def owned_by_us() -> Mapping[str, str]:
 def living_owner(environment: Mapping[str, str]) -> int | None:
     """Pid of the owner that the environment of a process names, while it runs."""
     pid, _, began = environment.get(OWNER_VARIABLE, "").partition(" ")
-    return int(pid) if pid.isascii() and pid.isdecimal() and began and _began(int(pid)) == began else None
+    return int(pid) if pid.isascii() and pid.isdecimal() and began and _began(pid) == began else None
 
 
-def _began(pid: int) -> str:
+def _began(pid: int | str) -> str:
     """When a process began, which tells it from an earlier one with its pid; empty for one that has ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
