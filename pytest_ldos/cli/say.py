@@ -64,7 +64,7 @@ def _printing() -> Iterator[None]:
     except OSError as error:
         if error.errno == errno.EPIPE:  # whoever reads has seen enough
             raise
-        place = Path(os.readlink(f"/proc/self/fd/{_OUT}"))
+        place = Path(f"/proc/self/fd/{_OUT}").readlink()
         _forget_output()
         raise unwritable(place, error, otherwise="send the output elsewhere") from None
 
