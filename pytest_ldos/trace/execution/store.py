@@ -24,9 +24,16 @@ from pytest_ldos.trace.execution.schema import SCHEMA_VERSION
 MANIFEST: Final = "model.json"
 
 
-def write_model(model: ExecutionModel, directory: Path) -> None:
-    """Writes ``TABLE.parquet`` for each table; the manifest, which makes them a model, comes last."""
-    with writing(directory, needs=sum(round(frame.estimated_size()) for frame in model.frames().values())):
+def write_model(model: ExecutionModel, directory: Path, *, target: Path | None = None) -> None:
+    """Writes ``TABLE.parquet`` for each table; the manifest, which makes them a model, comes last.
+
+    Args:
+        target: folder that takes its place later, which messages then name instead.
+
+    Raises:
+        NotWritten, ConfigurationError: see `writing`.
+    """
+    with writing(target or directory, needs=sum(round(frame.estimated_size()) for frame in model.frames().values())):
         directory.mkdir(parents=True, exist_ok=True)
         (directory / MANIFEST).unlink(missing_ok=True)
         digests = {}
