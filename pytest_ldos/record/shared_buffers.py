@@ -44,7 +44,7 @@ def require_room_for_buffers(size: str, count: int, *, place: Path = PLACE, cpus
 
 
 def possible_cpus(file: Path = _POSSIBLE_CPUS) -> int:
-    """As LTTng counts them: one more than the highest number, of ``0-3`` or ``0,2-5``; in a root without it, those there."""
+    """CPUs as LTTng counts them: one more than the last of ``0-3`` or ``0,2-5``; those there are without ``/sys``."""
     try:
         return int(file.read_text("ascii").strip().replace("-", ",").split(",")[-1]) + 1
     except FileNotFoundError:
