@@ -71,7 +71,7 @@ def test_rounds_of_an_instrument_are_read_with_everything_in_them():
     assert (trials.watched, trials.distortion) == ("strace", "system calls stop")
 
 
-HARM = (None, True, -1, 2**70, 1.5, float("nan"), "x", [], {}, [None], {"x": []})
+HARM: tuple[object, ...] = (None, True, -1, 2**70, 1.5, float("nan"), "x", [], {}, [None], {"x": []})
 
 
 def containers(value: Any) -> Iterator[Any]:
