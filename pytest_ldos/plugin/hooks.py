@@ -91,7 +91,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_configure_node(node: Any) -> None:
     session = awake_session(node.config)
     if session is not None:
-        session.sweeps.tell_worker(node)
+        session.sweeps.send_done(node)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -124,7 +124,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     session.ledger.describe(item)
     report = yield
     session.ledger.enter_report(report)
-    session.sweeps.complete(item, report)
+    session.sweeps.attach_result(item, report)
     return report
 
 

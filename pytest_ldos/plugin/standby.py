@@ -99,7 +99,7 @@ class Standby:
             self._failed.add(report.nodeid)
         if self._session is not None or hasattr(report, CELL_ATTRIBUTE) or hasattr(report, SWEEP_ATTRIBUTE):
             session = self.wake()
-            session.sweeps.take(report)
+            session.sweeps.receive(report)
             session.ledger.enter_report(report)
 
 

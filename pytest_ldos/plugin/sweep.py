@@ -99,10 +99,10 @@ class Sweeps:
                 raise usage_error(f"{item.nodeid}: {error}") from None
         items[:] = in_running_order(items)
 
-    # --- what was measured before -----------------------------------------------------
+    # --- cells that are done ----------------------------------------------------------
 
-    def tell_worker(self, node: Any) -> None:
-        """Tells a worker of pytest-xdist which cells are done."""
+    def send_done(self, node: Any) -> None:
+        """Sends a worker of pytest-xdist the cells that are done."""
         if self._settings.value("resume"):
             node.workerinput[_WORKER_INPUT] = json.dumps(self.results.done)
 
@@ -129,26 +129,26 @@ class Sweeps:
         done: Mapping[str, Any] = json.loads(self._settings.config.workerinput.get(_WORKER_INPUT, "{}"))  # type: ignore[attr-defined]
         return done
 
-    # --- what comes of a cell ---------------------------------------------------------
+    # --- results of cells -------------------------------------------------------------
 
-    def complete(self, item: pytest.Item, report: pytest.TestReport) -> None:
+    def attach_result(self, item: pytest.Item, report: pytest.TestReport) -> None:
         """Attaches the result of a cell to the last report of its test."""
         cell = cell_of(item)
         if cell is None or item.nodeid in self._ledger.refusals:
             return
         if not item.stash.get(self._WAS_DONE, False):
-            self._take(item, cell, report)
+            self._collect(item, cell, report)
         elif report.when == "teardown":
             setattr(report, SWEEP_ATTRIBUTE, self.results.identify(item, cell))
 
-    def _take(self, item: pytest.Item, cell: SweepCell, report: pytest.TestReport) -> None:
+    def _collect(self, item: pytest.Item, cell: SweepCell, report: pytest.TestReport) -> None:
         """Collects the reports of a test, and attaches its result to the last."""
         reports = item.stash.setdefault(self._REPORTS, [])
         reports.append(report)
         if report.when == "teardown":
             setattr(report, CELL_ATTRIBUTE, self.results.encode(item, cell, reports))
 
-    def take(self, report: pytest.TestReport) -> None:
+    def receive(self, report: pytest.TestReport) -> None:
         """Writes the result of a cell, except in workers.
 
         Ends the session if it cannot be written: later results would be lost, too.

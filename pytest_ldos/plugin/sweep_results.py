@@ -61,7 +61,7 @@ class SweepResults:
 
     def __init__(self, settings: Settings, record: RunRecord, ledger: Ledger) -> None:
         self._settings = settings
-        self._runs = record
+        self._record = record
         self._ledger = ledger
         self._folders: dict[tuple[str, str], SweepFolder] = {}
         self._definitions: dict[str, Definition] = {}
@@ -78,7 +78,7 @@ class SweepResults:
 
     def encode(self, item: pytest.Item, cell: SweepCell, reports: Sequence[pytest.TestReport]) -> str:
         """The result of a test with the identity of its sweep, as JSON."""
-        record = self._record(item, cell, reports)
+        record = self._start_record(item, cell, reports)
         return json.dumps({**self._identity(item, cell), "start": encode_start(record)})
 
     def identify(self, item: pytest.Item, cell: SweepCell) -> str:
@@ -96,8 +96,8 @@ class SweepResults:
             self._definitions[name] = Definition(name=name, grid=grid, root=str(self._settings.root))
         return self._definitions[name]
 
-    def _record(self, item: pytest.Item, cell: SweepCell, reports: Sequence[pytest.TestReport]) -> StartRecord:
-        runs = self._runs.runs_of(item.nodeid)
+    def _start_record(self, item: pytest.Item, cell: SweepCell, reports: Sequence[pytest.TestReport]) -> StartRecord:
+        runs = self._record.runs_of(item.nodeid)
         sets = [trials for run in runs for trials in run.trial_sets]
         trials = sets[-1] if sets else None
         verdicts = self._ledger.verdicts_of(item.nodeid)
@@ -119,7 +119,7 @@ class SweepResults:
             message=message[:_LONGEST_MESSAGE],
         )
 
-    # --- what was measured before -----------------------------------------------------
+    # --- cells that are done ----------------------------------------------------------
 
     @cached_property
     def done(self) -> dict[str, dict[str, Any]]:
