@@ -47,7 +47,7 @@ def compare(
 
 
 def compare_sets(pairs: Mapping[str, Pair], base: Path) -> tuple[list[Section], Verdict]:
-    """What the gate says of saved trials, and the worst of it.
+    """Judges saved trials; returns a section for each scenario, and the worst verdict.
 
     Args:
         pairs: head's and base's, by scenario.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_ldos.judge.baseline.key import BaselineKey
-from pytest_ldos.scenario.loads import LoadSpec
+from pytest_ldos.scenario.loads.spec import LoadSpec
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ def checkout(tmp_path):
         shutil.copy(ROOT / name, tmp_path / name)
     (tmp_path / NATIVE).mkdir(parents=True)
     (tmp_path / NATIVE / "census.cpp").write_text("int count;\n")
-    (tmp_path / "pytest_ldos/base/text.py").write_text("")
+    (tmp_path / "pytest_ldos/text.py").write_text("")
     (tmp_path / ".ci/setup").write_text(SETUP)
     assert make(tmp_path) == [ANEW, MEASURED]
     return tmp_path

@@ -23,6 +23,7 @@ from pytest_ldos.campaign.sweep_folder import Definition, SweepFolder, all_sweep
 from pytest_ldos.campaign.sweep_records import CellState, decode_start, encode_start
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.measure.load import choose
+from pytest_ldos.measure.load.protocol import Load
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.scenario.words import WhenUnavailable
 from pytest_ldos.show.report.reasons import describe_reason
@@ -301,8 +302,8 @@ def test_what_is_not_permitted_here_is_not_started(run, unavailable, state):
 
 def test_whether_a_cell_can_be_measured_is_asked_of_stack_and_loads(monkeypatch):
     monkeypatch.setattr("pytest_ldos.campaign.sweep.stack_available", lambda stack: Availability(True))
-    refused = choose._Load(None, lambda spec, stack: Availability(False, "no permission for tc", "run as root"))
-    monkeypatch.setitem(choose._LOADS, "network_impairment", refused)
+    refused = Load(None, lambda spec, stack: Availability(False, "no permission for tc", "run as root"))
+    monkeypatch.setitem(choose.IMPLEMENTATIONS, "network_impairment", refused)
     (spec,) = grid({"network_impairment.delay": [5]}).specs.values()
     assert can_be_measured(spec) == Availability(
         False, "network_impairment cannot be had here: no permission for tc", "run as root"
