@@ -65,12 +65,7 @@ def find_baseline(stores: BaselineStores, trials: TrialSet) -> Lookup:
         return Unreadable(str(error))
     if BaselineKey.of(base) != key:
         return NotComparable(OtherScenario(stored.file, key, BaselineKey.of(base)))
-    unlike = tuple(find_load_differences(trials.spec.loads, base.spec.loads)) if knows_loads(base) else ()
+    unlike = tuple(find_load_differences(trials.spec.loads, base.spec.loads))
     if unlike:
         return NotComparable(OtherLoads(stored.file, unlike), is_ours=True)
     return Found(base, stored.file)
-
-
-def knows_loads(trials: TrialSet) -> bool:
-    """True if a record contains the settings of its loads; records of earlier versions contain only proofs."""
-    return bool(trials.spec.loads) or not trials.loads

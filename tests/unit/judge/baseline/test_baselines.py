@@ -84,13 +84,6 @@ def test_other_loads_are_not_comparable_and_say_in_what_they_differ(stores):
     assert other.is_ours, "what was recorded stays until somebody wants it replaced"
 
 
-def test_records_that_do_not_say_what_was_asked_of_loads_are_compared(stores):
-    base = beside(noisy_set(1), DdsFloodSpec())
-    before = dataclasses.replace(base, spec=dataclasses.replace(base.spec, loads=()))
-    stores.save(before, to_repository=False)
-    assert isinstance(find_baseline(stores, beside(noisy_set(2), DdsFloodSpec(rate_hz=7))), Found)
-
-
 def test_a_damaged_file_is_unreadable_and_not_missing(stores):
     file = stores.save(noisy_set(1), to_repository=True)
     file.write_text(file.read_text()[:500])
