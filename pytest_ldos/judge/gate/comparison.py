@@ -33,7 +33,7 @@ class Comparison:
             reported with probability 0.8; infinite if the samples are too small.
         explained: share of variance explained by covariates and removed.
         unlike: covariates left in because they differ between the versions.
-        undecided: why more trials would help; ``None`` if the result is clear.
+        more_trials_because: why more trials would help; ``None`` if the result is clear.
         base_needs: trials required of a stored baseline before more trials of head can help; 0 if it has enough.
     """
 
@@ -56,7 +56,7 @@ class Comparison:
     detectable: float
     explained: float
     unlike: tuple[str, ...] = ()
-    undecided: MoreTrials | None = None
+    more_trials_because: MoreTrials | None = None
     base_needs: int = 0
 
     @property
@@ -120,11 +120,11 @@ def judge(
         detectable=detectable,
         explained=contrasted.explained,
         unlike=contrasted.unlike,
-        undecided=_why_undecided(metric, contrasted, verdict, floor, policy),
+        more_trials_because=_why_more_trials(metric, contrasted, verdict, floor, policy),
     )
 
 
-def _why_undecided(
+def _why_more_trials(
     metric: Metric, contrasted: Contrast, verdict: Verdict, floor: float, policy: Policy
 ) -> MoreTrials | None:
     """The effect or variation that cannot be ruled out yet; ``None`` if none is relevant."""

@@ -45,7 +45,7 @@ class GateResult:
         reasons: explain the verdict, the most important first.
         comparisons: one for each metric that both versions have; empty without a baseline.
         incomparable: why other metrics that both versions have were not compared, by name.
-        undecided: why more trials would help; empty if the result is clear, whatever the verdict.
+        more_trials_because: why more trials would help; empty if the result is clear, whatever the verdict.
         head_series, base_series: what the verdict is based on, of each metric, by name; the latter are empty without
             a base.
     """
@@ -55,7 +55,7 @@ class GateResult:
     reasons: tuple[Reason, ...]
     comparisons: tuple[Comparison, ...] = ()
     incomparable: Mapping[str, Incomparable] = field(default_factory=dict)
-    undecided: tuple[MoreTrials, ...] = ()
+    more_trials_because: tuple[MoreTrials, ...] = ()
     head_series: Mapping[str, Series] = field(default_factory=dict)
     base_series: Mapping[str, Series] = field(default_factory=dict)
 
@@ -124,21 +124,21 @@ def _weigh(case: Case, own: GateResult, rise: bool, comparisons: Sequence[Compar
         verdicts.append(Verdict.INCONCLUSIVE)
         reasons.append(why_nothing_compares(case))
     verdict = worst(verdicts)
-    undecided = () if verdict is Verdict.REGRESSED else _why_undecided(head, base, comparisons)
+    more_trials_because = () if verdict is Verdict.REGRESSED else _why_more_trials(head, base, comparisons)
     return replace(
         own,
         verdict=verdict,
         reasons=tuple(reasons),
         comparisons=tuple(comparisons),
         incomparable=incomparable,
-        undecided=undecided,
+        more_trials_because=more_trials_because,
     )
 
 
-def _why_undecided(head: TrialSet, base: TrialSet, comparisons: Sequence[Comparison]) -> tuple[MoreTrials, ...]:
+def _why_more_trials(head: TrialSet, base: TrialSet, comparisons: Sequence[Comparison]) -> tuple[MoreTrials, ...]:
     """Reasons why more trials would help."""
     failures = [MayFailMore()] if fails_more_often(head, base) else []
-    return (*failures, *(each.undecided for each in comparisons if each.undecided is not None))
+    return (*failures, *(each.more_trials_because for each in comparisons if each.more_trials_because is not None))
 
 
 def judge_alone(head: TrialSet, policy: Policy) -> GateResult:

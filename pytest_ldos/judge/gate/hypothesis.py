@@ -61,7 +61,7 @@ class Hypothesis:
             policy=policy,
         )
         needs = self._base_needs(found, step.alpha)
-        return replace(found, base_needs=needs, undecided=None) if needs else found
+        return replace(found, base_needs=needs, more_trials_because=None) if needs else found
 
     def _base_needs(self, found: Comparison, alpha: float) -> int:
         """Computes `Comparison.base_needs`; `alpha` bounds what any look may spend."""

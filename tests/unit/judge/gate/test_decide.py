@@ -141,7 +141,7 @@ def test_a_stored_base_with_too_few_trials_is_to_be_recorded_anew_and_more_of_he
     result = compare(may_have(noisy_set(1, n=12), 30), base)
     assert "12 trials against 3: the baseline has too few, record it anew with" in sentences(result)[0]
     assert result.base_needs > 3
-    assert result.undecided == ()
+    assert result.more_trials_because == ()
     enough = compare(noisy_set(1, n=result.base_needs), noisy_set(2, n=result.base_needs))
     assert not any(math.isinf(each.detectable) for each in enough.comparisons)
 
@@ -153,7 +153,7 @@ def may_have(trials, most):
 def test_a_base_with_few_trials_is_enough_where_head_may_have_many():
     result = compare(may_have(noisy_set(1, n=4), 100), noisy_set(2, n=5))
     assert result.base_needs == 0
-    assert result.undecided
+    assert result.more_trials_because
     assert "or more on both sides" in sentences(result)[0]
 
 
