@@ -213,11 +213,11 @@ class _Yardstick:
         known = point.fault.known(point.size, self.medians, self.spec.stack)
         if known is None:
             return None
-        return Promised(known.metric, known.effect, self.detector.detectable(self.equal, known.metric))
+        return Promised(known.metric, known.effect, self.detector.mde(self.equal, known.metric))
 
     @cached_property
     def _failure_rate(self) -> float:
-        return self.detector.detectable_failure_rate(self.equal)
+        return self.detector.smallest_failure_rate(self.equal)
 
 
 def _require_success(trials: TrialSet) -> TrialSet:

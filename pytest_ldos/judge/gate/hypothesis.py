@@ -104,4 +104,4 @@ def _comparable_metrics(case: Case) -> Iterator[Metric]:
 
 def is_blind(comparison: Comparison) -> bool:
     """True if the samples are too small to detect any change."""
-    return comparison.verdict is Verdict.INCONCLUSIVE and math.isinf(comparison.detectable)
+    return comparison.verdict is Verdict.INCONCLUSIVE and math.isinf(comparison.mde)

@@ -70,7 +70,7 @@ def _change(comparison: Comparison) -> Change:
         tail=comparison.tail,
         p_value=comparison.p_value,
         floor=comparison.floor,
-        detectable=_finite(comparison.detectable),
+        detectable=_finite(comparison.mde),
         explained=comparison.explained,
         is_endless=comparison.low == math.inf,
     )
