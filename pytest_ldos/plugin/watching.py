@@ -37,12 +37,12 @@ class TrialWatch:
         return list(self._write())
 
     def _write(self) -> Iterator[str]:
-        in_turns = Role.BASE in self._watched
+        is_interleaved = Role.BASE in self._watched
         for role, watching in self._watched.items():
-            folder = self._folder / role if in_turns else self._folder
-            title = f"{self._title}, {role}" if in_turns else self._title
+            folder = self._folder / role if is_interleaved else self._folder
+            title = f"{self._title}, {role}" if is_interleaved else self._title
             yield from write_watched(watching, folder, DRAWINGS, title=title)
-        if in_turns and Role.HEAD in self._watched:
+        if is_interleaved and Role.HEAD in self._watched:
             base, head = (self._watched[role] for role in (Role.BASE, Role.HEAD))
             title = f"{self._title}: base → head"
             yield from write_watched_difference(base, head, self._folder, DRAWINGS, title=title)

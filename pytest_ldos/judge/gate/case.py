@@ -37,7 +37,7 @@ class Case:
         return cls(head, base, metrics, ours, theirs, find_incomparable(head, base))
 
     @property
-    def in_turns(self) -> bool:
+    def is_interleaved(self) -> bool:
         """True if both versions were measured interleaved."""
         return bool(self.head.session) and self.head.session == self.base.session
 

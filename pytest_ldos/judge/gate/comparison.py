@@ -147,7 +147,7 @@ def _floor(metric: Metric, contrasted: Contrast, noise: MetricNoise | None, poli
     if metric.name in policy.floors:
         return policy.floors[metric.name]
     if noise is not None:
-        return min(noise.floor, UNCALIBRATED_FLOOR) if contrasted.in_turns else noise.floor
+        return min(noise.floor, UNCALIBRATED_FLOOR) if contrasted.is_interleaved else noise.floor
     return max(UNCALIBRATED_FLOOR, contrasted.to_effect(contrasted.spread))
 
 

@@ -37,7 +37,7 @@ class Hypothesis:
     @classmethod
     def of(cls, case: Case, metric: Metric, policy: Policy) -> Hypothesis:
         noise = policy.noise(case.head.scenario, metric.name)
-        contrasted = contrast(metric, *case.series(metric.name), in_turns=case.in_turns, noise=noise)
+        contrasted = contrast(metric, *case.series(metric.name), is_interleaved=case.is_interleaved, noise=noise)
         return cls(case, metric, contrasted, noise, fractions_of(case.head, case.base))
 
     def is_rejected(self, alpha: float) -> bool:
@@ -66,7 +66,7 @@ class Hypothesis:
     def _base_needs(self, found: Comparison, alpha: float) -> int:
         """Computes `Comparison.base_needs`; `alpha` bounds what any look may spend."""
         head = self.case.head
-        if not is_blind(found) or self.case.in_turns:
+        if not is_blind(found) or self.case.is_interleaved:
             return 0
         needs = fewest_trials(tail=alpha)
         most = min(max(head.spec.max_trials, len(head.trials)), MOST_LOPSIDED * needs)
