@@ -56,7 +56,7 @@ class Standing(StrEnum):
     UNVALUED = "without values"
 
 
-class Mishap(StrEnum):
+class Exclusion(StrEnum):
     """Reason why a start is excluded."""
 
     UNREACHED = "the load was not reached"
@@ -65,9 +65,9 @@ class Mishap(StrEnum):
 
 
 _GIVEN_UP_AS: Final = {
-    Mishap.UNREACHED: Standing.UNREACHED,
-    Mishap.NOT_STARTED: Standing.NOT_STARTED,
-    Mishap.UNMEASURED: Standing.UNMEASURED,
+    Exclusion.UNREACHED: Standing.UNREACHED,
+    Exclusion.NOT_STARTED: Standing.NOT_STARTED,
+    Exclusion.UNMEASURED: Standing.UNMEASURED,
 }
 
 
@@ -96,7 +96,7 @@ class Batch:
     level: float
     trials: int = 0
     broken: int = 0
-    mishap: Mishap | None = None
+    exclusion: Exclusion | None = None
     reason: str = ""
     achieved: float | None = None
     succeeded: int = 0
@@ -129,8 +129,8 @@ class LevelRecord:
         return [(each.broken, each.trials) for each in self.batches if each.trials]
 
     @property
-    def mishaps(self) -> list[Batch]:
-        return [each for each in self.batches if each.mishap is not None]
+    def exclusions(self) -> list[Batch]:
+        return [each for each in self.batches if each.exclusion is not None]
 
     @property
     def succeeded(self) -> int:
@@ -314,10 +314,10 @@ class Bisection:
             return Standing.BREAKS if side is Side.ABOVE else Standing.HOLDS
         if record.trials >= max(least, self.plan.patience_at(record.level)):
             return Standing.UNDECIDED
-        mishaps = [each.mishap for each in record.batches if each.mishap is not None]
-        is_beyond = Mishap.UNREACHED in mishaps and not record.trials
-        if is_beyond or len(mishaps) > _FORGIVEN:
-            return _GIVEN_UP_AS[mishaps[-1]]
+        exclusions = [each.exclusion for each in record.batches if each.exclusion is not None]
+        is_beyond = Exclusion.UNREACHED in exclusions and not record.trials
+        if is_beyond or len(exclusions) > _FORGIVEN:
+            return _GIVEN_UP_AS[exclusions[-1]]
         return Standing.OPEN
 
     def _standing_without_values(self, record: LevelRecord) -> Standing:

@@ -146,7 +146,10 @@ def _summarize(plan: BreakingPlan, record: LevelRecord, sets: Mapping[float, Tri
         low=low,
         high=high,
         median=plan.criterion.median(trials) if trials is not None else None,
-        mishaps=(*(f"{each.mishap}: {each.reason}" for each in record.mishaps), *_without_values(plan, record, trials)),
+        mishaps=(
+            *(f"{each.exclusion}: {each.reason}" for each in record.exclusions),
+            *_without_values(plan, record, trials),
+        ),
     )
 
 
