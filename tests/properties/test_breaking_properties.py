@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.breaking_point import SCALE, STACKS, search, search_naively, simulate
-from pytest_ldos.campaign.bisection import Batch, Bisection, Finding, SearchPlan, Standing
+from pytest_ldos.campaign.bisection import Batch, Bisection, Finding, LevelState, SearchPlan
 from pytest_ldos.campaign.level_scale import LevelScale, Spacing
 
 SEARCHES = 60
@@ -99,4 +99,4 @@ def test_whatever_happens_it_ends_and_stays_within_its_means(shares, spent):
     sound, broken = bisection.holds, bisection.breaks
     if sound is not None and broken is not None:
         assert sound.level < broken.level
-    assert all(each.standing is not Standing.OPEN for each in bisection.records.values()) or bisection.is_spent
+    assert all(each.standing is not LevelState.OPEN for each in bisection.records.values()) or bisection.is_spent

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from pytest_ldos.campaign.bisection import Batch, Bisection, Exclusion, Finding, SearchPlan, Standing
+from pytest_ldos.campaign.bisection import Batch, Bisection, Exclusion, Finding, LevelState, SearchPlan
 from pytest_ldos.campaign.level_scale import LevelScale
 
 SCALE = LevelScale(low=1, high=1000)
@@ -35,7 +35,7 @@ def search(answer: Answer, plan: SearchPlan = PLAN) -> Bisection:
     return bisection
 
 
-def levels(bisection: Bisection) -> dict[float, Standing]:
+def levels(bisection: Bisection) -> dict[float, LevelState]:
     return {each.level: each.standing for each in bisection.records.values()}
 
 
@@ -84,7 +84,7 @@ def test_levels_at_the_threshold_stay_undecided_and_the_interval_is_wider():
         return broken(level, 0.5 if 20 < level < 60 else level > 30)
 
     bisection = search(gradual)
-    undecided = [level for level, standing in levels(bisection).items() if standing is Standing.UNDECIDED]
+    undecided = [level for level, standing in levels(bisection).items() if standing is LevelState.UNDECIDED]
     assert undecided
     assert all(20 < level < 60 for level in undecided)
     assert bisection.holds.level <= 20
@@ -115,7 +115,7 @@ def test_a_load_that_is_not_reached_says_where_to_go_on():
     bisection = search(reaching)
     visited = list(bisection.records)
     assert visited[:3] == [1, 1000, 72]
-    assert levels(bisection)[1000] is Standing.UNREACHED
+    assert levels(bisection)[1000] is LevelState.UNREACHED
     assert bisection.finding is Finding.BREAKS
     assert bisection.holds.level <= 37 < bisection.breaks.level
 
@@ -153,7 +153,7 @@ def test_a_level_whose_stack_never_starts_counts_as_neither_and_the_search_goes_
     bisection = search(
         lambda level: Batch(level, exclusion=Exclusion.NOT_STARTED) if level == middle else step(middle)(level)
     )
-    assert levels(bisection)[middle] is Standing.NOT_STARTED
+    assert levels(bisection)[middle] is LevelState.NOT_STARTED
     assert len(bisection.records[middle].batches) == 2
     assert bisection.holds.level < middle < bisection.breaks.level
 
