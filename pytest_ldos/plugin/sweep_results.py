@@ -25,10 +25,9 @@ from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.plugin.messages import begin_section, write_line, write_rendered
 from pytest_ldos.plugin.session import MeasuringSession
 from pytest_ldos.plugin.sweep_cells import SweepCell, in_cell, sweep_name
-from pytest_ldos.show.report.sweep import text
 from pytest_ldos.show.report.sweep.compose import compose_sweep
 from pytest_ldos.show.report.sweep.document import SweepReport
-from pytest_ldos.show.report.sweep.formats import render_for
+from pytest_ldos.show.report.sweep.formats import render_for, render_text
 from pytest_ldos.show.report.sweep.tables import describe_cell, shown_metrics
 
 _LONGEST_MESSAGE: Final = 20_000
@@ -179,7 +178,7 @@ class SweepResults:
             begin_section(reporter, f"ldos sweep {name}")
             try:
                 report = self._report(name, folder)
-                write_rendered(reporter, text.render(report, width=writer.fullwidth, color=writer.hasmarkup))
+                write_rendered(reporter, render_text(report, width=writer.fullwidth, color=writer.hasmarkup))
                 write_line(reporter, self._write(report, folder))
             except (LdosError, OSError) as error:
                 write_line(reporter, f"no report of the sweep: {error}")
