@@ -32,9 +32,9 @@ from pytest_ldos.measure.metrics.load_own import load_metrics
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.words import SeedMode
-from pytest_ldos.show.report.breaking.formats import render_breaking_as
+from pytest_ldos.show.page.formats import Format
+from pytest_ldos.show.report.breaking.page import render_breaking_as
 from pytest_ldos.show.report.breaking.words import answer, remarks
-from pytest_ldos.show.report.formats import Format
 
 _UNKNOWN: Final = frozenset({Finding.UNDECIDED, Finding.UNMEASURED})
 

@@ -22,7 +22,7 @@ def refuse_unavailable(files: Sequence[Path]) -> None:
     """Refuses a format whose library is missing, before anything is measured."""
     if not any(file.suffix == _HTML for file in files):
         return
-    from pytest_ldos.show.report.formats import Format, require_format
+    from pytest_ldos.show.page.formats import Format, require_format
 
     try:
         require_format(Format.HTML)
@@ -50,7 +50,8 @@ def write_report(document: Document, file: Path) -> str:
         OSError: it cannot be written.
     """
     from pytest_ldos.measure.trial.artifacts import write_atomically
-    from pytest_ldos.show.report.formats import format_of, render_as
+    from pytest_ldos.show.page.formats import format_of
+    from pytest_ldos.show.report.formats import render_as
 
     write_atomically(file, render_as(document, format_of(file)))
     return f"report: {file}"

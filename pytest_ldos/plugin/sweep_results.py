@@ -28,10 +28,9 @@ from pytest_ldos.plugin.run_record import RunRecord
 from pytest_ldos.plugin.settings import Settings
 from pytest_ldos.plugin.sweep_cells import SweepCell, in_cell, sweep_name
 from pytest_ldos.show.report.reasons import describe_reason
-from pytest_ldos.show.report.sweep import text
 from pytest_ldos.show.report.sweep.compose import compose_sweep
 from pytest_ldos.show.report.sweep.document import SweepReport
-from pytest_ldos.show.report.sweep.formats import render_for
+from pytest_ldos.show.report.sweep.formats import render_for, render_text
 from pytest_ldos.show.report.sweep.tables import describe_cell, shown_metrics
 
 _LONGEST_MESSAGE: Final = 20_000
@@ -181,7 +180,7 @@ class SweepResults:
             begin_section(reporter, f"ldos sweep {name}")
             try:
                 report = self._report(name, folder)
-                write_rendered(reporter, text.render(report, width=writer.fullwidth, color=writer.hasmarkup))
+                write_rendered(reporter, render_text(report, width=writer.fullwidth, color=writer.hasmarkup))
                 write_line(reporter, self._write(report, folder))
             except (LdosError, OSError) as error:
                 write_line(reporter, f"no report of the sweep: {error}")

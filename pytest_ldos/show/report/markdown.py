@@ -6,21 +6,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from pytest_ldos.base.text import Rendered
-from pytest_ldos.judge.gate.verdict import Verdict
-from pytest_ldos.show.report.document import Document, MetricReport, Section
-from pytest_ldos.show.report.host_reports import HostReport, worst_first, worst_of
-from pytest_ldos.show.report.markdown_parts import (
+from pytest_ldos.show.page.markdown_parts import (
     Link,
     Markdown,
     bullets,
     folded,
     heading,
     join,
+    signed,
     small,
     strong,
     table,
 )
-from pytest_ldos.show.report.markdown_parts import links as render_links
+from pytest_ldos.show.page.markdown_parts import links as render_links
+from pytest_ldos.show.page.model import Cell, Column, Kind, Table
+from pytest_ldos.show.report.badges import badge_of
+from pytest_ldos.show.report.document import Document, MetricReport, Section
+from pytest_ldos.show.report.host_reports import HostReport, worst_first, worst_of
 from pytest_ldos.show.report.paths import describe_paths
 from pytest_ldos.show.report.words import (
     change_of,
@@ -84,8 +86,8 @@ def _render(document: Document, links: Sequence[Link], *, details: bool) -> Rend
     return join(
         [
             MARK,
-            heading(2, _signed("ldos: ", document.verdict)),
-            table(_OVERVIEW, map(_overview, document.sections)),
+            heading(2, signed("ldos:", badge_of(document.verdict))),
+            table(Table(columns=_OVERVIEW, rows=tuple(map(_overview, document.sections)))),
             render_links(links),
             *(part for section in document.sections for part in _render_section(section, details=details)),
             bullets(describe_setting(document), most=_MOST),
@@ -102,8 +104,8 @@ def _render_several(
     return join(
         [
             MARK,
-            heading(2, _signed("ldos: ", worst_of(reports))),
-            table(("host class", *_OVERVIEW), rows),
+            heading(2, signed("ldos:", badge_of(worst_of(reports)))),
+            table(Table(columns=(Column("host class", Kind.WORD), *_OVERVIEW), rows=tuple(rows))),
             render_links(links),
             *(part for host in hosts for part in host),
             *_render_end([each.document for each in reports], details=details),
@@ -112,7 +114,7 @@ def _render_several(
 
 
 def _render_host(report: HostReport, links: Sequence[Link], *, details: bool) -> Iterator[Markdown]:
-    yield heading(2, _signed(f"{report.name}: ", report.document.verdict))
+    yield heading(2, signed(f"{report.name}:", badge_of(report.document.verdict)))
     yield render_links(links)
     for section in report.document.sections:
         yield from _render_section(section, details=details)
@@ -127,17 +129,11 @@ def _render_end(documents: Sequence[Document], *, details: bool) -> Iterator[Mar
         yield small(["; ".join(makers)])
 
 
-def _signed(before: str, verdict: Verdict | None) -> str:
-    """A verdict's sign, then words: the sign only repeats them."""
-    words = f"{before}{verdict_word(verdict)}"
-    return words if verdict is None else f"{verdict.tone.emoji} {words}"
+_OVERVIEW: Final = tuple(Column(each, Kind.WORD) for each in ("scenario", "verdict", "trials", "in short"))
 
 
-_OVERVIEW: Final = ("scenario", "verdict", "trials", "in short")
-
-
-def _overview(section: Section) -> tuple[str, ...]:
-    return section.scenario, _signed("", section.verdict), describe_success(section), summarize(section)
+def _overview(section: Section) -> tuple[Cell, ...]:
+    return section.scenario, badge_of(section.verdict), describe_success(section), summarize(section)
 
 
 def _render_section(section: Section, *, details: bool) -> Iterator[Markdown]:
@@ -148,9 +144,9 @@ def _render_section(section: Section, *, details: bool) -> Iterator[Markdown]:
     yield from _titled("What to do", section.advice)
     yield from _titled("What could not have been seen", describe_unseen(section))
     yield from _titled("More trials would help", section.undecided)
-    yield table(("metric", *section.labels, *_COMPARED), map(_row, told_metrics(section)))
+    yield table(_metrics(section))
     if details:
-        yield folded("Details", [*describe_sources(section), *describe_measurement(section)])
+        yield folded("Details", [bullets([*describe_sources(section), *describe_measurement(section)])])
 
 
 def _titled(title: str, lines: Iterable[str]) -> Iterator[Markdown]:
@@ -160,12 +156,15 @@ def _titled(title: str, lines: Iterable[str]) -> Iterator[Markdown]:
         yield bullets(found, most=_MOST)
 
 
-_COMPARED: Final = ("change", "interval", "detectable", "verdict")
+def _metrics(section: Section) -> Table:
+    numbers = map(Column, (*section.labels, "change", "interval", "detectable"))
+    columns = (Column("metric", Kind.NAME), *numbers, Column("verdict", Kind.WORD))
+    return Table(columns=columns, rows=tuple(map(_row, told_metrics(section))))
 
 
-def _row(metric: MetricReport) -> tuple[str, ...]:
+def _row(metric: MetricReport) -> tuple[Cell, ...]:
     change = metric.change
     numbers = ("", "", "") if change is None else (change_of(change), interval_of(change), percent(change.detectable))
     base = "" if metric.base is None else median_of(metric, metric.base)
-    verdict = "" if metric.verdict is None else _signed("", metric.verdict)
+    verdict = "" if metric.verdict is None else badge_of(metric.verdict)
     return f"{metric.name} {metric.title}", base, median_of(metric, metric.head), *numbers, verdict

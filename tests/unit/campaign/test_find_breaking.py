@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 
 import pytest
@@ -23,7 +22,9 @@ from pytest_ldos.campaign.breaking_result import EstimateBy
 from pytest_ldos.campaign.find_breaking import reached_level
 from pytest_ldos.measure.metrics.model import Measurement
 from pytest_ldos.scenario.loads.cpu_load import CpuLoadSpec
-from pytest_ldos.show.report.breaking import plain, text
+from pytest_ldos.show.page.formats import Format
+from pytest_ldos.show.report.breaking.page import render_breaking_as
+from pytest_ldos.show.report.breaking.plain import to_plain
 from pytest_ldos.show.report.breaking.words import answer
 from tests.builders.breaking import STUCK, VERSION, MadeUpStack, Watching, at, plan, search
 from tests.builders.trials import trial_set
@@ -293,8 +294,8 @@ def test_trials_without_the_value_are_counted_and_told(tmp_path):
     assert (calm.unvalued, calm.trials, calm.standing) == (calm.starts, 3 * calm.starts, LevelState.HOLDS)
     left_out = f"trials that succeeded but have no T1, left out: {calm.unvalued} ({calm.unvalued} at 1)"
     assert left_out in result.notes
-    assert left_out in " ".join(text.render(result, width=120, color=False).split())
-    assert json.loads(plain.render(result))["levels"][0]["unvalued"] == calm.unvalued
+    assert left_out in " ".join(render_breaking_as(result, Format.TERMINAL, width=120).split())
+    assert to_plain(result)["levels"][0]["unvalued"] == calm.unvalued
     assert "at 1 1 of 4 trials that succeeded have no T1: PLANNING was never answered" in watching.notes
 
 
@@ -305,7 +306,7 @@ def test_a_calm_end_whose_trials_mostly_lack_the_value_ends_the_search(tmp_path)
     assert (result.finding, result.levels[0].standing) == (Finding.UNMEASURED, LevelState.UNVALUED)
     assert stack.levels == [1, 1]
     told = "it is not judged: 6 of 8 trials that succeeded have no T1 (PLANNING was never answered)"
-    assert told in " ".join(text.render(result, width=120, color=False).split())
+    assert told in " ".join(render_breaking_as(result, Format.TERMINAL, width=120).split())
 
 
 def test_a_level_whose_trials_mostly_lack_the_value_is_not_judged(tmp_path):

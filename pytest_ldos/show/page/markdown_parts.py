@@ -6,12 +6,13 @@ These are shown as they were written and can do nothing else: no link, no mentio
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NewType
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.text import Rendered, one_line
+from pytest_ldos.show.page.model import Badge, Cell, Drawing, Table, Tone, Words
 
 Markdown = NewType("Markdown", str)
 """A part that is Markdown already; functions of this module make them of plain words."""
@@ -32,12 +33,14 @@ _REFERENCE: Final = re.compile(r"\b(gh-)(?=\d)", re.IGNORECASE)
 
 _ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;", "@": "@&#8288;", "#": "&#35;&#8288;"}
 
+_SIGNS: Final[Mapping[Tone, str]] = {Tone.GOOD: "✅", Tone.BAD: "❌", Tone.DOUBT: "⚠️"}
+
 _URL: Final = re.compile(r"https://[A-Za-z0-9.-]+(?::\d+)?(?:/[A-Za-z0-9._~/?=&%#-]*)?")
 
 
 @dataclass(frozen=True)
 class Link:
-    """Where more is to be had.
+    """Address of further results.
 
     Raises:
         ConfigurationError: `url` is no address of the web that could stand in Markdown as it is.
@@ -91,34 +94,42 @@ def small(lines: Iterable[str]) -> Markdown:
     return Markdown("\n".join(f"<sub>{escape(line)}</sub>" for line in lines))
 
 
-def folded(title: str, lines: Sequence[str]) -> Markdown:
-    """Sentences that are shown when they are asked for; nothing where there are none."""
-    if not lines:
+def folded(title: str, parts: Iterable[Markdown]) -> Markdown:
+    """Parts that are shown when they are asked for; nothing where there are none."""
+    content = "\n\n".join(part for part in parts if part)
+    if not content:
         return Markdown("")
-    return Markdown(f"<details><summary>{escape(title)}</summary>\n\n{bullets(lines)}\n\n</details>")
+    return Markdown(f"<details><summary>{escape(title)}</summary>\n\n{content}\n\n</details>")
 
 
 def links(them: Sequence[Link]) -> Markdown:
     return Markdown(" · ".join(f"[{escape(link.title)}]({link.url})" for link in them))
 
 
-def table(titles: Sequence[str], rows: Iterable[Sequence[str]], *, left: Collection[str] | None = None) -> Markdown:
-    """A table; nothing where there are no rows.
+def signed(before: str, badge: Badge | None) -> str:
+    """Words, then a verdict or state; the sign before both only repeats it."""
+    if badge is None:
+        return before
+    return " ".join(each for each in (_SIGNS.get(badge.tone, ""), before, badge.text) if each)
 
-    Args:
-        left: titles of columns of words beside the first; the others, of numbers, stand to the right. All stand as
-            the page has it without any.
-    """
-    lines = [_row(row) for row in rows]
-    if not lines:
+
+def table(shown: Table) -> Markdown:
+    """A table without its drawings; nothing where there are no rows."""
+    if not shown.rows:
         return Markdown("")
-    sides = [_side(number == 0 or name in left) if left is not None else "---" for number, name in enumerate(titles)]
-    return Markdown("\n".join([_row(titles), f"| {' | '.join(sides)} |", *lines]))
+    drawn = {place for row in shown.rows for place, cell in enumerate(row) if isinstance(cell, Drawing)}
+    places = [place for place in range(len(shown.columns)) if place not in drawn]
+    columns = [shown.columns[place] for place in places]
+    sides = ["--:" if column.is_number else ":--" for column in columns]
+    rows = (_row(_shown(row[place]) for place in places) for row in shown.rows)
+    return Markdown("\n".join([_row(column.title for column in columns), f"| {' | '.join(sides)} |", *rows]))
 
 
-def _row(cells: Sequence[str]) -> str:
+def _row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(map(escape, cells))} |"
 
 
-def _side(is_left: bool) -> str:
-    return ":--" if is_left else "--:"
+def _shown(cell: Cell) -> str:
+    if isinstance(cell, Badge):
+        return signed("", cell)
+    return cell.text if isinstance(cell, Words) else str(cell)

@@ -4,34 +4,24 @@ from __future__ import annotations
 
 import io
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
-from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
 from pytest_ldos.base.text import Rendered, one_line, without_commands
+from pytest_ldos.show.page.model import Tone, Words
 
-
-@dataclass(frozen=True)
-class Words:
-    """Words on one line, safe to show whoever wrote them.
-
-    Attributes:
-        style: colour and weight, as rich names them.
-    """
-
-    text: str
-    style: str = ""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "text", one_line(self.text))
-
-    @property
-    def width(self) -> int:
-        """Columns of a terminal."""
-        return cell_len(self.text)
+_STYLES: Final[Mapping[Tone, str]] = {
+    Tone.PLAIN: "",
+    Tone.STRONG: "bold",
+    Tone.QUIET: "dim",
+    Tone.GOOD: "green",
+    Tone.BAD: "bold red",
+    Tone.DOUBT: "yellow",
+}
 
 
 @dataclass(frozen=True)
@@ -41,16 +31,16 @@ class Line:
     pieces: tuple[Words, ...] = ()
 
 
-def line(*pieces: str | Words, style: str = "") -> Line:
+def line(*pieces: str | Words, tone: Tone = Tone.PLAIN) -> Line:
     """A line of some pieces; an empty one without any.
 
     Args:
-        style: of those that have none of their own.
+        tone: of those that have none of their own.
     """
-    return Line(tuple(each if isinstance(each, Words) else Words(each, style) for each in pieces))
+    return Line(tuple(each if isinstance(each, Words) else Words(each, tone) for each in pieces))
 
 
-def wrapped(text: str, width: int, *, indent: int = 0, hang: int = 2, style: str = "") -> list[Line]:
+def wrapped(text: str, width: int, *, indent: int = 0, hang: int = 2, tone: Tone = Tone.PLAIN) -> list[Line]:
     """A sentence on as many lines as it needs; none for an empty one.
 
     Args:
@@ -64,11 +54,11 @@ def wrapped(text: str, width: int, *, indent: int = 0, hang: int = 2, style: str
         break_on_hyphens=False,
         break_long_words=False,
     )
-    return [line(each, style=style) for each in lines]
+    return [line(each, tone=tone) for each in lines]
 
 
 def print_to_text(lines: Iterable[Line], *, color: bool) -> Rendered:
-    """What a terminal shows, as text; lines end with their last visible character."""
+    """Text as a terminal shows it; lines end with their last visible character."""
     sink = io.StringIO()
     console = Console(
         file=sink,
@@ -80,6 +70,6 @@ def print_to_text(lines: Iterable[Line], *, color: bool) -> Rendered:
         soft_wrap=True,
     )
     for each in lines:
-        console.print(Text.assemble(*((piece.text, piece.style) for piece in each.pieces)))
+        console.print(Text.assemble(*((piece.text, _STYLES[piece.tone]) for piece in each.pieces)))
     text = "\n".join(shown.rstrip() for shown in sink.getvalue().splitlines())
     return Rendered(f"{without_commands(text)}\n")
