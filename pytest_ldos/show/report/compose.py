@@ -49,7 +49,7 @@ def compose(sections: Sequence[Section]) -> Document:
 
 @dataclass(frozen=True, kw_only=True)
 class Background:
-    """What is known of a comparison beside its trials and its verdict.
+    """Facts about a comparison beside its trials and its verdict.
 
     Attributes:
         base_label: how the base is called; a revision where the versions were measured in turns.
@@ -124,7 +124,7 @@ def compose_infra(scenario: str, reasons: Sequence[str]) -> Section:
 
 
 def report_paths(explained: Mapping[str, Explanation]) -> tuple[PathReport, ...]:
-    """Where the time of each path went, in numbers."""
+    """Changes of each path and of its parts, in numbers."""
     return tuple(
         PathReport(
             path=each.path,
@@ -165,7 +165,7 @@ def _calibration(known: Background) -> CalibrationReport | None:
 
 
 def _uncalibrated(known: Background) -> tuple[str, ...]:
-    """What there is instead of a calibration, and is not used."""
+    """Reason why a calibration is not used."""
     lookup = known.calibration
     return (lookup.reason,) if isinstance(lookup, Uncalibrated) and lookup.reason else ()
 

@@ -15,7 +15,7 @@ SHOWN: Final = ("T1", "T2x", "T3", "T3p99", "T4", "T5")
 
 _OURS: Final = frozenset({*SHOWN, "T2", "T5p99"})
 _TONES: Final = {VALID: Tone.GOOD, **dict.fromkeys(("broken", "invalid", "infra"), Tone.BAD)}
-"""Of states; the others are doubtful."""
+"""Tones of states; the others are doubtful."""
 
 
 def shown_metrics(report: SweepReport) -> list[MetricTitle]:
