@@ -15,7 +15,7 @@ from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.text import Rendered, one_line
 from pytest_ldos.cli.output import put_out_text
 from pytest_ldos.cli.say import emit
-from pytest_ldos.show.page.markdown_parts import Link
+from pytest_ldos.show.page.model import Link
 from pytest_ldos.show.report import markdown, workflow_commands
 from pytest_ldos.show.report.host_reports import HostReport, name_reports
 from pytest_ldos.show.report.reading import read_document

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pytest_ldos.judge.gate.verdict import Verdict
-from pytest_ldos.show.page.markdown_parts import Link
+from pytest_ldos.show.page.model import Link
 from pytest_ldos.show.report import markdown, workflow_commands
 from pytest_ldos.show.report.document import Document, Failure, Place, Section
 from pytest_ldos.show.report.host_reports import name_reports

@@ -15,7 +15,7 @@ _COMMAND: Final = re.compile(r"#(?=#[\w.-]*\[)")
 """To the log of a CI job, which takes it anywhere in a line; only a text can have it."""
 
 _FORMULA: Final = ("=", "+", "-", "@", "'")
-"""What a spreadsheet takes for more than text."""
+"""First characters by which a spreadsheet takes text for more than text."""
 
 
 def to_json(value: Any, *, indent: int = 1) -> Rendered:

@@ -17,7 +17,19 @@ from markupsafe import Markup
 
 from pytest_ldos.base.text import Rendered, one_line
 from pytest_ldos.show.page.html_parts import badge, bullet_list, folded, said, table
-from pytest_ldos.show.page.model import Block, Bullets, Drawing, Figure, Folded, Legend, Page, Section, Table, Text
+from pytest_ldos.show.page.model import (
+    Block,
+    Bullets,
+    Drawing,
+    Figure,
+    Folded,
+    Legend,
+    Links,
+    Page,
+    Section,
+    Table,
+    Text,
+)
 
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 _HEADINGS: Final = (h.h2, h.h3, h.h4)
@@ -110,13 +122,15 @@ class _Blocks:
         return h.section(aria_labelledby=anchor)[heading, content]
 
 
-def _leaf(block: Text | Bullets | Legend | Drawing) -> Node:
+def _leaf(block: Text | Bullets | Links | Legend | Drawing) -> Node:
     """A block without blocks in it."""
     match block:
         case Text():
             return h.p(class_=block.tone or None)[said(block.text)]
         case Bullets():
             return bullet_list(block.lines)
+        case Links():
+            return h.ul[(h.li[h.a(href=each.url)[said(each.title)]] for each in block.links)] if block.links else None
         case Legend():
             return h.dl[[(h.dt[said(word)], h.dd[said(meaning)]) for word, meaning in block.meanings]]
         case Drawing():

@@ -13,6 +13,7 @@ from pytest_ldos.show.page.markdown_parts import (
     folded,
     heading,
     join,
+    links,
     signed,
     small,
     strong,
@@ -25,6 +26,7 @@ from pytest_ldos.show.page.model import (
     Figure,
     Folded,
     Legend,
+    Links,
     Page,
     Section,
     Table,
@@ -35,11 +37,19 @@ from pytest_ldos.show.page.model import (
 _TOP = 2
 """Level of the heading of a page, which stands in a page of others."""
 
+_LOWEST = 3
+
 
 def render(page: Page) -> Rendered:
     """The title and the answer first, the setting last."""
-    parts = [heading(_TOP, signed(page.title, page.badge)), escape(page.answer), *_parts(page.blocks, _TOP + 1)]
-    return join([*parts, small([*page.setting, *([page.made] if page.made else [])])])
+    parts = [*_contents(page), *_parts(page.blocks, _TOP + 1)]
+    last = small([*page.setting, *([page.made] if page.made else [])])
+    return join([heading(_TOP, signed(page.title, page.badge)), escape(page.answer), *parts, last])
+
+
+def _contents(page: Page) -> Iterator[Markdown]:
+    if page.contents is not None:
+        yield table(page.contents)
 
 
 def _parts(blocks: Iterable[Block], level: int) -> Iterator[Markdown]:
@@ -53,6 +63,8 @@ def _block(block: Block, level: int) -> Iterator[Markdown]:
             yield small([block.text]) if block.tone is Tone.QUIET else escape(block.text)
         case Bullets():
             yield small(block.lines) if block.tone is Tone.QUIET else bullets(block.lines)
+        case Links():
+            yield links(block.links)
         case Table():
             yield strong(block.title) if block.title and block.rows else Markdown("")
             yield table(block)
@@ -74,5 +86,12 @@ def _block(block: Block, level: int) -> Iterator[Markdown]:
 def _titled(title: str, blocks: Iterable[Block], level: int) -> Iterator[Markdown]:
     parts = [part for part in _parts(blocks, level + 1) if part]
     if parts:
-        yield heading(level, title) if title else Markdown("")
+        yield _heading(level, title)
         yield from parts
+
+
+def _heading(level: int, title: str) -> Markdown:
+    """A heading; words in bold further below, where headings would be smaller than the text."""
+    if not title:
+        return Markdown("")
+    return heading(level, title) if level <= _LOWEST else strong(title)

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, NewType
 
-from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.text import Rendered, one_line
-from pytest_ldos.show.page.model import Badge, Cell, Drawing, Table, Tone, Words
+from pytest_ldos.show.page.model import Badge, Cell, Drawing, Link, Table, Tone, Words
 
 Markdown = NewType("Markdown", str)
 """A part that is Markdown already; functions of this module make them of plain words."""
@@ -34,24 +32,6 @@ _REFERENCE: Final = re.compile(r"\b(gh-)(?=\d)", re.IGNORECASE)
 _ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;", "@": "@&#8288;", "#": "&#35;&#8288;"}
 
 _SIGNS: Final[Mapping[Tone, str]] = {Tone.GOOD: "✅", Tone.BAD: "❌", Tone.DOUBT: "⚠️"}
-
-_URL: Final = re.compile(r"https://[A-Za-z0-9.-]+(?::\d+)?(?:/[A-Za-z0-9._~/?=&%#-]*)?")
-
-
-@dataclass(frozen=True)
-class Link:
-    """Address of further results.
-
-    Raises:
-        ConfigurationError: `url` is no address of the web that could stand in Markdown as it is.
-    """
-
-    title: str
-    url: str
-
-    def __post_init__(self) -> None:
-        if _URL.fullmatch(self.url) is None:
-            raise ConfigurationError(f"{self.url!r} is no address", remedy="one that begins with https://")
 
 
 def escape(text: str) -> Markdown:
@@ -76,17 +56,9 @@ def strong(text: str) -> Markdown:
     return Markdown(f"**{escape(text)}**")
 
 
-def bullets(lines: Iterable[str], *, most: int | None = None) -> Markdown:
-    """A list; nothing where there are no lines.
-
-    Args:
-        most: sentences that are shown; of the others, how many there are.
-    """
-    found = list(lines)
-    shown = [f"- {escape(line)}" for line in found[:most]]
-    if most is not None and len(found) > most:
-        shown.append(f"- … and {len(found) - most} more")
-    return Markdown("\n".join(shown))
+def bullets(lines: Iterable[str]) -> Markdown:
+    """A list; nothing where there are no lines."""
+    return Markdown("\n".join(f"- {escape(line)}" for line in lines))
 
 
 def small(lines: Iterable[str]) -> Markdown:

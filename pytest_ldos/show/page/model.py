@@ -6,6 +6,7 @@ them safe.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from rich.cells import cell_len
 
+from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.text import one_line
 
 if TYPE_CHECKING:
@@ -66,6 +68,32 @@ class Drawing:
 
 
 Cell = str | Words | Drawing
+
+
+_URL: Final = re.compile(r"https://[A-Za-z0-9.-]+(?::\d+)?(?:/[A-Za-z0-9._~/?=&%#-]*)?")
+
+
+@dataclass(frozen=True)
+class Link:
+    """Address of further results.
+
+    Raises:
+        ConfigurationError: `url` is no address of the web that could stand in Markdown as it is.
+    """
+
+    title: str
+    url: str
+
+    def __post_init__(self) -> None:
+        if _URL.fullmatch(self.url) is None:
+            raise ConfigurationError(f"{self.url!r} is no address", remedy="one that begins with https://")
+
+
+@dataclass(frozen=True)
+class Links:
+    """Addresses of further results, beside each other."""
+
+    links: tuple[Link, ...]
 
 
 class Kind(StrEnum):
@@ -184,7 +212,7 @@ class Section:
     anchor: str = ""
 
 
-Block = Text | Bullets | Table | Legend | Figure | Drawing | Folded | Section
+Block = Text | Bullets | Links | Table | Legend | Figure | Drawing | Folded | Section
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ from pytest_ldos.show.page.model import (
     Folded,
     Kind,
     Legend,
+    Links,
     Page,
     Section,
     Table,
@@ -54,25 +55,37 @@ def _lines(blocks: Iterable[Block], width: int) -> list[Line]:
 
 def _block(block: Block, width: int) -> list[Line]:
     match block:
+        case Table():
+            return _table(block, width)
+        case Figure():
+            return _titled(block, () if block.table is None else (block.table,), width)
+        case Section():
+            return _titled(block, block.blocks, width)
+        case Drawing() | Legend() | Folded():
+            return []
+    return _leaf(block, width)
+
+
+def _leaf(block: Text | Bullets | Links, width: int) -> list[Line]:
+    """A block of words."""
+    match block:
         case Text():
             whole = [line(block.text, tone=block.tone)]
             return whole if block.is_whole else wrapped(block.text, width, tone=block.tone)
         case Bullets():
             return [part for each in block.lines for part in wrapped(each, width, indent=INDENT, tone=block.tone)]
-        case Table():
-            return _table(block, width)
-        case Figure():
-            return [] if block.table is None else _titled(block.title, [block.table], width)
-        case Section():
-            return _titled(block.title, block.blocks, width)
-        case Drawing() | Legend() | Folded():
-            return []
+        case Links():
+            return [line(f"{each.title}: {each.url}") for each in block.links]
     assert_never(block)
 
 
-def _titled(title: str, blocks: Iterable[Block], width: int) -> list[Line]:
+def _titled(named: Section | Figure, blocks: Iterable[Block], width: int) -> list[Line]:
     lines = _lines(blocks, width)
-    return [*wrapped(title, width, tone=Tone.STRONG), *lines] if lines else []
+    if not lines:
+        return []
+    if named.badge is None:
+        return [*wrapped(named.title, width, tone=Tone.STRONG), *lines]
+    return [line(Words(named.title, Tone.STRONG), ": ", named.badge), *lines]
 
 
 def _table(table: Table, width: int) -> list[Line]:

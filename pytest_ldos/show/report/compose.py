@@ -50,7 +50,7 @@ def compose(sections: Sequence[Section]) -> Document:
 
 @dataclass(frozen=True, kw_only=True)
 class Background:
-    """What is known of a comparison beside its trials and its verdict.
+    """Facts about a comparison beside its trials and its verdict.
 
     Attributes:
         base_label: how the base is called; a revision where the versions were measured in turns.
@@ -125,7 +125,7 @@ def compose_infra(scenario: str, reasons: Sequence[str]) -> Section:
 
 
 def report_paths(explained: Mapping[str, Explanation]) -> tuple[PathReport, ...]:
-    """Where the time of each path went, in numbers."""
+    """Changes of each path and of its parts, in numbers."""
     return tuple(
         PathReport(
             path=each.path,

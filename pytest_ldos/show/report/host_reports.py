@@ -12,7 +12,7 @@ from pytest_ldos.show.report.document import Document
 
 @dataclass(frozen=True)
 class HostReport:
-    """What one machine measured.
+    """Report of one machine.
 
     Attributes:
         host_class: of its machine; empty where nothing could be measured, and so nobody said.
@@ -43,7 +43,7 @@ def name_reports(documents: Sequence[Document], places: Sequence[str]) -> tuple[
 
 
 def host_class_of(document: Document) -> str:
-    """That of the first version that was measured; empty where none was."""
+    """Host class of the first version that was measured; empty where none was."""
     return next((section.head.host_class for section in document.sections if section.head is not None), "")
 
 

@@ -72,7 +72,7 @@ def _place(test: Place | None) -> Iterator[str]:
 
 
 def _message(section: Section) -> Iterator[str]:
-    """What moved and by how much, in which segment, and what to do; else why."""
+    """Changes with their segments and what to do; otherwise the reasons."""
     moved = [*map(describe_move, moved_metrics(section)), *describe_paths(section)]
     yield from moved or section.reasons or (verdict_word(section.verdict),)
     yield from (f"→ {each}" for each in section.advice)

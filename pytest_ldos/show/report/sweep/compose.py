@@ -148,7 +148,7 @@ def _ratio(metric: Metric, head: Series, base: Series) -> tuple[float | None, fl
 
 
 def _median(values: Sequence[float]) -> float:
-    """Of values that may be infinite, which a mean of two middle ones must not hide."""
+    """Median of values that may be infinite, which a mean of two middle ones must not hide."""
     ordered = sorted(values)
     middle = len(ordered) // 2
     return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2

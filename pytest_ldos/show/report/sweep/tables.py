@@ -15,7 +15,7 @@ _IN_DATA_ALONE: Final = frozenset(metric.name for metric in METRICS.values() if 
 """Metrics of ours that only JSON and CSV have."""
 
 _TONES: Final = {VALID: Tone.GOOD, **dict.fromkeys(("broken", "invalid", "infra"), Tone.BAD)}
-"""Of states; the others are doubtful."""
+"""Tones of states; the others are doubtful."""
 
 
 def shown_metrics(report: SweepReport) -> list[MetricTitle]:
