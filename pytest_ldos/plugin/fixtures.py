@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_ldos.plugin.standby import session_of
+from pytest_ldos.scenario.words import LOADS
 
 if TYPE_CHECKING:
     from pytest_ldos.campaign.cells import Value
@@ -50,7 +51,7 @@ def ldos_loads(request: pytest.FixtureRequest, ldos_stack: ScenarioRun) -> Calla
     return all_loads(request.node, ldos_stack)
 
 
-def _load_fixture(kind: str, example: str) -> Any:
+def _load_fixture(kind: str, text: str) -> Any:
     """A fixture for one load; settings that a test does not give are the scenario's."""
 
     def load(
@@ -60,25 +61,11 @@ def _load_fixture(kind: str, example: str) -> Any:
 
         return one_load(kind, request.node, ldos_stack)
 
-    load.__doc__ = example
+    load.__doc__ = text
     return pytest.fixture(name=kind)(load)
 
 
-cpu_load = _load_fixture("cpu_load", "stress-ng's CPU load: ``with cpu_load(workers=2, percent=80) as load:``.")
-memory_load = _load_fixture("memory_load", "Memory written and read in a loop: ``with memory_load(size_mb=512):``.")
-cache_load = _load_fixture("cache_load", "The CPU's caches filled with other data: ``with cache_load(workers=1):``.")
-io_load = _load_fixture("io_load", "Files written and synced: ``with io_load(workers=1):``.")
-dds_flood = _load_fixture(
-    "dds_flood", "A flood of messages on the stack's domain: ``with dds_flood(publishers=4, rate_hz=1000) as flood:``."
-)
-network_impairment = _load_fixture(
-    "network_impairment", "Delay and loss of the domain's messages: ``with network_impairment(delay_ms=5):``."
-)
-cpu_limit = _load_fixture("cpu_limit", "The stack on few CPUs: ``with cpu_limit(cpus=1):``.")
-guard = _load_fixture(
-    "guard", "A guard that throttles publishers while a path is late: ``with dds_flood(), guard() as guarded:``."
-)
-noisy_neighbour = _load_fixture("noisy_neighbour", "A second stack on another domain: ``with noisy_neighbour():``.")
+globals().update({kind: _load_fixture(kind, text) for kind, text in LOADS.items()})
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from pytest_ldos.judge.gate.absent import judge_without_baseline
 from pytest_ldos.judge.gate.calibrated import doubted, with_calibration
 from pytest_ldos.judge.gate.decide import GateResult, judge_alone
 from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.reasons import Reason
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.trial.artifacts import BLOCKS, is_worth_keeping
 from pytest_ldos.measure.trial.record import TrialSet
@@ -25,6 +26,7 @@ from pytest_ldos.plugin.scenario_run import ScenarioRun
 from pytest_ldos.plugin.settings import Settings
 from pytest_ldos.show.report.compose import Background, compose_section
 from pytest_ldos.show.report.document import Section
+from pytest_ldos.show.report.reasons import describe_reason
 from pytest_ldos.show.report.version_reports import report_drifts
 
 LOCAL_BASELINES = "baselines"
@@ -100,7 +102,7 @@ def _record(
     own: GateResult,
     lookup: Found | NoBaseline | NotComparable | Unreadable,
     *,
-    reasons: Sequence[str],
+    reasons: Sequence[Reason],
 ) -> list[str]:
     """Records the run as a baseline where asked, or where it is the first; returns notes on it.
 
@@ -115,7 +117,7 @@ def _record(
     if trials.watched:
         return [f"not recorded as a baseline: it was watched by {trials.watched}"]
     if own.verdict is not Verdict.PASSED:
-        why = "" if own.reasons[0] in reasons else f": {own.reasons[0]}"
+        why = "" if own.reasons[0] in reasons else f": {describe_reason(own.reasons[0])}"
         return [f"not recorded as a baseline{why}"]
     file = stores.update(trials) if asked else stores.save(trials, to_repository=False)
     which = "new baseline" if asked else f"first baseline of this host class ({BaselineKey.of(trials).host_class})"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pytest_ldos.measure.trial.artifacts import ScenarioFolder
     from pytest_ldos.measure.trial.record import TrialSet
     from pytest_ldos.measure.trial.rig import Rig
-    from pytest_ldos.scenario.loads import LoadSpec
+    from pytest_ldos.scenario.loads.spec import LoadSpec
     from pytest_ldos.scenario.model import ScenarioSpec
     from pytest_ldos.scenario.words import KeepTraces
 

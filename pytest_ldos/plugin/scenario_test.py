@@ -17,7 +17,8 @@ from pytest_ldos.plugin.selection import own_metrics
 from pytest_ldos.plugin.settings import Settings
 from pytest_ldos.plugin.standby import session_of
 from pytest_ldos.scenario.fields import revise_spec
-from pytest_ldos.scenario.loads import LOAD_SPECS, LoadSpec
+from pytest_ldos.scenario.loads.registry import LOAD_SPECS
+from pytest_ldos.scenario.loads.spec import LoadSpec
 from pytest_ldos.scenario.model import StackSpec
 
 if TYPE_CHECKING:

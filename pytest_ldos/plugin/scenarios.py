@@ -14,7 +14,7 @@ from pytest_ldos.plugin.marks import CHOICE_MARK, SCENARIO_FIXTURE, SCENARIO_MAR
 from pytest_ldos.scenario.scenario_table import PLUS, usual_name
 
 if TYPE_CHECKING:
-    from pytest_ldos.scenario.loads import LoadSpec
+    from pytest_ldos.scenario.loads.spec import LoadSpec
     from pytest_ldos.scenario.model import ScenarioSpec
 
 _WORD: Final = re.compile(r"[\w.+-]+")

@@ -85,7 +85,7 @@ class Sweeps:
         """The scenario that is swept; for a test of several scenarios, the part that they have in common."""
         if SCENARIO_FIXTURE not in metafunc.fixturenames:
             return self._settings.scenario_of(metafunc.definition)
-        from pytest_ldos.scenario.loads import LOAD_SPECS
+        from pytest_ldos.scenario.loads.registry import LOAD_SPECS
         from pytest_ldos.scenario.model import ScenarioSpec
 
         return ScenarioSpec(name="any", loads=tuple(each() for each in LOAD_SPECS.values()))

@@ -27,6 +27,7 @@ from pytest_ldos.plugin.messages import begin_section, write_line, write_rendere
 from pytest_ldos.plugin.run_record import RunRecord
 from pytest_ldos.plugin.settings import Settings
 from pytest_ldos.plugin.sweep_cells import SweepCell, in_cell, sweep_name
+from pytest_ldos.show.report.reasons import describe_reason
 from pytest_ldos.show.report.sweep import text
 from pytest_ldos.show.report.sweep.compose import compose_sweep
 from pytest_ldos.show.report.sweep.document import SweepReport
@@ -213,7 +214,7 @@ def _as_cell(cell: SweepCell, trials: TrialSet) -> tuple[CellState, str]:
     if others:
         reason = f"the test measured with another {', '.join(others)} than its cell has: let it use ldos_loads()"
         return CellState.INVALID, reason
-    return state_of(trials)
+    return state_of(trials, describe_reason)
 
 
 def _without_trials(

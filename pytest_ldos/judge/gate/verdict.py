@@ -10,7 +10,7 @@ from pytest_ldos.base import exit_codes
 
 
 class Verdict(StrEnum):
-    """How a run compares with its baseline; for metrics, the first four, or `NOT_COMPARABLE`."""
+    """Verdict on a run compared with its baseline; metrics have one of the first four, or `NOT_COMPARABLE`."""
 
     PASSED = "passed"
     REGRESSED = "regressed"
