@@ -1,24 +1,23 @@
-"""How often threads left their CPUs."""
+"""Context switches and migrations of threads."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 
 @dataclass(frozen=True)
 class SwitchCounts:
-    """What became of threads that ran.
+    """Counts of the ways in which threads left their CPUs.
 
     Attributes:
         voluntary: they went to sleep.
         involuntary: they were preempted.
-        migrations: they went on on another CPU; ``None`` where the kernel does not say.
+        migrations: they continued on another CPU; ``None`` if the kernel does not count these.
     """
 
-    voluntary: int
-    involuntary: int
-    migrations: int | None
+    voluntary: int = 0
+    involuntary: int = 0
+    migrations: int | None = 0
 
     def __add__(self, other: SwitchCounts) -> SwitchCounts:
         known = self.migrations is not None and other.migrations is not None
@@ -27,6 +26,3 @@ class SwitchCounts:
             self.involuntary + other.involuntary,
             (self.migrations or 0) + (other.migrations or 0) if known else None,
         )
-
-
-NONE: Final = SwitchCounts(0, 0, 0)
