@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class Better(StrEnum):
-    """Which way a quantity improves."""
+    """Direction in which a quantity improves."""
 
     LOWER = "lower"
     HIGHER = "higher"

@@ -1,4 +1,4 @@
-"""Context switches and migrations of threads."""
+"""Counts of threads that left their CPUs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class SwitchCounts:
-    """Counts of the ways in which threads left their CPUs.
+    """Numbers of switches of threads, by reason, and of migrations.
 
     Attributes:
         voluntary: they went to sleep.
         involuntary: they were preempted.
-        migrations: they continued on another CPU; ``None`` if the kernel does not count these.
+        migrations: they went on on another CPU; ``None`` where the kernel does not say.
     """
 
     voluntary: int = 0

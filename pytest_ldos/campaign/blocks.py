@@ -15,7 +15,7 @@ from pytest_ldos.measure.load.protocol import LoadSite, RunningLoad
 from pytest_ldos.measure.load.repeated import RepeatedLoad
 from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, new_block_folder
-from pytest_ldos.measure.trial.conduct import Observer, Procedure, Save, add_trials, new_record
+from pytest_ldos.measure.trial.conduct import Observer, Procedure, Save, Unwatched, add_trials, new_record
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.measure.trial.rig import Rig, open_rig
 from pytest_ldos.measure.trial.watch import NoWatch, Watch
@@ -40,8 +40,12 @@ class BlockObserver(Observer, Protocol):
         """The stack still waits for something."""
 
 
-class UnwatchedBlocks(BlockObserver):
-    """Shows nothing."""
+class UnwatchedBlocks(Unwatched):
+    """See `BlockObserver`."""
+
+    def block(self, block: Block, version: Version) -> None: ...
+
+    def waiting(self, what: str) -> None: ...
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,6 +18,7 @@ from pytest_ldos.judge.explain.explain import explain
 from pytest_ldos.judge.gate.decide import GateResult, decide
 from pytest_ldos.judge.gate.expectations import missed_expectations
 from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.reasons import Describe
 from pytest_ldos.judge.gate.success import find_rises
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.trial.record import Look, Trial, TrialSet
@@ -111,11 +112,13 @@ class Detector:
 
     Attributes:
         base: measured without a fault, in one or several starts.
+        describe: words the reason why there is no verdict.
         draws: number of resampled sessions for each size.
     """
 
     base: TrialSet
     policy: Policy
+    describe: Describe
     draws: int = DRAWS
 
     def detect(
@@ -127,7 +130,7 @@ class Detector:
             path: name of the causal path with the fault, and the name of its segment.
         """
         result, spent = self._look(head)
-        problem = result.reasons[0] if result.verdict is Verdict.INVALID else ""
+        problem = self.describe(result.reasons[0]) if result.verdict is Verdict.INVALID else ""
         return Detection(
             fault=fault,
             size=size,

@@ -24,10 +24,10 @@ def owned_by_us() -> Mapping[str, str]:
 def living_owner(environment: Mapping[str, str]) -> int | None:
     """Pid of the owner named in a process's environment; ``None`` if it does not run."""
     pid, _, began = environment.get(OWNER_VARIABLE, "").partition(" ")
-    return int(pid) if pid.isascii() and pid.isdecimal() and began and _began(int(pid)) == began else None
+    return int(pid) if pid.isascii() and pid.isdecimal() and began and _began(pid) == began else None
 
 
-def _began(pid: int) -> str:
+def _began(pid: int | str) -> str:
     """Start of a process, which distinguishes it from an earlier one with its pid; empty if it has ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()

@@ -1,9 +1,9 @@
-"""Which scenarios a test measures, and which tests a scenario makes."""
+"""The scenario that a test measures, and the tests that are made for scenarios."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -14,8 +14,7 @@ from pytest_ldos.plugin.marks import CHOICE_MARK, SCENARIO_FIXTURE, SCENARIO_MAR
 from pytest_ldos.scenario.scenario_table import PLUS, usual_name
 
 if TYPE_CHECKING:
-    from pytest_ldos.plugin.session import MeasuringSession
-    from pytest_ldos.scenario.loads import LoadSpec
+    from pytest_ldos.scenario.loads.spec import LoadSpec
     from pytest_ldos.scenario.model import ScenarioSpec
 
 _WORD: Final = re.compile(r"[\w.+-]+")
@@ -68,13 +67,15 @@ def scenario_name(mark: pytest.Mark) -> str:
     return mark.args[0]
 
 
-def make_scenario_tests(session: MeasuringSession, metafunc: pytest.Metafunc) -> None:
+def make_scenario_tests(metafunc: pytest.Metafunc, known: Sequence[str]) -> None:
     """A test that asks for `ldos_scenario` becomes one for each scenario, marked with its name.
 
     Which, its mark ``ldos_scenarios`` can say; ``+`` stands for the combinations that ``-m`` names. A test whose own
     mark says its scenario is one as it is.
+
+    Args:
+        known: names of all scenarios.
     """
-    known = session.scenario_names()
     if SCENARIO_FIXTURE not in metafunc.fixturenames or scenario_mark(metafunc.definition, known) is not None:
         return
     asked = combinations_in(str(metafunc.config.getoption("markexpr")), known)

@@ -39,7 +39,7 @@ class Standby:
         """
         if self._is_set():
             self._refuse(self.wake())
-        marks = describe_marks(SCENARIO_DESCRIPTIONS) if self._session is None else self._session.markers()
+        marks = describe_marks(SCENARIO_DESCRIPTIONS) if self._session is None else self._session.settings.markers()
         for name, description in marks.items():
             self._config.addinivalue_line("markers", f"{name}: {description}")
 
@@ -62,8 +62,8 @@ class Standby:
         from pytest_ldos.plugin.reporting import refuse_unavailable
         from pytest_ldos.plugin.scenarios import refuse_unknown_parts
 
-        refuse_unavailable(session.value("report"))
-        refuse_unknown_parts(self._config.getoption("markexpr"), session.scenario_names())
+        refuse_unavailable(session.settings.value("report"))
+        refuse_unknown_parts(self._config.getoption("markexpr"), session.settings.scenario_names())
 
     def _is_set(self) -> bool:
         """Whether command line, environment, ``-m`` or a settings file has anything that is for us, or may have."""
@@ -98,7 +98,9 @@ class Standby:
         if report.failed:
             self._failed.add(report.nodeid)
         if self._session is not None or hasattr(report, CELL_ATTRIBUTE) or hasattr(report, SWEEP_ATTRIBUTE):
-            self.wake().sweeps.take(report)
+            session = self.wake()
+            session.sweeps.take(report)
+            session.ledger.enter_report(report)
 
 
 def session_of(config: pytest.Config) -> MeasuringSession:

@@ -11,7 +11,7 @@ import pytest
 from pytest_ldos.base.errors import ConfigurationError, LdosError, Unavailable
 from pytest_ldos.plugin.instrument_marks import instrument_mark
 from pytest_ldos.plugin.messages import fail_with
-from pytest_ldos.plugin.session import ScenarioRun
+from pytest_ldos.plugin.scenario_run import ScenarioRun
 from pytest_ldos.plugin.standby import session_of
 
 if TYPE_CHECKING:
@@ -80,12 +80,12 @@ def measured_study_for(request: pytest.FixtureRequest) -> MeasuredStudy:
     """What the instrument of a test's mark found."""
     session, item = session_of(request.config), request.node
     instrument, spec, name = _asked(item)
-    _refuse_taken(session.runs, name, item.nodeid)
+    _refuse_taken(session.record.runs, name, item.nodeid)
     try:
         return _measure(request, instrument, spec, name)
     except LdosError as error:
         if not isinstance(error, ConfigurationError):
-            session.note_infra(item.nodeid, instrument.name, error)
+            session.ledger.enter_infra(item.nodeid, instrument.name, error)
         fail_with(f"'{instrument.name}': {error}")
 
 
@@ -126,25 +126,26 @@ def _asked(item: pytest.Item) -> tuple[Instrument, Any, str]:
 def _measure(request: pytest.FixtureRequest, instrument: Instrument, spec: Any, name: str) -> MeasuredStudy:
     from pytest_ldos.campaign.study_trials import to_trials
     from pytest_ldos.campaign.watch_files import FOLDER
-    from pytest_ldos.measure.trial.artifacts import new_scenario_folder, write_trials
+    from pytest_ldos.measure.trial.artifacts import write_trials
     from pytest_ldos.plugin.scenario_test import Gate
     from pytest_ldos.plugin.watching import measured_study
 
     session, item = session_of(request.config), request.node
+    record = session.record
     progress = _Progress(request.config, instrument.name)
     able = instrument.available(spec)
     if not able.ok:
         raise Unavailable(f"cannot measure: {able.reason}", remedy=able.remedy)
     with session.holding_machine(item, progress.announce):
         study = measured_study(
-            session.watch_spec,
-            lambda: new_scenario_folder(session.run_folder(), f"{instrument.name}-{FOLDER}").path,
+            session.settings.watch_spec,
+            lambda: record.new_folder(f"{instrument.name}-{FOLDER}").path,
             lambda: instrument.measure(spec, progress),
         )
     trials = to_trials(study, name=name)
-    folder = new_scenario_folder(session.run_folder(), name)
+    folder = record.new_folder(name)
     write_trials(folder, trials)
     _require_rounds(trials)
     run = ScenarioRun(item.nodeid, trials.spec, folder, trial_sets=[trials], unjudged=[trials])
-    session.runs.append(run)
-    return MeasuredStudy(study, trials, Gate(session, item, run))
+    record.runs.append(run)
+    return MeasuredStudy(study, trials, Gate(session.settings, session.ledger, run))

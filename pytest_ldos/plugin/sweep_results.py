@@ -22,9 +22,12 @@ from pytest_ldos.campaign.sweep_records import CellState, StartRecord, collect, 
 from pytest_ldos.judge.gate.verdict import Verdict, worst
 from pytest_ldos.measure.trial.artifacts import write_atomically
 from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.plugin.ledger import Ledger
 from pytest_ldos.plugin.messages import begin_section, write_line, write_rendered
-from pytest_ldos.plugin.session import MeasuringSession
+from pytest_ldos.plugin.run_record import RunRecord
+from pytest_ldos.plugin.settings import Settings
 from pytest_ldos.plugin.sweep_cells import SweepCell, in_cell, sweep_name
+from pytest_ldos.show.report.reasons import describe_reason
 from pytest_ldos.show.report.sweep import text
 from pytest_ldos.show.report.sweep.compose import compose_sweep
 from pytest_ldos.show.report.sweep.document import SweepReport
@@ -55,20 +58,21 @@ class Outcome:
 
 
 class SweepResults:
-    """What the cells of a session gave."""
+    """The results of a session's cells."""
 
-    def __init__(self, session: MeasuringSession) -> None:
-        self._session = session
+    def __init__(self, settings: Settings, record: RunRecord, ledger: Ledger) -> None:
+        self._settings = settings
+        self._runs = record
+        self._ledger = ledger
         self._folders: dict[tuple[str, str], SweepFolder] = {}
         self._definitions: dict[str, Definition] = {}
         self._damaged: list[Path] = []
 
     @cached_property
     def _version(self) -> Mapping[str, str]:
-        session = self._session
-        root = session.config.rootpath
-        version = version_here(root, session.sources.stack_spec(), baselines=root / session.value("baselines"))
-        watch = session.watch_spec
+        settings, root = self._settings, self._settings.root
+        version = version_here(root, settings.sources.stack_spec(), baselines=root / settings.value("baselines"))
+        watch = settings.watch_spec
         return {**version, **({"watched": repr(watch)} if watch.is_asked else {})}
 
     # --- where a cell is measured -----------------------------------------------------
@@ -89,29 +93,28 @@ class SweepResults:
     def _define(self, item: pytest.Item, cell: SweepCell) -> Definition:
         name = sweep_name(item, cell)
         if name not in self._definitions:
-            grid = Grid(base=self._session.spec_of(item), axes=cell.axes)
-            self._definitions[name] = Definition(name=name, grid=grid, root=str(self._session.config.rootpath))
+            grid = Grid(base=self._settings.scenario_of(item), axes=cell.axes)
+            self._definitions[name] = Definition(name=name, grid=grid, root=str(self._settings.root))
         return self._definitions[name]
 
     def _record(self, item: pytest.Item, cell: SweepCell, reports: Sequence[pytest.TestReport]) -> StartRecord:
-        session = self._session
-        runs = [run for run in session.runs if run.nodeid == item.nodeid]
+        runs = self._runs.runs_of(item.nodeid)
         sets = [trials for run in runs for trials in run.trial_sets]
         trials = sets[-1] if sets else None
-        verdicts = session.verdicts_of(item.nodeid)
+        verdicts = self._ledger.verdicts_of(item.nodeid)
         message = next((report.longreprtext for report in reports if report.failed), "")
         if trials is not None:
             state, reason = _as_cell(cell, trials)
         else:
             state, reason = _without_trials(reports, verdicts, message)
         return StartRecord(
-            cell=in_cell(item, session.spec_of(item)).name,
+            cell=in_cell(item, self._settings.scenario_of(item)).name,
             start=0,
             state=state,
             reason=reason,
             trials=trials,
-            began_ns=session.machine.began_ns if runs else 0,
-            ended_ns=session.machine.ended_ns if runs else 0,
+            began_ns=runs[-1].began_ns if runs else 0,
+            ended_ns=runs[-1].ended_ns if runs else 0,
             host=platform.node(),
             verdict=worst(verdicts).value if verdicts else "",
             message=message[:_LONGEST_MESSAGE],
@@ -123,7 +126,7 @@ class SweepResults:
     def done(self) -> dict[str, dict[str, Any]]:
         """Outcomes by cell, by sweep: of the newest of each in this version, as they were when this was first asked."""
         found: dict[str, dict[str, Any]] = {}
-        for folder in all_sweeps(self._session.output):
+        for folder in all_sweeps(self._settings.output):
             key = folder.key()
             if key is not None and key.version == self._version and _title(key) not in found:
                 found[_title(key)] = _outcomes(folder)
@@ -137,7 +140,7 @@ class SweepResults:
         """
         definition = self._define(item, cell)
         known = (self.done if told is None else told).get(_title(definition.key), {})
-        found = known.get(in_cell(item, self._session.spec_of(item)).name)
+        found = known.get(in_cell(item, self._settings.scenario_of(item)).name)
         return None if found is None else Outcome(**found)
 
     # --- where the session runs -------------------------------------------------------
@@ -149,7 +152,7 @@ class SweepResults:
         record = decode_start(document["start"], Path(nodeid))
         folder.keep(record)
         if record.verdict and record.message:
-            self._session.note_verdict(nodeid, record.verdict)
+            self._ledger.enter_verdict(nodeid, Verdict(record.verdict))
         outline = folder.outline()
         cell = next(each for each in outline.cells if each.name == record.cell)
         report = compose_sweep("", outline, collect([cell], {(record.cell, 0): record}, 1))
@@ -165,9 +168,9 @@ class SweepResults:
         """The folder of a sweep in this session; an earlier one's only where it is to go on."""
         if (name, digest) not in self._folders:
             key = SweepKey(name, digest, self._version)
-            earlier = find_sweep(self._session.output, key) if self._session.value("resume") else None
+            earlier = find_sweep(self._settings.output, key) if self._settings.value("resume") else None
             self._damaged += earlier.set_damaged_aside() if earlier is not None else []
-            self._folders[name, digest] = earlier or new_sweep(self._session.output, key, definition)
+            self._folders[name, digest] = earlier or new_sweep(self._settings.output, key, definition)
         return self._folders[name, digest]
 
     def summarize(self, reporter: pytest.TerminalReporter) -> None:
@@ -193,9 +196,7 @@ class SweepResults:
         files = [folder.path / "report.json", *([folder.path / "report.html"] if find_spec("htpy") else [])]
         for file in files:
             write_atomically(file, render_for(report, file))
-        root = self._session.config.rootpath
-        place = folder.path.relative_to(root) if folder.path.is_relative_to(root) else folder.path
-        return f"results: {place} ({', '.join(file.name for file in files)})"
+        return f"results: {self._settings.short(folder.path)} ({', '.join(file.name for file in files)})"
 
 
 def _title(key: SweepKey) -> str:
@@ -214,7 +215,7 @@ def _as_cell(cell: SweepCell, trials: TrialSet) -> tuple[CellState, str]:
     if others:
         reason = f"the test measured with another {', '.join(others)} than its cell has: let it use ldos_loads()"
         return CellState.INVALID, reason
-    return state_of(trials)
+    return state_of(trials, describe_reason)
 
 
 def _without_trials(

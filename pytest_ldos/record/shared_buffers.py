@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import Final
@@ -26,7 +27,13 @@ def require_room_for_buffers(size: str, count: int, *, place: Path = PLACE, cpus
         NotWritten: there is too little.
     """
     needed = possible_cpus(cpus) * (count + 1) * _bytes_of(size) + _METADATA_BYTES
-    free = shutil.disk_usage(place).free
+    try:
+        free = shutil.disk_usage(place).free
+    except FileNotFoundError:
+        raise NotWritten(
+            f"there is no {place}, where the tracer has its buffers",
+            remedy=f"sudo mkdir {place} && sudo mount -t tmpfs tmpfs {place}",
+        ) from None
     if free < needed:
         raise NotWritten(
             f"the tracer's buffers do not fit into {place}: {format_bytes(needed)} are needed, "
@@ -37,8 +44,11 @@ def require_room_for_buffers(size: str, count: int, *, place: Path = PLACE, cpus
 
 
 def possible_cpus(file: Path = _POSSIBLE_CPUS) -> int:
-    """Number of possible CPUs as LTTng counts them: one more than the highest, of ``0-3`` or ``0,2-5``."""
-    return int(file.read_text("ascii").strip().replace("-", ",").split(",")[-1]) + 1
+    """CPUs as LTTng counts them: one more than the last of ``0-3`` or ``0,2-5``; those there are without ``/sys``."""
+    try:
+        return int(file.read_text("ascii").strip().replace("-", ",").split(",")[-1]) + 1
+    except FileNotFoundError:
+        return os.sysconf("SC_NPROCESSORS_CONF")
 
 
 def _bytes_of(size: str) -> int:

@@ -12,6 +12,7 @@ from pytest_ldos.base.stats.adjust import remove_covariate
 from pytest_ldos.base.stats.power import smallest_detectable_shift
 from pytest_ldos.judge.baseline.calibration import UNCALIBRATED_FLOOR, MetricNoise
 from pytest_ldos.judge.gate.contrast import Contrast
+from pytest_ldos.judge.gate.more_trials import MayBeWorse, MoreTrials, VariesTooMuch
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.metrics.model import Metric
@@ -32,7 +33,7 @@ class Comparison:
             reported with probability 0.8; infinite if the samples are too small.
         explained: share of variance explained by covariates and removed.
         unlike: covariates left in because they differ between the versions.
-        undecided: why more trials would help; empty if the result is clear.
+        undecided: why more trials would help; ``None`` if the result is clear.
         base_needs: trials required of a stored baseline before more trials of head can help; 0 if it has enough.
     """
 
@@ -55,7 +56,7 @@ class Comparison:
     detectable: float
     explained: float
     unlike: tuple[str, ...] = ()
-    undecided: str = ""
+    undecided: MoreTrials | None = None
     base_needs: int = 0
 
     @property
@@ -123,16 +124,17 @@ def judge(
     )
 
 
-def _why_undecided(metric: Metric, contrasted: Contrast, verdict: Verdict, floor: float, policy: Policy) -> str:
-    """The effect or variation that cannot be ruled out yet; empty if none is relevant."""
+def _why_undecided(
+    metric: Metric, contrasted: Contrast, verdict: Verdict, floor: float, policy: Policy
+) -> MoreTrials | None:
+    """The effect or variation that cannot be ruled out yet; ``None`` if none is relevant."""
     if verdict is Verdict.REGRESSED:
-        return ""
+        return None
     matters = max(policy.relevant_effect, 2 * floor)
     possible = contrasted.to_effect(contrasted.shift(tail=policy.doubt).high)
     if possible > matters:
-        could_be = f"by {100 * possible:.0f} %" if math.isfinite(possible) else "by any amount"
-        return f"{metric.name} may have become worse {could_be}"
-    return f"{metric.name} varies too much for what is to be seen" if verdict is Verdict.INCONCLUSIVE else ""
+        return MayBeWorse(metric.name, possible)
+    return VariesTooMuch(metric.name) if verdict is Verdict.INCONCLUSIVE else None
 
 
 def _floor(metric: Metric, contrasted: Contrast, noise: MetricNoise | None, policy: Policy) -> float:

@@ -11,15 +11,36 @@ from pytest_ldos.base.series import Series
 from pytest_ldos.base.stats.holm import HolmStep, step_down
 from pytest_ldos.base.stats.rank_sum import fewest_trials, lower_quantile
 from pytest_ldos.base.stats.spending import Fractions
-from pytest_ldos.base.units import format_quantity
 from pytest_ldos.judge.baseline.calibration import MetricNoise
 from pytest_ldos.judge.gate.comparison import Comparison, judge
 from pytest_ldos.judge.gate.contrast import Contrast, contrast
 from pytest_ldos.judge.gate.expectations import missed_expectations
 from pytest_ldos.judge.gate.levels import fractions_of, level
+from pytest_ldos.judge.gate.more_trials import MayFailMore, MoreTrials
 from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.reasons import (
+    Distorted,
+    EmptyBaseline,
+    Incomparable,
+    LoadNotReached,
+    LostGoal,
+    LostMetric,
+    Moved,
+    NewGoal,
+    NewMetric,
+    NotClear,
+    NotFinished,
+    NothingInCommon,
+    NoTrials,
+    OfBase,
+    OtherGoals,
+    Reason,
+    TooFewInBaseline,
+    TooFewTrials,
+    Untrusted,
+)
 from pytest_ldos.judge.gate.sources import find_incomparable
-from pytest_ldos.judge.gate.success import describe_failures, describe_rise, fails_more_often, find_rises
+from pytest_ldos.judge.gate.success import fails_more_often, find_failures, find_rises, measure_rise
 from pytest_ldos.judge.gate.verdict import Verdict, worst
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import TrialSet
@@ -37,7 +58,7 @@ class GateResult:
     """The verdict on one scenario.
 
     Attributes:
-        reasons: sentences that explain the verdict, the most important first.
+        reasons: explain the verdict, the most important first.
         comparisons: one for each metric that both versions have; empty without a baseline.
         incomparable: why other metrics that both versions have were not compared, by name.
         undecided: why more trials would help; empty if the result is clear, whatever the verdict.
@@ -45,10 +66,10 @@ class GateResult:
 
     scenario: str
     verdict: Verdict
-    reasons: tuple[str, ...]
+    reasons: tuple[Reason, ...]
     comparisons: tuple[Comparison, ...] = ()
-    incomparable: Mapping[str, str] = field(default_factory=dict)
-    undecided: tuple[str, ...] = ()
+    incomparable: Mapping[str, Incomparable] = field(default_factory=dict)
+    undecided: tuple[MoreTrials, ...] = ()
 
     def comparison(self, metric: str) -> Comparison | None:
         """The comparison of one metric, or ``None``."""
@@ -73,7 +94,7 @@ def decide_run(pairs: Sequence[Pair], policy: Policy) -> list[GateResult]:
     rises, comparisons = find_rises(measured, policy), _compare_metrics(measured, incomparable, policy)
     found = zip(rises, comparisons, incomparable, strict=True)
     return [
-        own if own.verdict is Verdict.INVALID else _weigh(pair, own, *next(found), policy)
+        own if own.verdict is Verdict.INVALID else _weigh(pair, own, *next(found))
         for pair, own in zip(pairs, alone, strict=True)
     ]
 
@@ -82,7 +103,7 @@ def _beside_distorted(own: GateResult, base: TrialSet) -> GateResult:
     """The result of the run itself, made invalid if the base's times are distorted and cannot be compared."""
     if not base.distortion or own.verdict is Verdict.INVALID:
         return own
-    return replace(own, verdict=Verdict.INVALID, reasons=(f"base: {base.distortion}", *own.reasons))
+    return replace(own, verdict=Verdict.INVALID, reasons=(OfBase(Distorted(base.distortion)), *own.reasons))
 
 
 def _weigh(
@@ -90,16 +111,15 @@ def _weigh(
     own: GateResult,
     rise: bool,
     comparisons: Sequence[Comparison],
-    incomparable: Mapping[str, str],
-    policy: Policy,
+    incomparable: Mapping[str, Incomparable],
 ) -> GateResult:
     """Combines all findings on one scenario into one verdict."""
     head, base = pair
-    reasons = [*own.reasons, *([describe_rise(head, base)] if rise else [])]
+    reasons: list[Reason] = [*own.reasons, *([measure_rise(head, base)] if rise else [])]
     compared = {each.metric for each in comparisons}
     lost = [*_lost_metrics(head, base, but={*compared, *incomparable}), *_lost_goals(head, base)]
     new = _new_metrics(head, base, but={*compared, *incomparable})
-    reasons += [*_describe_all(comparisons, policy), *incomparable.values(), *lost, *new]
+    reasons += [*_find_changes(comparisons), *incomparable.values(), *lost, *new]
     verdicts = [own.verdict, *(each.verdict for each in comparisons)]
     if rise:
         verdicts.append(Verdict.REGRESSED)
@@ -117,10 +137,10 @@ def _weigh(
     return GateResult(head.scenario, verdict, tuple(reasons), tuple(comparisons), incomparable, undecided)
 
 
-def _why_undecided(head: TrialSet, base: TrialSet, comparisons: Sequence[Comparison]) -> tuple[str, ...]:
+def _why_undecided(head: TrialSet, base: TrialSet, comparisons: Sequence[Comparison]) -> tuple[MoreTrials, ...]:
     """Reasons why more trials would help."""
-    failures = ["failures may have become more frequent"] if fails_more_often(head, base) else []
-    return (*failures, *(each.undecided for each in comparisons if each.undecided))
+    failures = [MayFailMore()] if fails_more_often(head, base) else []
+    return (*failures, *(each.undecided for each in comparisons if each.undecided is not None))
 
 
 def judge_alone(head: TrialSet, policy: Policy) -> GateResult:
@@ -130,31 +150,30 @@ def judge_alone(head: TrialSet, policy: Policy) -> GateResult:
         return GateResult(head.scenario, Verdict.INVALID, tuple(invalid))
     missed = missed_expectations(head, policy)
     if missed:
-        return GateResult(head.scenario, Verdict.REGRESSED, (*missed, *describe_failures(head)))
+        return GateResult(head.scenario, Verdict.REGRESSED, (*missed, *find_failures(head)))
     if head.incomplete:
-        return GateResult(head.scenario, Verdict.INVALID, (f"the trials could not be finished: {head.incomplete}",))
+        return GateResult(head.scenario, Verdict.INVALID, (NotFinished(head.incomplete),))
     return GateResult(head.scenario, Verdict.PASSED, ())
 
 
-def measurement_faults(head: TrialSet, policy: Policy) -> list[str]:
+def measurement_faults(head: TrialSet, policy: Policy) -> list[Reason]:
     """Reasons not to trust the measurement of a run, regardless of the arm's performance; empty if valid."""
     if not head.trials:
-        return [f"no trial was made: {head.incomplete or 'none was asked for'}"]
+        return [NoTrials(head.incomplete)]
     if head.distortion:
-        return [head.distortion]
-    faults = load_faults(head)
+        return [Distorted(head.distortion)]
+    faults: list[Reason] = [*load_faults(head)]
     allowed = policy.largest_invalid_share * len(head.trials)
     for metric in head.metrics:
         invalid = invalid_trials(head, metric)
         if len(invalid) > allowed:
-            reason = next(iter(invalid.values()))
-            faults.append(f"{metric.name} of {len(invalid)} of {len(head.trials)} trials cannot be trusted: {reason}")
+            faults.append(Untrusted(metric.name, len(invalid), len(head.trials), next(iter(invalid.values()))))
     return faults
 
 
-def load_faults(head: TrialSet) -> list[str]:
+def load_faults(head: TrialSet) -> list[LoadNotReached]:
     """Shortfalls of the loads that were requested; empty if all were reached."""
-    return [f"the load was not what was asked for: {load['shortfall']}" for load in head.loads if load["shortfall"]]
+    return [LoadNotReached(str(load["shortfall"])) for load in head.loads if load["shortfall"]]
 
 
 @dataclass(frozen=True)
@@ -197,7 +216,7 @@ class _Question:
             policy=policy,
         )
         needs = self._base_needs(found, step.alpha)
-        return replace(found, base_needs=needs, undecided="") if needs else found
+        return replace(found, base_needs=needs, undecided=None) if needs else found
 
     def _base_needs(self, found: Comparison, alpha: float) -> int:
         """Computes `Comparison.base_needs`; `alpha` bounds what any look may spend."""
@@ -251,84 +270,60 @@ def _comparable_series(
             yield metric, (ours, theirs)
 
 
-def _lost_metrics(head: TrialSet, base: TrialSet, *, but: Collection[str]) -> list[str]:
+def _lost_metrics(head: TrialSet, base: TrialSet, *, but: Collection[str]) -> Iterator[LostMetric]:
     """Metrics that the baseline has and the run lost, each with the reason.
 
     Args:
         but: metrics to leave out.
     """
-    lost = []
     for name, metric in metrics_of(head, base).items():
         if name not in but and len(to_series(base, metric)) and not len(to_series(head, metric)):
-            reason = next(iter(missing_reasons(head, metric).values()), "no trial measured it")
-            lost.append(f"{name} has a baseline but no value in this run: {reason}")
-    return lost
+            yield LostMetric(name, next(iter(missing_reasons(head, metric).values()), "no trial measured it"))
 
 
-def _new_metrics(head: TrialSet, base: TrialSet, *, but: Collection[str]) -> list[str]:
+def _new_metrics(head: TrialSet, base: TrialSet, *, but: Collection[str]) -> list[NewMetric]:
     """Metrics that the run has and the baseline lacks; see `_lost_metrics`."""
     return [
-        f"{name} has no baseline: none of its trials measured it (record it anew: --ldos-update-baseline)"
+        NewMetric(name)
         for name, metric in metrics_of(head, base).items()
         if name not in but and base.trials and len(to_series(head, metric)) and not len(to_series(base, metric))
     ]
 
 
-def _lost_goals(head: TrialSet, base: TrialSet) -> list[str]:
+def _lost_goals(head: TrialSet, base: TrialSet) -> list[NewGoal | LostGoal]:
     """Goals that only one side has, if there are common ones: their trials are not compared."""
-    heads, bases = ({trial.goal for trial in trials.trials} for trials in (head, base))
+    heads, bases = _goals(head), _goals(base)
     if not heads & bases:
         return []
-    here = [f"goal '{goal}' is compared with nothing: the baseline has it not" for goal in sorted(heads - bases)]
-    return [*here, *(f"goal '{goal}' of the baseline was not tried" for goal in sorted(bases - heads))]
+    return [*map(NewGoal, sorted(heads - bases)), *map(LostGoal, sorted(bases - heads))]
 
 
-def _why_nothing_compares(head: TrialSet, base: TrialSet) -> str:
+def _why_nothing_compares(head: TrialSet, base: TrialSet) -> EmptyBaseline | NothingInCommon | OtherGoals:
     if not base.trials:
-        return "the baseline has no trials"
-    heads, bases = ({trial.goal for trial in trials.trials} for trials in (head, base))
-    if heads & bases:
-        return "no metric has values on both sides"
-    return f"the goals differ: {', '.join(sorted(heads))} here, {', '.join(sorted(bases))} in the baseline"
+        return EmptyBaseline()
+    heads, bases = _goals(head), _goals(base)
+    return NothingInCommon() if heads & bases else OtherGoals(tuple(sorted(heads)), tuple(sorted(bases)))
 
 
-def _describe_all(comparisons: Sequence[Comparison], policy: Policy) -> list[str]:
-    """One sentence for each metric that did not pass; metrics with too few trials share one."""
+def _goals(trials: TrialSet) -> set[str]:
+    return {trial.goal for trial in trials.trials}
+
+
+def _find_changes(comparisons: Sequence[Comparison]) -> Iterator[Reason]:
+    """One reason for each metric that did not pass; metrics with too few trials share one."""
+    for each in comparisons:
+        if each.verdict is not Verdict.PASSED and not _is_blind(each):
+            yield NotClear(each) if each.verdict is Verdict.INCONCLUSIVE else Moved(each)
     blind = [each for each in comparisons if _is_blind(each)]
-    others = [each for each in comparisons if each.verdict is not Verdict.PASSED and each not in blind]
-    hopeless = [each for each in blind if each.base_needs]
-    hopeful = [each for each in blind if not each.base_needs]
-    return [*map(_describe, others), *_describe_blind(hopeless), *_describe_blind(hopeful)]
+    hopeless, hopeful = ([each for each in blind if bool(each.base_needs) is wanted] for wanted in (True, False))
+    if hopeless:
+        yield TooFewInBaseline(*_counts(hopeless), max(each.base_needs for each in hopeless))
+    if hopeful:
+        tails = [each.tail for each in hopeful if each.tail > 0]
+        yield TooFewTrials(*_counts(hopeful), fewest_trials(tail=min(tails)) if tails else 0)
 
 
-def _describe_blind(blind: Sequence[Comparison]) -> Iterator[str]:
-    if not blind:
-        return
-    counts = f"{blind[0].head_count} trials against {blind[0].base_count}"
-    yield f"{', '.join(each.metric for each in blind)} cannot be decided by {counts}{_remedy_of(blind)}"
-
-
-def _remedy_of(blind: Sequence[Comparison]) -> str:
-    needs = max(each.base_needs for each in blind)
-    if needs:
-        return f": the baseline has too few, record it anew with {needs} or more"
-    tails = [each.tail for each in blind if each.tail > 0]
-    return f": have {fewest_trials(tail=min(tails))} or more on both sides" if tails else ""
-
-
-def _describe(comparison: Comparison) -> str:
-    effect = _effect_of(comparison)
-    if comparison.verdict is Verdict.INCONCLUSIVE and comparison.is_from_zero:
-        return f"{comparison.metric} is undecided (measured {effect})"
-    if comparison.verdict is Verdict.INCONCLUSIVE:
-        return (
-            f"{comparison.metric} is undecided: only changes of {100 * comparison.detectable:.0f} % or more "
-            f"could have been seen (measured {effect})"
-        )
-    return f"{comparison.metric} ({comparison.title}) {comparison.verdict}: {effect}"
-
-
-def _effect_of(comparison: Comparison) -> str:
-    if comparison.is_from_zero:
-        return f"from 0 to {format_quantity(comparison.head_median, comparison.unit)}"
-    return f"{100 * (comparison.ratio - 1):+.1f} %"
+def _counts(comparisons: Sequence[Comparison]) -> tuple[tuple[str, ...], int, int]:
+    """The metrics, and the trials of head and base."""
+    first = comparisons[0]
+    return tuple(each.metric for each in comparisons), first.head_count, first.base_count

@@ -13,6 +13,7 @@ from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import Trial, TrialSet
 from pytest_ldos.measure.trial.series_of import invalid_trials, metrics_of, missing_reasons, sources_of, to_series
 from pytest_ldos.show.report.document import Change, Gap, MetricReport, Point, Sample
+from pytest_ldos.show.report.reasons import describe_reason
 from pytest_ldos.show.report.sources import report_origins
 
 
@@ -24,8 +25,8 @@ def report_metrics(head: TrialSet, result: GateResult, base: TrialSet | None) ->
 
 def _report(metric: Metric, head: TrialSet, result: GateResult, base: TrialSet | None) -> MetricReport:
     comparison = result.comparison(metric.name)
-    incomparable = result.incomparable.get(metric.name, "")
-    own = Verdict.NOT_COMPARABLE if incomparable else None
+    incomparable = result.incomparable.get(metric.name)
+    own = None if incomparable is None else Verdict.NOT_COMPARABLE
     return MetricReport(
         name=metric.name,
         title=metric.title,
@@ -37,7 +38,7 @@ def _report(metric: Metric, head: TrialSet, result: GateResult, base: TrialSet |
         change=None if comparison is None else _change(comparison),
         origins=report_origins(sources_of(head, metric)),
         gaps=_gaps(metric, head),
-        incomparable=incomparable,
+        incomparable="" if incomparable is None else describe_reason(incomparable),
     )
 
 

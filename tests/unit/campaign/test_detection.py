@@ -22,9 +22,10 @@ from pytest_ldos.campaign.promise import Share
 from pytest_ldos.campaign.resample import plant
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.show.report.reasons import describe_reason
 from tests.builders.trials import noisy_set
 
-DETECTOR = Detector(base=noisy_set(1, n=20), policy=Policy(), draws=20)
+DETECTOR = Detector(base=noisy_set(1, n=20), policy=Policy(), describe=describe_reason, draws=20)
 EQUAL = noisy_set(2, n=10)
 
 

@@ -22,7 +22,7 @@ from pytest_ldos.campaign.breaking_evidence import BreakingEvidence
 from pytest_ldos.campaign.breaking_result import EstimateBy
 from pytest_ldos.campaign.find_breaking import reached_level
 from pytest_ldos.measure.metrics.model import Measurement
-from pytest_ldos.scenario.loads import CpuLoadSpec
+from pytest_ldos.scenario.loads.cpu_load import CpuLoadSpec
 from pytest_ldos.show.report.breaking import plain, text
 from pytest_ldos.show.report.breaking.words import answer
 from tests.builders.breaking import STUCK, VERSION, MadeUpStack, Watching, at, plan, search
