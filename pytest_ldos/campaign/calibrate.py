@@ -153,7 +153,7 @@ def _refuse_what_says_nothing(runs: Sequence[TrialSet], starts: int) -> None:
 
 def suggest(promises: Sequence[Promise], design: Design, *, effect: float) -> Suggestion:
     """Suggests the number of trials for the requested effect."""
-    metrics = dict.fromkeys(name for each in promises if each.design is design for name in each.detectable)
+    metrics = dict.fromkeys(name for each in promises if each.design is design for name in each.mde)
     by_metric = {name: fewest_trials(promises, design=design, metric=name, effect=effect) for name in metrics}
     return Suggestion(
         design=design,

@@ -27,8 +27,8 @@ def beside_measured_base(result: GateResult, head: TrialSet, base: TrialSet, pol
     if not faults or result.verdict is Verdict.INVALID:
         return result
     if judge_alone(head, policy).verdict is Verdict.REGRESSED:  # it missed its own expectation, which needs no base
-        return replace(result, reasons=(*result.reasons, *faults), undecided=())
-    return replace(result, verdict=Verdict.INVALID, reasons=(*faults, *result.reasons), undecided=())
+        return replace(result, reasons=(*result.reasons, *faults), more_trials_because=())
+    return replace(result, verdict=Verdict.INVALID, reasons=(*faults, *result.reasons), more_trials_because=())
 
 
 def _faults(base: TrialSet, policy: Policy) -> list[OfBase]:

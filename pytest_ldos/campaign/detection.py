@@ -54,16 +54,16 @@ class Promised:
 
     what: str
     effect: float
-    detectable: float
+    mde: float
 
     @property
     def is_due(self) -> bool:
-        return self.effect >= self.detectable
+        return self.effect >= self.mde
 
     @property
     def is_clear(self) -> bool:
         """True if the effect is hardly ever missed; one that is only due is missed in up to one of five sessions."""
-        return self.effect >= _CLEARLY * self.detectable
+        return self.effect >= _CLEARLY * self.mde
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,12 +143,12 @@ class Detector:
             problem=problem,
         )
 
-    def detectable(self, head: TrialSet, metric: str) -> float:
+    def mde(self, head: TrialSet, metric: str) -> float:
         """The minimum detectable effect of a metric, from an equal version."""
         comparison = decide(head, self.base, self.policy).comparison(metric)
-        return math.inf if comparison is None else comparison.detectable
+        return math.inf if comparison is None else comparison.mde
 
-    def detectable_failure_rate(self, head: TrialSet) -> float:
+    def smallest_failure_rate(self, head: TrialSet) -> float:
         """The smallest of some failure rates that is found with probability 0.8 in an otherwise equal version."""
         rng = np.random.default_rng(SEED)
         for rate in _RATES:

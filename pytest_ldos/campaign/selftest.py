@@ -151,8 +151,8 @@ def run_self_test(
     }
     base, notes = _measure_base_again(plan, first, measure)
     detector = Detector(base=base, policy=policy_of(base), describe=describe, draws=draws)
-    yardstick = _Yardstick(detector, equal, medians, plan.spec)
-    detections = [yardstick.detect_nothing(), *(yardstick.detect(point, head) for point, head in heads.items())]
+    reference = _Reference(detector, equal, medians, plan.spec)
+    detections = [reference.detect_nothing(), *(reference.detect(point, head) for point, head in heads.items())]
     return SelfTestResult(base=base, detections=tuple(detections), notes=(*plan.notes, *notes))
 
 
@@ -177,7 +177,7 @@ def _measure_point(
 
 
 @dataclass(frozen=True)
-class _Yardstick:
+class _Reference:
     """Reference that versions with faults are compared with.
 
     Attributes:
@@ -213,11 +213,11 @@ class _Yardstick:
         known = point.fault.known(point.size, self.medians, self.spec.stack)
         if known is None:
             return None
-        return Promised(known.metric, known.effect, self.detector.detectable(self.equal, known.metric))
+        return Promised(known.metric, known.effect, self.detector.mde(self.equal, known.metric))
 
     @cached_property
     def _failure_rate(self) -> float:
-        return self.detector.detectable_failure_rate(self.equal)
+        return self.detector.smallest_failure_rate(self.equal)
 
 
 def _require_success(trials: TrialSet) -> TrialSet:

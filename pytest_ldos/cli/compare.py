@@ -14,7 +14,7 @@ from pytest_ldos.cli.paths import by_scenario, is_strict, load_run, metric_names
 from pytest_ldos.judge.baseline.calibration_store import CalibrationLookup, find_calibration
 from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.judge.gate.calibrated import doubted, with_calibration
-from pytest_ldos.judge.gate.decide import GateResult, Pair, decide_run
+from pytest_ldos.judge.gate.decide import GateResult, Pair, decide_run, without_comparison
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.reasons import OtherHost
 from pytest_ldos.judge.gate.verdict import Verdict, exit_code, worst
@@ -79,7 +79,7 @@ def _decide(pairs: Mapping[str, Pair], policy: Policy, known: Mapping[str, Calib
     return {
         name: doubted(judged[name], known[name])
         if name in judged
-        else GateResult(name, Verdict.NOT_COMPARABLE, (foreign[name],))
+        else without_comparison(*pairs[name], Verdict.NOT_COMPARABLE, foreign[name])
         for name in pairs
     }
 

@@ -60,7 +60,7 @@ class Undecided:
     def __call__(self, head: TrialSet, base: TrialSet) -> GateResult:
         self.shown.append((len(head.trials), len(base.trials)))
         reasons = (MayFailMore(),) if len(self.shown) < self.looks else ()
-        return GateResult("baseline", Verdict.PASSED, (), undecided=reasons)
+        return GateResult("baseline", Verdict.PASSED, (), more_trials_because=reasons)
 
 
 CLEAR = Undecided(0)

@@ -24,4 +24,6 @@ def doubted(result: GateResult, lookup: CalibrationLookup) -> GateResult:
     if not isinstance(lookup, UnreadableCalibration):
         return result
     reasons = (*result.reasons, CalibrationUnreadable(lookup.reason))
-    return dataclasses.replace(result, verdict=worst([result.verdict, Verdict.INVALID]), reasons=reasons, undecided=())
+    return dataclasses.replace(
+        result, verdict=worst([result.verdict, Verdict.INVALID]), reasons=reasons, more_trials_because=()
+    )

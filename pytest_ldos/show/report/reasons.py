@@ -157,7 +157,7 @@ def _not_clear(found: Comparison) -> str:
     measured = f"(measured {_effect(found)})"
     if found.is_from_zero:
         return f"{found.metric} is undecided {measured}"
-    seen = f"only changes of {100 * found.detectable:.0f} % or more could have been seen"
+    seen = f"only changes of {100 * found.mde:.0f} % or more could have been seen"
     return f"{found.metric} is undecided: {seen} {measured}"
 
 

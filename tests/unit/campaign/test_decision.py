@@ -20,7 +20,7 @@ def test_a_load_that_the_base_did_not_get_makes_it_invalid():
     result = decide_interleaved(noisy_set(1, loads=(REACHED,)), noisy_set(2, loads=(MISSED,)), Policy())
     assert result.verdict is Verdict.INVALID
     assert sentences(result)[0] == "base: the load was not what was asked for: it reached 3 of 4"
-    assert result.undecided == ()
+    assert result.more_trials_because == ()
 
 
 def test_a_base_that_was_not_finished_makes_it_invalid():

@@ -124,7 +124,7 @@ def test_an_effect_below_the_floor_is_not_reported_however_certain():
 def test_noise_that_hides_everything_is_inconclusive_not_passed():
     result = compare(noisy_set(1, cv={"T1": 0.8}), noisy_set(2, cv={"T1": 0.8}))
     assert result.comparison("T1").verdict is Verdict.INCONCLUSIVE
-    assert result.comparison("T1").detectable > METRICS["T1"].largest_tolerable_mde
+    assert result.comparison("T1").mde > METRICS["T1"].largest_tolerable_mde
     assert result.verdict is Verdict.INCONCLUSIVE
     assert "could have been seen" in sentences(result)[0]
 
@@ -132,7 +132,7 @@ def test_noise_that_hides_everything_is_inconclusive_not_passed():
 def test_one_trial_on_each_side_decides_nothing():
     result = compare(noisy_set(1, n=1), noisy_set(2, n=1))
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert all(math.isinf(each.detectable) for each in result.comparisons)
+    assert all(math.isinf(each.mde) for each in result.comparisons)
     assert "record it anew with 8 or more" in sentences(result)[0]
 
 
@@ -141,9 +141,9 @@ def test_a_stored_base_with_too_few_trials_is_to_be_recorded_anew_and_more_of_he
     result = compare(may_have(noisy_set(1, n=12), 30), base)
     assert "12 trials against 3: the baseline has too few, record it anew with" in sentences(result)[0]
     assert result.base_needs > 3
-    assert result.undecided == ()
+    assert result.more_trials_because == ()
     enough = compare(noisy_set(1, n=result.base_needs), noisy_set(2, n=result.base_needs))
-    assert not any(math.isinf(each.detectable) for each in enough.comparisons)
+    assert not any(math.isinf(each.mde) for each in enough.comparisons)
 
 
 def may_have(trials, most):
@@ -153,7 +153,7 @@ def may_have(trials, most):
 def test_a_base_with_few_trials_is_enough_where_head_may_have_many():
     result = compare(may_have(noisy_set(1, n=4), 100), noisy_set(2, n=5))
     assert result.base_needs == 0
-    assert result.undecided
+    assert result.more_trials_because
     assert "or more on both sides" in sentences(result)[0]
 
 
@@ -196,7 +196,7 @@ def test_the_planners_luck_is_taken_out_of_t2_and_t4():
             assert found.explained > 0.99
             assert found.verdict is Verdict.PASSED
             assert found.ratio == pytest.approx(1.0, abs=0.01)
-            assert found.detectable < 0.07
+            assert found.mde < 0.07
 
 
 def test_longer_plans_are_a_regression_of_whoever_plans_them():
@@ -212,7 +212,7 @@ def test_more_scenarios_in_a_run_ask_for_more_evidence():
     head, base = noisy_set(1), noisy_set(2)
     one, four = compare(head, base).comparison("T1"), compare(head, base, Policy(scenarios=4)).comparison("T1")
     assert four.tail == pytest.approx(one.tail / 4)
-    assert four.detectable > one.detectable
+    assert four.mde > one.mde
 
 
 def test_values_of_zero_are_compared_by_differences():

@@ -44,7 +44,7 @@ REASONS = [
     (why.Moved(T1), f"T1 ({T1.title}) regressed: {100 * (T1.ratio - 1):+.1f} %"),
     (
         why.NotClear(NOISY),
-        f"T1 is undecided: only changes of {100 * NOISY.detectable:.0f} % or more could have been seen (measured {100 * (NOISY.ratio - 1):+.1f} %)",
+        f"T1 is undecided: only changes of {100 * NOISY.mde:.0f} % or more could have been seen (measured {100 * (NOISY.ratio - 1):+.1f} %)",
     ),
     (why.TooFewTrials(("T1", "T3"), *AS_MANY, 8), "T1, T3 cannot be decided by 10 trials against 3: have 8 or more on both sides"),
     (why.TooFewTrials(("T1",), *AS_MANY, 0), "T1 cannot be decided by 10 trials against 3"),
