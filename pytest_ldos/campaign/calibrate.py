@@ -146,7 +146,7 @@ def _refuse_what_says_nothing(runs: Sequence[TrialSet], starts: int) -> None:
         )
     if starts < 2:
         raise CalibrationFailed(
-            "one start was measured: how much starts differ cannot be told",
+            "one start was measured: the difference between starts is unknown",
             remedy="measure at least two, better eight: --blocks 8",
         )
 

@@ -111,7 +111,7 @@ class ChangeLog:
 def _put_back(change: Change, machine: Machine) -> str:
     path, now = machine.path(change.place), machine.read(change.place)
     if change.boot != machine.read(_BOOT_ID):
-        return f"{path}: the machine was started anew since, which put it back"
+        return f"{path}: the machine has restarted since, which restored it"
     if now == change.before:
         return f"{path}: is {now} already"
     if now != change.after:

@@ -1,4 +1,4 @@
-"""Adds what a session judged to the history, where one was asked for."""
+"""The history of a session: the trials that it judged, added where a history was asked for."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class HistoryWriter:
     """The history of one session; does nothing where none was asked for.
 
     Attributes:
-        fault: why it could not be written at the end; empty where it could.
+        fault: the reason why it could not be written; empty if it could.
     """
 
     def __init__(self, settings: Settings, record: RunRecord, ledger: Ledger) -> None:
@@ -40,12 +40,12 @@ class HistoryWriter:
 
     @property
     def _directory(self) -> Path | None:
-        """Below the root directory; ``None`` where no history was asked for."""
+        """The folder of the history; ``None`` where no history was asked for."""
         given = self._settings.value("history")
         return None if given is None else self._settings.root / given
 
     def require_writable(self) -> None:
-        """Refuses the session before anything is measured that could then not be kept."""
+        """Refuses the session before anything is measured if the history cannot be written."""
         if self._directory is None:
             return
         from pytest_ldos.judge.baseline.history.store import HistoryStore

@@ -1,4 +1,4 @@
-"""From trials to a verdict: finds the baseline, decides, records a new one where asked."""
+"""The way from trials to a verdict: finds the baseline, decides, and records a new one where asked."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def stores_of(settings: Settings) -> BaselineStores:
 
 
 def judge(settings: Settings, ledger: Ledger, run: ScenarioRun, trials: TrialSet) -> tuple[GateResult, Section]:
-    """The verdict on trials and what a report says of it."""
+    """The verdict on trials and its section of the report."""
     interleaved = run.interleaved_with(trials)
     if interleaved is not None:
         return _judge_interleaved(settings, ledger, run, trials, interleaved)
@@ -65,7 +65,7 @@ def judge(settings: Settings, ledger: Ledger, run: ScenarioRun, trials: TrialSet
 
 
 def policy_for(settings: Settings, ledger: Ledger, trials: TrialSet) -> Policy:
-    """The session's policy, with what is known of this host's noise in the scenario of `trials`."""
+    """The session's policy with the calibration of this host for the scenario of `trials`."""
     return with_calibration(ledger.policy, find_calibration(stores_of(settings), trials))
 
 
@@ -104,7 +104,7 @@ def _record(
     *,
     reasons: Sequence[Reason],
 ) -> list[str]:
-    """Makes the run a baseline where it was asked to, or where it is the first; says so.
+    """Records the run as a baseline where asked, or where it is the first; returns notes on it.
 
     Args:
         reasons: reasons that the report shows anyway.
@@ -125,7 +125,7 @@ def _record(
 
 
 def _from_root(known: CalibrationLookup, settings: Settings) -> CalibrationLookup:
-    """The same, with its file as it is shown."""
+    """The same calibration, with its file as it is shown."""
     if not isinstance(known, Calibrated):
         return known
     return dataclasses.replace(known, file=settings.short(known.file))

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 class Launch:
-    """Makes recorded launch descriptions, and shows what was recorded; faults end the test with their message."""
+    """Recorded launch descriptions, and their recording; faults end the test with their message."""
 
     def __init__(self, recorded: RecordedLaunch) -> None:
         self._recorded = recorded
 
     def __call__(self, what: Any, arguments: Mapping[str, str] | None = None) -> Any:
-        """A `LaunchDescription` of the same, with its processes recorded.
+        """A `LaunchDescription` whose processes are recorded.
 
         Args:
             what: a `LaunchDescription`, a list of actions, or the path of a launch file.
@@ -41,7 +41,7 @@ class Launch:
 
     @property
     def trace(self) -> DecodedTrace:
-        """What was recorded so far; while processes run, recording goes on."""
+        """The trace so far; while processes run, recording goes on."""
         __tracebackhide__ = True
         with named_faults():
             return self._recorded.trace
@@ -62,7 +62,7 @@ class Launch:
 
     @property
     def processes(self) -> tuple[LaunchedProcess, ...]:
-        """What launch has started so far."""
+        """The processes that launch has started so far."""
         return self._recorded.processes
 
 

@@ -57,7 +57,7 @@ class Ledger:
         judged, own = len(self._selection), self._selection.own_names()
         return Policy.configured(self._settings.sources.toml.gate, scenarios=judged, own=own)
 
-    # --- what is entered --------------------------------------------------------------
+    # --- entries ----------------------------------------------------------------------
 
     def enter_section(self, nodeid: str, section: Section, verdict: Verdict) -> None:
         """Takes a judged scenario into the report; its test fails if the verdict says so."""
@@ -86,7 +86,7 @@ class Ledger:
         if report.failed:
             self._failed.add(report.nodeid)
 
-    # --- what is read -----------------------------------------------------------------
+    # --- reading ----------------------------------------------------------------------
 
     @property
     def sections(self) -> list[Section]:

@@ -76,7 +76,7 @@ class TrialMaker:
 
     @contextmanager
     def _watched(self, title: str) -> Iterator[TrialWatch]:
-        """Watches trials as the settings say; however they end, writes what was seen."""
+        """Watches trials with the profilers of the settings; writes their files however the trials end."""
         watch = TrialWatch(self.settings.watch_spec, self.run.folder.path, title)
         try:
             yield watch
@@ -84,7 +84,7 @@ class TrialMaker:
             self.run.notes += watch.write()
 
     def _make_alone(self, request: TrialRequest, rig: Rig, watch: Watch) -> TrialSet:
-        """Trials on the running stack; more of them while the comparison with the stored baseline is inconclusive."""
+        """Trials on the running stack; adds more while the comparison with the stored baseline is inconclusive."""
         procedure = Procedure(
             goals=rig.stack.goal_book.goals(request.goals) if isinstance(request.goals, str) else request.goals,
             catalogue=request.catalogue,

@@ -19,7 +19,7 @@ from pytest_ldos.plugin.scenario_run import ScenarioRun
 from pytest_ldos.plugin.settings import Settings
 
 Write = Callable[[], str]
-"""Writes one thing; returns where it lies."""
+"""Writes one output; returns a line on its location."""
 
 
 class Outputs:
@@ -38,7 +38,7 @@ class Outputs:
         self.is_whole = True
 
     def require_writable(self) -> None:
-        """Refuses the session before anything is measured that could then not be kept."""
+        """Refuses the session before anything is measured if an output cannot be written."""
         if self._settings.config.option.collectonly:
             return
         for file in (*self._reports, *self._benchmark_files):
@@ -47,12 +47,12 @@ class Outputs:
 
     def write(self) -> None:
         """Writes what was asked for, reports first."""
-        for what, write in self._asked():
+        for what, write in self._requested():
             try:
                 self._lines.append(write())
             except Exception as error:  # noqa: BLE001 - whatever is wrong with one, the others are to be written
                 self.is_whole = False
-                self._lines.append(f"the {what}: {_why(error)}")
+                self._lines.append(f"the {what}: {_reason(error)}")
         self._history.write()
         self.is_whole = self.is_whole and not self._history.fault
 
@@ -62,11 +62,11 @@ class Outputs:
 
     @property
     def _benchmark_files(self) -> list[Path]:
-        """None or one."""
+        """The file of ``--ldos-benchmark-json``, if any."""
         file = self._settings.value("benchmark_json")
         return [] if file is None else [self._settings.folder / file]
 
-    def _asked(self) -> Iterator[tuple[str, Write]]:
+    def _requested(self) -> Iterator[tuple[str, Write]]:
         if self._ledger.sections:
             from pytest_ldos.show.report.compose import compose
 
@@ -87,7 +87,7 @@ class Outputs:
         return f"benchmark JSON: {file}"
 
     def summarize(self, reporter: pytest.TerminalReporter) -> None:
-        """Prints the table of each scenario, and where things lie."""
+        """Prints the table of each scenario, and the locations of the outputs."""
         ledger, runs = self._ledger, self._record.runs
         if not runs and not ledger.sections and not ledger.refusals:
             return
@@ -120,7 +120,7 @@ class Outputs:
 
 
 def _unfinished(run: ScenarioRun) -> Iterator[str]:
-    """Lines on trials that were made and not finished, or not judged."""
+    """Lines on trials that were not finished, or not judged."""
     left = [each.path for each in (run.folder, run.folder.base) if each.trials_file.exists()]
     if left and not run.trial_sets:
         where = ", ".join(f"ldos report {each}" for each in left)
@@ -129,7 +129,7 @@ def _unfinished(run: ScenarioRun) -> Iterator[str]:
         yield f"{run.nodeid}: trials were made but never judged; call ldos_gate.check(trials)"
 
 
-def _why(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     if isinstance(error, OSError):
         return error.strerror or str(error)
     return error.summary if isinstance(error, LdosError) else f"{type(error).__name__}: {error}"

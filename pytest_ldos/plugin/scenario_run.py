@@ -37,7 +37,7 @@ class ScenarioRun:
         notes: notes of the profilers for the next report.
         base_notes: notes on settings of the base that differ from head's, for every report.
         paths: causal paths that are known.
-        began_ns, ended_ns: Unix time.
+        began_ns, ended_ns: Unix time at which its stack was asked for, and was gone.
     """
 
     nodeid: str

@@ -67,7 +67,7 @@ def one_load(kind: str, item: pytest.Item, run: ScenarioRun) -> Callable[..., Ab
 
 @contextmanager
 def _applied(item: pytest.Item, run: ScenarioRun, spec: LoadSpec) -> Iterator[Any]:
-    """A load, known to the run for as long as the context lasts."""
+    """Applies a load while the context lasts, and adds it to the loads of the run."""
     with _named_faults(item):
         require_loads([spec], run.spec)
         with run.applied(spec) as running:
@@ -110,8 +110,8 @@ class Gate:
         """The verdict on trials compared with their baseline, or with the base that they were interleaved with.
 
         Without a baseline, this run's trials become the local one (unless the run is
-        strict). The test fails when the trials regressed or could not be measured, and in
-        a strict run also when nothing could be said.
+        strict). The test fails if the trials regressed or could not be measured, and in
+        a strict run also without a verdict.
         """
         from pytest_ldos.judge.gate.verdict import is_failure
         from pytest_ldos.plugin.judging import judge
@@ -131,7 +131,7 @@ class Gate:
 
 @contextmanager
 def _named_faults(item: pytest.Item) -> Iterator[None]:
-    """Ends the test with the message of a fault that has a name; one of the machine or the stack is infra."""
+    """Ends the test with the message of a known fault; one of the machine or the stack is infra."""
     try:
         yield
     except LdosError as error:

@@ -17,12 +17,12 @@ def interrupt(child: Child, *, limit_s: float) -> None:
         ProfilingFailed: it had failed before, fails now, or does not end; quotes its output.
     """
     if child.exit_code not in (None, 0):
-        raise _failed(f"{child.describe_end()} before it was told to end", child)
+        raise _failed(f"{child.describe_end()} before it was interrupted", child)
     child.process.send_signal(signal.SIGINT)
     try:
         code = child.process.wait(limit_s)
     except subprocess.TimeoutExpired:
-        raise _failed(f"{child.name} did not end when it was told to", child) from None
+        raise _failed(f"{child.name} did not end after SIGINT", child) from None
     if code not in (0, -signal.SIGINT):
         raise _failed(child.describe_end(), child)
 

@@ -141,7 +141,7 @@ class PySpyProfiler:
         try:
             code = spy.child.process.wait(_END_S)
         except subprocess.TimeoutExpired:
-            self._notes.append(f"py-spy of {spy.process} did not end when it was told to")
+            self._notes.append(f"py-spy of {spy.process} did not end after SIGINT")
             return None
         if code != 0 or not spy.raw.is_file():
             self._notes.append(f"{spy.process} was not sampled to the end: {_reason(spy.child)}")
