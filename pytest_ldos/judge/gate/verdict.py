@@ -18,7 +18,7 @@ class Tone(StrEnum):
 
 
 class Verdict(StrEnum):
-    """Verdict on a run compared with its baseline; metrics have one of the first four, or `NOT_COMPARABLE`.
+    """Result for a run, or for one of its metrics (one of the first four, or `NOT_COMPARABLE`).
 
     Each has its severity (larger is more severe), its tone, and the exit code of a run that it fails: one of bad tone
     always, a doubtful one only if a verdict was required (``--ldos-strict``).
