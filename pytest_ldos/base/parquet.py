@@ -15,6 +15,8 @@ from typing import Final
 
 import polars as pl
 
+from pytest_ldos.base.text import one_line
+
 FAULTS: Final = (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
 """Exceptions that Polars raises for a file that is damaged and has no seal."""
 
@@ -76,3 +78,8 @@ def digest_of(path: Path) -> str:
     """Digest of a file that another one vouches for."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def reason_of(fault: BaseException) -> str:
+    """The first line of what Polars says of a damaged file; the name of the fault where it says nothing."""
+    return one_line(next(iter(str(fault).splitlines()), type(fault).__name__))

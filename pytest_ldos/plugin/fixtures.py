@@ -1,4 +1,4 @@
-"""The fixtures by name; what they do is loaded when a test first asks for one."""
+"""The fixtures; their implementations are loaded when a test first asks for one."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from pytest_ldos.measure.load.protocol import RunningLoad
     from pytest_ldos.measure.trial.record import TrialSet
     from pytest_ldos.plugin.launching import Launch
+    from pytest_ldos.plugin.scenario_run import ScenarioRun
     from pytest_ldos.plugin.scenario_test import Gate
-    from pytest_ldos.plugin.session import ScenarioRun
     from pytest_ldos.plugin.studies import MeasuredStudy
     from pytest_ldos.scenario.model import StackSpec
 
 
 @pytest.fixture
 def ldos_stack_spec(request: pytest.FixtureRequest) -> StackSpec:
-    """The stack under test, as settings have it. Override it to measure a robot of your own."""
-    return session_of(request.config).sources.stack_spec()
+    """The stack under test, from the settings. Override it to measure a robot of your own."""
+    return session_of(request.config).settings.sources.stack_spec()
 
 
 @pytest.fixture
@@ -45,21 +45,21 @@ def ldos_stack(request: pytest.FixtureRequest, ldos_stack_spec: StackSpec) -> It
 
 @pytest.fixture
 def ldos_loads(request: pytest.FixtureRequest, ldos_stack: ScenarioRun) -> Callable[..., AbstractContextManager[Any]]:
-    """All loads of the scenario: ``with ldos_loads() as loads:`` gives what runs, by kind."""
+    """All loads of the scenario: ``with ldos_loads() as loads:`` gives the running loads by kind."""
     from pytest_ldos.plugin.scenario_test import all_loads
 
-    return all_loads(request, ldos_stack)
+    return all_loads(request.node, ldos_stack)
 
 
 def _load_fixture(kind: str, text: str) -> Any:
-    """A fixture for one load: what a test does not say is as the scenario has it."""
+    """A fixture for one load; settings that a test does not give are the scenario's."""
 
     def load(
         request: pytest.FixtureRequest, ldos_stack: ScenarioRun
     ) -> Callable[..., AbstractContextManager[RunningLoad]]:
         from pytest_ldos.plugin.scenario_test import one_load
 
-        return one_load(kind, request, ldos_stack)
+        return one_load(kind, request.node, ldos_stack)
 
     load.__doc__ = text
     return pytest.fixture(name=kind)(load)
@@ -73,7 +73,7 @@ def ldos_trials(request: pytest.FixtureRequest) -> Callable[..., TrialSet]:
     """Makes trials: ``trials = ldos_trials(ldos_stack, goals="reach", n=10)``.
 
     `goals` is the name of one of the stack's goal sets or a sequence of `Goal`, by default the scenario's;
-    `n` defaults to ``--ldos-trials``. With ``--ldos-base``, as many are made of the base in turns with these.
+    `n` defaults to ``--ldos-trials``. With ``--ldos-base``, as many of the base are interleaved with these.
     """
     from pytest_ldos.plugin.scenario_test import trial_maker
 
@@ -85,7 +85,8 @@ def ldos_gate(request: pytest.FixtureRequest, ldos_stack: ScenarioRun) -> Gate:
     """Judges trials: ``ldos_gate.check(trials)`` fails the test by the verdict."""
     from pytest_ldos.plugin.scenario_test import Gate
 
-    return Gate(session_of(request.config), request.node, ldos_stack)
+    session = session_of(request.config)
+    return Gate(session.settings, session.ledger, ldos_stack)
 
 
 @pytest.fixture
@@ -96,7 +97,7 @@ def ldos_scenario(
     ldos_trials: Callable[..., TrialSet],
     ldos_gate: Gate,
 ) -> Callable[[], GateResult]:
-    """All that a scenario says: its loads, its trials, its verdict; ``ldos_scenario()`` runs it.
+    """A whole scenario, with its loads, trials and verdict: ``ldos_scenario()`` runs it.
 
     A test that asks for it becomes a test for each scenario, marked with its name.
     """
@@ -120,7 +121,7 @@ def ldos_cell(request: pytest.FixtureRequest) -> Mapping[str, Value]:
 
 @pytest.fixture
 def ldos_study(request: pytest.FixtureRequest) -> MeasuredStudy:
-    """What the instrument of the test's mark found: ``ldos_study.check()`` judges it."""
+    """The results of the instrument that the test's mark names: ``ldos_study.check()`` judges them."""
     from pytest_ldos.plugin.studies import measured_study_for
 
     return measured_study_for(request)

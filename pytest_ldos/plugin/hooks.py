@@ -1,6 +1,6 @@
-"""The hooks pytest calls: each hands over to one object and holds nothing itself.
+"""The hooks that pytest calls: each calls one object and holds no state.
 
-Runs that measure nothing pay for what is loaded here: see `standby`.
+Every pytest run loads the imports of this module, also one that measures nothing; see `standby`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_configure_node(node: Any) -> None:
     session = awake_session(node.config)
     if session is not None:
-        session.sweeps.tell_worker(node)
+        session.sweeps.send_done(node)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -69,7 +69,7 @@ def pytest_report_collectionfinish(config: pytest.Config, start_path: Path, item
 def pytest_runtest_setup(item: pytest.Item) -> None:
     session = awake_session(item.config)
     if session is not None:
-        session.sweeps.repeat(item)
+        session.sweeps.skip_done(item)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -77,10 +77,10 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     session = awake_session(item.config)
     if session is None:
         return (yield)
-    session.describe(item)
+    session.ledger.describe(item)
     report = yield
-    session.take_report(report)
-    session.sweeps.complete(item, report)
+    session.ledger.enter_report(report)
+    session.sweeps.attach_result(item, report)
     return report
 
 

@@ -26,6 +26,7 @@ from pytest_ldos.measure.load import choose
 from pytest_ldos.measure.load.protocol import Load
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.scenario.words import WhenUnavailable
+from pytest_ldos.show.report.reasons import describe_reason
 from tests.builders.breaking import STUCK, at, plan, search
 from tests.builders.sweeps import FLOOD, failed, grid, measured, start_of
 
@@ -79,6 +80,7 @@ def run(tmp_path):
             folder=folder,
             measure=stacks,
             observer=watching or Watching(),
+            describe=describe_reason,
             available=available or (lambda spec: Availability(True)),
         )
         return sweeper.run()
@@ -256,7 +258,7 @@ def test_a_stack_that_dies_in_a_trial_is_broken_and_that_trial_is_the_failure(ru
 def test_an_arm_that_does_not_come_home_says_nothing_where_it_need_not_be_the_load(changes, reason):
     (spec, *_) = grid().specs.values()
     trials = dataclasses.replace(start_of(spec), incomplete=STUCK, **changes)
-    state, told = state_of(trials)
+    state, told = state_of(trials, describe_reason)
     assert state is CellState.INVALID
     assert told.startswith(reason)
 
@@ -273,7 +275,7 @@ def test_a_sweep_and_a_search_agree_on_what_is_broken(made, proof, tmp_path):
 
     found = search(SimpleNamespace(measure=stuck), tmp_path, plan())
     level = found.levels[0]
-    state, _ = state_of(stuck(at(1)))
+    state, _ = state_of(stuck(at(1)), describe_reason)
     assert (state is CellState.BROKEN) == (level.broken > 0) == (not level.mishaps)
     if not level.mishaps:
         assert level.broken == level.starts
