@@ -1,4 +1,4 @@
-"""What commands say: only here they print, and nothing in it can be a command to a terminal or a log."""
+"""Output of the commands: only here they print, and no text can be a command to a terminal or a log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Room for LTTng-UST's buffers in shared memory: where there is too little, nothing is recorded and nobody says so."""
+"""Room for LTTng-UST's buffers in shared memory: with too little, nothing is recorded and no tool reports it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _SIZES: Final = {"k": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def require_room_for_buffers(size: str, count: int, *, place: Path = PLACE, cpus: Path = _POSSIBLE_CPUS) -> None:
-    """Asks whether a channel's buffers find room: one a CPU that may ever be there, with a sub-buffer to read from.
+    """Demands room for a channel's buffers: one per possible CPU, with an additional sub-buffer for the reader.
 
     Args:
         size: of a sub-buffer, as LTTng takes it: ``1M``.
         count: of sub-buffers.
 
     Raises:
-        NotWritten: they do not.
+        NotWritten: there is too little.
     """
     needed = possible_cpus(cpus) * (count + 1) * _bytes_of(size) + _METADATA_BYTES
     try:

@@ -55,12 +55,12 @@ def read_model(directory: Path) -> ExecutionModel:
     try:
         digests = dict(manifest.get("sha256", {}))  # earlier versions wrote none
         stats = _stats(manifest["stats"])
-        counts = {name: dict(manifest[name]) for name in ("unknown", "unpaired")}
+        unknown, unpaired = dict(manifest["unknown"]), dict(manifest["unpaired"])
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise _unreadable(path, f"is damaged: {type(error).__name__} {error}") from None
     names = [field.name for field in fields(Tables)]
     frames = {name: _read_table(directory / f"{name}.parquet", digests.get(name)) for name in names}
-    return ExecutionModel(**frames, stats=stats, **counts)
+    return ExecutionModel(**frames, stats=stats, unknown=unknown, unpaired=unpaired)
 
 
 def _unreadable(path: Path, reason: str) -> RecordUnreadable:
