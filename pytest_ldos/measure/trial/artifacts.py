@@ -77,11 +77,10 @@ def new_run_folder(output: Path) -> Path:
 
 
 def keep_from_git(output: Path) -> None:
-    """Has git pass over what a folder of ours holds."""
+    """Has git pass over what a folder of ours holds; to be called inside `writing`."""
     ignore = output / ".gitignore"
-    with writing(ignore):
-        if not ignore.exists():
-            ignore.write_text("*\n", "utf-8")
+    if not ignore.exists():
+        ignore.write_text("*\n", "utf-8")
 
 
 def new_scenario_folder(run: Path, scenario: str) -> ScenarioFolder:
