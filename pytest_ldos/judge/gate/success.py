@@ -18,7 +18,7 @@ def describe_failures(head: TrialSet) -> list[str]:
     by_message: dict[str, list[int]] = {}
     for trial in head.trials:
         if not trial.succeeded:
-            code = "" if trial.error_code is None else f" (MoveIt code {trial.error_code})"
+            code = "" if trial.moveit_code is None else f" (MoveIt code {trial.moveit_code})"
             goal = f" of goal '{trial.goal}'" if several else ""
             by_message.setdefault(f"{trial.outcome}{code}{goal}: {trial.message}", []).append(trial.index + 1)
     return [f"trial {', '.join(map(str, numbers))} {message}" for message, numbers in by_message.items()]
