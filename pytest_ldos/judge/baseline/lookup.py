@@ -51,7 +51,7 @@ class Unreadable:
     reason: str
 
 
-_ANEW: Final = " (record it anew: --ldos-update-baseline)"
+_AGAIN: Final = " (record it again: --ldos-update-baseline)"
 
 Lookup = Found | NoBaseline | NotComparable | Unreadable
 
@@ -75,7 +75,7 @@ def find_baseline(stores: BaselineStores, trials: TrialSet) -> Lookup:
         )
     unlike = describe_other_loads(trials.spec.loads, base.spec.loads)
     if unlike:
-        return NotComparable(f"{stored.file} was measured beside other loads: {unlike}{_ANEW}", is_ours=True)
+        return NotComparable(f"{stored.file} was measured under other loads: {unlike}{_AGAIN}", is_ours=True)
     return Found(base, stored.file)
 
 
