@@ -25,6 +25,7 @@ from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.plugin.messages import begin_section, write_line, write_rendered
 from pytest_ldos.plugin.session import MeasuringSession
 from pytest_ldos.plugin.sweep_cells import SweepCell, in_cell, sweep_name
+from pytest_ldos.show.report.formats import HTML_PACKAGES
 from pytest_ldos.show.report.sweep import text
 from pytest_ldos.show.report.sweep.compose import compose_sweep
 from pytest_ldos.show.report.sweep.document import SweepReport
@@ -190,7 +191,8 @@ class SweepResults:
 
     def _write(self, report: SweepReport, folder: SweepFolder) -> str:
         """Writes the reports of a sweep; says where."""
-        files = [folder.path / "report.json", *([folder.path / "report.html"] if find_spec("htpy") else [])]
+        has_page = all(map(find_spec, HTML_PACKAGES))
+        files = [folder.path / "report.json", *([folder.path / "report.html"] if has_page else [])]
         for file in files:
             write_atomically(file, render_for(report, file))
         root = self._session.config.rootpath

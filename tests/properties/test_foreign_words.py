@@ -8,7 +8,6 @@ import inspect
 import json
 import pkgutil
 import re
-import typing
 from pathlib import Path
 
 import pytest
@@ -99,7 +98,7 @@ def rendering_functions():
         module = importlib.import_module(found.name)
         for name, each in inspect.getmembers(module, inspect.isfunction):
             is_own = each.__module__ == module.__name__ and not name.startswith("_")
-            if is_own and typing.get_type_hints(each).get("return") is Rendered:
+            if is_own and each.__annotations__.get("return") == Rendered.__name__:
                 yield each
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from importlib.resources import files
 from typing import Final
 
 import htpy as h
@@ -43,7 +42,7 @@ def render(result: BreakingResult) -> Rendered:
             h.section[h.h2["How to read this"], bullet_list([*_drawn(result), *legend(result)])],
         ],
     ]
-    return whole_page("ldos: breaking point", body, _style())
+    return whole_page("ldos: breaking point", body)
 
 
 def _levels(result: BreakingResult) -> Node:
@@ -77,7 +76,3 @@ def _drawn(result: BreakingResult) -> Iterable[str]:
     )
     if result.curve is not None and has_shape(result):
         yield "the dashed line is the logistic curve through all trials; the shaded field holds the threshold"
-
-
-def _style() -> str:
-    return files("pytest_ldos.show.report.breaking").joinpath("style.css").read_text("utf-8")

@@ -10,8 +10,8 @@ from pytest_ldos.base.units import format_duration, format_quantity
 from pytest_ldos.show.report.document import DifferenceKind, MetricReport, PathReport, Sample, Section, Segment, Version
 from pytest_ldos.show.report.html.elements import Column, badge, bullet_list, folded, said, table
 from pytest_ldos.show.report.html.intervals import draw_change, draw_scale, draw_segment, scale_of, segment_scale
-from pytest_ldos.show.report.html.scale import Scale
 from pytest_ldos.show.report.paths import format_change
+from pytest_ldos.show.report.plots.chart import Axis
 from pytest_ldos.show.report.words import change_of, interval_of, median_of, percent
 
 _MOST_SEGMENTS = 8
@@ -43,7 +43,7 @@ def _compared(section: Section) -> Node:
     return table(f"Metrics of scenario {section.scenario}, and their change", columns, rows)
 
 
-def _numbers(metric: MetricReport, scale: Scale) -> tuple[Node, ...]:
+def _numbers(metric: MetricReport, scale: Axis) -> tuple[Node, ...]:
     cv = percent(None if metric.head is None else metric.head.cv)
     medians = median_of(metric, metric.base), median_of(metric, metric.head)
     change = metric.change
