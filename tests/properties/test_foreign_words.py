@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import pytest_ldos
 import pytest_ldos.show.report
 from pytest_ldos.base import errors
 from pytest_ldos.base.text import Rendered, visible
@@ -22,7 +23,7 @@ from pytest_ldos.plugin import messages
 from pytest_ldos.show.report import workflow_commands
 from tests.builders.foreign import AS_JSON, SHOWN, texts_in
 
-PACKAGE = Path(errors.__file__).parent
+PACKAGE = Path(pytest_ldos.__file__).parent
 
 HARMFUL = (
     "\n::error::owned",
@@ -116,9 +117,10 @@ def test_every_renderer_is_among_them():
 
 
 MAKERS = {
-    "errors.py", "plugin/outputs.py", "report/console.py", "report/data_text.py", "report/failure.py",
-    "report/flame/drawing.py", "report/history/figure.py", "report/html/page.py", "report/markdown.py",
-    "report/markdown_parts.py", "report/workflow_commands.py",
+    "base/errors.py", "plugin/outputs.py", "show/report/console.py", "show/report/data_text.py",
+    "show/report/failure.py", "show/report/flame/drawing.py",
+    "show/report/html/page.py", "show/report/markdown.py", "show/report/markdown_parts.py",
+    "show/report/workflow_commands.py",
 }  # fmt: skip
 """Modules that say of a text that it can be shown."""
 

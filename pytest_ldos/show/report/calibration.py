@@ -97,13 +97,11 @@ def _describe_failures(promises: Sequence[Promise]) -> list[str]:
 
 
 def _detectable_tables(title: str, promises: Sequence[Promise], width: int) -> list[Line]:
-    names = list(dict.fromkeys(name for each in promises for name in each.detectable))
+    names = list(dict.fromkeys(name for each in promises for name in each.mde))
     lines: list[Line] = []
     for first in range(0, len(names), _METRICS_A_TABLE):
         chosen = names[first : first + _METRICS_A_TABLE]
-        rows = [
-            (_numbered(each), *(_percent(each.detectable.get(name, math.inf)) for name in chosen)) for each in promises
-        ]
+        rows = [(_numbered(each), *(_percent(each.mde.get(name, math.inf)) for name in chosen)) for each in promises]
         lines += [line(title, style="bold"), *plain_table(("trials of each", *chosen), rows, width=width)]
     return lines
 
@@ -178,7 +176,7 @@ def _to_plain(result: CalibrationResult, file: str) -> dict[str, Any]:
                 "false_alarms": share_to_plain(each.alarms),
                 "by_failures": share_to_plain(each.by_failures),
                 "undecided": share_to_plain(each.undecided),
-                "detectable": dict(each.detectable),
+                "detectable": dict(each.mde),
                 "judged_by_other_starts": each.held_out,
                 "modelled": each.modelled,
             }

@@ -11,12 +11,13 @@ from pytest_ldos.base.text import Rendered
 from pytest_ldos.base.units import counted, format_quantity
 from pytest_ldos.fleet.pool import Pooled, is_whole, median_of, metric_names, pool
 from pytest_ldos.fleet.summary import TraceSummary
+from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.show.report.console import Line, line, print_to_text
 from pytest_ldos.show.report.tables import column, plain_table, tabulate
 
 _MOST: Final = 40
 _NOTHING: Final = "–"
-_REFINING: Final = ("T2x", "T3p99", "T5p99")
+_REFINING: Final = frozenset(metric.name for metric in METRICS.values() if metric.refines)
 """Shown over all traces only: a line has no place for them."""
 
 

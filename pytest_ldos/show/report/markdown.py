@@ -48,15 +48,6 @@ _LARGEST: Final = 60_000
 _MOST: Final = 12
 """Sentences of one list."""
 
-_SIGNS: Final = {
-    Verdict.PASSED: "✅",
-    Verdict.IMPROVED: "✅",
-    Verdict.REGRESSED: "❌",
-    Verdict.INVALID: "❌",
-    Verdict.INFRA: "❌",
-}
-_UNDECIDED: Final = "⚠️"
-
 
 def render(document: Document, *, links: Sequence[Link] = ()) -> Rendered:
     """Verdicts first, then each scenario; where it would be too long for a comment, without the details."""
@@ -139,7 +130,7 @@ def _render_end(documents: Sequence[Document], *, details: bool) -> Iterator[Mar
 def _signed(before: str, verdict: Verdict | None) -> str:
     """A verdict's sign, then words: the sign only repeats them."""
     words = f"{before}{verdict_word(verdict)}"
-    return words if verdict is None else f"{_SIGNS.get(verdict, _UNDECIDED)} {words}"
+    return words if verdict is None else f"{verdict.tone.emoji} {words}"
 
 
 _OVERVIEW: Final = ("scenario", "verdict", "trials", "in short")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from pytest_ldos.base.text import Rendered
-from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.judge.gate.verdict import Tone, Verdict
 from pytest_ldos.show.report.console import Line, Words, line, print_to_text
 from pytest_ldos.show.report.document import Change, Document, MetricReport, Section
 from pytest_ldos.show.report.paths import describe_paths
@@ -25,16 +25,7 @@ from pytest_ldos.show.report.words import (
     told_metrics,
 )
 
-_STYLES: Final = {
-    Verdict.PASSED: "green",
-    Verdict.IMPROVED: "bold green",
-    Verdict.REGRESSED: "bold red",
-    Verdict.INVALID: "bold red",
-    Verdict.INFRA: "bold red",
-    Verdict.INCONCLUSIVE: "yellow",
-    Verdict.NO_BASELINE: "yellow",
-    Verdict.NOT_COMPARABLE: "yellow",
-}
+_STYLES: Final = {Tone.GOOD: "green", Tone.DOUBTFUL: "yellow", Tone.BAD: "bold red"}
 
 _NARROWEST: Final = 80
 
@@ -106,4 +97,5 @@ def _adjusted(metric: MetricReport) -> str:
 
 
 def _verdict(verdict: Verdict) -> Words:
-    return Words(verdict.value, _STYLES[verdict])
+    style = "bold green" if verdict is Verdict.IMPROVED else _STYLES[verdict.tone]
+    return Words(verdict.value, style)

@@ -7,7 +7,7 @@ from typing import Final
 
 from htpy import Node
 
-from pytest_ldos.campaign.bisection import Standing
+from pytest_ldos.campaign.bisection import LevelState
 from pytest_ldos.campaign.breaking_result import BreakingResult, LevelSummary
 from pytest_ldos.campaign.level_scale import Spacing
 from pytest_ldos.show.report.breaking.words import level_of, percent
@@ -20,7 +20,7 @@ _ROOM: Final = 0.03
 """Share of the range that stays free at either end."""
 
 _SHARES: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
-_KINDS: Final = {Standing.HOLDS: ("holds", "good"), Standing.BREAKS: ("breaks", "bad")}
+_KINDS: Final = {LevelState.HOLDS: ("holds", "good"), LevelState.BREAKS: ("breaks", "bad")}
 _OPEN: Final = ("plain", "muted")
 
 

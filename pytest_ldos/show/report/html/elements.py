@@ -13,14 +13,6 @@ from pytest_ldos.base.text import one_line
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.show.report.words import verdict_word
 
-_SIGNS: Final = {
-    Verdict.PASSED: "✓",
-    Verdict.IMPROVED: "✓",
-    Verdict.REGRESSED: "✕",
-    Verdict.INVALID: "✕",
-    Verdict.INFRA: "✕",
-}
-_UNDECIDED: Final = "?"
 _FEW: Final = 3
 """Columns that fit any window."""
 
@@ -34,8 +26,8 @@ def badge(verdict: Verdict | None) -> Node:
     """A verdict: a word, with a colour and a sign that only repeat it."""
     if verdict is None:
         return h.span(".badge")[verdict_word(None)]
-    sign = h.span(aria_hidden="true")[_SIGNS.get(verdict, _UNDECIDED)]
-    return h.span(f".badge.{verdict.value}")[sign, " ", verdict_word(verdict)]
+    sign = h.span(aria_hidden="true")[verdict.tone.sign]
+    return h.span(f".badge.{verdict.tone.value}")[sign, " ", verdict_word(verdict)]
 
 
 def unseen(text: str) -> Node:

@@ -43,7 +43,7 @@ def draw_scale(scale: Axis) -> Node:
 
 def draw_change(change: Change, verdict: Verdict | None, scale: Axis) -> Node:
     """The interval as a line, the estimate as a point, the floor as a field around no change."""
-    kind = "plain" if verdict is None else verdict.value
+    kind = "plain" if verdict is None else verdict.tone.value
     floor = math.log1p(change.floor)
     left, zero, right = (_x(scale, value) for value in (-floor, 0.0, floor))
     content: list[Node] = [

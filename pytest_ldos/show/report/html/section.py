@@ -80,10 +80,12 @@ def _trials(section: Section) -> Iterator[Node]:
 def _metric(section: Section, metric: MetricReport) -> Node:
     """Both drawings of a metric, and their numbers."""
     samples = _samples(section, metric)
-    in_turns = section.interleaving is not None
+    is_interleaved = section.interleaving is not None
     return h.figure(".metric")[
         h.figcaption[h.h4[said(metric.name), " ", said(metric.title), " ", verdict_of(metric)]],
-        h.div(".drawings")[draw_distribution(metric, samples), draw_timeline(metric, samples, in_turns=in_turns)],
+        h.div(".drawings")[
+            draw_distribution(metric, samples), draw_timeline(metric, samples, is_interleaved=is_interleaved)
+        ],
         folded(f"numbers of {metric.name}", values_table(metric, samples)),
     ]
 
