@@ -21,8 +21,9 @@ from pytest_ldos.cli.say import emit, say
 from pytest_ldos.judge.baseline.history.commits import CommitPoint
 from pytest_ldos.judge.baseline.history.trend import ROLLING_WINDOW, Trend
 from pytest_ldos.measure.trial.artifacts import write_atomically
+from pytest_ldos.show.page.formats import require_format
+from pytest_ldos.show.report.formats import Format as ReportFormat
 from pytest_ldos.show.report.history.data import render_csv, render_json
-from pytest_ldos.show.report.history.figure import render_image, render_page
 from pytest_ldos.show.report.history.table import describe, render_overview, render_trend
 
 history_app = typer.Typer(cls=Group, rich_markup_mode=None, invoke_without_command=True)
@@ -106,8 +107,11 @@ def _first_since(points: Collection[CommitPoint], since: str) -> int:
 
 
 def _check_plot(plot: Path | None) -> None:
-    if plot is not None and plot.suffix not in _IMAGES | _PAGES:
+    if plot is None:
+        return
+    if plot.suffix not in _IMAGES | _PAGES:
         raise ConfigurationError(f"{plot} is no kind of plot", remedy="let its name end with .html, .svg or .png")
+    require_format(ReportFormat.HTML)
 
 
 def _write_plot(shown: list[tuple[Trend, tuple[CommitPoint, ...]]], plot: Path) -> None:
@@ -117,6 +121,9 @@ def _write_plot(shown: list[tuple[Trend, tuple[CommitPoint, ...]]], plot: Path) 
             f"an image shows one series, and there are {len(shown)}: {names} …",
             remedy="choose one with --metric, --scenario, --host-class and --stack, or ask for an .html",
         )
+    from pytest_ldos.show.report.history.figure import render_image  # noqa: PLC0415 - its library need not be installed
+    from pytest_ldos.show.report.history.page import render_page  # noqa: PLC0415
+
     content = render_page(shown).encode() if plot.suffix in _PAGES else render_image(shown, plot.suffix[1:])
     write_atomically(plot, content)
     say(f"plot: {plot}", err=True)

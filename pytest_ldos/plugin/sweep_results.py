@@ -27,6 +27,7 @@ from pytest_ldos.plugin.messages import begin_section, write_line, write_rendere
 from pytest_ldos.plugin.run_record import RunRecord
 from pytest_ldos.plugin.settings import Settings
 from pytest_ldos.plugin.sweep_cells import SweepCell, in_cell, sweep_name
+from pytest_ldos.show.page.formats import HTML_PACKAGES
 from pytest_ldos.show.report.reasons import describe_reason
 from pytest_ldos.show.report.sweep.compose import compose_sweep
 from pytest_ldos.show.report.sweep.document import SweepReport
@@ -191,7 +192,8 @@ class SweepResults:
 
     def _write(self, report: SweepReport, folder: SweepFolder) -> str:
         """Writes the reports of a sweep; returns a line on their location."""
-        files = [folder.path / "report.json", *([folder.path / "report.html"] if find_spec("htpy") else [])]
+        has_page = all(map(find_spec, HTML_PACKAGES))
+        files = [folder.path / "report.json", *([folder.path / "report.html"] if has_page else [])]
         for file in files:
             write_atomically(file, render_for(report, file))
         return f"results: {self._settings.short(folder.path)} ({', '.join(file.name for file in files)})"

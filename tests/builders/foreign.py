@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
@@ -40,7 +39,7 @@ from pytest_ldos.show.report.flame.table import render_profile
 from pytest_ldos.show.report.fleet import render_fleet
 from pytest_ldos.show.report.formats import render_as
 from pytest_ldos.show.report.history import data as history_data
-from pytest_ldos.show.report.history import figure
+from pytest_ldos.show.report.history import page as history_page
 from pytest_ldos.show.report.history.table import render_overview, render_trend
 from pytest_ldos.show.report.host_reports import name_reports
 from pytest_ldos.show.report.html import page
@@ -217,7 +216,7 @@ SHOWN: Mapping[Callable[..., Rendered], Callable[[Say], list[Rendered]]] = {
     render_overview: _one(lambda say: render_overview([each for each, _ in trends(say)], **COLORED)),
     render_trend: lambda say: [render_trend(each, shown=points, **COLORED) for each, points in trends(say)],
     history_data.render_csv: _one(lambda say: history_data.render_csv(trends(say))),
-    figure.render_page: _one(lambda say: Rendered(_without_plotly(figure.render_page(trends(say))))),
+    history_page.render_page: _one(lambda say: history_page.render_page(trends(say))),
     render_analysis: _one(analysis),
     render_fleet: _one(lambda say: render_fleet(summaries(say), whole=False, **COLORED)),
     render_baselines: _one(baselines),
@@ -246,12 +245,6 @@ AS_JSON: Mapping[Callable[..., Rendered], Callable[[Say], Rendered]] = {
     render_self_test_json: lambda say: render_self_test_json(tested(say)),
 }
 """Every renderer of data."""
-
-
-def _without_plotly(text: str) -> str:
-    """Without its scripts, their digests, and ids that are drawn for each plot: the rest is what people see."""
-    shown = "".join(part.rpartition("</script>")[2] for part in text.split("<script"))
-    return re.sub(r'<meta http-equiv[^>]*>| id="[^"]*"', "", shown)
 
 
 def texts_in(value: Any) -> Iterator[str]:

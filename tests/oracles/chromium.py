@@ -110,15 +110,15 @@ CONTRASTS = """(() => {
   const found = {};
   for (const each of document.querySelectorAll("body *")) {
     const owns = [...each.childNodes].some(node => node.nodeType === 3 && node.textContent.trim());
-    if (!owns || each.id === "probe" || ["TITLE", "SCRIPT"].includes(each.tagName.toUpperCase())) continue;
+    if (!owns || each.id === "probe" || ["TITLE", "DESC", "SCRIPT"].includes(each.tagName.toUpperCase())) continue;
     const style = getComputedStyle(each);
     const color = numbers(each instanceof SVGElement ? style.fill : style.color);
     const [a, b] = [luminance(color), luminance(ground(each))].sort((x, y) => y - x);
     const owner = each.closest(":not(bdi)");
-    const name = owner.tagName + "." + (owner.getAttribute("class") || "");
+    const name = owner.tagName + "." + (owner.getAttribute("class") || owner.getAttribute("fill") || "");
     const ratio = (a + 0.05) / (b + 0.05);
     found[name] = Math.min(found[name] ?? 99, ratio);
   }
   return found;
 })()"""
-"""The least contrast of text with what is behind it (WCAG 2), by element and class."""
+"""The least contrast of text with what is behind it (WCAG 2), by element and class or colour."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Final
 
 from pytest_ldos.base.errors import ConfigurationError, Unavailable
 from pytest_ldos.base.text import Rendered
@@ -19,6 +20,10 @@ class Format(StrEnum):
     HTML = "html"
     MARKDOWN = "md"
     JSON = "json"
+
+
+HTML_PACKAGES: Final = ("htpy", "matplotlib")
+"""Packages of the extra ``report``, which need not be installed."""
 
 
 def format_of(file: Path) -> Format:
@@ -40,8 +45,9 @@ def require_format(kind: Format) -> None:
     Raises:
         Unavailable: names the package that is missing.
     """
-    if kind is Format.HTML and find_spec("htpy") is None:
-        raise Unavailable("HTML reports need the package htpy", remedy="pip install 'pytest-ldos[report]'")
+    missing = next((name for name in HTML_PACKAGES if find_spec(name) is None), "")
+    if kind is Format.HTML and missing:
+        raise Unavailable(f"HTML reports need the package {missing}", remedy="pip install 'pytest-ldos[report]'")
 
 
 def render(page: Page, kind: Format, *, width: int = 100, color: bool = False) -> Rendered:

@@ -37,7 +37,16 @@ def libraries_of_extras() -> set[str]:
 
 
 def test_extras_are_read():
-    assert {"cyclonedds", "rosbags", "mujoco", "ompl", "toppra", "hdrh", "plotly", "py_spy"} <= libraries_of_extras()
+    assert {
+        "cyclonedds",
+        "rosbags",
+        "mujoco",
+        "ompl",
+        "toppra",
+        "hdrh",
+        "matplotlib",
+        "py_spy",
+    } <= libraries_of_extras()
 
 
 @pytest.mark.parametrize(

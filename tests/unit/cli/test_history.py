@@ -6,6 +6,7 @@ import csv
 import dataclasses
 import io
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -201,9 +202,9 @@ def test_a_page_that_works_offline(history):
     add_run(history, 30, commit="</script><i>")
     ldos("--metric", "T1", "--plot", "trend.html")
     page = (history.directory.parent / "trend.html").read_text()
-    assert "Plotly.newPlot" in page
-    assert "cdn.plot.ly" not in page.split("Plotly.newPlot")[-1]
-    assert "<script src=" not in page
+    assert '<svg viewBox="' in page
+    assert "<script" not in page
+    assert not re.search(r"https?://|url\(|@import", page)
     assert "</script><i>" not in page
     assert commit(19) in page
 
@@ -218,9 +219,16 @@ def test_an_image_shows_one_series(history):
     assert "an image shows one series, and there are 6" in refusal("--plot", "trend.svg")
 
 
-def test_without_plotly(history, monkeypatch):
+@pytest.mark.parametrize(("name", "begins"), [("t.svg", b"<svg "), ("t.png", b"\x89PNG\r\n")])
+def test_an_image(history, name, begins):
     fill(history.directory, STEADY)
-    monkeypatch.setitem(sys.modules, "plotly", None)
+    ldos("--metric", "T1", "--plot", name)
+    assert (history.directory.parent / name).read_bytes().startswith(begins)
+
+
+def test_without_matplotlib(history, monkeypatch):
+    fill(history.directory, STEADY)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert "pip install 'pytest-ldos[report]'" in refusal("--metric", "T1", "--plot", "t.html", kind=Unavailable)
 
 

@@ -37,7 +37,7 @@ _PADDING: Final = 3.0
 _FEWEST_LETTERS: Final = 3
 _WARM: Final = 8
 _STEPS: Final = 5
-"""Of colours of a change; flame.css has so many."""
+"""Number of colours of a change in flame.css."""
 
 _STEP: Final = 0.02
 """Share by which a colour's step differs from the next."""
@@ -77,11 +77,11 @@ def _tip(difference: Difference, frame: Frame) -> str:
 
 @dataclass(frozen=True)
 class _Picture:
-    """How frames are drawn.
+    """The look of frames.
 
     Attributes:
         kind: names the colour in the style sheet.
-        tip: what a frame says when it is pointed at.
+        tip: text of a frame that is pointed at.
     """
 
     weight: Weight

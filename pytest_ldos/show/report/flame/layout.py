@@ -1,4 +1,4 @@
-"""Where the frames of a flame graph stand."""
+"""Places of the frames of a flame graph."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pytest_ldos.record.profiles.tree import Frame
 
 Weight = Callable[[Frame], float]
-"""How wide a frame is, as a share of the whole; no wider than what called it, together with its siblings."""
+"""Width of a frame as a share of the whole; siblings together are no wider than their caller."""
 
 
 @dataclass(frozen=True)

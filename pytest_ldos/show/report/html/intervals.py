@@ -12,62 +12,68 @@ from htpy import Node
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.show.report.document import Change, PathReport, Segment
 from pytest_ldos.show.report.html.drawing import box, line, ornament, place, words
-from pytest_ldos.show.report.html.scale import Scale
+from pytest_ldos.show.report.plots.chart import Axis
 
 _WIDTH: Final = 240
 _HEIGHT: Final = 26
 _MIDDLE: Final = _HEIGHT / 2
-_EDGE: Final = 10
+_START: Final = 10
+_END: Final = _WIDTH - _START
 _SMALLEST_SPAN: Final = math.log(1.1)
 _LARGEST_SPAN: Final = math.log(4.0)
 
 
-def scale_of(changes: Iterable[Change]) -> Scale:
+def scale_of(changes: Iterable[Change]) -> Axis:
     """One scale of logarithms of ratios for all changes, with no change in its middle."""
     bounds = [bound for change in changes for bound in (change.ratio, change.low, change.high)]
     span = max((abs(math.log(bound)) for bound in bounds if bound is not None and bound > 0), default=0.0)
     span = min(_LARGEST_SPAN, max(_SMALLEST_SPAN, 1.08 * span))
-    return Scale(-span, span, _EDGE, _WIDTH - _EDGE)
+    return Axis(low=-span, high=span)
 
 
-def draw_scale(scale: Scale) -> Node:
+def draw_scale(scale: Axis) -> Node:
     """The scale's ends and middle, for the head of the table's column."""
-    ends = ((scale.start, scale.low, "start"), (_WIDTH / 2, 0.0, "middle"), (scale.end, scale.high, "end"))
+    ends = ((_START, scale.low, "start"), (_WIDTH / 2, 0.0, "middle"), (_END, scale.high, "end"))
     content = [
-        words(x, 12, "no change" if value == 0 else f"{100 * math.expm1(value):+.0f} %", "tick", anchor=anchor)
+        words(x, 12, "no change" if value == 0 else f"{100 * math.expm1(value):+.0f} %", anchor)
         for x, value, anchor in ends
     ]
     return ornament(_WIDTH, 16, content)
 
 
-def draw_change(change: Change, verdict: Verdict | None, scale: Scale) -> Node:
+def draw_change(change: Change, verdict: Verdict | None, scale: Axis) -> Node:
     """The interval as a line, the estimate as a point, the floor as a field around no change."""
     kind = "plain" if verdict is None else verdict.tone.value
     floor = math.log1p(change.floor)
+    left, zero, right = (_x(scale, value) for value in (-floor, 0.0, floor))
     content: list[Node] = [
-        box(scale(-floor), 2, scale(floor) - scale(-floor), _HEIGHT - 4, "floor"),
-        line(scale(0.0), 0, scale(0.0), _HEIGHT, "zero"),
+        box(left, 2, right - left, _HEIGHT - 4, "floor"),
+        line(zero, 0, zero, _HEIGHT, "zero"),
         None if change.is_from_zero else list(_interval(change, kind, scale)),
     ]
     return ornament(_WIDTH, _HEIGHT, content)
 
 
-def _interval(change: Change, kind: str, scale: Scale) -> Iterator[Node]:
-    left = _place(change.low, scale, scale.end if change.is_endless else scale.start)
-    right = _place(change.high, scale, scale.end)
+def _x(scale: Axis, value: float) -> float:
+    return _START + scale.share(value) * (_END - _START)
+
+
+def _interval(change: Change, kind: str, scale: Axis) -> Iterator[Node]:
+    left = _place(change.low, scale, _END if change.is_endless else _START)
+    right = _place(change.high, scale, _END)
     yield line(left, _MIDDLE, right, _MIDDLE, f"interval {kind}")
     yield from _ends(change, scale, left, right, kind)
     if change.ratio is not None:
-        yield _point(_place(change.ratio, scale, scale.end), kind)
+        yield _point(_place(change.ratio, scale, _END), kind)
 
 
-def _place(ratio: float | None, scale: Scale, without: float) -> float:
+def _place(ratio: float | None, scale: Axis, without: float) -> float:
     if ratio is None:
         return without
-    return scale(math.log(ratio)) if ratio > 0 else scale.start
+    return _x(scale, math.log(ratio)) if ratio > 0 else _START
 
 
-def _ends(change: Change, scale: Scale, left: float, right: float, kind: str) -> Iterator[Node]:
+def _ends(change: Change, scale: Axis, left: float, right: float, kind: str) -> Iterator[Node]:
     """A bar where the interval ends, an arrow where it goes on."""
     low, high = change.low, change.high
     goes_left = not change.is_endless and (low is None or low <= 0 or math.log(low) < scale.low)
@@ -87,18 +93,18 @@ def _point(x: float, kind: str) -> Node:
     return h.circle(cx=place(x), cy=place(_MIDDLE), r="4.5", class_=f"point {kind}")
 
 
-def segment_scale(path: PathReport) -> Scale:
+def segment_scale(path: PathReport) -> Axis:
     """One scale of nanoseconds for all parts of a path, with no change in it."""
     found = [bound for each in path.segments for bound in (each.change_ns, each.low_ns, each.high_ns)]
-    return Scale.around([0.0, *(bound for bound in found if bound is not None)], start=_EDGE, end=_WIDTH - _EDGE)
+    return Axis.around([0.0, *(bound for bound in found if bound is not None)])
 
 
-def draw_segment(segment: Segment, scale: Scale) -> Node:
+def draw_segment(segment: Segment, scale: Axis) -> Node:
     """A bar from no change to the estimate, with its interval."""
     kind = "certain" if segment.is_certain else "uncertain"
-    zero, end = scale(0.0), scale(segment.change_ns)
-    low = scale.start if segment.low_ns is None else scale(segment.low_ns)
-    high = scale.end if segment.high_ns is None else scale(segment.high_ns)
+    zero, end = _x(scale, 0.0), _x(scale, segment.change_ns)
+    low = _START if segment.low_ns is None else _x(scale, segment.low_ns)
+    high = _END if segment.high_ns is None else _x(scale, segment.high_ns)
     content = [
         box(min(zero, end), 6, abs(end - zero), _HEIGHT - 12, f"bar {kind}"),
         line(zero, 0, zero, _HEIGHT, "zero"),

@@ -9,8 +9,8 @@ from pytest_ldos.show.page.model import ABSENT, Badge, Block, Bullets, Cell, Col
 from pytest_ldos.show.report.badges import badge_of
 from pytest_ldos.show.report.document import DifferenceKind, MetricReport, PathReport, Sample, Section, Segment, Version
 from pytest_ldos.show.report.html.intervals import draw_change, draw_scale, draw_segment, scale_of, segment_scale
-from pytest_ldos.show.report.html.scale import Scale
 from pytest_ldos.show.report.paths import format_change
+from pytest_ldos.show.report.plots.chart import Axis
 from pytest_ldos.show.report.words import change_of, interval_of, median_of, percent
 
 _MOST_SEGMENTS = 8
@@ -43,7 +43,7 @@ def _compared(section: Section) -> Table:
     return Table(title=title, columns=columns, rows=tuple(rows))
 
 
-def _numbers(metric: MetricReport, scale: Scale) -> tuple[Cell, ...]:
+def _numbers(metric: MetricReport, scale: Axis) -> tuple[Cell, ...]:
     cv = percent(None if metric.head is None else metric.head.cv)
     medians = median_of(metric, metric.base), median_of(metric, metric.head)
     change = metric.change
@@ -82,7 +82,7 @@ def path_table(path: PathReport, labels: tuple[str, str]) -> tuple[Block, ...]:
     return (shown, *more)
 
 
-def _segment_row(segment: Segment, scale: Scale) -> tuple[Cell, ...]:
+def _segment_row(segment: Segment, scale: Axis) -> tuple[Cell, ...]:
     times = format_duration(segment.base_ns), format_duration(segment.head_ns)
     drawn = Drawing(lambda: draw_segment(segment, scale))
     return segment.name, *times, format_change(segment), f"{round(100 * segment.share)} %", drawn

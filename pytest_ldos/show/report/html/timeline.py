@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import groupby
+from dataclasses import dataclass, replace
+from itertools import accumulate, groupby
 from typing import Final
 
 from htpy import Node
@@ -12,17 +12,15 @@ from htpy import Node
 from pytest_ldos.base.text import one_line
 from pytest_ldos.base.units import format_quantity
 from pytest_ldos.show.report.document import MetricReport, Point, Sample
-from pytest_ldos.show.report.html.drawing import box, cross, frame, line, mark, vertical_axis, words
-from pytest_ldos.show.report.html.scale import Scale
+from pytest_ldos.show.report.html.marks import failed, trials
+from pytest_ldos.show.report.plots.chart import Axis, Chart, Field, Mark, Rule, Series
+from pytest_ldos.show.report.plots.svg import draw
 
-_WIDTH: Final = 520
-_HEIGHT: Final = 202
-_LEFT: Final = 62
-_RIGHT: Final = 8
-_TOP: Final = 34
-_BOTTOM: Final = 174
 _LETTER: Final = 7.5
 """Pixels that a letter of a label takes, at most."""
+
+_ABOVE: Final = 9.0
+"""Pixels from the chart to failed trials."""
 
 
 @dataclass(frozen=True)
@@ -39,21 +37,29 @@ def draw_timeline(metric: MetricReport, samples: Sequence[tuple[str, str, Sample
 
     Args:
         samples: version (``base``, ``head``), its label, its values.
-        is_interleaved: whether the versions' blocks belong to one session; else the base was measured before.
+        is_interleaved: True if the versions' blocks belong to one session; otherwise the base was measured before.
     """
     blocks = _blocks(samples, is_interleaved=is_interleaved)
-    count = sum(len(block.points) for block in blocks)
+    edges = [0, *accumulate(len(block.points) for block in blocks)]
     values = [point.value for block in blocks for point in block.points if point.value is not None]
-    across = Scale(0, max(1, count), _LEFT, _WIDTH - _RIGHT)
-    up = Scale.around(values, start=_BOTTOM, end=_TOP)
-    content = [
-        list(_fields(blocks, across)),
-        list(vertical_axis(up, _LEFT, right=_WIDTH - _RIGHT, unit=metric.unit)),
-        [_median(version, sample, up) for version, _, sample in samples],
-        list(_marks(metric, blocks, across, up)),
-    ]
-    label = f"{metric.name} {metric.title} of {count} trials in order, in {len(blocks)} stack starts"
-    return frame(_WIDTH, _HEIGHT, label=label, content=content)
+    chart = Chart(
+        title=f"{metric.name} {metric.title} of {edges[-1]} trials in order, in {len(blocks)} stack starts",
+        x=Axis(low=0, high=max(1, edges[-1]), ticks=()),
+        y=Axis.around(values, title=metric.unit),
+        height=202,
+        right=8,
+        top=34,
+        bottom=28,
+    )
+    medians = [(version, sample.median) for version, _, sample in samples if sample.median is not None]
+    return draw(
+        replace(
+            chart,
+            fields=tuple(_fields(blocks, edges, chart)),
+            rules=tuple(Rule(kind=f"{each} median", value=value, colour=each, line="--") for each, value in medians),
+            series=(*_starts(edges, chart), *_marks(metric, blocks, chart)),
+        )
+    )
 
 
 def _blocks(samples: Sequence[tuple[str, str, Sample]], *, is_interleaved: bool) -> list[_Block]:
@@ -65,34 +71,46 @@ def _blocks(samples: Sequence[tuple[str, str, Sample]], *, is_interleaved: bool)
     return [block for _, block in (sorted(found, key=lambda each: each[0]) if is_interleaved else found)]
 
 
-def _fields(blocks: Sequence[_Block], across: Scale) -> Iterator[Node]:
-    first = 0
-    for block in blocks:
-        left, right = across(first), across(first + len(block.points))
-        yield box(left, _TOP - 18, right - left, _BOTTOM - _TOP + 26, f"field {block.version}")
-        yield line(left, _TOP - 18, left, _BOTTOM + 8, "grid")
-        label = _fitting(block, right - left)
-        yield words((left + right) / 2, _BOTTOM + 22, label, block.version, anchor="middle") if label else None
-        first += len(block.points)
+def _fields(blocks: Sequence[_Block], edges: Sequence[int], chart: Chart) -> Iterator[Field]:
+    pixels = chart.inner_width / chart.x.high
+    for block, first, after in zip(blocks, edges, edges[1:], strict=False):
+        yield Field(
+            kind=f"field {block.version}",
+            low=first,
+            high=after,
+            colour="field" if block.version == "base" else "",
+            label=_fitting(block, pixels * (after - first)),
+            label_colour=block.version,
+        )
+
+
+def _starts(edges: Sequence[int], chart: Chart) -> Iterator[Series]:
+    for x in edges[:-1]:
+        yield Series(kind="grid", marks=(Mark(x, chart.y.low), Mark(x, chart.y.high)), colour="edge", line="-")
 
 
 def _fitting(block: _Block, width: float) -> str:
-    """What a block can be called in its width; empty where there is none."""
+    """The longest name of a block that fits in its width; empty if none does."""
     names = (one_line(block.label), block.version)
     return next((name for name in names if _LETTER * len(name) <= width), "")
 
 
-def _median(version: str, sample: Sample, up: Scale) -> Node:
-    if sample.median is None:
-        return None
-    return line(_LEFT, up(sample.median), _WIDTH - _RIGHT, up(sample.median), f"{version} median")
+def _marks(metric: MetricReport, blocks: Sequence[_Block], chart: Chart) -> Iterator[Series]:
+    ordered = [(number + 0.5, block, point) for number, (block, point) in enumerate(_in_order(blocks))]
+    for version in ("base", "head"):
+        yield trials(
+            version,
+            (
+                Mark(x, point.value, f"{block.label}, trial {point.trial}: {format_quantity(point.value, metric.unit)}")
+                for x, block, point in ordered
+                if point.value is not None and block.version == version
+            ),
+        )
+    top = chart.y.at(1 + _ABOVE / chart.inner_height)
+    missing = [(x, block, point) for x, block, point in ordered if point.value is None]
+    yield failed(Mark(x, top, f"{block.label}, trial {point.trial}") for x, block, point in missing)
 
 
-def _marks(metric: MetricReport, blocks: Sequence[_Block], across: Scale, up: Scale) -> Iterator[Node]:
-    ordered = [(block, point) for block in blocks for point in block.points]
-    for number, (block, point) in enumerate(ordered):
-        x, who = across(number + 0.5), f"{block.label}, trial {point.trial}"
-        if point.value is None:
-            yield cross(x, _TOP - 9, f"{who} failed: slower than any")
-        else:
-            yield mark(x, up(point.value), block.version, f"{who}: {format_quantity(point.value, metric.unit)}")
+def _in_order(blocks: Sequence[_Block]) -> Iterator[tuple[_Block, Point]]:
+    for block in blocks:
+        yield from ((block, point) for point in block.points)

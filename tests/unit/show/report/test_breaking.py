@@ -138,8 +138,8 @@ def test_what_a_controller_says_can_do_nothing(hostile):
 def test_a_browser_shows_it(hostile, tmp_path, width, dark):
     probe = (
         f'{{"overflow": {chromium.OVERFLOW}, "contrasts": {chromium.CONTRASTS}, '
-        f'"unreachable": {chromium.HIDDEN_OVERFLOW}, "points": document.querySelectorAll("svg circle").length, '
-        '"band": document.querySelectorAll("svg rect.floor").length, "curve": document.querySelectorAll("path.curve").length}'
+        f'"unreachable": {chromium.HIDDEN_OVERFLOW}, "points": document.querySelectorAll("svg .point path").length, '
+        '"band": document.querySelectorAll("svg .floor path").length, "curve": document.querySelectorAll("svg .curve path").length}'
     )
     seen = chromium.look_at(render_breaking_as(hostile, Format.HTML), tmp_path, width=width, dark=dark, script=probe)
     assert seen.console == []

@@ -1,18 +1,18 @@
-"""Plots of trends as Chromium shows them: legible in both schemes, and no name does anything."""
+"""Trends as charts: legible in both schemes, named values, and no name does anything."""
 
 from __future__ import annotations
 
 import dataclasses
-import html
+import re
+from xml.etree import ElementTree as ET
 
 import pytest
 
 from pytest_ldos.judge.baseline.history.trend import build_trend
 from pytest_ldos.show.report.history import figure
+from pytest_ldos.show.report.history.page import render_page
 from tests.builders.history import series_of
 from tests.oracles import chromium
-
-pytestmark = pytest.mark.skipif(chromium.PROGRAM is None, reason=chromium.REASON)
 
 HOSTILE = "<b>bold</b> <a href='https://evil.example'>x</a> </script><img src=x onerror=alert(1)>"
 
@@ -21,48 +21,66 @@ READABLE = 4.5
 
 PROBE = (
     f'{{"contrasts": {chromium.CONTRASTS}, "ground": getComputedStyle(document.body).backgroundColor, '
-    '"titles": [...document.querySelectorAll(".ytitle")].map(each => each.textContent), '
-    '"tags": document.querySelectorAll(".main-svg a, .main-svg tspan[style*=bold], section img").length}'
+    f'"overflow": {chromium.OVERFLOW}, "unreachable": {chromium.HIDDEN_OVERFLOW}, '
+    '"titles": [...document.querySelectorAll("svg text")].map(each => each.textContent), '
+    '"tags": document.querySelectorAll("svg a, svg b, svg img, section img").length}'
 )
 
+in_browser = pytest.mark.skipif(chromium.PROGRAM is None, reason=chromium.REASON)
 
-def shown(**changes):
-    trend = build_trend(series_of([0.0] * 6 + [0.2] * 6))
+
+def shown(levels=(0.0,) * 6 + (0.2,) * 6, **changes):
+    trend = build_trend(series_of(list(levels)))
     series = dataclasses.replace(trend.series, **changes)
     return [(dataclasses.replace(trend, series=series), trend.commits)]
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_the_readers_scheme_is_followed(tmp_path, dark):
-    found = chromium.look_at(figure.render_page(shown()), tmp_path, dark=dark, script=PROBE).result
+@in_browser
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (420, True)], ids=["wide, light", "narrow, dark"])
+def test_the_readers_scheme_and_width_are_followed(tmp_path, width, dark):
+    page = render_page(shown()).replace("<details>", "<details open>")
+    found = chromium.look_at(page, tmp_path, width=width, dark=dark, script=PROBE).result
     assert found["ground"] == ("rgb(15, 20, 24)" if dark else "rgb(255, 255, 255)")
-    assert len(found["contrasts"]) > 5
+    assert len(found["contrasts"]) >= 5
     assert {name: ratio for name, ratio in found["contrasts"].items() if ratio < READABLE} == {}
+    assert found["overflow"] <= 0
+    assert found["unreachable"] == []
 
 
+@in_browser
 def test_names_are_words(tmp_path):
-    page = figure.render_page(shown(metric=HOSTILE, unit="<i>ms</i>"))
-    found = chromium.look_at(page, tmp_path, script=PROBE).result
-    assert found["titles"] == [f"{HOSTILE}, <i>ms</i>"]
+    found = chromium.look_at(render_page(shown(metric=HOSTILE, unit="<i>ms</i>")), tmp_path, script=PROBE).result
+    assert f"{HOSTILE}, <i>ms</i>" in found["titles"]
     assert found["tags"] == 0
 
 
-def test_the_plots_are_all_that_runs(tmp_path):
-    page = figure.render_page([*shown(), *shown(metric="T2")])
-    found = chromium.look_at(page, tmp_path)
-    assert found.console == []
-    assert found.dom.count('class="ytitle"') == 2
+@in_browser
+def test_nothing_runs(tmp_path):
+    page = render_page([*shown(), *shown(metric="T2")])
+    assert page.count('role="img"') == 2
+    assert chromium.look_at(page, tmp_path).console == []
     added = page.replace("</body>", "<script>document.title = 'ran'</script></body>")
     found = chromium.look_at(added, tmp_path)
     assert any("Content Security Policy" in line for line in found.console)
     assert "<title>History of performance</title>" in found.dom
 
 
-def test_an_image_shows_names_as_words(monkeypatch):
-    """Kaleido finds Chromium by this variable, or by itself."""
-    pytest.importorskip("kaleido")
-    monkeypatch.setenv("BROWSER_PATH", chromium.PROGRAM or "")
-    image = figure.render_image(shown(metric="<b>bold</b>"), "svg").decode()
-    assert image.startswith("<svg")
-    assert "><b>bold</b>, ms<" in html.unescape(image)
-    assert ">rolling anchor<" in image
+def test_an_image_shows_names_as_words():
+    image = ET.fromstring(figure.render_image(shown(metric="<b>bold</b>"), "svg"))
+    texts = [each.text for each in image.iter("{http://www.w3.org/2000/svg}text")]
+    assert "<b>bold</b>, ms" in texts
+    assert "rolling anchor" in texts
+
+
+def test_commits_that_stand_out_are_marked_and_every_commit_has_its_value():
+    """What pointing at a commit displays stands in the table as well."""
+    ((trend, points),) = found = shown([0.0] * 12 + [0.2] * 12 + [0.2 + 0.02 * number for number in range(12)])
+    page = render_page(found)
+    tips = {kind: re.findall(rf"<title>(\w+): [^<]*{kind}", page) for kind in ("level changes", "creep")}
+    assert tips["level changes"] == [each.label for each in points if each.change_point] * 2
+    assert tips["creep"] == [each.label for each in points if each.creeps] * 2
+    assert tips["creep"]
+    for point in points:
+        assert f"<title>{point.label}: " in page
+        assert f"<bdi>{point.label}</bdi>" in page
+    assert trend.rolling is not None

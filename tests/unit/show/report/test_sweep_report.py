@@ -6,7 +6,6 @@ import csv
 import dataclasses
 import io
 import json
-import math
 import re
 
 import pytest
@@ -16,14 +15,11 @@ from pytest_ldos.campaign.sweep import state_of
 from pytest_ldos.campaign.sweep_records import CellState
 from pytest_ldos.show.page.formats import Format, render
 from pytest_ldos.show.page.model import Badge, Tone
-from pytest_ldos.show.report.html.scale import LogScale, Scale, scale_of
 from pytest_ldos.show.report.reasons import describe_reason
 from pytest_ldos.show.report.sweep import data
 from pytest_ldos.show.report.sweep.compose import compose_sweep
-from pytest_ldos.show.report.sweep.document import AxisReport
 from pytest_ldos.show.report.sweep.formats import render_for, render_text, require_suffix
 from pytest_ldos.show.report.sweep.page import compose_page
-from pytest_ldos.show.report.sweep.scales import AxisScale
 from pytest_ldos.show.report.sweep.tables import describe_cell, metric_table, overview, shown_metrics
 from tests.builders.reports import HOSTILE
 from tests.builders.sweeps import FLOOD, failed, full_report, grid, measured, results_of, start_of
@@ -238,39 +234,21 @@ def test_files_by_their_names(tmp_path, full):
 # --- plots -----------------------------------------------------------------------------
 
 
-def test_scales_are_logarithmic_where_values_span_a_decade():
-    assert isinstance(scale_of([1, 10], start=0, end=1), LogScale)
-    assert type(scale_of([1, 9], start=0, end=1)) is Scale
-    assert type(scale_of([0, 100], start=0, end=1)) is Scale
-    assert type(scale_of([], start=0, end=1)) is Scale
-
-
-@pytest.mark.parametrize(("low", "high"), [(0.08, 7.1), (1, 1e6), (3, 31), (1e-9, 1e9)])
-def test_a_logarithmic_scale(low, high):
-    scale = scale_of([low, high], start=100.0, end=0.0)
-    assert scale(low) > scale(math.sqrt(low * high)) > scale(high)
-    assert scale(math.sqrt(low * high)) == pytest.approx(50)
-    ticks = scale.ticks()
-    assert 2 <= len(ticks) <= 12
-    assert ticks == sorted(ticks)
-    assert all(scale.low <= tick <= scale.high for tick in ticks)
-
-
-def test_names_stand_side_by_side_and_labels_do_not_hide_each_other():
-    axis = AxisReport(address="a", name="a", values=("x", "y", "z"), is_numeric=False)
-    scale = AxisScale.of(axis, start=0, end=300)
-    assert [scale(value) for value in axis.values] == [50, 150, 250]
-    assert [label for _, label in scale.labels(120)] == ["x", "z"]
-
-
 def test_each_cell_is_drawn_and_no_line_leads_over_one_that_is_not_valid(full):
     rendered = as_html(full)
     figure = re.search(r'aria-label="T1 planning latency">.*?</figure>', rendered, re.DOTALL)[0]
-    assert figure.count('class="dot"') == 6
-    assert figure.count('class="dot hollow"') == 1, "the invalid cell's median is told, and crossed out"
-    assert figure.count('class="unfit"') == 6
-    ways = [len(way.split()) for way in re.findall(r'<polyline points="([^"]*)"', figure)]
+    dots = marks_of(figure, "dot")
+    assert len(dots) == 6
+    assert len(marks_of(figure, "dot hollow")) == 1, "the invalid cell's median is drawn, and crossed out"
+    assert len(marks_of(figure, "unfit")) == 6
+    ways = [path.count("L") + 1 for path in re.findall(r'<g class="dot way"[^>]*><path d="([^"]*)"', figure)]
     assert ways == [2, 2], "100 to 500 Hz with one middleware, 1000 to 5000 Hz with the other"
+
+
+def marks_of(figure, kind):
+    """The tips of all marks of a class."""
+    groups = re.findall(rf'<g class="{kind}"[^>]*>(.*?)</g>', figure)
+    return [tip for group in groups for tip in re.findall("<title>(.*?)</title>", group)]
 
 
 def test_further_axes_are_further_plots():

@@ -134,7 +134,7 @@ def test_json_has_all_and_no_number_that_is_none():
 def test_figures_are_drawn_with_their_intervals():
     text = render_study_as(study(), Format.HTML)
     assert text.count('class="whisker"') == 3
-    assert text.count("<rect") == 4
+    assert text.count('class="bar"') == 4
     assert "ours, best effort: 8 µs" in text
 
 
