@@ -21,8 +21,8 @@ from pytest_ldos.cli.say import emit, say
 from pytest_ldos.judge.baseline.history.commits import CommitPoint
 from pytest_ldos.judge.baseline.history.trend import ROLLING_WINDOW, Trend
 from pytest_ldos.measure.trial.artifacts import write_atomically
+from pytest_ldos.show.page.formats import Format as ReportFormat
 from pytest_ldos.show.page.formats import require_format
-from pytest_ldos.show.report.formats import Format as ReportFormat
 from pytest_ldos.show.report.history.data import render_csv, render_json
 from pytest_ldos.show.report.history.table import describe, render_overview, render_trend
 
