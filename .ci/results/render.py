@@ -28,10 +28,10 @@ from surroundings import append_to
 
 from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.text import one_line
+from pytest_ldos.show.page.model import Link
 from pytest_ldos.show.report import markdown, workflow_commands
 from pytest_ldos.show.report.document import Document
 from pytest_ldos.show.report.host_reports import HostReport, name_reports
-from pytest_ldos.show.report.markdown_parts import Link
 from pytest_ldos.show.report.reading import read_document
 
 

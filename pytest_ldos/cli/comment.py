@@ -15,9 +15,9 @@ from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.text import Rendered, one_line
 from pytest_ldos.cli.output import put_out_text
 from pytest_ldos.cli.say import emit
+from pytest_ldos.show.page.model import Link
 from pytest_ldos.show.report import markdown, workflow_commands
 from pytest_ldos.show.report.host_reports import HostReport, name_reports
-from pytest_ldos.show.report.markdown_parts import Link
 from pytest_ldos.show.report.reading import read_document
 
 _FOR_ONE: Final = "Several machines: CLASS=URL, once for each host class."

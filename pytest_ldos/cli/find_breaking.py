@@ -32,9 +32,9 @@ from pytest_ldos.measure.metrics.load_own import load_metrics
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.words import SeedMode
-from pytest_ldos.show.report.breaking.formats import render_breaking_as
+from pytest_ldos.show.page.formats import Format
+from pytest_ldos.show.report.breaking.page import render_breaking_as
 from pytest_ldos.show.report.breaking.words import answer, remarks
-from pytest_ldos.show.report.formats import Format
 
 _UNKNOWN: Final = frozenset({Finding.UNDECIDED, Finding.UNMEASURED})
 
@@ -120,7 +120,7 @@ def find_breaking(  # noqa: PLR0913 - one a command-line option
 
 
 def is_answer(result: BreakingResult) -> bool:
-    """Whether something was found; a search that its time limit ended has, once it has an interval."""
+    """True if the search found something; one that its time limit ended did, once it has an interval."""
     return result.finding is Finding.BREAKS or (result.is_finished and result.finding not in _UNKNOWN)
 
 

@@ -10,7 +10,7 @@ import typer
 from pytest_ldos.campaign.instruments import find_instrument
 from pytest_ldos.cli.studies import Outputs, ParquetOption, RecordOption, run_instrument
 from pytest_ldos.instruments.latency.spec import LatencySpec, Trigger
-from pytest_ldos.show.report.formats import Format
+from pytest_ldos.show.page.formats import Format
 
 _DEFAULT = LatencySpec()
 

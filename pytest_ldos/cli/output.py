@@ -13,8 +13,9 @@ from pytest_ldos.base.writable import require_writable_file
 from pytest_ldos.cli.paths import terminal
 from pytest_ldos.cli.say import emit, say
 from pytest_ldos.measure.trial.artifacts import write_atomically
+from pytest_ldos.show.page.formats import Format, format_of, require_format
 from pytest_ldos.show.report.document import Document
-from pytest_ldos.show.report.formats import Format, format_of, render_as, require_format
+from pytest_ldos.show.report.formats import render_as
 
 FormatOption = Annotated[
     Format | None, typer.Option("--format", help="Format; by default that of the file, or for this terminal.")
@@ -23,7 +24,7 @@ OutputOption = Annotated[Path | None, typer.Option("--output", help="File to wri
 
 
 def choose_format(kind: Format | None, output: Path | None) -> Format:
-    """What was asked for, by name or by the file's.
+    """The requested format, by name or by the file's.
 
     Raises:
         ConfigurationError: a file whose name asks for no format.

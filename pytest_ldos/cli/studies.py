@@ -1,4 +1,4 @@
-"""What commands of instruments have in common."""
+"""Shared parts of the commands of instruments."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from pytest_ldos.instruments.instrument import Instrument
 from pytest_ldos.instruments.study import Study
 from pytest_ldos.measure.trial.codec import encode_trials
 from pytest_ldos.show.export.study_tables import write_study_tables
+from pytest_ldos.show.page.formats import Format
 from pytest_ldos.show.report.flame.files import DRAWINGS
-from pytest_ldos.show.report.formats import Format
-from pytest_ldos.show.report.study.formats import render_study_as
+from pytest_ldos.show.report.study.page import render_study_as
 
 ParquetOption = Annotated[Path | None, typer.Option("--parquet", help="Folder to write all tables to, as Parquet.")]
 RecordOption = Annotated[
@@ -38,7 +38,7 @@ RecordOption = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class Outputs:
-    """What a user wants of a study.
+    """Requested outputs of a study.
 
     Attributes:
         output: file to write it to, in the format of its name; ``None`` prints it.

@@ -29,11 +29,11 @@ from pytest_ldos.measure.metrics.catalogue import catalogue_of
 from pytest_ldos.measure.metrics.load_own import load_metrics
 from pytest_ldos.record.choose import recording_available
 from pytest_ldos.scenario.addresses import known_addresses
-from pytest_ldos.show.report.sweep import text
+from pytest_ldos.show.report.reasons import describe_reason
 from pytest_ldos.show.report.sweep.compose import compose_sweep
 from pytest_ldos.show.report.sweep.data import render_json
 from pytest_ldos.show.report.sweep.document import SweepReport
-from pytest_ldos.show.report.sweep.formats import render_for, require_suffix
+from pytest_ldos.show.report.sweep.formats import render_for, render_text, require_suffix
 from pytest_ldos.show.report.sweep.tables import describe_cell, shown_metrics
 
 _FINISHED: Final = "was finished before: these are its results; --fresh measures anew"
@@ -110,6 +110,7 @@ def sweep(  # noqa: PLR0913 - one a command-line option
         measure=lambda spec, start: measure_start(spec, site, block=start),
         available=can_be_measured,
         observer=progress,
+        describe=describe_reason,
     )
     results = _run(sweeper, progress)
     notes = () if starts > 1 else ("--starts 3 would tell how much stack starts differ by themselves",)
@@ -211,7 +212,7 @@ def _put_out(report: SweepReport, folder: SweepFolder, output: Path | None, outp
     if output_format is Format.JSON:
         emit(render_json(report))
     else:
-        emit(text.render(report, width=width, color=color))
+        emit(render_text(report, width=width, color=color))
         say(f"results: {folder.path}")
     if output is not None:
         write_text(render_for(report, output), output)

@@ -1,4 +1,4 @@
-"""How often processes left their CPUs: as the kernel counts it for each thread.
+"""Context switches and migrations of processes, as the kernel counts them for each thread.
 
 Reference: ``proc(5)`` (``/proc/PID/task/TID/status``); the kernel's ``kernel/sched/debug.c`` (``sched``).
 """
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from pytest_ldos.base.switch_counts import NONE, SwitchCounts
+from pytest_ldos.base.switch_counts import SwitchCounts
 
 _VOLUNTARY: Final = "voluntary_ctxt_switches"
 _INVOLUNTARY: Final = "nonvoluntary_ctxt_switches"
@@ -19,10 +19,9 @@ _MIGRATIONS: Final = "se.nr_migrations"
 
 
 class SwitchCounter:
-    """Counts from now on.
+    """Counts switches of processes from now on.
 
-    Threads that were not there when it began are counted from their start; of those that are gone at the end,
-    nothing is known.
+    Threads that start later are counted from their start; threads that are gone at the end are not counted.
 
     Args:
         root: below which ``proc`` is, for tests.
@@ -34,11 +33,9 @@ class SwitchCounter:
         self._before = self._read()
 
     def counts(self) -> SwitchCounts:
-        """So far, over all threads."""
-        total = NONE
-        for thread, now in self._read().items():
-            total += _since(self._before.get(thread, NONE), now)
-        return total
+        """Counts so far, summed over all threads."""
+        since = (_since(self._before.get(thread, SwitchCounts()), now) for thread, now in self._read().items())
+        return sum(since, SwitchCounts())
 
     def _read(self) -> dict[Path, SwitchCounts]:
         return {thread: counts for pid in self._pids for thread, counts in self._threads(pid)}
@@ -56,14 +53,14 @@ class SwitchCounter:
 
 
 class OwnSwitchCounter:
-    """Counts this process and its children from now on; of those that have ended, migrations are not known."""
+    """Counts switches of this process and its children from now on; migrations of ended children are not known."""
 
     def __init__(self) -> None:
         self._own = SwitchCounter([os.getpid()])
         self._children = _of_ended_children()
 
     def counts(self) -> SwitchCounts:
-        """So far."""
+        """Counts so far."""
         ended = _of_ended_children()
         own = self._own.counts()
         voluntary = ended.voluntary - self._children.voluntary
@@ -86,7 +83,7 @@ def _since(before: SwitchCounts, now: SwitchCounts) -> SwitchCounts:
 
 
 def _numbers(file: Path) -> dict[str, int]:
-    """Lines of a name and a whole number; empty where the thread is gone, or the kernel has no such file."""
+    """Reads lines of a name and an integer; empty if the thread is gone or the kernel has no such file."""
     try:
         pairs = (line.split(":", 1) for line in file.read_text("utf-8", errors="replace").splitlines() if ":" in line)
         return {name.strip(): int(value) for name, value in pairs if value.strip().isdigit()}

@@ -25,10 +25,11 @@ from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, write_trials
 from pytest_ldos.record.profiles.difference import compare_profiles
 from pytest_ldos.record.profiles.folded import FoldedStacks
+from pytest_ldos.show.page.formats import Format
 from pytest_ldos.show.report import failure, json_text, markdown, terminal, workflow_commands
 from pytest_ldos.show.report.analysis import render_analysis
 from pytest_ldos.show.report.baselines import render_baselines
-from pytest_ldos.show.report.breaking.formats import render_breaking_as
+from pytest_ldos.show.report.breaking.page import render_breaking_as
 from pytest_ldos.show.report.calibration import render_calibration, render_calibration_json
 from pytest_ldos.show.report.detection import render_self_test, render_self_test_json
 from pytest_ldos.show.report.diagnosis import render_diagnosis, render_diagnosis_json
@@ -37,17 +38,16 @@ from pytest_ldos.show.report.flame.drawing import draw_difference, draw_flame
 from pytest_ldos.show.report.flame.files import render_flame, render_flame_difference
 from pytest_ldos.show.report.flame.table import render_profile
 from pytest_ldos.show.report.fleet import render_fleet
-from pytest_ldos.show.report.formats import Format, render_as
+from pytest_ldos.show.report.formats import render_as
 from pytest_ldos.show.report.history import data as history_data
 from pytest_ldos.show.report.history import figure
 from pytest_ldos.show.report.history.table import render_overview, render_trend
 from pytest_ldos.show.report.host_reports import name_reports
 from pytest_ldos.show.report.html import page
-from pytest_ldos.show.report.study.formats import render_study_as
+from pytest_ldos.show.report.study.page import render_study_as
 from pytest_ldos.show.report.sweep import data as sweep_data
-from pytest_ldos.show.report.sweep import text as sweep_text
 from pytest_ldos.show.report.sweep.document import SweepReport
-from pytest_ldos.show.report.sweep.formats import render_for
+from pytest_ldos.show.report.sweep.formats import render_for, render_text
 from pytest_ldos.trace.flow.build import build_flow
 from pytest_ldos.trace.flow.graph import FlowGraph
 from tests.builders.breaking import breaking_result
@@ -229,7 +229,7 @@ SHOWN: Mapping[Callable[..., Rendered], Callable[[Say], list[Rendered]]] = {
     draw_difference: _one(lambda say: draw_difference(difference(say), title=say("t"), notes=[say("n")])),
     render_flame: _one(lambda say: render_flame(profile(say), say("t"), [say("n")])),
     render_flame_difference: _one(lambda say: render_flame_difference(difference(say), say("t"))),
-    sweep_text.render: _one(lambda say: sweep_text.render(sweep(say), **COLORED)),
+    render_text: _one(lambda say: render_text(sweep(say), **COLORED)),
     sweep_data.render_csv: _one(lambda say: sweep_data.render_csv(sweep(say))),
     render_for: lambda say: [render_for(sweep(say), Path(f"x{end}")) for end in (".html", ".md")],
     render_study_as: _formats(render_study_as, found_by_instrument),

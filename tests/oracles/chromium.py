@@ -114,7 +114,8 @@ CONTRASTS = """(() => {
     const style = getComputedStyle(each);
     const color = numbers(each instanceof SVGElement ? style.fill : style.color);
     const [a, b] = [luminance(color), luminance(ground(each))].sort((x, y) => y - x);
-    const name = each.tagName + "." + (each.getAttribute("class") || "");
+    const owner = each.closest(":not(bdi)");
+    const name = owner.tagName + "." + (owner.getAttribute("class") || "");
     const ratio = (a + 0.05) / (b + 0.05);
     found[name] = Math.min(found[name] ?? 99, ratio);
   }

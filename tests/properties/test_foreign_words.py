@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import pytest_ldos.show.report
+import pytest_ldos.show
 from pytest_ldos.base import errors
 from pytest_ldos.base.text import Rendered, visible
 from pytest_ldos.cli.say import complain, say
@@ -23,7 +23,7 @@ from pytest_ldos.plugin import messages
 from pytest_ldos.show.report import workflow_commands
 from tests.builders.foreign import AS_JSON, SHOWN, texts_in
 
-PACKAGE = Path(errors.__file__).parent
+PACKAGE = Path(errors.__file__).parents[1]
 
 HARMFUL = (
     "\n::error::owned",
@@ -69,7 +69,7 @@ def check_shown(render, word: str) -> None:
 
 
 def name_of(function) -> str:
-    return f"{function.__module__.removeprefix('pytest_ldos.show.report.')}.{function.__name__}"
+    return f"{function.__module__.removeprefix('pytest_ldos.show.')}.{function.__name__}"
 
 
 @pytest.mark.parametrize("render", SHOWN, ids=name_of)
@@ -94,8 +94,8 @@ def test_data_has_the_words_as_they_are_and_is_no_command(render):
 
 
 def rendering_functions():
-    """By their type: all that a module of the reports defines for others."""
-    for found in pkgutil.walk_packages(pytest_ldos.show.report.__path__, "pytest_ldos.show.report."):
+    """Functions that a module of the wing defines for others, by their type."""
+    for found in pkgutil.walk_packages(pytest_ldos.show.__path__, "pytest_ldos.show."):
         module = importlib.import_module(found.name)
         for name, each in inspect.getmembers(module, inspect.isfunction):
             is_own = each.__module__ == module.__name__ and not name.startswith("_")
@@ -104,10 +104,9 @@ def rendering_functions():
 
 
 PARTS = {
-    "console.print_to_text", "data_text.to_csv", "data_text.to_json", "html.page.whole_page", "markdown_parts.join",
-    "breaking.markdown.render", "breaking.page.render", "breaking.plain.render", "breaking.text.render",
-    "study.markdown.render", "study.page.render", "study.plain.render", "study.text.render",
-    "sweep.markdown.render", "sweep.page.render",
+    "page.lines.print_to_text", "page.data_text.to_csv", "page.data_text.to_json", "page.html.whole_page",
+    "page.html.render", "page.markdown.render", "page.terminal.render", "page.formats.render",
+    "page.markdown_parts.join",
 }  # fmt: skip
 """What others are made of, or call by the format that is asked for."""
 
@@ -117,9 +116,9 @@ def test_every_renderer_is_among_them():
 
 
 MAKERS = {
-    "errors.py", "plugin/outputs.py", "report/console.py", "report/data_text.py", "report/failure.py",
-    "report/flame/drawing.py", "report/history/figure.py", "report/html/page.py", "report/markdown.py",
-    "report/markdown_parts.py", "report/workflow_commands.py",
+    "base/errors.py", "plugin/outputs.py", "show/page/data_text.py", "show/page/html.py", "show/page/lines.py",
+    "show/page/markdown_parts.py", "show/report/failure.py", "show/report/flame/drawing.py",
+    "show/report/history/figure.py", "show/report/markdown.py", "show/report/workflow_commands.py",
 }  # fmt: skip
 """Modules that say of a text that it can be shown."""
 

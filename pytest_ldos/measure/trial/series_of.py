@@ -26,6 +26,7 @@ def to_series(trials: TrialSet, metric: Metric) -> Series:
         values=tuple(value for _, value in chosen),
         strata=tuple(trial.goal for trial, _ in chosen),
         blocks=tuple(trial.block for trial, _ in chosen),
+        trials=tuple(trial.index for trial, _ in chosen),
         covariates={name: tuple(each.get(name, math.nan) for each in causes) for name in COVARIATES},
     )
 

@@ -1,4 +1,4 @@
-"""DDS domains on loopback: one for each run, claimed for as long as the run lives."""
+"""DDS domains on loopback: one for each run, claimed until the run ends."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
-from xml.sax.saxutils import escape
 
 import psutil
 
@@ -29,20 +28,19 @@ _PORT_GAIN: Final = 250
 _PARTICIPANT_PORT: Final = 10
 
 
-def loopback_config(log_file: str | None = None) -> str:
+def loopback_config() -> str:
     """Cyclone DDS configuration that never leaves this machine; see also `loopback.bound_to_loopback`.
 
     Discovery is by unicast, as multicast on `lo` is off by default on Linux; participants look for each other on all
     ports of the domain. Its peer is an address, because a machine need not have the name `localhost`.
     """
-    tracing = "" if log_file is None else f"<Tracing><OutputFile>{escape(log_file)}</OutputFile></Tracing>"
     return (
         '<CycloneDDS><Domain id="any">'
         '<General><Interfaces><NetworkInterface name="lo" multicast="false"/></Interfaces>'
         "<AllowMulticast>false</AllowMulticast></General>"
         '<Discovery><Peers><Peer address="127.0.0.1"/></Peers>'
         f"<ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>{MOST_PARTICIPANTS}"
-        f"</MaxAutoParticipantIndex></Discovery>{tracing}</Domain></CycloneDDS>"
+        f"</MaxAutoParticipantIndex></Discovery></Domain></CycloneDDS>"
     )
 
 
@@ -57,7 +55,7 @@ def ports_of(domain: int) -> range:
 
 @contextmanager
 def claim_domain() -> Iterator[int]:
-    """A domain id that nobody on this machine uses, kept from other runs until the end.
+    """Claims a domain id that nobody on this machine uses, until the context ends.
 
     The claim is an abstract socket, so it cannot outlive this process.
 
@@ -88,9 +86,9 @@ def _try_claim(domain: int) -> socket.socket | None:
 
 
 def _taken_port(domain: int) -> int | None:
-    """A port that one of our participants would take and somebody has; ``None`` where all of them are free.
+    """A port that one of our participants would use and another process holds; ``None`` if all are free.
 
-    Whoever has one has begun with the first, unless it is gone; programs without DDS may have any.
+    A DDS process takes the first free port; programs without DDS may hold any.
     """
     first = ports_of(domain).start + _PARTICIPANT_PORT
     return next((port for port in range(first, first + 2 * MOST_PARTICIPANTS + 2) if not _is_free(port)), None)
@@ -106,7 +104,7 @@ def _is_free(port: int) -> bool:
 
 
 def _describe_taken() -> str:
-    """Who is in the way, for one port of one domain."""
+    """Names the holder of the first port that is taken."""
     port = next((port for domain in range(FIRST_DOMAIN, LAST_DOMAIN + 1) if (port := _taken_port(domain))), None)
     if port is None:
         return "other runs of pytest-ldos have claimed them"

@@ -1,4 +1,4 @@
-"""What to do about a verdict: one or two sentences that can be acted on."""
+"""Advice on a verdict: one or two sentences that can be acted on."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def advise(
     base_needs: int = 0,
     is_study: bool = False,
 ) -> tuple[str, ...]:
-    """What to do now; nothing where all is well.
+    """Advice on what to do now; nothing where all is well.
 
     Args:
         failures: trials that failed.

@@ -1,4 +1,4 @@
-"""What ran in a trace, for a terminal."""
+"""Nodes, topics, callbacks, executors, paths and goals of a trace."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.base.text import Rendered
 from pytest_ldos.base.units import counted, format_duration
 from pytest_ldos.measure.metrics.model import Metric
-from pytest_ldos.show.report.console import Line, line, print_to_text, wrapped
+from pytest_ldos.show.page.formats import Format, render
+from pytest_ldos.show.page.model import ABSENT, Bullets, Column, Kind, Page, Section, Table, Tone, left_out
 from pytest_ldos.show.report.goals import Measured, describe_goals, tabulate_goals
-from pytest_ldos.show.report.tables import column, split_table
 from pytest_ldos.trace.ctf.stats import describe_damage
 from pytest_ldos.trace.flow.declare import describe_unused
 from pytest_ldos.trace.flow.graph import FlowGraph
@@ -23,14 +23,12 @@ from pytest_ldos.trace.flow.summary import summarize_callbacks, summarize_execut
 _MOST: Final = 15
 """Rows of a table, unless all are asked for."""
 
-Format = Callable[[Any], str]
-
 
 @dataclass(frozen=True)
 class _Column:
     title: str
     source: str
-    format: Format = str
+    format: Callable[[Any], str] = str
 
 
 def render_analysis(
@@ -50,32 +48,45 @@ def render_analysis(
         metrics: what that is.
         whole: all rows; else the most important of each table, with the number of the others.
     """
-    most = None if whole else _MOST
-    lines = _headline(flow, width)
-    lines += _table("nodes", _nodes(flow), _NODES, width, most)
-    lines += _table("actions", _actions(flow), _ACTIONS, width, most)
-    lines += _table("topics", summarize_topics(flow), _TOPICS, width, most)
-    lines += _table("callbacks", summarize_callbacks(flow), _CALLBACKS, width, most)
-    lines += _table("executors", summarize_executors(flow), _EXECUTORS, width, most)
-    lines += _table("paths", summarize_paths(flow, paths), _PATHS, width, None)
-    lines += _table("goals", tabulate_goals(goals, metrics), _goal_columns(metrics), width, most)
-    lines += [part for each in describe_goals(goals, metrics) for part in wrapped(each, width, style="dim")]
-    remarks = (*describe_unused(paths, flow.model), *_remarks(flow))
-    lines += [part for each in remarks for part in wrapped(each, width, style="yellow")]
-    return print_to_text(lines, color=color)
+    page = compose_page(flow, paths, goals=goals, metrics=metrics, most=None if whole else _MOST)
+    return render(page, Format.TERMINAL, width=width, color=color)
 
 
-def _headline(flow: FlowGraph, width: int) -> list[Line]:
+def compose_page(
+    flow: FlowGraph, paths: Sequence[PathSpec], *, goals: Measured, metrics: Sequence[Metric], most: int | None
+) -> Page:
+    """A section a question.
+
+    Args:
+        most: rows of each table but that of paths; all of them without one.
+    """
+    damage = describe_damage(flow.model.stats)
+    return Page(
+        title=_headline(flow, damage),
+        tone=Tone.BAD if damage else Tone.STRONG,
+        blocks=(
+            _section("nodes", _nodes(flow), _NODES, most),
+            _section("actions", _actions(flow), _ACTIONS, most),
+            _section("topics", summarize_topics(flow), _TOPICS, most),
+            _section("callbacks", summarize_callbacks(flow), _CALLBACKS, most),
+            _section("executors", summarize_executors(flow), _EXECUTORS, most),
+            _section("paths", summarize_paths(flow, paths), _PATHS, None),
+            _section("goals", tabulate_goals(goals, metrics), _goal_columns(metrics), most),
+            Bullets(tuple(describe_goals(goals, metrics)), Tone.QUIET),
+            Bullets((*describe_unused(paths, flow.model), *_remarks(flow)), Tone.DOUBT),
+        ),
+    )
+
+
+def _headline(flow: FlowGraph, damage: str) -> str:
     model = flow.model
     counts = (
         counted(len(model.processes), "process", "processes"),
         counted(len(model.nodes), "node"),
         counted(len(model.publications), "publication"),
     )
-    damage = describe_damage(model.stats)
     events = counted(model.stats.events, "event")
-    whole = f"{events}: {', '.join(counts)}; {damage or 'no event of the trace is missing'}"
-    return wrapped(whole, width, style="bold red" if damage else "bold")
+    return f"{events}: {', '.join(counts)}; {damage or 'no event of the trace is missing'}"
 
 
 def _nodes(flow: FlowGraph) -> pl.DataFrame:
@@ -96,7 +107,7 @@ def _actions(flow: FlowGraph) -> pl.DataFrame:
 
 
 def _remarks(flow: FlowGraph) -> Iterator[str]:
-    """What is missing, and why."""
+    """Missing parts of the trace, and the reasons."""
     for table, count in flow.model.unknown.items():
         what = counted(count, table.removesuffix("s"))
         yield f"{what} without an init event (made before tracing began): shown as unknown"
@@ -107,19 +118,19 @@ def _remarks(flow: FlowGraph) -> Iterator[str]:
 
 
 def _duration(nanoseconds: float | None) -> str:
-    return "–" if nanoseconds is None else format_duration(nanoseconds)
+    return ABSENT if nanoseconds is None else format_duration(nanoseconds)
 
 
 def _share(fraction: float | None) -> str:
-    return "–" if fraction is None else f"{100 * fraction:.1f} %"
+    return ABSENT if fraction is None else f"{100 * fraction:.1f} %"
 
 
 def _rate(hertz: float | None) -> str:
-    return "–" if hertz is None else f"{hertz:.1f}"
+    return ABSENT if hertz is None else f"{hertz:.1f}"
 
 
 def _text(value: object) -> str:
-    return "–" if value is None else str(value)
+    return ABSENT if value is None else str(value)
 
 
 _NODES: Final = (
@@ -182,14 +193,10 @@ def _goal_columns(metrics: Sequence[Metric]) -> tuple[_Column, ...]:
     return (*own, *(_Column(metric.name, metric.name) for metric in metrics))
 
 
-def _table(title: str, frame: pl.DataFrame, columns: Sequence[_Column], width: int, most: int | None) -> Iterator[Line]:
-    if frame.is_empty():
-        return
-    headings = [column(each.title, is_name=each.format is _text) for each in columns]
+def _section(title: str, frame: pl.DataFrame, columns: Sequence[_Column], most: int | None) -> Section:
     rows = frame.head(most or len(frame)).iter_rows(named=True)
-    yield line()
-    yield line(title, style="bold")
-    cells = [[each.format(row[each.source]) for each in columns] for row in rows]
-    yield from split_table(headings, cells, key=1, width=width)
-    if most is not None and len(frame) > most:
-        yield line(f"… and {len(frame) - most} more (--all shows them)", style="dim")
+    table = Table(
+        columns=tuple(Column(each.title, Kind.NAME if each.format is _text else Kind.NUMBER) for each in columns),
+        rows=tuple(tuple(each.format(row[each.source]) for each in columns) for row in rows),
+    )
+    return Section(title, (table, *left_out(len(frame) - len(table.rows))))

@@ -8,27 +8,27 @@ from pytest_ldos.base.errors import RecordUnreadable
 from pytest_ldos.base.text import Rendered
 from pytest_ldos.judge.baseline.store import StoredBaseline
 from pytest_ldos.measure.trial.artifacts import read_trials
-from pytest_ldos.show.report.console import Line, line, print_to_text
-from pytest_ldos.show.report.tables import INDENT, column, tabulate
+from pytest_ldos.show.page.formats import Format, render
+from pytest_ldos.show.page.model import Column, Kind, Page, Section, Table
 
 _COLUMNS = (
-    column("scenario", is_name=True),
-    column("where", is_text=True),
-    column("trials"),
-    column("recorded", is_text=True),
-    column("commit", is_text=True),
-    column("machine", is_name=True),
+    Column("scenario", Kind.NAME),
+    Column("where", Kind.WORD),
+    Column("trials"),
+    Column("recorded", Kind.WORD),
+    Column("commit", Kind.WORD),
+    Column("machine", Kind.NAME),
 )
 
 
 def render_baselines(stored: Sequence[StoredBaseline], *, width: int, color: bool) -> Rendered:
     """A table for each stack and host class."""
-    lines: list[Line] = []
+    sections = []
     for stack, host_class in dict.fromkeys((each.key.stack, each.key.host_class) for each in stored):
         own = [each for each in stored if (each.key.stack, each.key.host_class) == (stack, host_class)]
-        lines.append(line(f"{stack}, host class {host_class}"))
-        lines += tabulate(_COLUMNS, [_row(each) for each in own], width=width, indent=INDENT)
-    return print_to_text(lines, color=color)
+        table = Table(columns=_COLUMNS, rows=tuple(map(_row, own)))
+        sections.append(Section(f"{stack}, host class {host_class}", (table,)))
+    return render(Page(title="", blocks=tuple(sections)), Format.TERMINAL, width=width, color=color)
 
 
 def _row(baseline: StoredBaseline) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby
 from typing import Any, Final
@@ -13,13 +13,11 @@ from pytest_ldos.base.units import counted
 from pytest_ldos.campaign.calibrate import CalibrationResult, Suggestion
 from pytest_ldos.campaign.promise import Planted, Promise, Share
 from pytest_ldos.campaign.resample import Design
-from pytest_ldos.show.report.console import Line, Words, line, print_to_text, wrapped
-from pytest_ldos.show.report.data_text import to_json
-from pytest_ldos.show.report.tables import plain_table
+from pytest_ldos.show.page.data_text import to_json
+from pytest_ldos.show.page.formats import Format, render
+from pytest_ldos.show.page.model import Bullets, Column, Kind, Page, Section, Table, Text, Tone
 
 SCHEMA: Final = 1
-_NARROWEST: Final = 80
-_METRICS_A_TABLE: Final = 8
 _HOW: Final = {
     Design.INTERLEAVED: "in turns with the base (--ldos-base)",
     Design.SEQUENTIAL: "beside a stored baseline",
@@ -27,35 +25,41 @@ _HOW: Final = {
 
 
 def render_calibration(result: CalibrationResult, *, file: str, width: int, color: bool) -> Rendered:
-    """What was learned, how the gate treats equal versions by it, and how many trials a change needs."""
-    width = max(width, _NARROWEST)
+    """The calibration for a terminal."""
+    return render(compose_page(result, file), Format.TERMINAL, width=width, color=color)
+
+
+def compose_page(result: CalibrationResult, file: str) -> Page:
+    """Noise that was learned, verdicts of the gate on equal versions, and the trials that a change needs."""
     made = result.calibration
-    draws = result.promises[0].alarms.draws
-    measured = f": {counted(made.trials, 'trial')} of {counted(made.starts, 'start')} of one version"
-    lines = [
-        line(Words(made.scenario, "bold"), measured),
-        line(),
-        *_noise_table(result, width),
-        line(),
-        line(f"equal versions, judged by the gate ({counted(draws, 'pair')} drawn for each number)", style="bold"),
-        *_alarm_table(result.promises, width),
-        *(line(f"  {text}") for text in _describe_failures(result.promises)),
-    ]
-    for design, promises in groupby(result.promises, key=lambda each: each.design):
-        lines += [line(), *_detectable_tables(f"smallest change that is reported, {design}", list(promises), width)]
-    lines += [line(), line(f"trials of each version to see a change of {_percent(result.effect)}", style="bold")]
-    lines += _suggestion_table(result, width)
-    for suggestion in result.suggestions:
-        lines += wrapped(_describe_suggestion(suggestion), width, indent=2)
-    lines += [line()]
-    for note in (*_provenance(result.promises), *result.notes):
-        lines += wrapped(note, width, style="dim")
-    lines += [line(f"stored: {file}")]
-    return print_to_text(lines, color=color)
+    draws = counted(result.promises[0].alarms.draws, "pair")
+    by_design = groupby(result.promises, key=lambda each: each.design)
+    failures = Bullets(tuple(_describe_failures(result.promises)))
+    needed = Bullets(tuple(map(_describe_suggestion, result.suggestions)))
+    return Page(
+        title=f"{made.scenario}: {counted(made.trials, 'trial')} of {counted(made.starts, 'start')} of one version",
+        blocks=(
+            _noise_table(result),
+            Section(
+                f"equal versions, judged by the gate ({draws} drawn for each number)",
+                (_alarm_table(result.promises), failures),
+            ),
+            *(
+                Section(f"smallest change that is reported, {design}", (_detectable_table(list(promises)),))
+                for design, promises in by_design
+            ),
+            Section(
+                f"trials of each version to see a change of {_percent(result.effect)}",
+                (_suggestion_table(result), needed),
+            ),
+            Section("notes", (Bullets((*_provenance(result.promises), *result.notes), Tone.QUIET),)),
+            Text(f"stored: {file}", is_whole=True),
+        ),
+    )
 
 
-def _noise_table(result: CalibrationResult, width: int) -> list[Line]:
-    rows = [
+def _noise_table(result: CalibrationResult) -> Table:
+    rows = tuple(
         (
             name,
             _percent(noise.trial_sd),
@@ -65,62 +69,53 @@ def _noise_table(result: CalibrationResult, width: int) -> list[Line]:
             _percent(noise.floor),
         )
         for name, noise in result.calibration.metrics.items()
-    ]
-    titles = ("deviation between", "trials", "starts", "runs", "known by (df)", "floor")
-    return plain_table(titles, rows, width=width)
+    )
+    return _named("deviation between", ("trials", "starts", "runs", "known by (df)", "floor"), rows)
 
 
-def _alarm_table(promises: Sequence[Promise], width: int) -> list[Line]:
+def _named(name: str, numbers: Iterable[str], rows: Iterable[tuple[str, ...]]) -> Table:
+    """A table of numbers, each row of which has a name."""
+    return Table(columns=(Column(name, Kind.NAME), *map(Column, numbers)), rows=tuple(rows))
+
+
+def _alarm_table(promises: Sequence[Promise]) -> Table:
     designs = list(dict.fromkeys(each.design for each in promises))
-    counts = list(dict.fromkeys(each.trials for each in promises))
+    counts = dict.fromkeys(each.trials for each in promises)
     found = {(each.design, each.trials): each for each in promises}
-    titles = ["trials of each", *(title for design in designs for title in (f"{design}: red", "undecided"))]
-    rows = [
-        (
-            str(count),
-            *(
-                cell
-                for design in designs
-                for cell in (_share(found[design, count].alarms), _percent(found[design, count].undecided.value))
-            ),
-        )
-        for count in counts
-    ]
-    return plain_table(titles, rows, width=width)
+    titles = [title for design in designs for title in (f"{design}: red", "undecided")]
+    rows = ((str(count), *_alarms([found[design, count] for design in designs])) for count in counts)
+    return _named("trials of each", titles, rows)
+
+
+def _alarms(promises: Iterable[Promise]) -> Iterator[str]:
+    for each in promises:
+        yield from (_share(each.alarms), _percent(each.undecided.value))
 
 
 def _describe_failures(promises: Sequence[Promise]) -> list[str]:
-    """How many alarms no metric raised."""
+    """Number of alarms that no metric raised."""
     failed = sum(each.by_failures.count for each in promises)
     alarms = sum(each.alarms.count for each in promises)
     return [f"{failed} of these {alarms} are red by failed trials alone, not by a metric"] if failed else []
 
 
-def _detectable_tables(title: str, promises: Sequence[Promise], width: int) -> list[Line]:
-    names = list(dict.fromkeys(name for each in promises for name in each.detectable))
-    lines: list[Line] = []
-    for first in range(0, len(names), _METRICS_A_TABLE):
-        chosen = names[first : first + _METRICS_A_TABLE]
-        rows = [
-            (_numbered(each), *(_percent(each.detectable.get(name, math.inf)) for name in chosen)) for each in promises
-        ]
-        lines += [line(title, style="bold"), *plain_table(("trials of each", *chosen), rows, width=width)]
-    return lines
+def _detectable_table(promises: Sequence[Promise]) -> Table:
+    names = list(dict.fromkeys(name for each in promises for name in each.mde))
+    rows = ((_numbered(each), *(_percent(each.mde.get(name, math.inf)) for name in names)) for each in promises)
+    return _named("trials of each", names, rows)
 
 
 def _numbered(promise: Promise) -> str:
     return f"{promise.trials}{'*' if promise.modelled else ''}"
 
 
-def _suggestion_table(result: CalibrationResult, width: int) -> list[Line]:
-    """Of each metric: how many trials, and how often the change was found where it was planted."""
+def _suggestion_table(result: CalibrationResult) -> Table:
+    """For each metric, the number of trials, and the share of planted changes that were found."""
     planted = {(each.design, each.metric): each for each in result.planted}
     names = dict.fromkeys(name for each in result.suggestions for name in each.by_metric)
-    titles = ["", *(title for each in result.suggestions for title in (each.design.value, "planted: found"))]
-    rows = [
-        (name, *(cell for each in result.suggestions for cell in _suggested(each, name, planted))) for name in names
-    ]
-    return plain_table(titles, rows, width=width)
+    titles = [title for each in result.suggestions for title in (each.design.value, "planted: found")]
+    rows = [[cell for each in result.suggestions for cell in _suggested(each, name, planted)] for name in names]
+    return _named("", titles, ((name, *row) for name, row in zip(names, rows, strict=True)))
 
 
 def _suggested(suggestion: Suggestion, name: str, planted: Mapping[tuple[Design, str], Planted]) -> tuple[str, str]:
@@ -178,7 +173,7 @@ def _to_plain(result: CalibrationResult, file: str) -> dict[str, Any]:
                 "false_alarms": share_to_plain(each.alarms),
                 "by_failures": share_to_plain(each.by_failures),
                 "undecided": share_to_plain(each.undecided),
-                "detectable": dict(each.detectable),
+                "detectable": dict(each.mde),
                 "judged_by_other_starts": each.held_out,
                 "modelled": each.modelled,
             }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from pytest_ldos.base.text import Rendered
@@ -12,13 +12,12 @@ from pytest_ldos.campaign.detection import SUCCESS, Detection, Keeping, Promised
 from pytest_ldos.campaign.faults import FAULTS
 from pytest_ldos.campaign.promise import Share
 from pytest_ldos.campaign.selftest import SelfTestResult
+from pytest_ldos.show.page.data_text import to_json
+from pytest_ldos.show.page.formats import Format, render
+from pytest_ldos.show.page.model import Bullets, Column, Kind, Page, Section, Table, Text, Tone
 from pytest_ldos.show.report.calibration import share_to_plain
-from pytest_ldos.show.report.console import Line, Words, line, print_to_text, wrapped
-from pytest_ldos.show.report.data_text import to_json
-from pytest_ldos.show.report.tables import plain_table
 
 SCHEMA: Final = 1
-_NARROWEST: Final = 80
 _BAR: Final = 10
 _WITH_BARS: Final = 100
 _MOST_NAMES: Final = 2
@@ -26,31 +25,40 @@ _LARGEST: Final = 99.99
 
 
 def render_self_test(result: SelfTestResult, *, width: int, color: bool) -> Rendered:
-    """The detection curve: a line for each size of each fault, then what explains them, then the verdict."""
-    width = max(width, _NARROWEST)
-    base = result.base
-    trials = counted(len(base.trials), "trial")
-    lines = [
-        line(Words(base.scenario, "bold"), f": {trials} without a fault, then faults planted in the running stack"),
-        line(),
-        *plain_table(
-            ("fault", "size", "found", "trials", "share", "seen by", "promise"),
-            [_row(each, has_bar=width >= _WITH_BARS) for each in result.detections],
-            width=width,
-            left=("share", "seen by", "promise"),
+    """The self-test for a terminal; a wide one has a bar beside each share."""
+    page = compose_page(result, has_bars=width >= _WITH_BARS)
+    return render(page, Format.TERMINAL, width=width, color=color)
+
+
+def compose_page(result: SelfTestResult, *, has_bars: bool) -> Page:
+    """The detection curve: a row for each size of each fault, then what explains them, then the verdict."""
+    trials = counted(len(result.base.trials), "trial")
+    return Page(
+        title=f"{result.base.scenario}: {trials} without a fault, then faults planted in the running stack",
+        blocks=(
+            Table(columns=_COLUMNS, rows=tuple(_row(each, has_bar=has_bars) for each in result.detections)),
+            Section("explanations", (Bullets(tuple(_explain(result.detections))),)),
+            Section("notes", (Bullets((*result.notes, *_legend(result.detections)), Tone.QUIET),)),
+            _verdict(result.detections),
         ),
-        line(),
-    ]
-    for each in result.detections:
+    )
+
+
+_COLUMNS: Final = (
+    Column("fault", Kind.NAME),
+    Column("size"),
+    Column("found"),
+    Column("trials"),
+    *(Column(title, Kind.WORD) for title in ("share", "seen by", "promise")),
+)
+
+
+def _explain(detections: Sequence[Detection]) -> Iterator[str]:
+    for each in detections:
         if each.blamed:
-            text = f"{_title(each)} {_size(each)}: explained by {each.blamed}"
-            lines += wrapped(text, width, indent=2)
+            yield f"{_title(each)} {_size(each)}: explained by {each.blamed}"
         if each.problem:
-            lines += wrapped(f"{_title(each)} {_size(each)}: {each.problem}", width, indent=2)
-    for note in (*result.notes, *_legend(result.detections)):
-        lines += wrapped(note, width, style="dim")
-    lines += _verdict(result.detections, width)
-    return print_to_text(lines, color=color)
+            yield f"{_title(each)} {_size(each)}: {each.problem}"
 
 
 def _row(detection: Detection, *, has_bar: bool) -> tuple[str, ...]:
@@ -99,7 +107,7 @@ def _promise(detection: Detection) -> str:
 
 
 def _compared(promised: Promised, sign: str) -> str:
-    return f"{_percent(promised.effect)} {sign} {_percent(promised.detectable)}"
+    return f"{_percent(promised.effect)} {sign} {_percent(promised.mde)}"
 
 
 def _percent(value: float) -> str:
@@ -120,20 +128,19 @@ def _legend(detections: Sequence[Detection]) -> list[str]:
     return notes
 
 
-def _verdict(detections: Sequence[Detection], width: int) -> list[Line]:
-    wrong = [each for each in detections if each.keeping in {Keeping.BROKEN, Keeping.FALSE_ALARM}]
+def _verdict(detections: Sequence[Detection]) -> Text:
     if is_trustworthy(detections):
         due = sum(each.keeping is Keeping.KEPT and each.size > 0 for each in detections)
-        were = counted(due, "was due", "were due")
-        kept = f"the gate kept its promises ({were}), and did not call an equal version regressed"
-        return wrapped(kept, width, style="yellow" if any(each.problem for each in detections) else "green")
+        kept = f"the gate kept its promises ({counted(due, 'was due', 'were due')}), and did not call an equal version "
+        return Text(f"{kept}regressed", Tone.DOUBT if any(each.problem for each in detections) else Tone.GOOD)
     reasons = [
         "an equal version was called regressed"
         if each.keeping is Keeping.FALSE_ALARM
         else f"{_title(each)} {_size(each)} was missed"
-        for each in wrong
+        for each in detections
+        if each.keeping in {Keeping.BROKEN, Keeping.FALSE_ALARM}
     ]
-    return wrapped(f"the gate did not keep its promises: {'; '.join(reasons)}", width, style="bold red")
+    return Text(f"the gate did not keep its promises: {'; '.join(reasons)}", Tone.BAD)
 
 
 def render_self_test_json(result: SelfTestResult) -> Rendered:
@@ -164,7 +171,7 @@ def _to_plain(detection: Detection) -> dict[str, Any]:
         and {
             "what": "success rate" if promised.what == SUCCESS else promised.what,
             "effect": promised.effect,
-            "detectable": promised.detectable if math.isfinite(promised.detectable) else None,
+            "detectable": promised.mde if math.isfinite(promised.mde) else None,
         },
         "keeping": detection.keeping.value,
         "problem": detection.problem,

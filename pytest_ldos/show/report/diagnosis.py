@@ -9,11 +9,12 @@ from pytest_ldos.base.text import Rendered
 from pytest_ldos.base.units import counted
 from pytest_ldos.doctor.diagnose import worst
 from pytest_ldos.doctor.finding import Finding, Status
-from pytest_ldos.show.report.console import Line, Words, line, print_to_text, wrapped
-from pytest_ldos.show.report.data_text import to_json
+from pytest_ldos.show.page.data_text import to_json
+from pytest_ldos.show.page.lines import Line, line, print_to_text, wrapped
+from pytest_ldos.show.page.model import Tone, Words
 
 SCHEMA: Final = 1
-_STYLES: Final = {Status.OK: "green", Status.WARNING: "yellow", Status.ERROR: "bold red"}
+_TONES: Final = {Status.OK: Tone.GOOD, Status.WARNING: Tone.DOUBT, Status.ERROR: Tone.BAD}
 _NARROWEST: Final = 60
 _TEXT: Final = 20
 """Columns that texts get in any case."""
@@ -36,12 +37,12 @@ def render_diagnosis(findings: Sequence[Finding], *, width: int, color: bool) ->
 def _render_finding(finding: Finding, names: int, width: int) -> Iterator[Line]:
     indent = _STATUS_WIDTH + _GAP + names + _GAP
     first, *rest = wrapped(finding.text, max(width - indent, _TEXT), hang=0) or [line()]
-    status = Words(f"{finding.status.value:<{_STATUS_WIDTH + _GAP}}", _STYLES[finding.status])
+    status = Words(f"{finding.status.value:<{_STATUS_WIDTH + _GAP}}", _TONES[finding.status])
     name = Words(finding.name)
     yield line(status, name, " " * (names - name.width + _GAP), *first.pieces)
     yield from (line(" " * indent, *each.pieces) for each in rest)
     if finding.remedy:
-        yield line(f"{' ' * indent}→ {finding.remedy}", style="dim" if finding.status is Status.OK else "cyan")
+        yield line(f"{' ' * indent}→ {finding.remedy}", tone=Tone.QUIET if finding.status is Status.OK else Tone.STRONG)
 
 
 def _summary(findings: Sequence[Finding]) -> Line:
@@ -49,7 +50,7 @@ def _summary(findings: Sequence[Finding]) -> Line:
     parts = [counted(counts[each], each.value) for each in (Status.ERROR, Status.WARNING) if counts[each]]
     mendable = sum(finding.fix is not None for finding in findings)
     more = [f"; {mendable} can be mended from here: ldos doctor --fix"] if mendable else []
-    return line(Words(", ".join(parts) or "nothing is wrong", _STYLES[worst(findings)]), *more)
+    return line(Words(", ".join(parts) or "nothing is wrong", _TONES[worst(findings)]), *more)
 
 
 def render_diagnosis_json(findings: Sequence[Finding], *, stack: str) -> Rendered:

@@ -1,4 +1,4 @@
-"""What a report says, in numbers, before anybody decides how it looks.
+"""Contents of a report in numbers, before anybody decides how it looks.
 
 Every format is a function of one `Document`. Its numbers come from trials, gate and explanation as they
 are; units are in the names of fields, or beside the value. A number that does not exist, or that has no
@@ -16,12 +16,12 @@ from pytest_ldos.judge.gate.verdict import Verdict, worst
 
 KIND: Final = "pytest-ldos report"
 SCHEMA_VERSION: Final = 1
-"""Of the JSON form. It goes up when a field goes or changes its meaning, not when one is added."""
+"""Version of the JSON form. It goes up when a field goes or changes its meaning, not when one is added."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """What one trial gave for one metric.
+    """Value of one metric in one trial.
 
     Attributes:
         trial: number of the trial in its run, from 1.
@@ -57,7 +57,7 @@ class Sample:
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """How far one metric of this version lies from the base.
+    """Change of one metric from the base to this version.
 
     Attributes:
         ratio: this version over base, the estimate; null beyond any bound.
@@ -86,7 +86,7 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """Where numbers of a metric were taken.
+    """Source of a metric's numbers.
 
     Attributes:
         name: of the source, as it is shown.
@@ -179,7 +179,7 @@ class Load:
 
 @dataclass(frozen=True, kw_only=True)
 class Deadline:
-    """What a scenario expects of a causal path, and what came of it.
+    """Expectation of a scenario on a causal path, and its outcome.
 
     Attributes:
         path: its name.
@@ -239,7 +239,7 @@ class Version:
 
 @dataclass(frozen=True, kw_only=True)
 class Segment:
-    """How much longer a part of a causal path takes.
+    """Change of the time that a part of a causal path takes.
 
     Attributes:
         name: kind and subject of the part.
@@ -264,7 +264,7 @@ class Segment:
 
 @dataclass(frozen=True, kw_only=True)
 class PathReport:
-    """Where the time of a causal path went.
+    """Changes of the time of a causal path and of its parts.
 
     Attributes:
         path: its name.
@@ -280,7 +280,7 @@ class PathReport:
 
 
 class DifferenceKind(StrEnum):
-    """What differs between two versions' surroundings."""
+    """Kind of a difference between two versions' surroundings."""
 
     ENVIRONMENT = "environment"
     SETTING = "setting"
@@ -318,7 +318,7 @@ class Score:
 
 @dataclass(frozen=True, kw_only=True)
 class Drift:
-    """How a metric changed over an interleaved session, in both versions together.
+    """Change of a metric over an interleaved session, in both versions together.
 
     Attributes:
         metric: its name.
@@ -399,7 +399,7 @@ class CalibrationReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where the test of a scenario is written.
+    """Place where the test of a scenario is written.
 
     Attributes:
         file: relative to the root of the project.
@@ -452,7 +452,7 @@ class Section:
 
     @property
     def labels(self) -> tuple[str, str]:
-        """How base and this version are called."""
+        """Names of base and this version."""
         return (self.base.label if self.base else "base", self.head.label if self.head else "this run")
 
     def metric(self, name: str) -> MetricReport | None:

@@ -1,4 +1,4 @@
-"""Many traces, for a terminal: what each has, what all have together, and which could not be read."""
+"""Many traces: what each has, what all have together, and which could not be read."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pytest_ldos.base.text import Rendered
 from pytest_ldos.base.units import counted, format_quantity
 from pytest_ldos.fleet.pool import Pooled, is_whole, median_of, metric_names, pool
 from pytest_ldos.fleet.summary import TraceSummary
-from pytest_ldos.show.report.console import Line, line, print_to_text
-from pytest_ldos.show.report.tables import column, plain_table, tabulate
+from pytest_ldos.measure.metrics.catalogue import METRICS
+from pytest_ldos.show.page.formats import Format, render
+from pytest_ldos.show.page.model import ABSENT, Bullets, Column, Kind, Page, Section, Table, Text, Tone, left_out
 
 _MOST: Final = 40
-_NOTHING: Final = "–"
-_REFINING: Final = ("T2x", "T3p99", "T5p99")
+_REFINING: Final = frozenset(metric.name for metric in METRICS.values() if metric.refines)
 """Shown over all traces only: a line has no place for them."""
 
 
@@ -26,28 +26,45 @@ def render_fleet(summaries: Sequence[TraceSummary], *, width: int, color: bool, 
     Args:
         whole: all readable traces; else the first of them, with the number of the others.
     """
+    return render(compose_page(summaries, None if whole else _MOST), Format.TERMINAL, width=width, color=color)
+
+
+def compose_page(summaries: Sequence[TraceSummary], most: int | None) -> Page:
+    """Every trace, then all of them together, then those that cannot be read.
+
+    Args:
+        most: readable traces that are shown; all of them without one.
+    """
     readable = [each for each in summaries if not each.problem]
     unreadable = [each for each in summaries if each.problem]
     common = _common_folder(summaries)
-    lines = [_headline(readable, unreadable, common)]
-    lines += _trace_table(readable, common, width, None if whole else _MOST)
-    lines += _pool_table(pool(readable), width, left_out=sum(not is_whole(each) for each in readable))
-    lines += _unreadable_table(unreadable, common)
-    return print_to_text(lines, color=color)
+    problems = tuple(Text(f"{_short(each.trace, common)}: {each.problem}", is_whole=True) for each in unreadable)
+    damaged = tuple(f"{_short(each.trace, common)}: {each.damage}" for each in readable if each.damage)
+    return Page(
+        title=_headline(readable, unreadable, common),
+        tone=Tone.BAD if unreadable else Tone.STRONG,
+        blocks=(
+            _trace_table(readable[:most], common),
+            *left_out(len(readable) - len(readable[:most])),
+            Bullets(damaged, Tone.DOUBT),
+            _pool_table(pool(readable)),
+            *_without(sum(not is_whole(each) for each in readable)),
+            Section("could not be read", problems),
+        ),
+    )
 
 
-def _headline(readable: Sequence[TraceSummary], unreadable: Sequence[TraceSummary], common: str) -> Line:
+def _headline(readable: Sequence[TraceSummary], unreadable: Sequence[TraceSummary], common: str) -> str:
     count = len(readable) + len(unreadable)
     goals = sum(each.reached + each.failed + each.unknown for each in readable)
     bad = f"; {len(unreadable)} could not be read" if unreadable else ""
     where = f" below {common}" if common else ""
     events = counted(sum(each.events for each in readable), "event")
-    text = f"{counted(count, 'trace')}{where}: {events}, {counted(goals, 'goal')}{bad}"
-    return line(text, style="bold red" if unreadable else "bold")
+    return f"{counted(count, 'trace')}{where}: {events}, {counted(goals, 'goal')}{bad}"
 
 
 def _common_folder(summaries: Sequence[TraceSummary]) -> str:
-    """What all names begin with; empty for one trace, and for traces that have no folder in common."""
+    """Folder that all names begin with; empty for one trace, and for traces that have no folder in common."""
     if len(summaries) < 2:
         return ""
     levels = zip(*(PurePath(each.trace).parent.parts for each in summaries), strict=False)
@@ -60,18 +77,17 @@ def _short(trace: str, common: str) -> str:
     return str(name.relative_to(common)) if common else str(name)
 
 
-def _trace_table(summaries: Sequence[TraceSummary], common: str, width: int, most: int | None) -> Iterator[Line]:
-    if not summaries:
-        return
+def _trace_table(summaries: Sequence[TraceSummary], common: str) -> Table:
     metrics = [name for name in metric_names(summaries) if name not in _REFINING and _is_known(name, summaries)]
-    titles = ("trace", "nodes", "goals", *metrics, "lost")
-    columns = [column(title, is_name=place in {0, 2}) for place, title in enumerate(titles)]
-    yield line()
-    yield from tabulate(columns, [_row(each, metrics, common) for each in summaries[:most]], width=width)
-    if most is not None and len(summaries) > most:
-        yield line(f"… and {len(summaries) - most} more (--all shows them)", style="dim")
-    damaged = (each for each in summaries if each.damage)
-    yield from (line(f"{_short(each.trace, common)}: {each.damage}", style="yellow") for each in damaged)
+    return Table(
+        columns=(
+            Column("trace", Kind.NAME),
+            Column("nodes"),
+            Column("goals", Kind.NAME),
+            *map(Column, (*metrics, "lost")),
+        ),
+        rows=tuple(_row(each, metrics, common) for each in summaries),
+    )
 
 
 def _is_known(metric: str, summaries: Sequence[TraceSummary]) -> bool:
@@ -80,7 +96,7 @@ def _is_known(metric: str, summaries: Sequence[TraceSummary]) -> bool:
 
 def _row(summary: TraceSummary, metrics: Sequence[str], common: str) -> tuple[str, ...]:
     medians = (median_of(summary, name) for name in metrics)
-    numbers = (_NOTHING if found is None else format_quantity(*found) for found in medians)
+    numbers = (ABSENT if found is None else format_quantity(*found) for found in medians)
     name = _short(summary.trace, common)
     return (name, str(summary.nodes), _goals(summary), *numbers, str(summary.lost_events))
 
@@ -88,11 +104,11 @@ def _row(summary: TraceSummary, metrics: Sequence[str], common: str) -> tuple[st
 def _goals(summary: TraceSummary) -> str:
     """``2 reached, 1 failed``; what no marker tells of is unknown."""
     counts = (("reached", summary.reached), ("failed", summary.failed), ("unknown", summary.unknown))
-    return ", ".join(f"{count} {word}" for word, count in counts if count) or _NOTHING
+    return ", ".join(f"{count} {word}" for word, count in counts if count) or ABSENT
 
 
-def _pool_table(pooled: Sequence[Pooled], width: int, *, left_out: int) -> Iterator[Line]:
-    rows = [
+def _pool_table(pooled: Sequence[Pooled]) -> Table:
+    rows = (
         (
             each.metric,
             str(each.count),
@@ -102,23 +118,13 @@ def _pool_table(pooled: Sequence[Pooled], width: int, *, left_out: int) -> Itera
             each.source or "own function",
         )
         for each in pooled
-    ]
-    if rows or left_out:
-        yield line()
-    if rows:
-        yield from plain_table(
-            ("metric", "goals", "traces", "median", "p95", "source"), rows, width=width, left=("source",)
-        )
-    if left_out:
-        those = "1 trace that is" if left_out == 1 else f"{left_out} traces that are"
-        yield line(f"left out: {those} damaged or lost events", style="yellow")
+    )
+    numbers = map(Column, ("goals", "traces", "median", "p95"))
+    columns = (Column("metric", Kind.NAME), *numbers, Column("source", Kind.WORD))
+    return Table(columns=columns, rows=tuple(rows))
 
 
-def _unreadable_table(summaries: Sequence[TraceSummary], common: str) -> Iterator[Line]:
-    """Lines that stay whole: paths and reasons are to be copied."""
-    if not summaries:
-        return
-    yield line()
-    yield line("could not be read", style="dim")
-    for each in summaries:
-        yield line(f"{_short(each.trace, common)}: {each.problem}")
+def _without(traces: int) -> Iterator[Text]:
+    if traces:
+        those = "1 trace that is" if traces == 1 else f"{traces} traces that are"
+        yield Text(f"left out: {those} damaged or lost events", Tone.DOUBT)

@@ -1,46 +1,10 @@
-"""Every format a report can have, by the name a user gives."""
+"""A report of verdicts in every format."""
 
 from __future__ import annotations
 
-from enum import StrEnum
-from importlib.util import find_spec
-from pathlib import Path
-
-from pytest_ldos.base.errors import ConfigurationError, Unavailable
 from pytest_ldos.base.text import Rendered
+from pytest_ldos.show.page.formats import Format, require_format
 from pytest_ldos.show.report.document import Document
-
-
-class Format(StrEnum):
-    """Values of ``--format``; a file of a format but the first ends with its name."""
-
-    TERMINAL = "terminal"
-    HTML = "html"
-    MARKDOWN = "md"
-    JSON = "json"
-
-
-def format_of(file: Path) -> Format:
-    """The format that a file's name asks for.
-
-    Raises:
-        ConfigurationError: none that a file can have.
-    """
-    try:
-        return Format(file.suffix.removeprefix("."))
-    except ValueError:
-        known = ", ".join(f".{kind}" for kind in Format if kind is not Format.TERMINAL)
-        raise ConfigurationError(f"{file} has no format of a report", remedy=f"let it end with {known}") from None
-
-
-def require_format(kind: Format) -> None:
-    """Refuses a format whose library is not installed.
-
-    Raises:
-        Unavailable: names the package that is missing.
-    """
-    if kind is Format.HTML and find_spec("htpy") is None:
-        raise Unavailable("HTML reports need the package htpy", remedy="pip install 'pytest-ldos[report]'")
 
 
 def render_as(document: Document, kind: Format, *, width: int = 100, color: bool = False) -> Rendered:

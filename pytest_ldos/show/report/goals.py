@@ -28,7 +28,7 @@ def tabulate_goals(measured: Measured, metrics: Sequence[Metric]) -> pl.DataFram
 
 
 def describe_goals(measured: Measured, metrics: Sequence[Metric]) -> Iterator[str]:
-    """Where numbers come from, and why there are none."""
+    """Sources of numbers, and reasons for their absence."""
     found = {metric.name: [each.measurements[metric.name] for each in measured.values()] for metric in metrics}
     sources = {name: {each.source for each in column if each.source is not None} for name, column in found.items()}
     yield from describe_origins({name: report_origins(each) for name, each in sources.items()})

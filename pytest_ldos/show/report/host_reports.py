@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pytest_ldos.judge.gate.verdict import Verdict, severity, worst
+from pytest_ldos.judge.gate.verdict import Verdict, worst
 from pytest_ldos.show.report.document import Document
 
 
 @dataclass(frozen=True)
 class HostReport:
-    """What one machine measured.
+    """Report of one machine.
 
     Attributes:
         host_class: of its machine; empty where nothing could be measured, and so nobody said.
@@ -43,7 +43,7 @@ def name_reports(documents: Sequence[Document], places: Sequence[str]) -> tuple[
 
 
 def host_class_of(document: Document) -> str:
-    """That of the first version that was measured; empty where none was."""
+    """Host class of the first version that was measured; empty where none was."""
     return next((section.head.host_class for section in document.sections if section.head is not None), "")
 
 
@@ -60,4 +60,4 @@ def worst_of(reports: Iterable[HostReport]) -> Verdict | None:
 
 def _rank(report: HostReport) -> int:
     verdict = report.document.verdict
-    return 0 if verdict is None else -severity(verdict)
+    return 0 if verdict is None else -verdict.severity

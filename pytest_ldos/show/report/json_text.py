@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 from pytest_ldos.base.text import Rendered
-from pytest_ldos.show.report.data_text import to_json
+from pytest_ldos.show.page.data_text import to_json
 from pytest_ldos.show.report.document import KIND, SCHEMA_VERSION, Document
 
 

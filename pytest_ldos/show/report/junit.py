@@ -1,4 +1,4 @@
-"""What JUnit shows of a scenario: properties of its test."""
+"""Properties that JUnit shows for the test of a scenario."""
 
 from __future__ import annotations
 

@@ -6,21 +6,25 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from pytest_ldos.base.text import Rendered
-from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.show.page import markdown
+from pytest_ldos.show.page.markdown_parts import Markdown, join
+from pytest_ldos.show.page.model import (
+    Block,
+    Bullets,
+    Cell,
+    Column,
+    Folded,
+    Kind,
+    Link,
+    Links,
+    Page,
+    Table,
+    Text,
+)
+from pytest_ldos.show.page.model import Section as Shown
+from pytest_ldos.show.report.badges import badge_of
 from pytest_ldos.show.report.document import Document, MetricReport, Section
 from pytest_ldos.show.report.host_reports import HostReport, worst_first, worst_of
-from pytest_ldos.show.report.markdown_parts import (
-    Link,
-    Markdown,
-    bullets,
-    folded,
-    heading,
-    join,
-    small,
-    strong,
-    table,
-)
-from pytest_ldos.show.report.markdown_parts import links as render_links
 from pytest_ldos.show.report.paths import describe_paths
 from pytest_ldos.show.report.words import (
     change_of,
@@ -48,19 +52,10 @@ _LARGEST: Final = 60_000
 _MOST: Final = 12
 """Sentences of one list."""
 
-_SIGNS: Final = {
-    Verdict.PASSED: "✅",
-    Verdict.IMPROVED: "✅",
-    Verdict.REGRESSED: "❌",
-    Verdict.INVALID: "❌",
-    Verdict.INFRA: "❌",
-}
-_UNDECIDED: Final = "⚠️"
-
 
 def render(document: Document, *, links: Sequence[Link] = ()) -> Rendered:
     """Verdicts first, then each scenario; where it would be too long for a comment, without the details."""
-    return _fitting(lambda details: _render(document, links, details=details))
+    return _fitting(lambda details: [_page(document, links, details=details)])
 
 
 def render_several(
@@ -74,12 +69,16 @@ def render_several(
         links_of: what belongs to one, by the name of its report.
     """
     ordered = worst_first(reports)
-    return _fitting(lambda details: _render_several(ordered, links, links_of or {}, details=details))
+    return _fitting(lambda details: list(_pages(ordered, links, links_of or {}, details=details)))
 
 
-def _fitting(render_it: Callable[[bool], Rendered]) -> Rendered:
-    whole = render_it(True)
-    return whole if len(whole) <= _LARGEST else _cut(render_it(False))
+def _fitting(compose: Callable[[bool], Sequence[Page]]) -> Rendered:
+    whole = _render(compose(True))
+    return whole if len(whole) <= _LARGEST else _cut(_render(compose(False)))
+
+
+def _render(pages: Sequence[Page]) -> Rendered:
+    return join([MARK, *(Markdown(markdown.render(each).strip()) for each in pages)])
 
 
 def _cut(text: Rendered) -> Rendered:
@@ -89,92 +88,85 @@ def _cut(text: Rendered) -> Rendered:
     return Rendered(f"{text[:end]}\n\n… the rest is left out: the report is too long for a comment.\n")
 
 
-def _render(document: Document, links: Sequence[Link], *, details: bool) -> Rendered:
-    return join(
-        [
-            MARK,
-            heading(2, _signed("ldos: ", document.verdict)),
-            table(_OVERVIEW, map(_overview, document.sections)),
-            render_links(links),
-            *(part for section in document.sections for part in _render_section(section, details=details)),
-            bullets(describe_setting(document), most=_MOST),
-            *_render_end([document], details=details),
-        ]
+def _page(document: Document, links: Sequence[Link], *, details: bool) -> Page:
+    return Page(
+        title="ldos:",
+        badge=badge_of(document.verdict),
+        contents=Table(columns=_OVERVIEW, rows=tuple(map(_overview, document.sections))),
+        blocks=(Links(tuple(links)), *_sections(document, details=details), *_end(details=details)),
+        setting=describe_setting(document),
+        made=_made(document),
     )
 
 
-def _render_several(
+def _pages(
     reports: Sequence[HostReport], links: Sequence[Link], links_of: Mapping[str, Sequence[Link]], *, details: bool
-) -> Rendered:
+) -> Iterator[Page]:
+    """The page over all machines, then one of each."""
     rows = ((each.name, *_overview(section)) for each in reports for section in each.document.sections)
-    hosts = (_render_host(each, links_of.get(each.name, ()), details=details) for each in reports)
-    return join(
-        [
-            MARK,
-            heading(2, _signed("ldos: ", worst_of(reports))),
-            table(("host class", *_OVERVIEW), rows),
-            render_links(links),
-            *(part for host in hosts for part in host),
-            *_render_end([each.document for each in reports], details=details),
-        ]
+    yield Page(
+        title="ldos:",
+        badge=badge_of(worst_of(reports)),
+        contents=Table(columns=(Column("host class", Kind.WORD), *_OVERVIEW), rows=tuple(rows)),
+        blocks=(Links(tuple(links)), *_end(details=details)),
     )
+    for each in reports:
+        yield Page(
+            title=f"{each.name}:",
+            badge=badge_of(each.document.verdict),
+            blocks=(Links(tuple(links_of.get(each.name, ()))), *_sections(each.document, details=details)),
+            setting=describe_setting(each.document),
+            made=_made(each.document),
+        )
 
 
-def _render_host(report: HostReport, links: Sequence[Link], *, details: bool) -> Iterator[Markdown]:
-    yield heading(2, _signed(f"{report.name}: ", report.document.verdict))
-    yield render_links(links)
-    for section in report.document.sections:
-        yield from _render_section(section, details=details)
-    yield bullets(describe_setting(report.document), most=_MOST)
+def _sections(document: Document, *, details: bool) -> Iterator[Shown]:
+    for each in document.sections:
+        yield Shown(f"{each.scenario}: {verdict_word(each.verdict)}", tuple(_blocks(each, details=details)))
 
 
-def _render_end(documents: Sequence[Document], *, details: bool) -> Iterator[Markdown]:
-    if not details:
-        yield Markdown("The details are left out: the report would be too long for a comment.")
-    makers = dict.fromkeys(f"{each.made_by}, {each.made_at}" for each in documents if each.made_by)
-    if makers:
-        yield small(["; ".join(makers)])
+def _end(*, details: bool) -> tuple[Text, ...]:
+    return () if details else (Text("The details are left out: the report would be too long for a comment."),)
 
 
-def _signed(before: str, verdict: Verdict | None) -> str:
-    """A verdict's sign, then words: the sign only repeats them."""
-    words = f"{before}{verdict_word(verdict)}"
-    return words if verdict is None else f"{_SIGNS.get(verdict, _UNDECIDED)} {words}"
+def _made(document: Document) -> str:
+    return f"{document.made_by}, {document.made_at}" if document.made_by else ""
 
 
-_OVERVIEW: Final = ("scenario", "verdict", "trials", "in short")
+_OVERVIEW: Final = tuple(Column(each, Kind.WORD) for each in ("scenario", "verdict", "trials", "in short"))
 
 
-def _overview(section: Section) -> tuple[str, ...]:
-    return section.scenario, _signed("", section.verdict), describe_success(section), summarize(section)
+def _overview(section: Section) -> tuple[Cell, ...]:
+    return section.scenario, badge_of(section.verdict), describe_success(section), summarize(section)
 
 
-def _render_section(section: Section, *, details: bool) -> Iterator[Markdown]:
-    yield heading(3, f"{section.scenario}: {verdict_word(section.verdict)}")
-    yield bullets(section.reasons, most=_MOST)
-    moved = [*map(describe_move, moved_metrics(section)), *describe_paths(section)]
-    yield from _titled("What moved", moved)
-    yield from _titled("What to do", section.advice)
-    yield from _titled("What could not have been seen", describe_unseen(section))
-    yield from _titled("More trials would help", section.undecided)
-    yield table(("metric", *section.labels, *_COMPARED), map(_row, told_metrics(section)))
+def _blocks(section: Section, *, details: bool) -> Iterator[Block]:
+    yield _listed(section.reasons)
+    yield Shown("What moved", (_listed([*map(describe_move, moved_metrics(section)), *describe_paths(section)]),))
+    yield Shown("What to do", (_listed(section.advice),))
+    yield Shown("What could not have been seen", (_listed(describe_unseen(section)),))
+    yield Shown("More trials would help", (_listed(section.undecided),))
+    yield _metrics(section)
     if details:
-        yield folded("Details", [*describe_sources(section), *describe_measurement(section)])
+        yield Folded("Details", (Bullets((*describe_sources(section), *describe_measurement(section))),))
 
 
-def _titled(title: str, lines: Iterable[str]) -> Iterator[Markdown]:
-    found = list(lines)
-    if found:
-        yield strong(title)
-        yield bullets(found, most=_MOST)
+def _listed(lines: Iterable[str]) -> Bullets:
+    """The first lines, and the number of the others."""
+    found = tuple(lines)
+    more = (f"… and {len(found) - _MOST} more",) if len(found) > _MOST else ()
+    return Bullets((*found[:_MOST], *more))
 
 
-_COMPARED: Final = ("change", "interval", "detectable", "verdict")
+def _metrics(section: Section) -> Table:
+    numbers = map(Column, (*section.labels, "change", "interval", "detectable"))
+    columns = (Column("metric", Kind.NAME), *numbers, Column("verdict", Kind.WORD))
+    return Table(columns=columns, rows=tuple(map(_row, told_metrics(section))))
 
 
-def _row(metric: MetricReport) -> tuple[str, ...]:
+def _row(metric: MetricReport) -> tuple[Cell, ...]:
     change = metric.change
     numbers = ("", "", "") if change is None else (change_of(change), interval_of(change), percent(change.detectable))
     base = "" if metric.base is None else median_of(metric, metric.base)
-    verdict = "" if metric.verdict is None else _signed("", metric.verdict)
+    verdict = "" if metric.verdict is None else badge_of(metric.verdict)
     return f"{metric.name} {metric.title}", base, median_of(metric, metric.head), *numbers, verdict

@@ -1,4 +1,4 @@
-"""Where a path's time went, in sentences."""
+"""Sentences about where a path's time went."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ _REMEDY: Final = "take the file that --ldos-report NAME.json wrote, of this vers
 
 
 class _Wrong(Exception):
-    """Where something is not what it should be, and what."""
+    """Place of a value that is not what it should be, and the fault."""
 
 
 def read_document(file: Path) -> Document:

@@ -1,4 +1,4 @@
-"""Where numbers come from, in words."""
+"""Sources of numbers in words."""
 
 from __future__ import annotations
 

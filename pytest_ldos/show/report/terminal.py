@@ -7,10 +7,12 @@ from typing import Final
 
 from pytest_ldos.base.text import Rendered
 from pytest_ldos.judge.gate.verdict import Verdict
-from pytest_ldos.show.report.console import Line, Words, line, print_to_text
+from pytest_ldos.show.page.lines import Line, line, print_to_text
+from pytest_ldos.show.page.model import Cell, Column, Kind, Table, Tone, Words
+from pytest_ldos.show.page.text_table import draw_table
+from pytest_ldos.show.report.badges import tone_of
 from pytest_ldos.show.report.document import Change, Document, MetricReport, Section
 from pytest_ldos.show.report.paths import describe_paths
-from pytest_ldos.show.report.tables import Cell, chosen_table, column
 from pytest_ldos.show.report.words import (
     NEVER,
     change_of,
@@ -25,17 +27,6 @@ from pytest_ldos.show.report.words import (
     told_metrics,
 )
 
-_STYLES: Final = {
-    Verdict.PASSED: "green",
-    Verdict.IMPROVED: "bold green",
-    Verdict.REGRESSED: "bold red",
-    Verdict.INVALID: "bold red",
-    Verdict.INFRA: "bold red",
-    Verdict.INCONCLUSIVE: "yellow",
-    Verdict.NO_BASELINE: "yellow",
-    Verdict.NOT_COMPARABLE: "yellow",
-}
-
 _NARROWEST: Final = 80
 
 
@@ -46,7 +37,7 @@ def render(document: Document, *, width: int, color: bool, setting: bool = True)
         setting: whether stack, tracer and host stand above the scenarios.
     """
     width = max(width, _NARROWEST)
-    lines = [line(each, style="dim") for each in (describe_setting(document) if setting else ())]
+    lines = [line(each, tone=Tone.QUIET) for each in (describe_setting(document) if setting else ())]
     for section in document.sections:
         lines += [line(), *_render_section(section, width)]
     return print_to_text(lines, color=color)
@@ -57,28 +48,28 @@ def _render_section(section: Section, width: int) -> list[Line]:
     verdict = () if section.verdict is None else (_verdict(section.verdict), "; ")
     told = told_metrics(section)
     return [
-        line(Words(section.scenario, "bold"), ": ", *verdict, describe_success(section)),
+        line(Words(section.scenario, Tone.STRONG), ": ", *verdict, describe_success(section)),
         *(line(f"  {each}") for each in section.reasons),
         *(line(f"  {each}") for each in describe_paths(section)),
-        *(line(f"  → {each}", style="bold") for each in section.advice),
-        *(chosen_table(_COLUMNS, [_row(metric) for metric in told], width) if told else ()),
-        *(line(f"  {each}", style="dim") for each in describe_sources(section)),
-        *(line(f"  {each}", style="yellow") for each in describe_gaps(section)),
-        *(line(f"  {each}", style="dim") for each in describe_measurement(section)),
+        *(line(f"  → {each}", tone=Tone.STRONG) for each in section.advice),
+        *(draw_table(Table(columns=_COLUMNS, rows=tuple(map(_row, told))), width) if told else ()),
+        *(line(f"  {each}", tone=Tone.QUIET) for each in describe_sources(section)),
+        *(line(f"  {each}", tone=Tone.DOUBT) for each in describe_gaps(section)),
+        *(line(f"  {each}", tone=Tone.QUIET) for each in describe_measurement(section)),
     ]
 
 
 _COLUMNS: Final = (
-    column("", is_text=True),
-    column("", is_text=True, rank=8),
-    column("median", rank=2),
-    column("CV", rank=6),
-    column("adjusted", rank=7),
-    column("baseline", rank=5),
-    column("change", rank=1),
-    column("interval", rank=3),
-    column("detectable", rank=4),
-    column("verdict", is_text=True, rank=1),
+    Column("", Kind.WORD),
+    Column("", Kind.WORD, rank=8),
+    Column("median", rank=2),
+    Column("CV", rank=6),
+    Column("adjusted", rank=7),
+    Column("baseline", rank=5),
+    Column("change", rank=1),
+    Column("interval", rank=3),
+    Column("detectable", rank=4),
+    Column("verdict", Kind.WORD, rank=1),
 )
 
 
@@ -87,7 +78,7 @@ def _row(metric: MetricReport) -> tuple[Cell, ...]:
         return "" if metric.change is None else of(metric.change)
 
     return (
-        f"  {metric.name}",
+        metric.name,
         metric.title,
         median_of(metric, metric.head),
         NEVER if metric.head is None else percent(metric.head.cv),
@@ -101,9 +92,10 @@ def _row(metric: MetricReport) -> tuple[Cell, ...]:
 
 
 def _adjusted(metric: MetricReport) -> str:
-    """What is left of the variation when covariates are taken out."""
+    """Variation that is left when covariates are taken out."""
     return "" if metric.head is None or metric.head.adjusted_cv is None else percent(metric.head.adjusted_cv)
 
 
 def _verdict(verdict: Verdict) -> Words:
-    return Words(verdict.value, _STYLES[verdict])
+    """A verdict by the name that commands and files use."""
+    return Words(verdict.value, tone_of(verdict))

@@ -25,7 +25,7 @@ from pytest_ldos.show.report.document import (
 
 
 def report_version(trials: TrialSet, *, label: str, file: str = "") -> Version:
-    """What was run of a version."""
+    """Facts about the run of a version."""
     return Version(
         label=label,
         commit=trials.commit,
@@ -83,7 +83,7 @@ def report_differences(head: TrialSet, base: TrialSet) -> tuple[Difference, ...]
 
 
 def setting_differences(head: Mapping[str, object], base: Mapping[str, object]) -> tuple[Difference, ...]:
-    """What differs between settings that may be nested, each by its dotted name."""
+    """Differences between settings that may be nested, each by its dotted name."""
     before, after = _flat(base), _flat(head)
     both = [(name, before.get(name, "absent"), after.get(name, "absent")) for name in {**after, **before}]
     return tuple(_difference(DifferenceKind.SETTING, *each) for each in both if each[1] != each[2])
@@ -124,7 +124,7 @@ def _starts(trials: TrialSet, version: str) -> Iterator[tuple[int, str]]:
 
 
 def report_drifts(found: Sequence[drift.Drift]) -> tuple[Drift, ...]:
-    """How metrics changed in the course of a session."""
+    """Changes of metrics in the course of a session."""
     return tuple(
         Drift(metric=each.metric, change=each.change, p_value=each.p_value, is_notable=each.is_notable)
         for each in found
@@ -132,7 +132,7 @@ def report_drifts(found: Sequence[drift.Drift]) -> tuple[Drift, ...]:
 
 
 def report_additions(trials: TrialSet) -> Additions | None:
-    """When a run that could be extended was looked at."""
+    """Looks at a run that could be extended."""
     if not trials.looks:
         return None
     looks = tuple(_look(look) for look in trials.looks)

@@ -61,7 +61,7 @@ def interval_of(change: Change) -> str:
 
 def verdict_word(verdict: Verdict | None) -> str:
     """A verdict for people: ``not comparable``."""
-    return "not judged" if verdict is None else verdict.value.replace("_", " ")
+    return "not judged" if verdict is None else verdict.word
 
 
 def describe_success(section: Section) -> str:
@@ -109,7 +109,7 @@ def _change_and_interval(change: Change | None) -> str:
 
 
 def describe_unseen(section: Section) -> Iterator[str]:
-    """What the comparison could not have seen."""
+    """Changes that the comparison could not have seen."""
     compared = [metric for metric in section.metrics if metric.change is not None and not metric.change.is_from_zero]
     blind = [metric for metric in compared if metric.change and metric.change.detectable is None]
     seeing = [(metric, metric.change.detectable) for metric in compared if metric.change and metric.change.detectable]
@@ -143,7 +143,7 @@ def _why_absent(section: Section, metric: MetricReport) -> str:
 
 
 def describe_sources(section: Section) -> tuple[str, ...]:
-    """Where numbers come from that are not what the metrics are defined by."""
+    """Sources of numbers that are not what the metrics are defined by."""
     return describe_origins({metric.name: metric.origins for metric in section.metrics})
 
 
@@ -157,7 +157,7 @@ def describe_setting(document: Document) -> tuple[str, ...]:
 
 
 def describe_measurement(section: Section) -> Iterator[str]:
-    """How the comparison came about: loads, base, turns, additions, calibration, what differs, score."""
+    """Circumstances of the comparison: loads, base, turns, additions, calibration, what differs, score."""
     if section.head is not None:
         yield from (load.summary for load in section.head.loads)
         yield from (_describe_deadline(each, section.head) for each in section.head.deadlines)
@@ -181,7 +181,7 @@ def _describe_deadline(deadline: Deadline, head: Version) -> str:
 
 
 def _describe_incomplete(section: Section) -> Iterator[str]:
-    """How many trials were made, and why no more where no reason of the verdict says it."""
+    """Number of trials that were made, and the reason for no more where the verdict has no such reason."""
     version = section.head
     if version is not None and version.incomplete:
         is_known = any(version.incomplete in reason for reason in section.reasons)
@@ -224,7 +224,7 @@ def list_differences(differences: Iterable[Difference]) -> str:
 
 
 def describe_interleaving(interleaving: Interleaving | None) -> Iterator[str]:
-    """How often the versions took turns, and whether anything drifted meanwhile."""
+    """Number of turns of the versions, and metrics that drifted meanwhile."""
     if interleaving is None:
         return
     yield f"order of the {interleaving.blocks} stack starts: {' '.join(interleaving.order)}"
@@ -238,7 +238,7 @@ def describe_interleaving(interleaving: Interleaving | None) -> Iterator[str]:
 
 
 def describe_additions(additions: Additions | None) -> Iterator[str]:
-    """When the comparison was looked at, and what was added."""
+    """Looks at the comparison, and the trials that were added."""
     if additions is None:
         return
     looks = ", ".join(f"{look.head} against {look.base}" for look in additions.looks)
@@ -250,7 +250,7 @@ def describe_additions(additions: Additions | None) -> Iterator[str]:
 
 
 def describe_calibration(calibration: CalibrationReport | None) -> Iterator[str]:
-    """Which calibration floors come from."""
+    """Calibration that floors come from."""
     if calibration is None:
         return
     rests_on = f"{counted(calibration.starts, 'start')}, {counted(calibration.trials, 'trial')}, {calibration.made_at}"

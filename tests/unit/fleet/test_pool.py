@@ -101,4 +101,4 @@ def test_unreadable_traces_are_all_there_however_many_there_are():
 def test_goals_by_their_end():
     text = render(summary("a", 1.0, reached=1, failed=2, unknown=3, lost_events=7, damage="7 discarded events"))
     assert "1 reached, 2 failed, 3 unknown" in text
-    assert "a: 7 discarded events" in text.splitlines()
+    assert "  a: 7 discarded events" in text.splitlines()

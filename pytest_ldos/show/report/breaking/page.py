@@ -1,83 +1,82 @@
-"""A breaking point as one HTML page that needs nothing else."""
+"""Page of a search for a breaking point."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from importlib.resources import files
-from typing import Final
-
-import htpy as h
-from htpy import Node
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
 
 from pytest_ldos.base.text import Rendered
 from pytest_ldos.campaign.breaking_result import BreakingResult
-from pytest_ldos.show.report.breaking.drawing import draw_levels, has_shape
+from pytest_ldos.show.page.data_text import to_json
+from pytest_ldos.show.page.formats import Format, render
+from pytest_ldos.show.page.model import Block, Bullets, Drawing, Legend, Page, Section, Tone
+from pytest_ldos.show.report.breaking.plain import to_plain
 from pytest_ldos.show.report.breaking.words import (
-    STAGE_TITLES,
     answer,
     cause_of,
     legend,
-    level_row,
-    level_titles,
+    level_table,
     mishaps,
     remarks,
-    stage_row,
+    stage_table,
 )
-from pytest_ldos.show.report.html.elements import Column, bullet_list, said, table
-from pytest_ldos.show.report.html.page import whole_page
 
-_WORDS: Final = frozenset({"level", "result", "stage"})
+if TYPE_CHECKING:
+    from htpy import Node
 
-
-def render(result: BreakingResult) -> Rendered:
-    """The page as text."""
-    template = result.template
-    setting = [] if template is None else [template.stack, template.recorder, f"commit {template.commit or 'unknown'}"]
-    body = h.body[
-        h.a(".skip", href="#results")["Skip to the results"],
-        h.header[h.h1["ldos breaking point"], bullet_list(setting)],
-        h.main(id="results", tabindex="-1")[
-            h.section[h.h2["Answer"], h.p[said(answer(result))], bullet_list(remarks(result))],
-            h.section[h.h2["Levels"], _levels(result)],
-            _cause(result),
-            h.section[h.h2["How to read this"], bullet_list([*_drawn(result), *legend(result)])],
-        ],
-    ]
-    return whole_page("ldos: breaking point", body, _style())
+_MEANINGS: Final = (
+    ("●", "share of broken trials of a level; the line is its interval; green holds, red breaks, grey is undecided"),
+    ("dashed line", "logistic curve through all trials; drawn where there are enough levels"),
+    ("shaded field", "holds the threshold"),
+)
 
 
-def _levels(result: BreakingResult) -> Node:
-    rows = [level_row(result, each) for each in result.levels]
-    return [
-        draw_levels(result) if any(each.trials for each in result.levels) else None,
-        _table(f"Levels of {result.plan.address}", level_titles(result), rows),
-        bullet_list(mishaps(result)),
-    ]
+def render_breaking_as(result: BreakingResult, kind: Format, *, width: int = 100, color: bool = False) -> Rendered:
+    """The result in a format; width and colour matter to a terminal alone.
+
+    Raises:
+        Unavailable: see `require_format`.
+    """
+    if kind is Format.JSON:
+        return to_json(to_plain(result))
+    return render(compose_page(result), kind, width=width, color=color)
 
 
-def _cause(result: BreakingResult) -> Node:
-    if result.cause is None:
-        return None
-    rows = [stage_row(result, each) for each in result.cause.stages]
-    return h.section[
-        h.h2["What breaks"],
-        bullet_list(cause_of(result)),
-        _table("Stages of a motion", STAGE_TITLES, rows) if rows else None,
-    ]
-
-
-def _table(caption: str, titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Node:
-    return table(caption, [Column(title, is_number=title not in _WORDS) for title in titles], rows)
-
-
-def _drawn(result: BreakingResult) -> Iterable[str]:
-    yield (
-        "the drawing: a point is the share of broken trials of a level, its line the interval; green holds, red "
-        "breaks, grey is undecided"
+def compose_page(result: BreakingResult) -> Page:
+    """The answer first, then the levels, then what breaks."""
+    return Page(
+        title="ldos: breaking point",
+        setting=tuple(_setting(result)),
+        answer=answer(result),
+        blocks=(
+            Bullets(tuple(remarks(result))),
+            Section(f"Levels of {result.plan.address}", tuple(_levels(result))),
+            Section("What breaks", tuple(_cause(result))),
+            Section("How to read this", (Legend(_MEANINGS), Bullets(tuple(legend(result)), Tone.QUIET))),
+        ),
     )
-    if result.curve is not None and has_shape(result):
-        yield "the dashed line is the logistic curve through all trials; the shaded field holds the threshold"
 
 
-def _style() -> str:
-    return files("pytest_ldos.show.report.breaking").joinpath("style.css").read_text("utf-8")
+def _setting(result: BreakingResult) -> Iterator[str]:
+    template = result.template
+    if template is not None:
+        yield from (template.stack, template.recorder, f"commit {template.commit or 'unknown'}")
+
+
+def _levels(result: BreakingResult) -> Iterator[Block]:
+    if any(each.trials for each in result.levels):
+        yield Drawing(lambda: _draw(result))
+    yield level_table(result)
+    yield Bullets(tuple(mishaps(result)))
+
+
+def _draw(result: BreakingResult) -> Node:
+    from pytest_ldos.show.report.breaking.drawing import draw_levels  # noqa: PLC0415 - its library is optional
+
+    return draw_levels(result)
+
+
+def _cause(result: BreakingResult) -> Iterator[Block]:
+    yield Bullets(tuple(cause_of(result)))
+    if result.cause is not None:
+        yield stage_table(result, result.cause)

@@ -5,18 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any, Final
 
-from pytest_ldos.base.text import Rendered
 from pytest_ldos.campaign.breaking_result import BreakingResult
 from pytest_ldos.show.report.breaking.words import answer, cause_of, remarks
-from pytest_ldos.show.report.data_text import to_json
 
 KIND: Final = "pytest-ldos breaking point"
 SCHEMA: Final = 1
-
-
-def render(result: BreakingResult) -> Rendered:
-    """JSON text; what there is none of is null."""
-    return to_json(to_plain(result))
 
 
 def to_plain(result: BreakingResult) -> dict[str, Any]:

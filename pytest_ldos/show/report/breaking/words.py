@@ -1,4 +1,4 @@
-"""What a search for a breaking point found, in sentences and rows that all formats show."""
+"""Sentences and tables of a search for a breaking point."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from pytest_ldos.campaign.bisection import Finding
 from pytest_ldos.campaign.breaking_cause import ERROR, FACTOR, TELLING, Cause, StageReport
 from pytest_ldos.campaign.breaking_result import LEVEL_CONFIDENCE, BreakingResult, EstimateBy, LevelSummary
 from pytest_ldos.campaign.criterion import MetricBeyond
+from pytest_ldos.show.page.model import Column, Kind, Table
 
 _UNITS: Final = {"hz": "Hz", "ms": "ms", "bytes": "B", "mb": "MB", "mbps": "Mbit/s", "percent": "%", "s": "s"}
 """By the end of a field's name."""
 
-STAGE_TITLES: Final = ("stage", "calm", "at the threshold", "times calm", "left its calm range at", "tells broken")
+_STAGE_TITLES: Final = ("calm", "at the threshold", "times calm", "left its calm range at", "tells broken")
 
 _UNEXPLAINED: Final = (
     f"no stage explains it: none that left its calm range is longer in {100 * TELLING:.0f} % of pairs of a broken "
@@ -102,7 +103,7 @@ def _calm(result: BreakingResult) -> str:
 
 
 def remarks(result: BreakingResult) -> Iterator[str]:
-    """What else is to be said of the answer."""
+    """Sentences that qualify the answer."""
     if result.estimate_by is not None:
         yield f"where the estimate comes from: {result.estimate_by}"
     if result.stopped:
@@ -113,7 +114,7 @@ def remarks(result: BreakingResult) -> Iterator[str]:
 
 
 def cause_of(result: BreakingResult) -> Iterator[str]:
-    """What breaks first, and why."""
+    """Stages that break first, and the reason."""
     cause = result.cause
     if cause is None:
         return
@@ -166,9 +167,13 @@ def _failures(result: BreakingResult, cause: Cause) -> Iterator[str]:
         yield f"no trial at {level_of(result, cause.level)} failed: it is slower or less regular, but arrives"
 
 
-def level_titles(result: BreakingResult) -> tuple[str, ...]:
-    """Of the columns of `level_row`."""
-    return ("level", "broken", "share", "interval", *_of_metric(result, "median"), "starts", "result")
+def level_table(result: BreakingResult) -> Table:
+    """A row for each level that was tested; a search by a metric also has its median."""
+    titles = ("broken", "share", "interval", *_of_metric(result, "median"), "starts")
+    return Table(
+        columns=(Column("level", Kind.NAME), *map(Column, titles), Column("result", Kind.WORD)),
+        rows=tuple(_level_row(result, each) for each in result.levels),
+    )
 
 
 def _of_metric(result: BreakingResult, text: str) -> tuple[str, ...]:
@@ -176,8 +181,7 @@ def _of_metric(result: BreakingResult, text: str) -> tuple[str, ...]:
     return (text,) if result.plan.criterion.metric_name else ()
 
 
-def level_row(result: BreakingResult, level: LevelSummary) -> tuple[str, ...]:
-    """See `level_titles`."""
+def _level_row(result: BreakingResult, level: LevelSummary) -> tuple[str, ...]:
     share = percent(level.broken / level.trials) if level.trials else ""
     interval = f"{percent(level.low)} … {percent(level.high)}" if level.trials else ""
     counts = f"{level.broken} of {level.trials}" if level.trials else ""
@@ -187,13 +191,20 @@ def level_row(result: BreakingResult, level: LevelSummary) -> tuple[str, ...]:
 
 
 def mishaps(result: BreakingResult) -> Iterator[str]:
-    """Why starts count as neither."""
+    """Reasons why starts count as neither broken nor sound."""
     for level in result.levels:
         yield from (f"{level_of(result, level.level)}: {each}" for each in dict.fromkeys(level.mishaps))
 
 
-def stage_row(result: BreakingResult, stage: StageReport) -> tuple[str, ...]:
-    """See `STAGE_TITLES`."""
+def stage_table(result: BreakingResult, cause: Cause) -> Table:
+    """A row for each stage of a motion."""
+    return Table(
+        columns=(Column("stage", Kind.NAME), *map(Column, _STAGE_TITLES)),
+        rows=tuple(_stage_row(result, each) for each in cause.stages),
+    )
+
+
+def _stage_row(result: BreakingResult, stage: StageReport) -> tuple[str, ...]:
     at = stage.at_threshold
     return (
         stage.stage,
@@ -206,7 +217,7 @@ def stage_row(result: BreakingResult, stage: StageReport) -> tuple[str, ...]:
 
 
 def legend(result: BreakingResult) -> Iterator[str]:
-    """How to read numbers."""
+    """Meanings of the numbers."""
     broken = "failed, or beyond the limit" if result.plan.criterion.metric_name else "failed"
     yield (
         f"broken: {broken}; interval: of the probability of a trial to break, {100 * LEVEL_CONFIDENCE:g} %, whenever "

@@ -9,8 +9,8 @@ from pytest_ldos.base.text import Rendered
 from pytest_ldos.campaign.watch_files import Drawings
 from pytest_ldos.record.profiles.difference import Difference
 from pytest_ldos.record.profiles.folded import FoldedStacks
+from pytest_ldos.show.page.formats import Format, require_format
 from pytest_ldos.show.report.flame.words import describe_noise
-from pytest_ldos.show.report.formats import Format, require_format
 
 SVG: Final = ".svg"
 

@@ -1,4 +1,4 @@
-"""What is said of frames and of their changes."""
+"""Sentences about frames and their changes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def percent(share: float, *, signed: bool = False) -> str:
 
 
 def title_lines(samples: int) -> Iterator[str]:
-    """How to read a flame graph."""
+    """Explanation of a flame graph."""
     yield f"{samples} samples; width: share of them; a frame was called by the one below it"
 
 
@@ -39,7 +39,7 @@ def describe_change(change: Change, frame: Frame) -> str:
 
 
 def describe_noise(difference: Difference) -> Iterator[str]:
-    """What the samples can show and what not."""
+    """Limits of what the samples can show."""
     if not difference.has_common_frame:
         yield "the profiles have no frame in common: are they of the same program?"
     yield f"{difference.base_samples} samples of the base, {difference.head_samples} of the head; width: mean share"
@@ -52,7 +52,7 @@ def describe_noise(difference: Difference) -> Iterator[str]:
 
 
 def describe_changes(difference: Difference) -> Iterator[str]:
-    """What changed for certain, the largest first; of a chain of calls that changed alike, one."""
+    """Certain changes, the largest first; one of a chain of calls that changed alike."""
     told = _one_of_each_chain(difference)
     if not told:
         yield "no frame's share changed for certain"
@@ -74,7 +74,7 @@ def _one_of_each_chain(difference: Difference) -> list[Change]:
 
 
 def _is_one_chain(one: Change, other: Change) -> bool:
-    """Whether one was called within the other, and they changed to the same side."""
+    """True if one was called within the other, and they changed to the same side."""
     shared = min(len(one.path), len(other.path))
     return one.path[:shared] == other.path[:shared] and one.change * other.change > 0
 

@@ -11,7 +11,7 @@ from pytest_ldos.judge.baseline.history.commits import CommitPoint
 from pytest_ldos.judge.baseline.history.creep import PIN, ROLLING, START
 from pytest_ldos.judge.baseline.history.levels import Change
 from pytest_ldos.judge.baseline.history.trend import Trend
-from pytest_ldos.show.report.data_text import to_csv, to_json
+from pytest_ldos.show.page.data_text import to_csv, to_json
 
 KIND: Final = "pytest-ldos history trends"
 SCHEMA_VERSION: Final = 2

@@ -14,33 +14,33 @@ from pytest_ldos.judge.baseline.history.creep import PIN, START
 from pytest_ldos.judge.baseline.history.levels import Change
 from pytest_ldos.judge.baseline.history.series import MetricSeries
 from pytest_ldos.judge.baseline.history.trend import Trend
-from pytest_ldos.show.report.console import Line, Words, line, print_to_text, wrapped
+from pytest_ldos.show.page.formats import Format, render
+from pytest_ldos.show.page.model import Bullets, Cell, Column, Kind, Page, Section, Table, Text, Tone, Words
+from pytest_ldos.show.page.terminal import NARROWEST
 from pytest_ldos.show.report.history.text_plot import plot_as_text
-from pytest_ldos.show.report.tables import Cell, chosen_table, column
 
-_NARROWEST: Final = 80
 _SINCE: Final = tuple(f"since {anchor}" for anchor in (PIN, START))
 _COMMITS: Final = (
-    column("commit", is_text=True),
-    column("date", is_text=True, rank=9),
-    column("n", rank=8),
-    column("median", rank=10),
-    column("location", rank=1),
-    column("interval", rank=7),
-    column("step", rank=2),
-    column("interval", rank=6),
-    *(column(title, rank=3) for title in _SINCE),
-    column("rolling", rank=5),
-    column("", is_text=True, rank=4),
+    Column("commit", Kind.WORD),
+    Column("date", Kind.WORD, rank=9),
+    Column("n", rank=8),
+    Column("median", rank=10),
+    Column("location", rank=1),
+    Column("interval", rank=7),
+    Column("step", rank=2),
+    Column("interval", rank=6),
+    *(Column(title, rank=3) for title in _SINCE),
+    Column("rolling", rank=5),
+    Column("", Kind.WORD, rank=4),
 )
 _OVERVIEW: Final = (
-    column("scenario", is_name=True),
-    column("metric", is_name=True),
-    column("runs"),
-    column("now"),
-    *map(column, _SINCE),
-    column("rolling"),
-    column("", is_name=True),
+    Column("scenario", Kind.NAME),
+    Column("metric", Kind.NAME),
+    Column("runs"),
+    Column("now"),
+    *map(Column, _SINCE),
+    Column("rolling"),
+    Column("", Kind.NAME),
 )
 
 _LABEL: Final = 13
@@ -48,39 +48,41 @@ _ALL_FAILED: Final = "failed"
 
 
 def render_overview(trends: Sequence[Trend], *, width: int, color: bool) -> Rendered:
-    """One line a series."""
-    lines: list[Line] = []
-    for stack, host_class in sorted({(each.series.folder.stack, each.series.folder.host_class) for each in trends}):
-        here = [
-            each for each in trends if (each.series.folder.stack, each.series.folder.host_class) == (stack, host_class)
-        ]
-        rows = [_overview_row(each) for each in here]
-        lines += [
-            line(f"stack {stack}, host class {host_class}", style="bold"),
-            *chosen_table(_OVERVIEW, rows, max(width, _NARROWEST)),
-            line(),
-        ]
-    return print_to_text(lines[:-1], color=color)
+    """One row a series, in a table for each stack and host class."""
+    sections = []
+    for place in sorted({_place(each) for each in trends}):
+        rows = tuple(_overview_row(each) for each in trends if _place(each) == place)
+        stack, host_class = place
+        sections.append(Section(f"stack {stack}, host class {host_class}", (Table(columns=_OVERVIEW, rows=rows),)))
+    return render(Page(title="", blocks=tuple(sections)), Format.TERMINAL, width=width, color=color)
+
+
+def _place(trend: Trend) -> tuple[str, str]:
+    return trend.series.folder.stack, trend.series.folder.host_class
 
 
 def render_trend(trend: Trend, *, shown: Sequence[CommitPoint], width: int, color: bool) -> Rendered:
     """A table of commits, the newest last, and a plot of them."""
-    width = max(width, _NARROWEST)
-    rows = [_row(trend, point) for point in shown]
-    lines = [line(describe(trend.series), style="bold"), *chosen_table(_COMMITS, rows, width), line()]
-    lines += [line(each) for each in plot_as_text(trend, shown, width=width)]
-    lines += [part for each in describe_anchors(trend) for part in wrapped(each, width, style="dim")]
-    return print_to_text(lines, color=color)
+    plot = plot_as_text(trend, shown, width=max(width, NARROWEST))
+    page = Page(
+        title=describe(trend.series),
+        blocks=(
+            Table(columns=_COMMITS, rows=tuple(_row(trend, point) for point in shown)),
+            Section("", tuple(Text(each, is_whole=True) for each in plot)),
+            Bullets(tuple(describe_anchors(trend)), Tone.QUIET),
+        ),
+    )
+    return render(page, Format.TERMINAL, width=width, color=color)
 
 
 def describe(series: MetricSeries) -> str:
-    """What a series is of, in a line."""
+    """Metric, scenario and runs of a series, in a line."""
     title = f"{series.metric} {series.title} of '{series.folder.scenario}'"
     return f"{title}: {counted(len(series.runs), 'run')}, {series.better} is better"
 
 
 def describe_place(series: MetricSeries) -> str:
-    """Where a series was measured."""
+    """Stack, host class and source of a series."""
     source = f", from {series.source}" if series.source else ""
     return f"stack {series.folder.stack}, host class {series.folder.host_class}{source}"
 
@@ -103,7 +105,7 @@ def describe_anchors(trend: Trend) -> Iterator[str]:
 
 
 def describe_marks(trend: Trend, point: CommitPoint) -> list[str]:
-    """What there is to say of a commit besides its numbers."""
+    """Remarks on a commit besides its numbers."""
     marks = []
     if point.change_point:
         marks.append("level changes")
@@ -128,7 +130,7 @@ def _overview_row(trend: Trend) -> tuple[Cell, ...]:
         _quantity(last.location, series.unit),
         *_since_anchor(trend, last),
         _change(trend, last.from_rolling),
-        Words(", ".join(marks), "yellow"),
+        Words(", ".join(marks), Tone.DOUBT),
     )
 
 
@@ -145,7 +147,7 @@ def _row(trend: Trend, point: CommitPoint) -> tuple[Cell, ...]:
         _change_interval(point.step),
         *_since_anchor(trend, point),
         _change(trend, point.from_rolling),
-        Words(", ".join(describe_marks(trend, point)), "yellow"),
+        Words(", ".join(describe_marks(trend, point)), Tone.DOUBT),
     )
 
 
@@ -171,8 +173,8 @@ def _change(trend: Trend, change: Change | None) -> Words:
         return Words("")
     sign = 1 if trend.series.better is Better.LOWER else -1
     is_clear = abs(change.effect) > trend.floor and change.low * change.high > 0
-    style = ("red" if sign * change.effect > 0 else "green") if is_clear else ""
-    return Words(format_ratio(1 + change.effect), style)
+    tone = (Tone.BAD if sign * change.effect > 0 else Tone.GOOD) if is_clear else Tone.PLAIN
+    return Words(format_ratio(1 + change.effect), tone)
 
 
 def _since_anchor(trend: Trend, point: CommitPoint) -> tuple[Words, Words]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-import htpy as h
-from htpy import Node
-
+from pytest_ldos.show.page.model import Block, Bullets, Drawing, Figure, Folded, Text, Tone
+from pytest_ldos.show.page.model import Section as Shown
+from pytest_ldos.show.report.badges import badge_of
 from pytest_ldos.show.report.document import MetricReport, Sample, Section
 from pytest_ldos.show.report.html.distribution import draw_distribution
-from pytest_ldos.show.report.html.elements import badge, bullet_list, folded, said
 from pytest_ldos.show.report.html.tables import (
     differences_table,
     failures_table,
@@ -32,69 +31,62 @@ from pytest_ldos.show.report.words import (
 )
 
 
-def render_section(section: Section, anchor: str) -> Node:
+def show_section(section: Section, anchor: str) -> Shown:
     """A scenario below a heading of its own."""
-    heading = h.h2(id=anchor)[said(section.scenario), " ", badge(section.verdict)]
-    return h.section(aria_labelledby=anchor)[heading, h.p(".success")[describe_success(section)], list(_parts(section))]
+    return Shown(section.scenario, tuple(_blocks(section)), badge=badge_of(section.verdict), anchor=anchor)
 
 
-def _parts(section: Section) -> Iterator[Node]:
-    yield bullet_list(section.reasons)
-    moved = (*map(describe_move, moved_metrics(section)), *describe_paths(section))
-    yield from _titled("What moved", bullet_list(moved))
-    yield from _titled("What to do", bullet_list(section.advice))
-    yield from _titled("What could not have been seen", bullet_list(describe_unseen(section)))
-    yield from _titled("More trials would help", bullet_list(section.undecided))
+def _blocks(section: Section) -> Iterator[Block]:
+    versions = [version for version in (section.base, section.head) if version is not None]
+    measured = _listed(describe_measurement(section))
+    yield Text(describe_success(section), Tone.QUIET)
+    yield _listed(section.reasons)
+    yield Shown("What moved", (_listed([*map(describe_move, moved_metrics(section)), *describe_paths(section)]),))
+    yield Shown("What to do", (_listed(section.advice),))
+    yield Shown("What could not have been seen", (_listed(describe_unseen(section)),))
+    yield Shown("More trials would help", (_listed(section.undecided),))
     if told_metrics(section):
-        yield from _titled("All metrics", [metrics_table(section), bullet_list(describe_sources(section))])
-    yield from _titled("Where the time went", list(_paths(section)))
-    yield from _titled("Failures", _failures(section))
-    yield from _titled("Trials", list(_trials(section)))
-    yield from _titled("What else differs", differences_table(section) if section.differences else None)
-    yield from _titled("How it was measured", _measurement(section))
+        yield Shown("All metrics", (metrics_table(section), _listed(describe_sources(section))))
+    yield Shown("Where the time went", tuple(_paths(section)))
+    yield Shown("Failures", (failures_table(versions),))
+    yield Shown("Trials", tuple(_trials(section)))
+    yield Shown("What else differs", (differences_table(section),))
+    yield Shown("How it was measured", (versions_table(versions), measured) if versions else (measured,))
 
 
-def _titled(title: str, content: Node) -> Iterator[Node]:
-    if content is not None and content != []:
-        yield h.h3[title]
-        yield content
+def _listed(lines: Iterable[str]) -> Bullets:
+    return Bullets(tuple(lines))
 
 
-def _paths(section: Section) -> Iterator[Node]:
+def _paths(section: Section) -> Iterator[Block]:
     """Paths that moved are open, others are there when they are asked for."""
     moved = list(dict.fromkeys(path for _, path in moved_paths(section)))
-    yield from (path_table(path, section.labels) for path in moved)
+    for path in moved:
+        yield from path_table(path, section.labels)
     others = [path for path in section.paths if path not in moved]
-    yield from (folded(f"path {path.path}", path_table(path, section.labels)) for path in others if path.segments)
+    yield from (Folded(f"path {path.path}", path_table(path, section.labels)) for path in others if path.segments)
 
 
-def _failures(section: Section) -> Node:
-    versions = [version for version in (section.base, section.head) if version is not None and version.failures]
-    return failures_table(versions) if versions else None
-
-
-def _trials(section: Section) -> Iterator[Node]:
+def _trials(section: Section) -> Iterator[Figure]:
     yield from (_metric(section, metric) for metric in told_metrics(section) if metric.head is not None)
 
 
-def _metric(section: Section, metric: MetricReport) -> Node:
+def _metric(section: Section, metric: MetricReport) -> Figure:
     """Both drawings of a metric, and their numbers."""
     samples = _samples(section, metric)
-    in_turns = section.interleaving is not None
-    return h.figure(".metric")[
-        h.figcaption[h.h4[said(metric.name), " ", said(metric.title), " ", verdict_of(metric)]],
-        h.div(".drawings")[draw_distribution(metric, samples), draw_timeline(metric, samples, in_turns=in_turns)],
-        folded(f"numbers of {metric.name}", values_table(metric, samples)),
-    ]
+    is_interleaved = section.interleaving is not None
+    return Figure(
+        title=f"{metric.name} {metric.title}",
+        badge=verdict_of(metric),
+        drawings=(
+            Drawing(lambda: draw_distribution(metric, samples)),
+            Drawing(lambda: draw_timeline(metric, samples, is_interleaved=is_interleaved)),
+        ),
+        table=values_table(metric, samples),
+    )
 
 
 def _samples(section: Section, metric: MetricReport) -> list[tuple[str, str, Sample]]:
     """Version, label and values; the base first."""
     found = (("base", section.base, metric.base), ("head", section.head, metric.head))
     return [(name, version.label, sample) for name, version, sample in found if version and sample]
-
-
-def _measurement(section: Section) -> Node:
-    versions = [version for version in (section.base, section.head) if version is not None]
-    lines = bullet_list(describe_measurement(section))
-    return [versions_table(versions) if versions else None, lines] if versions or lines else None

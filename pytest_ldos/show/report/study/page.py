@@ -1,45 +1,78 @@
-"""A study as one HTML page that needs nothing else; see `report.html.page`."""
+"""Page of a study of an instrument."""
 
 from __future__ import annotations
 
-import htpy as h
-from htpy import Node
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from pytest_ldos.base.text import Rendered
-from pytest_ldos.instruments.study import Figure, Study, Table
-from pytest_ldos.show.report.html.elements import Column, bullet_list, folded, said, table
-from pytest_ldos.show.report.html.page import series_style, whole_page
-from pytest_ldos.show.report.study.drawing import draw, legend
-from pytest_ldos.show.report.study.words import failures_of, is_words, rows_of, setting_of, title_of
+from pytest_ldos.instruments import study as values
+from pytest_ldos.instruments.study import Study
+from pytest_ldos.show.page.data_text import to_json
+from pytest_ldos.show.page.formats import Format, render
+from pytest_ldos.show.page.model import Block, Bullets, Column, Drawing, Figure, Folded, Kind, Page, Section, Table
+from pytest_ldos.show.report.study.plain import to_plain
+from pytest_ldos.show.report.study.words import failures_of, setting_of, shown, title_of
+
+if TYPE_CHECKING:
+    from htpy import Node
 
 
-def render(study: Study) -> Rendered:
-    """The page as text."""
-    title = title_of(study)
-    remarks = [*failures_of(study), *study.notes]
-    body = h.body[
-        h.a(".skip", href="#results")["Skip to the results"],
-        h.header[h.h1[said(title)], bullet_list(setting_of(study))],
-        h.main(id="results", tabindex="-1")[
-            h.section[h.h2["What must be known"], bullet_list(remarks)] if remarks else None,
-            h.section[h.h2["Numbers"], [_table(each) for each in study.tables]],
-            h.section[h.h2["Figures"], h.div(".charts")[[_figure(each) for each in study.figures]]]
-            if study.figures
-            else None,
-        ],
-        h.footer[h.p[said(f"measured {study.started_at}")]],
-    ]
-    return whole_page(title, body, series_style())
+def render_study_as(study: Study, kind: Format, *, width: int = 100, color: bool = False) -> Rendered:
+    """The study in a format; width and colour matter to a terminal alone.
+
+    Raises:
+        Unavailable: see `require_format`.
+    """
+    if kind is Format.JSON:
+        return to_json(to_plain(study))
+    return render(compose_page(study), kind, width=width, color=color)
 
 
-def _table(shown: Table) -> Node:
-    columns = [
-        Column(column.heading, is_number=place > 0 and not is_words(shown, column))
-        for place, column in enumerate(shown.columns)
-    ]
-    whole = table(shown.title, columns, rows_of(shown))
-    return folded(shown.title, whole) if shown.is_detail else whole
+def compose_page(study: Study) -> Page:
+    """Notes first, then tables and figures; long tables are folded."""
+    notes = Section("What must be known", (Bullets((*failures_of(study), *study.notes)),))
+    return Page(
+        title=title_of(study),
+        setting=tuple(setting_of(study)),
+        blocks=(notes, *map(_section, study.tables), Section("Figures", tuple(map(_figure, study.figures)))),
+        made=f"measured {study.started_at}",
+    )
 
 
-def _figure(figure: Figure) -> Node:
-    return h.figure[h.figcaption[said(figure.title)], legend(figure), draw(figure)]
+def _section(table: values.Table) -> Block:
+    if table.is_detail:
+        return Folded(table.title, (_table(table),), is_long=True)
+    return Section(table.title, (_table(table),))
+
+
+def _table(table: values.Table) -> Table:
+    kinds = [_kind(table, place) for place in range(len(table.columns))]
+    return Table(
+        columns=tuple(Column(each.heading, kind) for each, kind in zip(table.columns, kinds, strict=True)),
+        rows=tuple(tuple(map(shown, row)) for row in table.rows),
+        key=_key(kinds),
+    )
+
+
+def _kind(table: values.Table, place: int) -> Kind:
+    if any(isinstance(row[place], str) for row in table.rows):
+        return Kind.NAME
+    return Kind.NUMBER if place else Kind.WORD
+
+
+def _key(kinds: list[Kind]) -> int:
+    """Number of columns that name a row: those up to the last one of words in the first half."""
+    half = kinds[: (len(kinds) + 1) // 2]
+    return max((place for place, kind in enumerate(half, 1) if kind is Kind.NAME), default=1)
+
+
+def _figure(figure: values.Figure) -> Figure:
+    return Figure(title=figure.title, drawings=(Drawing(lambda: list(_draw(figure))),))
+
+
+def _draw(figure: values.Figure) -> Iterator[Node]:
+    from pytest_ldos.show.report.study.drawing import draw, legend  # noqa: PLC0415 - its library is optional
+
+    yield legend(figure)
+    yield draw(figure)

@@ -7,17 +7,10 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from pytest_ldos.base.series import CENSORED, Invalid, Missing, Value
-from pytest_ldos.base.text import Rendered
 from pytest_ldos.instruments.study import Round, Study, Table
-from pytest_ldos.show.report.data_text import to_json
 
 KIND: Final = "pytest-ldos study"
 SCHEMA: Final = 1
-
-
-def render(study: Study) -> Rendered:
-    """JSON text; what there is none of is null."""
-    return to_json(to_plain(study))
 
 
 def to_plain(study: Study) -> dict[str, Any]:

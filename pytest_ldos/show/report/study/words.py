@@ -1,13 +1,13 @@
-"""What is said of a study in every format."""
+"""Words of a study that every format shows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Final
 
-from pytest_ldos.instruments.study import Cell, Column, Study, Table
+from pytest_ldos.instruments.study import Cell, Study
+from pytest_ldos.show.page.model import ABSENT
 
-ABSENT: Final = "–"
 _EXACT: Final = 1_000_000_000
 """Whole up to here, even where they are no counts."""
 
@@ -17,7 +17,7 @@ def title_of(study: Study) -> str:
 
 
 def setting_of(study: Study) -> Iterator[str]:
-    """What was measured, with what."""
+    """Layer, middleware, settings and versions of what was measured."""
     yield f"{study.layer}: {study.middleware}"
     if study.settings:
         yield ", ".join(f"{name} {_setting(value)}" for name, value in study.settings.items())
@@ -42,14 +42,6 @@ def failures_of(study: Study) -> Iterator[str]:
         yield f"{case}: {count} {'round' if count == 1 else 'rounds'} without a result: {failure}"
 
 
-def headings_of(table: Table) -> list[str]:
-    return [column.heading for column in table.columns]
-
-
-def rows_of(table: Table) -> list[list[str]]:
-    return [[shown(cell) for cell in row] for row in table.rows]
-
-
 def shown(cell: Cell) -> str:
     """A cell for people: four significant digits, counts whole."""
     if cell is None:
@@ -59,9 +51,3 @@ def shown(cell: Cell) -> str:
     if isinstance(cell, int):
         return str(cell)
     return f"{cell:.0f}" if 1000 <= abs(cell) < _EXACT else f"{cell:.4g}"
-
-
-def is_words(table: Table, column: Column) -> bool:
-    """Whether a column holds text."""
-    place = table.columns.index(column)
-    return any(isinstance(row[place], str) for row in table.rows)

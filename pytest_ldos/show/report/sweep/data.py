@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Final
 
 from pytest_ldos.base.text import Rendered
-from pytest_ldos.show.report.data_text import to_csv, to_json
+from pytest_ldos.show.page.data_text import to_csv, to_json
 from pytest_ldos.show.report.sweep.document import CellReport, SweepReport
 
 KIND: Final = "pytest-ldos sweep report"

@@ -1,4 +1,4 @@
-"""What a report of a sweep says, in numbers: the one source of all its formats."""
+"""Contents of a report of a sweep in numbers: the one source of all its formats."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from pytest_ldos.campaign.cells import Value
 
 CONFIDENCE: Final = 0.95
-"""Of all intervals in a sweep's report."""
+"""Confidence of all intervals in a sweep's report."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +29,7 @@ class AxisReport:
 
 @dataclass(frozen=True, kw_only=True)
 class MetricTitle:
-    """What a metric is called."""
+    """Names of a metric."""
 
     name: str
     title: str
@@ -66,7 +66,7 @@ LOAD_NUMBERS: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class Located:
-    """Where a metric lies in a cell.
+    """Location of a metric in a cell.
 
     Attributes:
         median: ``None`` where more than half of the values are of failed trials, which count as slower than any.

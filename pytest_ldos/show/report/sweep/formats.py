@@ -7,11 +7,13 @@ from typing import Final
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.text import Rendered
-from pytest_ldos.show.report.formats import Format, require_format
-from pytest_ldos.show.report.sweep import data, markdown
+from pytest_ldos.show.page.formats import Format, format_of, render, require_format
+from pytest_ldos.show.report.sweep.data import render_csv, render_json
 from pytest_ldos.show.report.sweep.document import SweepReport
+from pytest_ldos.show.report.sweep.page import compose_page
 
 SUFFIXES: Final = (".html", ".md", ".json", ".csv")
+_DATA: Final = {".json": render_json, ".csv": render_csv}
 
 
 def require_suffix(file: Path) -> None:
@@ -31,10 +33,11 @@ def require_suffix(file: Path) -> None:
 
 def render_for(report: SweepReport, file: Path) -> Rendered:
     """The text of a file, in the format of its name; see `require_suffix`."""
-    if file.suffix == ".html":
-        from pytest_ldos.show.report.sweep import page  # noqa: PLC0415 - its library need not be installed
+    if file.suffix in _DATA:
+        return _DATA[file.suffix](report)
+    return render(compose_page(report), format_of(file))
 
-        return page.render(report)
-    if file.suffix == ".csv":
-        return data.render_csv(report)
-    return markdown.render(report) if file.suffix == ".md" else data.render_json(report)
+
+def render_text(report: SweepReport, *, width: int, color: bool) -> Rendered:
+    """The report for a terminal."""
+    return render(compose_page(report), Format.TERMINAL, width=width, color=color)

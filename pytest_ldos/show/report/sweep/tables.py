@@ -1,45 +1,26 @@
-"""The tables of a sweep, as plain cells that all formats share; nothing in them is made safe for any."""
+"""Tables of a sweep."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Final
 
 from pytest_ldos.base.units import format_quantity
 from pytest_ldos.campaign.cells import show_value
-from pytest_ldos.show.report.sweep.document import CellReport, Located, MetricTitle, SweepReport
+from pytest_ldos.measure.metrics.catalogue import METRICS
+from pytest_ldos.show.page.model import ABSENT, Badge, Cell, Column, Kind, Table, Tone
+from pytest_ldos.show.report.sweep.document import VALID, CellReport, Located, MetricTitle, SweepReport
 
-SHOWN: Final = ("T1", "T2x", "T3", "T3p99", "T4", "T5")
-"""Of our metrics, those that are told; the others are in JSON and CSV."""
+_IN_DATA_ALONE: Final = frozenset(metric.name for metric in METRICS.values() if not metric.in_sweeps)
+"""Metrics of ours that only JSON and CSV have."""
 
-_OURS: Final = frozenset({*SHOWN, "T2", "T5p99"})
-_NOTHING: Final = "–"
-_PROOF: Final = "as measured"
-
-
-@dataclass(frozen=True)
-class PlainTable:
-    """Words in rows.
-
-    Attributes:
-        left: columns of words; others hold numbers.
-    """
-
-    title: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    left: frozenset[str] = frozenset()
-
-    @property
-    def is_prose(self) -> bool:
-        """Whether its last column holds sentences."""
-        return self.columns[-1] == _PROOF
+_TONES: Final = {VALID: Tone.GOOD, **dict.fromkeys(("broken", "invalid", "infra"), Tone.BAD)}
+"""Tones of states; the others are doubtful."""
 
 
 def shown_metrics(report: SweepReport) -> list[MetricTitle]:
     """The metrics that are told: ours, in short, and all of a user's own; none that no cell has."""
-    told = (each for each in report.metrics if each.name in SHOWN or each.name not in _OURS)
+    told = (each for each in report.metrics if each.name not in _IN_DATA_ALONE)
     return [each for each in told if any(_has(cell, each) for cell in report.cells)]
 
 
@@ -48,55 +29,47 @@ def _has(cell: CellReport, metric: MetricTitle) -> bool:
     return found is not None and found.values > 0
 
 
-def overview(report: SweepReport) -> PlainTable:
+def overview(report: SweepReport) -> Table:
     """Every cell: state and success, and the verdict where cells are tests."""
     has_verdicts = any(cell.verdict for cell in report.cells)
-    columns = [*_names(report), "state", "succeeded", "95 %", *(["verdict"] if has_verdicts else [])]
-    rows = [
-        [
+    measured = (Column("state", Kind.WORD), Column("succeeded"), Column("95 %"))
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (
             *values_of(cell),
-            cell.state,
+            Badge(cell.state, _TONES.get(cell.state, Tone.DOUBT)),
             succeeded(cell),
             success_interval(cell),
-            *([cell.verdict or _NOTHING] if has_verdicts else []),
-        ]
+            *([cell.verdict or ABSENT] if has_verdicts else []),
+        )
         for cell in report.cells
-    ]
-    return PlainTable(f"cells of {report.scenario}", columns, rows, frozenset({"state", "verdict"}))
+    )
+    verdict = [Column("verdict", Kind.WORD)] if has_verdicts else []
+    return _table(report, "", (*measured, *verdict), rows)
 
 
-def load_table(report: SweepReport) -> PlainTable | None:
-    """What was applied, by its proof; ``None`` where nothing was."""
-    rows = [[*values_of(cell), proof] for cell in report.cells for proof in cell.loads]
-    return PlainTable("loads", [*_names(report), _PROOF], rows, frozenset({_PROOF})) if rows else None
+def load_table(report: SweepReport) -> Table:
+    """Proofs of what was applied."""
+    rows = tuple((*values_of(cell), proof) for cell in report.cells for proof in cell.loads)
+    return _table(report, "loads", (Column("as measured", Kind.PROSE),), rows)
 
 
-def all_tables(report: SweepReport) -> Iterator[PlainTable]:
-    """Every table, in the order in which they are shown."""
-    yield overview(report)
-    loads = load_table(report)
-    if loads is not None:
-        yield loads
-    yield from metric_tables(report)
+def metric_table(report: SweepReport, metric: MetricTitle) -> Table:
+    """Median with interval, and ratio to the reference with interval."""
+    numbers = tuple(map(Column, ("median", "95 %", "ratio", "95 % of ratio")))
+    rows = tuple((*values_of(cell), *_numbers(cell, metric)) for cell in report.cells)
+    return _table(report, "", (*numbers, Column("", Kind.WORD)), rows)
 
 
-def _names(report: SweepReport) -> list[str]:
-    return [axis.name for axis in report.axes]
-
-
-def metric_tables(report: SweepReport) -> Iterator[PlainTable]:
-    """One a metric: median with interval, ratio to the reference with interval."""
-    for metric in shown_metrics(report):
-        columns = [*_names(report), "median", "95 %", "ratio", "95 % of ratio", ""]
-        rows = [[*values_of(cell), *_numbers(cell, metric)] for cell in report.cells]
-        yield PlainTable(f"{metric.name} {metric.title}", columns, rows, frozenset({""}))
+def _table(report: SweepReport, title: str, columns: tuple[Column, ...], rows: tuple[tuple[Cell, ...], ...]) -> Table:
+    axes = (Column(axis.name, Kind.NAME) for axis in report.axes)
+    return Table(title=title, columns=(*axes, *columns), rows=rows, key=len(report.axes))
 
 
 def _numbers(cell: CellReport, metric: MetricTitle) -> list[str]:
     found = cell.metrics.get(metric.name)
     mark = "" if cell.is_valid else cell.state
     if found is None or not found.values:
-        return [_NOTHING, "", "", "", mark]
+        return [ABSENT, "", "", "", mark]
     return [median_of(found, metric), interval_of(found), ratio_of(cell, found), ratio_interval_of(found), mark]
 
 
@@ -105,7 +78,7 @@ def values_of(cell: CellReport) -> list[str]:
 
 
 def succeeded(cell: CellReport) -> str:
-    return f"{cell.successes} of {cell.trials}" if cell.trials else _NOTHING
+    return f"{cell.successes} of {cell.trials}" if cell.trials else ABSENT
 
 
 def success_interval(cell: CellReport) -> str:
@@ -132,7 +105,7 @@ def ratio_of(cell: CellReport, found: Located) -> str:
 def ratio_interval_of(found: Located) -> str:
     if found.ratio_low is None and found.ratio_high is None:
         return ""
-    low, high = (_NOTHING if each is None else f"{each:.3g}" for each in (found.ratio_low, found.ratio_high))
+    low, high = (ABSENT if each is None else f"{each:.3g}" for each in (found.ratio_low, found.ratio_high))
     return f"{low} … {high}"
 
 

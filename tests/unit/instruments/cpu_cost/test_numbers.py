@@ -16,7 +16,8 @@ from pytest_ldos.instruments.cpu_cost.ladder import RungRound
 from pytest_ldos.instruments.cpu_cost.numbers import estimate, ratio, to_round
 from pytest_ldos.instruments.cpu_cost.rungs import Rung
 from pytest_ldos.instruments.cpu_cost.spec import CpuCostSpec
-from pytest_ldos.show.report.study.text import render
+from pytest_ldos.show.page.formats import Format
+from pytest_ldos.show.report.study.page import render_study_as
 
 SPEC = CpuCostSpec(topics=20, subscribers=10, rate_hz=10, seconds=1, rounds=8, starts=1)
 LAYER = Layer(kind=Kind.ROS2, middleware="rmw_fastrtps_cpp", versions={"rclcpp": "28.1"})
@@ -152,7 +153,7 @@ def test_bars_are_of_every_rung_that_was_measured():
 
 
 def test_a_ladder_without_dds_alone_has_no_ratios_and_says_why():
-    text = render(study(dds="ros2-dds ended with exit code 3"), width=160, color=False)
+    text = render_study_as(study(dds="ros2-dds ended with exit code 3"), Format.TERMINAL, width=160)
     assert "8 rounds without a result: ros2-dds ended with exit code 3" in text
 
 

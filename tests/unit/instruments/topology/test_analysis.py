@@ -12,8 +12,8 @@ from pytest_ldos.instruments.topology.events import Code
 from pytest_ldos.instruments.topology.lateness import Limits
 from pytest_ldos.instruments.topology.presentation import figures_of_study, tables_of
 from pytest_ldos.instruments.topology.rounds import QUANTITIES
-from pytest_ldos.show.report.formats import Format
-from pytest_ldos.show.report.study.formats import render_study_as
+from pytest_ldos.show.page.formats import Format
+from pytest_ldos.show.report.study.page import render_study_as
 from tests.builders.studies import study
 from tests.builders.topologies import SECOND, arrivals, recorded, topology
 

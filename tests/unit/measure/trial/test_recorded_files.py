@@ -22,7 +22,8 @@ from pytest_ldos.measure.metrics.sources import published_clock
 from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
 from pytest_ldos.measure.trial.record import RoundTrial
 from pytest_ldos.robot.stack.goals import OutcomeClass
-from pytest_ldos.scenario.loads import CpuLoadSpec, DdsFloodSpec
+from pytest_ldos.scenario.loads.cpu_load import CpuLoadSpec
+from pytest_ldos.scenario.loads.dds_flood import DdsFloodSpec
 from tests.builders.studies import study
 from tests.builders.trials import FINGERPRINT
 

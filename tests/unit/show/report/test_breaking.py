@@ -8,10 +8,9 @@ import pytest
 
 from pytest_ldos.base.errors import BringUpFailed
 from pytest_ldos.campaign.level_scale import LevelScale
-from pytest_ldos.show.report.breaking import page
-from pytest_ldos.show.report.breaking.formats import render_breaking_as
+from pytest_ldos.show.page.formats import Format
+from pytest_ldos.show.report.breaking.page import render_breaking_as
 from pytest_ldos.show.report.breaking.words import answer, cause_of, remarks
-from pytest_ldos.show.report.formats import Format
 from tests.builders.breaking import MadeUpStack, plan, search
 from tests.builders.reports import HOSTILE
 from tests.oracles import chromium
@@ -142,7 +141,7 @@ def test_a_browser_shows_it(hostile, tmp_path, width, dark):
         f'"unreachable": {chromium.HIDDEN_OVERFLOW}, "points": document.querySelectorAll("svg circle").length, '
         '"band": document.querySelectorAll("svg rect.floor").length, "curve": document.querySelectorAll("path.curve").length}'
     )
-    seen = chromium.look_at(page.render(hostile), tmp_path, width=width, dark=dark, script=probe)
+    seen = chromium.look_at(render_breaking_as(hostile, Format.HTML), tmp_path, width=width, dark=dark, script=probe)
     assert seen.console == []
     assert seen.result["overflow"] <= 0
     assert seen.result["unreachable"] == []

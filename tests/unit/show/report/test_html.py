@@ -28,7 +28,7 @@ class Tree(HTMLParser):
     def __init__(self, text: str) -> None:
         super().__init__()
         self.found: list[tuple[str, dict[str, str | None], tuple[str, ...]]] = []
-        self.texts: list[tuple[str, str]] = []
+        self.texts: list[tuple[set[str], str]] = []
         self.open: list[str] = []
         self.feed(text)
         self.close()
@@ -42,13 +42,14 @@ class Tree(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data):
-        self.texts.append((self.open[-1] if self.open else "", data))
+        owner = next((tag for tag in reversed(self.open) if tag != "bdi"), "")
+        self.texts.append(({owner, *self.open[-1:]}, data))
 
     def all(self, tag):
         return [attributes for name, attributes, _ in self.found if name == tag]
 
     def text(self, tag):
-        return [data for name, data in self.texts if name == tag]
+        return [data for names, data in self.texts if tag in names]
 
     @property
     def shape(self):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ldos.show.report.breaking import page as breaking
+from pytest_ldos.show.page.formats import Format, render
+from pytest_ldos.show.report.breaking.page import render_breaking_as
 from pytest_ldos.show.report.html import page
-from pytest_ldos.show.report.study import page as study_of_an_instrument
-from pytest_ldos.show.report.sweep import page as sweep
+from pytest_ldos.show.report.study.page import render_study_as
+from pytest_ldos.show.report.sweep.page import compose_page
 from tests.builders.breaking import breaking_result
 from tests.builders.reports import HOSTILE, full_document, in_words
 from tests.builders.studies import study
@@ -36,15 +37,15 @@ PROBE = (
 
 
 def sweep_page():
-    return sweep.render(full_report())
+    return render(compose_page(full_report()), Format.HTML)
 
 
 def study_page():
-    return study_of_an_instrument.render(study())
+    return render_study_as(study(), Format.HTML)
 
 
 def breaking_page():
-    return breaking.render(breaking_result())
+    return render_breaking_as(breaking_result(), Format.HTML)
 
 
 @pytest.fixture(scope="module", params=[(1200, False), (NARROW, True)], ids=["wide, light", "narrow, dark"])
@@ -72,9 +73,9 @@ def test_the_page_is_no_wider_than_the_window(seen):
     assert seen[1].result["wide"] == []
 
 
-@pytest.mark.parametrize("render", [sweep_page, study_page, breaking_page], ids=["sweep", "study", "breaking"])
-def test_nor_are_other_pages_on_a_telephone(tmp_path, render):
-    opened = render().replace("<details>", "<details open>")
+@pytest.mark.parametrize("made", [sweep_page, study_page, breaking_page], ids=["sweep", "study", "breaking"])
+def test_nor_are_other_pages_on_a_telephone(tmp_path, made):
+    opened = made().replace("<details>", "<details open>")
     found = chromium.look_at(opened, tmp_path, width=NARROW, script=PROBE).result
     assert (found["width"], found["overflow"], found["wide"]) == (NARROW, 0, [])
 

@@ -9,9 +9,9 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from pytest_ldos.show.page.markdown_parts import escape
 from pytest_ldos.show.report import markdown
 from pytest_ldos.show.report.document import Document
-from pytest_ldos.show.report.markdown_parts import escape
 from tests.builders.reports import HOSTILE, full_document, full_section, in_words
 
 PARSER = MarkdownIt("gfm-like", {"html": True, "linkify": True})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import math
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ from pytest_ldos.cli import compare as compare_command
 from pytest_ldos.cli import report as report_command
 from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
 from pytest_ldos.judge.baseline.calibration_store import Calibrated, Uncalibrated
+from pytest_ldos.judge.baseline.key import BaselineKey
+from pytest_ldos.judge.baseline.mismatch import OtherHostClasses
 from pytest_ldos.judge.gate.decide import decide, judge_alone
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
@@ -345,8 +348,8 @@ def test_a_calibration_is_told():
     result = judge_alone(head, Policy())
     told = text_of(compose_section(head, result, background=Background(calibration=known)))
     assert "calibration: baseline.calibration.json (6 starts, 60 trials, 2026-01-01)" in told
-    other = Background(calibration=Uncalibrated("there is one of another host class"))
-    assert "there is one of another host class" in text_of(compose_section(head, result, background=other))
+    other = Background(calibration=Uncalibrated(OtherHostClasses(BaselineKey.of(head), ("another",))))
+    assert "there is a calibration of host class another" in text_of(compose_section(head, result, background=other))
 
 
 def test_failures_are_grouped_by_what_happened():
@@ -376,3 +379,14 @@ def test_deadlines_are_told_with_how_they_were_kept():
     assert "deadline of 'planning', 300 ms in 99 %: never passed" in text_of(
         section_of(dataclasses.replace(trials, spec=spec), noisy_set(2))
     )
+
+
+def test_samples_are_the_series_that_were_compared():
+    head, base = noisy_set(1, failures=2), noisy_set(2)
+    result = decide(head, base, Policy())
+    t1 = next(each for each in compose_section(head, result, base=base).metrics if each.name == "T1")
+    assert [(each.trial - 1, each.value or math.inf) for each in t1.head.points] == list(
+        zip(result.head_series["T1"].trials, result.head_series["T1"].values, strict=True)
+    )
+    without = dataclasses.replace(result, head_series={}, base_series={})
+    assert all(each.head is each.base is None for each in compose_section(head, without, base=base).metrics)

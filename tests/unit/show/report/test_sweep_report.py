@@ -14,13 +14,17 @@ import pytest
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.campaign.sweep import state_of
 from pytest_ldos.campaign.sweep_records import CellState
+from pytest_ldos.show.page.formats import Format, render
+from pytest_ldos.show.page.model import Badge, Tone
 from pytest_ldos.show.report.html.scale import LogScale, Scale, scale_of
-from pytest_ldos.show.report.sweep import data, markdown, page, text
+from pytest_ldos.show.report.reasons import describe_reason
+from pytest_ldos.show.report.sweep import data
 from pytest_ldos.show.report.sweep.compose import compose_sweep
 from pytest_ldos.show.report.sweep.document import AxisReport
-from pytest_ldos.show.report.sweep.formats import render_for, require_suffix
+from pytest_ldos.show.report.sweep.formats import render_for, render_text, require_suffix
+from pytest_ldos.show.report.sweep.page import compose_page
 from pytest_ldos.show.report.sweep.scales import AxisScale
-from pytest_ldos.show.report.sweep.tables import describe_cell, metric_tables, overview, shown_metrics
+from pytest_ldos.show.report.sweep.tables import describe_cell, metric_table, overview, shown_metrics
 from tests.builders.reports import HOSTILE
 from tests.builders.sweeps import FLOOD, failed, full_report, grid, measured, results_of, start_of
 from tests.oracles import chromium
@@ -29,6 +33,14 @@ from tests.oracles import chromium
 @pytest.fixture(scope="module")
 def full():
     return full_report()
+
+
+def as_html(report):
+    return render(compose_page(report), Format.HTML)
+
+
+def as_markdown(report):
+    return render(compose_page(report), Format.MARKDOWN)
 
 
 def cell_of(report, *values):
@@ -41,8 +53,8 @@ def test_states_and_success(full):
         "not measured",
     ]
     rows = overview(full).rows
-    assert rows[0] == ["100", "rmw_one", "valid", "10 of 10", "69 … 100 %", "–"]
-    assert rows[3][2:4] == ["infra", "–"]
+    assert rows[0] == ("100", "rmw_one", Badge("valid", Tone.GOOD), "10 of 10", "69 … 100 %", "–")
+    assert rows[3][2:4] == (Badge("infra", Tone.BAD), "–")
     assert rows[10][3] == "4 of 10"
 
 
@@ -61,12 +73,12 @@ def test_failed_trials_count_as_slower_than_any(full):
     assert bad.metrics["T4"].median is None
     assert bad.metrics["T4"].high is None
     assert bad.metrics["T5"].median is not None
-    (row,) = [row for row in tables(full)["T4 total latency"] if row[:2] == ["100000", "rmw_one"]]
+    (row,) = [row for row in tables(full)["T4 total latency"] if row[:2] == ("100000", "rmw_one")]
     assert row[2] == "failed"
 
 
 def tables(report):
-    return {table.title: table.rows for table in metric_tables(report)}
+    return {f"{each.name} {each.title}": metric_table(report, each).rows for each in shown_metrics(report)}
 
 
 def test_a_reference_that_is_not_the_first_cell():
@@ -105,9 +117,9 @@ def test_a_sweep_without_any_result():
     swept = grid()
     report = compose_sweep("x", swept.outline, results_of(swept))
     assert {cell.state for cell in report.cells} == {"not measured"}
-    for render in (markdown.render, page.render, data.render_json, data.render_csv):
-        assert render(report)
-    assert "not measured" in text.render(report, width=100, color=False)
+    for made in (as_markdown, as_html, data.render_json, data.render_csv):
+        assert made(report)
+    assert "not measured" in render_text(report, width=100, color=False)
 
 
 def test_machines_that_differ_are_named():
@@ -118,7 +130,7 @@ def test_machines_that_differ_are_named():
 
 
 def test_the_terminal_shows_each_cell_whole(full):
-    shown = text.render(full, width=100, color=False)
+    shown = render_text(full, width=100, color=False)
     assert "DDS flood: 3990 of 4000 msg/s" in shown
     assert "…  " not in shown.replace(" … ", ""), "no column is cut"
     assert max(len(line) for line in shown.splitlines()) <= 100
@@ -134,17 +146,17 @@ def test_in_a_broken_cell_the_trial_whose_way_home_failed_failed():
         trials = start_of(spec, loads=proofs)
         if made < 4:
             trials = dataclasses.replace(trials, trials=trials.trials[:made], incomplete=stuck)
-        state, reason = state_of(trials)
+        state, reason = state_of(trials, describe_reason)
         records.append(measured(name, trials, state=state, reason=reason))
     report = compose_sweep("x", swept.outline, results_of(swept, *records))
-    rows = [row[2:5] for row in overview(report).rows]
-    assert [row[:2] for row in rows] == [
-        ["valid", "4 of 4"], ["broken", "1 of 2"], ["broken", "0 of 1"], ["not measured", "–"],
+    rows = [(row[2].text, row[3]) for row in overview(report).rows]
+    assert rows == [
+        ("valid", "4 of 4"), ("broken", "1 of 2"), ("broken", "0 of 1"), ("not measured", "–"),
     ]  # fmt: skip
     told = describe_cell(report.cells[2], shown_metrics(report))
     assert told == f"rate_hz=1000, cpus=1: broken: the arm could not go on: {stuck}; 0 of 1 succeeded"
-    assert stuck in text.render(report, width=200, color=False)
-    assert "✕</span> broken" in page.render(report)
+    assert stuck in render_text(report, width=200, color=False)
+    assert "✕</span> broken" in as_html(report)
 
 
 def test_the_line_of_a_cell(full):
@@ -198,15 +210,15 @@ def saying(report, words):
 @pytest.mark.parametrize("words", [each for each in HOSTILE if each])
 def test_foreign_words_change_nothing(full, words):
     hostile, plain = saying(full, words), saying(full, "words")
-    assert shape(page.render(hostile), r"<[^>]*>") == shape(page.render(plain), r"<[^>]*>")
+    assert shape(as_html(hostile), r"<[^>]*>") == shape(as_html(plain), r"<[^>]*>")
     assert len(list(csv.reader(io.StringIO(data.render_csv(hostile))))) == len(
         list(csv.reader(io.StringIO(data.render_csv(plain))))
     )
     assert json.loads(data.render_json(hostile))["name"] == words
-    for shown in (text.render(hostile, width=120, color=False), markdown.render(hostile)):
+    for shown in (render_text(hostile, width=120, color=False), as_markdown(hostile)):
         assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e\u2066]", shown)
-    assert markdown.render(hostile).count("\n| ") == markdown.render(plain).count("\n| ")
-    assert "<script" not in markdown.render(hostile)
+    assert as_markdown(hostile).count("\n| ") == as_markdown(plain).count("\n| ")
+    assert "<script" not in as_markdown(hostile)
 
 
 def shape(rendered, pattern):
@@ -252,7 +264,7 @@ def test_names_stand_side_by_side_and_labels_do_not_hide_each_other():
 
 
 def test_each_cell_is_drawn_and_no_line_leads_over_one_that_is_not_valid(full):
-    rendered = page.render(full)
+    rendered = as_html(full)
     figure = re.search(r'aria-label="T1 planning latency">.*?</figure>', rendered, re.DOTALL)[0]
     assert figure.count('class="dot"') == 6
     assert figure.count('class="dot hollow"') == 1, "the invalid cell's median is told, and crossed out"
@@ -263,7 +275,7 @@ def test_each_cell_is_drawn_and_no_line_leads_over_one_that_is_not_valid(full):
 
 def test_further_axes_are_further_plots():
     report = full_report(over={"dds_flood.rate": [1, 2], "cpu_limit.cpus": [1, 2], "trials": [8, 9, 10]})
-    figure = re.search(r'aria-label="T1 planning latency">.*?</figure>', page.render(report), re.DOTALL)[0]
+    figure = re.search(r'aria-label="T1 planning latency">.*?</figure>', as_html(report), re.DOTALL)[0]
     assert figure.count("<svg") == 3
     assert "trials=9" in figure
 
@@ -275,7 +287,7 @@ def test_in_a_browser(full, tmp_path, width, dark):
         f'{{"overflow": {chromium.OVERFLOW}, "contrasts": {chromium.CONTRASTS}, '
         f'"unreachable": {chromium.HIDDEN_OVERFLOW}, "focused": {chromium.FOCUSED}}}'
     )
-    opened = page.render(full).replace("<details>", "<details open>")
+    opened = as_html(full).replace("<details>", "<details open>")
     seen = chromium.look_at(opened, tmp_path, width=width, dark=dark, script=probe)
     assert seen.console == []
     assert seen.result["overflow"] <= 0
@@ -305,7 +317,7 @@ def test_what_loads_did_is_drawn_where_cells_tell_it():
     assert [cell.load_numbers for cell in report.cells][1] == {
         "dds_flood.rate_hz": 1.0, "guard.late_share": 25.0, "guard.share": 1.0,
     }  # fmt: skip
-    drawn = page.render(report)
+    drawn = as_html(report)
     for title in ("messages sent, all publishers", "late messages of the guarded path", "share of their rate left"):
         assert title in drawn
-    assert "messages sent" not in page.render(full_report())
+    assert "messages sent" not in as_html(full_report())

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ldos.show.report.console import Words, print_to_text
-from pytest_ldos.show.report.tables import chosen_table, column, split_table, tabulate
+from pytest_ldos.show.page.lines import print_to_text
+from pytest_ldos.show.page.model import Column, Kind, Table, Words
+from pytest_ldos.show.page.text_table import INDENT, draw_table
 
 NAMES = (
     "/panda_arm_controller/follow_joint_trajectory/_action/feedback",
@@ -20,14 +21,16 @@ NAMES = (
 )
 
 
-def lines_of(columns, rows, **arguments):
-    return print_to_text(tabulate(columns, rows, **arguments), color=False).splitlines()
+def lines_of(columns, rows, width):
+    """Without what stands before a table."""
+    drawn = print_to_text(draw_table(Table(columns=tuple(columns), rows=tuple(rows)), width + INDENT), color=False)
+    return [line.removeprefix(" " * INDENT) for line in drawn.splitlines()]
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("width", range(26, 120, 7))
 def test_names_are_broken_between_words(name, width):
-    _, *lines = lines_of([column("name", is_name=True), column("n")], [(name, "12345")], width=width)
+    _, *lines = lines_of([Column("name", Kind.NAME), Column("n")], [(name, "12345")], width)
     assert max(map(len, lines)) <= width
     assert "12345" in lines[0]
     parts = [line.replace("12345", "").strip() for line in lines]
@@ -38,7 +41,7 @@ def test_names_are_broken_between_words(name, width):
 
 
 def test_slashes_and_brackets_begin_a_line_and_colons_end_one():
-    (_, *lines) = lines_of([column("name", is_name=True)], [(NAMES[1],), (NAMES[0],)], width=40)
+    (_, *lines) = lines_of([Column("name", Kind.NAME)], [(NAMES[1],), (NAMES[0],)], 40)
     assert lines == [
         "moveit::planning_scene_monitor::",
         "PlanningSceneMonitor::onStateUpdate",
@@ -51,14 +54,14 @@ def test_slashes_and_brackets_begin_a_line_and_colons_end_one():
 
 
 def test_a_name_of_wide_letters_is_cut_between_them():
-    (_, *lines) = lines_of([column("name", is_name=True)], [("大" * 30,)], width=25)
+    (_, *lines) = lines_of([Column("name", Kind.NAME)], [("大" * 30,)], 25)
     assert "".join(lines) == "大" * 30
     assert max(Words(line).width for line in lines) <= 25
 
 
 @given(st.lists(st.text(max_size=40), min_size=1, max_size=4), st.integers(20, 120))
 def test_nothing_of_any_name_is_lost(names, width):
-    _, *lines = lines_of([column("name", is_name=True)], [(name,) for name in names], width=width)
+    _, *lines = lines_of([Column("name", Kind.NAME)], [(name,) for name in names], width)
     shown = re.sub(r"\s", "", "".join(lines))
     assert shown == re.sub(r"\s", "", "".join(Words(name).text for name in names))
     assert all(Words(line).width <= max(width, 16) + 3 for line in lines)  # a command to a log is written out
@@ -66,9 +69,9 @@ def test_nothing_of_any_name_is_lost(names, width):
 
 @pytest.mark.parametrize("width", [60, 80, 100])
 def test_a_table_that_is_too_wide_stands_in_blocks(width):
-    columns = [column("goal", is_name=True), *(column(f"metric {number}") for number in range(12))]
+    columns = [Column("goal", Kind.NAME), *(Column(f"metric {number}") for number in range(12))]
     rows = [(f"reach {number}", *[f"{number}.25 ms"] * 12) for number in range(3)]
-    lines = print_to_text(split_table(columns, rows, key=1, width=width), color=False).splitlines()
+    lines = lines_of(columns, rows, width)
     assert max(map(len, lines)) <= width
     assert sum(line.count("1.25 ms") for line in lines) == 12
     counts = {line.count("ms") for line in lines if "ms" in line}
@@ -76,16 +79,16 @@ def test_a_table_that_is_too_wide_stands_in_blocks(width):
 
 
 def test_titles_have_a_line_a_word_where_that_makes_room():
-    columns = [column("topic", is_name=True), *(column(f"far too late {number}") for number in range(4))]
+    columns = [Column("topic", Kind.NAME), *(Column(f"far too late {number}") for number in range(4))]
     rows = [("/a", *["1"] * 4)]
-    wide, narrow = (print_to_text(split_table(columns, rows, key=1, width=width), color=False) for width in (100, 50))
-    assert "far too late 3" in wide
-    assert [line.split() for line in narrow.splitlines()][:2] == [["topic", *["far"] * 4], ["too"] * 4]
+    wide, narrow = (lines_of(columns, rows, width) for width in (100, 50))
+    assert "far too late 3" in wide[0]
+    assert [line.split() for line in narrow][:2] == [["topic", *["far"] * 4], ["too"] * 4]
 
 
 def test_columns_that_matter_more_have_a_place_and_empty_ones_none():
-    columns = [column("name", is_text=True), column("a", rank=2), column("b", rank=1), column("empty", rank=1)]
+    columns = [Column("name", Kind.WORD), Column("a", rank=2), Column("b", rank=1), Column("empty", rank=1)]
     rows = [("x", "1" * 20, "2" * 20, "")]
-    heading, line = print_to_text(chosen_table(columns, rows, 30), color=False).splitlines()
+    heading, line = lines_of(columns, rows, 30)
     assert heading.split() == ["name", "b"]
     assert line.split() == ["x", "2" * 20]

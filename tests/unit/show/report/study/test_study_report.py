@@ -9,9 +9,9 @@ from html.parser import HTMLParser
 import pytest
 
 from pytest_ldos.instruments.study import Axis, Column, Curve, Figure, Point, Round, Shape, Table
-from pytest_ldos.show.report.formats import Format
+from pytest_ldos.show.page.formats import Format
 from pytest_ldos.show.report.study.drawing import draw
-from pytest_ldos.show.report.study.formats import render_study_as
+from pytest_ldos.show.report.study.page import render_study_as
 from tests.builders.studies import study
 
 HOSTILE = "<script>alert(1)</script> [x](http://x) |\x1b[31m @all"

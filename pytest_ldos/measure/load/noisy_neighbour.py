@@ -1,0 +1,215 @@
+"""A second stack alongside the one under test, on another domain, whose arm moves all the time."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_ldos.base.errors import LoadFailed
+from pytest_ldos.base.text import one_line
+from pytest_ldos.base.writable import writing
+from pytest_ldos.host.affinity import with_descendants
+from pytest_ldos.host.availability import Availability
+from pytest_ldos.host.cpu_time import CpuTime
+from pytest_ldos.host.processes import Child, ProcessGroup
+from pytest_ldos.measure.load.protocol import Load, LoadSite
+from pytest_ldos.measure.load.scheduler_group import NOT_READ, GroupedProof, read_group
+from pytest_ldos.measure.load.watch import watched
+from pytest_ldos.robot.stack.choose import stack_available
+from pytest_ldos.scenario.loads.noisy_neighbour import NeighbourStack, NoisyNeighbourSpec
+from pytest_ldos.scenario.loads.spec import SchedulerGroup
+from pytest_ldos.scenario.model import FaultSpec, StackSpec
+from pytest_ldos.scenario.words import StackKind
+
+IDLE_S: Final = 30.0
+"""A neighbour without a finished goal for this time counts as not moving."""
+
+_READY_TIMEOUT_S: Final = 120.0
+_END_TIMEOUT_S: Final = 20.0
+_DRIVER: Final = "pytest_ldos.measure.load.neighbour_driver"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeighbourProof(GroupedProof):
+    """See `LoadProof`.
+
+    Attributes:
+        domain: DDS domain of the neighbour.
+        completed, failed: numbers of its goals that ended while it was measured.
+        cpu_seconds: CPU time that it used in this time.
+    """
+
+    stack: str
+    domain: int
+    completed: int
+    failed: int
+    cpu_seconds: float
+
+    @property
+    def applied(self) -> float:
+        return self.cpu_seconds / self.seconds if self.seconds > 0 else 0.0
+
+    def describe(self) -> str:
+        return (
+            f"noisy neighbour ({self.stack}, domain {self.domain}): {self.completed} goals reached, "
+            f"{self.failed} failed, {self.cpu_seconds:.1f} s of CPU time in {self.seconds:.1f} s ({self.group_found})"
+        )
+
+
+class RunningNeighbour:
+    """See `RunningLoad`."""
+
+    def __init__(self, spec: NoisyNeighbourSpec, driver: Child, site: LoadSite) -> None:
+        self.spec = spec
+        self._driver = driver
+        self._site = site
+        self._changed = threading.Condition(threading.RLock())
+        self._report: dict[str, Any] = {"domain": -1, "completed": 0, "failed": 0}
+        self._at_begin = dict(self._report)
+        self._has_ended = False
+        self._heard_s = time.monotonic()
+        self._idle_s = 0.0
+        self._time = CpuTime(())
+        self._group = NOT_READ
+        self._trouble = ""
+        threading.Thread(target=self._read_reports, name="neighbour", daemon=True).start()
+
+    def _read_reports(self) -> None:
+        assert self._driver.process.stdout is not None
+        for line in self._driver.process.stdout:
+            self._take(line)
+        with self._changed:
+            self._has_ended = True
+            self._changed.notify_all()
+
+    def _take(self, line: str) -> None:
+        with self._changed:
+            try:
+                report = json.loads(line)
+                self._report = {name: int(report[name]) for name in self._report}
+                self._heard_s = time.monotonic()
+            except (ValueError, KeyError, TypeError):
+                self._trouble = self._trouble or f"the neighbour said {one_line(line.strip())[:200]!r}"
+            self._changed.notify_all()
+
+    def await_motion(self) -> None:
+        """Returns when its arm has reached a goal; measurement begins then.
+
+        Raises:
+            LoadFailed: it does not start, or does not reach a goal.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._report["completed"] > 0 or self._has_ended, _READY_TIMEOUT_S)
+            moves = self._report["completed"] > 0 and not self._has_ended
+            self._at_begin = dict(self._report)
+        if not moves:
+            with suppress(subprocess.TimeoutExpired):
+                self._driver.process.wait(_END_TIMEOUT_S if self._has_ended else 0)
+            raise LoadFailed(
+                f"the neighbour did not start to move ({self._driver.describe_end()})",
+                details=self._driver.last_lines(),
+                remedy="look at what it says, and at the load of this machine",
+            )
+        self._time = CpuTime(self._pids())
+        self.look()
+
+    def look(self) -> None:
+        """Notes its CPU time and idle time so far, or that it has died."""
+        with self._changed:
+            if self._trouble or self._driver.process.returncode is not None:
+                return
+            if self._has_ended or self._driver.exit_code is not None:
+                self._trouble = f"the neighbour died: {self._driver.last_lines() or self._driver.describe_end()}"
+                return
+            self._idle_s = time.monotonic() - self._heard_s
+            pids = self._pids()
+            self._time.note(pids)
+            self._group = read_group(self.spec.group, pids, self._site) or self._group
+
+    def _pids(self) -> list[int]:
+        return with_descendants([self._driver.pid])
+
+    @property
+    def proof(self) -> NeighbourProof:
+        self.look()
+        with self._changed:
+            completed, failed = (self._report[each] - self._at_begin[each] for each in ("completed", "failed"))
+            return NeighbourProof(
+                kind=self.spec.KIND,
+                seconds=self._time.elapsed_s,
+                shortfall=self._trouble or self._group.shortfall or self._idleness(completed, failed),
+                group=self.spec.group,
+                group_found=self._group.found,
+                stack=self.spec.stack,
+                domain=self._report["domain"],
+                completed=completed,
+                failed=failed,
+                cpu_seconds=self._time.used_s,
+            )
+
+    def _idleness(self, completed: int, failed: int) -> str:
+        if failed > completed:
+            return f"the neighbour failed in {failed} of {completed + failed} goals"
+        if self._idle_s > IDLE_S:
+            return f"none of the neighbour's goals ended in {self._idle_s:.0f} s"
+        return ""
+
+
+def neighbour_available(spec: NoisyNeighbourSpec, stack: StackSpec) -> Availability:
+    return stack_available(stack_of_neighbour(spec, stack))
+
+
+def stack_of_neighbour(spec: NoisyNeighbourSpec, stack: StackSpec) -> StackSpec:
+    """Returns the embedded stack, or a second one like that under test; without planted faults."""
+    if spec.stack == NeighbourStack.EMBEDDED:
+        return StackSpec(kind=StackKind.EMBEDDED)
+    return replace(stack, kind=StackKind.ROS2, faults=FaultSpec())
+
+
+@contextmanager
+def run_neighbour(spec: NoisyNeighbourSpec, site: LoadSite) -> Iterator[RunningNeighbour]:
+    """Runs a second stack for as long as the context lasts. It is not recorded.
+
+    Raises:
+        Unavailable: its stack is not installed.
+        LoadFailed: it does not start; has the last lines of its output.
+    """
+    neighbour_available(spec, site.stack).demand()
+    logs = site.log_directory / "neighbour"
+    with writing(logs):
+        logs.mkdir(exist_ok=True)
+    group = ProcessGroup(log_directory=site.log_directory, own_session=spec.group == SchedulerGroup.OWN)
+    try:
+        driver = group.start("neighbour", _command(stack_of_neighbour(spec, site.stack), logs), talk=True)
+        neighbour = RunningNeighbour(spec, driver, site)
+        neighbour.await_motion()
+        with watched(neighbour.look):
+            yield neighbour
+        neighbour.look()
+        _end(driver)
+    finally:
+        group.stop()
+
+
+def _command(stack: StackSpec, logs: Path) -> list[str]:
+    settings = {"stack": asdict(stack), "log_directory": str(logs)}
+    return [sys.executable, "-m", _DRIVER, json.dumps(settings)]
+
+
+def _end(driver: Child) -> None:
+    """Interrupts the driver and gives its stack time to end in its own way."""
+    driver.process.send_signal(signal.SIGINT)
+    with suppress(subprocess.TimeoutExpired):
+        driver.process.wait(_END_TIMEOUT_S)
+
+
+LOAD: Final = Load(run=run_neighbour, available=neighbour_available)

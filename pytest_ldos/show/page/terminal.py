@@ -1,0 +1,103 @@
+"""Page for a terminal or a log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final, assert_never
+
+from pytest_ldos.base.text import Rendered
+from pytest_ldos.show.page.lines import Line, line, print_to_text, wrapped
+from pytest_ldos.show.page.model import (
+    Block,
+    Bullets,
+    Drawing,
+    Figure,
+    Folded,
+    Kind,
+    Legend,
+    Links,
+    Page,
+    Section,
+    Table,
+    Text,
+    Tone,
+    Words,
+)
+from pytest_ldos.show.page.text_table import INDENT, draw_table
+
+NARROWEST: Final = 80
+"""Columns of the narrowest terminal that a page is fitted to."""
+
+
+def render(page: Page, *, width: int, color: bool) -> Rendered:
+    """The answer or the title first; no line is wider than `width` but those that are to be copied."""
+    width = max(width, NARROWEST)
+    lines = wrapped(page.answer or page.title, width, tone=page.tone)
+    for each in page.setting:
+        lines += wrapped(each, width, indent=INDENT, tone=Tone.QUIET)
+    below = _lines(page.blocks, width)
+    return print_to_text([*lines, *([line()] if lines and below else []), *below], color=color)
+
+
+def _lines(blocks: Iterable[Block], width: int) -> list[Line]:
+    """Blocks below each other, sections and tables apart from others."""
+    lines: list[Line] = []
+    is_apart = False
+    for each in blocks:
+        shown = _block(each, width)
+        if shown:
+            is_section = isinstance(each, Section | Figure)
+            lines += [line()] if lines and (is_apart or is_section or isinstance(each, Table)) else []
+            lines += shown
+            is_apart = is_section
+    return lines
+
+
+def _block(block: Block, width: int) -> list[Line]:
+    match block:
+        case Table():
+            return _table(block, width)
+        case Figure():
+            return _titled(block, () if block.table is None else (block.table,), width)
+        case Section():
+            return _titled(block, block.blocks, width)
+        case Drawing() | Legend() | Folded():
+            return []
+    return _leaf(block, width)
+
+
+def _leaf(block: Text | Bullets | Links, width: int) -> list[Line]:
+    """A block of words."""
+    match block:
+        case Text():
+            whole = [line(block.text, tone=block.tone)]
+            return whole if block.is_whole else wrapped(block.text, width, tone=block.tone)
+        case Bullets():
+            return [part for each in block.lines for part in wrapped(each, width, indent=INDENT, tone=block.tone)]
+        case Links():
+            return [line(f"{each.title}: {each.url}") for each in block.links]
+    assert_never(block)
+
+
+def _titled(named: Section | Figure, blocks: Iterable[Block], width: int) -> list[Line]:
+    lines = _lines(blocks, width)
+    if not lines:
+        return []
+    if named.badge is None:
+        return [*wrapped(named.title, width, tone=Tone.STRONG), *lines]
+    return [line(Words(named.title, Tone.STRONG), ": ", named.badge), *lines]
+
+
+def _table(table: Table, width: int) -> list[Line]:
+    if not table.rows:
+        return []
+    is_prose = table.columns[-1].kind is Kind.PROSE
+    body = list(_sentences(table, width)) if is_prose else draw_table(table, width)
+    return [*wrapped(table.title, width, tone=Tone.STRONG), *body]
+
+
+def _sentences(table: Table, width: int) -> Iterator[Line]:
+    """A row as a sentence: one too long for a column would leave no room for what it is about."""
+    for row in table.rows:
+        *names, sentence = (each.text if isinstance(each, Words) else str(each) for each in row)
+        yield from wrapped(f"{', '.join(names)}: {sentence}", width, indent=INDENT)

@@ -1,0 +1,126 @@
+"""A second stack beside the first: the real embedded one, and what can become of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import replace
+
+import psutil
+import pytest
+
+from pytest_ldos.base.errors import LoadFailed, Unavailable
+from pytest_ldos.host.autogroup import is_grouped_by_session, read_scheduling_group
+from pytest_ldos.host.processes import ProcessGroup
+from pytest_ldos.measure.load import noisy_neighbour
+from pytest_ldos.measure.load.choose import load_available
+from pytest_ldos.measure.load.neighbour_driver import parse_stack
+from pytest_ldos.measure.load.noisy_neighbour import RunningNeighbour, run_neighbour, stack_of_neighbour
+from pytest_ldos.measure.load.protocol import proof_to_dict
+from pytest_ldos.scenario.loads.noisy_neighbour import NeighbourStack, NoisyNeighbourSpec
+from pytest_ldos.scenario.loads.spec import SchedulerGroup
+from pytest_ldos.scenario.model import FaultSpec, StackSpec
+from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.scenario.words import Simulation, StackKind
+from tests.builders.stressors import is_gone, running, wait_until
+
+available = load_available(NoisyNeighbourSpec(), StackSpec())
+needs_embedded = pytest.mark.skipif(not available.ok, reason=available.reason or "available")
+
+
+@needs_embedded
+@pytest.mark.alone
+def test_a_second_stack_moves_apart_from_the_first_and_its_death_is_a_shortfall(site):
+    with run_neighbour(NoisyNeighbourSpec(group=SchedulerGroup.OWN), site) as load:
+        processes = psutil.Process(load._driver.pid).children(recursive=True)
+        assert {"simulator", "move_group", "goal_client"} <= {each.name() for each in processes}
+        wait_until(lambda: load.proof.completed >= 1, timeout_s=60)
+        proof = load.proof
+        assert proof.shortfall == ""
+        assert proof.domain != site.domain
+        assert proof.cpu_seconds > 0
+        if is_grouped_by_session():
+            assert {os.getsid(each.pid) for each in processes} == {load._driver.pid}
+            assert proof.group_found.startswith("/autogroup-")
+            assert proof.group_found.endswith(f"the stack in {read_scheduling_group(os.getpid()).describe()}")
+        next(each for each in processes if each.name() == "simulator").kill()
+        wait_until(lambda: load.proof.shortfall, timeout_s=60)
+        assert "the neighbour died" in load.proof.shortfall
+        assert "simulator was killed by SIGKILL" in load.proof.shortfall
+    assert all(is_gone(each.pid) for each in processes)
+    assert f"domain {proof.domain}): {proof.completed} goals reached" in proof.describe()
+    assert proof_to_dict(proof)["stack"] == "embedded"
+
+
+@needs_embedded
+def test_one_that_does_not_start_says_why(site, monkeypatch, tmp_path):
+    broken = StackSpec(kind=StackKind.EMBEDDED, goals=str(tmp_path / "none.yaml"))
+    monkeypatch.setattr(noisy_neighbour, "stack_of_neighbour", lambda spec, stack: broken)
+    with (
+        pytest.raises(
+            LoadFailed, match=r"did not start to move \(neighbour ended with exit code 1\)\n(.|\n)*none.yaml"
+        ),
+        run_neighbour(NoisyNeighbourSpec(), site),
+    ):
+        pass
+    assert running("simulator") == []
+
+
+def test_a_stack_that_is_not_installed_is_said_before(site):
+    spec = NoisyNeighbourSpec(stack=NeighbourStack.ROS2)
+    elsewhere = StackSpec(ros2=Ros2Spec(launch_file="there_is_no_such_package/stack.launch.py"))
+    assert not load_available(spec, elsewhere).ok
+    with pytest.raises(Unavailable), run_neighbour(spec, replace(site, stack=elsewhere)):
+        pass
+
+
+def test_the_same_stack_once_more_is_without_faults_and_reaches_the_driver_whole():
+    stack = StackSpec(
+        faults=FaultSpec(planning_delay_ms=5),
+        ros2=Ros2Spec(launch_file="arm/arm.launch.py", sim=Simulation.MOCK, controllers=("one",)),
+    )
+    found = stack_of_neighbour(NoisyNeighbourSpec(stack=NeighbourStack.ROS2), stack)
+    assert found.kind is StackKind.ROS2
+    assert found.faults == FaultSpec()
+    command = noisy_neighbour._command(found, "/tmp")
+    assert parse_stack(noisy_neighbour.json.loads(command[-1])["stack"]) == found
+
+
+@pytest.fixture
+def say(site, tmp_path):
+    """A driver that says some lines and then nothing any more; when the last of them has been read."""
+    group = ProcessGroup(log_directory=tmp_path)
+
+    def start(*lines: str) -> RunningNeighbour:
+        code = "import sys, time; print(*sys.argv[1:], sep='\\n', flush=True); time.sleep(60)"
+        driver = group.start("neighbour", [sys.executable, "-c", code, *lines], talk=True)
+        return RunningNeighbour(NoisyNeighbourSpec(), driver, site)
+
+    yield start
+    group.stop()
+
+
+def ended(completed: int, failed: int) -> str:
+    return json.dumps({"domain": 3, "completed": completed, "failed": failed})
+
+
+def test_one_that_fails_more_often_than_not_is_a_shortfall(say):
+    assert say(ended(1, 0))._idleness(3, 1) == ""
+    load = say(ended(1, 2))
+    wait_until(lambda: load.proof.failed)
+    assert load.proof.shortfall == "the neighbour failed in 2 of 3 goals"
+
+
+def test_one_that_moved_and_then_stands_still_is_a_shortfall(say, monkeypatch):
+    monkeypatch.setattr(noisy_neighbour, "IDLE_S", 0.2)
+    load = say(ended(5, 0))
+    wait_until(lambda: load.proof.completed)
+    wait_until(lambda: load.proof.shortfall)
+    assert "none of the neighbour's goals ended in 0 s" in load.proof.shortfall
+
+
+def test_one_that_says_something_else_is_heard_further_and_a_shortfall(say):
+    load = say(ended(1, 0), "\x1b[2Jmoving", '{"domain": "?"}', ended(2, 0))
+    wait_until(lambda: load.proof.completed == 2)
+    assert load.proof.shortfall == r"the neighbour said '\\x1b[2Jmoving'"
