@@ -31,7 +31,7 @@ from pytest_ldos.plugin.marks import describe_marks, mark_name
 from pytest_ldos.scenario.base import BaseSpec
 from pytest_ldos.scenario.deadlines import DeadlineSpec
 from pytest_ldos.scenario.fields import field_types, parse_field
-from pytest_ldos.scenario.loads import LOAD_SPECS
+from pytest_ldos.scenario.loads.registry import LOAD_SPECS
 from pytest_ldos.scenario.model import FaultSpec, StackSpec
 from pytest_ldos.scenario.options import OPTIONS, OTHER_VARIABLES, OWN_FILE, Option
 from pytest_ldos.scenario.ros2 import Ros2Spec

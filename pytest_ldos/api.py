@@ -46,18 +46,16 @@ from pytest_ldos.measure.trial.record import Trial, TrialSet
 from pytest_ldos.measure.trial.rig import open_rig
 from pytest_ldos.robot.stack.goals import Goal, Pose
 from pytest_ldos.scenario.deadlines import DeadlineSpec
-from pytest_ldos.scenario.loads import (
-    CacheLoadSpec,
-    CpuLimitSpec,
-    CpuLoadSpec,
-    DdsFloodSpec,
-    GuardSpec,
-    IoLoadSpec,
-    MemoryLoadSpec,
-    NetworkImpairmentSpec,
-    NoisyNeighbourSpec,
-    SchedulerGroup,
-)
+from pytest_ldos.scenario.loads.cache_load import CacheLoadSpec
+from pytest_ldos.scenario.loads.cpu_limit import CpuLimitSpec
+from pytest_ldos.scenario.loads.cpu_load import CpuLoadSpec
+from pytest_ldos.scenario.loads.dds_flood import DdsFloodSpec
+from pytest_ldos.scenario.loads.guard import GuardSpec
+from pytest_ldos.scenario.loads.io_load import IoLoadSpec
+from pytest_ldos.scenario.loads.memory_load import MemoryLoadSpec
+from pytest_ldos.scenario.loads.network_impairment import NetworkImpairmentSpec
+from pytest_ldos.scenario.loads.noisy_neighbour import NoisyNeighbourSpec
+from pytest_ldos.scenario.loads.spec import SchedulerGroup
 from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, StackSpec
 from pytest_ldos.scenario.ros2 import Ros2Spec
 from pytest_ldos.scenario.words import Simulation, StackKind

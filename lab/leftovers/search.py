@@ -68,14 +68,22 @@ def _users_of_processes(root: Path) -> set[int]:
 
 
 def _kill_all(user: int) -> None:
-    """Kills all processes of a user at once, which none can fork away from."""
+    """Kills all processes of a user at once, which none can fork away from.
+
+    Raises:
+        OSError: nobody with our rights can become that user.
+    """
     if (child := os.fork()) == 0:
+        status = 1
         try:
             os.setresuid(user, user, user)
+            status = 0
             os.kill(-1, signal.SIGKILL)
         finally:
-            os._exit(0)
-    os.waitpid(child, 0)
+            os._exit(status)
+    _, ended = os.waitpid(child, 0)
+    if ended:
+        raise OSError(f"no rights of user {user} can be had to end its processes")
 
 
 def _files(root: Path) -> Iterator[str]:

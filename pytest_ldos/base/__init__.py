@@ -1,1 +1,1 @@
-"""What every wing may use: errors, units, text, tracepoints, statistics."""
+"""Parts that every wing may use: errors, units, text, tracepoints, statistics."""

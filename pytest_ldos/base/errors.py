@@ -100,11 +100,11 @@ class NotWritten(LdosError):
 
 
 class ProfilingFailed(LdosError):
-    """What watches processes could not be started, ended early, or wrote what cannot be read."""
+    """A program that watches processes could not be started, ended early, or wrote what cannot be read."""
 
 
 class CalibrationFailed(LdosError):
-    """What was measured says nothing about this host's noise."""
+    """The measurements say nothing about this host's noise."""
 
 
 class SelfTestFailed(LdosError):

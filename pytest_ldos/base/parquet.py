@@ -15,8 +15,10 @@ from typing import Final
 
 import polars as pl
 
+from pytest_ldos.base.text import one_line
+
 FAULTS: Final = (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
-"""What Polars raises for a file that is damaged and has no seal."""
+"""Exceptions that Polars raises for a file that is damaged and has no seal."""
 
 _SEAL: Final = "pytest-ldos seal"
 _OS_ERROR: Final = re.compile(r"\(os error (\d+)\)")
@@ -73,6 +75,11 @@ def _with_seal(content: bytes, found: re.Match[bytes], seal: bytes) -> bytes:
 
 
 def digest_of(path: Path) -> str:
-    """Of a file that another one answers for."""
+    """Digest of a file that another one vouches for."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def reason_of(fault: BaseException) -> str:
+    """The first line of what Polars says of a damaged file; the name of the fault where it says nothing."""
+    return one_line(next(iter(str(fault).splitlines()), type(fault).__name__))

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class Better(StrEnum):
-    """Which way a quantity improves."""
+    """Direction in which a quantity improves."""
 
     LOWER = "lower"
     HIGHER = "higher"
@@ -43,6 +43,7 @@ class Series:
     Attributes:
         values: finite, or `CENSORED`.
         strata: what the trial was (its goal), one a value; only like is compared with like.
+        trials: index of the trial in its run, one a value.
         blocks: which start of the stack it belongs to, one a value.
         covariates: numbers that explain part of the variation, by name, one a value; NaN
             where unknown.
@@ -54,6 +55,7 @@ class Series:
     values: tuple[float, ...]
     strata: tuple[str, ...]
     blocks: tuple[int, ...]
+    trials: tuple[int, ...]
     covariates: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -61,6 +63,7 @@ class Series:
             len(self.values),
             len(self.strata),
             len(self.blocks),
+            len(self.trials),
             *(len(column) for column in self.covariates.values()),
         }
         if len(lengths) != 1:

@@ -1,4 +1,4 @@
-"""How often threads left their CPUs."""
+"""Counts of threads that left their CPUs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 @dataclass(frozen=True)
 class SwitchCounts:
-    """What became of threads that ran.
+    """Numbers of switches of threads, by reason, and of migrations.
 
     Attributes:
         voluntary: they went to sleep.

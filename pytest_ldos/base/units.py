@@ -9,10 +9,10 @@ NS_PER_MS: Final = 1_000_000
 NS_PER_S: Final = 1_000_000_000
 
 SECONDS_OF: Final = {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
-"""What a unit of time is in seconds."""
+"""Seconds in each unit of time."""
 
 UNITS: Final = (*SECONDS_OF, "Hz", "%", "B", "kB", "MB", "m", "mm", "rad", "N", "Nm", "W", "J", "")
-"""What quantities may be measured in; the last one is for counts and ratios."""
+"""Units of quantities; the last one is for counts and ratios."""
 
 
 def ns_to_ms(duration_ns: float) -> float:

@@ -27,7 +27,7 @@ _REMEDIES: Final = {
     errno.EIO: f"its disk reports errors: {ANOTHER}, and look at the kernel's log",
     errno.EFBIG: f"raise the largest size of a file (ulimit -f), or {ANOTHER}",
 }
-"""What to do, by what the machine lacks; a full disk has an answer of its own."""
+"""Remedies, by what the machine lacks; a full disk has one of its own."""
 
 
 @contextmanager
@@ -59,7 +59,7 @@ def opened_log(log: Path) -> BinaryIO:
 
 
 def unwritable(place: Path, error: OSError, *, needs: int = 0, otherwise: str = ANOTHER) -> LdosError:
-    """What is told of a file or folder that cannot be written; see `writing`."""
+    """The error for a file or folder that cannot be written; see `writing`."""
     reason = os.strerror(error.errno) if error.errno else str(error)
     message = f"{place} cannot be written: {one_line(reason)}"
     if error.errno in _FULL:
@@ -79,7 +79,7 @@ def _make_room(place: Path, needs: int) -> str:
 
 
 def _disk_of(place: Path) -> Path:
-    """Where the file system of a place, which need not be there, is mounted."""
+    """Mount point of the file system of a place, which need not exist."""
     there = next(each for each in (place.absolute(), *place.absolute().parents) if each.exists())
     return next(each for each in (there, *there.parents) if each.is_mount())
 

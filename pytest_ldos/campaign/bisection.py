@@ -43,7 +43,7 @@ _WITHIN_REACH: Final = 0.9
 """Share of the level that a load reached, at which the search continues after a request for more was not reached."""
 
 
-class Standing(StrEnum):
+class LevelState(StrEnum):
     """State of a level."""
 
     OPEN = "open"
@@ -56,7 +56,7 @@ class Standing(StrEnum):
     UNVALUED = "without values"
 
 
-class Mishap(StrEnum):
+class Exclusion(StrEnum):
     """Reason why a start is excluded."""
 
     UNREACHED = "the load was not reached"
@@ -65,9 +65,9 @@ class Mishap(StrEnum):
 
 
 _GIVEN_UP_AS: Final = {
-    Mishap.UNREACHED: Standing.UNREACHED,
-    Mishap.NOT_STARTED: Standing.NOT_STARTED,
-    Mishap.UNMEASURED: Standing.UNMEASURED,
+    Exclusion.UNREACHED: LevelState.UNREACHED,
+    Exclusion.NOT_STARTED: LevelState.NOT_STARTED,
+    Exclusion.UNMEASURED: LevelState.UNMEASURED,
 }
 
 
@@ -96,7 +96,7 @@ class Batch:
     level: float
     trials: int = 0
     broken: int = 0
-    mishap: Mishap | None = None
+    exclusion: Exclusion | None = None
     reason: str = ""
     achieved: float | None = None
     succeeded: int = 0
@@ -112,7 +112,7 @@ class LevelRecord:
     """
 
     level: float
-    standing: Standing = Standing.OPEN
+    standing: LevelState = LevelState.OPEN
     batches: list[Batch] = field(default_factory=list)
 
     @property
@@ -129,8 +129,8 @@ class LevelRecord:
         return [(each.broken, each.trials) for each in self.batches if each.trials]
 
     @property
-    def mishaps(self) -> list[Batch]:
-        return [each for each in self.batches if each.mishap is not None]
+    def exclusions(self) -> list[Batch]:
+        return [each for each in self.batches if each.exclusion is not None]
 
     @property
     def succeeded(self) -> int:
@@ -148,7 +148,7 @@ class LevelRecord:
     @property
     def is_blocked(self) -> bool:
         """True if the level is neither open nor shown to hold or to break."""
-        return self.standing not in {Standing.OPEN, Standing.HOLDS, Standing.BREAKS}
+        return self.standing not in {LevelState.OPEN, LevelState.HOLDS, LevelState.BREAKS}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,13 +210,13 @@ class Bisection:
         """Adds the result of one start."""
         record = self.records.setdefault(batch.level, LevelRecord(batch.level))
         record.batches.append(batch)
-        record.standing = self._standing(record)
+        record.standing = self._state(record)
 
     def next_level(self) -> float | None:
         """Level of the next start; ``None`` at the end."""
         if self.is_spent or self._is_over:
             return None
-        pending = next((each.level for each in self.records.values() if each.standing is Standing.OPEN), None)
+        pending = next((each.level for each in self.records.values() if each.standing is LevelState.OPEN), None)
         if pending is not None or self._tested >= self.plan.most_levels:
             return pending
         return next((level for level in self._wanted() if level is not None and level not in self.records), None)
@@ -236,7 +236,7 @@ class Bisection:
         """Largest number of trials still to come."""
         if self.next_level() is None:
             return 0
-        begun = sum(each.trials for each in self.records.values() if each.standing is Standing.OPEN)
+        begun = sum(each.trials for each in self.records.values() if each.standing is LevelState.OPEN)
         levels = self.plan.most_levels - self._tested + (begun > 0)
         settled = sum(1 for each in (self.plan.scale.calm, self.plan.scale.harsh) if self._is_settled(each))
         return min(self.plan.max_trials - self.trials, (levels + _BOTH_ENDS - settled) * self.plan.patience - begun)
@@ -249,38 +249,40 @@ class Bisection:
     @property
     def holds(self) -> LevelRecord | None:
         """The harshest level shown to hold, below all levels shown to break."""
-        sound = [each for each in self._of(Standing.HOLDS) if self.breaks is None or self._is_calmer(each, self.breaks)]
+        sound = [
+            each for each in self._of(LevelState.HOLDS) if self.breaks is None or self._is_calmer(each, self.breaks)
+        ]
         return sound[-1] if sound else None
 
     @property
     def breaks(self) -> LevelRecord | None:
         """The calmest level shown to break."""
-        return next(iter(self._of(Standing.BREAKS)), None)
+        return next(iter(self._of(LevelState.BREAKS)), None)
 
     @property
     def ceiling(self) -> LevelRecord | None:
         """The calmest level that could not be measured, if no level was shown to break."""
-        cut_off = (Standing.UNREACHED, Standing.NOT_STARTED, Standing.UNMEASURED, Standing.UNVALUED)
+        cut_off = (LevelState.UNREACHED, LevelState.NOT_STARTED, LevelState.UNMEASURED, LevelState.UNVALUED)
         above = [each for each in self._of(*cut_off) if self.holds is None or self._is_calmer(self.holds, each)]
         return above[0] if above and self.breaks is None else None
 
     @property
     def contradictions(self) -> list[LevelRecord]:
         """Levels shown to hold although a calmer one was shown to break."""
-        return [each for each in self._of(Standing.HOLDS) if self.breaks and self._is_calmer(self.breaks, each)]
+        return [each for each in self._of(LevelState.HOLDS) if self.breaks and self._is_calmer(self.breaks, each)]
 
     @property
     def finding(self) -> Finding:
         """Result of the search if it ends now."""
         calm = self.records.get(self.plan.scale.calm)
         harsh = self.records.get(self.plan.scale.harsh)
-        if calm is None or (calm.is_blocked and calm.standing is not Standing.UNDECIDED):
+        if calm is None or (calm.is_blocked and calm.standing is not LevelState.UNDECIDED):
             return Finding.UNMEASURED
-        if calm.standing is Standing.BREAKS:
+        if calm.standing is LevelState.BREAKS:
             return Finding.BROKEN_WHEN_CALM
-        if calm.standing is Standing.HOLDS and self.breaks is not None:
+        if calm.standing is LevelState.HOLDS and self.breaks is not None:
             return Finding.BREAKS
-        if harsh is not None and harsh.standing is Standing.HOLDS:
+        if harsh is not None and harsh.standing is LevelState.HOLDS:
             return Finding.HOLDS
         return Finding.UNDECIDED if self.ceiling is None else Finding.OUT_OF_REACH
 
@@ -288,55 +290,55 @@ class Bisection:
     def _is_over(self) -> bool:
         """True if the result at the calm end leaves nothing to search for."""
         calm = self.records.get(self.plan.scale.calm)
-        return calm is not None and calm.standing not in {Standing.OPEN, Standing.HOLDS}
+        return calm is not None and calm.standing not in {LevelState.OPEN, LevelState.HOLDS}
 
     def _is_settled(self, level: float) -> bool:
-        return level in self.records and self.records[level].standing is not Standing.OPEN
+        return level in self.records and self.records[level].standing is not LevelState.OPEN
 
     @property
     def _tested(self) -> int:
         return sum(1 for each in self.records.values() if each.trials)
 
-    def _of(self, *standings: Standing) -> list[LevelRecord]:
-        """Levels with one of these standings, the calmest first."""
-        found = [each for each in self.records.values() if each.standing in standings]
+    def _of(self, *states: LevelState) -> list[LevelRecord]:
+        """Levels with one of these states, the calmest first."""
+        found = [each for each in self.records.values() if each.standing in states]
         return sorted(found, key=lambda each: self.plan.scale.place(each.level))
 
     def _is_calmer(self, one: LevelRecord, other: LevelRecord) -> bool:
         return self.plan.scale.place(one.level) < self.plan.scale.place(other.level)
 
-    def _standing(self, record: LevelRecord) -> Standing:
+    def _state(self, record: LevelRecord) -> LevelState:
         if record.lacks_values and record.trials:
-            return self._standing_without_values(record)
+            return self._state_without_values(record)
         least = self.plan.calm_trials if record.level == self.plan.scale.calm else 0
         side = self.plan.test.decide(record.broken, record.trials) if record.trials >= least else None
         if side is not None:
-            return Standing.BREAKS if side is Side.ABOVE else Standing.HOLDS
+            return LevelState.BREAKS if side is Side.ABOVE else LevelState.HOLDS
         if record.trials >= max(least, self.plan.patience_at(record.level)):
-            return Standing.UNDECIDED
-        mishaps = [each.mishap for each in record.batches if each.mishap is not None]
-        is_beyond = Mishap.UNREACHED in mishaps and not record.trials
-        if is_beyond or len(mishaps) > _FORGIVEN:
-            return _GIVEN_UP_AS[mishaps[-1]]
-        return Standing.OPEN
+            return LevelState.UNDECIDED
+        exclusions = [each.exclusion for each in record.batches if each.exclusion is not None]
+        is_beyond = Exclusion.UNREACHED in exclusions and not record.trials
+        if is_beyond or len(exclusions) > _FORGIVEN:
+            return _GIVEN_UP_AS[exclusions[-1]]
+        return LevelState.OPEN
 
-    def _standing_without_values(self, record: LevelRecord) -> Standing:
-        """Standing of a level with many missing values.
+    def _state_without_values(self, record: LevelRecord) -> LevelState:
+        """State of a level with many missing values.
 
         It breaks only if enough trials are broken when trials without a value count as unbroken.
         """
         made = record.trials + record.unvalued
         if self.plan.test.decide(record.broken, made) is Side.ABOVE:
-            return Standing.BREAKS
+            return LevelState.BREAKS
         is_hopeless = record.unvalued >= max(TRIALS_PER_START, record.broken)
-        return Standing.UNVALUED if is_hopeless or made >= self.plan.patience_at(record.level) else Standing.OPEN
+        return LevelState.UNVALUED if is_hopeless or made >= self.plan.patience_at(record.level) else LevelState.OPEN
 
     def _wanted(self) -> Iterator[float | None]:
         """Levels to visit, by decreasing priority; may include visited ones."""
         scale = self.plan.scale
         yield scale.calm
         yield scale.harsh
-        if len(self._of(Standing.UNDECIDED)) < _MOST_UNDECIDED:
+        if len(self._of(LevelState.UNDECIDED)) < _MOST_UNDECIDED:
             yield from self._narrowing()
         yield self._monotony_probe()
 

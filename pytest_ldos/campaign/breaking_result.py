@@ -10,7 +10,7 @@ from typing import Final
 from pytest_ldos.base.stats.confidence_sequence import BoundaryTest
 from pytest_ldos.base.stats.logistic_curve import LogisticCurve, fit_logistic
 from pytest_ldos.base.stats.overdispersion import estimate_correlation
-from pytest_ldos.campaign.bisection import Bisection, Finding, LevelRecord, Standing
+from pytest_ldos.campaign.bisection import Bisection, Finding, LevelRecord, LevelState
 from pytest_ldos.campaign.breaking_cause import Cause, find_cause
 from pytest_ldos.campaign.breaking_plan import BreakingPlan
 from pytest_ldos.measure.trial.record import TrialSet
@@ -41,7 +41,7 @@ class LevelSummary:
     """
 
     level: float
-    standing: Standing
+    standing: LevelState
     trials: int
     broken: int
     unvalued: int
@@ -146,13 +146,16 @@ def _summarize(plan: BreakingPlan, record: LevelRecord, sets: Mapping[float, Tri
         low=low,
         high=high,
         median=plan.criterion.median(trials) if trials is not None else None,
-        mishaps=(*(f"{each.mishap}: {each.reason}" for each in record.mishaps), *_without_values(plan, record, trials)),
+        mishaps=(
+            *(f"{each.exclusion}: {each.reason}" for each in record.exclusions),
+            *_without_values(plan, record, trials),
+        ),
     )
 
 
 def _without_values(plan: BreakingPlan, record: LevelRecord, trials: TrialSet | None) -> Iterator[str]:
     """Explains that a level is not judged because most of its successful trials have no value of the metric."""
-    if record.standing is not Standing.UNVALUED:
+    if record.standing is not LevelState.UNVALUED:
         return
     reasons = (plan.criterion.why_unvalued(each) for each in (trials.trials if trials is not None else ()))
     why = next((each for each in reasons if each), "it was not taken")
@@ -191,7 +194,7 @@ def _why_ended(bisection: Bisection) -> str:
     if bisection.is_spent:
         return f"{bisection.plan.max_trials} trials were not enough to narrow it further: --max-trials"
     blocked = [each for each in bisection.records.values() if each.is_blocked]
-    if any(each.standing is not Standing.UNDECIDED for each in blocked):
+    if any(each.standing is not LevelState.UNDECIDED for each in blocked):
         return "levels between could not be measured"
     return f"levels between stayed undecided after {bisection.plan.patience} trials each: the change is gradual"
 

@@ -146,14 +146,14 @@ def _refuse_what_says_nothing(runs: Sequence[TrialSet], starts: int) -> None:
         )
     if starts < 2:
         raise CalibrationFailed(
-            "one start was measured: how much starts differ cannot be told",
+            "one start was measured: the difference between starts is unknown",
             remedy="measure at least two, better eight: --blocks 8",
         )
 
 
 def suggest(promises: Sequence[Promise], design: Design, *, effect: float) -> Suggestion:
     """Suggests the number of trials for the requested effect."""
-    metrics = dict.fromkeys(name for each in promises if each.design is design for name in each.detectable)
+    metrics = dict.fromkeys(name for each in promises if each.design is design for name in each.mde)
     by_metric = {name: fewest_trials(promises, design=design, metric=name, effect=effect) for name in metrics}
     return Suggestion(
         design=design,

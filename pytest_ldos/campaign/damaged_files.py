@@ -40,4 +40,4 @@ def _set_aside(file: Path) -> Path:
         return file.rename(free)
     except OSError as error:
         reason = f"{file} is damaged, and cannot be renamed: {error.strerror}"
-        raise RecordUnreadable(reason, remedy="delete it: the start is measured anew") from None
+        raise RecordUnreadable(reason, remedy="delete it, then the start is measured again") from None

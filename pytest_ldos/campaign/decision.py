@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from pytest_ldos.judge.gate.decide import GateResult, decide, judge_alone
 from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.reasons import NotFinished, OfBase
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.trial.record import TrialSet
 
@@ -26,12 +27,12 @@ def beside_measured_base(result: GateResult, head: TrialSet, base: TrialSet, pol
     if not faults or result.verdict is Verdict.INVALID:
         return result
     if judge_alone(head, policy).verdict is Verdict.REGRESSED:  # it missed its own expectation, which needs no base
-        return replace(result, reasons=(*result.reasons, *faults), undecided=())
-    return replace(result, verdict=Verdict.INVALID, reasons=(*faults, *result.reasons), undecided=())
+        return replace(result, reasons=(*result.reasons, *faults), more_trials_because=())
+    return replace(result, verdict=Verdict.INVALID, reasons=(*faults, *result.reasons), more_trials_because=())
 
 
-def _faults(base: TrialSet, policy: Policy) -> list[str]:
+def _faults(base: TrialSet, policy: Policy) -> list[OfBase]:
     alone = judge_alone(base, policy)
     if alone.verdict is Verdict.INVALID:
-        return [f"base: {reason}" for reason in alone.reasons]
-    return [f"base: the trials could not be finished: {base.incomplete}"] if base.incomplete else []
+        return [*map(OfBase, alone.reasons)]
+    return [OfBase(NotFinished(base.incomplete))] if base.incomplete else []

@@ -18,6 +18,7 @@ from pytest_ldos.judge.explain.explain import explain
 from pytest_ldos.judge.gate.decide import GateResult, decide
 from pytest_ldos.judge.gate.expectations import missed_expectations
 from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.reasons import Describe
 from pytest_ldos.judge.gate.success import find_rises
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.trial.record import Look, Trial, TrialSet
@@ -53,16 +54,16 @@ class Promised:
 
     what: str
     effect: float
-    detectable: float
+    mde: float
 
     @property
     def is_due(self) -> bool:
-        return self.effect >= self.detectable
+        return self.effect >= self.mde
 
     @property
     def is_clear(self) -> bool:
         """True if the effect is hardly ever missed; one that is only due is missed in up to one of five sessions."""
-        return self.effect >= _CLEARLY * self.detectable
+        return self.effect >= _CLEARLY * self.mde
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,11 +112,13 @@ class Detector:
 
     Attributes:
         base: measured without a fault, in one or several starts.
+        describe: words the reason why there is no verdict.
         draws: number of resampled sessions for each size.
     """
 
     base: TrialSet
     policy: Policy
+    describe: Describe
     draws: int = DRAWS
 
     def detect(
@@ -127,7 +130,7 @@ class Detector:
             path: name of the causal path with the fault, and the name of its segment.
         """
         result, spent = self._look(head)
-        problem = result.reasons[0] if result.verdict is Verdict.INVALID else ""
+        problem = self.describe(result.reasons[0]) if result.verdict is Verdict.INVALID else ""
         return Detection(
             fault=fault,
             size=size,
@@ -140,12 +143,12 @@ class Detector:
             problem=problem,
         )
 
-    def detectable(self, head: TrialSet, metric: str) -> float:
+    def mde(self, head: TrialSet, metric: str) -> float:
         """The minimum detectable effect of a metric, from an equal version."""
         comparison = decide(head, self.base, self.policy).comparison(metric)
-        return math.inf if comparison is None else comparison.detectable
+        return math.inf if comparison is None else comparison.mde
 
-    def detectable_failure_rate(self, head: TrialSet) -> float:
+    def smallest_failure_rate(self, head: TrialSet) -> float:
         """The smallest of some failure rates that is found with probability 0.8 in an otherwise equal version."""
         rng = np.random.default_rng(SEED)
         for rate in _RATES:

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 from pytest_ldos.base.errors import BringUpFailed, LoadFailed, RecordingFailed, TraceUnreadable
 from pytest_ldos.campaign.arm_failure import has_lost_motion, with_lost_motion
-from pytest_ldos.campaign.bisection import Batch, Bisection, LevelRecord, Mishap
+from pytest_ldos.campaign.bisection import Batch, Bisection, Exclusion, LevelRecord
 from pytest_ldos.campaign.breaking_evidence import BreakingEvidence, KeptStart, plain
 from pytest_ldos.campaign.breaking_plan import BreakingPlan
 from pytest_ldos.campaign.breaking_result import BreakingResult, conclude
@@ -43,7 +43,7 @@ class _Start:
 
     level: float
     trials: TrialSet | None
-    mishap: Mishap | None = None
+    exclusion: Exclusion | None = None
     reason: str = ""
 
 
@@ -128,11 +128,11 @@ class BreakingSearch:
         try:
             trials = self.measure(spec)
         except BringUpFailed as error:
-            return _Start(level, None, Mishap.NOT_STARTED, error.message)
+            return _Start(level, None, Exclusion.NOT_STARTED, error.message)
         except LoadFailed as error:
-            return _Start(level, None, Mishap.UNREACHED, error.message)
+            return _Start(level, None, Exclusion.UNREACHED, error.message)
         except (RecordingFailed, TraceUnreadable) as error:  # a load can starve the tracer, too
-            return _Start(level, None, Mishap.UNMEASURED, error.message)
+            return _Start(level, None, Exclusion.UNMEASURED, error.message)
         self.evidence.keep(level, spec, trials, self.version)
         return _Start(level, trials)
 
@@ -145,8 +145,8 @@ class BreakingSearch:
         if last.unvalued and trials is not None:
             few = f"{last.unvalued} of {last.succeeded} trials that succeeded have no {self.plan.criterion.metric_name}"
             self.observer.note(f"at {level:g} {few}: {self._unvalued(trials)[0]}")
-        if last.mishap is not None:
-            self.observer.note(f"at {level:g} {last.mishap}: {last.reason}")
+        if last.exclusion is not None:
+            self.observer.note(f"at {level:g} {last.exclusion}: {last.reason}")
 
     def _add(self, start: _Start) -> None:
         """Adds a start. A start at the calm level may change the limit, so that all starts are evaluated again."""
@@ -178,17 +178,17 @@ class BreakingSearch:
 
     def _batch(self, start: _Start) -> Batch:
         if start.trials is None:
-            return Batch(start.level, mishap=start.mishap, reason=start.reason)
+            return Batch(start.level, exclusion=start.exclusion, reason=start.reason)
         if reason := shortfall_of(start.trials):
             reached = reached_level(start.trials, self.plan.address, start.level)
-            return Batch(start.level, mishap=Mishap.UNREACHED, reason=reason, achieved=reached)
+            return Batch(start.level, exclusion=Exclusion.UNREACHED, reason=reason, achieved=reached)
         known = [self.plan.criterion.is_broken(trial, self._limit) for trial in start.trials.trials]
         succeeded, unvalued = start.trials.successes, len(self._unvalued(start.trials))
         counted = [each for each in with_lost_motion(known, start.trials) if each is not None]
         if not counted:
             reason = start.trials.incomplete or "no trial has a value of the metric that is asked about"
-            mishap = Mishap.UNMEASURED
-            return Batch(start.level, mishap=mishap, reason=reason, succeeded=succeeded, unvalued=unvalued)
+            exclusion = Exclusion.UNMEASURED
+            return Batch(start.level, exclusion=exclusion, reason=reason, succeeded=succeeded, unvalued=unvalued)
         counted = counted[: self.plan.search.trials_per_start]  # the test assumes at most so many trials of a start
         return Batch(start.level, len(counted), sum(counted), succeeded=succeeded, unvalued=unvalued)
 

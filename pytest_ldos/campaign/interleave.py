@@ -122,7 +122,7 @@ class _Session:
         now = Look(*(len(record.trials) for record in self.both()))
         for role, record in self.records.items():
             self.save(role, replace(record, looks=(*record.looks, now), last_look=Look(most, most)))
-        return bool(decide(*self.both()).undecided)
+        return bool(decide(*self.both()).more_trials_because)
 
     def end_early(self, reason: str) -> None:
         """Stores in both records why the remaining trials were not made."""

@@ -65,7 +65,7 @@ class Promise:
         alarms: pairs of equal versions that were called regressed.
         by_failures: those without a regressed metric, because of failed trials alone.
         undecided: pairs with an inconclusive verdict.
-        detectable: minimum detectable effect by metric: the smallest relative effect that the gate would
+        mde: minimum detectable effect by metric: the smallest relative effect that the gate would
             have reported with probability 0.8; the median over the pairs.
         held_out: share of pairs judged by noise learned from other starts.
         modelled: share of pairs with modelled starts, which have more trials than were measured.
@@ -76,7 +76,7 @@ class Promise:
     alarms: Share
     by_failures: Share
     undecided: Share
-    detectable: Mapping[str, float]
+    mde: Mapping[str, float]
     held_out: float
     modelled: float
 
@@ -129,7 +129,7 @@ class Prover:
             alarms=Share(sum(each.verdict is Verdict.REGRESSED for each in results), len(results)),
             by_failures=Share(sum(_is_by_failures(each) for each in results), len(results)),
             undecided=Share(sum(each.verdict is Verdict.INCONCLUSIVE for each in results), len(results)),
-            detectable=_detectable(results, self.pool.template.metrics),
+            mde=_mde_of(results, self.pool.template.metrics),
             held_out=float(np.mean([held_out for _, _, held_out in pairs])),
             modelled=float(np.mean([pair.is_modelled for pair, _, _ in pairs])),
         )
@@ -167,9 +167,7 @@ class Prover:
 
 def fewest_trials(promises: Sequence[Promise], *, design: Design, metric: str, effect: float) -> int | None:
     """The smallest number of trials with which a change of this size would be reported; ``None`` if none suffices."""
-    enough = [
-        each.trials for each in promises if each.design is design and each.detectable.get(metric, math.inf) <= effect
-    ]
+    enough = [each.trials for each in promises if each.design is design and each.mde.get(metric, math.inf) <= effect]
     return min(enough, default=None)
 
 
@@ -178,11 +176,11 @@ def _is_by_failures(result: GateResult) -> bool:
     return result.verdict is Verdict.REGRESSED and not by_metric
 
 
-def _detectable(results: Sequence[GateResult], metrics: Sequence[Metric]) -> dict[str, float]:
+def _mde_of(results: Sequence[GateResult], metrics: Sequence[Metric]) -> dict[str, float]:
     found: dict[str, list[float]] = {}
     for result in results:
         for comparison in result.comparisons:
-            found.setdefault(comparison.metric, []).append(comparison.detectable)
+            found.setdefault(comparison.metric, []).append(comparison.mde)
     return {metric.name: _median(found[metric.name]) for metric in metrics if metric.name in found}
 
 

@@ -15,6 +15,7 @@ from pytest_ldos.campaign.detection import DRAWS, SUCCESS, Detection, Detector, 
 from pytest_ldos.campaign.evidence import append_start
 from pytest_ldos.campaign.faults import FAULTS, Medians, PlantableFault
 from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.reasons import Describe
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.measure.trial.series_of import all_series
 from pytest_ldos.scenario.model import ScenarioSpec
@@ -119,7 +120,12 @@ Measure = Callable[[ScenarioSpec, int, str], TrialSet]
 
 
 def run_self_test(
-    plan: SelfTestPlan, measure: Measure, policy_of: Callable[[TrialSet], Policy], *, draws: int = DRAWS
+    plan: SelfTestPlan,
+    measure: Measure,
+    policy_of: Callable[[TrialSet], Policy],
+    *,
+    describe: Describe,
+    draws: int = DRAWS,
 ) -> SelfTestResult:
     """Measures all points and judges them.
 
@@ -128,6 +134,7 @@ def run_self_test(
 
     Args:
         policy_of: returns the gate's policy for trials measured here.
+        describe: words the reason why there is no verdict.
         draws: number of resampled sessions for each size.
 
     Raises:
@@ -143,8 +150,9 @@ def run_self_test(
         for block, point in enumerate(plan.points, start=2)
     }
     base, notes = _measure_base_again(plan, first, measure)
-    yardstick = _Yardstick(Detector(base=base, policy=policy_of(base), draws=draws), equal, medians, plan.spec)
-    detections = [yardstick.detect_nothing(), *(yardstick.detect(point, head) for point, head in heads.items())]
+    detector = Detector(base=base, policy=policy_of(base), describe=describe, draws=draws)
+    reference = _Reference(detector, equal, medians, plan.spec)
+    detections = [reference.detect_nothing(), *(reference.detect(point, head) for point, head in heads.items())]
     return SelfTestResult(base=base, detections=tuple(detections), notes=(*plan.notes, *notes))
 
 
@@ -169,7 +177,7 @@ def _measure_point(
 
 
 @dataclass(frozen=True)
-class _Yardstick:
+class _Reference:
     """Reference that versions with faults are compared with.
 
     Attributes:
@@ -205,11 +213,11 @@ class _Yardstick:
         known = point.fault.known(point.size, self.medians, self.spec.stack)
         if known is None:
             return None
-        return Promised(known.metric, known.effect, self.detector.detectable(self.equal, known.metric))
+        return Promised(known.metric, known.effect, self.detector.mde(self.equal, known.metric))
 
     @cached_property
     def _failure_rate(self) -> float:
-        return self.detector.detectable_failure_rate(self.equal)
+        return self.detector.smallest_failure_rate(self.equal)
 
 
 def _require_success(trials: TrialSet) -> TrialSet:

@@ -17,6 +17,7 @@ from pytest_ldos.campaign.sweep_records import TRUSTED, CellResult, CellState, S
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.judge.gate.decide import judge_alone, load_faults, measurement_faults
 from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.reasons import Describe
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.load.choose import load_available
 from pytest_ldos.measure.trial.record import TrialSet
@@ -84,6 +85,7 @@ class Sweeper:
 
     Attributes:
         measure: returns the trials of one stack start, by scenario and number of the start.
+        describe: words the reasons that records contain.
         available: returns whether a scenario can be measured here; called before its stack is started.
         now_ns: Unix time.
     """
@@ -92,6 +94,7 @@ class Sweeper:
     folder: SweepFolder
     measure: Callable[[ScenarioSpec, int], TrialSet]
     observer: SweepObserver
+    describe: Describe
     available: Callable[[ScenarioSpec], Availability] = lambda spec: Availability(True)
     now_ns: Callable[[], int] = time.time_ns
     _records: dict[tuple[str, int], StartRecord] = field(default_factory=dict)
@@ -142,7 +145,7 @@ class Sweeper:
             raise
         except LdosError as error:
             return record(state_of_fault(error), error.summary)
-        return record(*state_of(trials), trials)
+        return record(*state_of(trials, self.describe), trials)
 
 
 def can_be_measured(spec: ScenarioSpec) -> Availability:
@@ -159,7 +162,7 @@ def state_of_fault(error: LdosError) -> CellState:
     return CellState.INVALID if isinstance(error, TraceUnreadable) else CellState.INFRA
 
 
-def state_of(trials: TrialSet) -> tuple[CellState, str]:
+def state_of(trials: TrialSet, describe: Describe) -> tuple[CellState, str]:
     """State of a start by its trials, with the reason if it is not as planned.
 
     Failed goals are a result, and so is an arm that cannot go on under its loads.
@@ -168,10 +171,10 @@ def state_of(trials: TrialSet) -> tuple[CellState, str]:
     if arm_ended(trials):
         faults = measurement_faults(trials, policy) if trials.trials else load_faults(trials)
         words = f"the arm could not go on: {trials.incomplete}"
-        return (CellState.INVALID, "; ".join(faults)) if faults else (CellState.BROKEN, words)
+        return (CellState.INVALID, "; ".join(map(describe, faults))) if faults else (CellState.BROKEN, words)
     own = judge_alone(trials, policy)
     if own.verdict is Verdict.INVALID:
-        return CellState.INVALID, "; ".join(own.reasons)
+        return CellState.INVALID, "; ".join(map(describe, own.reasons))
     return CellState.MEASURED, f"not finished: {trials.incomplete}" if trials.incomplete else ""
 
 

@@ -26,7 +26,7 @@ def top_up(
     most = trials.spec.max_trials
     if len(trials.trials) < most:
         trials = _looked(trials, base, most, save)
-    while len(trials.trials) < most and not trials.incomplete and decide(trials).undecided:
+    while len(trials.trials) < most and not trials.incomplete and decide(trials).more_trials_because:
         until = min(len(trials.trials) + size, most)
         trials = _looked(add_trials(rig, trials, procedure, until=until, warmup=0, save=save), base, most, save)
     return trials

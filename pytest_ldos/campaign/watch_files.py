@@ -71,7 +71,7 @@ def write_watched_difference(
         return
     difference = compare_profiles(base.profiles, head.profiles)
     file = folder / DIFFERENCE_FILE
-    yield f"profiles held against each other, {len(difference.certain())} frames changed for certain: {file}"
+    yield f"profiles compared: {len(difference.certain())} frames changed for certain, see {file}"
     yield from _written(file, lambda: drawings.difference(difference, title))
 
 

@@ -124,7 +124,7 @@ def _analyze_one(
     output: Path | None,
     whole: bool,
 ) -> tuple[Rendered, list[str]]:
-    """What is shown of one trace, and notes on its clocks; its tables are written where that was asked for."""
+    """Renders one trace and writes its tables if requested; returns the text, and notes on its clocks."""
     with step_bar() as step:
         step("reading the trace", 0, 1)
         decoded = read_trace(trace, events=NEEDED_EVENTS, on_corrupt=request.on_corrupt)

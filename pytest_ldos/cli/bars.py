@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 _LINES: Final = 10
-"""Of progress, where nothing can be rewritten."""
+"""Lines of progress where nothing can be rewritten."""
 
 Steps = Callable[[str, int, int], None]
 """Shows a step by name, and how much of how much of it is done."""

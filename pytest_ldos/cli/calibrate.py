@@ -41,7 +41,7 @@ _PLANTED: Final = 0.3
 
 
 class Format(StrEnum):
-    """How a result is shown."""
+    """Format of a result."""
 
     TEXT = "text"
     JSON = "json"
@@ -49,7 +49,7 @@ class Format(StrEnum):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Asked:
-    """What the command line says of every scenario."""
+    """Settings of the command line for every scenario."""
 
     blocks: int
     runs: int

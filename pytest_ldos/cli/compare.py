@@ -14,8 +14,9 @@ from pytest_ldos.cli.paths import by_scenario, is_strict, load_run, metric_names
 from pytest_ldos.judge.baseline.calibration_store import CalibrationLookup, find_calibration
 from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.judge.gate.calibrated import doubted, with_calibration
-from pytest_ldos.judge.gate.decide import GateResult, Pair, decide_run
+from pytest_ldos.judge.gate.decide import GateResult, Pair, decide_run, without_comparison
 from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.reasons import OtherHost
 from pytest_ldos.judge.gate.verdict import Verdict, exit_code, worst
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.show.report.compose import Background, compose, compose_section
@@ -46,7 +47,7 @@ def compare(
 
 
 def compare_sets(pairs: Mapping[str, Pair], base: Path) -> tuple[list[Section], Verdict]:
-    """What the gate says of saved trials, and the worst of it.
+    """Judges saved trials; returns a section for each scenario, and the worst verdict.
 
     Args:
         pairs: head's and base's, by scenario.
@@ -70,7 +71,7 @@ def _section(head: TrialSet, base: TrialSet, result: GateResult, known: Calibrat
 
 def _decide(pairs: Mapping[str, Pair], policy: Policy, known: Mapping[str, CalibrationLookup]) -> dict[str, GateResult]:
     """The verdict on each scenario; those of one host class share the probability of a false alarm."""
-    foreign = {name: reason for name, pair in pairs.items() if (reason := _why_not_comparable(*pair))}
+    foreign = {name: reason for name, pair in pairs.items() if (reason := _find_other_host(*pair)) is not None}
     compared = {name: pair for name, pair in pairs.items() if name not in foreign}
     for lookup in known.values():
         policy = with_calibration(policy, lookup)
@@ -78,13 +79,12 @@ def _decide(pairs: Mapping[str, Pair], policy: Policy, known: Mapping[str, Calib
     return {
         name: doubted(judged[name], known[name])
         if name in judged
-        else GateResult(name, Verdict.NOT_COMPARABLE, (foreign[name],))
+        else without_comparison(*pairs[name], Verdict.NOT_COMPARABLE, foreign[name])
         for name in pairs
     }
 
 
-def _why_not_comparable(head: TrialSet, base: TrialSet) -> str:
+def _find_other_host(head: TrialSet, base: TrialSet) -> OtherHost | None:
     ours, theirs = BaselineKey.of(head), BaselineKey.of(base)
-    if ours.host_class == theirs.host_class and ours.stack == theirs.stack:
-        return ""
-    return f"host class {ours.host_class} ({ours.stack}) cannot be compared with {theirs.host_class} ({theirs.stack})"
+    is_same = ours.host_class == theirs.host_class and ours.stack == theirs.stack
+    return None if is_same else OtherHost(ours, theirs)

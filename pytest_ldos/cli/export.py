@@ -28,7 +28,7 @@ from pytest_ldos.trace.flow.build import build_flow
 
 
 class Format(StrEnum):
-    """What a trace can be exported to."""
+    """Format to which a trace is exported."""
 
     PERFETTO = "perfetto"
     PARQUET = "parquet"
@@ -76,7 +76,7 @@ def refuse_existing(target: Path, to: Format, *, force: bool) -> None:
 
 
 def _is_perfetto(target: Path) -> bool:
-    """Whether a file begins as a Perfetto trace does: with the tag of a packet."""
+    """True if a file begins as a Perfetto trace does: with the tag of a packet."""
     if not target.is_file():
         return False
     with target.open("rb") as file:
@@ -110,7 +110,7 @@ def _whole_file(target: Path) -> Iterator[Path]:
 
 
 def _report(decoded: DecodedTrace, model: ExecutionModel, target: Path, to: Format) -> None:
-    """What was written on one line, and what the trace lacks on others."""
+    """Prints what was written on one line, and what the trace lacks on others."""
     counts = f"{len(model.callback_runs)} callback runs, {len(model.publications)} publications"
     say(f"wrote {target}: {counts}, {len(model.takes)} receptions ({_size(target)})")
     if to is Format.PERFETTO:

@@ -120,7 +120,7 @@ def find_breaking(  # noqa: PLR0913 - one a command-line option
 
 
 def is_answer(result: BreakingResult) -> bool:
-    """Whether something was found; a search that its time limit ended has, once it has an interval."""
+    """True if the search found something; one that its time limit ended did, once it has an interval."""
     return result.finding is Finding.BREAKS or (result.is_finished and result.finding not in _UNKNOWN)
 
 

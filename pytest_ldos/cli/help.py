@@ -14,7 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.models import ArgumentInfo, ParameterInfo
 
 _WORDS: Final = {Path: "PATH", int: "N", float: "NUMBER", str: "TEXT"}
-"""What stands for a value, by its type, where neither its option nor its name says better."""
+"""Placeholder of a value, by its type, where neither its option nor its name says better."""
 
 _NAMED: Final = {
     "clock_offset": "HOST=NANOSECONDS",

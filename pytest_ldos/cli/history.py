@@ -32,7 +32,7 @@ history_app.command("import", cls=Command)(import_runs)
 
 
 class Format(StrEnum):
-    """How trends are written."""
+    """Format of trends."""
 
     TERMINAL = "terminal"
     JSON = "json"

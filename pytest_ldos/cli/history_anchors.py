@@ -67,7 +67,7 @@ def _series_of(runs: pl.DataFrame, chosen: Pin) -> list[dict[str, Any]]:
 
 
 def _find_pin(runs: pl.DataFrame, name: str) -> Pin:
-    """What is meant by a commit's beginning, a run's name or the identity of a set of trials.
+    """Finds the pin named by a commit's beginning, a run's name or the identity of a set of trials.
 
     Raises:
         ConfigurationError: nothing or several things are called so.

@@ -87,7 +87,7 @@ def _refuse(unreadable: list[RecordUnreadable]) -> None:
 
 
 def _add(saved: _Saved, store: HistoryStore, policy: Policy) -> bool:
-    """Whether it is new and has a place there; see `rows.why_left_out`."""
+    """Adds saved trials to the history; True if they are new and have a place there (see `rows.why_left_out`)."""
     if not saved.trials.trials:
         return False
     verdict = verdict_alone(saved.trials, policy)
@@ -111,7 +111,7 @@ def _saved_with(file: Path) -> Iterator[_Saved]:
 
 
 def _version_in(file: Path, trials: TrialSet) -> Version:
-    """Which of two versions a file holds: that of the base lies in a folder of its own."""
+    """The version that a file holds: that of the base lies in a folder of its own."""
     return Version.BASE if trials.session and file.absolute().parent.name == BASE else Version.HEAD
 
 

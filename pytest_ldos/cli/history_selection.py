@@ -1,4 +1,4 @@
-"""What the commands of the history have in common: which history, which series of it, and their trends."""
+"""Shared parts of the commands of the history: which history, which series of it, and their trends."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Stack = Annotated[str, typer.Option(help="Only this stack.")]
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which series; empty texts stand for all."""
+    """Selection of series; empty texts stand for all."""
 
     scenario: str
     host_class: str

@@ -1,4 +1,4 @@
-"""What a stack calls its action and topics, as given on the command line."""
+"""Names of a stack's action and topics, as given on the command line."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from pytest_ldos.show.report.fleet import render_fleet
 
 @dataclass(frozen=True, kw_only=True)
 class Many:
-    """How many traces are to be analysed.
+    """Settings of the analysis of many traces.
 
     Attributes:
         scheduler: as it was asked for; ``None`` where it was not.

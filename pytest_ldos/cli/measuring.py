@@ -1,4 +1,4 @@
-"""What commands that start a stack have in common."""
+"""Shared parts of commands that start a stack."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def refuse_unable(spec: ScenarioSpec) -> None:
 
 
 def key_of(spec: ScenarioSpec) -> BaselineKey:
-    """Where what is measured here belongs."""
+    """The key of the baseline that trials made here belong to."""
     info = describe_stack(spec.stack)
     host = take_fingerprint(rmw=info.rmw, versions=info.versions)
     return BaselineKey(info.kind, host.host_class, spec.name)

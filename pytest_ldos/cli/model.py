@@ -1,4 +1,4 @@
-"""What commands on traces have in common: their arguments, and the model of some processes."""
+"""Shared parts of commands on traces: their arguments, and the model of some processes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pytest_ldos.trace.execution.model import ExecutionModel
 
 
 class OnCorrupt(StrEnum):
-    """What is to be done where a trace is damaged."""
+    """Action for a damaged trace."""
 
     REFUSE = "refuse"
     SKIP = "skip"

@@ -24,7 +24,7 @@ OutputOption = Annotated[Path | None, typer.Option("--output", help="File to wri
 
 
 def choose_format(kind: Format | None, output: Path | None) -> Format:
-    """What was asked for, by name or by the file's.
+    """The requested format, by name or by the file's.
 
     Raises:
         ConfigurationError: a file whose name asks for no format.

@@ -1,4 +1,4 @@
-"""What a user names on the command line, found on disk."""
+"""Finds what a user names on the command line on disk."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _latest() -> Path:
 
 
 def is_strict() -> bool:
-    """Whether an undecided comparison is an error: as configured, or by default on CI."""
+    """True if an inconclusive comparison is an error: as configured, or by default on CI."""
     asked = sources_here().value(OPTIONS["strict"].name)
     return bool(os.environ.get("CI")) if asked is None else bool(asked)
 
@@ -82,7 +82,7 @@ def terminal() -> tuple[int, bool]:
 
 
 def metric_names(runs: Iterable[TrialSet]) -> set[str]:
-    """Of all that runs have measured, a user's own too."""
+    """Names of all metrics that runs have measured, a user's own too."""
     return {metric.name for trials in runs for metric in trials.metrics}
 
 

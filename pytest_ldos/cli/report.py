@@ -45,11 +45,11 @@ def report(
 
 
 def _section(file: Path, trials: TrialSet, policy: Policy) -> Section:
-    base = _in_turns_with(file, trials)
+    base = _interleaved_with(file, trials)
     return _beside_stored(trials, policy) if base is None else _beside_base(file, trials, base, policy)
 
 
-def _in_turns_with(file: Path, head: TrialSet) -> TrialSet | None:
+def _interleaved_with(file: Path, head: TrialSet) -> TrialSet | None:
     """The base that took turns with the trials of a file, where there was one."""
     place = ScenarioFolder(file.parent).base.trials_file
     if not head.session or not place.exists():

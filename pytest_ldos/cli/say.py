@@ -1,15 +1,25 @@
-"""What commands say: only here they print, and nothing in it can be a command to a terminal or a log."""
+"""Output of the commands: only here they print, and no text can be a command to a terminal or a log."""
 
 from __future__ import annotations
 
 import codecs
+import errno
 import io
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
 
 import typer
 
 from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.text import Rendered, one_line
+from pytest_ldos.base.writable import unwritable
+
+_OUT: Final = 1
+"""Descriptor of standard output."""
 
 
 def allow_any_letter() -> None:
@@ -22,12 +32,14 @@ def allow_any_letter() -> None:
 
 def say(text: str, *, err: bool = False) -> None:
     """Prints a line, whoever wrote the words in it."""
-    typer.echo(one_line(text), err=err)
+    with _printing():
+        typer.echo(one_line(text), err=err)
 
 
 def emit(text: Rendered) -> None:
     """Prints what a renderer made, which ends its lines itself."""
-    typer.echo(text, nl=False, color=True)
+    with _printing():
+        typer.echo(text, nl=False, color=True)
 
 
 def complain(error: LdosError) -> None:
@@ -38,3 +50,27 @@ def complain(error: LdosError) -> None:
 def ask(question: str) -> bool:
     """The answer to a question, yes or no."""
     return typer.confirm(one_line(question))
+
+
+@contextmanager
+def _printing() -> Iterator[None]:
+    """Names the file that standard output leads to, where it cannot be written.
+
+    Raises:
+        NotWritten: its disk is full or failing.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno == errno.EPIPE:  # whoever reads has seen enough
+            raise
+        place = Path(f"/proc/self/fd/{_OUT}").readlink()
+        _forget_output()
+        raise unwritable(place, error, otherwise="send the output elsewhere") from None
+
+
+def _forget_output() -> None:
+    """Lets what was not written pass, or Python would try it again at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, _OUT)
+    os.close(nowhere)

@@ -28,14 +28,17 @@ from pytest_ldos.cli.progress import MeasuringProgress
 from pytest_ldos.cli.quantities import parse_share
 from pytest_ldos.cli.say import emit
 from pytest_ldos.judge.baseline.calibration_store import UnreadableCalibration, find_calibration
-from pytest_ldos.judge.gate.calibrated import describe_calibration, with_calibration
+from pytest_ldos.judge.gate.calibrated import with_calibration
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.measure.metrics.catalogue import catalogue_of
 from pytest_ldos.measure.metrics.load_own import load_metrics
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.robot.stack.choose import resolve_kind
 from pytest_ldos.scenario.model import ScenarioSpec
+from pytest_ldos.show.report.compose import describe_uncalibrated, report_calibration
 from pytest_ldos.show.report.detection import render_self_test, render_self_test_json
+from pytest_ldos.show.report.reasons import describe_reason
+from pytest_ldos.show.report.words import describe_calibration
 
 _TRIALS: Final = 8
 _QUICK_TRIALS: Final = 5
@@ -88,7 +91,9 @@ def selftest(
     with measuring(kept="a self-test keeps nothing: start it again"):
         refuse_unable(spec)
         with progress.shown():
-            result = run_self_test(plan, measure, lambda base: _policy(base, notes), draws=draws)
+            result = run_self_test(
+                plan, measure, lambda base: _policy(base, notes), describe=describe_reason, draws=draws
+            )
     result = dataclasses.replace(result, notes=(*result.notes, *notes))
     width, color = terminal()
     if output_format is Format.JSON:
@@ -114,7 +119,8 @@ def _policy(base: TrialSet, notes: list[str]) -> Policy:
     found = find_calibration(stores_here(), base)
     if isinstance(found, UnreadableCalibration):
         raise RecordUnreadable(found.reason)
-    notes += describe_calibration(found) or ("not calibrated (ldos calibrate): the gate is held to its own estimates",)
+    known = [*describe_calibration(report_calibration(found)), *describe_uncalibrated(found)]
+    notes += known or ("not calibrated (ldos calibrate): the gate is held to its own estimates",)
     return with_calibration(policy, found)
 
 

@@ -1,4 +1,4 @@
-"""What commands of instruments have in common."""
+"""Shared parts of the commands of instruments."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ RecordOption = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class Outputs:
-    """What a user wants of a study.
+    """Requested outputs of a study.
 
     Attributes:
         output: file to write it to, in the format of its name; ``None`` prints it.

@@ -29,6 +29,7 @@ from pytest_ldos.measure.metrics.catalogue import catalogue_of
 from pytest_ldos.measure.metrics.load_own import load_metrics
 from pytest_ldos.record.choose import recording_available
 from pytest_ldos.scenario.addresses import known_addresses
+from pytest_ldos.show.report.reasons import describe_reason
 from pytest_ldos.show.report.sweep.compose import compose_sweep
 from pytest_ldos.show.report.sweep.data import render_json
 from pytest_ldos.show.report.sweep.document import SweepReport
@@ -109,6 +110,7 @@ def sweep(  # noqa: PLR0913 - one a command-line option
         measure=lambda spec, start: measure_start(spec, site, block=start),
         available=can_be_measured,
         observer=progress,
+        describe=describe_reason,
     )
     results = _run(sweeper, progress)
     notes = () if starts > 1 else ("--starts 3 would tell how much stack starts differ by themselves",)

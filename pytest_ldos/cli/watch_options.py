@@ -21,7 +21,7 @@ _NOWHERE: Final = Path()
 
 @dataclass(frozen=True)
 class WatchRequest:
-    """What is asked for.
+    """Requested observers.
 
     Attributes:
         folder: for profiles and logs.
@@ -35,7 +35,7 @@ _ASKED: ContextVar[WatchRequest | None] = ContextVar("watch", default=None)
 
 
 def asked_watch() -> WatchRequest | None:
-    """Of the command that runs; ``None`` where nothing is to be watched."""
+    """The request of the running command; ``None`` if there is none."""
     return _ASKED.get()
 
 

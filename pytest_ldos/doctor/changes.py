@@ -1,4 +1,4 @@
-"""What was changed on this machine, kept so that it can be put back."""
+"""Record of changes of this machine, so that they can be undone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SCHEMA: Final = 1
 
 
 def changes_file(environment: Mapping[str, str]) -> Path:
-    """Where changes of a user are kept.
+    """File with the changes that a user made.
 
     Reference: XDG Base Directory Specification, ``XDG_STATE_HOME``.
     """
@@ -32,8 +32,8 @@ class Change:
     """A setting that was changed.
 
     Attributes:
-        place: of the setting, below the machine's root.
-        boot: during which it was made; settings last until the next one.
+        place: the setting's file, below the machine's root.
+        boot: the boot during which it was made; settings last until the next one.
     """
 
     place: str
@@ -43,7 +43,7 @@ class Change:
 
 
 class ChangeLog:
-    """Changes in a private file, which is written before the machine is.
+    """Changes in a private file, which is written before the machine is changed.
 
     Raises:
         RecordUnreadable: the file is no such record.
@@ -78,7 +78,7 @@ class ChangeLog:
             raise
 
     def undo(self, machine: Machine) -> Iterator[str]:
-        """Puts everything back, the last change first; says of each what was done.
+        """Restores everything, the last change first; yields a line for each.
 
         Raises:
             MendFailed: a setting or the record cannot be written; what is left stays in the record.
@@ -95,7 +95,7 @@ class ChangeLog:
         self._save({each: change for each, change in self._changes.items() if each != place})
 
     def _save(self, changes: dict[str, Change]) -> None:
-        """Takes changes as the record's; where the file cannot be written, all stays as it was."""
+        """Replaces the record's changes; if the file cannot be written, the old ones stay."""
         try:
             if changes:
                 _write(self._file, changes.values())
@@ -111,7 +111,7 @@ class ChangeLog:
 def _put_back(change: Change, machine: Machine) -> str:
     path, now = machine.path(change.place), machine.read(change.place)
     if change.boot != machine.read(_BOOT_ID):
-        return f"{path}: the machine was started anew since, which put it back"
+        return f"{path}: the machine has restarted since, which restored it"
     if now == change.before:
         return f"{path}: is {now} already"
     if now != change.after:
@@ -121,7 +121,7 @@ def _put_back(change: Change, machine: Machine) -> str:
 
 
 def _demand(machine: Machine, place: str, value: str) -> None:
-    """Raises `MendFailed` unless a setting has a value: the kernel may take one and ignore it."""
+    """Raises `MendFailed` unless a setting has the value: the kernel may accept a value and ignore it."""
     if machine.read(place) != value:
         raise MendFailed(f"{machine.path(place)} still says {machine.read(place)!r}")
 

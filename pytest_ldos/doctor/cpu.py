@@ -1,4 +1,4 @@
-"""CPUs: what makes equal programs take unequal times.
+"""Checks of CPU settings that make equal programs take unequal times.
 
 Reference: the kernel's ``Documentation/admin-guide/pm/cpufreq.rst``; ros2_tracing's and
 ros2_control's advice on latency: performance governor, no boost, no hyperthreads.
@@ -40,7 +40,7 @@ def check_governor(machine: Machine) -> Finding:
 
 
 def _offered(machine: Machine) -> bool:
-    """Whether the kernel's driver has the steady governor."""
+    """True if the kernel's driver offers the steady governor."""
     files = machine.path("sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_available_governors")
     return all(_STEADY in read_setting(file).split() for file in files)
 

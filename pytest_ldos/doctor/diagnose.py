@@ -1,4 +1,4 @@
-"""All checks, in the order in which they are told."""
+"""All checks, in the order of the report."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pytest_ldos.doctor.finding import Finding, Status
 from pytest_ldos.doctor.machine import Machine
 
 _ROS: Final = (*ros_packages.CHECKS, discovery.check_domain, discovery.check_discovery)
-"""Only where ROS 2 is sourced and may be used; without one, that is all there is to say."""
+"""Checks for machines on which ROS 2 is sourced and may be used."""
 
 _ALL: Final[Sequence[Callable[[Machine], Finding]]] = (
     packages.check_embedded,
@@ -48,7 +48,7 @@ _ALL: Final[Sequence[Callable[[Machine], Finding]]] = (
 
 
 def diagnose(machine: Machine) -> list[Finding]:
-    """Looks at everything; changes nothing."""
+    """Runs all checks; changes nothing."""
     return list(_look(machine))
 
 

@@ -1,4 +1,4 @@
-"""Who can join: other machines' processes on our domain.
+"""Checks of discovery: processes of other machines that can join our domain.
 
 Reference: ROS 2 Jazzy, "Improved Dynamic Discovery" (the variables), "Using Fast DDS Discovery Server"
 and "The ROS_DOMAIN_ID" (0–101 are safe on every system; 232 is the last that has ports).
@@ -30,7 +30,7 @@ def check_domain(machine: Machine) -> Finding:
 
 
 def check_discovery(machine: Machine) -> Finding:
-    """A measured stack is kept on this machine whatever is set; what is started beside it is not."""
+    """Checks that other processes stay on this machine; a measured stack does, whatever is set."""
     reach = machine.environment.get(_RANGE, "")
     peers = [peer for peer in machine.environment.get(_PEERS, "").split(";") if peer]
     title, remedy = "discovery", f"export {_RANGE}=LOCALHOST"

@@ -1,4 +1,4 @@
-"""Ends a process that is not our child: that one and no other."""
+"""Ends a process that is not our child, and never another one with its pid."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from pytest_ldos.doctor.changes import ChangeLog
 from pytest_ldos.doctor.machine import Machine, ProcessFacts
 
 PATIENCE_S: Final = 5.0
-"""After each signal. A Gazebo server takes 2.2 s to end by SIGINT."""
+"""Wait after each signal. A Gazebo server takes 2.2 s from SIGINT to its end."""
 
 _LADDER: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 
 
 @dataclass(frozen=True)
 class EndProcess:
-    """SIGINT, then SIGTERM, then SIGKILL, until it has ended; see `Fix`."""
+    """Ends a process by SIGINT, SIGTERM, then SIGKILL; see `Fix`."""
 
     description: str
     process: ProcessFacts
@@ -34,10 +34,10 @@ class EndProcess:
 
 
 def end_process(process: ProcessFacts, *, patience_s: float = PATIENCE_S) -> None:
-    """Ends a process, unless it has ended and its pid is another's by now.
+    """Ends a process; does nothing if it has ended, also if another process has its pid by now.
 
-    The pid is turned into a descriptor first, and only then is the process behind it compared:
-    a descriptor never comes to mean another process.
+    Opens a descriptor of the pid first, and compares the process behind it then: a descriptor
+    never refers to another process later.
 
     Raises:
         MendFailed: not permitted, or it survived SIGKILL.
@@ -65,7 +65,7 @@ def _is_the_same(process: ProcessFacts) -> bool:
 
 
 def _ends(descriptor: int, number: signal.Signals, patience_s: float) -> bool:
-    """Whether the process ends in time; its descriptor can be read when it has."""
+    """True if the process ends in time after the signal; its descriptor is then readable."""
     with contextlib.suppress(ProcessLookupError):
         signal.pidfd_send_signal(descriptor, number)
     poll = select.poll()

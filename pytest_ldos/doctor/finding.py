@@ -1,4 +1,4 @@
-"""What a look at this machine found."""
+"""Findings of the checks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pytest_ldos.doctor.fix import Fix
 
 
 class Status(StrEnum):
-    """How bad it is: an error keeps the stack from being measured, a warning disturbs or widens the results."""
+    """Severity: an error prevents measurements, a warning disturbs or widens their results."""
 
     OK = "ok"
     WARNING = "warning"
@@ -21,10 +21,10 @@ class Finding:
     """One line of the diagnosis.
 
     Attributes:
-        name: of what was looked at.
+        name: of the check.
         text: what was found.
-        remedy: what to do about it; with status `OK`, what one may do.
-        fix: what does it, where it can be done from here.
+        remedy: what to do about it; with status `OK`, what may be done.
+        fix: carries it out, if that can be done from here.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What can be mended from here."""
+"""Fixes that can be applied from here."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ class Fix(Protocol):
     """A change of this machine.
 
     Attributes:
-        description: what it does, as an order: ``set the governor of 4 CPUs to performance``.
-        is_reversible: whether `ChangeLog` can put back what was before.
+        description: what it does, in the imperative: ``set the governor of 4 CPUs to performance``.
+        is_reversible: true if `ChangeLog` can restore the former state.
     """
 
     @property
@@ -23,7 +23,7 @@ class Fix(Protocol):
     def is_reversible(self) -> bool: ...
 
     def apply(self, machine: Machine, changes: ChangeLog) -> None:
-        """Does it.
+        """Applies the fix.
 
         Raises:
             MendFailed: it cannot be done; the remedy is the command that would.

@@ -1,4 +1,4 @@
-"""The tracer: its programs, its library, its kernel modules."""
+"""Checks of the tracer: its programs, its library, its kernel modules."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def check_tools(machine: Machine) -> Finding:
 
 
 def check_recording(machine: Machine) -> Finding:
-    """Whether this user can have a session daemon of a run's own."""
+    """Checks that this user can have a session daemon for a run alone."""
     answer = recording_available()
     return ok("recording", "possible") if answer.ok else error("recording", answer.reason, answer.remedy)
 
 
 def check_library(machine: Machine) -> Finding:
-    """LTTng-UST, by the number of its binary interface: 1 since version 2.13, 0 before."""
+    """Checks LTTng-UST by the number of its binary interface: 1 since version 2.13, 0 before."""
     numbers = {path.name.removeprefix(f"{_LIBRARY}.") for path in _library_files(machine)}
     if "1" in numbers:
         return ok("LTTng-UST", "2.13 or later (liblttng-ust.so.1)")

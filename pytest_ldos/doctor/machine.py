@@ -1,4 +1,4 @@
-"""Where the checks look: files below a root, an environment, processes, programs."""
+"""The checks' view of a machine: files below a root, an environment, processes, programs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ProcessFacts:
     """A running process.
 
     Attributes:
-        created: when it was started; with `pid`, what tells it from any other.
+        created: its start time; with `pid` it distinguishes the process from any other.
         environment: its variables, where they can be read.
     """
 
@@ -42,7 +42,7 @@ class ProcessFacts:
 
 
 def list_processes() -> list[ProcessFacts]:
-    """All that run, without those that only wait to be reaped."""
+    """All running processes, without zombies."""
     attributes = ["pid", "ppid", "name", "cmdline", "create_time", "uids", "status", "environ"]
     found = [process.info for process in psutil.process_iter(attributes)]
     return [
@@ -67,17 +67,17 @@ def _names_of(groups: Iterable[int]) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """A machine as the checks see it.
+    """The state of a machine that the checks read.
 
     Attributes:
         root: of its files.
         environment: of the processes that would be started.
         uid: of the user who would start them.
-        groups: names of that user's.
+        groups: names of that user's groups.
         output: where results and traces go.
-        stack: which is to be measured.
-        python_path: where Python packages are looked for, instead of ``sys.path``.
-        processes: lists what runs.
+        stack: the stack to be measured.
+        python_path: folders to search for Python packages, instead of ``sys.path``.
+        processes: lists the running processes.
         measuring: pid of the session that measures now.
     """
 
@@ -93,12 +93,12 @@ class Machine:
 
     @property
     def asks_for_ros2(self) -> bool:
-        """Whether ROS 2 is asked for by name: without it, nothing can be measured."""
+        """True if ROS 2 is requested by name: without it, nothing can be measured."""
         return self.stack.kind is StackKind.ROS2
 
     @property
     def wants_ros2(self) -> bool:
-        """Whether ROS 2 is asked for, or there to be used."""
+        """True if ROS 2 is requested by name, or sourced while the stack is chosen by itself."""
         return self.asks_for_ros2 or (self.stack.kind is StackKind.AUTO and self.has_ros2)
 
     @property
@@ -107,18 +107,18 @@ class Machine:
 
     @property
     def has_ros2(self) -> bool:
-        """Whether one is sourced."""
+        """True if a distro is sourced."""
         distro = find_distro(self.environment, root=self.root)
         return distro is not None and distro.is_sourced
 
     @property
     def temporary(self) -> Path:
-        """Where temporary files of the user go."""
+        """Folder of the user's temporary files."""
         named = self.environment.get("TMPDIR", "")
         return Path(named) if named else self.path("tmp")
 
     def path(self, place: str) -> Path:
-        """A place below the root, absolute or not."""
+        """Path of a place below the root; `place` may be absolute."""
         return self.root / place.lstrip("/")
 
     def read(self, place: str) -> str:
@@ -129,7 +129,7 @@ class Machine:
         """Writes a setting, through sudo unless the user is root.
 
         Raises:
-            MendFailed: neither may.
+            MendFailed: neither is permitted.
         """
         path = self.path(place)
         if self.uid == 0:
@@ -151,7 +151,7 @@ class Machine:
             ) from None
 
     def run(self, command: Sequence[str], *, given: str = "") -> subprocess.CompletedProcess[str] | None:
-        """What a program answers; ``None`` where it is not installed or does not return."""
+        """Runs a program; ``None`` if it is not installed or does not return."""
         if shutil.which(command[0], path=self.environment.get("PATH")) is None:
             return None
         try:

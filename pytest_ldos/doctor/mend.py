@@ -1,4 +1,4 @@
-"""Mends what was found, as far as it is agreed to."""
+"""Applies the fixes that the user agrees to."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pytest_ldos.doctor.machine import Machine
 def mend(
     findings: Sequence[Finding], machine: Machine, changes: ChangeLog, *, agrees: Callable[[Fix], bool]
 ) -> Iterator[str]:
-    """Applies one fix after the other, and says of each what came of it.
+    """Applies one fix after the other, and yields the result of each.
 
-    One that fails does not keep the others from being tried.
+    If one fails, the others are tried all the same.
 
     Args:
-        agrees: asked right before each.
+        agrees: asked right before each fix.
     """
     for fix in [finding.fix for finding in findings if finding.fix is not None]:
         if not agrees(fix):
@@ -33,5 +33,5 @@ def mend(
 
 
 def describe_question(fix: Fix) -> str:
-    """What is to be agreed to; says so where there is no way back."""
+    """The question before a fix; says if the fix cannot be undone."""
     return f"{fix.description}?" if fix.is_reversible else f"{fix.description} (cannot be undone)?"

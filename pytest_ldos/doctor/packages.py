@@ -1,4 +1,4 @@
-"""What is no part of ROS 2: the embedded stack's packages, and the program for CPU loads."""
+"""Checks of packages outside of ROS 2: the embedded stack's, and the program for CPU loads."""
 
 from __future__ import annotations
 

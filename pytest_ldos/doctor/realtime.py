@@ -1,4 +1,4 @@
-"""Whether the control loop may have its real-time priority.
+"""Check of the permission for the control loop's real-time priority.
 
 Reference: ros2_control, "Controller Manager", Determinism: the loop asks for SCHED_FIFO 50; sched(7).
 """

@@ -1,4 +1,4 @@
-"""Leftovers of processes that are gone, removed."""
+"""Removal of files that ended processes left behind."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pytest_ldos.doctor.machine import Machine
 
 @dataclass(frozen=True)
 class RemoveStale:
-    """Removes files and folders that are still nobody's when it comes to that; see `Fix`.
+    """Removes files and folders that are still unused when the fix is applied; see `Fix`.
 
     Attributes:
-        paths: what was found.
-        find: finds it again: what is in use by now stays.
+        paths: the unused files and folders that were found.
+        find: finds them again, so that those in use by now stay.
     """
 
     description: str

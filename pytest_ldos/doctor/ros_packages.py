@@ -1,4 +1,4 @@
-"""ROS 2 itself: the distro, what a Panda stack needs of it, and our workspace."""
+"""Checks of ROS 2 itself: the distro, the packages that a Panda stack needs, and our workspace."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pytest_ldos.scenario.words import Simulation
 
 _OURS: Final = "ldos_"
 PROBES: Final = ("ldos_control_probe", "ldos_guard", "ldos_load", "ldos_tracepoints")
-"""What of our workspace the Panda stack and its loads need besides."""
+"""Packages of our workspace that the Panda stack and its loads need as well."""
 
 
 def check_distro(machine: Machine) -> Finding:
@@ -56,7 +56,7 @@ def _needed(machine: Machine) -> Sequence[str]:
 
 
 def check_gazebo_packages(machine: Machine) -> Finding:
-    """Without them there is mock hardware, unless Gazebo is asked for."""
+    """Checks Gazebo's packages: without them there is mock hardware, unless Gazebo is requested."""
     title, ros2 = "Gazebo packages", machine.stack.ros2
     answer = find_ros_packages(GAZEBO_PACKAGES, environment=machine.environment)
     if answer.ok:
@@ -74,7 +74,7 @@ def _check_packages(machine: Machine, title: str, names: Sequence[str]) -> Findi
 
 
 def check_python(machine: Machine) -> Finding:
-    """Finds ROS's Python packages, then has a process of this interpreter import them."""
+    """Checks ROS's Python packages: finds them, then imports them in a process of this interpreter."""
     answer = ros_python_available(machine.environment, path=machine.python_path)
     if not answer.ok:
         return _missing(machine, "ROS's Python", answer.reason, answer.remedy)
@@ -102,7 +102,7 @@ def check_rmw(machine: Machine) -> Finding:
 
 
 def _missing(machine: Machine, title: str, text: str, remedy: str) -> Finding:
-    """An error where ROS 2 was asked for by name; else the embedded stack can be used."""
+    """An error if ROS 2 was requested by name; otherwise the embedded stack can be used."""
     return Finding(title, Status.ERROR if machine.asks_for_ros2 else Status.WARNING, text, remedy)
 
 

@@ -1,4 +1,4 @@
-"""What recordings of processes that are gone left behind."""
+"""Checks for leftovers of recordings whose processes are gone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HOME: Final = "LTTNG_HOME"
 
 @dataclass(frozen=True)
 class DestroySessions:
-    """Ends recordings; what they wrote stays; see `Fix`."""
+    """Ends recordings and keeps their files; see `Fix`."""
 
     description: str
     names: Sequence[str]
@@ -39,7 +39,7 @@ class DestroySessions:
 
 
 def check_sessions(machine: Machine) -> Finding:
-    """Sessions of the user's own session daemon; recordings of ours have daemons of their own, while they go on."""
+    """Checks the sessions of the user's own session daemon; our running recordings have daemons of their own."""
     names = list_sessions(machine)
     pids = {process.pid for process in machine.processes()}
     stale = [name for name in names for match in [_OURS.fullmatch(name)] if match and int(match.group(1)) not in pids]
@@ -52,7 +52,7 @@ def check_sessions(machine: Machine) -> Finding:
 
 
 def list_sessions(machine: Machine) -> Sequence[str]:
-    """Names of the sessions of the user's daemon; none is started. Without an answer that can be read, none."""
+    """Names of the sessions of the user's daemon, which is not started; empty if its answer cannot be read."""
     done = machine.run([*_LTTNG, "--mi", "xml", "list"])
     if done is None or done.returncode != 0:
         return []
@@ -73,7 +73,7 @@ def check_daemon_folders(machine: Machine) -> Finding:
 
 
 def find_daemon_folders(machine: Machine) -> Sequence[Path]:
-    """Folders that a recorder made for its session daemon, and that no process has as its own any more."""
+    """Folders that a recorder made for its session daemon, and that no process uses any more."""
     used = {process.environment.get(_HOME) for process in machine.processes()}
     found = sorted(machine.temporary.glob(_FOLDERS))
     return [path for path in found if str(path) not in used and _is_of(path, machine)]

@@ -1,4 +1,4 @@
-"""Settings of the kernel that are changed by writing to files."""
+"""Kernel settings that are changed by writing to files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pytest_ldos.doctor.machine import Machine
 
 @dataclass(frozen=True)
 class SetValues:
-    """Writes values, by place; see `Fix`. They last until they are undone or the machine restarts."""
+    """Writes values by place; see `Fix`. They last until they are undone or the machine restarts."""
 
     description: str
     values: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""Shared memory, which Fast DDS sends messages through: whether there is room, and what was left behind."""
+"""Checks of shared memory, through which Fast DDS sends messages: its room, and files left behind."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pytest_ldos.doctor.removal import RemoveStale
 from pytest_ldos.host.fastdds_memory import find_stale
 
 ENOUGH_BYTES: Final = 128 << 20
-"""For a MoveIt stack: some twenty participants with a segment of half a megabyte and ports each, and floods.
-A container has 64 MiB unless it is told."""
+"""Room for a MoveIt stack: some twenty participants with a segment of half a megabyte and ports each, and floods.
+A container has 64 MiB by default."""
 
 _PLACE: Final = "dev/shm"
 
@@ -42,5 +42,5 @@ def check_stale_segments(machine: Machine) -> Finding:
 
 
 def find_stale_segments(machine: Machine) -> Sequence[Path]:
-    """Files of Fast DDS that nobody uses; of this user, or of all for root."""
+    """Files of Fast DDS that no process uses: this user's, or everybody's for root."""
     return find_stale(machine.path(_PLACE))

@@ -1,4 +1,4 @@
-"""Buffers of UDP sockets: what does not fit is lost, and reliable topics send it again."""
+"""Checks of UDP socket buffers: a packet that does not fit is lost, and reliable topics send it again."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pytest_ldos.doctor.machine import Machine
 from pytest_ldos.doctor.settings import SetValues
 
 RECEIVE: Final = 2_147_483_647
-"""What ROS 2's guide "DDS tuning information" sets ``net.core.rmem_max`` to, for Cyclone DDS."""
+"""Value of ``net.core.rmem_max`` for Cyclone DDS in ROS 2's guide "DDS tuning information"."""
 
 ENOUGH_TO_RECEIVE: Final = 10_000_000
-"""The least that the guide then has Cyclone DDS ask for (``SocketReceiveBufferSize min="10MB"``)."""
+"""Minimum that Cyclone DDS then requests by the guide (``SocketReceiveBufferSize min="10MB"``)."""
 
 SEND: Final = 12_582_912
-"""What Fast DDS's manual sets both limits to, for large data rates."""
+"""Value of both limits in Fast DDS's manual, for large data rates."""
 
 _NET: Final = "proc/sys/net/core"
 

@@ -1,4 +1,4 @@
-"""Room for traces."""
+"""Check of the disk space for traces."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pytest_ldos.doctor.finding import Finding, error, ok, warning
 from pytest_ldos.doctor.machine import Machine
 
 NEEDED_BYTES: Final = 1 << 30
-"""Half of what traces may take (``--ldos-traces-limit-mb``): a run may not come to its end."""
+"""Half of the limit for traces (``--ldos-traces-limit-mb``): with less, a run may not finish."""
 
 ENOUGH_BYTES: Final = 5 << 30
-"""All of that, and a run's own traces, which are written before the oldest go."""
+"""The limit and the traces of one run, which are written before the oldest are deleted."""
 
 
 def check_disk(machine: Machine, *, needed: int = NEEDED_BYTES, enough: int = ENOUGH_BYTES) -> Finding:

@@ -1,4 +1,4 @@
-"""Processes of ROS 2, Gazebo and our loads that run beside the measurement."""
+"""Checks for other processes of ROS 2, Gazebo and our loads, which would disturb a measurement."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PROGRAMS: Final = frozenset(
         "stress-ng",
     }
 )
-"""What a stack is made of, by the name of its program, where nothing else tells."""
+"""Programs of a stack, for processes that only their name identifies."""
 
 _COMMANDS: Final = {
     re.compile(r"(^|/)gz(-sim\S*)? sim\b|(^|/)gz-sim-(server|main)"): "Gazebo",
@@ -46,7 +46,7 @@ _COMMANDS: Final = {
 
 
 def check_measurements(machine: Machine) -> Iterator[Finding]:
-    """Measurements that go on, of any lock: they would disturb another one, and end by themselves."""
+    """Running measurements under any lock: they would disturb another one, and end by themselves."""
     everything = machine.processes()
     owners = find_owners(machine, everything) - _ancestors(everything, os.getpid())
     running = [process for process in everything if process.pid in owners]
@@ -58,7 +58,7 @@ def check_measurements(machine: Machine) -> Iterator[Finding]:
 
 
 def check_strays(machine: Machine) -> Iterator[Finding]:
-    """One finding a process, so that each is decided on its own."""
+    """One finding per process, so that each can be decided on its own."""
     strays = find_strays(machine)
     if not strays:
         yield ok(_TITLE, "none of ROS 2, Gazebo or a load")
@@ -70,7 +70,7 @@ def check_strays(machine: Machine) -> Iterator[Finding]:
 
 
 def find_strays(machine: Machine) -> Sequence[tuple[ProcessFacts, str]]:
-    """Such processes of this user and what they are; not those of a measurement that goes on."""
+    """Stray processes of this user and their roles, without those of a running measurement."""
     everything = machine.processes()
     spared = _ancestors(everything, os.getpid()) | _descendants(everything, find_owners(machine, everything))
     candidates = [process for process in everything if process.uid == machine.uid and process.pid not in spared]
@@ -79,13 +79,13 @@ def find_strays(machine: Machine) -> Sequence[tuple[ProcessFacts, str]]:
 
 
 def find_owners(machine: Machine, processes: Sequence[ProcessFacts]) -> set[int]:
-    """Processes that measure now: who holds the machine, and whoever owns what runs, whatever lock it holds."""
+    """Processes that measure now: the lock's holder, and owners of running processes under any lock."""
     owners = {machine.measuring(), *(living_owner(process.environment) for process in processes)}
     return {pid for pid in owners if pid is not None}
 
 
 def role_of(process: ProcessFacts) -> str:
-    """What a process is to a stack; empty for one that has nothing to do with any."""
+    """Role of a process in a stack; empty if it belongs to none."""
     words = [PurePath(process.command[0]).name, *process.command[1:]] if process.command else [process.name]
     interpreted = PurePath(words[1]).name if len(words) > 1 else ""
     if _PROGRAMS & {words[0], interpreted}:
@@ -97,7 +97,7 @@ def role_of(process: ProcessFacts) -> str:
 
 
 def _ancestors(processes: Sequence[ProcessFacts], pid: int) -> set[int]:
-    """A process and those it comes from."""
+    """Pids of a process and its ancestors."""
     parents = {process.pid: process.parent for process in processes}
     found: set[int] = set()
     while pid and pid not in found:
@@ -107,7 +107,7 @@ def _ancestors(processes: Sequence[ProcessFacts], pid: int) -> set[int]:
 
 
 def _descendants(processes: Sequence[ProcessFacts], pids: Collection[int]) -> set[int]:
-    """Some processes and all that come from them."""
+    """Pids of processes and all their descendants."""
     found = set(pids)
     size = -1
     while size != len(found):

@@ -1,6 +1,6 @@
-"""Which CPUs threads may run on: set for all threads of processes, and read back from each.
+"""CPU affinity: sets it for all threads of processes, and reads it back from each.
 
-Affinity belongs to a thread. A new one inherits it from the thread that made it, also across ``fork`` and ``exec``.
+Affinity belongs to a thread. A new thread inherits it from its creator, also across ``fork`` and ``exec``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Thread:
 
 
 def our_cpus() -> Cpus:
-    """The CPUs that this process may use: of the machine, and of what we were given of it."""
+    """The CPUs that this process may use: those of the machine that we were given."""
     return frozenset(os.sched_getaffinity(0))
 
 
@@ -52,7 +52,7 @@ def describe_cpus(cpus: Collection[int]) -> str:
 
 
 def with_descendants(pids: Iterable[int]) -> list[int]:
-    """The processes that run, and all that they have started."""
+    """Those of the processes that still run, and all their descendants."""
     found: dict[int, None] = {}
     for pid in pids:
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -62,7 +62,7 @@ def with_descendants(pids: Iterable[int]) -> list[int]:
 
 
 def read_affinities(pids: Iterable[int]) -> dict[Thread, Cpus]:
-    """CPUs of every thread of the processes; what has ended meanwhile is left out."""
+    """CPUs of every thread of the processes, without those that have ended meanwhile."""
     found = {}
     for pid in pids:
         for thread in _threads(pid):
@@ -72,13 +72,13 @@ def read_affinities(pids: Iterable[int]) -> dict[Thread, Cpus]:
 
 
 def confine(pids: Callable[[], Iterable[int]], cpus: Cpus) -> dict[Thread, Cpus]:
-    """Confines all threads of the processes to `cpus`; returns what each had.
+    """Confines all threads of the processes to `cpus`; returns the CPUs that each had before.
 
-    A thread that is confined to fewer of them already stays so. Threads that are made meanwhile are found
-    by passing again until nothing is left to do; one that resists is left to whoever reads back.
+    A thread that is confined to fewer of them already stays so. Passes are repeated until they find no new
+    thread; whoever reads back sees a thread that resists.
 
     Raises:
-        PermissionError: the processes are another user's; those that were confined have what they had.
+        PermissionError: the processes are another user's; those that were confined have their CPUs back.
         OSError: none of the CPUs exists.
     """
     before = read_affinities(pids())
@@ -97,9 +97,9 @@ def confine(pids: Callable[[], Iterable[int]], cpus: Cpus) -> dict[Thread, Cpus]
 
 
 def release(pids: Callable[[], Iterable[int]], before: dict[Thread, Cpus]) -> None:
-    """Gives every thread what it had; one that was made since, what it would have had from its process.
+    """Gives every thread its former CPUs, and a thread created since those that its process had.
 
-    Threads that are made meanwhile are found as by `confine`.
+    Finds threads that are created meanwhile as `confine` does.
     """
     if not before:
         return
@@ -120,7 +120,7 @@ def release(pids: Callable[[], Iterable[int]], before: dict[Thread, Cpus]) -> No
 
 
 def _set(thread: Thread, cpus: Cpus) -> None:
-    """Nothing happens to one that has ended."""
+    """Sets the CPUs of a thread; does nothing if it has ended."""
     with contextlib.suppress(ProcessLookupError):
         os.sched_setaffinity(thread.tid, cpus)
 

@@ -1,4 +1,4 @@
-"""In which of the scheduler's groups a process competes: CPU time is shared between groups first.
+"""The scheduler's group of a process: groups share CPU time first, then the processes within a group.
 
 Where ``sched_autogroup`` is on, each session is a group. It says so only for processes in the root
 of the CPU controller: a control group takes its place.
@@ -19,7 +19,7 @@ _V2_FILE: Final = "cpu.weight"
 
 @dataclass(frozen=True)
 class SchedulingGroup:
-    """Where a process competes.
+    """The group that a process competes in.
 
     Attributes:
         autogroup: the kernel's name of its session's group, e.g. ``/autogroup-913``; empty where not known.
@@ -47,7 +47,7 @@ def is_grouped_by_session(root: Path = Path("/")) -> bool:
 
 
 def read_scheduling_group(pid: int, root: Path = Path("/")) -> SchedulingGroup | None:
-    """Of a running process; ``None`` if it has ended.
+    """Reads the group of a running process; ``None`` if it has ended.
 
     Args:
         root: below which ``proc`` and ``sys`` are, for tests.
@@ -71,7 +71,7 @@ def _cpu_cgroup(pid: int, root: Path) -> str:
 
 
 def _nearest_with_share(path: str, root: Path) -> str:
-    """A group of version 2 has a share of its own where the CPU controller is on for it."""
+    """The nearest group, upwards from `path`, with a share of its own: in version 2, one with the CPU controller."""
     mounts = [root / each for each in _V2_MOUNTS if (root / each / "cgroup.controllers").is_file()]
     while path.strip("/"):
         if any((mount / path.lstrip("/") / _V2_FILE).is_file() for mount in mounts):

@@ -1,4 +1,4 @@
-"""Whether something this project can use is here, and what to do when it is not."""
+"""Answers to "can this machine do it?", with a remedy where it cannot."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Availability:
 
 
 def find_programs(names: Sequence[str], *, package: str) -> Availability:
-    """Whether all programs are on the path; `package` is what Debian and Ubuntu call them."""
+    """Looks for programs on the path; `package` is their name in Debian and Ubuntu."""
     missing = [name for name in names if shutil.which(name) is None]
     if not missing:
         return Availability(True)
@@ -38,7 +38,7 @@ def find_programs(names: Sequence[str], *, package: str) -> Availability:
 
 
 def find_modules(names: Sequence[str], *, extra: str) -> Availability:
-    """Whether all Python modules can be imported (none is)."""
+    """Looks for Python modules that can be imported, and imports none."""
     missing = [name for name in names if importlib.util.find_spec(name) is None]
     if not missing:
         return Availability(True)

@@ -19,7 +19,7 @@ from pytest_ldos.host.undo import Undo
 from pytest_ldos.host.undo_actions import RemoveCgroup, WriteSetting
 
 PERIOD_US: Final = 100_000
-"""The kernel's own default; quotas are given anew in each."""
+"""The kernel's default period; each one begins with the full quota."""
 
 NAME: Final = "pytest-ldos-"
 _ALL: Final = 100.0
@@ -29,7 +29,7 @@ _NS_PER_S: Final = 1e9
 
 @dataclass(frozen=True)
 class CgroupPlace:
-    """Where a group with a quota can be made.
+    """A group in which a child with a quota can be made.
 
     Attributes:
         folder: the group that gets a child.
@@ -44,12 +44,12 @@ class CgroupPlace:
 
 @dataclass(frozen=True)
 class Throttling:
-    """What the kernel says that a quota did.
+    """The effect of a quota, by the kernel's counters.
 
     Attributes:
-        periods: in which something in the group wanted to run.
-        throttled: of them, in which it was stopped.
-        throttled_s: how long it was, summed over CPUs, s.
+        periods: periods in which something in the group wanted to run.
+        throttled: those of them in which it was stopped.
+        throttled_s: time for which it was stopped, summed over CPUs, s.
     """
 
     periods: int
@@ -78,7 +78,7 @@ def find_place(root: Path = Path("/")) -> CgroupPlace | Availability:
 
 
 def find_home(pid: int | str, root: Path = Path("/")) -> Path | None:
-    """Folder of the group, in the hierarchy that has the CPU controller, that a process is in."""
+    """Folder of a process's group in the hierarchy that has the CPU controller."""
     mount = _find_mount(root)
     for line in _text(root / f"proc/{pid}/cgroup").splitlines():
         number, controllers, path = line.split(":", 2)
@@ -90,7 +90,7 @@ def find_home(pid: int | str, root: Path = Path("/")) -> Path | None:
 
 @dataclass(frozen=True)
 class _Mount:
-    """Where a hierarchy is mounted; `shown` is which of its groups the folder is."""
+    """A mounted hierarchy; `shown` is the group that its folder shows."""
 
     folder: Path
     shown: str
@@ -98,7 +98,7 @@ class _Mount:
 
 
 def _find_mount(root: Path) -> _Mount | None:
-    """That of version 1 which has the CPU controller, or else that of version 2."""
+    """Finds version 1's hierarchy with the CPU controller, otherwise version 2's."""
     found = None
     for line in _text(root / "proc/self/mountinfo").splitlines():
         before, _, after = line.partition(" - ")
@@ -121,7 +121,7 @@ def _place_in_v1(home: Path) -> CgroupPlace | Availability:
 
 
 def _place_in_v2(home: Path, mount: Path) -> CgroupPlace | Availability:
-    """Processes can only be moved below a group whose own list of processes may be written."""
+    """The nearest group below which processes can be moved: its own list of processes must be writable."""
     folder = home
     while folder.is_relative_to(mount):
         if _is_writable(folder) and "cpu" in _words(folder / "cgroup.controllers"):
@@ -141,7 +141,7 @@ def _place_in_v2(home: Path, mount: Path) -> CgroupPlace | Availability:
 
 
 def _is_machine_root(folder: Path) -> bool:
-    """Only the root has no type."""
+    """True for the machine's root group: only the root has no type."""
     return not (folder / "cgroup.type").exists()
 
 
@@ -187,7 +187,7 @@ class QuotaGroup:
             (self.folder / "cpu.cfs_quota_us").write_text(str(quota_us), "ascii")
 
     def read_percent(self) -> float:
-        """The quota that is in force, percent of a CPU; infinite where there is none."""
+        """The quota in force, percent of a CPU; infinite without one."""
         if self._version == 2:
             quota, period = _words(self.folder / "cpu.max") or ["max", str(PERIOD_US)]
         else:
@@ -195,7 +195,7 @@ class QuotaGroup:
         return float("inf") if quota in ("max", "-1", "") else _ALL * int(quota) / int(period)
 
     def take_in(self, pids: Iterable[int]) -> None:
-        """Moves processes into the group; their children follow by themselves.
+        """Moves processes into the group; children that they start later begin in it.
 
         Raises:
             OSError: a process may not be moved.
@@ -210,9 +210,7 @@ class QuotaGroup:
                         self._homes[pid] = home
 
     def send_home(self) -> None:
-        """Moves processes back to where they were; those that they have started are left to `Undo`, and so are
-        those whose group is gone.
-        """
+        """Moves processes back to their former groups; `Undo` moves their children and those whose group is gone."""
         for pid in self.members():
             if pid in self._homes:
                 with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""What git says of a folder."""
+"""Git's answers about a folder: commit, changes, top of the checkout."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ABBREVIATION: Final = 12
 """Characters of a commit that are shown and recorded."""
 
 CHANGED: Final = "+"
-"""Behind a commit: the checkout has changes that are not committed."""
+"""Mark behind a commit whose checkout has uncommitted changes."""
 
 OF_ANOTHER_CHECKOUT: Final = (
     "GIT_COMMON_DIR",
@@ -21,7 +21,7 @@ OF_ANOTHER_CHECKOUT: Final = (
     "GIT_PREFIX",
     "GIT_WORK_TREE",
 )
-"""Variables that a git hook is started with, by which git looks elsewhere than in the folder that it is told."""
+"""Variables of git hooks that make git look elsewhere than in the folder it is given."""
 
 
 def describe_commit(folder: Path) -> str:
@@ -42,7 +42,7 @@ def top_of_checkout(folder: Path) -> Path | None:
 
 
 def ask_git(folder: Path, *arguments: str) -> str | None:
-    """The answer of git in a folder; ``None`` where it has none, or is not installed."""
+    """Git's answer in a folder; ``None`` if it has none, or is not installed."""
     environment = {name: value for name, value in os.environ.items() if name not in OF_ANOTHER_CHECKOUT}
     try:
         done = subprocess.run(["git", "-C", folder, *arguments], env=environment, capture_output=True, check=True)

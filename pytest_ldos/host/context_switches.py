@@ -1,4 +1,4 @@
-"""How often processes left their CPUs: as the kernel counts it for each thread.
+"""Context switches and migrations of processes, as the kernel counts them for each thread.
 
 Reference: ``proc(5)`` (``/proc/PID/task/TID/status``); the kernel's ``kernel/sched/debug.c`` (``sched``).
 """
@@ -19,10 +19,9 @@ _MIGRATIONS: Final = "se.nr_migrations"
 
 
 class SwitchCounter:
-    """Counts from now on.
+    """Counts switches of processes from now on.
 
-    Threads that were not there when it began are counted from their start; of those that are gone at the end,
-    nothing is known.
+    Threads that start later are counted from their start; threads that are gone at the end are not counted.
 
     Args:
         root: below which ``proc`` is, for tests.
@@ -34,7 +33,7 @@ class SwitchCounter:
         self._before = self._read()
 
     def counts(self) -> SwitchCounts:
-        """So far, over all threads."""
+        """Counts so far, summed over all threads."""
         total = NONE
         for thread, now in self._read().items():
             total += _since(self._before.get(thread, NONE), now)
@@ -56,14 +55,14 @@ class SwitchCounter:
 
 
 class OwnSwitchCounter:
-    """Counts this process and its children from now on; of those that have ended, migrations are not known."""
+    """Counts switches of this process and its children from now on; migrations of ended children are not known."""
 
     def __init__(self) -> None:
         self._own = SwitchCounter([os.getpid()])
         self._children = _of_ended_children()
 
     def counts(self) -> SwitchCounts:
-        """So far."""
+        """Counts so far."""
         ended = _of_ended_children()
         own = self._own.counts()
         voluntary = ended.voluntary - self._children.voluntary
@@ -86,7 +85,7 @@ def _since(before: SwitchCounts, now: SwitchCounts) -> SwitchCounts:
 
 
 def _numbers(file: Path) -> dict[str, int]:
-    """Lines of a name and a whole number; empty where the thread is gone, or the kernel has no such file."""
+    """Reads lines of a name and an integer; empty if the thread is gone or the kernel has no such file."""
     try:
         pairs = (line.split(":", 1) for line in file.read_text("utf-8", errors="replace").splitlines() if ":" in line)
         return {name.strip(): int(value) for name, value in pairs if value.strip().isdigit()}

@@ -1,4 +1,4 @@
-"""How the CPUs are set, as far as it decides how alike two measurements can be.
+"""CPU settings that decide how alike two measurements can be.
 
 Reference: the kernel's ``Documentation/admin-guide/pm/cpufreq.rst`` and ``intel_pstate.rst``,
 ``Documentation/ABI/testing/sysfs-devices-system-cpu``. Places are below a root, for tests.
@@ -27,7 +27,7 @@ class TurboSwitch:
 
     Attributes:
         place: below the root.
-        off: what to write there.
+        off: value to write there.
     """
 
     place: str
@@ -60,7 +60,7 @@ def read_turbo(root: Path = Path("/")) -> str:
 
 
 def find_turbo_switch(root: Path = Path("/")) -> TurboSwitch | None:
-    """Intel's own driver has a switch that says the opposite of everybody else's."""
+    """Finds the switch; that of Intel's own driver means the opposite of all others."""
     switches = (TurboSwitch(_NO_TURBO, off="1"), TurboSwitch(_BOOST, off="0"))
     return next((switch for switch in switches if (root / switch.place).is_file()), None)
 

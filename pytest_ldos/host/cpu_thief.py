@@ -1,10 +1,10 @@
 """A process that takes a share of one CPU: ``python -m pytest_ldos.host.cpu_thief CPU SHARE``.
 
-It computes for that share of each period and sleeps for the rest, like a neighbour on the same machine that is
-served first. Where it may (`SCHED_FIFO`, root or ``CAP_SYS_NICE``), it takes precedence over all that runs, a
-real-time control loop too (ros2_control's has priority 50); else it competes, and takes less where others compute
-as well. It cannot take more: it counts its
-own CPU time, and ends with its parent, as all children of a `ProcessGroup` do.
+It computes for that share of each period and sleeps for the rest, like a neighbour on the same machine with a
+higher priority. Where it may (`SCHED_FIFO`, root or ``CAP_SYS_NICE``), it takes precedence over everything, also a
+real-time control loop (ros2_control's has priority 50); otherwise it competes, and takes less where others compute
+as well. It never takes more, because it counts its own CPU time. It ends with its parent, as all children of a
+`ProcessGroup` do.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from typing import Final, NoReturn
 
 NAME: Final = "cpu_thief"
 PRIORITY: Final = 90
-"""Below the kernel's own threads."""
+"""Real-time priority, below the kernel's own threads."""
 
 PERIOD_NS: Final = 10_000_000
 _NS_PER_S: Final = 1_000_000_000
 
 
 def thief_commands(share: float) -> dict[str, list[str]]:
-    """A command for each CPU that this process may use, by a name for it; none for a share of 0."""
+    """One named command for each CPU that this process may use; none for a share of 0."""
     cpus = sorted(os.sched_getaffinity(0)) if share > 0 else []
     return {f"{NAME}_{cpu}": [sys.executable, "-m", "pytest_ldos.host.cpu_thief", str(cpu), str(share)] for cpu in cpus}
 
 
 def steal(cpu: int, share: float) -> NoReturn:
-    """Takes the share from now on."""
+    """Takes the share of the CPU until killed."""
     os.sched_setaffinity(0, {cpu})
     with contextlib.suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))

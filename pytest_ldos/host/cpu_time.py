@@ -10,10 +10,10 @@ import psutil
 
 
 class CpuTime:
-    """CPU time that processes used since it was made; what one had used when last seen counts after its end.
+    """CPU time that processes used since this object was made; an ended process counts with its last known time.
 
     Args:
-        pids: that run already; of those that come later, all counts.
+        pids: processes that run already; those noted later count with all their time.
     """
 
     def __init__(self, pids: Iterable[int]) -> None:
@@ -22,23 +22,23 @@ class CpuTime:
         self._began_s = self._noted_s = time.monotonic()
 
     def note(self, pids: Iterable[int]) -> None:
-        """Looks at what the processes used by now."""
+        """Reads the present CPU time of the processes."""
         self._last.update(_read(pids))
         self._noted_s = time.monotonic()
 
     @property
     def elapsed_s(self) -> float:
-        """Until it was last noted, s."""
+        """Time until the last note, s."""
         return self._noted_s - self._began_s
 
     @property
     def used_s(self) -> float:
-        """CPU time until then, s; the kernel counts it in hundredths."""
+        """CPU time until the last note, s; the kernel counts it in hundredths."""
         return sum(self._last.values()) - sum(self._at_begin.values())
 
     @property
     def used_percent(self) -> float:
-        """Of a CPU."""
+        """CPU time until the last note, percent of a CPU."""
         return 100.0 * self.used_s / self.elapsed_s if self.elapsed_s > 0 else 0.0
 
 

@@ -1,4 +1,4 @@
-"""How a process ended, in words."""
+"""Words for the end of a process."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import signal
 from typing import Final
 
 _CAUSES: Final[dict[int, str]] = {signal.SIGBUS: ", as where a file in memory has no room: is /dev/shm full?"}
-"""What a signal says of its cause, beside its name."""
+"""Likely causes of a signal, for messages."""
 
 
 def describe_end(name: str, code: int) -> str:

@@ -1,8 +1,8 @@
-"""Which files of Fast DDS in shared memory belong to nobody any more.
+"""Files of Fast DDS in shared memory that no process uses any more.
 
 Reference: Fast DDS 2.14: a segment ``fastrtps_ID`` or port ``fastrtps_portN`` in ``/dev/shm`` is in use
 while somebody holds a lock on its file ``…_el`` (one owner) or ``…_sl`` (several). They are removed at a
-regular end only: what is killed leaves them, with locks that the kernel has let go.
+regular end only: a killed process leaves them, with locks that the kernel has released.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _files_of(folder: Path, name: str) -> Iterator[Path]:
 
 
 def _is_held(lock: Path) -> bool:
-    """Whether a process holds a lock on a file; one that we may not try counts as held."""
+    """True if a process holds a lock on the file, or if we may not try it."""
     try:
         descriptor = os.open(lock, os.O_RDONLY | os.O_NOFOLLOW)
     except OSError:

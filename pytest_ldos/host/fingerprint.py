@@ -1,4 +1,4 @@
-"""What machine this is, as far as it decides whether two measurements can be compared."""
+"""Identity of a machine: the facts that decide if two measurements can be compared."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CPU_INFO: Final = Path("/proc/cpuinfo")
 
 @dataclass(frozen=True, kw_only=True)
 class Fingerprint:
-    """A machine and what was installed on it.
+    """A machine and the software installed on it.
 
     The first six fields and the middleware make the host class; the others are recorded
     and shown, and never keep two runs from being compared: a regression that came with an
@@ -55,7 +55,7 @@ class Fingerprint:
 
 
 def take_fingerprint(*, rmw: str, versions: Mapping[str, str]) -> Fingerprint:
-    """This machine's, now."""
+    """Takes this machine's fingerprint now."""
     return Fingerprint(
         cpu_model=_cpu_model(),
         cores=os.cpu_count() or 1,
@@ -70,7 +70,7 @@ def take_fingerprint(*, rmw: str, versions: Mapping[str, str]) -> Fingerprint:
 
 
 def find_differences(head: Fingerprint, base: Fingerprint) -> list[tuple[str, str, str]]:
-    """What was another version: its name, the base's and the head's; ``absent`` where one has none."""
+    """Packages of different versions: name, version of the base, version of the head; ``absent`` without one."""
     names = sorted({*head.versions, *base.versions})
     found = [(name, base.versions.get(name, "absent"), head.versions.get(name, "absent")) for name in names]
     found.append(("kernel", base.kernel, head.kernel))

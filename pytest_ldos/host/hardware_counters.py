@@ -1,7 +1,7 @@
 """Counters of the CPU and the kernel, read for single processes.
 
-Reference: ``perf_event_open(2)``. Virtual machines often have none of the CPU's; the kernel may keep them
-from users (``kernel.perf_event_paranoid``).
+Reference: ``perf_event_open(2)``. Virtual machines often have none of the CPU's; the kernel may refuse them
+to users (``kernel.perf_event_paranoid``).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NO_GROUP: Final = -1
 
 
 class Event(Enum):
-    """What is counted: the kernel's type and number of it."""
+    """An event to count, by the kernel's type and number."""
 
     CPU_CYCLES = (0, 0)
     CACHE_MISSES = (0, 3)
@@ -35,7 +35,7 @@ class Event(Enum):
 
 
 class Counters:
-    """Counts an event of several processes, and of what they start from now on, until `close`.
+    """Counts an event of several processes, and of processes they start from now on, until `close`.
 
     Attributes:
         reason: why it cannot be counted here; empty where it can.
@@ -53,14 +53,14 @@ class Counters:
     def read(self) -> int | None:
         """Events so far, of all processes; ``None`` where they cannot be counted.
 
-        Where the CPU had to share its counters, what they saw is scaled to the whole time.
+        If the CPU had to share its counters, the counts are scaled to the whole time.
         """
         if not self._descriptors:
             return None
         return sum(_read(descriptor) for descriptor in self._descriptors)
 
     def close(self) -> None:
-        """May be called twice."""
+        """Ends the counting. May be called twice."""
         while self._descriptors:
             os.close(self._descriptors.pop())
 

@@ -1,4 +1,4 @@
-"""Processes known by variables that they inherited: a child has them, however far it went."""
+"""Finds processes by variables that they inherited; a child keeps them in whatever session it runs."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import psutil
 
 
 def pids_with(environment: Mapping[str, str]) -> list[int]:
-    """Processes that were started with all these variables, but zombies and those of other users."""
+    """Processes that were started with all these variables, except zombies and those of other users."""
     entries = {f"{name}={value}".encode() for name, value in environment.items()}
     return [pid for pid in psutil.pids() if _has(pid, entries)]
 
 
 def _has(pid: int, entries: set[bytes]) -> bool:
-    """A zombie's environment is empty, another user's is secret."""
+    """True if the process has all entries; a zombie's environment is empty, another user's is secret."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123 - a thousand times a second at the end
             return entries <= set(file.read().split(b"\0"))

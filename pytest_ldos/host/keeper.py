@@ -1,15 +1,15 @@
-"""A program that keeps a tree of processes from outliving whoever asked for it.
+"""A program that ends a tree of processes when the process that asked for it has ended.
 
 ``python -m pytest_ldos.host.keeper MARK PATIENCE_S COMMAND…`` runs a command until its own standard
 input ends, which it does when the asking process closes it or dies, however it dies; or
-until SIGINT or SIGTERM; or until the command ends. Then the command gets SIGINT, to end what it
-started in its own way, and after PATIENCE_S seconds everything that is left gets SIGINT, SIGTERM and
+until SIGINT or SIGTERM; or until the command ends. Then the command gets SIGINT, to end its
+processes in its own way. After PATIENCE_S seconds everything that is left gets SIGINT, SIGTERM and
 SIGKILL, PATIENCE_S seconds each.
 
 Signals to the command alone are not enough: a launcher that is killed leaves its processes
-behind, and what starts a session of its own hears no signal to the group. So the keeper
-takes in orphans (``PR_SET_CHILD_SUBREAPER``), and knows what is its own by descent and by
-the mark, which is in the environment of all (variable `MARK_VARIABLE`).
+behind, and a process with a session of its own gets no signal to the group. So the keeper
+adopts orphans (``PR_SET_CHILD_SUBREAPER``), and recognises its processes by descent and by
+the mark in their environment (variable `MARK_VARIABLE`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _POLL_S: Final = 0.02
 
 
 def marked_pids(mark: str) -> list[int]:
-    """Processes with the mark in their environment, but zombies."""
+    """Processes with the mark in their environment, except zombies."""
     return pids_with({MARK_VARIABLE: mark})
 
 
@@ -60,7 +60,7 @@ class _Keeper:
         return 1 if code is None else abs(code)
 
     def _await_reason_to_stop(self) -> None:
-        """Returns when the command has ended, or its end is asked for."""
+        """Returns when the command has ended or the keeper is asked to stop."""
         with selectors.DefaultSelector() as selector:
             selector.register(sys.stdin.fileno(), selectors.EVENT_READ)
             selector.register(self._wakeup, selectors.EVENT_READ)
@@ -72,7 +72,7 @@ class _Keeper:
                 self._reap()
 
     def _stop_all(self) -> None:
-        """A launcher passes SIGINT on; nodes that got it twice at once would die instead of tidying up."""
+        """Signals the command first: a launcher passes SIGINT on, and nodes that get it twice do not clean up."""
         if self._command.poll() is None:
             self._command.send_signal(signal.SIGINT)
             self._await(lambda: self._command.poll() is not None)
@@ -84,7 +84,7 @@ class _Keeper:
                 return
 
     def _await(self, condition: Callable[[], bool]) -> bool:
-        """Whether a condition came true before patience ended."""
+        """True if the condition came true within the patience."""
         deadline = time.monotonic() + self._patience_s
         while not condition():
             if time.monotonic() > deadline:
@@ -97,7 +97,7 @@ class _Keeper:
         return {*marked_pids(self._mark), *_descendants()} - {os.getpid()}
 
     def _reap(self) -> None:
-        """Takes in the exit statuses of the command, which is kept, and of orphans."""
+        """Reaps the command, whose exit status is kept, and orphans."""
         with contextlib.suppress(ChildProcessError):
             while (ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) is not None:
                 if ended.si_pid == self._command.pid:
@@ -107,7 +107,7 @@ class _Keeper:
 
 
 def _noted(number: int, frame: object) -> None:
-    """The wake-up descriptor has the signal; without a handler it would end the keeper."""
+    """Does nothing: the wake-up descriptor has the signal, which without a handler would end the keeper."""
 
 
 def _descendants() -> Iterator[int]:

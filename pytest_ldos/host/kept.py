@@ -1,4 +1,4 @@
-"""A command with everything it starts, ended together, whatever happens to us (see `keeper`)."""
+"""A command and its descendants, which end with us however we end (see `keeper`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pytest_ldos.host.owner import owned_by_us
 from pytest_ldos.host.processes import Child
 
 PATIENCE_S: Final = 5.0
-"""For each signal. Gazebo takes 2.2 s from SIGINT to its end."""
+"""Wait after each signal. Gazebo takes 2.2 s from SIGINT to its end."""
 
 _GRACE_S: Final = 5.0
 _KILL_S: Final = 2.0
@@ -27,7 +27,7 @@ _POLL_S: Final = 0.01
 
 
 class KeptTree:
-    """A running command, its descendants, and the keeper that ends them.
+    """A running command, its descendants, and the keeper that ends them all.
 
     Args:
         name: what messages call it.
@@ -65,7 +65,7 @@ class KeptTree:
         self.child = Child(name, process, log)
 
     def pids(self) -> list[int]:
-        """The command and all it has started, but what has ended."""
+        """The command and its descendants that still run."""
         return marked_pids(self._mark)
 
     def stop(self) -> None:
@@ -88,7 +88,7 @@ class KeptTree:
         process.stdout.close()
 
     def _kill_survivors(self) -> None:
-        """What the keeper could not end because it was itself killed."""
+        """Kills what the keeper left because it was killed itself."""
         deadline = time.monotonic() + _KILL_S
         while survivors := self.pids():
             if time.monotonic() > deadline:

@@ -1,7 +1,7 @@
-"""One measuring session on a machine at a time.
+"""The machine's lock: one measuring session at a time.
 
-The lock is an abstract Unix socket that we listen on: it belongs to the machine (its
-network namespace), needs no file, ends with its holder, and tells whoever connects which
+The lock is an abstract Unix socket that we listen on. It belongs to the machine (its
+network namespace), needs no file, ends with its holder, and tells a client which
 process holds it.
 """
 
@@ -29,14 +29,14 @@ _CREDENTIALS: Final = struct.Struct("3i")
 
 @contextmanager
 def measuring_lock(*, on_waiting: Callable[[str], None] | None = None) -> Iterator[None]:
-    """Holds the machine.
+    """Holds the machine for as long as the context lasts.
 
     Args:
-        on_waiting: told who holds it; then its end is waited for, however long that takes.
+        on_waiting: called with the holder; then waits for its end, without a limit.
 
     Raises:
-        MachineBusy: another process holds it, and nobody waits; names that process.
-        ConfigurationError: `LOCK_VARIABLE` has a name that none can have.
+        MachineBusy: another process holds it and `on_waiting` is not given; the message names the process.
+        ConfigurationError: the name in `LOCK_VARIABLE` is impossible.
     """
     name = f"\0{os.environ.get(LOCK_VARIABLE, _DEFAULT_NAME)}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as holder:
@@ -65,7 +65,7 @@ def _bind(holder: socket.socket, name: str) -> bool:
 
 
 def _await_end(name: str) -> None:
-    """Returns when the holder has let go: nobody ever answers a connection, but it breaks when the socket is closed."""
+    """Returns when the holder has released the lock: it answers no connection, but its end breaks it."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as waiting, contextlib.suppress(OSError):
         waiting.connect(name)
         waiting.recv(1)

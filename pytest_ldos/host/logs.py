@@ -1,4 +1,4 @@
-"""What other programs wrote, for messages: the ends of their logs, lines that were not understood."""
+"""Excerpts of other programs' output for messages: ends of logs, lines that were not understood."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def last_lines(log: Path) -> str:
 
 
 def quoted(line: str) -> str:
-    """A line that was not understood, for a message: its beginning, in quotes."""
+    """The beginning of a line in quotes, for a message."""
     return repr(line.strip()[:_QUOTED])
 
 

@@ -1,4 +1,4 @@
-"""What processes are called by people: the program, or for an interpreter the script or module."""
+"""Readable names of processes: the program, or for an interpreter the script or module."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PYTHON: Final = re.compile(r"python[\d.]*t?")
 
 
 def process_names(pids: Iterable[int]) -> dict[int, str]:
-    """By pid; processes that are gone are left out."""
+    """Names by pid; processes that are gone are left out."""
     named = {}
     for pid in pids:
         try:
@@ -24,7 +24,7 @@ def process_names(pids: Iterable[int]) -> dict[int, str]:
 
 
 def name_of_command(command: Sequence[str]) -> str:
-    """``simulator`` of ``python -m robot.simulator``; empty where nothing tells."""
+    """``simulator`` of ``python -m robot.simulator``; empty if the command has no name."""
     if not command:
         return ""
     program = PurePosixPath(command[0]).name

@@ -1,10 +1,10 @@
-"""Child processes that never outlive us: one process group, a ladder of signals, no survivors.
+"""Child processes that never outlive us: one process group, an escalation of signals, no survivors.
 
 Children share the caller's session, hence its scheduler group (see `autogroup`): a stressor
 started this way competes with the stack as processes of one terminal do. On demand each child has a
-session of its own; where several processes are to share one, let one child start the others. Children
-die with their parent (``setpriv --pdeathsig``), also when that is killed, and even before they asked for it:
-then they find themselves with another parent, and do not begin.
+session of its own; if several processes are to share one, let one child start the others. Children
+die with their parent (``setpriv --pdeathsig``), also when that is killed. If it dies before they have asked
+for the signal, they find another parent, and do not begin.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pytest_ldos.host.owner import owned_by_us
 
 _DIE_WITH_PARENT: Final = ("setpriv", "--pdeathsig")
 _UNLESS_ORPHANED: Final = ("sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"')
-"""Followed by the parent's pid: who dies before ``setpriv`` has asked for it sends no signal."""
+"""Shell prefix, followed by the parent's pid: a parent that dies before ``setpriv`` is ready sends no signal."""
 _LADDER: Final = ((signal.SIGINT, 2.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 20.0))
 _POLL_S: Final = 0.005
 _NO_GROUP: Final = -1
@@ -39,8 +39,8 @@ class Child:
     """A running child process.
 
     Attributes:
-        name: what messages call it.
-        log: file that its standard error goes to (and its output, unless that is piped).
+        name: its name in messages.
+        log: file for its standard error (and its output, unless that is piped).
     """
 
     name: str
@@ -74,9 +74,9 @@ class ProcessGroup:
     Args:
         prefix: command in front of each child's own (it must end in ``exec``).
         environment: added to ours.
-        death_signal: what children get when we die; those that would leave something behind tidy up on SIGINT.
+        death_signal: signal that children get when we die; those that must clean up can do so on SIGINT.
         log_directory: gets one ``NAME.log`` a child.
-        own_session: gives each child a session, hence a scheduler group, of its own.
+        own_session: gives each child its own session, hence its own scheduler group.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class ProcessGroup:
         """Starts a child; with `talk`, its standard input and output are pipes (lines).
 
         Args:
-            fresh_log: whether what an earlier child of that name wrote is thrown away.
+            fresh_log: deletes the log of an earlier child of that name.
         """
         log = self._log_directory / f"{name}.log"
         if fresh_log:
@@ -125,23 +125,23 @@ class ProcessGroup:
         return (*_DIE_WITH_PARENT, self._death_signal, "--", *_UNLESS_ORPHANED, str(os.getpid()))
 
     def _is_led(self) -> bool:
-        """Whether the first child, whose pid names the group, still is."""
+        """True if the first child, whose pid names the group, still exists."""
         return bool(self.children) and self.children[0].exit_code is None
 
     def ended(self) -> list[Child]:
-        """Children that are not running any more."""
+        """Children that do not run any more."""
         return [child for child in self.children if child.exit_code is not None]
 
     def describe_ended(self) -> str:
-        """Which children are not running any more, and how they ended; empty while all run."""
+        """Names the children that have ended, and how; empty while all run."""
         return "; ".join(child.describe_end() for child in self.ended())
 
     def last_words(self) -> str:
-        """The ends of all logs that are not empty."""
+        """Ends of all logs that are not empty."""
         return last_words(child.log for child in self.children)
 
     def stop(self) -> None:
-        """Ends all children and whatever they started: SIGINT, SIGTERM, then SIGKILL.
+        """Ends all children and their descendants: SIGINT, SIGTERM, then SIGKILL.
 
         Raises:
             RuntimeError: a process survived SIGKILL.
@@ -159,7 +159,7 @@ class ProcessGroup:
             raise RuntimeError(f"processes {survivors} survived SIGKILL")
 
     def survivors(self) -> list[int]:
-        """Pids of our process groups that still run: children, and what they started.
+        """Pids that still run in our process groups: children and their descendants.
 
         A child runs until it can be reaped: its first thread may be gone before the others.
         """

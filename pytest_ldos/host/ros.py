@@ -1,4 +1,4 @@
-"""What of ROS 2 is to be had here, by its environment and its files; nothing of ROS is imported.
+"""ROS 2 on this machine, by its environment and files; imports nothing of ROS.
 
 Every function reads `environment` (ours by default) and nothing else but files it names.
 
@@ -21,14 +21,14 @@ from typing import Final
 from pytest_ldos.host.availability import Availability
 
 DEFAULT_DISTRO: Final = "jazzy"
-"""The distro this project is built for, where none is to be found."""
+"""The distro that this project is built for, used if none is found."""
 
 DEFAULT_RMW: Final = "rmw_fastrtps_cpp"
-"""What Jazzy takes where ``RMW_IMPLEMENTATION`` is not set."""
+"""Jazzy's middleware if ``RMW_IMPLEMENTATION`` is not set."""
 
 ROS_PYTHON: Final = ("launch", "launch_ros", "rclpy")
 _THEIR_NEEDS: Final = {"lark": "python3-lark", "yaml": "python3-yaml", "packaging": "python3-packaging"}
-"""What these import that is no ROS package, and what Debian and Ubuntu call it."""
+"""Modules outside of ROS that these packages import, with their packages in Debian and Ubuntu."""
 
 _INSTALLED: Final = "opt/ros"
 _PACKAGES: Final = "share/ament_index/resource_index/packages"
@@ -45,7 +45,7 @@ class RosDistro:
     """A ROS 2 distribution.
 
     Attributes:
-        is_sourced: its environment is ours, so its programs and packages can be used.
+        is_sourced: true if our environment is its own, so that its programs and packages can be used.
     """
 
     name: str
@@ -53,7 +53,7 @@ class RosDistro:
 
 
 def find_distro(environment: Mapping[str, str] | None = None, *, root: Path = Path("/")) -> RosDistro | None:
-    """The distro whose environment is sourced, else the newest that is installed; ``None`` without any.
+    """The distro that is sourced, otherwise the newest that is installed; ``None`` without any.
 
     ``ROS_DISTRO`` alone is not enough: ROS's container images set it, and source nothing.
     """
@@ -65,22 +65,22 @@ def find_distro(environment: Mapping[str, str] | None = None, *, root: Path = Pa
 
 
 def installed_distros(root: Path = Path("/")) -> list[str]:
-    """Names of the distros below ``/opt/ros``; they are in the order of their release, as the alphabet is."""
+    """Names of the distros below ``/opt/ros``, in alphabetical order, which is that of their releases."""
     return sorted(file.parent.name for file in (root / _INSTALLED).glob("*/local_setup.sh"))
 
 
 def ros_prefixes(environment: Mapping[str, str] | None = None) -> tuple[Path, ...]:
-    """Where packages are looked for, first come first served."""
+    """Folders searched for packages, in order."""
     return tuple(Path(each) for each in _ours_unless(environment).get("AMENT_PREFIX_PATH", "").split(":") if each)
 
 
 def find_ros_package(name: str, environment: Mapping[str, str] | None = None) -> Path | None:
-    """The prefix that holds a package; ``None`` where no sourced one does."""
+    """The sourced prefix that holds a package; ``None`` if none does."""
     return next((prefix for prefix in ros_prefixes(environment) if (prefix / _PACKAGES / name).is_file()), None)
 
 
 def find_ros_packages(names: Sequence[str], *, environment: Mapping[str, str] | None = None) -> Availability:
-    """Whether all packages are in the sourced prefixes."""
+    """Looks for all packages in the sourced prefixes."""
     if not ros_prefixes(environment):
         return _not_sourced()
     missing = [name for name in names if find_ros_package(name, environment) is None]
@@ -93,7 +93,7 @@ def find_ros_packages(names: Sequence[str], *, environment: Mapping[str, str] | 
 
 
 def remedy_for_packages(missing: Sequence[str], *, environment: Mapping[str, str] | None = None) -> str:
-    """What installs packages: apt for those of the distro, our workspace for ours."""
+    """Remedy that installs packages: apt for those of the distro, our workspace for ours."""
     distro = find_distro(environment)
     name = distro.name if distro else DEFAULT_DISTRO
     theirs = [f"ros-{name}-{each.replace('_', '-')}" for each in missing if not each.startswith(_OURS)]
@@ -106,10 +106,10 @@ def remedy_for_packages(missing: Sequence[str], *, environment: Mapping[str, str
 def ros_python_available(
     environment: Mapping[str, str] | None = None, *, path: Sequence[str] | None = None
 ) -> Availability:
-    """Whether this interpreter can import ROS's Python packages (none is imported).
+    """Looks for ROS's Python packages in this interpreter, and imports none.
 
     Args:
-        path: where modules are looked for, instead of ``sys.path``.
+        path: folders to search for modules, instead of ``sys.path``.
     """
     if not ros_prefixes(environment):
         return _not_sourced()
@@ -141,7 +141,7 @@ def ros_python_available(
 
 
 def chosen_rmw(environment: Mapping[str, str] | None = None) -> str:
-    """The middleware that ROS processes take."""
+    """The middleware that ROS processes use."""
     return _ours_unless(environment).get("RMW_IMPLEMENTATION", "") or DEFAULT_RMW
 
 
@@ -152,7 +152,7 @@ def installed_rmws(environment: Mapping[str, str] | None = None) -> list[str]:
 
 
 def rmw_installed(name: str, *, environment: Mapping[str, str] | None = None) -> Availability:
-    """Whether a middleware can be chosen here."""
+    """Looks for a middleware among those that are installed."""
     if not ros_prefixes(environment):
         return _not_sourced()
     there = installed_rmws(environment)
@@ -179,13 +179,13 @@ def _not_sourced() -> Availability:
 
 
 def _find_module(name: str, path: Sequence[str] | None) -> Path | None:
-    """A module's file. A folder without ``__init__.py`` is none: any project may have one named ``launch``."""
+    """A module's file; folders without ``__init__.py`` do not count: any project may have one named ``launch``."""
     spec = importlib.util.find_spec(name) if path is None else PathFinder.find_spec(name, list(path))
     return Path(spec.origin) if spec is not None and spec.origin is not None else None
 
 
 def _built_for(name: str, found: Path | None, environment: Mapping[str, str] | None) -> str:
-    """Version of Python that a ROS package was installed for; empty where its place does not tell."""
+    """Python version that a ROS package was installed for; empty if its path does not contain it."""
     if found is not None:
         return _version_in(found)
     there = {_version_in(each) for prefix in ros_prefixes(environment) for each in _installed_folders(name, prefix)}

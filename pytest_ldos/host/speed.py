@@ -1,7 +1,7 @@
-"""How fast the CPU is at the moment: the same core does not always do the same work in the same time.
+"""Present speed of the CPU: a core does not always do the same work in the same time.
 
 On shared machines a core's speed changes by half within seconds (its other hyperthread, its clock,
-its caches); what was computed then took longer for no fault of the program.
+its caches); work then takes longer for no fault of the program.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ _LOOPS: Final = 40_000
 
 
 def time_fixed_work() -> int:
-    """CPU time that a fixed computation of about a millisecond takes here and now, nanoseconds.
+    """CPU time of a fixed computation of about a millisecond, ns.
 
-    It is the thread's CPU time, so that waiting for a CPU or for the interpreter, which the
-    program under test may cause, does not count.
+    The thread's CPU time does not include waits for a CPU or for the interpreter, which the
+    program under test may cause.
     """
     began_ns = time.thread_time_ns()
     total = 0

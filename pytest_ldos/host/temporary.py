@@ -1,4 +1,4 @@
-"""Private temporary folders that go in any case, also when we are killed."""
+"""Private temporary folders that are removed in any case, also when we are killed."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from pytest_ldos.host.undo_actions import RemoveTree
 
 @contextmanager
 def temporary_folder(prefix: str, *, within: Path | None = None) -> Iterator[Path]:
-    """A folder that only we can read, for as long as the context lasts.
+    """Makes a folder that only we can read, for as long as the context lasts.
 
     Args:
-        within: where it lies; in the system's folder for such things (`TMPDIR`) by default.
+        within: its parent folder; the system's temporary folder (`TMPDIR`) by default.
 
     Raises:
         NotWritten: it cannot be made.
@@ -33,16 +33,16 @@ def temporary_folder(prefix: str, *, within: Path | None = None) -> Iterator[Pat
 
 
 def temporary_place(prefix: str) -> Path:
-    """Where a temporary folder could be made, under a name that nobody has.
+    """Path of a temporary folder that could be made, with an unused name.
 
     Raises:
-        NotWritten: the system has no folder for such things that can be written.
+        NotWritten: the system has no temporary folder that can be written.
     """
     return _system_folder() / f"{prefix}{secrets.token_hex(8)}"
 
 
 def make_folder(folder: Path, undo: Undo) -> None:
-    """Makes a private folder that goes with whatever else is undone.
+    """Makes a private folder that `undo` removes.
 
     Raises:
         NotWritten: it cannot be made.

@@ -1,4 +1,4 @@
-"""SIGTERM that ends a program as Ctrl-C does: everything is tidied up, and what was measured is kept."""
+"""SIGTERM that ends a program as Ctrl-C does: it cleans up and keeps its measurements."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ REASON: Final = "the run was ended by SIGTERM"
 
 
 class Termination:
-    """What SIGTERM does now."""
+    """The present effect of SIGTERM."""
 
     def __init__(self) -> None:
         self._is_settled = False
 
     def settle(self) -> None:
-        """Has it pass: everything is over but the writing of what was found, which takes no time."""
+        """Ignores the signal from now on: only the results are left to write, which takes no time."""
         self._is_settled = True
 
     def take(self, number: int, frame: FrameType | None) -> None:
@@ -29,9 +29,9 @@ class Termination:
 
 @contextmanager
 def terminated_like_interrupted() -> Iterator[Termination]:
-    """SIGTERM raises KeyboardInterrupt for as long as the context lasts; does nothing off the main thread.
+    """Has SIGTERM raise KeyboardInterrupt while the context lasts; does nothing off the main thread.
 
-    Whoever handles the signal already goes on doing so.
+    A handler that was installed before stays in place.
     """
     is_ours = (
         threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

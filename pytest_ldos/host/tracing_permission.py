@@ -1,4 +1,4 @@
-"""Whether processes that are not our children may be looked into.
+"""Permission to attach to processes that are not our children.
 
 Reference: ``ptrace(2)``; the kernel's ``Documentation/admin-guide/LSM/Yama.rst``.
 """
@@ -14,7 +14,7 @@ _CAP_SYS_PTRACE: Final = 19
 
 
 def tracing_permitted(program: str, root: Path = Path("/")) -> Availability:
-    """Whether a program of ours may attach to processes that we or others of ours have started.
+    """Asks the kernel if a child of ours may attach to other processes of this user.
 
     Args:
         root: below which ``proc`` is, for tests.
@@ -32,7 +32,7 @@ def tracing_permitted(program: str, root: Path = Path("/")) -> Availability:
 
 
 def _number(file: Path) -> int:
-    """0 where the kernel has no such module."""
+    """The number in a file; 0 if the kernel has no such module."""
     try:
         return int(file.read_text("ascii"))
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Changes of this machine that are undone in any case, also when we are killed (see `undoer`).
+"""Undoes changes of this machine in any case, also when we are killed (see `undoer`).
 
 An action is registered before its change is made::
 
@@ -25,12 +25,12 @@ from pytest_ldos.host.undoer import REGISTERED, UNDO
 
 
 class Undo:
-    """What is to be undone, and the process that sees to it.
+    """Registered actions, and the process that carries them out.
 
-    It has a session of its own, so that neither Ctrl-C nor the end of our process group ends it.
+    The process has a session of its own, so that neither Ctrl-C nor the end of our process group ends it.
 
     Args:
-        log: gets a line for everything that could not be undone.
+        log: gets a line for each action that failed.
     """
 
     def __init__(self, log: Path) -> None:
@@ -48,14 +48,14 @@ class Undo:
 
     @property
     def pid(self) -> int:
-        """Of the process that undoes."""
+        """Pid of that process."""
         return self._process.pid
 
     def register(self, action: UndoAction) -> None:
-        """Returns when the action will be carried out, whatever becomes of us; only then make the change.
+        """Returns when the action is sure to be carried out, however we end; only then make the change.
 
         Raises:
-            MendFailed: the process that undoes has ended.
+            MendFailed: that process has ended.
         """
         if self._ask(action_to_dict(action)) != REGISTERED:
             raise MendFailed(
@@ -65,7 +65,7 @@ class Undo:
         self._actions.append(action)
 
     def undo(self) -> None:
-        """Undoes everything, the last first. Further calls do nothing.
+        """Undoes everything, the last change first. Further calls do nothing.
 
         Raises:
             MendFailed: something could not be undone; everything else was.
@@ -81,7 +81,7 @@ class Undo:
             raise MendFailed("could not be undone: " + "; ".join(failures), remedy="undo it by hand")
 
     def _ask(self, request: dict[str, object]) -> str:
-        """The answer's line, empty where there is nobody to give it."""
+        """The line of the answer; empty if the process has ended."""
         assert self._process.stdin is not None
         if self._process.stdin.closed:
             return "[]"

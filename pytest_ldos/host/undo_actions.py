@@ -1,7 +1,7 @@
-"""What can be undone about this machine: plain values that any process can carry out.
+"""Actions that undo changes of this machine: plain values that any process can carry out.
 
-Undoing what was never done, or was undone before, is no failure of `RemoveCgroup` and `RemoveTree`;
-a command's exit code is taken as it is.
+`RemoveCgroup` and `RemoveTree` succeed if there is nothing to remove; `RunCommand` fails by the command's exit
+code.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class RemoveCgroup:
 
     Attributes:
         path: its folder.
-        refuge: folder of the group that its processes are moved to; without one they are killed.
+        refuge: folder of the group that its processes move to; without one they are killed.
     """
 
     path: str
@@ -96,7 +96,7 @@ class WriteSetting:
 
 @dataclass(frozen=True)
 class RemoveTree:
-    """Removes a folder of ours with everything in it, also while those who worked in it still do, or tidy up."""
+    """Removes a folder of ours with everything in it, also while processes still write or clean up there."""
 
     path: str
 
@@ -113,7 +113,7 @@ class RemoveTree:
 
 @dataclass(frozen=True)
 class EndProcesses:
-    """Kills all processes that inherited a variable, however far they went.
+    """Kills all processes that inherited a variable, in whatever session they run.
 
     Attributes:
         name, value: of the variable.
@@ -148,7 +148,7 @@ def action_from_dict(values: dict[str, Any]) -> UndoAction:
 
 
 def undo_all(actions: list[UndoAction]) -> list[str]:
-    """Carries out all actions, the last registered first; returns what failed."""
+    """Carries out all actions, the last registered first; returns the failures."""
     failures = []
     for action in reversed(actions):
         try:

@@ -1,10 +1,10 @@
-"""A program that undoes changes of this machine when whoever made them has ended, however it ended.
+"""A program that undoes changes of this machine when the process that made them has ended, however it ended.
 
 ``python -m pytest_ldos.host.undoer OWNER_PID`` reads actions from its standard input, one JSON object a line, and
 answers each with ``registered``. When the owner asks (``{"undo": true}``), when its standard input ends, when the
-owner dies or on SIGTERM, it carries out all of them, the last first, prints a JSON list of what failed, and ends.
+owner dies or on SIGTERM, it carries out all of them, the last first, prints a JSON list of the failures, and ends.
 
-It hears the owner's death by a descriptor of it, too: a child that the owner forked may still hold the pipe.
+It also watches a descriptor of the owner, because a child that the owner forked may still hold the pipe.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class _Undoer:
                     return
 
     def _is_told_to_end(self) -> bool:
-        """Reads what the owner says; whether that is to undo, or its end."""
+        """Reads from the owner; true if it asks to undo, or has ended."""
         heard = os.read(sys.stdin.fileno(), _CHUNK)
         *lines, self._unread = (self._unread + heard).split(b"\n")
         for line in lines:
@@ -70,7 +70,7 @@ class _Undoer:
 
 
 def _open_owner(pid: int) -> int | None:
-    """A descriptor that is readable when the owner has ended; ``None`` if it has already."""
+    """A descriptor that becomes readable when the owner ends; ``None`` if it has already."""
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -79,13 +79,13 @@ def _open_owner(pid: int) -> int | None:
 
 
 def _say(line: str) -> None:
-    """The owner may be gone."""
+    """Prints a line; the owner may be gone."""
     with contextlib.suppress(BrokenPipeError):
         os.write(sys.stdout.fileno(), f"{line}\n".encode())
 
 
 def _noted(number: int, frame: object) -> None:
-    """The wake-up descriptor has the signal; without a handler it would end the program."""
+    """Does nothing: the wake-up descriptor has the signal, which without a handler would end the program."""
 
 
 def main() -> int:

@@ -1,22 +1,21 @@
-"""Where the base's project has other settings than head's: both are measured with head's, which hides what they do."""
+"""Notes on settings of the base that differ from head's: both are measured with head's, which hides their effect."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import pytest
+
 from pytest_ldos.base.errors import LdosError
+from pytest_ldos.plugin.settings import Settings
 from pytest_ldos.scenario.settings import Sources, read_toml
 
 if TYPE_CHECKING:
     from pytest_ldos.campaign.versions import Version
     from pytest_ldos.scenario.model import ScenarioSpec
-
-ReadScenario = Callable[[Sources], "ScenarioSpec"]
-"""The scenario of a test, as these sources have it."""
 
 _UNSEEN: Final = (
     "both were measured with head's, so what others change could not have been seen; "
@@ -24,36 +23,12 @@ _UNSEEN: Final = (
 )
 
 
-@dataclass(frozen=True)
-class Project:
-    """Head's.
-
-    Attributes:
-        root: its folder.
-        folder: where paths on the command line start.
-        sources: its settings.
-    """
-
-    root: Path
-    folder: Path
-    sources: Sources
-
-    @property
-    def settings_file(self) -> Path | None:
-        """The one that was named, if any."""
-        named = self.sources.value("config")
-        if named is None:
-            return None
-        start = self.folder if "config" in self.sources.command_line else self.root
-        return Path(start / named).resolve()
-
-
-def describe_base_settings(base: Version, head: Project, scenario: ReadScenario) -> tuple[str, ...]:
-    """What a comparison in turns could not have seen, because both versions got head's settings.
+def describe_base_settings(base: Version, head: Settings, item: pytest.Item) -> tuple[str, ...]:
+    """Differences that an interleaved comparison cannot show, because both versions got head's settings.
 
     Args:
-        head: its command line and environment count for the base, too.
-        scenario: reads the scenario that was measured.
+        head: head's settings; its command line and environment apply to the base, too.
+        item: the test that was measured.
 
     Returns:
         One note, or none where the settings are equal or the base has none of its own.
@@ -61,21 +36,30 @@ def describe_base_settings(base: Version, head: Project, scenario: ReadScenario)
     if base.project is None:
         return ()
     try:
-        ours, theirs = scenario(head.sources), scenario(_sources_of(base.project, head))
+        ours, theirs = (head.scenario_of(item, each) for each in (head.sources, _sources_of(base.project, head)))
         found = _differences(ours, head.root, theirs, base.project)
     except LdosError as error:
         return (f"the settings of {base.name} could not be compared with head's ({error.message}): {_UNSEEN}",)
     return (f"settings differ between base and head ({found}): {_UNSEEN}",) if found else ()
 
 
-def _sources_of(project: Path, head: Project) -> Sources:
+def _sources_of(project: Path, head: Settings) -> Sources:
     """Head's sources with the settings file of another checkout; one that lies in none is shared by both."""
-    file, root = head.settings_file, head.root.resolve()
+    file, root = _settings_file(head), head.root.resolve()
     if file is None:
         return dataclasses.replace(head.sources, toml=read_toml(project))
     if not file.is_relative_to(root):
         return head.sources
     return dataclasses.replace(head.sources, toml=read_toml(project, file.relative_to(root)))
+
+
+def _settings_file(settings: Settings) -> Path | None:
+    """The settings file that was named, if any."""
+    named = settings.value("config")
+    if named is None:
+        return None
+    start = settings.folder if "config" in settings.sources.command_line else settings.root
+    return Path(start / named).resolve()
 
 
 def _differences(head: ScenarioSpec, root: Path, base: ScenarioSpec, project: Path) -> str:
@@ -86,7 +70,7 @@ def _differences(head: ScenarioSpec, root: Path, base: ScenarioSpec, project: Pa
 
 
 def _settings(spec: ScenarioSpec, project: Path) -> dict[str, Any]:
-    """What both versions are measured with; files of the project as they are named in it."""
+    """Settings of the measurement; paths below the project relative to it."""
     loads = {load.KIND: vars(load) for load in spec.loads}
     measured = {"goals": spec.goals, "seeds": spec.seeds, "warmup": spec.warmup}
     return _within(project.resolve(), {"stack": dataclasses.asdict(spec.stack), "loads": loads, **measured})

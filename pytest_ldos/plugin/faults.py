@@ -1,4 +1,4 @@
-"""Faults that have a name end a test with their message, not with a traceback."""
+"""Ends of tests and sessions by a known fault: with its message, not with a traceback."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pytest_ldos.plugin.messages import end_session, fail_with, usage_error
 
 @contextmanager
 def refused_session() -> Iterator[None]:
-    """Ends pytest before anything is measured: a wrong setting is its usage error, a fault of the machine ours."""
+    """Ends pytest before anything is measured: usage error for a setting, invalid run for a fault of the machine."""
     try:
         yield
     except NotWritten as error:
@@ -23,7 +23,7 @@ def refused_session() -> Iterator[None]:
 
 @contextmanager
 def named_faults() -> Iterator[None]:
-    """Ends the test with the message of a fault that has a name."""
+    """Ends the test with the message of a known fault."""
     __tracebackhide__ = True
     try:
         yield

@@ -1,4 +1,4 @@
-"""The fixtures by name; what they do is loaded when a test first asks for one."""
+"""The fixtures; their implementations are loaded when a test first asks for one."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_ldos.plugin.standby import session_of
+from pytest_ldos.scenario.words import LOADS
 
 if TYPE_CHECKING:
     from pytest_ldos.campaign.cells import Value
@@ -16,16 +17,16 @@ if TYPE_CHECKING:
     from pytest_ldos.measure.load.protocol import RunningLoad
     from pytest_ldos.measure.trial.record import TrialSet
     from pytest_ldos.plugin.launching import Launch
+    from pytest_ldos.plugin.scenario_run import ScenarioRun
     from pytest_ldos.plugin.scenario_test import Gate
-    from pytest_ldos.plugin.session import ScenarioRun
     from pytest_ldos.plugin.studies import MeasuredStudy
     from pytest_ldos.scenario.model import StackSpec
 
 
 @pytest.fixture
 def ldos_stack_spec(request: pytest.FixtureRequest) -> StackSpec:
-    """The stack under test, as settings have it. Override it to measure a robot of your own."""
-    return session_of(request.config).sources.stack_spec()
+    """The stack under test, from the settings. Override it to measure a robot of your own."""
+    return session_of(request.config).settings.sources.stack_spec()
 
 
 @pytest.fixture
@@ -44,43 +45,27 @@ def ldos_stack(request: pytest.FixtureRequest, ldos_stack_spec: StackSpec) -> It
 
 @pytest.fixture
 def ldos_loads(request: pytest.FixtureRequest, ldos_stack: ScenarioRun) -> Callable[..., AbstractContextManager[Any]]:
-    """All loads of the scenario: ``with ldos_loads() as loads:`` gives what runs, by kind."""
+    """All loads of the scenario: ``with ldos_loads() as loads:`` gives the running loads by kind."""
     from pytest_ldos.plugin.scenario_test import all_loads
 
-    return all_loads(request, ldos_stack)
+    return all_loads(request.node, ldos_stack)
 
 
-def _load_fixture(kind: str, example: str) -> Any:
-    """A fixture for one load: what a test does not say is as the scenario has it."""
+def _load_fixture(kind: str, text: str) -> Any:
+    """A fixture for one load; settings that a test does not give are the scenario's."""
 
     def load(
         request: pytest.FixtureRequest, ldos_stack: ScenarioRun
     ) -> Callable[..., AbstractContextManager[RunningLoad]]:
         from pytest_ldos.plugin.scenario_test import one_load
 
-        return one_load(kind, request, ldos_stack)
+        return one_load(kind, request.node, ldos_stack)
 
-    load.__doc__ = example
+    load.__doc__ = text
     return pytest.fixture(name=kind)(load)
 
 
-cpu_load = _load_fixture(
-    "cpu_load", "stress-ng's CPU load beside the stack: ``with cpu_load(workers=2, percent=80) as load:``."
-)
-memory_load = _load_fixture("memory_load", "Memory written and read beside it: ``with memory_load(size_mb=512):``.")
-cache_load = _load_fixture("cache_load", "The CPU's caches filled with other data: ``with cache_load(workers=1):``.")
-io_load = _load_fixture("io_load", "Files written and synced: ``with io_load(workers=1):``.")
-dds_flood = _load_fixture(
-    "dds_flood", "A flood of messages on the stack's domain: ``with dds_flood(publishers=4, rate_hz=1000) as flood:``."
-)
-network_impairment = _load_fixture(
-    "network_impairment", "Delay and loss of the domain's messages: ``with network_impairment(delay_ms=5):``."
-)
-cpu_limit = _load_fixture("cpu_limit", "The stack on few CPUs: ``with cpu_limit(cpus=1):``.")
-guard = _load_fixture(
-    "guard", "What throttles publishers while a path is late: ``with dds_flood(), guard() as guarded:``."
-)
-noisy_neighbour = _load_fixture("noisy_neighbour", "A second stack on another domain: ``with noisy_neighbour():``.")
+globals().update({kind: _load_fixture(kind, text) for kind, text in LOADS.items()})
 
 
 @pytest.fixture
@@ -88,7 +73,7 @@ def ldos_trials(request: pytest.FixtureRequest) -> Callable[..., TrialSet]:
     """Makes trials: ``trials = ldos_trials(ldos_stack, goals="reach", n=10)``.
 
     `goals` is the name of one of the stack's goal sets or a sequence of `Goal`, by default the scenario's;
-    `n` defaults to ``--ldos-trials``. With ``--ldos-base``, as many are made of the base in turns with these.
+    `n` defaults to ``--ldos-trials``. With ``--ldos-base``, as many of the base are interleaved with these.
     """
     from pytest_ldos.plugin.scenario_test import trial_maker
 
@@ -100,7 +85,8 @@ def ldos_gate(request: pytest.FixtureRequest, ldos_stack: ScenarioRun) -> Gate:
     """Judges trials: ``ldos_gate.check(trials)`` fails the test by the verdict."""
     from pytest_ldos.plugin.scenario_test import Gate
 
-    return Gate(session_of(request.config), request.node, ldos_stack)
+    session = session_of(request.config)
+    return Gate(session.settings, session.ledger, ldos_stack)
 
 
 @pytest.fixture
@@ -111,7 +97,7 @@ def ldos_scenario(
     ldos_trials: Callable[..., TrialSet],
     ldos_gate: Gate,
 ) -> Callable[[], GateResult]:
-    """All that a scenario says: its loads, its trials, its verdict; ``ldos_scenario()`` runs it.
+    """A whole scenario, with its loads, trials and verdict: ``ldos_scenario()`` runs it.
 
     A test that asks for it becomes a test for each scenario, marked with its name.
     """
@@ -135,7 +121,7 @@ def ldos_cell(request: pytest.FixtureRequest) -> Mapping[str, Value]:
 
 @pytest.fixture
 def ldos_study(request: pytest.FixtureRequest) -> MeasuredStudy:
-    """What the instrument of the test's mark found: ``ldos_study.check()`` judges it."""
+    """The results of the instrument that the test's mark names: ``ldos_study.check()`` judges them."""
     from pytest_ldos.plugin.studies import measured_study_for
 
     return measured_study_for(request)

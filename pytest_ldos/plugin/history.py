@@ -1,4 +1,4 @@
-"""Adds what a session judged to the history, where one was asked for."""
+"""The history of a session: the trials that it judged, added where a history was asked for."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Final
 from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.units import counted
 from pytest_ldos.plugin.faults import refused_session
+from pytest_ldos.plugin.ledger import Ledger
+from pytest_ldos.plugin.run_record import RunRecord
+from pytest_ldos.plugin.settings import Settings
 
 if TYPE_CHECKING:
     from pytest_ldos.judge.baseline.history.rows import Version
     from pytest_ldos.judge.baseline.history.store import HistoryStore
     from pytest_ldos.measure.trial.record import TrialSet
-    from pytest_ldos.plugin.session import MeasuringSession
 
 _SET: Final = "set of trials"
 _SETS: Final = "sets of trials"
@@ -25,23 +27,25 @@ class HistoryWriter:
     """The history of one session; does nothing where none was asked for.
 
     Attributes:
-        fault: why it could not be written at the end; empty where it could.
+        fault: the reason why it could not be written; empty if it could.
     """
 
-    def __init__(self, session: MeasuringSession) -> None:
-        self._session = session
+    def __init__(self, settings: Settings, record: RunRecord, ledger: Ledger) -> None:
+        self._settings = settings
+        self._record = record
+        self._ledger = ledger
         self._added = 0
         self._left_out: list[str] = []
         self.fault = ""
 
     @property
     def _directory(self) -> Path | None:
-        """Below the root directory; ``None`` where no history was asked for."""
-        given = self._session.value("history")
-        return None if given is None else self._session.config.rootpath / given
+        """The folder of the history; ``None`` where no history was asked for."""
+        given = self._settings.value("history")
+        return None if given is None else self._settings.root / given
 
     def require_writable(self) -> None:
-        """Refuses the session before anything is measured that could then not be kept."""
+        """Refuses the session before anything is measured if the history cannot be written."""
         if self._directory is None:
             return
         from pytest_ldos.judge.baseline.history.store import HistoryStore
@@ -50,8 +54,8 @@ class HistoryWriter:
             HistoryStore(self._directory).require_writable()
 
     def write(self) -> None:
-        """Adds what was judged, and the base's trials where versions took turns; a run's own record always stays."""
-        if self._directory is None or not any(run.judged or run.interleaved for run in self._session.runs):
+        """Adds judged trials, and the base's where versions were interleaved; a run's own record always stays."""
+        if self._directory is None or not any(run.judged or run.interleaved for run in self._record.runs):
             return
         from pytest_ldos.judge.baseline.history.branch import branch_of
         from pytest_ldos.judge.baseline.history.rows import Version
@@ -60,13 +64,13 @@ class HistoryWriter:
 
         store = HistoryStore(self._directory)
         try:
-            branch = branch_of(self._session.config.rootpath)
-            for run in self._session.runs:
+            branch = branch_of(self._settings.root)
+            for run in self._record.runs:
                 name = run.folder.path.parent.name
                 for trials, verdict in run.judged:
                     self._add(store, trials, run=name, branch=branch, verdict=verdict.value, version=Version.HEAD)
                 for base in (each.base for each in run.interleaved):
-                    alone = verdict_alone(base, self._session.policy)
+                    alone = verdict_alone(base, self._ledger.policy)
                     self._add(store, base, run=name, branch="", verdict=alone, version=Version.BASE)
         except Exception as error:  # noqa: BLE001 - whatever it is, the run's own record can be added later
             self.fault = str(error) if isinstance(error, LdosError | OSError) else f"{type(error).__name__}: {error}"
@@ -83,11 +87,11 @@ class HistoryWriter:
             self._added += store.append(rows)
 
     def summary(self) -> Iterator[str]:
-        """What became of it."""
+        """Lines on what was added, left out, or could not be written."""
         for reason, count in Counter(self._left_out).items():
             yield f"history: {counted(count, _SET, _SETS)} not added: {reason}"
         if self._added:
             yield f"history: {counted(self._added, _SET, _SETS)} added; ldos history --dir {self._directory}"
         if self.fault:
             yield f"history: not written: {self.fault}"
-            yield f"  → add this run later: ldos history import {self._session.run_folder()} --dir {self._directory}"
+            yield f"  → add this run later: ldos history import {self._record.folder} --dir {self._directory}"

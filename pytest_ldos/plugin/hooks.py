@@ -1,6 +1,6 @@
-"""The hooks pytest calls: each hands over to one object and holds nothing itself.
+"""The hooks that pytest calls: each calls one object and holds no state.
 
-Runs that measure nothing pay for what is loaded here: see `standby`.
+Every pytest run loads the imports of this module, also one that measures nothing; see `standby`.
 """
 
 from __future__ import annotations
@@ -10,29 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_ldos.plugin import hookspecs
-from pytest_ldos.plugin.fixtures import (
-    cache_load,
-    cpu_limit,
-    cpu_load,
-    dds_flood,
-    guard,
-    io_load,
-    ldos_cell,
-    ldos_gate,
-    ldos_launch,
-    ldos_loads,
-    ldos_scenario,
-    ldos_stack,
-    ldos_stack_spec,
-    ldos_study,
-    ldos_trials,
-    memory_load,
-    module_ldos_launch,
-    network_impairment,
-    noisy_neighbour,
-    panda_stack,
-)
+from pytest_ldos.plugin import fixtures, hookspecs
 from pytest_ldos.plugin.marks import makes_tests, measures
 from pytest_ldos.plugin.misread_values import refuse_values_taken_for_the_root
 from pytest_ldos.plugin.options import add_options, refuse_unknown_flags
@@ -42,29 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
     from pathlib import Path
 
-__all__ = [
-    "cache_load",
-    "cpu_limit",
-    "cpu_load",
-    "dds_flood",
-    "guard",
-    "io_load",
-    "ldos_cell",
-    "ldos_gate",
-    "ldos_launch",
-    "ldos_loads",
-    "ldos_scenario",
-    "ldos_stack",
-    "ldos_stack_spec",
-    "ldos_study",
-    "ldos_trials",
-    "memory_load",
-    "module_ldos_launch",
-    "network_impairment",
-    "noisy_neighbour",
-    "panda_stack",
-]
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     add_options(parser)
@@ -72,6 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     pluginmanager.add_hookspecs(hookspecs)
+    pluginmanager.register(fixtures, "ldos-fixtures")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -91,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_configure_node(node: Any) -> None:
     session = awake_session(node.config)
     if session is not None:
-        session.sweeps.tell_worker(node)
+        session.sweeps.send_done(node)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -113,7 +69,7 @@ def pytest_report_collectionfinish(config: pytest.Config, start_path: Path, item
 def pytest_runtest_setup(item: pytest.Item) -> None:
     session = awake_session(item.config)
     if session is not None:
-        session.sweeps.repeat(item)
+        session.sweeps.skip_done(item)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -121,10 +77,10 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     session = awake_session(item.config)
     if session is None:
         return (yield)
-    session.describe(item)
+    session.ledger.describe(item)
     report = yield
-    session.take_report(report)
-    session.sweeps.complete(item, report)
+    session.ledger.enter_report(report)
+    session.sweeps.attach_result(item, report)
     return report
 
 

@@ -1,4 +1,4 @@
-"""Hooks that this plugin calls: what a conftest.py or another plugin may add to it."""
+"""Hooks that this plugin calls: a conftest.py or another plugin may implement them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 def pytest_ldos_metrics() -> Iterable[OwnMetric]:
-    """Metrics of your own, which each trial is then measured, recorded, judged and reported by, like T1 to T5.
+    """Metrics of your own, which are measured, recorded, judged and reported for each trial like T1 to T5.
 
-    Called when a test that measures begins, of the conftest.py files that belong to it and of all plugins.
+    Called when a test that measures begins, in the conftest.py files that belong to it and in all plugins.
     Import `pytest_ldos.api` within the function, so that runs which measure nothing stay as fast as they were::
 
         def pytest_ldos_metrics():
@@ -21,6 +21,6 @@ def pytest_ldos_metrics() -> Iterable[OwnMetric]:
             return [api.OwnMetric(name="plan_points", title="points of the plan", unit="",
                                   better=api.Better.LOWER, measure=count_points)]
 
-    A name that is taken, and what is no `OwnMetric`, fails the test before anything is measured.
+    A name that is taken, or a value that is no `OwnMetric`, fails the test before anything is measured.
     """
     raise NotImplementedError

@@ -15,16 +15,16 @@ _PREFIX: Final = "ldos_"
 
 
 def asked_instruments(item: pytest.Item) -> dict[str, pytest.Mark]:
-    """The marks of a test by their instruments; the nearest of each."""
+    """The marks of a test by instrument; the closest where one has several."""
     names = {mark_name(name): name for name in MODULES}
     return {names[mark.name]: mark for mark in reversed(list(item.iter_markers())) if mark.name in names}
 
 
 def instrument_mark(item: pytest.Item) -> tuple[str, pytest.Mark]:
-    """Which instrument a test asks for, and its mark.
+    """The instrument that a test asks for, and its mark.
 
     Raises:
-        ConfigurationError: none, or several.
+        ConfigurationError: it asks for none, or for several.
     """
     found = asked_instruments(item)
     if len(found) > 1:

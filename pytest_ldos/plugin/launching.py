@@ -9,26 +9,27 @@ import pytest
 
 from pytest_ldos.plugin.faults import named_faults
 from pytest_ldos.plugin.messages import add_section, skip_with, warn_of
-from pytest_ldos.plugin.session import MeasuringSession
 from pytest_ldos.plugin.standby import session_of
 
 if TYPE_CHECKING:
     from pytest_ldos.launching.processes import LaunchedProcess
     from pytest_ldos.launching.recorded import RecordedLaunch
     from pytest_ldos.measure.trial.artifacts import ScenarioFolder
+    from pytest_ldos.plugin.ledger import Ledger
+    from pytest_ldos.plugin.settings import Settings
     from pytest_ldos.trace.ctf.read import DecodedTrace
     from pytest_ldos.trace.execution.model import ExecutionModel
     from pytest_ldos.trace.flow.graph import FlowGraph
 
 
 class Launch:
-    """Makes recorded launch descriptions, and shows what was recorded; faults end the test with their message."""
+    """Recorded launch descriptions, and their recording; faults end the test with their message."""
 
     def __init__(self, recorded: RecordedLaunch) -> None:
         self._recorded = recorded
 
     def __call__(self, what: Any, arguments: Mapping[str, str] | None = None) -> Any:
-        """A `LaunchDescription` of the same, with its processes recorded.
+        """A `LaunchDescription` whose processes are recorded.
 
         Args:
             what: a `LaunchDescription`, a list of actions, or the path of a launch file.
@@ -40,7 +41,7 @@ class Launch:
 
     @property
     def trace(self) -> DecodedTrace:
-        """What was recorded so far; while processes run, recording goes on."""
+        """The trace so far; while processes run, recording goes on."""
         __tracebackhide__ = True
         with named_faults():
             return self._recorded.trace
@@ -61,7 +62,7 @@ class Launch:
 
     @property
     def processes(self) -> tuple[LaunchedProcess, ...]:
-        """What launch has started so far."""
+        """The processes that launch has started so far."""
         return self._recorded.processes
 
 
@@ -76,9 +77,9 @@ def launch_for(request: pytest.FixtureRequest) -> Iterator[Launch]:
         skip_with(f"{available.reason} → {available.remedy}")
     session, node = session_of(request.config), request.node
     with named_faults():
-        folder = _new_folder(session, node)
+        folder = session.record.new_folder(node.name)
         recorded = RecordedLaunch(folder)
-    if isinstance(node, pytest.Item) and session.value("traces") is not KeepTraces.NONE:
+    if isinstance(node, pytest.Item) and session.settings.value("traces") is not KeepTraces.NONE:
         add_section(node, f"recorded: {folder.trace}")
         node.user_properties.append(("ldos.trace", str(folder.trace)))
     try:
@@ -87,25 +88,18 @@ def launch_for(request: pytest.FixtureRequest) -> Iterator[Launch]:
         try:
             recorded.close()
         finally:
-            _tidy(session, node.nodeid, folder)
+            _tidy(session.settings, session.ledger, node.nodeid, folder)
     if recorded.survivors:
         left = f"launch left processes behind, which were ended: {', '.join(recorded.survivors)}"
         warn_of(left)
 
 
-def _new_folder(session: MeasuringSession, node: Any) -> ScenarioFolder:
-    from pytest_ldos.measure.trial.artifacts import new_scenario_folder
-
-    return new_scenario_folder(session.run_folder(), node.name)
-
-
-def _tidy(session: MeasuringSession, nodeid: str, folder: ScenarioFolder) -> None:
-    """Keeps or drops what was recorded, by the rule that was asked for."""
+def _tidy(settings: Settings, ledger: Ledger, nodeid: str, folder: ScenarioFolder) -> None:
+    """Keeps or drops the recorded trace, as the settings say."""
     from pytest_ldos.measure.trial.artifacts import drop_folder, enforce_disk_limit
     from pytest_ldos.scenario.words import KeepTraces
 
-    keep = session.value("traces")
-    if keep is not KeepTraces.ALL and not (keep is KeepTraces.FAILED and session.has_failed(nodeid)):
+    keep, run = settings.value("traces"), folder.path.parent
+    if keep is not KeepTraces.ALL and not (keep is KeepTraces.FAILED and ledger.has_failed(nodeid)):
         drop_folder(folder)
-    run = folder.path.parent
-    enforce_disk_limit(session.output, limit_bytes=session.value("traces_limit_mb") * 1_000_000, keep=run)
+    enforce_disk_limit(settings.output, limit_bytes=settings.traces_limit_bytes, keep=run)

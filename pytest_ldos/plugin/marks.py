@@ -1,6 +1,6 @@
-"""The plugin's own marks and fixtures by name, and who asks for a measurement.
+"""Names of the plugin's marks and fixtures, and the tests that ask for a measurement.
 
-Every pytest run in whose environment the plugin is installed loads this module.
+Every pytest run loads this module where the plugin is installed.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ STUDY_FIXTURE: Final = "ldos_study"
 MEASURING_FIXTURE: Final = "ldos_stack"
 
 CELL_ATTRIBUTE: Final = "ldos_cell"
-"""Of the report of a test: what the cell that it measured gave, as JSON."""
+"""Attribute of a test's report: the result of the cell that it measured, as JSON."""
 
 SWEEP_ATTRIBUTE: Final = "ldos_sweep"
-"""Of the report of a cell that was measured before: of which sweep, as JSON."""
+"""Attribute of the report of a cell that was measured before: its sweep, as JSON."""
 
 _PREFIX: Final = "ldos_"
 _KEYWORDS: Final = "(trials=…, max_trials=…, warmup=…, seeds=…, success_rate=…)"
 
 
 def measures(test: Any) -> bool:
-    """Whether a test, or what makes tests, asks for a stack or an instrument."""
+    """True if a test, or a function that makes tests, asks for a stack or an instrument."""
     fixtures = getattr(test, "fixturenames", ())
     return MEASURING_FIXTURE in fixtures or STUDY_FIXTURE in fixtures
 
 
 def makes_tests(metafunc: pytest.Metafunc) -> bool:
-    """Whether one test function may stand for several measurements, or for one."""
+    """True if tests that measure are made of a test function."""
     return measures(metafunc) or metafunc.definition.get_closest_marker(SWEEP_MARK) is not None
 
 
 def describe_marks(scenarios: Mapping[str, str]) -> dict[str, str]:
-    """All marks, with what they are for.
+    """All marks and their descriptions.
 
     Args:
-        scenarios: descriptions of those that are known, by name.
+        scenarios: descriptions of the known scenarios, by name.
     """
     return {
         **{f"{name}{_KEYWORDS}": f"scenario of pytest-ldos: {text}" for name, text in scenarios.items()},

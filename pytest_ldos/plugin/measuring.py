@@ -1,4 +1,4 @@
-"""From a test's wish for trials to trials: of head alone, or of head and base in turns."""
+"""Trials that a test asks for: of head alone, or of head and base interleaved."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.measure.trial.rig import Rig
 from pytest_ldos.measure.trial.watch import Watch
 from pytest_ldos.plugin.judging import policy_for, stores_of
+from pytest_ldos.plugin.ledger import Ledger
 from pytest_ldos.plugin.progress import Progress
-from pytest_ldos.plugin.session import MeasuringSession, ScenarioRun
+from pytest_ldos.plugin.scenario_run import ScenarioRun
+from pytest_ldos.plugin.settings import Settings
 from pytest_ldos.plugin.watching import TrialWatch
 from pytest_ldos.robot.stack.goals import Goal
 from pytest_ldos.scenario.model import ScenarioSpec
@@ -33,96 +35,98 @@ Goals = Sequence[Goal] | str
 
 
 @dataclass(frozen=True)
-class _Wish:
-    """What is to be moved to, and what is to be measured of it."""
+class TrialRequest:
+    """The trials that a test asks for: a scenario, its goals, and the metrics to take."""
 
+    spec: ScenarioSpec
     goals: Goals
     catalogue: Catalogue
 
 
-def measure(session: MeasuringSession, run: ScenarioRun, goals: Goals, n: int | None, catalogue: Catalogue) -> TrialSet:
-    """Head's trials for a test.
+@dataclass(frozen=True)
+class TrialMaker:
+    """Makes the trials of one scenario run."""
 
-    Args:
-        catalogue: metrics that are taken.
-        n: how many the test asks for; the command line knows better.
-    """
-    spec = dataclasses.replace(run.spec, loads=tuple(load.spec for load in run.loads))
-    if isinstance(goals, str):
-        spec = dataclasses.replace(spec, goals=goals)
-    if n is not None and "trials" not in session.sources.command_line:
-        spec = dataclasses.replace(spec, trials=n)
-    if run.versions is not None:
-        return _measure_in_turns(session, run, spec, _Wish(goals, catalogue), run.versions)
-    assert run.rig is not None
-    return _measure_alone(session, run, spec, _Wish(goals, catalogue), run.rig)
+    settings: Settings
+    ledger: Ledger
+    run: ScenarioRun
 
+    def make(self, goals: Goals, n: int | None, catalogue: Catalogue) -> TrialSet:
+        """Makes trials, and returns head's.
 
-@contextmanager
-def _watched(session: MeasuringSession, run: ScenarioRun, title: str) -> Iterator[TrialWatch]:
-    """What the session watches trials with; however they end, what it saw is written."""
-    watch = TrialWatch(session.watch_spec, run.folder.path, title)
-    try:
-        yield watch
-    finally:
-        run.notes += watch.write()
+        Args:
+            n: number of trials that the test asks for; the command line overrides it.
+            catalogue: the metrics to take.
+        """
+        run, request = self.run, TrialRequest(self._spec_for(goals, n), goals, catalogue)
+        with self._watched(request.spec.name) as watch:
+            if run.versions is not None:
+                return self._make_interleaved(request, run.versions, watch)
+            assert run.rig is not None
+            return self._make_alone(request, run.rig, watch.of(Role.HEAD))
 
+    def _spec_for(self, goals: Goals, n: int | None) -> ScenarioSpec:
+        """The scenario with the loads that run now, and what the test asks for."""
+        spec = dataclasses.replace(self.run.spec, loads=tuple(load.spec for load in self.run.loads))
+        if isinstance(goals, str):
+            spec = dataclasses.replace(spec, goals=goals)
+        if n is not None and "trials" not in self.settings.sources.command_line:
+            spec = dataclasses.replace(spec, trials=n)
+        return spec
 
-def _measure_alone(session: MeasuringSession, run: ScenarioRun, spec: ScenarioSpec, wish: _Wish, rig: Rig) -> TrialSet:
-    """Trials on the running stack; more of them while the comparison with the stored baseline is undecided."""
-    with _watched(session, run, spec.name) as watch:
-        return _add_trials(session, run, spec, wish, rig, watch.of(Role.HEAD))
+    @contextmanager
+    def _watched(self, title: str) -> Iterator[TrialWatch]:
+        """Watches trials with the profilers of the settings; writes their files however the trials end."""
+        watch = TrialWatch(self.settings.watch_spec, self.run.folder.path, title)
+        try:
+            yield watch
+        finally:
+            self.run.notes += watch.write()
 
+    def _make_alone(self, request: TrialRequest, rig: Rig, watch: Watch) -> TrialSet:
+        """Trials on the running stack; adds more while the comparison with the stored baseline is inconclusive."""
+        procedure = Procedure(
+            goals=rig.stack.goal_book.goals(request.goals) if isinstance(request.goals, str) else request.goals,
+            catalogue=request.catalogue,
+            beside=tuple(self.run.loads),
+            paths=self.settings.sources.toml.paths,
+            observer=Progress(self.settings.config),
+            watch=watch,
+        )
+        spec, save = request.spec, partial(write_trials, self.run.folder)
+        record = new_record(rig, spec, request.catalogue, watch=watch)
+        trials = add_trials(rig, record, procedure, until=spec.trials, warmup=spec.warmup, save=save)
+        lookup = find_baseline(stores_of(self.settings), trials)
+        if not isinstance(lookup, Found):
+            return trials
+        base, policy = lookup.trials, policy_for(self.settings, self.ledger, trials)
+        return top_up(
+            rig,
+            trials,
+            procedure,
+            base=len(base.trials),
+            size=self.settings.value("block"),
+            decide=lambda head: decide(head, base, policy),
+            save=save,
+        )
 
-def _add_trials(
-    session: MeasuringSession, run: ScenarioRun, spec: ScenarioSpec, wish: _Wish, rig: Rig, watch: Watch
-) -> TrialSet:
-    procedure = Procedure(
-        goals=rig.stack.goal_book.goals(wish.goals) if isinstance(wish.goals, str) else wish.goals,
-        catalogue=wish.catalogue,
-        beside=tuple(run.loads),
-        paths=session.sources.toml.paths,
-        observer=Progress(session.config),
-        watch=watch,
-    )
-    save = partial(write_trials, run.folder)
-    record = new_record(rig, spec, wish.catalogue, watch=watch)
-    trials = add_trials(rig, record, procedure, until=spec.trials, warmup=spec.warmup, save=save)
-    lookup = find_baseline(stores_of(session), trials)
-    if not isinstance(lookup, Found):
-        return trials
-    base, policy = lookup.trials, policy_for(session, trials)
-    return top_up(
-        rig,
-        trials,
-        procedure,
-        base=len(base.trials),
-        size=session.value("block"),
-        decide=lambda head: decide(head, base, policy),
-        save=save,
-    )
-
-
-def _measure_in_turns(
-    session: MeasuringSession, run: ScenarioRun, spec: ScenarioSpec, wish: _Wish, versions: Mapping[Role, Version]
-) -> TrialSet:
-    """Head's trials, made in turns with the base's."""
-    with _watched(session, run, spec.name) as watch:
+    def _make_interleaved(self, request: TrialRequest, versions: Mapping[Role, Version], watch: TrialWatch) -> TrialSet:
+        """Head's trials, interleaved with the base's."""
         bench = Bench(
-            spec=spec,
-            folder=run.folder,
-            goals=wish.goals,
-            catalogue=wish.catalogue,
-            loads=tuple(run.loads),
-            paths=session.sources.toml.paths,
-            observer=Progress(session.config),
+            spec=request.spec,
+            folder=self.run.folder,
+            goals=request.goals,
+            catalogue=request.catalogue,
+            loads=tuple(self.run.loads),
+            paths=self.settings.sources.toml.paths,
+            observer=Progress(self.settings.config),
             watch=watch.of,
         )
         made = interleave(
             bench,
             versions,
-            size=session.value("block"),
-            decide=lambda head, base: decide_interleaved(head, base, policy_for(session, head)),
+            size=self.settings.value("block"),
+            decide=lambda head, base: decide_interleaved(head, base, policy_for(self.settings, self.ledger, head)),
         )
-    run.interleaved.append(made)
-    return made.head
+        self.run.interleaved.append(made)
+        return made.head

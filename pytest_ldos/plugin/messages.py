@@ -1,4 +1,4 @@
-"""Words that pytest shows: only here they are handed over, and nothing in them can be a command to a log."""
+"""Text that pytest shows. Only this module passes it on, made safe: nothing in it can be a command to a log."""
 
 from __future__ import annotations
 
@@ -17,46 +17,46 @@ def fail_with(message: str) -> NoReturn:
 
 
 def skip_with(reason: str) -> NoReturn:
-    """Ends the test, which is no failure."""
+    """Skips the test."""
     __tracebackhide__ = True
     pytest.skip(one_line(reason))
 
 
 def end_session(reason: str, *, status: int | None = None) -> NoReturn:
-    """Ends the session, with pytest's own exit status for an end by hand unless another is given."""
+    """Ends the session, with pytest's own exit status for an interrupt unless another is given."""
     pytest.exit(safe_lines(reason), returncode=status)
 
 
 def usage_error(message: str) -> pytest.UsageError:
-    """Something is wrong with what was asked for."""
+    """An error in the options or settings."""
     return pytest.UsageError(safe_lines(message))
 
 
 def collect_error(message: str) -> Exception:
-    """Something is wrong with how a test asks for it."""
+    """An error in how a test is written."""
     return pytest.Collector.CollectError(safe_lines(message))
 
 
 def warn_of(message: str) -> None:
-    """A warning of the test that runs."""
+    """Warns about the running test."""
     warnings.warn(pytest.PytestWarning(one_line(message)), stacklevel=2)
 
 
 def add_section(node: pytest.Item, text: str) -> None:
-    """Words that stand below a test's failure."""
+    """Adds a section below a test's failure."""
     node.add_report_section("call", "ldos", safe_lines(text))
 
 
 def begin_section(reporter: pytest.TerminalReporter, title: str) -> None:
-    """A heading of the summary."""
+    """Writes a heading of the summary."""
     reporter.section(one_line(title))
 
 
 def write_line(reporter: pytest.TerminalReporter, text: str, **markup: bool) -> None:
-    """A line of the summary."""
+    """Writes a line of the summary."""
     reporter.write_line(one_line(text), **markup)
 
 
 def write_rendered(reporter: pytest.TerminalReporter, text: Rendered) -> None:
-    """A part of the summary, which ends its lines itself."""
+    """Writes rendered lines of the summary."""
     reporter.write(text)

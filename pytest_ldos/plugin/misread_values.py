@@ -1,7 +1,7 @@
-"""Values of our options that pytest takes for places of tests.
+"""Values of our options that pytest mistakes for paths of tests.
 
 Before it knows a plugin's options, pytest looks for its root and its settings above every argument that exists on
-disk. A value of ours behind a space is such an argument; one that is joined to its option by ``=`` is none.
+disk. A value of ours after a space is such an argument; one that is joined to its option by ``=`` is not.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _NO_MORE_OPTIONS: Final = "--"
 
 
 def refuse_values_taken_for_the_root(config: pytest.Config, environment: Mapping[str, str]) -> None:
-    """A value behind a space that led pytest to another root is refused; where the root is the same, it does no harm.
+    """Refuses a value after a space that led pytest to another root; with the same root, it does no harm.
 
     Raises:
-        pytest.UsageError: says how to write it.
+        pytest.UsageError: the message says how to write it.
     """
     if config.known_args_namespace.inifilename:
         return
@@ -45,7 +45,7 @@ def refuse_values_taken_for_the_root(config: pytest.Config, environment: Mapping
 
 
 def _existing_values(config: pytest.Config, environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Options of ours, and what stands behind them, where that exists."""
+    """Our options with the argument that follows them, where that is an existing path."""
     flags = {option.flag for option in OPTIONS.values() if not option.is_flag}
     given = (shlex.split(environment.get("PYTEST_ADDOPTS", "")), config.invocation_params.args)
     for arguments in given:
@@ -54,7 +54,7 @@ def _existing_values(config: pytest.Config, environment: Mapping[str, str]) -> I
 
 
 def _root_without_values(config: pytest.Config) -> Path:
-    """The root that pytest finds by the other arguments, or by the working directory where there are none."""
+    """The root that pytest finds by the other arguments, or by the working directory if there are none."""
     here = config.invocation_params.dir
     places = [here / place for each in config.known_args_namespace.file_or_dir if _exists(config, place := _file(each))]
     start = _common_folder(places) if places else here

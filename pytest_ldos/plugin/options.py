@@ -1,4 +1,4 @@
-"""The command line's options, made from the table of all settings."""
+"""Options of the command line, from the table of all settings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _add(group: pytest.OptionGroup, option: Option) -> None:
 
 
 def refuse_unknown_flags(arguments: list[str]) -> None:
-    """A mistyped ``--ldos-…`` is answered with the nearest one that exists."""
+    """Refuses an unknown ``--ldos-…``; names the nearest one that exists."""
     known = {option.flag for option in OPTIONS.values()}
     for argument in arguments:
         flag = argument.partition("=")[0]
@@ -44,7 +44,7 @@ def refuse_unknown_flags(arguments: list[str]) -> None:
 
 
 def read_sources(config: pytest.Config, environment: Mapping[str, str]) -> Sources:
-    """All settings; what is wrong with them is a usage error."""
+    """Reads all settings; a fault in them is a usage error."""
     from pytest_ldos.base.errors import ConfigurationError
     from pytest_ldos.plugin.messages import usage_error
     from pytest_ldos.scenario.settings import Sources, read_environment, read_toml

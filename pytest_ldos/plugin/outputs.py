@@ -1,79 +1,81 @@
-"""What a session leaves for others at its end: reports, pytest-benchmark's JSON, the history, and a summary."""
+"""The outputs of a session: reports, pytest-benchmark's JSON, the history, and a summary."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.text import Rendered
 from pytest_ldos.plugin.history import HistoryWriter
+from pytest_ldos.plugin.ledger import Ledger
 from pytest_ldos.plugin.messages import begin_section, write_line, write_rendered
 from pytest_ldos.plugin.reporting import append_job_summary, refuse_unwritable, write_report
-
-if TYPE_CHECKING:
-    from pytest_ldos.plugin.session import MeasuringSession, ScenarioRun
+from pytest_ldos.plugin.run_record import RunRecord
+from pytest_ldos.plugin.scenario_run import ScenarioRun
+from pytest_ldos.plugin.settings import Settings
 
 Write = Callable[[], str]
-"""Writes one thing; returns where it lies."""
+"""Writes one output; returns a line on its location."""
 
 
 class Outputs:
-    """The outputs of one session. One that cannot be written is said in the summary, and loses no other.
+    """The outputs of one session. One that cannot be written is reported in the summary, and loses no other.
 
     Attributes:
-        is_whole: whether all that was asked for could be written.
+        is_whole: true if all outputs could be written.
     """
 
-    def __init__(self, session: MeasuringSession) -> None:
-        self._session = session
-        self._history = HistoryWriter(session)
+    def __init__(self, settings: Settings, record: RunRecord, ledger: Ledger) -> None:
+        self._settings = settings
+        self._record = record
+        self._ledger = ledger
+        self._history = HistoryWriter(settings, record, ledger)
         self._lines: list[str] = []
         self.is_whole = True
 
     def require_writable(self) -> None:
-        """Refuses the session before anything is measured that could then not be kept."""
-        if self._session.config.option.collectonly:
+        """Refuses the session before anything is measured if an output cannot be written."""
+        if self._settings.config.option.collectonly:
             return
         for file in (*self._reports, *self._benchmark_files):
             refuse_unwritable(file)
         self._history.require_writable()
 
     def write(self) -> None:
-        """Writes what was asked for; first what people read."""
-        for what, write in self._asked():
+        """Writes what was asked for, reports first."""
+        for what, write in self._requested():
             try:
                 self._lines.append(write())
             except Exception as error:  # noqa: BLE001 - whatever is wrong with one, the others are to be written
                 self.is_whole = False
-                self._lines.append(f"the {what}: {_why(error)}")
+                self._lines.append(f"the {what}: {_reason(error)}")
         self._history.write()
         self.is_whole = self.is_whole and not self._history.fault
 
     @property
     def _reports(self) -> list[Path]:
-        return [self._session.config.invocation_params.dir / file for file in self._session.value("report")]
+        return [self._settings.folder / file for file in self._settings.value("report")]
 
     @property
     def _benchmark_files(self) -> list[Path]:
-        """None or one."""
-        file = self._session.value("benchmark_json")
-        return [] if file is None else [self._session.config.invocation_params.dir / file]
+        """The file of ``--ldos-benchmark-json``, if any."""
+        file = self._settings.value("benchmark_json")
+        return [] if file is None else [self._settings.folder / file]
 
-    def _asked(self) -> Iterator[tuple[str, Write]]:
-        if self._session.sections:
+    def _requested(self) -> Iterator[tuple[str, Write]]:
+        if self._ledger.sections:
             from pytest_ldos.show.report.compose import compose
 
-            document = compose(self._session.sections)
+            document = compose(self._ledger.sections)
             for file in self._reports:
                 yield f"report could not be written: {file}", partial(write_report, document, file)
-            if self._session.value("summary"):
+            if self._settings.value("summary"):
                 yield "job summary could not be written", partial(append_job_summary, document)
-        if any(run.trial_sets for run in self._session.runs):
+        if self._record.trial_sets:
             for file in self._benchmark_files:
                 yield f"benchmark JSON could not be written: {file}", partial(self._write_benchmark, file)
 
@@ -81,46 +83,44 @@ class Outputs:
         from pytest_ldos.measure.trial.artifacts import write_atomically
         from pytest_ldos.show.export.benchmark_json import render_benchmark_json
 
-        trial_sets = [trials for run in self._session.runs for trials in run.trial_sets]
-        write_atomically(file, render_benchmark_json(trial_sets))
+        write_atomically(file, render_benchmark_json(self._record.trial_sets))
         return f"benchmark JSON: {file}"
 
     def summarize(self, reporter: pytest.TerminalReporter) -> None:
-        """Prints the table of each scenario, and where things lie."""
-        session = self._session
-        if not session.runs and not session.sections and not session.refusals:
+        """Prints the table of each scenario, and the locations of the outputs."""
+        ledger, runs = self._ledger, self._record.runs
+        if not runs and not ledger.sections and not ledger.refusals:
             return
         from pytest_ldos.show.report.compose import compose
         from pytest_ldos.show.report.terminal import render
 
         writer = reporter._tw  # noqa: SLF001 - how pytest's own summaries learn the width
         begin_section(reporter, "ldos")
-        if session.begun_sections:
-            document = compose(session.begun_sections)
+        if ledger.begun_sections:
+            document = compose(ledger.begun_sections)
             shown = render(document, width=writer.fullwidth, color=writer.hasmarkup, setting=False)
             write_rendered(reporter, Rendered(shown.lstrip("\n")))
-        if session.refusals:
-            write_line(reporter, f"tests refused before anything was measured: {len(session.refusals)}; see above")
-        unfinished = (line for run in session.runs for line in _unfinished(run))
+        if ledger.refusals:
+            write_line(reporter, f"tests refused before anything was measured: {len(ledger.refusals)}; see above")
+        unfinished = (line for run in runs for line in _unfinished(run))
         for line in (*self._lines, *unfinished, *self._places()):
             write_line(reporter, line)
 
     def _places(self) -> Iterator[str]:
-        """Where the run lies, what became of the history, and what made room for it."""
+        """Lines on the run's folder, the history, and folders that were deleted to make room."""
         from pytest_ldos.measure.trial.artifacts import enforce_disk_limit
 
-        session, folder = self._session, self._session.made_folder
+        settings, folder = self._settings, self._record.folder
         if folder is None or not folder.exists():
             return
         yield f"results: {folder}"
         yield from self._history.summary()
-        limit_mb = session.value("traces_limit_mb")
-        for dropped in enforce_disk_limit(session.output, limit_bytes=limit_mb * 1_000_000, keep=folder):
-            yield f"deleted to stay within {limit_mb} MB: {dropped}"
+        for dropped in enforce_disk_limit(settings.output, limit_bytes=settings.traces_limit_bytes, keep=folder):
+            yield f"deleted to stay within {settings.value('traces_limit_mb')} MB: {dropped}"
 
 
 def _unfinished(run: ScenarioRun) -> Iterator[str]:
-    """What was measured and not judged."""
+    """Lines on trials that were not finished, or not judged."""
     left = [each.path for each in (run.folder, run.folder.base) if each.trials_file.exists()]
     if left and not run.trial_sets:
         where = ", ".join(f"ldos report {each}" for each in left)
@@ -129,7 +129,7 @@ def _unfinished(run: ScenarioRun) -> Iterator[str]:
         yield f"{run.nodeid}: trials were made but never judged; call ldos_gate.check(trials)"
 
 
-def _why(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     if isinstance(error, OSError):
         return error.strerror or str(error)
     return error.summary if isinstance(error, LdosError) else f"{type(error).__name__}: {error}"

@@ -1,6 +1,6 @@
-"""Progress while trials are made: one line that is rewritten on a terminal, a line each elsewhere.
+"""Progress of trials: one line that is rewritten on a terminal, a line for each trial elsewhere.
 
-With ``-q`` it is one for all trials that are made in a row, with ``-qq`` none.
+With ``-q`` it is one line for each series of trials, with ``-qq`` none.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BAR_WIDTH: Final = 20
 
 
 class Progress:
-    """See `Observer`."""
+    """Reports progress; see `Observer`."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._capture = config.pluginmanager.getplugin("capturemanager")
@@ -46,17 +46,17 @@ class Progress:
         self._trials = 0
 
     def announce(self, text: str) -> None:
-        """A step that takes a while begins, on a line of its own."""
+        """Reports the begin of a long step, on a line of its own."""
         if self._is_shown and not self._is_at_line_start:
             self._write("\n")
         self._show(text, is_kept=not self._is_terminal)
 
     def waiting(self, what: str) -> None:
-        """The stack is being started, and still waits for something."""
+        """Reports what the start of the stack waits for."""
         self.announce(f"waiting: {what}")
 
     def block(self, block: Block, version: Version) -> None:
-        """See `BlockObserver`."""
+        """Reports the begin of a block; see `BlockObserver`."""
         self._version = f", {block.role}"
         self._show(f"block {block.number + 1}: starting the stack of {version.name}", is_kept=not self._is_terminal)
 
@@ -94,7 +94,7 @@ class Progress:
         return f"{'█' * filled}{'░' * (_BAR_WIDTH - filled)} {left_s:3.0f} s left"
 
     def _show(self, text: str, *, is_kept: bool) -> None:
-        """Writes a line; on a terminal the next one replaces it unless it is to be kept."""
+        """Writes a line; on a terminal, the next one replaces it unless it is kept."""
         if not self._is_shown:
             return
         line = one_line(f"{self._label}{text}")
@@ -105,7 +105,7 @@ class Progress:
             self._is_at_line_start = True
 
     def _write_line(self, text: str) -> None:
-        """Below the letters that pytest writes for tests, if there are any."""
+        """Writes a line below the letters that pytest writes for tests, if there are any."""
         assert self._reporter is not None
         with self._uncaptured():
             if self._reporter._tw.width_of_current_line:  # noqa: SLF001 - without file names, pytest knows it alone

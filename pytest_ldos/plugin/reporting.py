@@ -1,4 +1,4 @@
-"""Reports that a run was asked for, written where they were asked for."""
+"""Reports that a run was asked for: checked before it measures, written at its end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HTML: Final = ".html"
 
 
 def refuse_unavailable(files: Sequence[Path]) -> None:
-    """A format whose library is missing is said before anything is measured."""
+    """Refuses a format whose library is missing, before anything is measured."""
     if not any(file.suffix == _HTML for file in files):
         return
     from pytest_ldos.show.page.formats import Format, require_format
@@ -31,7 +31,7 @@ def refuse_unavailable(files: Sequence[Path]) -> None:
 
 
 def refuse_unwritable(file: Path) -> None:
-    """A file that cannot be written is said before anything is measured; makes its folder.
+    """Refuses a file that cannot be written, before anything is measured; makes its folder.
 
     Raises:
         pytest.UsageError: it is a folder, or its folder cannot be made or written.
@@ -44,7 +44,7 @@ def refuse_unwritable(file: Path) -> None:
 
 
 def write_report(document: Document, file: Path) -> str:
-    """Writes a report in the format of its name; says where it lies.
+    """Writes a report in the format that its name ends with; returns a line on its location.
 
     Raises:
         OSError: it cannot be written.
@@ -58,7 +58,7 @@ def write_report(document: Document, file: Path) -> str:
 
 
 def append_job_summary(document: Document) -> str:
-    """Appends the report to the summary of the job that runs this; says where it lies, or that this is no job.
+    """Appends the report to the summary of the workflow job that runs this; returns a line on it.
 
     Raises:
         OSError: it cannot be written.

@@ -1,4 +1,4 @@
-"""What a scenario test asks for: a stack, loads, trials and the gate."""
+"""The parts that a scenario test asks for: a stack, loads, trials and the gate."""
 
 from __future__ import annotations
 
@@ -11,17 +11,21 @@ import pytest
 from pytest_ldos.base.errors import ConfigurationError, LdosError
 from pytest_ldos.plugin.messages import fail_with
 from pytest_ldos.plugin.progress import Progress
+from pytest_ldos.plugin.scenario_run import ScenarioRun
 from pytest_ldos.plugin.scenarios import require_loads
-from pytest_ldos.plugin.session import MeasuringSession, ScenarioRun
+from pytest_ldos.plugin.selection import own_metrics
+from pytest_ldos.plugin.settings import Settings
 from pytest_ldos.plugin.standby import session_of
 from pytest_ldos.scenario.fields import revise_spec
-from pytest_ldos.scenario.loads import LOAD_SPECS, LoadSpec
+from pytest_ldos.scenario.loads.registry import LOAD_SPECS
+from pytest_ldos.scenario.loads.spec import LoadSpec
 from pytest_ldos.scenario.model import StackSpec
 
 if TYPE_CHECKING:
     from pytest_ldos.judge.gate.decide import GateResult
     from pytest_ldos.measure.load.protocol import RunningLoad
     from pytest_ldos.measure.trial.record import TrialSet
+    from pytest_ldos.plugin.ledger import Ledger
 
 _RUN: pytest.StashKey[ScenarioRun] = pytest.StashKey()
 
@@ -36,37 +40,35 @@ def running_stack(request: pytest.FixtureRequest, stack: StackSpec) -> Iterator[
             item.stash[_RUN] = run
             yield run
     except LdosError as error:
-        _end_as_infra(session, item, error)
+        _end_as_infra(item, error)
 
 
-def all_loads(request: pytest.FixtureRequest, run: ScenarioRun) -> Callable[..., AbstractContextManager[Any]]:
-    """What applies all loads of a scenario at once."""
+def all_loads(item: pytest.Item, run: ScenarioRun) -> Callable[..., AbstractContextManager[Any]]:
+    """A function that applies all loads of a scenario at once."""
 
     @contextmanager
     def apply() -> Iterator[dict[str, Any]]:
         with ExitStack() as resources:
-            yield {spec.KIND: resources.enter_context(_applied(request, run, spec)) for spec in run.spec.loads}
+            yield {spec.KIND: resources.enter_context(_applied(item, run, spec)) for spec in run.spec.loads}
 
     return apply
 
 
-def one_load(
-    kind: str, request: pytest.FixtureRequest, run: ScenarioRun
-) -> Callable[..., AbstractContextManager[RunningLoad]]:
-    """What applies one load: what its call does not say is as the scenario has it."""
+def one_load(kind: str, item: pytest.Item, run: ScenarioRun) -> Callable[..., AbstractContextManager[RunningLoad]]:
+    """A function that applies one load; settings that its call does not give are the scenario's."""
 
     def apply(**settings: Any) -> AbstractContextManager[RunningLoad]:
-        with _named_faults(session_of(request.config), request.node):
+        with _named_faults(item):
             spec = revise_spec(run.spec.load(kind) or LOAD_SPECS[kind](), settings, kind)
-        return _applied(request, run, spec)
+        return _applied(item, run, spec)
 
     return apply
 
 
 @contextmanager
-def _applied(request: pytest.FixtureRequest, run: ScenarioRun, spec: LoadSpec) -> Iterator[Any]:
-    """A load, known to the run for as long as the context lasts."""
-    with _named_faults(session_of(request.config), request.node):
+def _applied(item: pytest.Item, run: ScenarioRun, spec: LoadSpec) -> Iterator[Any]:
+    """Applies a load while the context lasts, and adds it to the loads of the run."""
+    with _named_faults(item):
         require_loads([spec], run.spec)
         with run.applied(spec) as running:
             run.loads.append(running)
@@ -77,17 +79,18 @@ def _applied(request: pytest.FixtureRequest, run: ScenarioRun, spec: LoadSpec) -
 
 
 def trial_maker(request: pytest.FixtureRequest) -> Callable[..., TrialSet]:
-    """What makes trials of a running stack, and keeps them until a gate has seen them."""
+    """A function that makes trials of a running stack, and keeps them until a gate has seen them."""
     from pytest_ldos.measure.metrics.catalogue import catalogue_of
-    from pytest_ldos.plugin.measuring import measure
+    from pytest_ldos.plugin.measuring import TrialMaker
 
-    session = session_of(request.config)
+    session, item = session_of(request.config), request.node
 
     def make(run: ScenarioRun, goals: Any = None, n: int | None = None) -> TrialSet:
         goals = run.spec.goals if goals is None else goals
-        with _named_faults(session, request.node):
-            catalogue = catalogue_of(session.own_metrics(request.node))
-            trials = measure(session, run, goals if isinstance(goals, str) else tuple(goals), n, catalogue)
+        with _named_faults(item):
+            maker = TrialMaker(session.settings, session.ledger, run)
+            catalogue = catalogue_of(own_metrics(item))
+            trials = maker.make(goals if isinstance(goals, str) else tuple(goals), n, catalogue)
         run.trial_sets.append(trials)
         run.unjudged.append(trials)
         return trials
@@ -96,19 +99,19 @@ def trial_maker(request: pytest.FixtureRequest) -> Callable[..., TrialSet]:
 
 
 class Gate:
-    """Judges trials for one test."""
+    """Judges the trials of one scenario run."""
 
-    def __init__(self, session: MeasuringSession, item: pytest.Item, run: ScenarioRun) -> None:
-        self._session = session
-        self._item = item
+    def __init__(self, settings: Settings, ledger: Ledger, run: ScenarioRun) -> None:
+        self._settings = settings
+        self._ledger = ledger
         self._run = run
 
     def check(self, trials: TrialSet) -> GateResult:
-        """The verdict on trials against their baseline, or against the base they took turns with.
+        """The verdict on trials compared with their baseline, or with the base that they were interleaved with.
 
         Without a baseline, this run's trials become the local one (unless the run is
-        strict). The test fails when the trials regressed or could not be measured, and in
-        a strict run also when nothing could be said.
+        strict). The test fails if the trials regressed or could not be measured, and in
+        a strict run also without a verdict.
         """
         from pytest_ldos.judge.gate.verdict import is_failure
         from pytest_ldos.plugin.judging import judge
@@ -117,29 +120,28 @@ class Gate:
 
         if trials in self._run.unjudged:
             self._run.unjudged.remove(trials)
-        result, section = judge(self._session, self._run, trials)
+        result, section = judge(self._settings, self._ledger, self._run, trials)
         self._run.results.append(result)
         self._run.judged.append((trials, result.verdict))
-        document = compose([section])
-        self._session.note_section(self._item.nodeid, section, result.verdict)
-        if is_failure(result.verdict, strict=self._session.is_strict):
-            fail_with(failure.render(document))
+        self._ledger.enter_section(self._run.nodeid, section, result.verdict)
+        if is_failure(result.verdict, strict=self._settings.is_strict):
+            fail_with(failure.render(compose([section])))
         return result
 
 
 @contextmanager
-def _named_faults(session: MeasuringSession, item: pytest.Item) -> Iterator[None]:
-    """Faults that have a name end the test with their message, not with a traceback."""
+def _named_faults(item: pytest.Item) -> Iterator[None]:
+    """Ends the test with the message of a known fault; one of the machine or the stack is infra."""
     try:
         yield
     except LdosError as error:
-        _end_as_infra(session, item, error)
+        _end_as_infra(item, error)
 
 
-def _end_as_infra(session: MeasuringSession, item: pytest.Item, error: LdosError) -> NoReturn:
+def _end_as_infra(item: pytest.Item, error: LdosError) -> NoReturn:
     if isinstance(error, ConfigurationError):
         fail_with(str(error))
-    run = item.stash.get(_RUN, None)
-    scenario = run.spec.name if run else session.spec_of(item).name
-    session.note_infra(item.nodeid, scenario, error)
+    session, run = session_of(item.config), item.stash.get(_RUN, None)
+    scenario = run.spec.name if run else session.settings.scenario_of(item).name
+    session.ledger.enter_infra(item.nodeid, scenario, error)
     fail_with(f"scenario '{scenario}': infra\n{error}")

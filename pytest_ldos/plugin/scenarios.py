@@ -1,9 +1,9 @@
-"""Which scenarios a test measures, and which tests a scenario makes."""
+"""The scenario that a test measures, and the tests that are made for scenarios."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -14,15 +14,14 @@ from pytest_ldos.plugin.marks import CHOICE_MARK, SCENARIO_FIXTURE, SCENARIO_MAR
 from pytest_ldos.scenario.scenario_table import PLUS, usual_name
 
 if TYPE_CHECKING:
-    from pytest_ldos.plugin.session import MeasuringSession
-    from pytest_ldos.scenario.loads import LoadSpec
+    from pytest_ldos.scenario.loads.spec import LoadSpec
     from pytest_ldos.scenario.model import ScenarioSpec
 
 _WORD: Final = re.compile(r"[\w.+-]+")
 
 
 def combinations_in(expression: str, known: Collection[str]) -> dict[str, list[str]]:
-    """Combinations of known scenarios that ``-m`` names: by their usual name, how each is written."""
+    """Combinations of known scenarios that ``-m`` names: spellings by their usual name."""
     found: dict[str, list[str]] = {}
     for word in dict.fromkeys(_WORD.findall(expression)):
         if PLUS in word and set(word.split(PLUS)) <= set(known):
@@ -31,10 +30,10 @@ def combinations_in(expression: str, known: Collection[str]) -> dict[str, list[s
 
 
 def refuse_unknown_parts(expression: str, known: Collection[str]) -> None:
-    """A combination in ``-m`` that has a known part is meant to have known parts only.
+    """Refuses a combination in ``-m`` with a known and an unknown part.
 
     Raises:
-        UsageError: one is unknown; names the nearest.
+        UsageError: names the nearest known one.
     """
     for word in _WORD.findall(expression):
         parts = word.split(PLUS)
@@ -48,7 +47,7 @@ def refuse_unknown_parts(expression: str, known: Collection[str]) -> None:
 
 
 def scenario_mark(node: pytest.Item, names: Collection[str]) -> pytest.Mark | None:
-    """The closest mark that says which scenario a test measures: ``ldos_scenario`` itself before others."""
+    """The closest mark that names the scenario of a test: ``ldos_scenario`` itself before others."""
     named = node.get_closest_marker(SCENARIO_MARK)
     others = (mark for mark in node.iter_markers() if set(mark.name.split(PLUS)) <= set(names))
     return named or next(others, None)
@@ -58,7 +57,7 @@ def scenario_name(mark: pytest.Mark) -> str:
     """The scenario that a mark stands for; ``ldos_scenario("a+b")`` names it.
 
     Raises:
-        ConfigurationError: it does not.
+        ConfigurationError: the mark names none.
     """
     if mark.name != SCENARIO_MARK:
         return mark.name
@@ -68,13 +67,15 @@ def scenario_name(mark: pytest.Mark) -> str:
     return mark.args[0]
 
 
-def make_scenario_tests(session: MeasuringSession, metafunc: pytest.Metafunc) -> None:
-    """A test that asks for `ldos_scenario` becomes one for each scenario, marked with its name.
+def make_scenario_tests(metafunc: pytest.Metafunc, known: Sequence[str]) -> None:
+    """Makes one test for each scenario, marked with its name, of a test that asks for `ldos_scenario`.
 
-    Which, its mark ``ldos_scenarios`` can say; ``+`` stands for the combinations that ``-m`` names. A test whose own
-    mark says its scenario is one as it is.
+    Its mark ``ldos_scenarios`` may choose scenarios; ``+`` stands for the combinations that ``-m`` names. A test
+    whose own mark names its scenario stays one test.
+
+    Args:
+        known: names of all scenarios.
     """
-    known = session.scenario_names()
     if SCENARIO_FIXTURE not in metafunc.fixturenames or scenario_mark(metafunc.definition, known) is not None:
         return
     asked = combinations_in(str(metafunc.config.getoption("markexpr")), known)
@@ -101,7 +102,7 @@ def _mark(name: str) -> pytest.MarkDecorator:
 
 
 def require_loads(loads: Iterable[LoadSpec], spec: ScenarioSpec) -> None:
-    """Skips the test, or ends it, where a load cannot be applied on this machine: as its scenario has it.
+    """Skips the test, or ends it, as its scenario says, if a load cannot be applied on this machine.
 
     Raises:
         Unavailable: with reason and remedy.

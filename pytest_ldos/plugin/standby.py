@@ -1,4 +1,4 @@
-"""What stands by until something asks for a measurement: only then the session is made, and what it needs loaded."""
+"""Stand-in for the session until something asks for a measurement: only then is it made, and its imports loaded."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 _SHARED_FILE: Final = "pyproject.toml"
 _WORD: Final = b"ldos"
 _OUR_NAME: Final = b"pytest-ldos"
-"""As those that only depend on us have it."""
+"""Our name in the settings of projects that only depend on us."""
 
 _PLUS: Final = "+"
 
 
 class Standby:
-    """Of one pytest session."""
+    """Makes the session of one pytest run when something asks for a measurement."""
 
     KEY: ClassVar[pytest.StashKey[Standby]] = pytest.StashKey()
 
@@ -39,12 +39,12 @@ class Standby:
         """
         if self._is_set():
             self._refuse(self.wake())
-        marks = describe_marks(SCENARIO_DESCRIPTIONS) if self._session is None else self._session.markers()
+        marks = describe_marks(SCENARIO_DESCRIPTIONS) if self._session is None else self._session.settings.markers()
         for name, description in marks.items():
             self._config.addinivalue_line("markers", f"{name}: {description}")
 
     def awake(self) -> MeasuringSession | None:
-        """The session, where anything has asked for it."""
+        """The session, if anything has asked for it."""
         return self._session
 
     def wake(self) -> MeasuringSession:
@@ -58,15 +58,15 @@ class Standby:
         return self._session
 
     def _refuse(self, session: MeasuringSession) -> None:
-        """What is asked for and cannot be had."""
+        """Refuses reports and scenarios that were asked for and cannot be had."""
         from pytest_ldos.plugin.reporting import refuse_unavailable
         from pytest_ldos.plugin.scenarios import refuse_unknown_parts
 
-        refuse_unavailable(session.value("report"))
-        refuse_unknown_parts(self._config.getoption("markexpr"), session.scenario_names())
+        refuse_unavailable(session.settings.value("report"))
+        refuse_unknown_parts(self._config.getoption("markexpr"), session.settings.scenario_names())
 
     def _is_set(self) -> bool:
-        """Whether command line, environment, ``-m`` or a settings file has anything that is for us, or may have."""
+        """True if command line, environment, ``-m`` or a settings file has a setting of ours, or may have one."""
         given = (self._config.getoption(f"ldos_{name}") for name in OPTIONS)
         return (
             any(value is not None for value in given)
@@ -77,7 +77,7 @@ class Standby:
         )
 
     def _may_be_shared(self) -> bool:
-        """Whether ``pyproject.toml`` names us at all; what it says is read later, where it does."""
+        """True if ``pyproject.toml`` names us at all; its settings are read later."""
         try:
             text = (self._config.rootpath / _SHARED_FILE).read_bytes()
         except FileNotFoundError:
@@ -88,17 +88,19 @@ class Standby:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        """Before anybody writes what was found."""
+        """Stops handling SIGTERM before other plugins write their results."""
         if self._session is not None:
             self._session.machine.settle()
 
     @pytest.hookimpl
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Takes note of failures, and of what a worker of pytest-xdist measured in a cell of a sweep."""
+        """Takes failures, and the result of a sweep's cell that a worker of pytest-xdist measured."""
         if report.failed:
             self._failed.add(report.nodeid)
         if self._session is not None or hasattr(report, CELL_ATTRIBUTE) or hasattr(report, SWEEP_ATTRIBUTE):
-            self.wake().sweeps.take(report)
+            session = self.wake()
+            session.sweeps.receive(report)
+            session.ledger.enter_report(report)
 
 
 def session_of(config: pytest.Config) -> MeasuringSession:
@@ -107,6 +109,6 @@ def session_of(config: pytest.Config) -> MeasuringSession:
 
 
 def awake_session(config: pytest.Config) -> MeasuringSession | None:
-    """The session of measurements, where anything has asked for it; there is none after a usage error, too."""
+    """The session of measurements, if anything has asked for it; there is none after a usage error either."""
     standby = config.stash.get(Standby.KEY, None)
     return None if standby is None else standby.awake()

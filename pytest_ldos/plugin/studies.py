@@ -11,7 +11,7 @@ import pytest
 from pytest_ldos.base.errors import ConfigurationError, LdosError, Unavailable
 from pytest_ldos.plugin.instrument_marks import instrument_mark
 from pytest_ldos.plugin.messages import fail_with
-from pytest_ldos.plugin.session import ScenarioRun
+from pytest_ldos.plugin.scenario_run import ScenarioRun
 from pytest_ldos.plugin.standby import session_of
 
 if TYPE_CHECKING:
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from pytest_ldos.plugin.scenario_test import Gate
 
 FEWEST_ROUNDS: Final = 4
-"""Of each case; of fewer nobody can tell how much they differ by themselves."""
+"""Fewest rounds of each case from which its noise can be estimated."""
 
 _NAME: Final = "name"
-"""Argument of a mark that is no setting of the instrument: what the baseline is called."""
+"""Argument of a mark that is no setting of the instrument: the name of the baseline."""
 
 _NO_WORD: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 class MeasuredStudy:
-    """What an instrument found in a test.
+    """The results of an instrument in a test.
 
     Attributes:
-        study: as it is shown.
-        trials: its rounds, as they are gated.
+        study: the results as they are shown.
+        trials: the rounds as they are judged.
     """
 
     def __init__(self, study: Study, trials: TrialSet, gate: Gate) -> None:
@@ -46,7 +46,7 @@ class MeasuredStudy:
         self._gate = gate
 
     def check(self) -> GateResult:
-        """The verdict against the stored baseline; see `Gate.check`. Limits that were not met fail the test, too."""
+        """The verdict compared with the stored baseline; see `Gate.check`. A missed target fails the test, too."""
         result = self._gate.check(self.trials)
         if self.study.missed:
             fail_with(f"'{self.study.name}': the target was missed: {', '.join(self.study.missed)}")
@@ -54,7 +54,7 @@ class MeasuredStudy:
 
 
 class _Progress:
-    """See `middleware.instrument.Progress`: a line for each step."""
+    """Reports each step on a line; see `instruments.instrument.Progress`."""
 
     def __init__(self, config: pytest.Config, name: str) -> None:
         from pytest_ldos.plugin.progress import Progress
@@ -77,20 +77,20 @@ class _Progress:
 
 
 def measured_study_for(request: pytest.FixtureRequest) -> MeasuredStudy:
-    """What the instrument of a test's mark found."""
+    """Measures with the instrument that a test's mark names."""
     session, item = session_of(request.config), request.node
-    instrument, spec, name = _asked(item)
-    _refuse_taken(session.runs, name, item.nodeid)
+    instrument, spec, name = _requested(item)
+    _refuse_taken_name(session.record.runs, name, item.nodeid)
     try:
         return _measure(request, instrument, spec, name)
     except LdosError as error:
         if not isinstance(error, ConfigurationError):
-            session.note_infra(item.nodeid, instrument.name, error)
+            session.ledger.enter_infra(item.nodeid, instrument.name, error)
         fail_with(f"'{instrument.name}': {error}")
 
 
 def _require_rounds(trials: TrialSet) -> None:
-    """Raises `ConfigurationError` where a case has too few."""
+    """Raises `ConfigurationError` if a case has too few rounds."""
     for case, rounds in Counter(each.goal for each in trials.trials).items():
         if rounds < FEWEST_ROUNDS:
             raise ConfigurationError(
@@ -99,15 +99,15 @@ def _require_rounds(trials: TrialSet) -> None:
             )
 
 
-def _refuse_taken(runs: Sequence[ScenarioRun], name: str, nodeid: str) -> None:
-    """Two tests of one name would share a baseline."""
+def _refuse_taken_name(runs: Sequence[ScenarioRun], name: str, nodeid: str) -> None:
+    """Fails the test if another one has the same name: both would share a baseline."""
     for run in runs:
         if run.spec.name == name and run.nodeid != nodeid:
             fail_with(f"{run.nodeid} measures under the name '{name}', too: give one of both marks a name=… of its own")
 
 
-def _asked(item: pytest.Item) -> tuple[Instrument, Any, str]:
-    """The instrument of a test, its settings, and what its baseline is called: by its mark, or after the test."""
+def _requested(item: pytest.Item) -> tuple[Instrument, Any, str]:
+    """The instrument of a test, its settings, and the name of its baseline, from its mark or its own name."""
     from pytest_ldos.campaign.instruments import find_instrument
     from pytest_ldos.scenario.fields import build_spec
 
@@ -126,25 +126,26 @@ def _asked(item: pytest.Item) -> tuple[Instrument, Any, str]:
 def _measure(request: pytest.FixtureRequest, instrument: Instrument, spec: Any, name: str) -> MeasuredStudy:
     from pytest_ldos.campaign.study_trials import to_trials
     from pytest_ldos.campaign.watch_files import FOLDER
-    from pytest_ldos.measure.trial.artifacts import new_scenario_folder, write_trials
+    from pytest_ldos.measure.trial.artifacts import write_trials
     from pytest_ldos.plugin.scenario_test import Gate
     from pytest_ldos.plugin.watching import measured_study
 
     session, item = session_of(request.config), request.node
+    record = session.record
     progress = _Progress(request.config, instrument.name)
     able = instrument.available(spec)
     if not able.ok:
         raise Unavailable(f"cannot measure: {able.reason}", remedy=able.remedy)
     with session.holding_machine(item, progress.announce):
         study = measured_study(
-            session.watch_spec,
-            lambda: new_scenario_folder(session.run_folder(), f"{instrument.name}-{FOLDER}").path,
+            session.settings.watch_spec,
+            lambda: record.new_folder(f"{instrument.name}-{FOLDER}").path,
             lambda: instrument.measure(spec, progress),
         )
     trials = to_trials(study, name=name)
-    folder = new_scenario_folder(session.run_folder(), name)
+    folder = record.new_folder(name)
     write_trials(folder, trials)
     _require_rounds(trials)
     run = ScenarioRun(item.nodeid, trials.spec, folder, trial_sets=[trials], unjudged=[trials])
-    session.runs.append(run)
-    return MeasuredStudy(study, trials, Gate(session, item, run))
+    record.runs.append(run)
+    return MeasuredStudy(study, trials, Gate(session.settings, session.ledger, run))

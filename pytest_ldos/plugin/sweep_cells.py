@@ -1,4 +1,4 @@
-"""From the marks of a test to the cells of its sweep: ``@pytest.mark.ldos_sweep(ADDRESS, VALUES)``."""
+"""Cells of a test's sweep, by its marks: ``@pytest.mark.ldos_sweep(ADDRESS, VALUES)``."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SweepCell:
-    """What one test of a sweep is called with.
+    """The cell that one test of a sweep measures.
 
     Attributes:
-        axes: of the sweep.
-        assignments: of this cell, value by address.
+        axes: all axes of the sweep.
+        assignments: values of this cell by address.
         id: ``rate_hz=500-cpus=2``.
-        moment: its place in the order in which the cells are to be measured.
+        moment: its place in the order of measurement.
     """
 
     axes: tuple[Axis, ...]
@@ -40,7 +40,7 @@ def cells_of(marks: Sequence[pytest.Mark], base: ScenarioSpec) -> list[SweepCell
         marks: the outermost first.
 
     Raises:
-        ConfigurationError: a mark is not as it must be, or a value is one that its setting cannot have.
+        ConfigurationError: a mark is no axis, or its setting cannot have a value.
     """
     from pytest_ldos.campaign.cells import Grid, running_order
 
@@ -53,7 +53,7 @@ def cells_of(marks: Sequence[pytest.Mark], base: ScenarioSpec) -> list[SweepCell
 
 
 def in_cell(item: pytest.Item, spec: ScenarioSpec) -> ScenarioSpec:
-    """The scenario of a test as its cell has it; of other tests, as it is."""
+    """The scenario of a test with the values of its cell; unchanged for a test that has none."""
     cell = cell_of(item)
     if cell is None:
         return spec
@@ -82,7 +82,7 @@ def cell_of(item: pytest.Item) -> SweepCell | None:
 
 
 def sweep_name(item: pytest.Item, cell: SweepCell) -> str:
-    """Of the sweep that a test is one cell of: the test's own name, without the cell's."""
+    """The name of a test's sweep: the test's own without its cell's."""
     from pytest_ldos.campaign.sweep_folder import name_for
 
     before, _, ids = item.nodeid.partition("[")
@@ -91,21 +91,21 @@ def sweep_name(item: pytest.Item, cell: SweepCell) -> str:
 
 
 def _as_pytest_shows(name: str) -> str:
-    """The name of a test's parameters as it stands in the test's node."""
+    """The id of a test's parameters as pytest writes it in the node's id."""
     return name.encode("unicode_escape").decode("ascii")
 
 
 def in_running_order(items: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """The same tests; those of each sweep, at the places that they have, in the order in which they are to run."""
+    """The same tests, with those of each sweep in running order at the places that they have."""
     places: dict[str, list[int]] = {}
     for place, item in enumerate(items):
         cell = cell_of(item)
         if cell is not None:
             places.setdefault(sweep_name(item, cell), []).append(place)
     ordered = list(items)
-    for mine in places.values():
-        members = sorted((items[place] for place in mine), key=_moment)
-        for place, item in zip(mine, members, strict=True):
+    for own in places.values():
+        members = sorted((items[place] for place in own), key=_moment)
+        for place, item in zip(own, members, strict=True):
             ordered[place] = item
     return ordered
 

@@ -1,4 +1,4 @@
-"""Results of the sweeps of a session: encoded where they are measured, kept where the session runs."""
+"""Results of a session's sweeps: encoded where they are measured, written where the session runs."""
 
 from __future__ import annotations
 
@@ -22,9 +22,12 @@ from pytest_ldos.campaign.sweep_records import CellState, StartRecord, collect, 
 from pytest_ldos.judge.gate.verdict import Verdict, worst
 from pytest_ldos.measure.trial.artifacts import write_atomically
 from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.plugin.ledger import Ledger
 from pytest_ldos.plugin.messages import begin_section, write_line, write_rendered
-from pytest_ldos.plugin.session import MeasuringSession
+from pytest_ldos.plugin.run_record import RunRecord
+from pytest_ldos.plugin.settings import Settings
 from pytest_ldos.plugin.sweep_cells import SweepCell, in_cell, sweep_name
+from pytest_ldos.show.report.reasons import describe_reason
 from pytest_ldos.show.report.sweep.compose import compose_sweep
 from pytest_ldos.show.report.sweep.document import SweepReport
 from pytest_ldos.show.report.sweep.formats import render_for, render_text
@@ -36,16 +39,16 @@ _TRIED_AGAIN: Final = frozenset({CellState.SKIPPED, CellState.INFRA})
 
 @dataclass(frozen=True)
 class Outcome:
-    """How the test of a cell ended before.
+    """The end of a cell's test in an earlier session.
 
     Attributes:
-        message: why it failed; empty where it did not.
-        worth: what came of it, in a word or two.
+        message: reason of a failure; empty if there was none.
+        summary: the outcome in a word or two.
     """
 
     verdict: str
     message: str
-    worth: str
+    summary: str
 
     @classmethod
     def of(cls, record: StartRecord) -> Outcome:
@@ -54,31 +57,32 @@ class Outcome:
 
 
 class SweepResults:
-    """What the cells of a session gave."""
+    """The results of a session's cells."""
 
-    def __init__(self, session: MeasuringSession) -> None:
-        self._session = session
+    def __init__(self, settings: Settings, record: RunRecord, ledger: Ledger) -> None:
+        self._settings = settings
+        self._record = record
+        self._ledger = ledger
         self._folders: dict[tuple[str, str], SweepFolder] = {}
         self._definitions: dict[str, Definition] = {}
         self._damaged: list[Path] = []
 
     @cached_property
     def _version(self) -> Mapping[str, str]:
-        session = self._session
-        root = session.config.rootpath
-        version = version_here(root, session.sources.stack_spec(), baselines=root / session.value("baselines"))
-        watch = session.watch_spec
+        settings, root = self._settings, self._settings.root
+        version = version_here(root, settings.sources.stack_spec(), baselines=root / settings.value("baselines"))
+        watch = settings.watch_spec
         return {**version, **({"watched": repr(watch)} if watch.is_asked else {})}
 
     # --- where a cell is measured -----------------------------------------------------
 
     def encode(self, item: pytest.Item, cell: SweepCell, reports: Sequence[pytest.TestReport]) -> str:
-        """What a test gave, with what it takes to keep it elsewhere, as JSON."""
-        record = self._record(item, cell, reports)
+        """The result of a test with the identity of its sweep, as JSON."""
+        record = self._start_record(item, cell, reports)
         return json.dumps({**self._identity(item, cell), "start": encode_start(record)})
 
     def identify(self, item: pytest.Item, cell: SweepCell) -> str:
-        """Of which sweep a cell is that was measured before, as JSON."""
+        """The identity of a cell's sweep, as JSON."""
         return json.dumps(self._identity(item, cell))
 
     def _identity(self, item: pytest.Item, cell: SweepCell) -> dict[str, Any]:
@@ -88,85 +92,83 @@ class SweepResults:
     def _define(self, item: pytest.Item, cell: SweepCell) -> Definition:
         name = sweep_name(item, cell)
         if name not in self._definitions:
-            grid = Grid(base=self._session.spec_of(item), axes=cell.axes)
-            self._definitions[name] = Definition(name=name, grid=grid, root=str(self._session.config.rootpath))
+            grid = Grid(base=self._settings.scenario_of(item), axes=cell.axes)
+            self._definitions[name] = Definition(name=name, grid=grid, root=str(self._settings.root))
         return self._definitions[name]
 
-    def _record(self, item: pytest.Item, cell: SweepCell, reports: Sequence[pytest.TestReport]) -> StartRecord:
-        session = self._session
-        runs = [run for run in session.runs if run.nodeid == item.nodeid]
+    def _start_record(self, item: pytest.Item, cell: SweepCell, reports: Sequence[pytest.TestReport]) -> StartRecord:
+        runs = self._record.runs_of(item.nodeid)
         sets = [trials for run in runs for trials in run.trial_sets]
         trials = sets[-1] if sets else None
-        verdicts = session.verdicts_of(item.nodeid)
+        verdicts = self._ledger.verdicts_of(item.nodeid)
         message = next((report.longreprtext for report in reports if report.failed), "")
         if trials is not None:
             state, reason = _as_cell(cell, trials)
         else:
             state, reason = _without_trials(reports, verdicts, message)
         return StartRecord(
-            cell=in_cell(item, session.spec_of(item)).name,
+            cell=in_cell(item, self._settings.scenario_of(item)).name,
             start=0,
             state=state,
             reason=reason,
             trials=trials,
-            began_ns=session.machine.began_ns if runs else 0,
-            ended_ns=session.machine.ended_ns if runs else 0,
+            began_ns=runs[-1].began_ns if runs else 0,
+            ended_ns=runs[-1].ended_ns if runs else 0,
             host=platform.node(),
             verdict=worst(verdicts).value if verdicts else "",
             message=message[:_LONGEST_MESSAGE],
         )
 
-    # --- what was measured before -----------------------------------------------------
+    # --- cells that are done ----------------------------------------------------------
 
     @cached_property
     def done(self) -> dict[str, dict[str, Any]]:
-        """Outcomes by cell, by sweep: of the newest of each in this version, as they were when this was first asked."""
+        """Outcomes by cell, by sweep, of the newest sweep of each name in this version; read once."""
         found: dict[str, dict[str, Any]] = {}
-        for folder in all_sweeps(self._session.output):
+        for folder in all_sweeps(self._settings.output):
             key = folder.key()
             if key is not None and key.version == self._version and _title(key) not in found:
                 found[_title(key)] = _outcomes(folder)
         return found
 
-    def outcome(self, item: pytest.Item, cell: SweepCell, told: Mapping[str, Any] | None) -> Outcome | None:
-        """How a cell ended before; ``None`` where it is still to be measured.
+    def outcome(self, item: pytest.Item, cell: SweepCell, done: Mapping[str, Any] | None) -> Outcome | None:
+        """The earlier outcome of a cell; ``None`` if it is still to be measured.
 
         Args:
-            told: as `done` has it, by who runs the session; ``None`` where that is us.
+            done: `done` of the process that runs the session; ``None`` where that is this one.
         """
         definition = self._define(item, cell)
-        known = (self.done if told is None else told).get(_title(definition.key), {})
-        found = known.get(in_cell(item, self._session.spec_of(item)).name)
+        known = (self.done if done is None else done).get(_title(definition.key), {})
+        found = known.get(in_cell(item, self._settings.scenario_of(item)).name)
         return None if found is None else Outcome(**found)
 
     # --- where the session runs -------------------------------------------------------
 
-    def keep(self, nodeid: str, given: str) -> str:
-        """Writes down what a cell gave; returns what there is to say of it."""
-        document = json.loads(given)
+    def keep(self, nodeid: str, result: str) -> str:
+        """Writes the result of a cell; returns a line on it."""
+        document = json.loads(result)
         folder = self._folder(document["name"], document["digest"], document["definition"])
         record = decode_start(document["start"], Path(nodeid))
         folder.keep(record)
         if record.verdict and record.message:
-            self._session.note_verdict(nodeid, record.verdict)
+            self._ledger.enter_verdict(nodeid, Verdict(record.verdict))
         outline = folder.outline()
         cell = next(each for each in outline.cells if each.name == record.cell)
         report = compose_sweep("", outline, collect([cell], {(record.cell, 0): record}, 1))
-        done, of = len(folder.files()), len(outline.cells)
-        return f"[{done}/{of}] {describe_cell(report.cells[0], shown_metrics(report))}"
+        return f"[{len(folder.files())}/{len(outline.cells)}] {describe_cell(report.cells[0], shown_metrics(report))}"
 
-    def recall(self, part_of: str) -> None:
-        """Takes a sweep that was measured before, so that it is shown at the end, even if nothing is left of it."""
-        document = json.loads(part_of)
+    def recall(self, sweep: str) -> None:
+        """Takes a sweep that was measured before, so that it is shown at the end even if all its cells are done."""
+        document = json.loads(sweep)
         self._folder(document["name"], document["digest"], document["definition"])
 
     def _folder(self, name: str, digest: str, definition: Mapping[str, Any]) -> SweepFolder:
-        """The folder of a sweep in this session; an earlier one's only where it is to go on."""
+        """The folder of a sweep in this session: an earlier one if it is resumed, else a new one."""
         if (name, digest) not in self._folders:
             key = SweepKey(name, digest, self._version)
-            earlier = find_sweep(self._session.output, key) if self._session.value("resume") else None
+            earlier = find_sweep(self._settings.output, key) if self._settings.value("resume") else None
             self._damaged += earlier.set_damaged_aside() if earlier is not None else []
-            self._folders[name, digest] = earlier or new_sweep(self._session.output, key, definition)
+            self._folders[name, digest] = earlier or new_sweep(self._settings.output, key, definition)
         return self._folders[name, digest]
 
     def summarize(self, reporter: pytest.TerminalReporter) -> None:
@@ -188,13 +190,11 @@ class SweepResults:
         return compose_sweep(name, outline, collect(outline.cells, folder.records(), 1))
 
     def _write(self, report: SweepReport, folder: SweepFolder) -> str:
-        """Writes the reports of a sweep; says where."""
+        """Writes the reports of a sweep; returns a line on their location."""
         files = [folder.path / "report.json", *([folder.path / "report.html"] if find_spec("htpy") else [])]
         for file in files:
             write_atomically(file, render_for(report, file))
-        root = self._session.config.rootpath
-        place = folder.path.relative_to(root) if folder.path.is_relative_to(root) else folder.path
-        return f"results: {place} ({', '.join(file.name for file in files)})"
+        return f"results: {self._settings.short(folder.path)} ({', '.join(file.name for file in files)})"
 
 
 def _title(key: SweepKey) -> str:
@@ -202,24 +202,24 @@ def _title(key: SweepKey) -> str:
 
 
 def _outcomes(folder: SweepFolder) -> dict[str, dict[str, str]]:
-    """Of cells that are done: what could not be measured, or cannot be read, is to be tried again."""
+    """Outcomes of cells that are done; cells that could not be measured, or read, are to be tried again."""
     found = folder.readable_records().items()
     return {cell: asdict(Outcome.of(each)) for (cell, _), each in found if each.state not in _TRIED_AGAIN}
 
 
 def _as_cell(cell: SweepCell, trials: TrialSet) -> tuple[CellState, str]:
-    """What trials are worth to a cell: nothing where its settings are not what was measured."""
+    """State of a cell by its trials: invalid if they were measured with other settings than its own."""
     others = unlike(trials.spec, cell.assignments)
     if others:
         reason = f"the test measured with another {', '.join(others)} than its cell has: let it use ldos_loads()"
         return CellState.INVALID, reason
-    return state_of(trials)
+    return state_of(trials, describe_reason)
 
 
 def _without_trials(
     reports: Sequence[pytest.TestReport], verdicts: Sequence[Verdict], message: str
 ) -> tuple[CellState, str]:
-    """What a cell is whose test made no trials."""
+    """State of a cell whose test made no trials."""
     skipped = next((report for report in reports if report.skipped), None)
     if skipped is not None:
         why = skipped.longrepr[2] if isinstance(skipped.longrepr, tuple) else skipped.longreprtext

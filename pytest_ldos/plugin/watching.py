@@ -1,4 +1,4 @@
-"""What ``--ldos-profile`` and ``--ldos-syscalls`` ask for, beside the trials of a scenario or the rounds of a study."""
+"""Profilers of ``--ldos-profile`` and ``--ldos-syscalls`` during the trials of a scenario or the rounds of a study."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pytest_ldos.show.report.flame.files import DRAWINGS
 
 
 class TrialWatch:
-    """Watches the versions of a scenario, and writes what was seen below a folder."""
+    """Watches the versions of a scenario, and writes profiles below a folder."""
 
     def __init__(self, spec: WatchSpec, folder: Path, title: str) -> None:
         self._spec = spec
@@ -25,7 +25,7 @@ class TrialWatch:
         self._watched: dict[Role, Watching] = {}
 
     def of(self, role: Role) -> Watch:
-        """What watches a version; nothing does where nobody asked."""
+        """The watch of a version; one that does nothing if no profiler was asked for."""
         if not self._spec.is_asked:
             return NoWatch()
         if role not in self._watched:
@@ -33,31 +33,31 @@ class TrialWatch:
         return self._watched[role]
 
     def write(self) -> list[str]:
-        """Writes it; notes for the report."""
+        """Writes the profiles; returns notes for the report."""
         return list(self._write())
 
     def _write(self) -> Iterator[str]:
-        in_turns = Role.BASE in self._watched
+        is_interleaved = Role.BASE in self._watched
         for role, watching in self._watched.items():
-            folder = self._folder / role if in_turns else self._folder
-            title = f"{self._title}, {role}" if in_turns else self._title
+            folder = self._folder / role if is_interleaved else self._folder
+            title = f"{self._title}, {role}" if is_interleaved else self._title
             yield from write_watched(watching, folder, DRAWINGS, title=title)
-        if in_turns and Role.HEAD in self._watched:
+        if is_interleaved and Role.HEAD in self._watched:
             base, head = (self._watched[role] for role in (Role.BASE, Role.HEAD))
             title = f"{self._title}: base → head"
             yield from write_watched_difference(base, head, self._folder, DRAWINGS, title=title)
 
 
 def _unused(folder: Path) -> Path:
-    """The folder, or one with a number where trials of the same test lie there."""
+    """The folder; one with a number if trials of the same test already lie there."""
     numbered = (folder.with_name(f"{folder.name}-{number}") for number in range(2, 10_000))
     return folder if not folder.exists() else next(each for each in numbered if not each.exists())
 
 
 def measured_study(spec: WatchSpec, folder: Callable[[], Path], measure: Callable[[], Study]) -> Study:
-    """A study, watched as the session asks.
+    """Measures a study with the profilers of the settings.
 
     Args:
-        folder: where what is seen is to lie; only asked for where something watches.
+        folder: makes the folder of the profiles; called only if a profiler was asked for.
     """
     return measure_watched(spec, folder(), DRAWINGS, measure) if spec.is_asked else measure()

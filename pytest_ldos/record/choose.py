@@ -1,4 +1,4 @@
-"""Which recorder to use."""
+"""Choice of the recorder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pytest_ldos.record.protocol import Recorder
 
 
 def recording_available() -> Availability:
-    """Whether anything can record here."""
+    """Checks that a recorder can be used here."""
     return lttng_available()
 
 
@@ -23,8 +23,8 @@ def choose_recorder(directory: Path, log_directory: Path) -> Recorder:
     """A recorder that writes to `directory`.
 
     Raises:
-        Unavailable: there is none; says why and what to install. A run without a trace
-            would measure nothing, so nothing is pretended.
+        Unavailable: there is none; the message says why and what to install. A run without a trace
+            would measure nothing.
     """
     recording_available().demand()
     return LttngRecorder(directory, log_directory)

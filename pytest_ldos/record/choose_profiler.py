@@ -1,4 +1,4 @@
-"""Which profiler to use."""
+"""Choice of the profiler."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pytest_ldos.scenario.words import ProfilerKind
 
 
 def resolve_profiler(kind: ProfilerKind) -> ProfilerKind:
-    """Which one samples here: for `AUTO` perf where that is permitted, else py-spy.
+    """The profiler to use here: for `AUTO` perf if it is permitted, otherwise py-spy.
 
     Raises:
-        Unavailable: it cannot, or for `AUTO` none can; says why, and what to do.
+        Unavailable: it cannot be used here, or for `AUTO` none can; says why, and what to do.
     """
     wanted = list(_AVAILABLE) if kind is ProfilerKind.AUTO else [kind]
     absent: list[Availability] = []
@@ -30,7 +30,7 @@ def resolve_profiler(kind: ProfilerKind) -> ProfilerKind:
 
 
 def choose_profiler(kind: ProfilerKind, log_directory: Path, *, rate_hz: int) -> Profiler:
-    """A profiler of a kind that `resolve_profiler` gave."""
+    """Makes a profiler of a kind that `resolve_profiler` returned."""
     if kind is ProfilerKind.PY_SPY:
         return PySpyProfiler(log_directory, rate_hz=rate_hz)
     return PerfProfiler(log_directory, rate_hz=rate_hz)

@@ -1,4 +1,4 @@
-"""Ending a tool that works until it is told to end."""
+"""Interrupts tools that run until SIGINT."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from pytest_ldos.host.processes import Child
 
 
 def interrupt(child: Child, *, limit_s: float) -> None:
-    """Returns when it has ended and written what it knows; that it had ended by itself, content, is no fault.
+    """Interrupts a tool; returns when it has written its results and ended, or had ended before without a failure.
 
     Raises:
-        ProfilingFailed: it had failed before, fails now, or does not end; says what it said.
+        ProfilingFailed: it had failed before, fails now, or does not end; quotes its output.
     """
     if child.exit_code not in (None, 0):
-        raise _failed(f"{child.describe_end()} before it was told to end", child)
+        raise _failed(f"{child.describe_end()} before it was interrupted", child)
     child.process.send_signal(signal.SIGINT)
     try:
         code = child.process.wait(limit_s)
     except subprocess.TimeoutExpired:
-        raise _failed(f"{child.name} did not end when it was told to", child) from None
+        raise _failed(f"{child.name} did not end after SIGINT", child) from None
     if code not in (0, -signal.SIGINT):
         raise _failed(child.describe_end(), child)
 
@@ -33,7 +33,7 @@ def _failed(what: str, child: Child) -> ProfilingFailed:
 
 
 def said_of_faults(text: str) -> str:
-    """The last line that names a fault; else the last one; empty where nothing was said."""
+    """The last line that names a fault, otherwise the last line; empty without any."""
     lines = [line for each in text.splitlines() if (line := one_line(each).strip())]
     faults = [line for line in lines if any(word in line.lower() for word in ("error:", "failed", "no space", "fatal"))]
     return next(reversed(faults or lines), "")

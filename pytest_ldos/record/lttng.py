@@ -1,4 +1,4 @@
-"""Recording with LTTng-UST: a session, its channel and contexts, in a daemon of our own.
+"""Records with LTTng-UST: a session, its channel and contexts, in a daemon of our own.
 
 The session daemon is ours alone, so that no other process of the user lands in the trace:
 it has a private ``LTTNG_HOME``, and as root, where that is not enough, a private mount
@@ -35,10 +35,10 @@ CHANNEL: Final = "ldos"
 CONTEXTS: Final = ("vpid", "vtid", "procname")
 SUBBUFFER_SIZE: Final = "1M"
 SUBBUFFER_COUNT: Final = 16
-"""Per CPU and user: two seconds of a 4000 msg/s flood with all its events."""
+"""Sub-buffers per CPU and user: two seconds of a 4000 msg/s flood with all its events."""
 
 _MARK: Final = "PYTEST_LDOS_TRACER"
-"""Variable of the daemon's processes alone: those that are recorded have it not."""
+"""Variable of the daemon's processes alone; recorded processes do not have it."""
 
 _READY_TIMEOUT_S: Final = 10.0
 _COMMAND_TIMEOUT_S: Final = 30.0
@@ -46,7 +46,7 @@ _POLL_S: Final = 0.01
 
 
 def lttng_available() -> Availability:
-    """Whether the programs are here, and root can have a mount namespace."""
+    """Checks for the programs, and that root can have a mount namespace."""
     programs = find_programs(("lttng", "lttng-sessiond"), package="lttng-tools")
     if not programs.ok or not _is_root():
         return programs
@@ -77,8 +77,8 @@ class LttngRecorder:
     Args:
         directory: gets the trace; must not exist yet.
         log_directory: gets the daemon's log.
-        lossless: recorded processes wait for room in full buffers, instead of losing events. That
-            disturbs what they do: for traces of a known size, not for measurements.
+        lossless: has recorded processes wait for room in full buffers instead of losing events. That
+            disturbs them: for traces of a known size, not for measurements.
     """
 
     def __init__(self, directory: Path, log_directory: Path, *, lossless: bool = False) -> None:
@@ -226,7 +226,7 @@ class _SessionDaemon:
         return home
 
     def _await_ready(self) -> None:
-        """The daemon is ready when its client can list sessions."""
+        """Waits until the daemon's client can list sessions."""
         assert self._child is not None
         command = [*self.join_prefix, "lttng", "--no-sessiond", "list"]
         environment = {**os.environ, **self.environment}
@@ -242,7 +242,7 @@ class _SessionDaemon:
         )
 
     def _has_own_run_directory(self) -> bool:
-        """Whether the private run directory is mounted; before, a client would find another daemon."""
+        """True if the private run directory is mounted; before, a client would find another daemon."""
         assert self._child is not None
         try:
             mounts = Path(f"/proc/{self._child.pid}/mountinfo").read_text("utf-8")

@@ -1,4 +1,4 @@
-"""Sampling with Linux' own profiler: ``perf record`` attached to processes, ``perf script`` to read it.
+"""Samples with Linux's own profiler: ``perf record`` attached to processes, ``perf script`` to read it.
 
 Reference: ``perf-record(1)``, ``perf-script(1)``; the kernel's ``Documentation/admin-guide/perf-security.rst``.
 """
@@ -27,7 +27,7 @@ from pytest_ldos.record.profiler import Sampled
 from pytest_ldos.record.profiles.perf_script import FIELDS, ReadSamples, fold_perf_script
 
 CALL_GRAPH: Final = "dwarf,8192"
-"""Most distributions' libraries have no frame pointers: bytes of the stack are kept, and unwound afterwards."""
+"""Keeps bytes of the stack and unwinds them afterwards: most distributions' libraries have no frame pointers."""
 
 _READY_S: Final = 15.0
 _END_S: Final = 30.0
@@ -41,7 +41,7 @@ _DIE_WITH_US: Final = ("setpriv", "--pdeathsig", "KILL", "--")
 
 
 def perf_available() -> Availability:
-    """Whether it is installed for this kernel, and may sample what we start: a program that ends at once is sampled."""
+    """Checks that perf is installed for this kernel and permitted, by sampling a program that ends at once."""
     programs = find_programs(("perf",), package="linux-perf (Ubuntu: linux-tools-generic)")
     if not programs.ok:
         return programs
@@ -71,7 +71,7 @@ def _paranoia() -> str:
 
 
 def _reason(said: str) -> str:
-    """What matters of what perf said: its first line that is no heading."""
+    """The reason in perf's output: its first line that is no heading."""
     lines = [one_line(line).strip() for line in said.splitlines()]
     return next((line for line in lines if line and not line.endswith("Error:")), "no reason given")
 
@@ -80,7 +80,7 @@ class PerfProfiler:
     """See `Profiler`.
 
     Args:
-        rate_hz: samples a second of each CPU that runs something of these processes.
+        rate_hz: samples per second of each CPU that runs these processes.
         log_directory: gets perf's log.
     """
 
@@ -118,7 +118,7 @@ class PerfProfiler:
         self._enable(self._child, control, answer)
 
     def _enable(self, child: Child, control: Path, answer: Path) -> None:
-        """Tells it to begin, and waits until it says that it did."""
+        """Has perf begin, and waits for its acknowledgement."""
         deadline = time.monotonic() + _READY_S
         reader = os.open(answer, os.O_RDWR | os.O_NONBLOCK)
         writer = os.open(control, os.O_RDWR | os.O_NONBLOCK)
@@ -144,7 +144,7 @@ class PerfProfiler:
             self.cancel()
 
     def _read(self) -> Sampled:
-        """Unwinds the samples. What was inlined is not looked up: that takes minutes."""
+        """Unwinds the samples. Inlined functions are not looked up, which would take minutes."""
         command = [*_DIE_WITH_US, "perf", "script", "-i", str(self._data), "--no-inline", "-F", FIELDS]
         text, log = self._data.with_suffix(".txt"), self._log_directory / "perf-script.log"
         with text.open("wb") as out, log.open("wb") as errors:
@@ -174,7 +174,7 @@ def _remarks(read: ReadSamples, fault: str) -> Iterator[str]:
 
 
 def _find_event() -> str:
-    """Cycles where the CPU counts them, else the kernel's timer."""
+    """The event to sample: cycles if the CPU counts them, otherwise the kernel's timer."""
     counters = Counters(Event.CPU_CYCLES, [os.getpid()])
     counters.close()
     return "cpu-clock" if counters.reason else "cycles"

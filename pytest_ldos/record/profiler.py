@@ -1,4 +1,4 @@
-"""What samples processes, whatever the tool."""
+"""Interface of the profilers."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pytest_ldos.record.profiles.folded import FoldedStacks
 
 @dataclass(frozen=True)
 class Sampled:
-    """What a profiler saw.
+    """Samples of a profiler.
 
     Attributes:
-        notes: what a reader must know: samples that were not understood, processes that were not sampled.
+        notes: for the reader: samples that were not understood, processes that were not sampled.
     """
 
     profile: FoldedStacks
@@ -22,7 +22,7 @@ class Sampled:
 
 
 class Profiler(Protocol):
-    """Samples running processes, and what they start from now on.
+    """Samples running processes, and processes they start from now on.
 
     Attributes:
         name: tool, version and rate, for notes.
@@ -31,21 +31,21 @@ class Profiler(Protocol):
     name: str
 
     def start(self, processes: Mapping[int, str]) -> None:
-        """Begins; returns when it samples.
+        """Begins to sample; returns when it does.
 
         Args:
             processes: names of processes, by pid.
 
         Raises:
-            ProfilingFailed: it did not get there; says what the tool said.
+            ProfilingFailed: it could not begin; quotes the tool's output.
         """
 
     def stop(self) -> Sampled:
-        """Ends it and reads what it saw.
+        """Ends the sampling and reads the samples.
 
         Raises:
             ProfilingFailed: it had ended before, or wrote nothing that can be read.
         """
 
     def cancel(self) -> None:
-        """Ends it, whatever it saw. May be called at any time, also twice."""
+        """Ends the sampling and drops the samples. May be called at any time, also twice."""

@@ -1,4 +1,4 @@
-"""What records a trace, whatever the tracer."""
+"""Interface of the recorders."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class RecordingReport:
-    """What the tracer says about a recording.
+    """The tracer's report on a recording.
 
     Attributes:
-        discarded_events: thrown away because buffers were full, by the tracer's own count.
+        discarded_events: discarded because buffers were full, by the tracer's own count.
         lost_packets: whole packets lost, likewise.
-        fault: why the trace is not whole beyond that; empty where it is.
+        fault: any other reason why the trace is incomplete; empty without one.
     """
 
     discarded_events: int
@@ -47,7 +47,7 @@ class Recorder(Protocol):
     def open_environment(self) -> Mapping[str, str]: ...
 
     def start(self) -> None:
-        """Begins to record; processes started before are recorded from now on."""
+        """Begins to record; processes that run already are recorded from now on."""
 
     def pause(self) -> RecordingReport:
         """Stops writing and flushes: the trace can be read until `resume`."""
@@ -56,7 +56,7 @@ class Recorder(Protocol):
         """Goes on after `pause`."""
 
     def rotate(self) -> Path:
-        """Where what was recorded so far can be read, while recording goes on; nothing is missed."""
+        """Makes the recording so far readable, while recording goes on without a gap; returns its folder."""
 
     def stop(self) -> None:
         """Ends the recording and whatever serves it. May be called at any time, also twice."""

@@ -1,5 +1,5 @@
-"""Sampling Python's own stacks with py-spy, which reads them from outside: their functions have names, also before
-Python 3.12. A process of py-spy's a process of ours; those that run no Python are not sampled.
+"""Samples Python's own stacks with py-spy, which reads them from outside: their functions have names, also before
+Python 3.12. Each process has a py-spy process of its own; processes without Python are not sampled.
 
 Reference: https://github.com/benfred/py-spy
 """
@@ -38,14 +38,14 @@ _BEGUN: Final = "Sampling process"
 
 
 def py_spy_available() -> Availability:
-    """Whether it is installed, and may look into other processes."""
+    """Checks that py-spy is installed and may attach to other processes."""
     if _program() is None:
         return Availability(False, "py-spy not found", "pip install 'pytest-ldos[profile]'")
     return tracing_permitted("py-spy")
 
 
 def _program() -> str | None:
-    """Beside our interpreter, else on the path."""
+    """Path of py-spy: next to our interpreter, otherwise on the path."""
     own = Path(sys.executable).with_name("py-spy")
     return str(own) if own.is_file() else shutil.which("py-spy")
 
@@ -67,10 +67,10 @@ class _Spy:
 
 
 class PySpyProfiler:
-    """See `Profiler`. Processes are not stopped for their samples: a stack that changed meanwhile is thrown away.
+    """See `Profiler`. Processes are not stopped for their samples: a stack that changed meanwhile is dropped.
 
     Args:
-        rate_hz: samples a second of each process.
+        rate_hz: samples per second of each process.
         log_directory: gets logs.
     """
 
@@ -137,11 +137,11 @@ class PySpyProfiler:
         return Sampled(merge(each.profile for each in read), tuple(self._notes))
 
     def _read(self, spy: _Spy) -> ReadSamples | None:
-        """What it wrote; ``None``, and a note, where it wrote nothing."""
+        """Reads its samples; ``None``, and a note, if there are none."""
         try:
             code = spy.child.process.wait(_END_S)
         except subprocess.TimeoutExpired:
-            self._notes.append(f"py-spy of {spy.process} did not end when it was told to")
+            self._notes.append(f"py-spy of {spy.process} did not end after SIGINT")
             return None
         if code != 0 or not spy.raw.is_file():
             self._notes.append(f"{spy.process} was not sampled to the end: {_reason(spy.child)}")
@@ -154,7 +154,7 @@ class PySpyProfiler:
 
 
 def _without_descendants(pids: Iterable[int]) -> list[int]:
-    """Processes whose samples come with no other's."""
+    """Processes without those whose ancestors are listed, because samples of these include theirs."""
     wanted = list(pids)
     return [pid for pid in wanted if not _ancestors(pid) & set(wanted)]
 
@@ -167,7 +167,7 @@ def _ancestors(pid: int) -> set[int]:
 
 
 def _reason(spy: Child) -> str:
-    """Its error, else how it ended."""
+    """Its error message, otherwise the way it ended."""
     lines = [one_line(line).strip() for line in spy.last_lines().splitlines()]
     said = next((line for line in lines if line.startswith(("Error:", "Reason:", "Permission"))), "")
     how = "it did not begin in time" if spy.exit_code is None else spy.describe_end()

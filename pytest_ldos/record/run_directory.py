@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 RUN_DIRECTORY: Final = "/run/lttng"
-"""Where LTTng's session daemon of the user root lies, and where traced programs look for it."""
+"""Folder of root's LTTng session daemon, where traced programs look for it."""
 
 COMMAND: Final = (sys.executable, "-m", "pytest_ldos.record.run_directory")
-"""In front of the program to run."""
+"""Command in front of the program to run."""
 
 _CLONE_NEWNS: Final = 0x00020000
 _MS_NOSUID: Final = 0x2
@@ -35,7 +35,7 @@ _libc.mount.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctype
 
 
 def enter_private_run_directory() -> None:
-    """Moves this process to a mount namespace with an empty `RUN_DIRECTORY` that nobody else sees.
+    """Moves this process to a mount namespace with an empty `RUN_DIRECTORY` that no other process sees.
 
     Raises:
         OSError: it needs root's rights, CAP_SYS_ADMIN among them.

@@ -1,7 +1,8 @@
-"""Room for LTTng-UST's buffers in shared memory: where there is too little, nothing is recorded and nobody says so."""
+"""Room for LTTng-UST's buffers in shared memory: with too little, nothing is recorded and no tool reports it."""
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import Final
@@ -16,17 +17,23 @@ _SIZES: Final = {"k": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def require_room_for_buffers(size: str, count: int, *, place: Path = PLACE, cpus: Path = _POSSIBLE_CPUS) -> None:
-    """Asks whether a channel's buffers find room: one a CPU that may ever be there, with a sub-buffer to read from.
+    """Demands room for a channel's buffers: one per possible CPU, with an additional sub-buffer for the reader.
 
     Args:
         size: of a sub-buffer, as LTTng takes it: ``1M``.
         count: of sub-buffers.
 
     Raises:
-        NotWritten: they do not.
+        NotWritten: there is too little.
     """
     needed = possible_cpus(cpus) * (count + 1) * _bytes_of(size) + _METADATA_BYTES
-    free = shutil.disk_usage(place).free
+    try:
+        free = shutil.disk_usage(place).free
+    except FileNotFoundError:
+        raise NotWritten(
+            f"there is no {place}, where the tracer has its buffers",
+            remedy=f"sudo mkdir {place} && sudo mount -t tmpfs tmpfs {place}",
+        ) from None
     if free < needed:
         raise NotWritten(
             f"the tracer's buffers do not fit into {place}: {format_bytes(needed)} are needed, "
@@ -37,8 +44,11 @@ def require_room_for_buffers(size: str, count: int, *, place: Path = PLACE, cpus
 
 
 def possible_cpus(file: Path = _POSSIBLE_CPUS) -> int:
-    """As LTTng counts them: one more than the highest number, of ``0-3`` or ``0,2-5``."""
-    return int(file.read_text("ascii").strip().replace("-", ",").split(",")[-1]) + 1
+    """CPUs as LTTng counts them: one more than the last of ``0-3`` or ``0,2-5``; those there are without ``/sys``."""
+    try:
+        return int(file.read_text("ascii").strip().replace("-", ",").split(",")[-1]) + 1
+    except FileNotFoundError:
+        return os.sysconf("SC_NPROCESSORS_CONF")
 
 
 def _bytes_of(size: str) -> int:

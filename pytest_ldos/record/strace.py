@@ -1,6 +1,6 @@
-"""Counting system calls of running processes with ``strace -c``.
+"""Counts system calls of running processes with ``strace -c``.
 
-Each call then stops its process twice: what is measured beside it is no measure of anything else.
+Each call then stops its process twice, so that times measured meanwhile say nothing about normal runs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NOT_PERMITTED: Final = "let the container trace (docker run --cap-add=SYS_PTRAC
 
 
 def strace_available() -> Availability:
-    """Whether it is installed, and may attach to processes: a program that ends at once is traced."""
+    """Checks that strace is installed and permitted, by tracing a program that ends at once."""
     programs = find_programs(("strace",), package="strace")
     permitted = tracing_permitted("strace") if programs.ok else programs
     return _try() if permitted.ok else permitted
@@ -59,7 +59,7 @@ def strace_version() -> str:
 
 
 class SyscallCounter:
-    """Counts calls of processes, all their threads, and what they start.
+    """Counts system calls of processes, all their threads, and their descendants.
 
     Args:
         log_directory: gets strace's log.
@@ -76,7 +76,7 @@ class SyscallCounter:
         self.name = strace_version()
 
     def start(self, pids: Iterable[int]) -> None:
-        """Begins; returns when all processes are traced.
+        """Begins to count; returns when all processes are traced.
 
         Raises:
             ProfilingFailed: it could not attach to one; says why.
@@ -93,7 +93,7 @@ class SyscallCounter:
             raise
 
     def stop(self) -> tuple[SyscallCount, ...]:
-        """Ends it.
+        """Ends the counting and returns the calls.
 
         Raises:
             ProfilingFailed: it had ended before, or its table makes no sense.
@@ -107,7 +107,7 @@ class SyscallCounter:
             self.cancel()
 
     def cancel(self) -> None:
-        """Ends it, whatever it counted. May be called at any time, also twice."""
+        """Ends the counting and drops the calls. May be called at any time, also twice."""
         self._group.stop()
         self._resources.close()
 
@@ -121,13 +121,13 @@ def _await_attached(child: Child, wanted: Sequence[int]) -> None:
 
 
 def _traces_all(child: Child, wanted: Sequence[int]) -> bool:
-    """By the kernel's word: every thread names the process that traces it."""
+    """True if the kernel names this child as the tracer of every thread."""
     tracers = [_tracers_of(pid) for pid in wanted]
     return all(each == {child.pid} for each in tracers)
 
 
 def _tracers_of(pid: int) -> set[int]:
-    """Pids of those that trace a process's threads, 0 for nobody; empty where it is gone."""
+    """Pids of the tracers of a process's threads, 0 for none; empty if the process is gone."""
     statuses = (_text(status) for status in Path(f"/proc/{pid}/task").glob("*/status"))
     found = (re.search(r"^TracerPid:\s*(\d+)", status, re.MULTILINE) for status in statuses)
     return {int(tracer.group(1)) for tracer in found if tracer is not None}

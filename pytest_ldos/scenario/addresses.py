@@ -15,7 +15,8 @@ from typing import Any, Final, get_args, get_origin
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.nearest import suggest
 from pytest_ldos.scenario.fields import field_types, parse_field
-from pytest_ldos.scenario.loads import LOAD_SPECS, LoadSpec
+from pytest_ldos.scenario.loads.registry import LOAD_SPECS
+from pytest_ldos.scenario.loads.spec import LoadSpec
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.quantity_text import UNIT_SUFFIXES, in_unit_of
 

@@ -15,7 +15,7 @@ _WHERE = "[tool.ldos.base]"
 
 @dataclass(frozen=True, kw_only=True)
 class BaseSpec:
-    """How the environment of a revision is made, in a checkout of it.
+    """Setup of the environment of a revision, in a checkout of it.
 
     Attributes:
         setup: command that makes it; empty for a virtual environment with what the revision's

@@ -7,7 +7,7 @@ from typing import Final
 
 from pytest_ldos.base.requirements import require
 from pytest_ldos.scenario.deadlines import DeadlineSpec
-from pytest_ldos.scenario.loads import LoadSpec
+from pytest_ldos.scenario.loads.spec import LoadSpec
 from pytest_ldos.scenario.ros2 import Ros2Spec
 from pytest_ldos.scenario.words import SeedMode, StackKind, WhenUnavailable
 

@@ -18,7 +18,7 @@ _RMW: Final = re.compile(r"rmw_[a-z0-9_]+")
 
 @dataclass(frozen=True, kw_only=True)
 class Ros2Spec:
-    """How a stack of ROS 2 nodes is started, and what it calls things.
+    """Start of a stack of ROS 2 nodes, and its names for things.
 
     Attributes:
         launch_file: ``PACKAGE/FILE``, or a path.

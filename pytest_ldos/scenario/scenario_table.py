@@ -12,7 +12,11 @@ from pytest_ldos.base.nearest import refuse_unknown
 from pytest_ldos.base.requirements import require
 from pytest_ldos.scenario.deadlines import DeadlineSpec, parse_deadlines
 from pytest_ldos.scenario.fields import build_spec
-from pytest_ldos.scenario.loads import LOAD_SPECS, CpuLimitSpec, CpuLoadSpec, DdsFloodSpec, LoadSpec
+from pytest_ldos.scenario.loads.cpu_limit import CpuLimitSpec
+from pytest_ldos.scenario.loads.cpu_load import CpuLoadSpec
+from pytest_ldos.scenario.loads.dds_flood import DdsFloodSpec
+from pytest_ldos.scenario.loads.registry import LOAD_SPECS
+from pytest_ldos.scenario.loads.spec import LoadSpec
 from pytest_ldos.scenario.option_values import parse_value
 from pytest_ldos.scenario.options import OPTIONS
 from pytest_ldos.scenario.words import SCENARIO_DESCRIPTIONS

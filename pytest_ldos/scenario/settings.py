@@ -14,8 +14,7 @@ from pytest_ldos.base.nearest import refuse_unknown
 from pytest_ldos.base.paths import BUILT_IN_PATHS, PathSpec
 from pytest_ldos.base.requirements import require
 from pytest_ldos.scenario.base import BaseSpec, parse_base
-from pytest_ldos.scenario.guarded_topic import guarded_topic
-from pytest_ldos.scenario.loads import LOAD_SPECS, GuardSpec
+from pytest_ldos.scenario.loads.registry import LOAD_SPECS
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
 from pytest_ldos.scenario.option_values import parse_value
 from pytest_ldos.scenario.options import OPTIONS, OTHER_VARIABLES, OWN_FILE
@@ -178,17 +177,16 @@ def parse_table(table: Mapping[str, Any], *, folder: Path = Path()) -> TomlSetti
     for name, scenario in settings.scenarios.items():
         paths = [path.name for path in settings.paths]
         refuse_unknown([each.path for each in scenario.deadlines], paths, f"path in deadlines of scenario {name}:")
-        _check_guard(scenario, settings.paths, f"[tool.ldos.scenarios.{name}.loads] guard")
+        _check_loads(scenario, settings.paths, f"[tool.ldos.scenarios.{name}.loads]")
     return settings
 
 
-def _check_guard(scenario: ScenarioTable, paths: tuple[PathSpec, ...], where: str) -> None:
-    guard = scenario.loads.get(GuardSpec.KIND)
-    if isinstance(guard, GuardSpec):
+def _check_loads(scenario: ScenarioTable, paths: tuple[PathSpec, ...], where: str) -> None:
+    for kind, load in scenario.loads.items():
         try:
-            guarded_topic(guard, paths)
+            load.check(paths)
         except ConfigurationError as error:
-            raise ConfigurationError(f"{where}: {error.message}", remedy=error.remedy) from None
+            raise ConfigurationError(f"{where} {kind}: {error.message}", remedy=error.remedy) from None
 
 
 def _with_built_in(paths: tuple[PathSpec, ...]) -> tuple[PathSpec, ...]:

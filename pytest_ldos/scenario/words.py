@@ -1,4 +1,4 @@
-"""Allowed words of settings, and the names of the built-in scenarios.
+"""Allowed words of settings, and the names of loads and of the built-in scenarios.
 
 Every pytest run with the plugin installed loads this module, so it needs nothing else of this package.
 """
@@ -66,3 +66,21 @@ SCENARIO_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "cpu_limit": "the arm on one CPU",
 }
 """Descriptions of the built-in scenarios, by name."""
+
+LOADS: Final[Mapping[str, str]] = {
+    "cpu_limit": "The stack on few CPUs: ``with cpu_limit(cpus=1):``.",
+    "network_impairment": "Delay and loss of the domain's messages: ``with network_impairment(delay_ms=5):``.",
+    "guard": "What throttles publishers while a path is late: ``with dds_flood(), guard() as guarded:``.",
+    "noisy_neighbour": "A second stack on another domain: ``with noisy_neighbour():``.",
+    "memory_load": "Memory written and read beside it: ``with memory_load(size_mb=512):``.",
+    "cache_load": "The CPU's caches filled with other data: ``with cache_load(workers=1):``.",
+    "io_load": "Files written and synced: ``with io_load(workers=1):``.",
+    "cpu_load": "stress-ng's CPU load beside the stack: ``with cpu_load(workers=2, percent=80) as load:``.",
+    "dds_flood": "A flood of messages on the stack's domain: ``with dds_flood(publishers=4, rate_hz=1000) as flood:``.",
+}
+"""Texts of the loads' fixtures, by kind, in the order in which several loads are applied: limits first, floods last.
+
+A guard comes before the load that it guards against: it learns while the stack is calm.
+
+A kind's spec is `SPEC` in ``scenario.loads.KIND``; its implementation is `LOAD` in ``measure.load.KIND``.
+"""

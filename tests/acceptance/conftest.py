@@ -62,7 +62,7 @@ def measure(tmp_path_factory) -> Callable[..., Measured]:
 
 @pytest.fixture(scope="session")
 def base(measure) -> Measured:
-    """The version that everything is held against."""
+    """The version that everything is compared with."""
     return measure("base")
 
 

@@ -16,7 +16,7 @@ def show(result: api.GateResult) -> None:
     for each in result.comparisons:
         print(
             f"  {each.metric:4} {each.verdict:12} {each.ratio:6.3f} [{each.low:.3f}, {each.high:.3f}]"
-            f"  p {each.p_value:.2g}  detectable {100 * each.detectable:.0f} %"
+            f"  p {each.p_value:.2g}  detectable {100 * each.mde:.0f} %"
         )
 
 

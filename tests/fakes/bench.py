@@ -12,6 +12,7 @@ from pytest_ldos.campaign.blocks import Bench, UnwatchedBlocks
 from pytest_ldos.campaign.order import Block, Role
 from pytest_ldos.campaign.versions import Version
 from pytest_ldos.judge.gate.decide import GateResult
+from pytest_ldos.judge.gate.more_trials import MayFailMore
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder
 from pytest_ldos.measure.trial.record import TrialSet
@@ -58,8 +59,8 @@ class Undecided:
 
     def __call__(self, head: TrialSet, base: TrialSet) -> GateResult:
         self.shown.append((len(head.trials), len(base.trials)))
-        reasons = ("too few",) if len(self.shown) < self.looks else ()
-        return GateResult("baseline", Verdict.PASSED, (), undecided=reasons)
+        reasons = (MayFailMore(),) if len(self.shown) < self.looks else ()
+        return GateResult("baseline", Verdict.PASSED, (), more_trials_because=reasons)
 
 
 CLEAR = Undecided(0)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import pytest
 
 from pytest_ldos.measure.load import choose
-from pytest_ldos.measure.load.protocol import LoadProof, LoadSite
-from pytest_ldos.scenario.loads import DdsFloodSpec
+from pytest_ldos.measure.load.protocol import Load, LoadProof, LoadSite
+from pytest_ldos.scenario.loads.dds_flood import DdsFloodSpec
 
 REACHED_HZ = 3960.0
 
@@ -46,4 +46,4 @@ def install_flood(monkeypatch: pytest.MonkeyPatch, rate_at: Callable[[LoadSite],
         shortfall = "" if rate_hz >= REACHED_HZ else "the flood reached too little"
         yield FakeFlood(spec, FakeFloodProof(kind=spec.KIND, seconds=5.0, shortfall=shortfall, rate_hz=rate_hz))
 
-    monkeypatch.setitem(choose._LOADS, DdsFloodSpec.KIND, choose._Load(flood))
+    monkeypatch.setitem(choose.IMPLEMENTATIONS, DdsFloodSpec.KIND, Load(flood))

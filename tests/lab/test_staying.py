@@ -54,12 +54,17 @@ def test_what_is_left_is_found_and_keeps_the_machine_out_until_root_looked(lab, 
         lab.run(*_AS_STRANGER, "bash", "-c", script(name))
     before = findings(lab)
     assert [line for line in before if line.startswith(("trigger", "recording"))] != []
-    assert lab.run("/usr/local/lib/ldos-lab/runner-clear").returncode == 1
-    told = lab.out_of_service
+    # By the service, with the rights that it has: before a job, and again when that could not begin.
+    assert lab.run("systemctl", "start", "ldos-runner.service").returncode != 0
+    lab.shell("systemctl stop ldos-runner.service")
+    told = (lab.root / "var/lib/ldos-lab/out-of-service.before").read_text()
     missed = [name for name, attack in ATTACKS.items() if not re.search(attack.leaves, told)]
     assert missed == [], told
     running = ("process", "socket", "linger", "login", "trigger", "recording", "unit")
     assert [line for line in findings(lab) if line.startswith(running)] == []
+    told = lab.out_of_service
+    assert "file /tmp/stay" in told
+    assert "What it said before: /var/lib/ldos-lab/out-of-service.before" in told
     assert "Look at it; when the machine is clean: sudo rm /var/lib/ldos-lab/out-of-service" in told
 
     lab.shell("systemctl start ldos-runner.service")  # its condition does not hold

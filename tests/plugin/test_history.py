@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import cast
 
 import polars as pl
+import pytest
 
 from pytest_ldos.campaign.order import Role, first_blocks
 from pytest_ldos.judge.baseline.history.store import HistoryStore
@@ -14,7 +15,10 @@ from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder
 from pytest_ldos.plugin.history import HistoryWriter
-from pytest_ldos.plugin.session import MeasuringSession
+from pytest_ldos.plugin.ledger import Ledger
+from pytest_ldos.plugin.run_record import RunRecord
+from pytest_ldos.plugin.settings import Settings
+from pytest_ldos.scenario.settings import Sources, TomlSettings
 from tests.builders.history import commit, run_of
 
 TWO = ("--ldos-trials=2", "--ldos-warmup=0", "--ldos-history=kept")
@@ -69,9 +73,11 @@ def in_turns(number, role):
 
 def written(tmp_path, run):
     run.folder = ScenarioFolder(tmp_path / "runs/the-run/baseline")
-    config = SimpleNamespace(rootpath=tmp_path)
-    session = SimpleNamespace(value={"history": "kept"}.get, config=config, runs=[run], policy=Policy())
-    writer = HistoryWriter(cast("MeasuringSession", session))
+    config = cast("pytest.Config", SimpleNamespace(rootpath=tmp_path))
+    settings = Settings(config, Sources({"history": "kept"}, {}, TomlSettings()))
+    record = RunRecord(settings)
+    record.runs.append(run)
+    writer = HistoryWriter(settings, record, cast("Ledger", SimpleNamespace(policy=Policy())))
     writer.write()
     return writer
 

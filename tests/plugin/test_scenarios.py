@@ -11,7 +11,7 @@ import pytest
 from contextlib import contextmanager
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.measure.load import choose
-from pytest_ldos.measure.load.protocol import LoadProof
+from pytest_ldos.measure.load.protocol import Load, LoadProof
 
 ORDER = []
 
@@ -28,9 +28,9 @@ def apply(spec, site):
 @pytest.fixture(autouse=True)
 def made_up(monkeypatch):
     for kind in ("cpu_load", "dds_flood", "cpu_limit"):
-        monkeypatch.setitem(choose._LOADS, kind, choose._Load(apply))
+        monkeypatch.setitem(choose.IMPLEMENTATIONS, kind, Load(apply))
     impossible = lambda spec, stack: Availability(False, "no permission for tc", "run as root")
-    monkeypatch.setitem(choose._LOADS, "network_impairment", choose._Load(apply, impossible))
+    monkeypatch.setitem(choose.IMPLEMENTATIONS, "network_impairment", Load(apply, impossible))
 """
 
 EVERY = f"""

@@ -225,7 +225,7 @@ def test_a_sweep_of_combined_scenarios(project, run):
         import pytest
         from contextlib import contextmanager
         from pytest_ldos.measure.load import choose
-        from pytest_ldos.measure.load.protocol import LoadProof
+        from pytest_ldos.measure.load.protocol import Load, LoadProof
 
         class Made:
             def __init__(self, spec):
@@ -239,7 +239,7 @@ def test_a_sweep_of_combined_scenarios(project, run):
         @pytest.fixture(autouse=True)
         def made_up(monkeypatch):
             for kind in ("cpu_load", "dds_flood"):
-                monkeypatch.setitem(choose._LOADS, kind, choose._Load(apply))
+                monkeypatch.setitem(choose.IMPLEMENTATIONS, kind, Load(apply))
 
         @pytest.mark.ldos_sweep("dds_flood.rate", [100, 200])
         @pytest.mark.ldos_scenarios("+", "baseline")

@@ -108,7 +108,7 @@ def test_versions_in_turns_are_held_against_each_other(project):
     result = project.runpytest_subprocess(
         *arguments, "--ldos-profile", "--ldos-profile-rate=499", "--ldos-profiler=perf", timeout=300
     )
-    result.stdout.fnmatch_lines(["*profiles held against each other, * frames changed for certain: *difference.svg*"])
+    result.stdout.fnmatch_lines(["*profiles compared: * frames changed for certain, see *difference.svg*"])
     folder = folder_of(project)
     assert sorted(str(each.relative_to(folder)) for each in folder.rglob("*.folded")) == [
         "base/start-1.folded",

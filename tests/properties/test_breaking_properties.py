@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.breaking_point import SCALE, STACKS, search, search_naively, simulate
-from pytest_ldos.campaign.bisection import Batch, Bisection, Finding, SearchPlan, Standing
+from pytest_ldos.campaign.bisection import Batch, Bisection, Finding, LevelState, SearchPlan
 from pytest_ldos.campaign.level_scale import LevelScale, Spacing
 
 SEARCHES = 60
@@ -89,14 +89,14 @@ def test_a_step_is_found_wherever_it_lies(scale, where, boundary):
 @given(shares=st.lists(st.integers(0, 5), min_size=400, max_size=400), spent=st.integers(20, 300))
 def test_whatever_happens_it_ends_and_stays_within_its_means(shares, spent):
     """5 stands for a start that comes to nothing."""
-    from pytest_ldos.campaign.bisection import Mishap
+    from pytest_ldos.campaign.bisection import Exclusion
 
     bisection, starts = Bisection(SearchPlan(scale=SCALE, boundary=0.5, max_trials=spent)), iter(shares)
     while (level := bisection.next_level()) is not None:
         share = next(starts)
-        bisection.add(Batch(level, mishap=Mishap.NOT_STARTED) if share == 5 else Batch(level, 4, share))
+        bisection.add(Batch(level, exclusion=Exclusion.NOT_STARTED) if share == 5 else Batch(level, 4, share))
     assert bisection.trials <= spent
     sound, broken = bisection.holds, bisection.breaks
     if sound is not None and broken is not None:
         assert sound.level < broken.level
-    assert all(each.standing is not Standing.OPEN for each in bisection.records.values()) or bisection.is_spent
+    assert all(each.standing is not LevelState.OPEN for each in bisection.records.values()) or bisection.is_spent

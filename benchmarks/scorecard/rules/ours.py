@@ -73,7 +73,7 @@ class Ours:
             seen = batch.looks[:number]
             sets = [_trial_set(batch, trials[:count], seen) for trials, count in ((head, look.head), (base, look.base))]
             result = decide(sets[0], sets[1], policy)
-            if look is batch.looks[-1] or not result.undecided:
+            if look is batch.looks[-1] or not result.more_trials_because:
                 regressed = frozenset(c.metric for c in result.comparisons if c.verdict is Verdict.REGRESSED)
                 return Judged(result.verdict, regressed, look.head, look.base)
         raise ValueError("there is nothing to look at")

@@ -8,7 +8,7 @@ from enum import StrEnum
 from itertools import product
 
 from pytest_ldos.instruments.latency.spec import NO_CPU, NOT_SET, LatencySpec, Transport, Trigger
-from pytest_ldos.scenario.loads import Reliability
+from pytest_ldos.scenario.loads.dds_flood import Reliability
 
 
 class Program(StrEnum):

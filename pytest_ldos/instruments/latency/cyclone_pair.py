@@ -15,7 +15,7 @@ from pytest_ldos.instruments.latency.pair import PairCommands
 from pytest_ldos.instruments.latency.peer_parameters import BOTH, PING, PONG, PeerParameters, as_argument
 from pytest_ldos.instruments.latency.site import Site
 from pytest_ldos.instruments.latency.spec import LatencySpec, Transport, Trigger
-from pytest_ldos.scenario.loads import Reliability
+from pytest_ldos.scenario.loads.dds_flood import Reliability
 
 WARM_UP_S: Final = 0.2
 _SLACK_S: Final = 10.0

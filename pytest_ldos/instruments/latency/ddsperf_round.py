@@ -17,7 +17,7 @@ from pytest_ldos.instruments.latency.pair import RoundFailed
 from pytest_ldos.instruments.latency.site import Site
 from pytest_ldos.instruments.latency.spec import LatencySpec, Transport
 from pytest_ldos.instruments.latency.timings import combine
-from pytest_ldos.scenario.loads import Reliability
+from pytest_ldos.scenario.loads.dds_flood import Reliability
 
 FIXED_BYTES: Final = 12
 """Number, key and length in a message, which ddsperf's sizes include."""

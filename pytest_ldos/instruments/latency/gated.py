@@ -45,8 +45,8 @@ def _values(found: Exchange) -> dict[str, Value]:
         P50.name: times.p50,
         P90.name: times.p90,
         P99.name: times.p99,
-        P999.name: Missing("it is not told") if times.p999 is None else times.p999,
-        ONE_WAY.name: Missing("it is not told") if found.there is None else found.there.p50,
+        P999.name: Missing("not reported") if times.p999 is None else times.p999,
+        ONE_WAY.name: Missing("not reported") if found.there is None else found.there.p50,
         RATE.name: found.per_second,
     }
 

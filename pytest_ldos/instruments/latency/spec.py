@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.requirements import require
-from pytest_ldos.scenario.loads import Reliability
+from pytest_ldos.scenario.loads.dds_flood import Reliability
 from pytest_ldos.scenario.parsing import parse_word
 from pytest_ldos.scenario.quantity_text import in_unit_of
 

@@ -1,6 +1,6 @@
-"""JSON whose values know their position, so that an error can name its line.
+"""JSON whose values know their line, for error messages.
 
-The grammar is the standard library's; only the positions of values are added.
+`json` reads the values; a pass over the tokens of the same text adds the lines.
 """
 
 from __future__ import annotations
@@ -8,107 +8,84 @@ from __future__ import annotations
 import json
 import math
 import re
-from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, Final, NoReturn
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.nearest import suggest
-
-_decoder: Final[Any] = import_module("json.decoder")
-_scanner: Final[Any] = import_module("json.scanner")
 
 _DEEPEST: Final = 100
 _LONGEST_WORD: Final = 200
 _SHOWN: Final = 60
 """Number of characters of a wrong value that a message quotes."""
 
-Scan = Callable[[str, int], tuple[Any, int]]
+_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|[{}\[\]]|[^\s{}\[\]:,"]+')
+"""A text, a bracket, or a number or word: all of JSON but commas and colons."""
+
+Tokens = Iterator[tuple[str, int]]
 
 
 @dataclass(frozen=True)
 class _Entry:
-    """A value inside an object or an array, with the offset at which it begins."""
+    """A value, with the line of its key, or, without one, the line where it begins; counted from 1."""
 
     value: Any
-    offset: int
+    line: int
+
+
+class _Members(list[tuple[str, Any]]):
+    """Members of an object in order, including those with a repeated key."""
 
 
 class _Refused(Exception):
     """A value that is valid JSON by its grammar, but still wrong."""
 
-    def __init__(self, message: str, offset: int, remedy: str) -> None:
+    def __init__(self, message: str, line: int, remedy: str) -> None:
         super().__init__(message)
-        self.offset = offset
+        self.line = line
         self.remedy = remedy
 
 
-class _LocatingDecoder(json.JSONDecoder):
-    """Decodes members of objects and arrays to `_Entry`s."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.parse_object = self._parse_object
-        self.parse_array = self._parse_array
-        self.scan_once = _scanner.py_make_scanner(self)
-        self._depth = 0
-
-    def _parse_object(
-        self, begin: tuple[str, int], strict: bool, scan: Scan, _hook: Any, _pairs_hook: Any, memo: Any
-    ) -> Any:
-        return _decoder.JSONObject(begin, strict, self._locating(scan), None, _unique, memo)
-
-    def _parse_array(self, begin: tuple[str, int], scan: Scan) -> Any:
-        return _decoder.JSONArray(begin, self._locating(scan))
-
-    def _locating(self, scan: Scan) -> Scan:
-        def locate(text: str, offset: int) -> tuple[Any, int]:
-            self._depth += 1
-            if self._depth > _DEEPEST:
-                raise _Refused("nested too deeply", offset, f"at most {_DEEPEST} levels are read")
-            value, end = scan(text, offset)
-            self._depth -= 1
-            if isinstance(value, float) and not math.isfinite(value):
-                raise _Refused(f"{value} is no number of JSON", offset, "write a finite number")
-            return _Entry(value, offset), end
-
-        return locate
+def _tokens(text: str) -> Tokens:
+    """Yields each token with its line."""
+    line, end = 1, 0
+    for token in _TOKEN.finditer(text):
+        line += text.count("\n", end, token.start())
+        end = token.start()
+        yield token.group(), line
 
 
-def _unique(pairs: list[tuple[str, _Entry]]) -> dict[str, _Entry]:
+def _refuse_deep(tokens: Tokens) -> None:
+    depth = 0
+    for part, line in tokens:
+        depth += (part in "{[") - (part in "}]")
+        if depth > _DEEPEST:
+            raise _Refused("nested too deeply", line, f"at most {_DEEPEST} levels are read")
+
+
+def _locate(value: Any, tokens: Tokens, key_line: int | None = None) -> _Entry:
+    """Adds lines to a value and to all within it; takes its tokens."""
+    _, line = next(tokens)
+    if isinstance(value, _Members):
+        value = _locate_members(value, tokens)
+        next(tokens)
+    elif isinstance(value, list):
+        value = [_locate(each, tokens) for each in value]
+        next(tokens)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise _Refused(f"{value} is no number of JSON", line, "write a finite number")
+    return _Entry(value, key_line or line)
+
+
+def _locate_members(members: _Members, tokens: Tokens) -> dict[str, _Entry]:
     found: dict[str, _Entry] = {}
-    for key, entry in pairs:
+    for key, value in members:
+        _, line = next(tokens)
         if key in found:
-            raise _Refused(f"key '{key[:_SHOWN]}' stands there twice", entry.offset, "keep one of them")
-        found[key] = entry
+            raise _Refused(f"key '{key[:_SHOWN]}' stands there twice", line, "keep one of them")
+        found[key] = _locate(value, tokens, line)
     return found
-
-
-class _Source:
-    """A file's text, which converts offsets to lines."""
-
-    def __init__(self, file: str, text: str) -> None:
-        self.file = file
-        self._text = text
-        self._ends = [each.start() for each in re.finditer("\n", text)]
-
-    def line(self, offset: int) -> int:
-        """Returns the line of an offset, from 1."""
-        return bisect_left(self._ends, offset) + 1
-
-    def line_of_value(self, offset: int) -> int:
-        """Returns the line of the value's key, or, without one, the line where the value begins."""
-        colon = self._last_before(offset)
-        is_member = colon >= 0 and self._text[colon] == ":"
-        return self.line(self._last_before(colon) if is_member else offset)
-
-    def _last_before(self, end: int) -> int:
-        """Returns the offset of the last character before `end` that is not a space."""
-        while end > 0 and self._text[end - 1].isspace():
-            end -= 1
-        return end - 1
 
 
 @dataclass(frozen=True)
@@ -119,7 +96,7 @@ class Place:
         address: path from the root: ``nodes[2].publishers[0].period_ms``; empty for the root.
     """
 
-    source: _Source
+    file: str
     address: str
     entry: _Entry
 
@@ -131,7 +108,7 @@ class Place:
     @property
     def line(self) -> int:
         """The line of its key, or, without one, the line where it begins; counted from 1."""
-        return self.source.line_of_value(self.entry.offset)
+        return self.entry.line
 
     @property
     def shown(self) -> str:
@@ -146,7 +123,7 @@ class Place:
     def refuse(self, problem: str, *, remedy: str = "") -> NoReturn:
         """Raises `ConfigurationError` with file, line and address."""
         where = f"{self.address}: " if self.address else ""
-        raise ConfigurationError(f"{self.source.file}, line {self.line}: {where}{problem}", remedy=remedy)
+        raise ConfigurationError(f"{self.file}, line {self.line}: {where}{problem}", remedy=remedy)
 
     def members(self, known: Collection[str], *, required: Collection[str] = ()) -> dict[str, Place]:
         """Returns an object's members by key; refuses other values, unknown keys, and missing required keys."""
@@ -165,14 +142,14 @@ class Place:
         return found
 
     def _member(self, key: str, entry: _Entry) -> Place:
-        return Place(self.source, f"{self.address}.{key}" if self.address else key, entry)
+        return Place(self.file, f"{self.address}.{key}" if self.address else key, entry)
 
     def items(self) -> Iterator[Place]:
         """Yields the members of an array."""
         if not isinstance(self.value, list):
             self.refuse(f"is {self.shown}", remedy="it must be a list: [ … ]")
         for number, entry in enumerate(self.value):
-            yield Place(self.source, f"{self.address}[{number}]", entry)
+            yield Place(self.file, f"{self.address}[{number}]", entry)
 
     def word(self, *, longest: int = _LONGEST_WORD) -> str:
         if not isinstance(self.value, str):
@@ -204,13 +181,14 @@ def read_located(text: str, file: str) -> Place:
         ConfigurationError: the file is not JSON, repeats a key or has a number that JSON does not allow; with file
             and line.
     """
-    source = _Source(file, text)
     try:
-        return Place(source, "", _Entry(_LocatingDecoder().decode(text), len(text) - len(text.lstrip())))
+        _refuse_deep(_tokens(text))
+        value = json.loads(text, object_pairs_hook=_Members)
+        return Place(file, "", _locate(value, _tokens(text)))
     except json.JSONDecodeError as error:
         problem, line, remedy = f"{error.msg} (column {error.colno})", error.lineno, "write it as JSON"
     except _Refused as refused:
-        problem, line, remedy = str(refused), source.line(refused.offset), refused.remedy
-    except (ValueError, OverflowError, RecursionError) as error:
-        problem, line, remedy = str(error), 1, "write numbers and nesting that a program can read"
+        problem, line, remedy = str(refused), refused.line, refused.remedy
+    except ValueError as error:
+        problem, line, remedy = str(error), 1, "write numbers that a program can read"
     raise ConfigurationError(f"{file}, line {line}: {problem}", remedy=remedy)

@@ -193,7 +193,7 @@ def _read_size(msg_type: Place, msg_size: Place | None) -> int:
     named = size_of_type(msg_type.word())
     if msg_size is None:
         if named is None:
-            known = "its size cannot be told" if msg_type.value == VECTOR else "the type is not known"
+            known = "its size is unknown" if msg_type.value == VECTOR else "the type is not known"
             like = f"{suggest(str(msg_type.value), EXAMPLES)} (the numbers in them are free)"
             remedy = f'add "msg_size" in bytes, or take another type; {like}'
             msg_type.refuse(f"is {msg_type.value!r}: {known}", remedy=remedy)

@@ -33,7 +33,7 @@ class Case:
 
 @dataclass(frozen=True, kw_only=True)
 class TracingCostSpec:
-    """What is published, and how often with and without tracing.
+    """The messages published, and how often with and without tracing.
 
     Attributes:
         layer: what nodes are made of; ``auto``: embedded, and rclcpp where ROS 2 is sourced.

@@ -10,6 +10,7 @@ from pytest_ldos.base.errors import RecordUnreadable
 from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
 from pytest_ldos.judge.baseline.calibration_codec import decode_calibration, encode_calibration
 from pytest_ldos.judge.baseline.key import CALIBRATION_SUFFIX, BaselineKey
+from pytest_ldos.judge.baseline.mismatch import OtherHostClasses, OtherScenario
 from pytest_ldos.judge.baseline.store import BaselineStores
 from pytest_ldos.measure.trial.artifacts import write_atomically
 from pytest_ldos.measure.trial.record import TrialSet
@@ -32,10 +33,10 @@ class Uncalibrated:
     """No calibration applies to this host class.
 
     Attributes:
-        reason: describes a calibration that exists but does not apply; empty if there is none.
+        other: a calibration that exists but does not apply; ``None`` if there is none.
     """
 
-    reason: str = ""
+    other: OtherHostClasses | OtherScenario | None = None
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def find_calibration_of(stores: BaselineStores, key: BaselineKey) -> Calibration
     file = next((each for each in _places(stores, key) if each.is_file()), None)
     if file is None:
         others = stores.other_host_classes(key, CALIBRATION_SUFFIX)
-        return Uncalibrated(_describe_foreign(f"host class {', '.join(others)}", key) if others else "")
+        return Uncalibrated(OtherHostClasses(key, tuple(others)) if others else None)
     try:
         calibration = decode_calibration(file.read_text("utf-8", errors="replace"), file)
     except RecordUnreadable as error:
@@ -67,8 +68,7 @@ def find_calibration_of(stores: BaselineStores, key: BaselineKey) -> Calibration
         return UnreadableCalibration(f"{file} cannot be read: {error.strerror}")
     found = BaselineKey(calibration.stack_kind, calibration.fingerprint.host_class, calibration.scenario)
     if found != key:
-        what = f"scenario '{found.scenario}' of the {found.stack} stack on host class {found.host_class} ({file})"
-        return Uncalibrated(_describe_foreign(what, key))
+        return Uncalibrated(OtherScenario(file, key, found))
     return Calibrated(calibration, file)
 
 
@@ -83,10 +83,3 @@ def save_calibration(stores: BaselineStores, calibration: Calibration, *, to_rep
 
 def _places(stores: BaselineStores, key: BaselineKey) -> tuple[Path, Path]:
     return key.calibration_file(stores.repository), key.calibration_file(stores.local)
-
-
-def _describe_foreign(what: str, key: BaselineKey) -> str:
-    return (
-        f"not calibrated: there is a calibration of {what}, which is not used for scenario '{key.scenario}' of the "
-        f"{key.stack} stack on host class {key.host_class} (ldos calibrate --scenario {key.scenario})"
-    )

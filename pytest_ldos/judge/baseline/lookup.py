@@ -6,17 +6,15 @@ recording, the second a repair, the third a new baseline on this host class.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from pytest_ldos.base.errors import RecordUnreadable
 from pytest_ldos.judge.baseline.key import BaselineKey
+from pytest_ldos.judge.baseline.mismatch import OtherHostClasses, OtherLoads, OtherScenario, find_load_differences
 from pytest_ldos.judge.baseline.store import BaselineStores
 from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.measure.trial.record import TrialSet
-from pytest_ldos.scenario.loads import LoadSpec
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class NotComparable:
         is_ours: True if it is stored in this run's own place; it is then replaced only on request.
     """
 
-    reason: str
+    reason: OtherHostClasses | OtherScenario | OtherLoads
     is_ours: bool = False
 
 
@@ -51,8 +49,6 @@ class Unreadable:
     reason: str
 
 
-_ANEW: Final = " (record it anew: --ldos-update-baseline)"
-
 Lookup = Found | NoBaseline | NotComparable | Unreadable
 
 
@@ -62,48 +58,14 @@ def find_baseline(stores: BaselineStores, trials: TrialSet) -> Lookup:
     stored = stores.find(key)
     if stored is None:
         others = stores.other_host_classes(key)
-        return NotComparable(_describe_foreign(key.host_class, others)) if others else NoBaseline()
+        return NotComparable(OtherHostClasses(key, tuple(others))) if others else NoBaseline()
     try:
         base = read_trials(stored.file)
     except RecordUnreadable as error:
         return Unreadable(str(error))
     if BaselineKey.of(base) != key:
-        found = BaselineKey.of(base)
-        return NotComparable(
-            f"{stored.file} was recorded for scenario '{found.scenario}' of the {found.stack} stack on host class "
-            f"{found.host_class}, this run is scenario '{key.scenario}' of the {key.stack} stack on {key.host_class}"
-        )
-    unlike = describe_other_loads(trials.spec.loads, base.spec.loads) if knows_loads(base) else ""
+        return NotComparable(OtherScenario(stored.file, key, BaselineKey.of(base)))
+    unlike = tuple(find_load_differences(trials.spec.loads, base.spec.loads))
     if unlike:
-        return NotComparable(f"{stored.file} was measured beside other loads: {unlike}{_ANEW}", is_ours=True)
+        return NotComparable(OtherLoads(stored.file, unlike), is_ours=True)
     return Found(base, stored.file)
-
-
-def knows_loads(trials: TrialSet) -> bool:
-    """True if a record contains the settings of its loads; records of earlier versions contain only proofs."""
-    return bool(trials.spec.loads) or not trials.loads
-
-
-def describe_other_loads(head: Sequence[LoadSpec], base: Sequence[LoadSpec]) -> str:
-    """Describes how the loads differ, as in ``dds_flood.rate_hz is 2000 here, 1000 there``; empty if they do not."""
-    ours, theirs = ({load.KIND: vars(load) for load in loads} for loads in (head, base))
-    found: list[str] = []
-    for kind in dict.fromkeys([*ours, *theirs]):
-        if kind not in ours or kind not in theirs:
-            found.append(f"{kind} only {'here' if kind in ours else 'there'}")
-            continue
-        changed = ((name, here, theirs[kind][name]) for name, here in ours[kind].items())
-        found += [
-            f"{kind}.{name} is {_shown(here)} here, {_shown(there)} there"
-            for name, here, there in changed
-            if here != there
-        ]
-    return ", ".join(found)
-
-
-def _shown(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _describe_foreign(host_class: str, others: list[str]) -> str:
-    return f"there are baselines of host class {', '.join(others)}, but none of this host's class, {host_class}"

@@ -9,12 +9,13 @@ from typing import Final
 import numpy as np
 
 from pytest_ldos.base.stats.rank_sum import Sample, estimate_shift
+from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.segments import LATENCY
 from pytest_ldos.measure.trial.record import Trial, TrialSet
 
 CONFIDENCE: Final = 0.95
 
-METRIC_PATHS: Final = {"T1": "planning", "T2": "execution", "T2x": "execution", "T4": "goal"}
+METRIC_PATHS: Final = {metric.name: metric.path for metric in METRICS.values() if metric.path}
 """The path whose latency each metric is."""
 
 

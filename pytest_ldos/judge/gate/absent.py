@@ -6,6 +6,7 @@ import dataclasses
 
 from pytest_ldos.judge.baseline.lookup import NoBaseline, NotComparable, Unreadable
 from pytest_ldos.judge.gate.decide import GateResult
+from pytest_ldos.judge.gate.reasons import BaselineMissing, BaselineUnreadable, Reason
 from pytest_ldos.judge.gate.verdict import Verdict, worst
 
 
@@ -15,9 +16,9 @@ def judge_without_baseline(own: GateResult, lookup: NoBaseline | NotComparable |
     return dataclasses.replace(own, verdict=worst([own.verdict, verdict]), reasons=(*own.reasons, reason))
 
 
-def _why_not(lookup: NoBaseline | NotComparable | Unreadable) -> tuple[Verdict, str]:
+def _why_not(lookup: NoBaseline | NotComparable | Unreadable) -> tuple[Verdict, Reason]:
     if isinstance(lookup, NotComparable):
         return Verdict.NOT_COMPARABLE, lookup.reason
     if isinstance(lookup, Unreadable):
-        return Verdict.INVALID, f"the baseline cannot be read: {lookup.reason}"
-    return Verdict.NO_BASELINE, "there is no baseline to compare with"
+        return Verdict.INVALID, BaselineUnreadable(lookup.reason)
+    return Verdict.NO_BASELINE, BaselineMissing()

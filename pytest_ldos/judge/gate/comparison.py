@@ -12,6 +12,7 @@ from pytest_ldos.base.stats.adjust import remove_covariate
 from pytest_ldos.base.stats.power import smallest_detectable_shift
 from pytest_ldos.judge.baseline.calibration import UNCALIBRATED_FLOOR, MetricNoise
 from pytest_ldos.judge.gate.contrast import Contrast
+from pytest_ldos.judge.gate.more_trials import MayBeWorse, MoreTrials, VariesTooMuch
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.metrics.model import Metric
@@ -28,11 +29,11 @@ class Comparison:
         p_value: one-sided, for a change for the worse.
         tail: probability of error of each end of the interval.
         floor: relative effect below which nothing is reported.
-        detectable: minimum detectable effect: the smallest relative effect that would have been
+        mde: minimum detectable effect: the smallest relative effect that would have been
             reported with probability 0.8; infinite if the samples are too small.
         explained: share of variance explained by covariates and removed.
         unlike: covariates left in because they differ between the versions.
-        undecided: why more trials would help; empty if the result is clear.
+        more_trials_because: why more trials would help; ``None`` if the result is clear.
         base_needs: trials required of a stored baseline before more trials of head can help; 0 if it has enough.
     """
 
@@ -52,10 +53,10 @@ class Comparison:
     p_value: float
     tail: float
     floor: float
-    detectable: float
+    mde: float
     explained: float
     unlike: tuple[str, ...] = ()
-    undecided: str = ""
+    more_trials_because: MoreTrials | None = None
     base_needs: int = 0
 
     @property
@@ -88,16 +89,16 @@ def judge(
     shift = contrasted.shift(tail=tail)
     floor = _floor(metric, contrasted, noise, policy)
     floor_shift = contrasted.to_shift(floor)
-    detectable = math.inf
+    mde = math.inf
     if contrasted.is_observed:
         reach = smallest_detectable_shift(shift.estimate - shift.low, tail=tail, floor=floor_shift)
-        detectable = contrasted.to_effect(reach)
+        mde = contrasted.to_effect(reach)
     if rejected and shift.low > 0 and shift.estimate > floor_shift:
         verdict = Verdict.REGRESSED
     elif may_improve and shift.high < 0 and -shift.estimate > floor_shift:
         verdict = Verdict.IMPROVED
     else:
-        verdict = Verdict.PASSED if detectable <= metric.largest_tolerable_mde else Verdict.INCONCLUSIVE
+        verdict = Verdict.PASSED if mde <= metric.largest_tolerable_mde else Verdict.INCONCLUSIVE
     bounds = sorted((contrasted.ratio(shift.low), contrasted.ratio(shift.high)))
     return Comparison(
         metric=metric.name,
@@ -116,23 +117,24 @@ def judge(
         p_value=contrasted.p_value,
         tail=tail,
         floor=floor,
-        detectable=detectable,
+        mde=mde,
         explained=contrasted.explained,
         unlike=contrasted.unlike,
-        undecided=_why_undecided(metric, contrasted, verdict, floor, policy),
+        more_trials_because=_why_more_trials(metric, contrasted, verdict, floor, policy),
     )
 
 
-def _why_undecided(metric: Metric, contrasted: Contrast, verdict: Verdict, floor: float, policy: Policy) -> str:
-    """The effect or variation that cannot be ruled out yet; empty if none is relevant."""
+def _why_more_trials(
+    metric: Metric, contrasted: Contrast, verdict: Verdict, floor: float, policy: Policy
+) -> MoreTrials | None:
+    """The effect or variation that cannot be ruled out yet; ``None`` if none is relevant."""
     if verdict is Verdict.REGRESSED:
-        return ""
+        return None
     matters = max(policy.relevant_effect, 2 * floor)
     possible = contrasted.to_effect(contrasted.shift(tail=policy.doubt).high)
     if possible > matters:
-        could_be = f"by {100 * possible:.0f} %" if math.isfinite(possible) else "by any amount"
-        return f"{metric.name} may have become worse {could_be}"
-    return f"{metric.name} varies too much for what is to be seen" if verdict is Verdict.INCONCLUSIVE else ""
+        return MayBeWorse(metric.name, possible)
+    return VariesTooMuch(metric.name) if verdict is Verdict.INCONCLUSIVE else None
 
 
 def _floor(metric: Metric, contrasted: Contrast, noise: MetricNoise | None, policy: Policy) -> float:
@@ -145,7 +147,7 @@ def _floor(metric: Metric, contrasted: Contrast, noise: MetricNoise | None, poli
     if metric.name in policy.floors:
         return policy.floors[metric.name]
     if noise is not None:
-        return min(noise.floor, UNCALIBRATED_FLOOR) if contrasted.in_turns else noise.floor
+        return min(noise.floor, UNCALIBRATED_FLOOR) if contrasted.is_interleaved else noise.floor
     return max(UNCALIBRATED_FLOOR, contrasted.to_effect(contrasted.spread))
 
 

@@ -50,7 +50,7 @@ class Contrast:
         explained: share of variance explained by covariates and removed.
         unlike: covariates left in because they differ between the versions.
         extra: variance of the shift that the spread within the samples does not show.
-        in_turns: True if both versions were measured interleaved.
+        is_interleaved: True if both versions were measured interleaved.
     """
 
     head: Sample
@@ -60,7 +60,7 @@ class Contrast:
     explained: float
     unlike: tuple[str, ...]
     extra: Extra
-    in_turns: bool
+    is_interleaved: bool
 
     def ratio(self, shift: float) -> float:
         """Head over base for a shift on this scale."""
@@ -133,7 +133,7 @@ class _Side:
 
 
 def contrast(
-    metric: Metric, head: Series, base: Series, *, in_turns: bool, noise: MetricNoise | None = None
+    metric: Metric, head: Series, base: Series, *, is_interleaved: bool, noise: MetricNoise | None = None
 ) -> Contrast:
     """Adjusts two series for goals, drift and covariates.
 
@@ -142,10 +142,10 @@ def contrast(
     base's median.
 
     Args:
-        in_turns: True if both versions were measured interleaved, in blocks that form pairs.
+        is_interleaved: True if both versions were measured interleaved, in blocks that form pairs.
         noise: how much equal versions differ on this host.
     """
-    sides = _comparable(_Side.of(head), _Side.of(base), in_turns=in_turns)
+    sides = _comparable(_Side.of(head), _Side.of(base), is_interleaved=is_interleaved)
     finite = np.concatenate([side.values[np.isfinite(side.values)] for side in sides])
     on_logs = bool(np.all(finite > 0))
     scale = 0.0 if on_logs else 1 / (abs(_median(sides[1].values)) or float(np.abs(finite).mean()) or 1.0)
@@ -153,21 +153,23 @@ def contrast(
         sides = _on_logs(sides[0]), _on_logs(sides[1])
     unlike = tuple(name for name in metric.adjust_where_alike if not _is_alike(sides, name))
     names = [name for name in (*metric.adjust_for, *metric.adjust_where_alike) if name not in unlike]
-    values, explained = _without_covariates(sides, names, in_turns=in_turns)
+    values, explained = _without_covariates(sides, names, is_interleaved=is_interleaved)
     sign = 1.0 if metric.better is Better.LOWER else -1.0
     known = noise if on_logs or noise is None else _in_units(noise, 1 / scale)
-    extra = Extra(_between(sides, values, known, in_turns=in_turns), _inflation(sides, in_turns=in_turns))
-    return Contrast(sign * values[0], sign * values[1], sign, scale, explained, unlike, extra, in_turns)
+    extra = Extra(
+        _between(sides, values, known, is_interleaved=is_interleaved), _inflation(sides, is_interleaved=is_interleaved)
+    )
+    return Contrast(sign * values[0], sign * values[1], sign, scale, explained, unlike, extra, is_interleaved)
 
 
-def _comparable(head: _Side, base: _Side, *, in_turns: bool) -> tuple[_Side, _Side]:
+def _comparable(head: _Side, base: _Side, *, is_interleaved: bool) -> tuple[_Side, _Side]:
     """Keeps the goals, and for interleaved versions the pairs of blocks, that both versions have."""
     before = -1
     while len(head.values) + len(base.values) != before:  # dropping a pair may leave a goal on one side only
         before = len(head.values) + len(base.values)
         of_head, of_base = in_common_strata((head.goals, base.goals))
         head, base = head.only(of_head), base.only(of_base)
-        if in_turns:
+        if is_interleaved:
             of_head, of_base = in_common_strata((head.pairs, base.pairs))
             head, base = head.only(of_head), base.only(of_base)
     return head, base
@@ -190,13 +192,13 @@ def _is_alike(sides: tuple[_Side, _Side], name: str) -> bool:
 
 
 def _without_covariates(
-    sides: tuple[_Side, _Side], names: list[str], *, in_turns: bool
+    sides: tuple[_Side, _Side], names: list[str], *, is_interleaved: bool
 ) -> tuple[tuple[Sample, Sample], float]:
     """Values without goal levels, pair levels and covariates, and the share of variance that covariates explained."""
 
     def level(one: Sample, other: Sample) -> tuple[Sample, Sample]:
         leveled = remove_strata((one, other), (sides[0].goals, sides[1].goals))
-        return remove_strata(leveled, (sides[0].pairs, sides[1].pairs)) if in_turns else leveled
+        return remove_strata(leveled, (sides[0].pairs, sides[1].pairs)) if is_interleaved else leveled
 
     values, explained = level(sides[0].values, sides[1].values), 0.0
     for name in names:
@@ -205,17 +207,17 @@ def _without_covariates(
     return values, explained
 
 
-def _inflation(sides: tuple[_Side, _Side], *, in_turns: bool) -> float:
+def _inflation(sides: tuple[_Side, _Side], *, is_interleaved: bool) -> float:
     """Variance inflation for the degrees of freedom spent on the removed levels."""
     values = sum(len(side.values) for side in sides)
     levels = np.unique(np.concatenate([side.goals for side in sides])).size - 1
-    if in_turns:
+    if is_interleaved:
         levels += np.unique(np.concatenate([side.pairs for side in sides])).size - 1
     return values / max(values - levels, 1)
 
 
 def _between(
-    sides: tuple[_Side, _Side], values: tuple[Sample, Sample], noise: MetricNoise | None, *, in_turns: bool
+    sides: tuple[_Side, _Side], values: tuple[Sample, Sample], noise: MetricNoise | None, *, is_interleaved: bool
 ) -> Variance:
     """Variance of the shift due to differences between equal starts, or between equal runs.
 
@@ -226,13 +228,13 @@ def _between(
     if 0 in starts:
         return UNKNOWN
     known = Variance(noise.start_sd**2, noise.start_df) if noise else UNKNOWN
-    if in_turns:
+    if is_interleaved:
         known = known if noise else _supposed(values)
         seen = [variance_between_paired_starts(*values, (head.pairs, base.pairs))]
     else:
         seen = [variance_between_starts(each, side.blocks) for each, side in zip(values, sides, strict=True)]
     by_starts = pool([*seen, known]) * (1 / starts[0] + 1 / starts[1])
-    if in_turns:
+    if is_interleaved:
         return by_starts
     by_runs = Variance(noise.run_sd**2, noise.run_df) * 2 if noise else UNKNOWN
     return by_runs if by_runs.value >= by_starts.value and by_runs.degrees else by_starts

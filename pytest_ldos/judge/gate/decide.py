@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from pytest_ldos.base.series import Series
-from pytest_ldos.base.stats.holm import HolmStep, step_down
-from pytest_ldos.base.stats.rank_sum import fewest_trials, lower_quantile
-from pytest_ldos.base.stats.spending import Fractions
-from pytest_ldos.base.units import format_quantity
-from pytest_ldos.judge.baseline.calibration import MetricNoise
-from pytest_ldos.judge.gate.comparison import Comparison, judge
-from pytest_ldos.judge.gate.contrast import Contrast, contrast
+from pytest_ldos.base.stats.rank_sum import fewest_trials
+from pytest_ldos.judge.gate.case import Case
+from pytest_ldos.judge.gate.comparison import Comparison
 from pytest_ldos.judge.gate.expectations import missed_expectations
-from pytest_ldos.judge.gate.levels import fractions_of, level
+from pytest_ldos.judge.gate.gaps import lost_goals, lost_metrics, new_metrics, why_nothing_compares
+from pytest_ldos.judge.gate.hypothesis import compare_metrics, is_blind
+from pytest_ldos.judge.gate.more_trials import MayFailMore, MoreTrials
 from pytest_ldos.judge.gate.policy import Policy
-from pytest_ldos.judge.gate.sources import find_incomparable
-from pytest_ldos.judge.gate.success import describe_failures, describe_rise, fails_more_often, find_rises
+from pytest_ldos.judge.gate.reasons import (
+    Distorted,
+    Incomparable,
+    LoadNotReached,
+    Moved,
+    NotClear,
+    NotFinished,
+    NoTrials,
+    OfBase,
+    Reason,
+    TooFewInBaseline,
+    TooFewTrials,
+    Untrusted,
+)
+from pytest_ldos.judge.gate.success import fails_more_often, find_failures, find_rises, measure_rise
 from pytest_ldos.judge.gate.verdict import Verdict, worst
-from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import TrialSet
-from pytest_ldos.measure.trial.series_of import invalid_trials, metrics_of, missing_reasons, to_series
-
-MOST_LOPSIDED: Final = 2
-"""Multiple of the trials required on both sides beyond which more on one side hardly make up for few on the other."""
+from pytest_ldos.measure.trial.series_of import all_series, invalid_trials
 
 Pair = tuple[TrialSet, TrialSet]
 """Head and base of one scenario."""
@@ -37,18 +42,22 @@ class GateResult:
     """The verdict on one scenario.
 
     Attributes:
-        reasons: sentences that explain the verdict, the most important first.
+        reasons: explain the verdict, the most important first.
         comparisons: one for each metric that both versions have; empty without a baseline.
         incomparable: why other metrics that both versions have were not compared, by name.
-        undecided: why more trials would help; empty if the result is clear, whatever the verdict.
+        more_trials_because: why more trials would help; empty if the result is clear, whatever the verdict.
+        head_series, base_series: what the verdict is based on, of each metric, by name; the latter are empty without
+            a base.
     """
 
     scenario: str
     verdict: Verdict
-    reasons: tuple[str, ...]
+    reasons: tuple[Reason, ...]
     comparisons: tuple[Comparison, ...] = ()
-    incomparable: Mapping[str, str] = field(default_factory=dict)
-    undecided: tuple[str, ...] = ()
+    incomparable: Mapping[str, Incomparable] = field(default_factory=dict)
+    more_trials_because: tuple[MoreTrials, ...] = ()
+    head_series: Mapping[str, Series] = field(default_factory=dict)
+    base_series: Mapping[str, Series] = field(default_factory=dict)
 
     def comparison(self, metric: str) -> Comparison | None:
         """The comparison of one metric, or ``None``."""
@@ -67,39 +76,41 @@ def decide(head: TrialSet, base: TrialSet, policy: Policy) -> GateResult:
 
 def decide_run(pairs: Sequence[Pair], policy: Policy) -> list[GateResult]:
     """Compares all scenarios of a run with their baselines; they share the run's probability of a false alarm."""
-    alone = [_beside_distorted(judge_alone(head, policy), base) for head, base in pairs]
-    measured = [pair for pair, own in zip(pairs, alone, strict=True) if own.verdict is not Verdict.INVALID]
-    incomparable = [find_incomparable(*pair) for pair in measured]
-    rises, comparisons = find_rises(measured, policy), _compare_metrics(measured, incomparable, policy)
-    found = zip(rises, comparisons, incomparable, strict=True)
+    cases = [Case.of(*pair) for pair in pairs]
+    alone = [_with_series(_beside_distorted(_judge_alone(case.head, policy), case.base), case) for case in cases]
+    measured = [case for case, own in zip(cases, alone, strict=True) if own.verdict is not Verdict.INVALID]
+    rises = find_rises([(case.head, case.base) for case in measured], policy)
+    found = zip(rises, compare_metrics(measured, policy), strict=True)
     return [
-        own if own.verdict is Verdict.INVALID else _weigh(pair, own, *next(found), policy)
-        for pair, own in zip(pairs, alone, strict=True)
+        own if own.verdict is Verdict.INVALID else _weigh(case, own, *next(found))
+        for case, own in zip(cases, alone, strict=True)
     ]
+
+
+def without_comparison(head: TrialSet, base: TrialSet, verdict: Verdict, reason: Reason) -> GateResult:
+    """The result for two versions that must not be compared."""
+    return _with_series(GateResult(head.scenario, verdict, (reason,)), Case.of(head, base))
+
+
+def _with_series(result: GateResult, case: Case) -> GateResult:
+    return replace(result, head_series=case.head_series, base_series=case.base_series)
 
 
 def _beside_distorted(own: GateResult, base: TrialSet) -> GateResult:
     """The result of the run itself, made invalid if the base's times are distorted and cannot be compared."""
     if not base.distortion or own.verdict is Verdict.INVALID:
         return own
-    return replace(own, verdict=Verdict.INVALID, reasons=(f"base: {base.distortion}", *own.reasons))
+    return replace(own, verdict=Verdict.INVALID, reasons=(OfBase(Distorted(base.distortion)), *own.reasons))
 
 
-def _weigh(
-    pair: Pair,
-    own: GateResult,
-    rise: bool,
-    comparisons: Sequence[Comparison],
-    incomparable: Mapping[str, str],
-    policy: Policy,
-) -> GateResult:
+def _weigh(case: Case, own: GateResult, rise: bool, comparisons: Sequence[Comparison]) -> GateResult:
     """Combines all findings on one scenario into one verdict."""
-    head, base = pair
-    reasons = [*own.reasons, *([describe_rise(head, base)] if rise else [])]
+    head, base, incomparable = case.head, case.base, case.incomparable
+    reasons: list[Reason] = [*own.reasons, *([measure_rise(head, base)] if rise else [])]
     compared = {each.metric for each in comparisons}
-    lost = [*_lost_metrics(head, base, but={*compared, *incomparable}), *_lost_goals(head, base)]
-    new = _new_metrics(head, base, but={*compared, *incomparable})
-    reasons += [*_describe_all(comparisons, policy), *incomparable.values(), *lost, *new]
+    lost = [*lost_metrics(case, but={*compared, *incomparable}), *lost_goals(case)]
+    new = new_metrics(case, but={*compared, *incomparable})
+    reasons += [*_find_changes(comparisons), *incomparable.values(), *lost, *new]
     verdicts = [own.verdict, *(each.verdict for each in comparisons)]
     if rise:
         verdicts.append(Verdict.REGRESSED)
@@ -111,224 +122,77 @@ def _weigh(
         verdicts.append(Verdict.NOT_COMPARABLE)
     elif not comparisons:
         verdicts.append(Verdict.INCONCLUSIVE)
-        reasons.append(_why_nothing_compares(head, base))
+        reasons.append(why_nothing_compares(case))
     verdict = worst(verdicts)
-    undecided = () if verdict is Verdict.REGRESSED else _why_undecided(head, base, comparisons)
-    return GateResult(head.scenario, verdict, tuple(reasons), tuple(comparisons), incomparable, undecided)
+    more_trials_because = () if verdict is Verdict.REGRESSED else _why_more_trials(head, base, comparisons)
+    return replace(
+        own,
+        verdict=verdict,
+        reasons=tuple(reasons),
+        comparisons=tuple(comparisons),
+        incomparable=incomparable,
+        more_trials_because=more_trials_because,
+    )
 
 
-def _why_undecided(head: TrialSet, base: TrialSet, comparisons: Sequence[Comparison]) -> tuple[str, ...]:
+def _why_more_trials(head: TrialSet, base: TrialSet, comparisons: Sequence[Comparison]) -> tuple[MoreTrials, ...]:
     """Reasons why more trials would help."""
-    failures = ["failures may have become more frequent"] if fails_more_often(head, base) else []
-    return (*failures, *(each.undecided for each in comparisons if each.undecided))
+    failures = [MayFailMore()] if fails_more_often(head, base) else []
+    return (*failures, *(each.more_trials_because for each in comparisons if each.more_trials_because is not None))
 
 
 def judge_alone(head: TrialSet, policy: Policy) -> GateResult:
     """The verdict on a run without a baseline: validity of its measurement, and its success rate."""
+    return replace(_judge_alone(head, policy), head_series=all_series(head))
+
+
+def _judge_alone(head: TrialSet, policy: Policy) -> GateResult:
     invalid = measurement_faults(head, policy)
     if invalid:
         return GateResult(head.scenario, Verdict.INVALID, tuple(invalid))
     missed = missed_expectations(head, policy)
     if missed:
-        return GateResult(head.scenario, Verdict.REGRESSED, (*missed, *describe_failures(head)))
+        return GateResult(head.scenario, Verdict.REGRESSED, (*missed, *find_failures(head)))
     if head.incomplete:
-        return GateResult(head.scenario, Verdict.INVALID, (f"the trials could not be finished: {head.incomplete}",))
+        return GateResult(head.scenario, Verdict.INVALID, (NotFinished(head.incomplete),))
     return GateResult(head.scenario, Verdict.PASSED, ())
 
 
-def measurement_faults(head: TrialSet, policy: Policy) -> list[str]:
+def measurement_faults(head: TrialSet, policy: Policy) -> list[Reason]:
     """Reasons not to trust the measurement of a run, regardless of the arm's performance; empty if valid."""
     if not head.trials:
-        return [f"no trial was made: {head.incomplete or 'none was asked for'}"]
+        return [NoTrials(head.incomplete)]
     if head.distortion:
-        return [head.distortion]
-    faults = load_faults(head)
+        return [Distorted(head.distortion)]
+    faults: list[Reason] = [*load_faults(head)]
     allowed = policy.largest_invalid_share * len(head.trials)
     for metric in head.metrics:
         invalid = invalid_trials(head, metric)
         if len(invalid) > allowed:
-            reason = next(iter(invalid.values()))
-            faults.append(f"{metric.name} of {len(invalid)} of {len(head.trials)} trials cannot be trusted: {reason}")
+            faults.append(Untrusted(metric.name, len(invalid), len(head.trials), next(iter(invalid.values()))))
     return faults
 
 
-def load_faults(head: TrialSet) -> list[str]:
+def load_faults(head: TrialSet) -> list[LoadNotReached]:
     """Shortfalls of the loads that were requested; empty if all were reached."""
-    return [f"the load was not what was asked for: {load['shortfall']}" for load in head.loads if load["shortfall"]]
+    return [LoadNotReached(str(load["shortfall"])) for load in head.loads if load["shortfall"]]
 
 
-@dataclass(frozen=True)
-class _Question:
-    """A hypothesis test: did one metric of one scenario become worse?"""
-
-    pair: Pair
-    metric: Metric
-    series: tuple[Series, Series]
-    contrasted: Contrast
-    noise: MetricNoise | None
-    fractions: Fractions
-
-    @classmethod
-    def of(cls, pair: Pair, metric: Metric, series: tuple[Series, Series], policy: Policy) -> _Question:
-        head, base = pair
-        in_turns = _in_turns(head, base)
-        noise = policy.noise(head.scenario, metric.name)
-        contrasted = contrast(metric, *series, in_turns=in_turns, noise=noise)
-        return cls(pair, metric, series, contrasted, noise, fractions_of(head, base))
-
-    def is_rejected(self, alpha: float) -> bool:
-        """True if the hypothesis of no change for the worse is rejected at level `alpha`, over all looks together."""
-        tail = level(alpha, self.fractions)
-        widened = self.contrasted.shift(tail=tail)
-        if self.contrasted.extra.matters(widened):
-            # A rank test's p-value has a minimum: completely separated samples, however far apart, go no lower.
-            return widened.low > 0
-        return self.contrasted.p_value <= tail
-
-    def judge(self, step: HolmStep, policy: Policy) -> Comparison:
-        found = judge(
-            self.metric,
-            self.series,
-            self.contrasted,
-            tail=level(step.alpha, self.fractions),
-            rejected=step.rejected,
-            may_improve=not fails_more_often(*self.pair),
-            noise=self.noise,
-            policy=policy,
-        )
-        needs = self._base_needs(found, step.alpha)
-        return replace(found, base_needs=needs, undecided="") if needs else found
-
-    def _base_needs(self, found: Comparison, alpha: float) -> int:
-        """Computes `Comparison.base_needs`; `alpha` bounds what any look may spend."""
-        head, base = self.pair
-        if not _is_blind(found) or _in_turns(head, base):
-            return 0
-        needs = fewest_trials(tail=alpha)
-        most = min(max(head.spec.max_trials, len(head.trials)), MOST_LOPSIDED * needs)
-        is_hopeless = found.base_count < needs and not lower_quantile(most, found.base_count, alpha)
-        return needs if is_hopeless else 0
+def _find_changes(comparisons: Sequence[Comparison]) -> Iterator[Reason]:
+    """One reason for each metric that did not pass; metrics with too few trials share one."""
+    for each in comparisons:
+        if each.verdict is not Verdict.PASSED and not is_blind(each):
+            yield NotClear(each) if each.verdict is Verdict.INCONCLUSIVE else Moved(each)
+    blind = [each for each in comparisons if is_blind(each)]
+    hopeless, hopeful = ([each for each in blind if bool(each.base_needs) is wanted] for wanted in (True, False))
+    if hopeless:
+        yield TooFewInBaseline(*_counts(hopeless), max(each.base_needs for each in hopeless))
+    if hopeful:
+        tails = [each.tail for each in hopeful if each.tail > 0]
+        yield TooFewTrials(*_counts(hopeful), fewest_trials(tail=min(tails)) if tails else 0)
 
 
-def _in_turns(head: TrialSet, base: TrialSet) -> bool:
-    return bool(head.session) and head.session == base.session
-
-
-def _is_blind(comparison: Comparison) -> bool:
-    """True if the samples are too small to detect any change."""
-    return comparison.verdict is Verdict.INCONCLUSIVE and math.isinf(comparison.detectable)
-
-
-def _compare_metrics(
-    pairs: Sequence[Pair], incomparable: Sequence[Collection[str]], policy: Policy
-) -> list[list[Comparison]]:
-    """Compares every comparable metric of every scenario; Holm's procedure covers all of them."""
-    questions = {
-        (number, metric.name): _Question.of(pair, metric, series, policy)
-        for number, pair in enumerate(pairs)
-        for metric, series in _comparable_series(*pair, but=incomparable[number])
-    }
-    # Interleaved versions are compared within pairs of blocks; a metric without a common pair is dropped.
-    questions = {
-        key: each for key, each in questions.items() if each.contrasted.head.size and each.contrasted.base.size
-    }
-    scenarios = max(policy.scenarios, len(pairs))
-    shares = {key: question.metric.error_share / scenarios for key, question in questions.items()}
-    steps = step_down(shares, lambda key, alpha: questions[key].is_rejected(alpha), alpha=policy.family_alpha)
-    found: list[list[Comparison]] = [[] for _ in pairs]
-    for key, step in steps.items():
-        found[key[0]].append(questions[key].judge(step, policy))
-    return found
-
-
-def _comparable_series(
-    head: TrialSet, base: TrialSet, *, but: Collection[str]
-) -> Iterator[tuple[Metric, tuple[Series, Series]]]:
-    """Metrics measured in the same way on both sides, for at least one common goal."""
-    for name, metric in metrics_of(head, base).items():
-        ours, theirs = to_series(head, metric), to_series(base, metric)
-        if name not in but and set(ours.strata) & set(theirs.strata):
-            yield metric, (ours, theirs)
-
-
-def _lost_metrics(head: TrialSet, base: TrialSet, *, but: Collection[str]) -> list[str]:
-    """Metrics that the baseline has and the run lost, each with the reason.
-
-    Args:
-        but: metrics to leave out.
-    """
-    lost = []
-    for name, metric in metrics_of(head, base).items():
-        if name not in but and len(to_series(base, metric)) and not len(to_series(head, metric)):
-            reason = next(iter(missing_reasons(head, metric).values()), "no trial measured it")
-            lost.append(f"{name} has a baseline but no value in this run: {reason}")
-    return lost
-
-
-def _new_metrics(head: TrialSet, base: TrialSet, *, but: Collection[str]) -> list[str]:
-    """Metrics that the run has and the baseline lacks; see `_lost_metrics`."""
-    return [
-        f"{name} has no baseline: none of its trials measured it (record it anew: --ldos-update-baseline)"
-        for name, metric in metrics_of(head, base).items()
-        if name not in but and base.trials and len(to_series(head, metric)) and not len(to_series(base, metric))
-    ]
-
-
-def _lost_goals(head: TrialSet, base: TrialSet) -> list[str]:
-    """Goals that only one side has, if there are common ones: their trials are not compared."""
-    heads, bases = ({trial.goal for trial in trials.trials} for trials in (head, base))
-    if not heads & bases:
-        return []
-    here = [f"goal '{goal}' is compared with nothing: the baseline has it not" for goal in sorted(heads - bases)]
-    return [*here, *(f"goal '{goal}' of the baseline was not tried" for goal in sorted(bases - heads))]
-
-
-def _why_nothing_compares(head: TrialSet, base: TrialSet) -> str:
-    if not base.trials:
-        return "the baseline has no trials"
-    heads, bases = ({trial.goal for trial in trials.trials} for trials in (head, base))
-    if heads & bases:
-        return "no metric has values on both sides"
-    return f"the goals differ: {', '.join(sorted(heads))} here, {', '.join(sorted(bases))} in the baseline"
-
-
-def _describe_all(comparisons: Sequence[Comparison], policy: Policy) -> list[str]:
-    """One sentence for each metric that did not pass; metrics with too few trials share one."""
-    blind = [each for each in comparisons if _is_blind(each)]
-    others = [each for each in comparisons if each.verdict is not Verdict.PASSED and each not in blind]
-    hopeless = [each for each in blind if each.base_needs]
-    hopeful = [each for each in blind if not each.base_needs]
-    return [*map(_describe, others), *_describe_blind(hopeless), *_describe_blind(hopeful)]
-
-
-def _describe_blind(blind: Sequence[Comparison]) -> Iterator[str]:
-    if not blind:
-        return
-    counts = f"{blind[0].head_count} trials against {blind[0].base_count}"
-    yield f"{', '.join(each.metric for each in blind)} cannot be decided by {counts}{_remedy_of(blind)}"
-
-
-def _remedy_of(blind: Sequence[Comparison]) -> str:
-    needs = max(each.base_needs for each in blind)
-    if needs:
-        return f": the baseline has too few, record it anew with {needs} or more"
-    tails = [each.tail for each in blind if each.tail > 0]
-    return f": have {fewest_trials(tail=min(tails))} or more on both sides" if tails else ""
-
-
-def _describe(comparison: Comparison) -> str:
-    effect = _effect_of(comparison)
-    if comparison.verdict is Verdict.INCONCLUSIVE and comparison.is_from_zero:
-        return f"{comparison.metric} is undecided (measured {effect})"
-    if comparison.verdict is Verdict.INCONCLUSIVE:
-        return (
-            f"{comparison.metric} is undecided: only changes of {100 * comparison.detectable:.0f} % or more "
-            f"could have been seen (measured {effect})"
-        )
-    return f"{comparison.metric} ({comparison.title}) {comparison.verdict}: {effect}"
-
-
-def _effect_of(comparison: Comparison) -> str:
-    if comparison.is_from_zero:
-        return f"from 0 to {format_quantity(comparison.head_median, comparison.unit)}"
-    return f"{100 * (comparison.ratio - 1):+.1f} %"
+def _counts(comparisons: Sequence[Comparison]) -> tuple[tuple[str, ...], int, int]:
+    """The metrics, and the trials of head and base."""
+    first = comparisons[0]
+    return tuple(each.metric for each in comparisons), first.head_count, first.base_count

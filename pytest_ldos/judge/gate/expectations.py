@@ -8,6 +8,7 @@ from typing import Final
 from pytest_ldos.base.stats.spending import spend
 from pytest_ldos.base.stats.success import mean_shortfall_p, shortfall_p
 from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.reasons import MissedDeadline, MissedSuccessRate
 from pytest_ldos.measure.metrics.deadlines import Kept
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.scenario.deadlines import DeadlineSpec
@@ -18,8 +19,8 @@ EXPECTATION_SHARE: Final = 0.2
 _NEVER: Final = Kept(0, 0)
 
 
-def missed_expectations(head: TrialSet, policy: Policy) -> list[str]:
-    """Descriptions of missed expectations, the success rate first; empty if none is shown to be missed."""
+def missed_expectations(head: TrialSet, policy: Policy) -> list[MissedSuccessRate | MissedDeadline]:
+    """Missed expectations, the success rate first; empty if none is shown to be missed."""
     whole = policy.family_alpha * EXPECTATION_SHARE / policy.scenarios
     alpha = _of_this_look(head, whole / (1 + len(head.spec.deadlines)))
     return [*_missed_rate(head, alpha), *_missed_deadlines(head, alpha)]
@@ -33,13 +34,13 @@ def _of_this_look(head: TrialSet, alpha: float) -> float:
     return spend(alpha, now / most) - spend(alpha, before / most)
 
 
-def _missed_rate(head: TrialSet, alpha: float) -> Iterator[str]:
+def _missed_rate(head: TrialSet, alpha: float) -> Iterator[MissedSuccessRate]:
     rate = head.spec.success_rate
     if shortfall_p(successes=head.successes, trials=len(head.trials), expected_rate=rate) < alpha:
-        yield f"{head.successes} of {len(head.trials)} trials succeeded, {100 * rate:.0f} % are expected"
+        yield MissedSuccessRate(head.successes, len(head.trials), rate)
 
 
-def _missed_deadlines(head: TrialSet, alpha: float) -> Iterator[str]:
+def _missed_deadlines(head: TrialSet, alpha: float) -> Iterator[MissedDeadline]:
     """Tests each deadline: as a rate over the trials if each trial passes the path at most once.
 
     Many passages of one trial depend on each other, so the shares of the trials are tested instead.
@@ -52,23 +53,17 @@ def _missed_deadlines(head: TrialSet, alpha: float) -> Iterator[str]:
         else:
             p_value = mean_shortfall_p([each.share for each in kept], deadline.share)
         if p_value < alpha:
-            yield f"{describe_deadline(deadline)}: {describe_kept(kept, keeping)}"
+            yield MissedDeadline(
+                path=deadline.path,
+                ms=deadline.ms,
+                share=deadline.share,
+                passages=sum(each.passages for each in kept),
+                in_time=sum(each.in_time for each in kept),
+                keeping=keeping,
+                trials=len(kept),
+            )
 
 
 def kept_in_trials(trials: TrialSet, deadline: DeadlineSpec) -> list[Kept]:
     """Passages of each trial that met a deadline; a trial without an observed passage did not meet it."""
     return [trial.deadlines.get(deadline.path, _NEVER) for trial in trials.trials]
-
-
-def describe_deadline(deadline: DeadlineSpec) -> str:
-    """Describes a deadline, as in ``path 'planning' is to take at most 300 ms in 99 % of its passages``."""
-    share = f"{100 * deadline.share:g} % of its passages"
-    return f"path '{deadline.path}' is to take at most {deadline.ms:g} ms in {share}"
-
-
-def describe_kept(kept: list[Kept], keeping: int) -> str:
-    """Describes how a deadline was kept, as in ``it did in 93.0 % of 200, and 4 of 10 trials kept to it``."""
-    passages, in_time = sum(each.passages for each in kept), sum(each.in_time for each in kept)
-    if not passages:
-        return "it was never passed"
-    return f"it did in {100 * in_time / passages:.1f} % of {passages}, and {keeping} of {len(kept)} trials kept to it"

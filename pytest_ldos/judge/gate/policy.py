@@ -15,7 +15,7 @@ from pytest_ldos.measure.metrics.catalogue import METRICS
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """What a decision rests on.
+    """Parameters of a decision.
 
     Attributes:
         alpha: probability that a run of unchanged code is called regressed, at most; half

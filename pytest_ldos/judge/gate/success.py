@@ -9,19 +9,19 @@ from pytest_ldos.base.stats.success import failure_rise_p
 from pytest_ldos.judge.gate.expectations import EXPECTATION_SHARE
 from pytest_ldos.judge.gate.levels import fractions_of, looks_of
 from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.reasons import FailuresRose, TrialsFailed
 from pytest_ldos.measure.trial.record import TrialSet
 
 
-def describe_failures(head: TrialSet) -> list[str]:
-    """One sentence for each kind of failure among the trials."""
+def find_failures(head: TrialSet) -> list[TrialsFailed]:
+    """Failed trials, grouped by how they failed."""
     several = len({trial.goal for trial in head.trials}) > 1
-    by_message: dict[str, list[int]] = {}
+    found: dict[tuple[str, int | None, str, str], list[int]] = {}
     for trial in head.trials:
         if not trial.succeeded:
-            code = "" if trial.error_code is None else f" (MoveIt code {trial.error_code})"
-            goal = f" of goal '{trial.goal}'" if several else ""
-            by_message.setdefault(f"{trial.outcome}{code}{goal}: {trial.message}", []).append(trial.index + 1)
-    return [f"trial {', '.join(map(str, numbers))} {message}" for message, numbers in by_message.items()]
+            kind = trial.outcome.value, trial.error_code, trial.goal if several else "", trial.message
+            found.setdefault(kind, []).append(trial.index + 1)
+    return [TrialsFailed(tuple(numbers), *kind) for kind, numbers in found.items()]
 
 
 def find_rises(pairs: Sequence[tuple[TrialSet, TrialSet]], policy: Policy) -> list[bool]:
@@ -36,16 +36,15 @@ def find_rises(pairs: Sequence[tuple[TrialSet, TrialSet]], policy: Policy) -> li
         rose = now
 
 
-def describe_rise(head: TrialSet, base: TrialSet) -> str:
-    """Describes by how much failures became more frequent."""
-    p_value = failure_rise_p(
-        head_failures=_failures(head),
-        head_trials=len(head.trials),
-        base_failures=_failures(base),
-        base_trials=len(base.trials),
-    )
-    before, after = (f"{_failures(each)} of {len(each.trials)}" for each in (base, head))
-    return f"failures rose from {before} to {after} (p = {p_value:.2g}, Boschloo's exact test)"
+def measure_rise(head: TrialSet, base: TrialSet) -> FailuresRose:
+    """The failures of both versions, with the p-value of their rise."""
+    counts = {
+        "base_failures": _failures(base),
+        "base_trials": len(base.trials),
+        "head_failures": _failures(head),
+        "head_trials": len(head.trials),
+    }
+    return FailuresRose(**counts, p_value=failure_rise_p(**counts))
 
 
 def fails_more_often(head: TrialSet, base: TrialSet) -> bool:

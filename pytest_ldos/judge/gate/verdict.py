@@ -4,58 +4,66 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Final
+from typing import Self
 
 from pytest_ldos.base import exit_codes
 
 
+class Tone(StrEnum):
+    """Good or bad news, with the signs that stand for it in a page and in Markdown."""
+
+    sign: str
+    emoji: str
+
+    def __new__(cls, value: str, sign: str, emoji: str) -> Self:
+        member = str.__new__(cls, value)
+        member._value_, member.sign, member.emoji = value, sign, emoji
+        return member
+
+    GOOD = "good", "✓", "✅"
+    DOUBTFUL = "doubtful", "?", "⚠️"
+    BAD = "bad", "✕", "❌"
+
+
 class Verdict(StrEnum):
-    """How a run compares with its baseline; for metrics, the first four, or `NOT_COMPARABLE`."""
+    """How a run compares with its baseline; for metrics, the first four, or `NOT_COMPARABLE`.
 
-    PASSED = "passed"
-    REGRESSED = "regressed"
-    IMPROVED = "improved"
-    INCONCLUSIVE = "inconclusive"
-    INVALID = "invalid"
-    INFRA = "infra"
-    NO_BASELINE = "no_baseline"
-    NOT_COMPARABLE = "not_comparable"
+    Each has its severity (larger is more severe), its tone, and the exit code of a run that it fails: one of bad tone
+    always, a doubtful one only if a verdict was required (``--ldos-strict``).
+    """
 
+    severity: int
+    tone: Tone
+    exit_code: int
 
-_SEVERITY: Final = (
-    Verdict.PASSED,
-    Verdict.IMPROVED,
-    Verdict.NO_BASELINE,
-    Verdict.NOT_COMPARABLE,
-    Verdict.INCONCLUSIVE,
-    Verdict.INVALID,
-    Verdict.INFRA,
-    Verdict.REGRESSED,
-)
+    def __new__(cls, value: str, severity: int = 0, tone: Tone = Tone.GOOD, exit_code: int = 0) -> Self:
+        member = str.__new__(cls, value)
+        member._value_, member.severity, member.tone, member.exit_code = value, severity, tone, exit_code
+        return member
 
-UNDECIDED: Final = frozenset({Verdict.INCONCLUSIVE, Verdict.NO_BASELINE, Verdict.NOT_COMPARABLE})
-"""Verdicts that fail a run only if a verdict was required (``--ldos-strict``)."""
+    PASSED = "passed", 0, Tone.GOOD
+    REGRESSED = "regressed", 7, Tone.BAD, exit_codes.REGRESSED
+    IMPROVED = "improved", 1, Tone.GOOD
+    INCONCLUSIVE = "inconclusive", 4, Tone.DOUBTFUL, exit_codes.INCONCLUSIVE
+    INVALID = "invalid", 5, Tone.BAD, exit_codes.INVALID
+    INFRA = "infra", 6, Tone.BAD, exit_codes.INVALID
+    NO_BASELINE = "no_baseline", 2, Tone.DOUBTFUL, exit_codes.INCONCLUSIVE
+    NOT_COMPARABLE = "not_comparable", 3, Tone.DOUBTFUL, exit_codes.INCONCLUSIVE
+
+    @property
+    def word(self) -> str:
+        """The verdict for people: ``not comparable``."""
+        return self.value.replace("_", " ")
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
     """The most severe verdict; `PASSED` if there is none."""
-    return max(verdicts, key=severity, default=Verdict.PASSED)
-
-
-def severity(verdict: Verdict) -> int:
-    """Rank of a verdict; larger is more severe."""
-    return _SEVERITY.index(verdict)
+    return max(verdicts, key=lambda each: each.severity, default=Verdict.PASSED)
 
 
 def exit_code(verdict: Verdict, *, strict: bool) -> int:
     """Process exit code of a run with this worst verdict."""
-    if verdict is Verdict.REGRESSED:
-        return exit_codes.REGRESSED
-    if verdict in {Verdict.INVALID, Verdict.INFRA}:
-        return exit_codes.INVALID
-    if verdict in UNDECIDED and strict:
-        return exit_codes.INCONCLUSIVE
-    return 0
+    return verdict.exit_code if strict or verdict.tone is not Tone.DOUBTFUL else 0
 
 
 def is_failure(verdict: Verdict, *, strict: bool) -> bool:

@@ -10,10 +10,10 @@ from typing import Final
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.hardware_counters import Counters, Event
 from pytest_ldos.measure.load.cpu_load import is_at_work, lacking_effort
-from pytest_ldos.measure.load.protocol import LoadSite
+from pytest_ldos.measure.load.protocol import Load, LoadSite
 from pytest_ldos.measure.load.scheduler_group import GroupedProof
 from pytest_ldos.measure.load.stress_ng import WHOLE_CPU, RunningStressor, Stressor, run_stressor, stress_ng_available
-from pytest_ldos.scenario.loads import CacheLoadSpec
+from pytest_ldos.scenario.loads.cache_load import CacheLoadSpec
 from pytest_ldos.scenario.model import StackSpec
 
 COUNTED: Final = Event.CACHE_MISSES
@@ -108,3 +108,6 @@ def run_cache_load(spec: CacheLoadSpec, site: LoadSite) -> Iterator[RunningCache
             yield load
         finally:
             load.count()
+
+
+LOAD: Final = Load(run=run_cache_load, available=cache_load_available)

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from pytest_ldos.measure.load.choose import run_load
 from pytest_ldos.measure.load.protocol import LoadSite, RunningLoad
-from pytest_ldos.scenario.loads import LOAD_SPECS, LoadSpec
+from pytest_ldos.scenario.loads.registry import LOAD_SPECS
+from pytest_ldos.scenario.loads.spec import LoadSpec
 
 
 def in_order(specs: Sequence[LoadSpec]) -> list[LoadSpec]:

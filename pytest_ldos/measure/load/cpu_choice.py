@@ -6,7 +6,7 @@ from typing import Final
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.host.affinity import describe_cpus, our_cpus
-from pytest_ldos.scenario.loads import Cpus
+from pytest_ldos.scenario.loads.spec import Cpus
 
 _MOST: Final = 1 << 13
 """Number of CPUs that Linux supports at most."""

@@ -17,9 +17,9 @@ from pytest_ldos.host.cgroup import QuotaGroup, find_home, find_place
 from pytest_ldos.host.cpu_time import CpuTime
 from pytest_ldos.host.undo import undone_at_end
 from pytest_ldos.measure.load.cpu_choice import choose_cpus
-from pytest_ldos.measure.load.protocol import LoadProof, LoadSite
+from pytest_ldos.measure.load.protocol import Load, LoadProof, LoadSite
 from pytest_ldos.measure.load.watch import watched
-from pytest_ldos.scenario.loads import CpuLimitSpec
+from pytest_ldos.scenario.loads.cpu_limit import CpuLimitSpec
 from pytest_ldos.scenario.model import StackSpec
 
 _TOLERANCE: Final = 1.1
@@ -213,3 +213,6 @@ def _runs(pid: int) -> bool:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+LOAD: Final = Load(run=run_cpu_limit, available=cpu_limit_available)

@@ -14,7 +14,7 @@ from pytest_ldos.base.nearest import suggest
 from pytest_ldos.host.affinity import Cpus, describe_cpus, our_cpus
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.measure.load.cpu_choice import choose_cpus
-from pytest_ldos.measure.load.protocol import LoadSite
+from pytest_ldos.measure.load.protocol import Load, LoadSite
 from pytest_ldos.measure.load.scheduler_group import GroupedProof
 from pytest_ldos.measure.load.stress_ng import (
     Effort,
@@ -24,7 +24,7 @@ from pytest_ldos.measure.load.stress_ng import (
     run_stressor,
     stress_ng_available,
 )
-from pytest_ldos.scenario.loads import CpuLoadSpec
+from pytest_ldos.scenario.loads.cpu_load import CpuLoadSpec
 from pytest_ldos.scenario.model import StackSpec
 
 REACHED_FRACTION: Final = 0.8
@@ -174,3 +174,6 @@ def _refuse_unknown_method(method: str) -> None:
     known = cpu_methods()
     if known and method not in known:
         raise ConfigurationError(f"stress-ng has no CPU method {method!r}", remedy=suggest(method, known))
+
+
+LOAD: Final = Load(run=run_cpu_load, available=cpu_load_available)

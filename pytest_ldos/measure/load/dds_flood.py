@@ -16,11 +16,12 @@ from pytest_ldos.measure.load.flood_programs import PACKAGE, embedded_programs, 
 from pytest_ldos.measure.load.flood_proof import FloodProof, build_proof
 from pytest_ldos.measure.load.flood_reports import Received, ReportStream, Sent
 from pytest_ldos.measure.load.programs import programs_available
-from pytest_ldos.measure.load.protocol import LoadSite
+from pytest_ldos.measure.load.protocol import Load, LoadSite
 from pytest_ldos.measure.load.scheduler_group import NOT_READ, read_group
 from pytest_ldos.measure.load.traffic_control import is_impaired
 from pytest_ldos.robot.dds.domain import claim_domain
-from pytest_ldos.scenario.loads import DdsFloodSpec, FloodDomain, SchedulerGroup
+from pytest_ldos.scenario.loads.dds_flood import DdsFloodSpec, FloodDomain
+from pytest_ldos.scenario.loads.spec import SchedulerGroup
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.words import StackKind
 
@@ -156,3 +157,6 @@ def run_dds_flood(spec: DdsFloodSpec, site: LoadSite) -> Iterator[RunningFlood]:
         resources.callback(flood.close)
         flood.await_begin()
         yield flood
+
+
+LOAD: Final = Load(run=run_dds_flood, available=dds_flood_available)

@@ -12,7 +12,7 @@ from typing import Final
 
 from pytest_ldos.host.ros import find_ros_package, find_ros_packages
 from pytest_ldos.robot.dds.loopback import bound_to_loopback
-from pytest_ldos.scenario.loads import DdsFloodSpec, Reliability
+from pytest_ldos.scenario.loads.dds_flood import DdsFloodSpec, Reliability
 
 LONGEST_S: Final = 1800.0
 """A flood ends by itself after this time, whatever happens to its owner."""

@@ -16,7 +16,8 @@ from pytest_ldos.base.units import NS_PER_MS, NS_PER_S
 from pytest_ldos.measure.load.flood_reports import Received, ReportStream, Sent
 from pytest_ldos.measure.load.scheduler_group import NOT_READ, GroupedProof, GroupReading
 from pytest_ldos.measure.load.send_errors import SendErrors, all_errors
-from pytest_ldos.scenario.loads import DdsFloodSpec, FloodDomain, Reliability, SchedulerGroup
+from pytest_ldos.scenario.loads.dds_flood import DdsFloodSpec, FloodDomain, Reliability
+from pytest_ldos.scenario.loads.spec import SchedulerGroup
 
 REACHED_FRACTION: Final = 0.99
 """Fraction of the requested rate; a flood below it is not the requested load."""

@@ -16,10 +16,10 @@ from pytest_ldos.measure.load.flood_reports import Guarded, ReportStream
 from pytest_ldos.measure.load.guard_programs import NAME, PACKAGE, embedded_program, publishers_of, ros_program
 from pytest_ldos.measure.load.guard_proof import GuardHistory, GuardProof, build_proof
 from pytest_ldos.measure.load.programs import programs_available
-from pytest_ldos.measure.load.protocol import LoadSite
+from pytest_ldos.measure.load.protocol import Load, LoadSite
 from pytest_ldos.measure.load.scheduler_group import NOT_READ, read_group
-from pytest_ldos.scenario.guarded_topic import GuardedTopic, guarded_topic
-from pytest_ldos.scenario.loads import GuardSpec, SchedulerGroup
+from pytest_ldos.scenario.loads.guard import GuardedTopic, GuardSpec, guarded_topic
+from pytest_ldos.scenario.loads.spec import SchedulerGroup
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.words import StackKind
 
@@ -138,3 +138,6 @@ def run_guard(spec: GuardSpec, site: LoadSite) -> Iterator[RunningGuard]:
         guard.await_begin()
         resources.callback(guard.close)
         yield guard
+
+
+LOAD: Final = Load(run=run_guard, available=guard_available)

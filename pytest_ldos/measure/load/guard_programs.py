@@ -15,8 +15,8 @@ from pytest_ldos.measure.load.flood_programs import LONGEST_S, flood_nodes, ros_
 from pytest_ldos.measure.load.protocol import LoadSite
 from pytest_ldos.measure.load.stamps import stamp_reader
 from pytest_ldos.robot.dds.loopback import bound_to_loopback
-from pytest_ldos.scenario.guarded_topic import GuardedTopic
-from pytest_ldos.scenario.loads import DdsFloodSpec, FloodDomain, GuardSpec
+from pytest_ldos.scenario.loads.dds_flood import DdsFloodSpec, FloodDomain
+from pytest_ldos.scenario.loads.guard import GuardedTopic, GuardSpec
 
 PACKAGE: Final = "ldos_guard"
 """Package of the ROS workspace."""

@@ -11,8 +11,7 @@ from typing import Any
 from pytest_ldos.base.units import NS_PER_S
 from pytest_ldos.measure.load.flood_reports import Guarded
 from pytest_ldos.measure.load.scheduler_group import GroupedProof, GroupReading
-from pytest_ldos.scenario.guarded_topic import GuardedTopic
-from pytest_ldos.scenario.loads import GuardSpec
+from pytest_ldos.scenario.loads.guard import GuardedTopic, GuardSpec
 
 
 @dataclass(frozen=True, kw_only=True)

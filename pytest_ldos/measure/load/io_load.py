@@ -6,14 +6,15 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Final
 
 from pytest_ldos.base.errors import LoadFailed
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.measure.load.cpu_load import is_at_work
-from pytest_ldos.measure.load.protocol import LoadSite
+from pytest_ldos.measure.load.protocol import Load, LoadSite
 from pytest_ldos.measure.load.scheduler_group import GroupedProof
 from pytest_ldos.measure.load.stress_ng import MB, RunningStressor, Stressor, run_stressor, stress_ng_available
-from pytest_ldos.scenario.loads import IoLoadSpec
+from pytest_ldos.scenario.loads.io_load import IoLoadSpec
 from pytest_ldos.scenario.model import StackSpec
 
 
@@ -106,3 +107,6 @@ def _demand_room(spec: IoLoadSpec, site: LoadSite) -> None:
             f"where {site.log_directory} is",
             remedy="ask for less, or make room",
         )
+
+
+LOAD: Final = Load(run=run_io_load, available=io_load_available)

@@ -10,10 +10,10 @@ from typing import Final
 import psutil
 
 from pytest_ldos.host.availability import Availability
-from pytest_ldos.measure.load.protocol import LoadSite
+from pytest_ldos.measure.load.protocol import Load, LoadSite
 from pytest_ldos.measure.load.scheduler_group import GroupedProof
 from pytest_ldos.measure.load.stress_ng import MB, Effort, RunningStressor, Stressor, run_stressor, stress_ng_available
-from pytest_ldos.scenario.loads import MemoryLoadSpec
+from pytest_ldos.scenario.loads.memory_load import MemoryLoadSpec
 from pytest_ldos.scenario.model import StackSpec
 
 RESIDENT_FRACTION: Final = 0.95
@@ -103,3 +103,6 @@ def run_memory_load(spec: MemoryLoadSpec, site: LoadSite) -> Iterator[RunningMem
 
     with run_stressor(Stressor(spec.KIND, arguments, spec.workers, spec.group), site, holds_all) as running:
         yield RunningMemoryLoad(spec, running)
+
+
+LOAD: Final = Load(run=run_memory_load, available=memory_load_available)

@@ -18,7 +18,7 @@ from pytest_ldos.host.ros import chosen_rmw
 from pytest_ldos.host.undo import undone_at_end
 from pytest_ldos.host.undo_actions import RunCommand
 from pytest_ldos.measure.load.network_probe import WIRE_BITS, Crossing, NetworkProbe, probing
-from pytest_ldos.measure.load.protocol import LoadProof, LoadSite
+from pytest_ldos.measure.load.protocol import Load, LoadProof, LoadSite
 from pytest_ldos.measure.load.traffic_control import (
     REMOVAL,
     NetemCounters,
@@ -29,7 +29,7 @@ from pytest_ldos.measure.load.traffic_control import (
 )
 from pytest_ldos.robot.dds.domain import ports_of
 from pytest_ldos.robot.stack.choose import resolve_kind
-from pytest_ldos.scenario.loads import NetworkImpairmentSpec
+from pytest_ldos.scenario.loads.network_impairment import NetworkImpairmentSpec
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.words import StackKind
 
@@ -242,3 +242,6 @@ def _probe_interval_s(spec: NetworkImpairmentSpec) -> float:
         return _SHORTEST_INTERVAL_S
     wanted_s = 2 * WIRE_BITS / (_SHARE_OF_RATE * spec.rate_mbps * _BITS_A_MBIT)
     return min(max(wanted_s, _SHORTEST_INTERVAL_S), _LONGEST_INTERVAL_S)
+
+
+LOAD: Final = Load(run=run_network_impairment, available=network_impairment_available)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from pytest_ldos.robot.dds.messages import default, encode
-from pytest_ldos.scenario.loads import SEQUENCE_BYTES
+from pytest_ldos.scenario.loads.dds_flood import SEQUENCE_BYTES
 
 _TEXT_AT: Final = 8
 """Offset of the text, after CDR's header and the length of the text."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from pytest_ldos.base.paths import BUILT_IN_PATHS, PathSpec
+from pytest_ldos.host.availability import Availability
 from pytest_ldos.record.protocol import Recorder
-from pytest_ldos.scenario.loads import LoadSpec
+from pytest_ldos.scenario.loads.spec import LoadSpec
 from pytest_ldos.scenario.model import StackSpec
 
 
@@ -77,6 +79,23 @@ class LoadSite:
     stack: StackSpec = field(default_factory=StackSpec)
     paths: Sequence[PathSpec] = BUILT_IN_PATHS
     beside: Sequence[LoadSpec] = ()
+
+
+def _always(spec: LoadSpec, stack: StackSpec) -> Availability:
+    return Availability(True)
+
+
+@dataclass(frozen=True)
+class Load:
+    """The implementation of a kind of load.
+
+    Attributes:
+        run: applies it for as long as its context lasts.
+        available: reports if it can be applied on this machine, given the stack.
+    """
+
+    run: Callable[[Any, LoadSite], AbstractContextManager[RunningLoad]]
+    available: Callable[[Any, StackSpec], Availability] = _always
 
 
 def proof_to_dict(proof: LoadProof) -> dict[str, Any]:

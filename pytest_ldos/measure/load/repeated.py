@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pytest_ldos.base.errors import LoadFailed
 from pytest_ldos.measure.load.choose import run_load
 from pytest_ldos.measure.load.protocol import LoadProof, LoadSite, RunningLoad
-from pytest_ldos.scenario.loads import LoadSpec
+from pytest_ldos.scenario.loads.spec import LoadSpec
 
 RunLoad = Callable[[LoadSpec, LoadSite], AbstractContextManager[RunningLoad]]
 """See `run_load`."""

@@ -8,7 +8,7 @@ from typing import Final
 
 from pytest_ldos.host.autogroup import SchedulingGroup, read_scheduling_group
 from pytest_ldos.measure.load.protocol import LoadProof, LoadSite
-from pytest_ldos.scenario.loads import SchedulerGroup
+from pytest_ldos.scenario.loads.spec import SchedulerGroup
 
 OFF: Final = "sched_autogroup is off on this machine: sessions make no difference"
 NOBODY: Final = "no process of the stack is there to compare with"

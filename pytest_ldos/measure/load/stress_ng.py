@@ -21,7 +21,7 @@ from pytest_ldos.host.temporary import temporary_folder
 from pytest_ldos.measure.load.protocol import LoadSite
 from pytest_ldos.measure.load.scheduler_group import NOT_READ, GroupReading, read_group
 from pytest_ldos.measure.load.watch import watched
-from pytest_ldos.scenario.loads import SchedulerGroup
+from pytest_ldos.scenario.loads.spec import SchedulerGroup
 
 LONGEST_S: Final = 1800
 """stress-ng ends by itself after this time, whatever happens to its owner."""

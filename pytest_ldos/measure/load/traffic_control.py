@@ -22,7 +22,7 @@ from typing import Any, Final
 from pytest_ldos.base.errors import LoadFailed, Unavailable
 from pytest_ldos.base.text import one_line
 from pytest_ldos.host.availability import Availability
-from pytest_ldos.scenario.loads import NetworkImpairmentSpec
+from pytest_ldos.scenario.loads.network_impairment import NetworkImpairmentSpec
 
 DEVICE: Final = "lo"
 ROOT: Final = "1da5:"
@@ -36,6 +36,7 @@ _MOST_PACKETS: Final = 100_000
 """Packets that may wait in netem; its default of 1000 would drop some when many have long delays."""
 
 _TIMEOUT_S: Final = 10.0
+_ALL_PORTS: Final = 1 << 16
 _CAP_NET_ADMIN: Final = 12
 _KERNEL_DEFAULT: Final = "0:"
 _SUPERUSER_PATHS: Final = ("/usr/sbin", "/sbin")
@@ -91,10 +92,10 @@ def mask_blocks(ports: range) -> Iterator[tuple[int, int]]:
     """Yields the fewest pairs of a port and a mask of 16 bits that match these ports and no others."""
     first = ports.start
     while first < ports.stop:
-        size = first & -first
+        size = first & -first or _ALL_PORTS  # 0 is a multiple of every size
         while first + size > ports.stop:
             size //= 2
-        yield first, 0xFFFF & ~(size - 1)
+        yield first, (_ALL_PORTS - 1) & ~(size - 1)
         first += size
 
 

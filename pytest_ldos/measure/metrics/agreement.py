@@ -9,18 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.base.units import NS_PER_MS, ns_to_ms
+from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.trace.execution.model import TrialSpan
 
 TOLERANCE_NS: Final = NS_PER_MS
 TOLERANCE_FRACTION: Final = 0.01
-
-_LATENCIES: Final = {
-    "T1": (Phase.PLANNING, Phase.EXECUTING),
-    "T2": (Phase.EXECUTING, Phase.RESULT),
-    "T4": (Phase.GOAL_SENT, Phase.RESULT),
-}
 
 
 def find_disagreement(trial: TrialSpan, stamps_ns: Mapping[str, int]) -> str | None:
@@ -29,7 +23,8 @@ def find_disagreement(trial: TrialSpan, stamps_ns: Mapping[str, int]) -> str | N
     For a trial without markers, only phases that both report are compared.
     No publication shows when the goal was sent.
     """
-    for name, (first, last) in _LATENCIES.items():
+    for name, phases in ((each.name, each.phases) for each in METRICS.values() if each.phases):
+        first, last = phases
         if first not in stamps_ns or last not in stamps_ns:
             continue
         stamped = stamps_ns[last] - stamps_ns[first]

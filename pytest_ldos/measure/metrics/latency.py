@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from pytest_ldos.base.series import Better, Missing
+from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.base.units import ns_to_ms
 from pytest_ldos.measure.metrics.context import TrialContext
 from pytest_ldos.measure.metrics.measured import MeasuredMetric
@@ -55,6 +56,9 @@ T1: Final = MeasuredMetric(
     score_weight=1.0,
     window=TrialContext.planning_window,
     measure=_span(FEEDBACK),
+    definition="MoveGroup feedback `PLANNING` → `MONITOR`",
+    phases=(Phase.PLANNING, Phase.EXECUTING),
+    path="planning",
 )
 
 T2: Final = MeasuredMetric(
@@ -69,6 +73,10 @@ T2: Final = MeasuredMetric(
     score_weight=1.0,
     window=TrialContext.execution_window,
     measure=_span(FEEDBACK_AND_STATUS),
+    definition="`MONITOR` → result",
+    phases=(Phase.EXECUTING, Phase.RESULT),
+    path="execution",
+    in_sweeps=False,
 )
 
 T2X: Final = MeasuredMetric(
@@ -81,6 +89,9 @@ T2X: Final = MeasuredMetric(
     largest_tolerable_mde=0.5,
     window=TrialContext.execution_window,
     measure=_span_beyond_plan,
+    definition="T2 − duration of the planned trajectory",
+    path="execution",
+    refines="T2",
 )
 
 T4: Final = MeasuredMetric(
@@ -95,4 +106,7 @@ T4: Final = MeasuredMetric(
     score_weight=1.5,
     window=TrialContext.trial_window,
     measure=_span(STATUS),
+    definition="goal sent → result",
+    phases=(Phase.GOAL_SENT, Phase.RESULT),
+    path="goal",
 )

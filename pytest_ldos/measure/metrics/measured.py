@@ -1,4 +1,4 @@
-"""A metric together with its measurement functions."""
+"""A metric together with its measurement functions, and with what documents and tables need of it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pytest_ldos.base.series import Invalid, Missing
+from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.measure.metrics.context import TrialContext
 from pytest_ldos.measure.metrics.model import Measurement, Metric, Window
 from pytest_ldos.trace.ctf.stats import describe_losses
@@ -18,10 +19,20 @@ class MeasuredMetric(Metric):
     Attributes:
         window: span of time that the measurement rests on, or the reason why there is none.
         measure: measures the value in that window.
+        definition: from where to where it is measured, or the statistic, as Markdown.
+        phases: first and last phase, if the goal client's stamps of the two check it.
+        path: causal path whose latency it is; empty if it is none.
+        refines: name of the metric that it is a part or the tail of; brief tables leave it out.
+        in_sweeps: True if tables of a sweep show it.
     """
 
     window: Callable[[TrialContext], Window | Missing | Invalid]
     measure: Callable[[TrialContext, Window], Measurement]
+    definition: str = ""
+    phases: tuple[Phase, Phase] | None = None
+    path: str = ""
+    refines: str = ""
+    in_sweeps: bool = True
 
     def take(self, context: TrialContext) -> Measurement:
         """Measures a trial; the result is invalid if the trace lost events in the window."""

@@ -182,6 +182,7 @@ T3: Final = MeasuredMetric(
     score_weight=0.5,
     window=TrialContext.execution_window,
     measure=_control_jitter,
+    definition="root mean square of (period − 2 ms) of the 500 Hz loop while the arm moves",
 )
 
 T3_P99: Final = MeasuredMetric(
@@ -193,6 +194,8 @@ T3_P99: Final = MeasuredMetric(
     largest_tolerable_mde=_TOLERABLE_OF_TAILS,
     window=TrialContext.execution_window,
     measure=_control_jitter_tail,
+    definition="99th percentile in a trial of the deviation from 2 ms",
+    refines="T3",
 )
 
 T5: Final = MeasuredMetric(
@@ -204,6 +207,7 @@ T5: Final = MeasuredMetric(
     score_weight=0.3,
     window=TrialContext.trial_window,
     measure=_step_deviation,
+    definition="standard deviation of the time between steps",
 )
 
 T5_P99: Final = MeasuredMetric(
@@ -215,4 +219,7 @@ T5_P99: Final = MeasuredMetric(
     largest_tolerable_mde=_TOLERABLE_OF_TAILS,
     window=TrialContext.trial_window,
     measure=_step_deviation_tail,
+    definition="99th percentile in a trial of the deviation of steps from their mean",
+    refines="T5",
+    in_sweeps=False,
 )

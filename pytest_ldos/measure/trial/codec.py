@@ -1,6 +1,6 @@
 """Converts trial sets to JSON text and back.
 
-The schema has a version; a file of an unknown version is refused, not guessed at.
+The schema has a version; a file of another version is refused, not guessed at.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.base.errors import ConfigurationError, RecordUnreadable
-from pytest_ldos.base.series import Invalid, Missing, Value
+from pytest_ldos.base.series import Invalid, Missing
 from pytest_ldos.host.fingerprint import Fingerprint
 from pytest_ldos.measure.metrics.deadlines import Kept
 from pytest_ldos.measure.metrics.model import Measurement, Metric
-from pytest_ldos.measure.metrics.sources import CONTROL_PROBE, MARKERS, SIMULATOR_PROBE, Source
+from pytest_ldos.measure.metrics.sources import Source
 from pytest_ldos.measure.trial.damage import require_undamaged
-from pytest_ldos.measure.trial.record import OURS, Look, Trial, TrialSet
+from pytest_ldos.measure.trial.record import Look, Trial, TrialSet
 from pytest_ldos.measure.trial.well_typed import require_well_typed
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.scenario.deadlines import DeadlineSpec
@@ -30,10 +30,6 @@ from pytest_ldos.scenario.scenario_table import parse_loads
 from pytest_ldos.scenario.words import SeedMode, Simulation, StackKind, WhenUnavailable
 
 SCHEMA_VERSION: Final = 5
-_WITHOUT_SEGMENTS: Final = 1
-_WITHOUT_SOURCES: Final = 2
-_WITHOUT_LOOKS: Final = 3
-_WITHOUT_LOADS: Final = 4
 KIND: Final = "pytest-ldos trials"
 _OTHERS: Final = frozenset({"pytest-ldos report", "pytest-ldos calibration"})
 """Other kinds of files that this project writes beside trials."""
@@ -59,7 +55,7 @@ def decode_trials(text: str, path: Path) -> TrialSet:
     """Decodes a trial set from JSON text; `path` is named in errors.
 
     Raises:
-        RecordUnreadable: no JSON, not a trial set, of an unknown schema version, or damaged.
+        RecordUnreadable: no JSON, not a trial set, of another schema version, or damaged.
     """
     try:
         document = _parse(text)
@@ -74,11 +70,10 @@ def decode_trials(text: str, path: Path) -> TrialSet:
                 f"{path} is a {kind}, which has no trials to read", remedy="name the trials.json of the same run"
             )
         raise RecordUnreadable(f"{path} holds no trials of pytest-ldos", remedy=_REMEDY)
-    document = _upgrade(document)
     if document.get("schema") != SCHEMA_VERSION:
         found = document.get("schema")
         raise RecordUnreadable(
-            f"{path} has schema version {found}, this version of pytest-ldos reads {SCHEMA_VERSION}", remedy=_REMEDY
+            f"{path} has schema version {found}, this version of pytest-ldos reads {SCHEMA_VERSION}", remedy=_AGAIN
         )
     try:
         return _to_trials(document)
@@ -95,47 +90,8 @@ def _parse(text: str) -> Any:
 
 
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
-_REMEDY: Final = "restore it, or record it anew with --ldos-update-baseline"
-
-
-def _upgrade(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Converts a record of an earlier version to this one; damage in it is kept."""
-    version, plain = document.get("schema"), document.get("trials")
-    if type(version) is not int or version not in {_WITHOUT_SEGMENTS, _WITHOUT_SOURCES, _WITHOUT_LOOKS, _WITHOUT_LOADS}:
-        return document
-    if isinstance(plain, list) and all(isinstance(trial, dict) for trial in plain):
-        plain = [_upgrade_trial(trial, version) for trial in plain]
-    return {**document, "schema": SCHEMA_VERSION, "trials": plain}
-
-
-def _upgrade_trial(trial: Mapping[str, Any], version: int) -> dict[str, Any]:
-    of_no_path: dict[str, Any] = {"segments_ns": {}} if version == _WITHOUT_SEGMENTS else {}
-    measurements = trial.get("measurements")
-    if not isinstance(measurements, dict) or not all(isinstance(each, dict) for each in measurements.values()):
-        return {**trial, **of_no_path}
-    if version in {_WITHOUT_SEGMENTS, _WITHOUT_SOURCES}:
-        measurements = _with_sources(measurements)
-    if version != _WITHOUT_LOADS:
-        measurements = _with_tail(measurements)
-    return {**trial, **of_no_path, "measurements": measurements}
-
-
-_THEN_ONLY_SOURCES: Final = {"T3": CONTROL_PROBE, "T5": SIMULATOR_PROBE}
-"""In records without sources; all other metrics came from markers."""
-
-
-def _with_sources(measurements: Mapping[str, Any]) -> dict[str, Any]:
-    sources = {name: asdict(_THEN_ONLY_SOURCES.get(name, MARKERS)) for name in measurements}
-    return {name: {"source": sources[name], **each} for name, each in measurements.items()}
-
-
-def _with_tail(measurements: Mapping[str, Any]) -> dict[str, Any]:
-    """Adds the tail of T3, which was a detail of T3 before it became a metric; that of T5 was not recorded."""
-    whole = measurements.get("T3", {})
-    details = whole.get("details")
-    if not isinstance(details, dict) or "p99_ms" not in details:
-        return dict(measurements)
-    return {**measurements, "T3p99": {"value": details["p99_ms"], "source": whole.get("source")}}
+_AGAIN: Final = "record it again with --ldos-update-baseline"
+_REMEDY: Final = f"restore it, or {_AGAIN}"
 
 
 _OF_WATCHED: Final = ("watched", "distortion")
@@ -181,11 +137,12 @@ def _to_trials(document: Mapping[str, Any]) -> TrialSet:
     values = {name: value for name, value in document.items() if name not in ("kind", "schema")}
     values["spec"] = _to_spec(values["spec"])
     values["fingerprint"] = Fingerprint(**values["fingerprint"])
-    values["metrics"] = _to_metrics(values["metrics"]) if "metrics" in values else OURS
+    values["metrics"] = _to_metrics(values["metrics"])
     values["trials"] = tuple(_to_trial(trial) for trial in values["trials"])
     values["loads"] = tuple(values["loads"])
-    values["looks"] = tuple(Look(**look) for look in values.get("looks", ()))
-    values["last_look"] = Look(**values["last_look"]) if values.get("last_look") is not None else None
+    json.dumps(values["loads"], allow_nan=False)  # refuses what could not be written again
+    values["looks"] = tuple(Look(**look) for look in values["looks"])
+    values["last_look"] = None if values["last_look"] is None else Look(**values["last_look"])
     trials = TrialSet(**values)
     require_undamaged(trials)
     _refuse_no_moment(trials.started_at)
@@ -218,39 +175,30 @@ def _to_spec(values: Mapping[str, Any]) -> ScenarioSpec:
     stack = dict(values["stack"])
     stack["kind"] = StackKind(stack["kind"])
     stack["faults"] = FaultSpec(**stack["faults"])
-    stack["ros2"] = _to_ros2_spec(stack.get("ros2", {}))
-    later = {
-        "loads": tuple(parse_loads(values.get("loads", {}), "loads").values()),
-        "deadlines": tuple(DeadlineSpec(**each) for each in values.get("deadlines", ())),
-        "unavailable": WhenUnavailable(values.get("unavailable", WhenUnavailable.ERROR)),
+    ros2 = stack["ros2"]
+    stack["ros2"] = Ros2Spec(**{**ros2, "sim": Simulation(ros2["sim"]), "controllers": tuple(ros2["controllers"])})
+    parts = {
+        "seeds": SeedMode(values["seeds"]),
+        "loads": tuple(parse_loads(values["loads"], "loads").values()),
+        "deadlines": tuple(DeadlineSpec(**each) for each in values["deadlines"]),
+        "unavailable": WhenUnavailable(values["unavailable"]),
+        "stack": StackSpec(**stack),
     }
-    return ScenarioSpec(**{**values, **later, "seeds": SeedMode(values["seeds"]), "stack": StackSpec(**stack)})
-
-
-def _to_ros2_spec(values: Mapping[str, Any]) -> Ros2Spec:
-    """Empty for records from before this stack existed."""
-    kinds = {"sim": Simulation, "controllers": tuple}
-    return Ros2Spec(**{name: kinds[name](value) if name in kinds else value for name, value in values.items()})
+    return ScenarioSpec(**{**values, **parts})
 
 
 def _to_trial(values: Mapping[str, Any]) -> Trial:
     measurements = {name: _to_measurement(found) for name, found in values["measurements"].items()}
-    deadlines = {path: Kept(**kept) for path, kept in values.get("deadlines", {}).items()}
+    deadlines = {path: Kept(**kept) for path, kept in values["deadlines"].items()}
     outcome = OutcomeClass(values["outcome"])
     return Trial(**{**values, "outcome": outcome, "measurements": measurements, "deadlines": deadlines})
 
 
 def _to_measurement(values: Mapping[str, Any]) -> Measurement:
-    value, source = _to_value(values), values.get("source")
-    if source is None or isinstance(value, Missing | Invalid):
-        return Measurement(value, values.get("details", {}))
-    return Measurement(value, values.get("details", {}), Source(**source))
-
-
-def _to_value(values: Mapping[str, Any]) -> Value:
     if "missing" in values:
-        return Missing(str(values["missing"]))
+        return Measurement(Missing(values["missing"]))
     if "invalid" in values:
-        return Invalid(str(values["invalid"]))
+        return Measurement(Invalid(values["invalid"]))
     require_well_typed(values["value"], float, "a measured value")
-    return float(values["value"])
+    source = None if values["source"] is None else Source(**values["source"])
+    return Measurement(float(values["value"]), values["details"], source)

@@ -26,6 +26,7 @@ def to_series(trials: TrialSet, metric: Metric) -> Series:
         values=tuple(value for _, value in chosen),
         strata=tuple(trial.goal for trial, _ in chosen),
         blocks=tuple(trial.block for trial, _ in chosen),
+        trials=tuple(trial.index for trial, _ in chosen),
         covariates={
             PLANNED_DURATION: tuple(_in_ms(trial.plan_duration_ns) for trial, _ in chosen),
             CPU_WORK: tuple(_in_ms(trial.cpu_work_ns) for trial, _ in chosen),

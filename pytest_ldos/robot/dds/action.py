@@ -86,10 +86,10 @@ class ServerGoal:
 
 
 class ActionServer:
-    """Serves an action: `on_goal` gets each goal and says whether it is accepted.
+    """Serves an action: `on_goal` gets each goal and returns true to accept it.
 
-    An accepted goal is executed by whoever got it, who calls `ServerGoal.finish` once.
-    `on_cancel` is told of goals that a client wants to end.
+    The receiver of an accepted goal executes it, and calls `ServerGoal.finish` once.
+    `on_cancel` gets the goals that a client wants to end.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class ActionServer:
             self._publish_status()
 
     def _forget_finished(self) -> None:
-        """Keeps the last finished goal only: its result may still be asked for."""
+        """Keeps only the last finished goal, whose result may still be requested."""
         finished = [goal_id for goal_id, goal in self._goals.items() if goal.status not in _RUNNING]
         for goal_id in finished[:-1]:
             del self._goals[goal_id]
@@ -174,7 +174,7 @@ class ActionServer:
             replier.reply(status=int(goal.status), result=result)
 
     def _cancel_goal(self, request: Message, replier: Replier) -> None:
-        """An id of zeros asks for all goals, as in ROS 2 (time stamps are not looked at)."""
+        """Cancels a goal; an id of zeros means all goals, as in ROS 2 (time stamps are ignored)."""
         goal_id = from_uuid(request.goal_info.goal_id)
         with self._lock:
             asked = [goal for key, goal in self._goals.items() if key == goal_id or not int(goal_id, 16)]
@@ -196,7 +196,7 @@ def _goal_info(goal: ServerGoal) -> Message:
 class ActionClient:
     """Sends goals. All callbacks run on the executor's thread.
 
-    One goal at a time: feedback of any other goal is not handed on.
+    One goal at a time: feedback of any other goal is dropped.
     """
 
     def __init__(self, node: Node, ros_type: str, name: str) -> None:
@@ -218,7 +218,7 @@ class ActionClient:
         self._on_feedback: Callable[[Message], None] = lambda _: None
 
     def server_is_ready(self) -> bool:
-        """Whether all five connections to a server are there."""
+        """True if all five connections to a server exist."""
         clients = (self._send_goal, self._cancel_goal, self._get_result)
         topics = (self._feedback, self._status)
         return all(client.server_is_ready() for client in clients) and all(topic.matched() for topic in topics)
@@ -232,7 +232,7 @@ class ActionClient:
         on_feedback: Callable[[Message], None],
         on_result: Callable[[GoalStatus, Message], None],
     ) -> None:
-        """Sends a goal; its result is asked for as soon as it is accepted."""
+        """Sends a goal, and requests its result as soon as it is accepted."""
         self._goal_id = goal_id
         self._on_feedback = on_feedback
 
@@ -247,7 +247,7 @@ class ActionClient:
         self._send_goal.call(answer, goal_id=to_uuid(goal_id), goal=goal)
 
     def cancel_goal(self, goal_id: str) -> None:
-        """Asks the server to end a goal; the result tells whether it did."""
+        """Asks the server to end a goal; the result shows if it did."""
         info = default("action_msgs/msg/GoalInfo", goal_id=to_uuid(goal_id))
         self._cancel_goal.call(lambda _: None, goal_info=info)
 
@@ -256,4 +256,4 @@ class ActionClient:
             self._on_feedback(message.feedback)
 
     def _ignore_status(self, message: Message) -> None:
-        """Statuses are taken, as rclcpp's client does, but the result says the same."""
+        """Takes statuses, as rclcpp's client does, and ignores them: the result has the same information."""

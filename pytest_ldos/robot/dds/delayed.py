@@ -1,4 +1,4 @@
-"""A writer whose samples leave later: a transport that has become slower, planted on purpose."""
+"""A writer that delays its samples: a planted fault that makes the transport slower."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pytest_ldos.robot.dds.endpoint import Writer
 
 
 class DelayedWriter:
-    """Writes each sample some time after it was given, in order, on a thread of its own.
+    """Writes each sample after a delay, in order, on a thread of its own.
 
     Args:
-        delay_s: seconds between the two.
+        delay_s: the delay, seconds.
     """
 
     def __init__(self, writer: Writer, delay_s: float) -> None:
@@ -29,7 +29,7 @@ class DelayedWriter:
         self._given.release()
 
     def matched(self) -> int:
-        """How many readers listen."""
+        """Number of matched readers."""
         return self._writer.matched()
 
     def _write_all(self) -> None:

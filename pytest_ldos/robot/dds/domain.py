@@ -1,4 +1,4 @@
-"""DDS domains on loopback: one for each run, claimed for as long as the run lives."""
+"""DDS domains on loopback: one for each run, claimed until the run ends."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def ports_of(domain: int) -> range:
 
 @contextmanager
 def claim_domain() -> Iterator[int]:
-    """A domain id that nobody on this machine uses, kept from other runs until the end.
+    """Claims a domain id that nobody on this machine uses, until the context ends.
 
     The claim is an abstract socket, so it cannot outlive this process.
 
@@ -88,9 +88,9 @@ def _try_claim(domain: int) -> socket.socket | None:
 
 
 def _taken_port(domain: int) -> int | None:
-    """A port that one of our participants would take and somebody has; ``None`` where all of them are free.
+    """A port that one of our participants would use and another process holds; ``None`` if all are free.
 
-    Whoever has one has begun with the first, unless it is gone; programs without DDS may have any.
+    A DDS process takes the first free port; programs without DDS may hold any.
     """
     first = ports_of(domain).start + _PARTICIPANT_PORT
     return next((port for port in range(first, first + 2 * MOST_PARTICIPANTS + 2) if not _is_free(port)), None)
@@ -106,7 +106,7 @@ def _is_free(port: int) -> bool:
 
 
 def _describe_taken() -> str:
-    """Who is in the way, for one port of one domain."""
+    """Names the holder of the first port that is taken."""
     port = next((port for domain in range(FIRST_DOMAIN, LAST_DOMAIN + 1) if (port := _taken_port(domain))), None)
     if port is None:
         return "other runs of pytest-ldos have claimed them"

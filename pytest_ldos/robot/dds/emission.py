@@ -1,4 +1,4 @@
-"""Tracepoints of the node layer: LTTng where the provider was built, silence elsewhere.
+"""Tracepoints of the node layer: LTTng if the provider was built, otherwise no events.
 
 `emit` has one function for each event of `pytest_ldos.base.tracepoints`, named as the event
 without its provider, arguments in the order of the fields.
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 
 class _Silent:
-    """Takes every event and keeps none."""
+    """Ignores every event."""
 
     def __getattr__(self, name: str) -> Any:
         return _ignore
@@ -32,11 +32,11 @@ def _load_provider() -> Any:
 emit: Final = _load_provider()
 
 TRACEPOINT_SYMBOL: Final = "ldos_cost_tracepoint"
-"""What the provider's library calls its timed tracepoint (``native/tracepoint_loop.h``)."""
+"""Symbol of the timed tracepoint in the provider's library (``native/tracepoint_loop.h``)."""
 
 
 def time_tracepoints(count: int) -> int:
-    """Nanoseconds that so many calls of ``ros2:rclcpp_publish`` take together, without any Python between them.
+    """Total time of `count` calls of ``ros2:rclcpp_publish`` without any Python between them, ns.
 
     Raises:
         ImportError: the provider was not built.
@@ -60,5 +60,5 @@ _handles = itertools.count(_FIRST_HANDLE, _HANDLE_STEP)
 
 
 def new_handle() -> int:
-    """An address-like number that this process uses once: what stands for a pointer in a trace."""
+    """A number that this process uses once, in place of a pointer in a trace."""
     return next(_handles)

@@ -32,7 +32,7 @@ class WriteTimedOut(DdsFailed):
 
 @dataclass(frozen=True)
 class Sample:
-    """What a reader took: encoded data and its writer's timestamp (wall clock, ns)."""
+    """Encoded data and its writer's timestamp (wall clock, ns)."""
 
     data: bytes
     source_timestamp_ns: int
@@ -58,7 +58,7 @@ class Writer:
             raise DdsFailed(f"Cyclone DDS could not write to {self._topic.name} (code {status})")
 
     def matched(self) -> int:
-        """How many readers listen."""
+        """Number of matched readers."""
         return len(self._writer.get_matched_subscriptions())
 
 
@@ -79,7 +79,7 @@ class Reader:
         return bool(self.condition.triggered)
 
     def take(self) -> Sample | None:
-        """The oldest sample, or ``None``; notices of departed writers are passed over."""
+        """Takes the oldest sample, or ``None``; skips notices of departed writers."""
         while True:
             taken: list[tuple[bytes, SampleInfo]] | int = ddspy_take(self._entity, _ANY, 1)
             if isinstance(taken, int):
@@ -98,7 +98,7 @@ class Reader:
         return [data for data, info in taken if info.valid_data]
 
     def matched(self) -> int:
-        """How many writers write."""
+        """Number of matched writers."""
         return len(self._reader.get_matched_publications())
 
 

@@ -27,7 +27,7 @@ class Waitable(Protocol):
     """Something that becomes ready and is then executed.
 
     Attributes:
-        condition: what a wait set can wait for; ``None`` for timers.
+        condition: condition for a wait set; ``None`` for timers.
     """
 
     condition: Entity | None
@@ -52,7 +52,7 @@ class Executor:
         self._stopping = threading.Event()
 
     def add(self, waitable: Waitable) -> None:
-        """Takes something in; it stays until the process ends."""
+        """Adds a waitable, which stays until the process ends."""
         self._waitables.append(waitable)
         if waitable.condition is not None:
             self._waitset.attach(waitable.condition)
@@ -77,7 +77,7 @@ class Executor:
             self.spin_once()
 
     def spin_once(self) -> None:
-        """Waits for work and does all that is ready then."""
+        """Waits for work and does all that is ready."""
         emit.rclcpp_executor_get_next_ready()
         timeout_ns = self._timeout_ns()
         emit.rclcpp_executor_wait_for_work(timeout_ns)

@@ -1,7 +1,7 @@
 """Type descriptions for Cyclone DDS, made from ROS message definitions.
 
-Only the description is used: Cyclone needs it to create a topic and to tell others what
-the type looks like. Samples are encoded by `messages`.
+Only the description is used: Cyclone needs it to create a topic and to describe the type
+to others. Samples are encoded by `messages`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Environments in which the DDS sockets of a process hear this machine alone.
+"""Environments in which the DDS sockets of a process receive from this machine only.
 
-Middleware binds to every device: Cyclone DDS whatever its settings say of devices (up to 11.0.1), Fast DDS where ROS 2
-limits discovery to the machine. A library that is preloaded (``native/loopback.c``) sees to it that nothing which
-another device brings is taken.
+Middleware binds to every device: Cyclone DDS (up to 11.0.1) whatever its settings are, Fast DDS where ROS 2
+limits discovery to the machine. A preloaded library (``native/loopback.c``) drops everything that arrives from
+another device.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _PORTS: Final = "PYTEST_LDOS_LOOPBACK"
 
 
 def bound_to_loopback() -> Mapping[str, str]:
-    """For processes with `loopback_config`: their sockets get a loopback address, on whatever domain they are."""
+    """Variables for processes with `loopback_config`: their sockets get a loopback address, on any domain."""
     first, last = ports_of(FIRST_DOMAIN).start, ports_of(LAST_DOMAIN).stop - 1
     return {**_preloaded(_library(), os.environ), _PORTS: f"{first}-{last},address"}
 
 
 def deaf_to_other_devices(domain: int, environment: Mapping[str, str] | None = None) -> Mapping[str, str]:
-    """For processes of other middleware on a domain, which may tell their peers any address of this machine.
+    """Variables for processes of other middleware on a domain, which may announce any address of this machine.
 
     Args:
-        environment: that it is added to, beside ours.
+        environment: the environment that they are added to, on top of ours.
     """
     ports = ports_of(domain)
     preloaded = _preloaded(_library(), {**os.environ, **(environment or {})})
@@ -41,7 +41,7 @@ def deaf_to_other_devices(domain: int, environment: Mapping[str, str] | None = N
 
 
 def _preloaded(library: Path, environment: Mapping[str, str]) -> Mapping[str, str]:
-    """Variables that preload a library beside others; `LD_PRELOAD` has no way to name a place with spaces."""
+    """Variables that preload one more library; `LD_PRELOAD` cannot name a path with spaces."""
     if " " not in str(library):
         return {_PRELOAD: _in_front(str(library), environment.get(_PRELOAD, ""))}
     return {
@@ -56,7 +56,7 @@ def _in_front(first: str, others: str) -> str:
 
 @cache
 def _library() -> Path:
-    """Where the library lies.
+    """Path of the library.
 
     Raises:
         Unavailable: it was not built.

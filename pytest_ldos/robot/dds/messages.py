@@ -1,8 +1,8 @@
 """ROS 2 Jazzy's messages: classes, CDR encoding and decoding.
 
 The definitions and the codec are those of `rosbags`, which generates code for each type
-(about four times faster than the interpreted codec of the Cyclone DDS binding). What its
-Jazzy store lacks (`moveit_msgs`, `control_msgs`, actions, services) is in `definitions/`.
+(about four times faster than the interpreted codec of the Cyclone DDS binding). Definitions
+that its Jazzy store lacks (`moveit_msgs`, `control_msgs`, actions, services) are in `definitions/`.
 
 A message field that is an array of numbers is a NumPy array; `default` builds a message
 with every field at its ROS default.
@@ -34,13 +34,13 @@ def message_class(ros_type: str) -> type[Any]:
 
 
 def encode(message: Message) -> bytes:
-    """CDR (XCDR1, little endian, with its 4-byte header), padded to 4 bytes as Cyclone wants it."""
+    """Encodes as CDR (XCDR1, little endian, with its 4-byte header), padded to 4 bytes for Cyclone."""
     data = bytes(_store().serialize_cdr(message, message.__msgtype__))
     return data.ljust(-(-len(data) // 4) * 4, b"\0")
 
 
 def decode(data: bytes, ros_type: str) -> Message:
-    """A message from CDR of either byte order."""
+    """Decodes a message from CDR of either byte order."""
     return _store().deserialize_cdr(data, ros_type)
 
 
@@ -51,12 +51,12 @@ def prepare(ros_type: str) -> None:
 
 
 def type_hash(ros_type: str) -> str:
-    """REP-2016 hash of a message, ``RIHS01_…``: what rmw looks for in an endpoint's user data."""
+    """REP-2016 hash of a message, ``RIHS01_…``, which rmw expects in an endpoint's user data."""
     return _store().hash_rihs01(ros_type)
 
 
 def default(ros_type: str, **fields: Any) -> Message:
-    """A message with ROS default values, and `fields` set to what is given.
+    """Builds a message with ROS default values, except for the given `fields`.
 
     Raises:
         TypeError: the type has no field of a given name.
@@ -117,7 +117,7 @@ def _own_definitions() -> Iterator[tuple[str, str]]:
 
 
 def _expand(ros_type: str, body: str) -> Iterator[tuple[str, str]]:
-    """A message as it is; a service as request and reply; an action as all it is made of."""
+    """Yields a message itself, a service's request and reply, or all parts of an action."""
     if "/msg/" in ros_type:
         yield ros_type, body
     elif "/srv/" in ros_type:

@@ -1,4 +1,4 @@
-"""How ROS 2 names map to DDS names.
+"""Mapping of ROS 2 names to DDS names.
 
 Reference: "Topic and Service name mapping to DDS", design.ros2.org; `rmw_cyclonedds_cpp`
 of Jazzy does the same.

@@ -22,16 +22,16 @@ from pytest_ldos.robot.dds.naming import dds_topic
 from pytest_ldos.robot.dds.qos import DEFAULT, QosProfile
 
 _TRACETOOLS_VERSION: Final = "8.2.2"
-"""The tracetools whose events are emitted; `rcl_init` carries it."""
+"""Version of tracetools whose events are emitted; a field of `rcl_init`."""
 
 
 class Context:
-    """What the nodes of a process share: the DDS participant and the executor.
+    """Parts that the nodes of a process share: the DDS participant and the executor.
 
     Tracepoints: ``rcl_init``.
 
     Args:
-        is_first: of this process on the domain; further ones join what the first has configured.
+        is_first: true for the first context of this process on the domain, which configures it for the others.
     """
 
     def __init__(self, domain: int, *, is_first: bool = True) -> None:
@@ -42,7 +42,7 @@ class Context:
 
 
 class Node:
-    """A named node. Names of topics are absolute.
+    """A named node. Topic names are absolute.
 
     Tracepoints: ``rcl_node_init``.
     """
@@ -76,12 +76,12 @@ class Node:
 
 
 def symbol_of(callback: Callable[..., Any]) -> str:
-    """What stands for a demangled C++ symbol: module and qualified name of a callable."""
+    """Module and qualified name of a callable, in place of a demangled C++ symbol."""
     return f"{callback.__module__}.{callback.__qualname__}"
 
 
 def register_callback(handle: int, callback: Callable[..., Any]) -> None:
-    """Says in the trace which function runs under a callback handle."""
+    """Records in the trace which function a callback handle stands for."""
     emit.rclcpp_callback_register(handle, symbol_of(callback))
 
 
@@ -93,7 +93,7 @@ class Publisher:
     ``rcl_publish``, ``rmw_publish``, whose timestamp is the sample's source timestamp.
 
     Args:
-        delay_s: a planted fault: how much later each message leaves.
+        delay_s: a planted fault: delay of each message.
     """
 
     def __init__(
@@ -133,12 +133,12 @@ class Publisher:
         return timestamp_ns
 
     def matched(self) -> int:
-        """How many subscriptions listen."""
+        """Number of matched subscriptions."""
         return self._writer.matched()
 
 
 def _type_hash_entry(ros_type: str) -> str:
-    """What rmw_cyclonedds of Jazzy looks for in the user data of an endpoint."""
+    """Entry that Jazzy's rmw_cyclonedds expects in the user data of an endpoint."""
     return f"typehash={type_hash(ros_type)};" if "/msg/" in ros_type else ""
 
 
@@ -216,7 +216,7 @@ class Subscription:
         return message
 
     def matched(self) -> int:
-        """How many publishers write."""
+        """Number of matched publishers."""
         return self._reader.matched()
 
 
@@ -259,6 +259,6 @@ class Timer:
 
 
 def next_tick(due_ns: int, period_ns: int, now_ns: int) -> int:
-    """When a timer whose tick was due is due again: on its grid, and not before now."""
+    """Next due time of a timer after a tick: on its grid, and not before now."""
     missed = max(0, now_ns - due_ns - 1) // period_ns
     return due_ns + (missed + 1) * period_ns

@@ -13,7 +13,7 @@ from pytest_ldos.robot.dds.service import Client, Replier, Service
 _SET_PARAMETERS: Final = "rcl_interfaces/srv/SetParameters"
 
 SetParameter = Callable[[Message], str]
-"""Takes a `rcl_interfaces/msg/ParameterValue`; says why it cannot be set, or ``""``."""
+"""Takes a `rcl_interfaces/msg/ParameterValue`; returns the reason if it cannot be set, otherwise ``""``."""
 
 
 class ParameterType(IntEnum):
@@ -37,7 +37,7 @@ class ParameterService:
         replier.reply(results=[default(kind, successful=not reason, reason=reason) for reason in reasons])
 
     def _set(self, parameter: Message) -> str:
-        """Why the parameter cannot be set, or ``""``."""
+        """Sets a parameter; returns the reason if it cannot be set, otherwise ``""``."""
         rule = self._rules.get(parameter.name)
         return rule(parameter.value) if rule else f"parameter '{parameter.name}' is not declared"
 
@@ -83,7 +83,7 @@ class ParameterClient:
         return self._client.server_is_ready()
 
     def set(self, values: Mapping[str, int | float | None], on_done: Callable[[list[str]], None]) -> None:
-        """Sets `values`, each by the type it has; `on_done` gets the reasons of those that were refused."""
+        """Sets `values`, each by its type; `on_done` gets the reasons for refused values."""
 
         def finish(response: Message) -> None:
             on_done([result.reason for result in response.results if not result.successful])

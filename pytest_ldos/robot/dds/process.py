@@ -1,4 +1,4 @@
-"""What every process that is a node does around it."""
+"""Setup and end of a process that runs a node."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def run_node(name: str, build: Callable[[Context, dict[str, Any]], Callable[[], 
     domain as ``domain``.
 
     Args:
-        build: makes the node in a context, and returns what is to be done at the end.
+        build: makes the node in a context, and returns the function to call at the end.
     """
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_NAME, name.encode("ascii"), 0, 0, 0)

@@ -44,14 +44,14 @@ class Replier:
         self._writer.write(encode(response), wall_clock_ns())
 
     def _await_client(self) -> None:
-        """A request can overtake the discovery of its client's reply reader: rmw waits, so do we."""
+        """Waits for the client's reply reader, as rmw does: a request can overtake its discovery."""
         deadline = time.monotonic() + _MATCH_WAIT_S
         while self._writer.matched() == 0 and time.monotonic() < deadline:
             time.sleep(_MATCH_POLL_S)
 
 
 class Service:
-    """Answers requests: `on_request` gets the request and what replies to it.
+    """Answers requests: `on_request` gets each request and its `Replier`.
 
     Tracepoints: ``rcl_service_init``, and, unless `in_action`,
     ``rclcpp_service_callback_added``, ``rclcpp_callback_register`` and, at each request,
@@ -122,7 +122,7 @@ class Client:
         node.executor.add(self)
 
     def server_is_ready(self) -> bool:
-        """Whether a server was discovered for both directions."""
+        """True if a server was discovered for both directions."""
         return self._writer.matched() > 0 and self._reader.matched() > 0
 
     def call(self, on_reply: Callable[[Message], None], **fields: Any) -> None:

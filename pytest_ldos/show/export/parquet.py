@@ -25,4 +25,4 @@ def write_parquet(model: ExecutionModel, directory: Path) -> None:
         OSError: the directory cannot be written, or holds something else.
     """
     with replaced(directory, is_ours=is_model_directory) as fresh:
-        write_model(model, fresh)
+        write_model(model, fresh, target=directory)

@@ -100,8 +100,8 @@ def _describe_failures(promises: Sequence[Promise]) -> list[str]:
 
 
 def _detectable_table(promises: Sequence[Promise]) -> Table:
-    names = list(dict.fromkeys(name for each in promises for name in each.detectable))
-    rows = ((_numbered(each), *(_percent(each.detectable.get(name, math.inf)) for name in names)) for each in promises)
+    names = list(dict.fromkeys(name for each in promises for name in each.mde))
+    rows = ((_numbered(each), *(_percent(each.mde.get(name, math.inf)) for name in names)) for each in promises)
     return _named("trials of each", names, rows)
 
 
@@ -173,7 +173,7 @@ def _to_plain(result: CalibrationResult, file: str) -> dict[str, Any]:
                 "false_alarms": share_to_plain(each.alarms),
                 "by_failures": share_to_plain(each.by_failures),
                 "undecided": share_to_plain(each.undecided),
-                "detectable": dict(each.detectable),
+                "detectable": dict(each.mde),
                 "judged_by_other_starts": each.held_out,
                 "modelled": each.modelled,
             }

@@ -30,6 +30,7 @@ from pytest_ldos.show.report.document import (
     Segment,
 )
 from pytest_ldos.show.report.metric_reports import report_metrics
+from pytest_ldos.show.report.reasons import describe_more_trials, describe_other_calibration, describe_reasons
 from pytest_ldos.show.report.version_reports import (
     report_additions,
     report_differences,
@@ -79,14 +80,14 @@ def compose_section(
     section = Section(
         scenario=trials.scenario,
         verdict=result.verdict,
-        reasons=result.reasons,
-        undecided=result.undecided,
+        reasons=describe_reasons(result.reasons),
+        undecided=tuple(map(describe_more_trials, result.more_trials_because)),
         advice=advise(
             result.verdict,
             metrics,
             paths,
             failures=len(trials.trials) - trials.successes,
-            is_undecided=bool(result.undecided),
+            is_undecided=bool(result.more_trials_because),
             base_needs=result.base_needs,
             is_study=trials.stack_kind.startswith(KIND_PREFIX),
         ),
@@ -94,8 +95,8 @@ def compose_section(
         metrics=metrics,
         paths=paths,
         additions=report_additions(trials),
-        calibration=_calibration(known),
-        notes=(*_uncalibrated(known), *notes),
+        calibration=report_calibration(known.calibration),
+        notes=(*describe_uncalibrated(known.calibration), *notes),
     )
     return section if base is None else _beside(section, trials, base, result, known)
 
@@ -149,25 +150,25 @@ def _segment(change: SegmentChange) -> Segment:
     )
 
 
-def _calibration(known: Background) -> CalibrationReport | None:
+def report_calibration(lookup: CalibrationLookup | None) -> CalibrationReport | None:
     """The calibration that a decision rested on."""
-    if not isinstance(known.calibration, Calibrated):
+    if not isinstance(lookup, Calibrated):
         return None
-    made = known.calibration.calibration
+    made = lookup.calibration
     return CalibrationReport(
         made_at=made.made_at,
         commit=made.commit,
         starts=made.starts,
         trials=made.trials,
         metrics=tuple(made.metrics),
-        file=str(known.calibration.file),
+        file=str(lookup.file),
     )
 
 
-def _uncalibrated(known: Background) -> tuple[str, ...]:
-    """Reason why a calibration is not used."""
-    lookup = known.calibration
-    return (lookup.reason,) if isinstance(lookup, Uncalibrated) and lookup.reason else ()
+def describe_uncalibrated(lookup: CalibrationLookup | None) -> tuple[str, ...]:
+    """Describes a calibration that exists, but is not used; empty if there is none."""
+    other = lookup.other if isinstance(lookup, Uncalibrated) else None
+    return () if other is None else (describe_other_calibration(other),)
 
 
 def _has_ratio(comparison: Comparison) -> bool:

@@ -107,7 +107,7 @@ def _promise(detection: Detection) -> str:
 
 
 def _compared(promised: Promised, sign: str) -> str:
-    return f"{_percent(promised.effect)} {sign} {_percent(promised.detectable)}"
+    return f"{_percent(promised.effect)} {sign} {_percent(promised.mde)}"
 
 
 def _percent(value: float) -> str:
@@ -171,7 +171,7 @@ def _to_plain(detection: Detection) -> dict[str, Any]:
         and {
             "what": "success rate" if promised.what == SUCCESS else promised.what,
             "effect": promised.effect,
-            "detectable": promised.detectable if math.isfinite(promised.detectable) else None,
+            "detectable": promised.mde if math.isfinite(promised.mde) else None,
         },
         "keeping": detection.keeping.value,
         "problem": detection.problem,

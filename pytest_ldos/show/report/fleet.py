@@ -11,11 +11,12 @@ from pytest_ldos.base.text import Rendered
 from pytest_ldos.base.units import counted, format_quantity
 from pytest_ldos.fleet.pool import Pooled, is_whole, median_of, metric_names, pool
 from pytest_ldos.fleet.summary import TraceSummary
+from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.show.page.formats import Format, render
 from pytest_ldos.show.page.model import ABSENT, Bullets, Column, Kind, Page, Section, Table, Text, Tone, left_out
 
 _MOST: Final = 40
-_REFINING: Final = ("T2x", "T3p99", "T5p99")
+_REFINING: Final = frozenset(metric.name for metric in METRICS.values() if metric.refines)
 """Shown over all traces only: a line has no place for them."""
 
 

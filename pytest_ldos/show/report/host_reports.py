@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pytest_ldos.judge.gate.verdict import Verdict, severity, worst
+from pytest_ldos.judge.gate.verdict import Verdict, worst
 from pytest_ldos.show.report.document import Document
 
 
@@ -60,4 +60,4 @@ def worst_of(reports: Iterable[HostReport]) -> Verdict | None:
 
 def _rank(report: HostReport) -> int:
     verdict = report.document.verdict
-    return 0 if verdict is None else -severity(verdict)
+    return 0 if verdict is None else -verdict.severity

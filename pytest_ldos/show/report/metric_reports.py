@@ -5,64 +5,58 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from pytest_ldos.base.series import Series
 from pytest_ldos.base.stats.location import median
 from pytest_ldos.judge.gate.comparison import Comparison, adjusted_variation, coefficient_of_variation
 from pytest_ldos.judge.gate.decide import GateResult
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.metrics.model import Metric
-from pytest_ldos.measure.trial.record import Trial, TrialSet
-from pytest_ldos.measure.trial.series_of import invalid_trials, metrics_of, missing_reasons, sources_of, to_series
+from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.measure.trial.series_of import invalid_trials, metrics_of, missing_reasons, sources_of
 from pytest_ldos.show.report.document import Change, Gap, MetricReport, Point, Sample
+from pytest_ldos.show.report.reasons import describe_reason
 from pytest_ldos.show.report.sources import report_origins
 
 
 def report_metrics(head: TrialSet, result: GateResult, base: TrialSet | None) -> tuple[MetricReport, ...]:
     """Every metric that is taken, and what only the base has."""
     found = head.metrics if base is None else metrics_of(head, base).values()
-    return tuple(_report(metric, head, result, base) for metric in found)
+    return tuple(_report(metric, head, result) for metric in found)
 
 
-def _report(metric: Metric, head: TrialSet, result: GateResult, base: TrialSet | None) -> MetricReport:
+def _report(metric: Metric, head: TrialSet, result: GateResult) -> MetricReport:
     comparison = result.comparison(metric.name)
-    incomparable = result.incomparable.get(metric.name, "")
-    own = Verdict.NOT_COMPARABLE if incomparable else None
+    incomparable = result.incomparable.get(metric.name)
+    own = None if incomparable is None else Verdict.NOT_COMPARABLE
     return MetricReport(
         name=metric.name,
         title=metric.title,
         unit=metric.unit,
         better=metric.better,
         verdict=own if comparison is None else comparison.verdict,
-        head=_sample(metric, head),
-        base=None if base is None or comparison is None else _sample(metric, base),
+        head=_sample(metric, result.head_series.get(metric.name)),
+        base=None if comparison is None else _sample(metric, result.base_series.get(metric.name)),
         change=None if comparison is None else _change(comparison),
         origins=report_origins(sources_of(head, metric)),
         gaps=_gaps(metric, head),
-        incomparable=incomparable,
+        incomparable="" if incomparable is None else describe_reason(incomparable),
     )
 
 
-def _sample(metric: Metric, trials: TrialSet) -> Sample | None:
-    series = to_series(trials, metric)
-    if not series.values:
+def _sample(metric: Metric, series: Series | None) -> Sample | None:
+    if series is None or not series.values:
         return None
     return Sample(
         median=median(series.finite) if series.finite else None,
         cv=_finite(coefficient_of_variation(series)),
         adjusted_cv=adjusted_variation(metric, series),
         censored=len(series) - len(series.finite),
-        points=tuple(point for trial in trials.trials if (point := _point(metric, trial)) is not None),
+        points=tuple(map(_point, series.trials, series.blocks, series.strata, series.values)),
     )
 
 
-def _point(metric: Metric, trial: Trial) -> Point | None:
-    measurement = trial.measurements.get(metric.name)
-    value = None if measurement is None else measurement.number
-    is_censored = metric.censored_by_failure and not trial.succeeded
-    if value is None and not is_censored:
-        return None
-    return Point(
-        trial=trial.index + 1, block=trial.block, goal=trial.goal, value=None if is_censored or value is None else value
-    )
+def _point(trial: int, block: int, goal: str, value: float) -> Point:
+    return Point(trial=trial + 1, block=block, goal=goal, value=_finite(value))
 
 
 def _change(comparison: Comparison) -> Change:
@@ -76,7 +70,7 @@ def _change(comparison: Comparison) -> Change:
         tail=comparison.tail,
         p_value=comparison.p_value,
         floor=comparison.floor,
-        detectable=_finite(comparison.detectable),
+        detectable=_finite(comparison.mde),
         explained=comparison.explained,
         is_endless=comparison.low == math.inf,
     )

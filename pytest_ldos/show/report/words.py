@@ -61,7 +61,7 @@ def interval_of(change: Change) -> str:
 
 def verdict_word(verdict: Verdict | None) -> str:
     """A verdict for people: ``not comparable``."""
-    return "not judged" if verdict is None else verdict.value.replace("_", " ")
+    return "not judged" if verdict is None else verdict.word
 
 
 def describe_success(section: Section) -> str:

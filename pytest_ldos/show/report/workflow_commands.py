@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from pytest_ldos.base.text import Rendered, one_line
-from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.judge.gate.verdict import Tone
 from pytest_ldos.show.report.document import Document, Place, Section
 from pytest_ldos.show.report.host_reports import HostReport, worst_first
 from pytest_ldos.show.report.paths import describe_paths
@@ -22,14 +22,7 @@ MOST: Final = 10
 _LONGEST: Final = 600
 _MOST_LINES: Final = 8
 
-_COMMANDS: Final = {
-    Verdict.REGRESSED: "error",
-    Verdict.INVALID: "error",
-    Verdict.INFRA: "error",
-    Verdict.INCONCLUSIVE: "warning",
-    Verdict.NO_BASELINE: "warning",
-    Verdict.NOT_COMPARABLE: "warning",
-}
+_COMMANDS: Final = {Tone.BAD: "error", Tone.DOUBTFUL: "warning"}
 _IN_DATA: Final = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _IN_PROPERTY: Final = {**_IN_DATA, ":": "%3A", ",": "%2C"}
 _BELOW_ROOT: Final = re.compile(r"(?!/)(?!(?:.*/)?\.\.(?:/|$))[^\\\x00-\x1f]+")
@@ -52,7 +45,7 @@ def _render(sections: Iterable[tuple[Section, str]]) -> Rendered:
 
 
 def _command(section: Section) -> str | None:
-    return None if section.verdict is None else _COMMANDS.get(section.verdict)
+    return None if section.verdict is None else _COMMANDS.get(section.verdict.tone)
 
 
 def _first(lines: list[str], command: str) -> list[str]:

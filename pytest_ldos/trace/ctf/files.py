@@ -1,4 +1,4 @@
-"""Where the traces of a session directory lie."""
+"""Finds the traces of a session directory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class TraceFiles:
 
 @dataclass(frozen=True)
 class LinkedFile:
-    """A stream file that is another one under a second name; it is read once."""
+    """A second name of a stream file, which is read once."""
 
     path: Path
     same_as: Path
@@ -31,17 +31,17 @@ class LinkedFile:
 
 @dataclass
 class SessionFiles:
-    """All traces below a directory, each file once, whatever links lead to it."""
+    """All traces below a directory, each file once, by whatever links it is reached."""
 
     traces: list[TraceFiles] = field(default_factory=list)
     linked: list[LinkedFile] = field(default_factory=list)
 
 
 def find_files(root: Path) -> SessionFiles:
-    """Every directory at or below `root` that holds a file named ``metadata``.
+    """Finds every directory at or below `root` that holds a file named ``metadata``.
 
-    Links to directories are followed. Index files are left alone: they may be absent,
-    stale or corrupt, and packets say the same of themselves.
+    Follows links to directories. Ignores index files: they may be absent, stale or
+    corrupt, and packets contain the same information.
 
     Raises:
         TraceUnreadable: no such directory, no permission, or no trace.

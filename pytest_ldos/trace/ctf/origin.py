@@ -1,4 +1,4 @@
-"""Which part of a session a trace is: its domain, its host, and whose buffers it holds."""
+"""Origin of a trace within a session: its domain, its host, and the owner of its buffers."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _PER_PID = re.compile(r"(?:^|/)pid/(.+)-(\d+)-\d{8}-\d{6}(?:/|$)")
 class TraceInfo:
     """One trace of a session directory: a domain, or a buffer owner (uid, pid).
 
-    What the metadata does not say is taken from the path that LTTng gave the trace.
+    Facts missing in the metadata are taken from the path that LTTng gave the trace.
 
     Attributes:
-        directory: where its metadata lies.
+        directory: folder of its metadata.
         environment: the ``env`` block (``hostname``, ``domain``, ``tracer_name``, …).
         clock: name of the clock that stamps events; ``""`` where they have no time: their
             `timestamp_ns` is 0.
@@ -26,7 +26,7 @@ class TraceInfo:
         uuid: of the trace, 32 hexadecimal digits, or ``""``. Rotated chunks of one trace
             share it.
         unread: events and fields that no column can hold (text inside arrays of structs);
-            they are passed over.
+            they are skipped.
     """
 
     directory: Path

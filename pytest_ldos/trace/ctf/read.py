@@ -1,4 +1,4 @@
-"""A directory of CTF traces, as LTTng writes them, to tables.
+"""Reads a directory of CTF traces, as LTTng writes them, to tables.
 
 Reference: Common Trace Format 1.8.3 (LTTng 2.10 to 2.14, user space and kernel); CTF2-SPEC-2.0
 (LTTng 2.15).
@@ -31,12 +31,12 @@ OnCorrupt = Literal["refuse", "skip"]
 
 @dataclass(frozen=True)
 class DecodedTrace:
-    """Everything that was read.
+    """Tables of a trace, their origins, and the losses.
 
     Attributes:
         events: the table of each event name, also of declared events that never occurred.
-        traces: what the tables' `trace` column refers to.
-        stats: streams, and what was lost in them.
+        traces: the traces that the tables' `trace` column refers to.
+        stats: streams, and the losses in them.
     """
 
     directory: Path
@@ -64,14 +64,14 @@ def read_trace(
         events: names to read; all by default. Others are skipped, not materialised.
         fields: columns to read, for all events or by event name; all by default.
         window: first and last moment, nanoseconds since the epoch.
-        threads: that decode at once; ``LDOS_THREADS`` or the number of CPUs by default.
+        threads: number that decode at once; ``LDOS_THREADS`` or the number of CPUs by default.
         on_corrupt: ``skip`` goes on with the next good packet where one is corrupt (events
             before the damage are kept) and counts a packet that is there twice once; each
             is in `DecodedTrace.stats`. By default both are refused.
 
     Raises:
         TraceUnreadable: no trace there, or one that is damaged or no CTF; names the
-            file, the offset and the reason. A last packet that is cut is no error: it is
+            file, the offset and the reason. A truncated last packet is no error: it is
             read up to its last whole event, and counted in `DecodedTrace.stats`.
         ConfigurationError: an argument that makes no sense.
     """
@@ -108,7 +108,7 @@ _REMEDIES = (
     ("text that begins neither", "if it was taken out of packets of CTF 1.8, put `/* CTF 1.8 */` in front"),
     ("Permission denied", "read it as the user who recorded it, or change its permissions"),
 )
-"""What to do where a reason has these words."""
+"""Remedies by words of a reason."""
 
 
 def _remedy(path: Path, offset: int | None, reason: str) -> str:
@@ -185,7 +185,7 @@ def _to_table(found: Mapping[str, Any]) -> EventTable:
 
 
 def _for_each_row(number: Any, rows: int, dtype: type[Number]) -> npt.NDArray[Number]:
-    """An array as it is; one number as the same element `rows` times."""
+    """Returns an array unchanged, and repeats a single number `rows` times."""
     return np.broadcast_to(dtype(number), rows) if isinstance(number, int) else number
 
 

@@ -1,4 +1,4 @@
-"""What a trace does not hold although it happened: counted, never silent."""
+"""Counts of events and bytes that a trace lost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pytest_ldos.trace.ctf.files import LinkedFile
 
 
 class Grade(StrEnum):
-    """How much a counter takes away from what a trace says."""
+    """Severity of a loss."""
 
     INFO = "info"
     DATA_LOSS = "data_loss"
@@ -20,7 +20,7 @@ class Grade(StrEnum):
 
 @dataclass(frozen=True)
 class Counter:
-    """How often something happened that a reader should know of; 0 if it did not."""
+    """Number of occurrences of one kind of loss or note, with its meaning; 0 without any."""
 
     name: str
     grade: Grade
@@ -30,13 +30,13 @@ class Counter:
 
 @dataclass(frozen=True)
 class Gap:
-    """A span of one stream in which the tracer threw events or whole packets away.
+    """A span of one stream in which the tracer discarded events or whole packets.
 
     Attributes:
         from_ns: end of the last packet before it, nanoseconds since the epoch.
         to_ns: end of the packet that reports the loss.
-        events: how many events were discarded.
-        packets: how many packets are missing (their events are not counted).
+        events: number of discarded events.
+        packets: number of missing packets (their events are not counted).
     """
 
     from_ns: int
@@ -45,17 +45,17 @@ class Gap:
     packets: int
 
     def touches(self, from_ns: int, to_ns: int) -> bool:
-        """Whether the gap and the closed span share a moment."""
+        """True if the gap and the closed span overlap."""
         return self.from_ns <= to_ns and from_ns <= self.to_ns
 
 
 @dataclass(frozen=True)
 class Corruption:
-    """Bytes that were passed over, because they cannot be what they should be.
+    """Bytes that were skipped, because they cannot be what they should be.
 
     Attributes:
-        offset: where in the file they begin.
-        size: how many bytes, up to the next good packet.
+        offset: their place in the file.
+        size: number of bytes, up to the next good packet.
     """
 
     path: Path
@@ -66,21 +66,21 @@ class Corruption:
 
 @dataclass(frozen=True)
 class StreamStats:
-    """How one stream file was read.
+    """Counts from reading one stream file.
 
     Rotation cuts a stream into several files; its counters are followed through all of
-    them, and what was lost between two files is told by the later one.
+    them, and the later file reports losses between two files.
 
     Attributes:
         trace: index into `DecodedTrace.traces`.
-        packets: read from this file.
-        events: in the packets that were looked at; others lie outside the time window.
+        packets: number read from this file.
+        events: number in the packets that were read; others lie outside the time window.
         truncated_bytes: bytes behind the last whole event of a packet the file ends in.
-        missing_bytes: what such a packet should hold beyond the end of the file.
+        missing_bytes: bytes of such a packet beyond the end of the file.
         missing_padding: bytes of the unused space behind a packet's content that the file does not have.
-        foreign_packets: whose uuid is that of another trace; they were read by this one's metadata.
-        earlier_events: lost before the first packet there is of its stream.
-        repeated_packets: left out, because another file of the trace has them.
+        foreign_packets: packets with another trace's uuid; they were read by this one's metadata.
+        earlier_events: events lost before the first packet of the stream that is present.
+        repeated_packets: packets left out, because another file of the trace has them.
     """
 
     path: Path
@@ -99,7 +99,7 @@ class StreamStats:
 
 @dataclass(frozen=True)
 class ReadStats:
-    """The streams of a trace, and what was lost in them.
+    """The streams of a trace, and the losses in them.
 
     Attributes:
         linked_files: second names of stream files, which were read once.
@@ -110,7 +110,7 @@ class ReadStats:
 
     @property
     def counters(self) -> tuple[Counter, ...]:
-        """All that was lost, left out or doubtful, graded."""
+        """Counters of lost, omitted and doubtful data, by severity."""
         empty = sum(stream.packets == 0 and not stream.corruptions for stream in self.streams)
         earlier = sum(stream.earlier_events for stream in self.streams)
         repeated = sum(stream.repeated_packets for stream in self.streams)
@@ -163,7 +163,7 @@ class ReadStats:
 
 
 def describe_damage(stats: ReadStats) -> str:
-    """All that is missing or corrupt, ``"1039 discarded events, 43116 missing bytes"``, or ``""``."""
+    """Missing and corrupt data in words, ``"1039 discarded events, 43116 missing bytes"``, or ``""``."""
     bad = [each for each in stats.counters if each.count and each.grade is not Grade.INFO]
     return ", ".join(f"{each.count} {each.name.replace('_', ' ')}" for each in bad)
 

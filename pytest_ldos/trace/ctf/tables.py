@@ -81,8 +81,8 @@ class EventTable:
             babeltrace2 rounds them; 0 where the trace has no clock (`TraceInfo.clock`).
         cpu_id: the CPU that wrote the event, -1 where the trace does not say.
         trace: index into `DecodedTrace.traces`.
-        columns: contexts (``vpid``, ``vtid``, …) and payload by name; a payload field that
-            is called like a context has ``payload_`` in front.
+        columns: contexts (``vpid``, ``vtid``, …) and payload by name; a payload field with
+            the name of a context gets the prefix ``payload_``.
     """
 
     name: str

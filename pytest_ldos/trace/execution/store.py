@@ -14,7 +14,7 @@ from typing import Any, Final
 import polars as pl
 
 from pytest_ldos.base.errors import RecordUnreadable
-from pytest_ldos.base.parquet import FAULTS, digest_of, write_table
+from pytest_ldos.base.parquet import FAULTS, digest_of, reason_of, write_table
 from pytest_ldos.base.writable import writing
 from pytest_ldos.trace.ctf.files import LinkedFile
 from pytest_ldos.trace.ctf.stats import Corruption, Gap, ReadStats, StreamStats
@@ -24,9 +24,16 @@ from pytest_ldos.trace.execution.schema import SCHEMA_VERSION
 MANIFEST: Final = "model.json"
 
 
-def write_model(model: ExecutionModel, directory: Path) -> None:
-    """Writes ``TABLE.parquet`` for each table; the manifest, which makes them a model, comes last."""
-    with writing(directory, needs=sum(round(frame.estimated_size()) for frame in model.frames().values())):
+def write_model(model: ExecutionModel, directory: Path, *, target: Path | None = None) -> None:
+    """Writes ``TABLE.parquet`` for each table; the manifest, which makes them a model, comes last.
+
+    Args:
+        target: folder that takes its place later, which messages then name instead.
+
+    Raises:
+        NotWritten, ConfigurationError: see `writing`.
+    """
+    with writing(target or directory, needs=sum(round(frame.estimated_size()) for frame in model.frames().values())):
         directory.mkdir(parents=True, exist_ok=True)
         (directory / MANIFEST).unlink(missing_ok=True)
         digests = {}
@@ -43,13 +50,17 @@ def read_model(directory: Path) -> ExecutionModel:
     Raises:
         RecordUnreadable: there is none, a table is missing or damaged, or another version wrote it.
     """
-    manifest = _read_manifest(directory / MANIFEST)
-    digests = manifest.get("sha256", {})  # earlier versions wrote none
+    path = directory / MANIFEST
+    manifest = _read_manifest(path)
+    try:
+        digests = dict(manifest.get("sha256", {}))  # earlier versions wrote none
+        stats = _stats(manifest["stats"])
+        unknown, unpaired = dict(manifest["unknown"]), dict(manifest["unpaired"])
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise _unreadable(path, f"is damaged: {type(error).__name__} {error}") from None
     names = [field.name for field in fields(Tables)]
     frames = {name: _read_table(directory / f"{name}.parquet", digests.get(name)) for name in names}
-    return ExecutionModel(
-        **frames, stats=_stats(manifest["stats"]), unknown=manifest["unknown"], unpaired=manifest["unpaired"]
-    )
+    return ExecutionModel(**frames, stats=stats, unknown=unknown, unpaired=unpaired)
 
 
 def _unreadable(path: Path, reason: str) -> RecordUnreadable:
@@ -85,7 +96,7 @@ def _read_table(path: Path, digest: str | None) -> pl.DataFrame:
             raise _unreadable(path, "is damaged: its content is not what was written")
         return pl.read_parquet(path)
     except FAULTS as error:
-        raise _unreadable(path, str(error).splitlines()[0]) from None
+        raise _unreadable(path, reason_of(error)) from None
 
 
 def _plain(value: Any) -> Any:

@@ -32,7 +32,7 @@ def checkout(tmp_path):
         shutil.copy(ROOT / name, tmp_path / name)
     (tmp_path / NATIVE).mkdir(parents=True)
     (tmp_path / NATIVE / "census.cpp").write_text("int count;\n")
-    (tmp_path / "pytest_ldos/base/text.py").write_text("")
+    (tmp_path / "pytest_ldos/cli.py").write_text("")
     (tmp_path / ".ci/setup").write_text(SETUP)
     assert make(tmp_path) == [ANEW, MEASURED]
     return tmp_path
@@ -141,3 +141,23 @@ def test_what_a_set_up_names_as_missing(tmp_path):
     assert {"lttng-tools", "stress-ng", "g++", "cmake", "git", "curl", "bzip2", "babeltrace2"} <= {*missing}
     assert f"sudo apt-get install {' '.join(missing)}" in done.stderr
     assert "python3 is missing" in done.stderr
+
+
+def test_a_set_up_without_packages_says_whose_fault_it_was(tmp_path):
+    """pip's own words end with "error: subprocess-exited-with-error"."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("sh", "cat", "dirname", "find", "grep"):
+        (programs / name).symlink_to(shutil.which(name))
+    (tmp_path / "venv/bin").mkdir(parents=True)
+    for program, script in {"bin/python3": "exit 0", "bin/g++": "exit 0", "venv/bin/python": "exit 1"}.items():
+        (tmp_path / program).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / program).chmod(0o755)
+    command = ["sh", str(ROOT / ".ci/setup"), "venv", "changed"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env={"PATH": str(programs)}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == (
+        "setup: pip could not install what is needed, see above; when it can (network, index, room), do this again"
+    )

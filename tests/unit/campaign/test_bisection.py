@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from pytest_ldos.campaign.bisection import Batch, Bisection, Finding, Mishap, SearchPlan, Standing
+from pytest_ldos.campaign.bisection import Batch, Bisection, Exclusion, Finding, LevelState, SearchPlan
 from pytest_ldos.campaign.level_scale import LevelScale
 
 SCALE = LevelScale(low=1, high=1000)
@@ -35,7 +35,7 @@ def search(answer: Answer, plan: SearchPlan = PLAN) -> Bisection:
     return bisection
 
 
-def levels(bisection: Bisection) -> dict[float, Standing]:
+def levels(bisection: Bisection) -> dict[float, LevelState]:
     return {each.level: each.standing for each in bisection.records.values()}
 
 
@@ -84,7 +84,7 @@ def test_levels_at_the_threshold_stay_undecided_and_the_interval_is_wider():
         return broken(level, 0.5 if 20 < level < 60 else level > 30)
 
     bisection = search(gradual)
-    undecided = [level for level, standing in levels(bisection).items() if standing is Standing.UNDECIDED]
+    undecided = [level for level, standing in levels(bisection).items() if standing is LevelState.UNDECIDED]
     assert undecided
     assert all(20 < level < 60 for level in undecided)
     assert bisection.holds.level <= 20
@@ -109,20 +109,20 @@ def test_one_level_above_is_looked_at_when_the_threshold_is_found():
 
 def test_a_load_that_is_not_reached_says_where_to_go_on():
     def reaching(level: float) -> Batch:
-        short = Batch(level, mishap=Mishap.UNREACHED, reason="it reached 80", achieved=80.0)
+        short = Batch(level, exclusion=Exclusion.UNREACHED, reason="it reached 80", achieved=80.0)
         return short if level > 80 else step(37)(level)
 
     bisection = search(reaching)
     visited = list(bisection.records)
     assert visited[:3] == [1, 1000, 72]
-    assert levels(bisection)[1000] is Standing.UNREACHED
+    assert levels(bisection)[1000] is LevelState.UNREACHED
     assert bisection.finding is Finding.BREAKS
     assert bisection.holds.level <= 37 < bisection.breaks.level
 
 
 def test_what_holds_as_far_as_the_load_reaches_is_no_threshold():
     def reaching(level: float) -> Batch:
-        return Batch(level, mishap=Mishap.UNREACHED, achieved=80.0) if level > 80 else broken(level, 0)
+        return Batch(level, exclusion=Exclusion.UNREACHED, achieved=80.0) if level > 80 else broken(level, 0)
 
     bisection = search(reaching)
     assert bisection.finding is Finding.OUT_OF_REACH
@@ -131,7 +131,7 @@ def test_what_holds_as_far_as_the_load_reaches_is_no_threshold():
 
 
 def test_without_knowing_how_much_was_reached_the_reach_is_bisected():
-    bisection = search(lambda level: Batch(level, mishap=Mishap.UNREACHED) if level > 80 else broken(level, 0))
+    bisection = search(lambda level: Batch(level, exclusion=Exclusion.UNREACHED) if level > 80 else broken(level, 0))
     assert bisection.finding is Finding.OUT_OF_REACH
     assert SCALE.is_near(bisection.holds.level, bisection.ceiling.level)
     assert bisection.starts < 20
@@ -142,8 +142,8 @@ def test_a_stack_that_does_not_start_gets_a_second_chance():
 
     def failing(level: float) -> Batch:
         tries[level] = tries.get(level, 0) + 1
-        is_mishap = tries[level] == 1
-        return Batch(level, mishap=Mishap.NOT_STARTED, reason="no") if is_mishap else step(37)(level)
+        is_excluded = tries[level] == 1
+        return Batch(level, exclusion=Exclusion.NOT_STARTED, reason="no") if is_excluded else step(37)(level)
 
     assert search(failing).finding is Finding.BREAKS
 
@@ -151,15 +151,15 @@ def test_a_stack_that_does_not_start_gets_a_second_chance():
 def test_a_level_whose_stack_never_starts_counts_as_neither_and_the_search_goes_round():
     middle = SCALE.between(1, 1000)
     bisection = search(
-        lambda level: Batch(level, mishap=Mishap.NOT_STARTED) if level == middle else step(middle)(level)
+        lambda level: Batch(level, exclusion=Exclusion.NOT_STARTED) if level == middle else step(middle)(level)
     )
-    assert levels(bisection)[middle] is Standing.NOT_STARTED
+    assert levels(bisection)[middle] is LevelState.NOT_STARTED
     assert len(bisection.records[middle].batches) == 2
     assert bisection.holds.level < middle < bisection.breaks.level
 
 
 def test_a_calm_end_that_does_not_start_cannot_be_measured():
-    bisection = search(lambda level: Batch(level, mishap=Mishap.NOT_STARTED, reason="it did not start"))
+    bisection = search(lambda level: Batch(level, exclusion=Exclusion.NOT_STARTED, reason="it did not start"))
     assert bisection.finding is Finding.UNMEASURED
     assert bisection.starts == 2
 
@@ -169,7 +169,7 @@ def test_a_mishap_among_good_starts_is_forgiven():
 
     def once(level: float) -> Batch:
         seen.append(level)
-        return Batch(level, mishap=Mishap.UNREACHED) if len(seen) == 2 else step(37)(level)
+        return Batch(level, exclusion=Exclusion.UNREACHED) if len(seen) == 2 else step(37)(level)
 
     assert search(once).finding is Finding.BREAKS
 

@@ -22,9 +22,10 @@ from pytest_ldos.campaign.promise import Share
 from pytest_ldos.campaign.resample import plant
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.show.report.reasons import describe_reason
 from tests.builders.trials import noisy_set
 
-DETECTOR = Detector(base=noisy_set(1, n=20), policy=Policy(), draws=20)
+DETECTOR = Detector(base=noisy_set(1, n=20), policy=Policy(), describe=describe_reason, draws=20)
 EQUAL = noisy_set(2, n=10)
 
 
@@ -93,10 +94,10 @@ def test_failures_are_found_as_such():
 
 
 def test_the_smallest_rate_of_failures_that_is_found():
-    strict = DETECTOR.detectable_failure_rate(EQUAL)
+    strict = DETECTOR.smallest_failure_rate(EQUAL)
     assert 0.1 <= strict <= 0.3  # with an expectation of 100 %, one failure is enough
-    assert DETECTOR.detectable(EQUAL, "T1") < DETECTOR.detectable(noisy_set(2, n=6), "T1")
-    assert DETECTOR.detectable(EQUAL, "T9") == math.inf
+    assert DETECTOR.mde(EQUAL, "T1") < DETECTOR.mde(noisy_set(2, n=6), "T1")
+    assert DETECTOR.mde(EQUAL, "T9") == math.inf
 
 
 def test_what_could_not_be_measured():

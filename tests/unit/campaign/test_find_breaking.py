@@ -16,12 +16,12 @@ from pytest_ldos.base.errors import (
     Unavailable,
 )
 from pytest_ldos.base.series import Missing
-from pytest_ldos.campaign.bisection import Finding, Standing
+from pytest_ldos.campaign.bisection import Finding, LevelState
 from pytest_ldos.campaign.breaking_evidence import BreakingEvidence
 from pytest_ldos.campaign.breaking_result import EstimateBy
 from pytest_ldos.campaign.find_breaking import reached_level
 from pytest_ldos.measure.metrics.model import Measurement
-from pytest_ldos.scenario.loads import CpuLoadSpec
+from pytest_ldos.scenario.loads.cpu_load import CpuLoadSpec
 from pytest_ldos.show.page.formats import Format
 from pytest_ldos.show.report.breaking.page import render_breaking_as
 from pytest_ldos.show.report.breaking.plain import to_plain
@@ -165,7 +165,7 @@ def test_a_load_that_is_not_reached_counts_as_neither(tmp_path):
     result = search(MadeUpStack(reaches=50), tmp_path, watching=watching)
     assert result.finding is Finding.OUT_OF_REACH
     assert result.holds < 50
-    assert result.ceiling.standing is Standing.UNREACHED
+    assert result.ceiling.standing is LevelState.UNREACHED
     assert result.ceiling.trials == 0
     assert result.breaks is None
     assert "at 1000 the load was not reached: the load reached 50 of 1000" in watching.notes
@@ -291,7 +291,7 @@ def test_trials_without_the_value_are_counted_and_told(tmp_path):
     result = search(stack, tmp_path, plan("T1>3x"), watching)
     calm = result.levels[0]
     assert result.finding is Finding.BREAKS
-    assert (calm.unvalued, calm.trials, calm.standing) == (calm.starts, 3 * calm.starts, Standing.HOLDS)
+    assert (calm.unvalued, calm.trials, calm.standing) == (calm.starts, 3 * calm.starts, LevelState.HOLDS)
     left_out = f"trials that succeeded but have no T1, left out: {calm.unvalued} ({calm.unvalued} at 1)"
     assert left_out in result.notes
     assert left_out in " ".join(render_breaking_as(result, Format.TERMINAL, width=120).split())
@@ -303,7 +303,7 @@ def test_a_calm_end_whose_trials_mostly_lack_the_value_ends_the_search(tmp_path)
     stack = Unsure()
     stack.lacking = lambda level: 3
     result = search(stack, tmp_path, plan("T1>3x"))
-    assert (result.finding, result.levels[0].standing) == (Finding.UNMEASURED, Standing.UNVALUED)
+    assert (result.finding, result.levels[0].standing) == (Finding.UNMEASURED, LevelState.UNVALUED)
     assert stack.levels == [1, 1]
     told = "it is not judged: 6 of 8 trials that succeeded have no T1 (PLANNING was never answered)"
     assert told in " ".join(render_breaking_as(result, Format.TERMINAL, width=120).split())
@@ -315,7 +315,7 @@ def test_a_level_whose_trials_mostly_lack_the_value_is_not_judged(tmp_path):
     result = search(stack, tmp_path, plan("T1>3x"))
     assert result.finding is Finding.OUT_OF_REACH
     assert (result.holds < 20, result.breaks) == (True, None)
-    assert {each.standing for each in result.levels if each.level >= 20} == {Standing.UNVALUED}
+    assert {each.standing for each in result.levels if each.level >= 20} == {LevelState.UNVALUED}
     assert "could not be measured: it is not judged: 6 of 8 trials that succeeded have no T1" in answer(result)
 
 
@@ -326,7 +326,7 @@ def test_a_level_that_breaks_whatever_those_trials_would_say_is_broken(tmp_path)
     stack.lacking = lambda level: 1 if level >= 20 else 0
     result = search(stack, tmp_path, plan("T1>3x", max_trials=400))
     harsh = result.levels[-1]
-    assert (result.finding, harsh.standing) == (Finding.BREAKS, Standing.BREAKS)
+    assert (result.finding, harsh.standing) == (Finding.BREAKS, LevelState.BREAKS)
     assert harsh.broken == harsh.trials > 12, "more than it takes where each trial says something"
     assert harsh.unvalued > 0
 

@@ -41,9 +41,9 @@ def test_without_what_was_learned_starts_would_be_taken_for_regressions():
 
 def test_more_trials_see_smaller_changes():
     whole = prover(measured_run(1), draws=20)
-    detectable = [whole.promise(Design.INTERLEAVED, trials).detectable["T1"] for trials in (8, 16, 60)]
-    assert detectable == sorted(detectable, reverse=True)
-    assert detectable[-1] < 0.5 * detectable[0]
+    mde = [whole.promise(Design.INTERLEAVED, trials).mde["T1"] for trials in (8, 16, 60)]
+    assert mde == sorted(mde, reverse=True)
+    assert mde[-1] < 0.5 * mde[0]
 
 
 def test_noise_is_that_of_other_starts_where_there_are_enough():
@@ -56,7 +56,7 @@ def test_noise_is_that_of_other_starts_where_there_are_enough():
 
 def test_a_planted_change_is_found_as_often_as_promised():
     whole = prover(measured_run(1))
-    effect = whole.promise(Design.INTERLEAVED, 30).detectable["T1"]
+    effect = whole.promise(Design.INTERLEAVED, 30).mde["T1"]
     found = whole.plant(Design.INTERLEAVED, "T1", trials=30, effect=effect, draws=40).found
     assert found.value >= 0.6
     assert whole.plant(Design.INTERLEAVED, "T1", trials=30, effect=2 * effect, draws=20).found.value == 1
@@ -66,7 +66,7 @@ def test_a_planted_change_is_found_as_often_as_promised():
 def test_runs_that_drift_make_sequences_blind():
     drifting = prover(measured_run(1, drift=0.5), draws=20)
     sequential, interleaved = (
-        drifting.promise(design, 30).detectable["T1"] for design in (Design.SEQUENTIAL, Design.INTERLEAVED)
+        drifting.promise(design, 30).mde["T1"] for design in (Design.SEQUENTIAL, Design.INTERLEAVED)
     )
     assert sequential > 1.5 * interleaved
 

@@ -16,6 +16,7 @@ from pytest_ldos.campaign.selftest import plan_self_test, run_self_test
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
 from pytest_ldos.scenario.words import StackKind
+from pytest_ldos.show.report.reasons import describe_reason
 from tests.builders.trials import TYPICAL, failed_trial, noisy_set, trial_set
 
 SPEC = ScenarioSpec(name="baseline", trials=10)
@@ -53,7 +54,7 @@ class Stack:
 
 
 def self_tested(stack, **asked):
-    return run_self_test(plan(**asked), stack, lambda base: Policy(), draws=20)
+    return run_self_test(plan(**asked), stack, lambda base: Policy(), describe=describe_reason, draws=20)
 
 
 def test_everything_is_planted_by_default():
@@ -194,4 +195,4 @@ def test_a_median_that_is_missing_is_told():
         )
 
     with pytest.raises(SelfTestFailed, match="T1"):
-        run_self_test(plan(faults=["planning_delay"]), measure, lambda base: Policy())
+        run_self_test(plan(faults=["planning_delay"]), measure, lambda base: Policy(), describe=describe_reason)

@@ -23,8 +23,10 @@ from pytest_ldos.campaign.sweep_folder import Definition, SweepFolder, all_sweep
 from pytest_ldos.campaign.sweep_records import CellState, decode_start, encode_start
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.measure.load import choose
+from pytest_ldos.measure.load.protocol import Load
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.scenario.words import WhenUnavailable
+from pytest_ldos.show.report.reasons import describe_reason
 from tests.builders.breaking import STUCK, at, plan, search
 from tests.builders.sweeps import FLOOD, failed, grid, measured, start_of
 
@@ -78,6 +80,7 @@ def run(tmp_path):
             folder=folder,
             measure=stacks,
             observer=watching or Watching(),
+            describe=describe_reason,
             available=available or (lambda spec: Availability(True)),
         )
         return sweeper.run()
@@ -255,7 +258,7 @@ def test_a_stack_that_dies_in_a_trial_is_broken_and_that_trial_is_the_failure(ru
 def test_an_arm_that_does_not_come_home_says_nothing_where_it_need_not_be_the_load(changes, reason):
     (spec, *_) = grid().specs.values()
     trials = dataclasses.replace(start_of(spec), incomplete=STUCK, **changes)
-    state, told = state_of(trials)
+    state, told = state_of(trials, describe_reason)
     assert state is CellState.INVALID
     assert told.startswith(reason)
 
@@ -272,7 +275,7 @@ def test_a_sweep_and_a_search_agree_on_what_is_broken(made, proof, tmp_path):
 
     found = search(SimpleNamespace(measure=stuck), tmp_path, plan())
     level = found.levels[0]
-    state, _ = state_of(stuck(at(1)))
+    state, _ = state_of(stuck(at(1)), describe_reason)
     assert (state is CellState.BROKEN) == (level.broken > 0) == (not level.mishaps)
     if not level.mishaps:
         assert level.broken == level.starts
@@ -299,8 +302,8 @@ def test_what_is_not_permitted_here_is_not_started(run, unavailable, state):
 
 def test_whether_a_cell_can_be_measured_is_asked_of_stack_and_loads(monkeypatch):
     monkeypatch.setattr("pytest_ldos.campaign.sweep.stack_available", lambda stack: Availability(True))
-    refused = choose._Load(None, lambda spec, stack: Availability(False, "no permission for tc", "run as root"))
-    monkeypatch.setitem(choose._LOADS, "network_impairment", refused)
+    refused = Load(None, lambda spec, stack: Availability(False, "no permission for tc", "run as root"))
+    monkeypatch.setitem(choose.IMPLEMENTATIONS, "network_impairment", refused)
     (spec,) = grid({"network_impairment.delay": [5]}).specs.values()
     assert can_be_measured(spec) == Availability(
         False, "network_impairment cannot be had here: no permission for tc", "run as root"

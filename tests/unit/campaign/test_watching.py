@@ -301,7 +301,7 @@ def test_two_versions_are_held_against_each_other(tmp_path):
         watching.seen += [Seen(tmp_path / str(start), profile=FoldedStacks({(name,): 300})) for start in (1, 1, 2)]
         assert len(watching.profiles) == 2, "one a start"
     (said,) = write_watched_difference(base, head, tmp_path, DRAWN, title="it")
-    assert said.startswith("profiles held against each other, 2 frames changed")
+    assert said.startswith("profiles compared: 2 frames changed")
     assert (tmp_path / "difference.svg").read_text() == "it"
 
 

@@ -16,13 +16,13 @@ from pytest_ldos.base import exit_codes
 from pytest_ldos.base.paths import LinkSpec, PathSpec
 from pytest_ldos.campaign.instruments import MODULES, find_instrument
 from pytest_ldos.cli.main import app
-from pytest_ldos.plugin import hooks
+from pytest_ldos.plugin import fixtures
 from pytest_ldos.plugin.marks import describe_marks
 from pytest_ldos.plugin.options import add_options
 from pytest_ldos.scenario.addresses import known_addresses
 from pytest_ldos.scenario.base import BaseSpec
 from pytest_ldos.scenario.deadlines import DeadlineSpec
-from pytest_ldos.scenario.loads import LOAD_SPECS
+from pytest_ldos.scenario.loads.registry import LOAD_SPECS
 from pytest_ldos.scenario.model import FaultSpec, StackSpec
 from pytest_ldos.scenario.options import OPTIONS, OTHER_VARIABLES
 from pytest_ldos.scenario.ros2 import Ros2Spec
@@ -108,9 +108,9 @@ def test_every_table():
     assert {f"| `{key}` |" for key in GATE_KEYS if f"| `{key}` |" not in TEXT} == set()
 
 
-def test_every_mark_and_fixture_and_exit_code():
+def test_every_mark_and_fixture_and_exit_code(script):
     assert set(describe_marks({"baseline": "the arm alone"})) <= cells()
-    assert {name for name in hooks.__all__ if f"\n| `{name}` | " not in TEXT} == set()
+    assert {name for name, _ in script.fixtures_of(fixtures) if f"\n| `{name}` | " not in TEXT} == set()
     assert {code for code in exit_codes.MEANINGS if f"\n| {code} | " not in TEXT} == set()
 
 

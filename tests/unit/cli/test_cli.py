@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from pytest_ldos.base import exit_codes
 from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
 from pytest_ldos.judge.baseline.calibration_store import save_calibration
 from pytest_ldos.judge.baseline.store import BaselineStores
@@ -251,6 +253,25 @@ def test_an_unreadable_baseline_is_listed_as_such(project):
 def test_help_and_version():
     assert "compare" in ldos_process("--help").stdout
     assert ldos_process("--version").stdout.startswith("pytest-ldos ")
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["report"]])
+def test_an_output_that_cannot_be_written_is_named(project, arguments):
+    save(project, "20260101-000000-aaaaaa", noisy_set(seed=1))
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([str(LDOS), *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == exit_codes.INVALID
+    first, remedy = done.stderr.splitlines()
+    assert first == "ldos: /dev/full cannot be written: No space left on device"
+    assert remedy.endswith("or send the output elsewhere")
+
+
+def test_whoever_reads_may_stop(project):
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    done = subprocess.run([str(LDOS), "--version"], stdout=write_end, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write_end)
+    assert (done.returncode, done.stderr) == (1, "")
 
 
 def calibrated(project, trials, run_sd=0.3):

@@ -192,7 +192,7 @@ def test_the_scenario_and_its_load(ldos, stack, monkeypatch):
     from contextlib import contextmanager
 
     from pytest_ldos.measure.load import choose
-    from pytest_ldos.measure.load.protocol import LoadProof
+    from pytest_ldos.measure.load.protocol import Load, LoadProof
 
     applied = []
 
@@ -206,7 +206,7 @@ def test_the_scenario_and_its_load(ldos, stack, monkeypatch):
         applied.append(spec)
         yield Made(spec)
 
-    monkeypatch.setitem(choose._LOADS, "dds_flood", choose._Load(apply))
+    monkeypatch.setitem(choose.IMPLEMENTATIONS, "dds_flood", Load(apply))
     stack()
     result = ldos("--scenario", "msg_load", "--over", "dds_flood.rate=500,700", "--trials", "1", "--format", "json")
     assert result.exit_code == exit_codes.INVALID

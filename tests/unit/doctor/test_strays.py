@@ -161,7 +161,9 @@ def test_a_pid_that_is_anothers_by_now_is_no_owner():
     assert living_owner({name: f"{os.getpid()} 1"}) is None
 
 
-@pytest.mark.parametrize("value", ["", "x", "1", "1 ", "-1 1", "²\u00a05", "999999999999 1"])
+@pytest.mark.parametrize(
+    "value", ["", "x", "1", "1 ", "-1 1", "²\u00a05", "999999999999 1", pytest.param(f"{'9' * 5000} 1", id="long")]
+)
 def test_a_damaged_owner_is_none(value):
     assert living_owner({OWNER_VARIABLE: value}) is None
 

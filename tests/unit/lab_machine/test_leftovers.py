@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 
 import pytest
 
-from lab.leftovers.search import USERS, list_leftovers
+from lab.leftovers.search import USERS, end_leftovers, list_leftovers
 from tests.builders.lab import LAB
 
 STATUS = "Name:\tsleep\nUid:\t{0}\t{1}\t{1}\t{1}\nGid:\t{2}\t{2}\t{2}\t{2}\n"
@@ -80,3 +81,32 @@ def test_it_runs_without_anything_of_the_checkout(machine):
     (machine.root / "proc/self/mountinfo").unlink()
     done = subprocess.run([*program, str(machine.root)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout[:8]) == (1, "OSError:")
+
+
+@pytest.fixture
+def stranger(machine, tmp_path, monkeypatch):
+    """A process of a job's user, which the machine knows by the kernel's own file; its systemctl does nothing."""
+    (tmp_path / "systemctl").write_text("#!/bin/sh\n")
+    (tmp_path / "systemctl").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    command = ["setpriv", "--reuid=400123", "--clear-groups", "--regid=400123", "sh", "-c", "echo; exec sleep 60"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"\n"  # it is that user's now
+        machine.write(f"proc/{process.pid}/status", STATUS.format(400_123, 400_123, 400_123))
+        yield process
+        process.kill()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a process as another user")
+def test_what_runs_is_ended(machine, left, stranger):
+    end_leftovers(machine.root)
+    assert stranger.wait(timeout=10) == -signal.SIGKILL
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a process as another user")
+def test_who_cannot_end_it_says_so(machine, left, stranger):
+    """The service's rights may lack that of becoming another user."""
+    search = ["setpriv", "--bounding-set=-setuid", sys.executable, "-I", str(LAB / "leftovers/search.py")]
+    done = subprocess.run([*search, "--end", str(machine.root)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "OSError: no rights of user 400123 can be had to end its processes\n")
+    assert stranger.poll() is None

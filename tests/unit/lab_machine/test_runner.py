@@ -220,13 +220,30 @@ def test_a_number_is_given_out_once(installed, last, next_, words):
 
 
 def test_a_number_that_was_given_out_is_not_given_again_whatever_came_of_it(installed):
-    installed.know("status", "500")
+    installed.know("answer", registration(runner="{}", env="PATH=/tmp"))
     assert installed.run(program(installed, "prepare")).returncode == 1
     assert installed.read(COUNTER) == "400000\n"
     installed.know("passwd", "400001\n")  # somebody has it
-    installed.know("status", "201")
+    installed.know("answer", registration(runner="{}"))
+    assert installed.run(program(installed, "clear")).returncode == 0
     assert installed.run(program(installed, "prepare")).returncode == 0
     assert installed.read(COUNTER) == "400002\n"
+
+
+def test_without_a_registration_no_number_is_used_up(installed):
+    """A quarter of a minute each, they would all be in a month without GitHub."""
+    installed.know("status", "500")
+    assert installed.run(program(installed, "prepare")).returncode == 1
+    assert not (installed.root / COUNTER).exists()
+    assert not any(call.startswith(("groupadd", "useradd")) for call in installed.calls)
+
+
+def test_without_roots_daemon_no_registration_is_asked_for(installed):
+    installed.replace("systemctl", 'case "$1" in start) exit 1 ;; is-active) exit 3 ;; esac')
+    done = installed.run(program(installed, "prepare"))
+    assert done.returncode == 1
+    assert "root's LTTng daemon, which KERNEL_TRACING=yes asks for, cannot be started" in done.stderr
+    assert requests(installed) == []
 
 
 def test_what_a_job_asked_of_roots_daemon_ends_with_it(installed):

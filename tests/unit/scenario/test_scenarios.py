@@ -6,15 +6,11 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.scenario.deadlines import DeadlineSpec
-from pytest_ldos.scenario.loads import (
-    CpuLimitSpec,
-    CpuLoadSpec,
-    DdsFloodSpec,
-    GuardSpec,
-    LoadSpec,
-    Reliability,
-    SchedulerGroup,
-)
+from pytest_ldos.scenario.loads.cpu_limit import CpuLimitSpec
+from pytest_ldos.scenario.loads.cpu_load import CpuLoadSpec
+from pytest_ldos.scenario.loads.dds_flood import DdsFloodSpec, Reliability
+from pytest_ldos.scenario.loads.guard import GuardSpec
+from pytest_ldos.scenario.loads.spec import LoadSpec, SchedulerGroup
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.settings import Sources, parse_table
 from pytest_ldos.scenario.words import WhenUnavailable

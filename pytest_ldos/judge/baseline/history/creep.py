@@ -26,7 +26,7 @@ _TAIL: Final = 0.0001
 
 @dataclass(frozen=True)
 class Anchor:
-    """What a history is measured by.
+    """Reference level that a history is compared with.
 
     Attributes:
         name: `PIN` or `START`.

@@ -14,8 +14,7 @@ from typing import Final
 import polars as pl
 
 from pytest_ldos.base.errors import RecordUnreadable
-from pytest_ldos.base.parquet import FAULTS, read_whole, sealed
-from pytest_ldos.base.text import one_line
+from pytest_ldos.base.parquet import FAULTS, read_whole, reason_of, sealed
 from pytest_ldos.judge.baseline.history.rows import SCHEMA
 from pytest_ldos.measure.trial.artifacts import write_atomically
 
@@ -73,7 +72,7 @@ def inspect_file(path: Path) -> HistoryFile | Damaged:
     except FileNotFoundError:
         raise
     except (ValueError, *FAULTS) as error:
-        return Damaged(path, _first_line(error))
+        return Damaged(path, reason_of(error))
     version = metadata.get(_VERSION_KEY)
     if version is None:
         raise RecordUnreadable(
@@ -109,14 +108,10 @@ def read_rows(
         raise
     except FAULTS as error:
         if len(files) == 1:
-            return None, [Damaged(file.path, _first_line(error)) for file in files]
+            return None, [Damaged(file.path, reason_of(error)) for file in files]
     parts = [read_rows([file], metrics=metrics, columns=columns) for file in files]
     whole = [rows for rows, _ in parts if rows is not None]
     return pl.concat(whole) if whole else None, [each for _, damaged in parts for each in damaged]
-
-
-def _first_line(error: BaseException) -> str:
-    return one_line(next(iter(str(error).splitlines()), type(error).__name__))
 
 
 def _read(paths: list[Path], metrics: Collection[str], columns: Collection[str]) -> pl.DataFrame:

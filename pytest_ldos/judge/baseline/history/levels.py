@@ -45,12 +45,14 @@ class Noise:
     """Variation between runs of an unchanged level.
 
     Attributes:
-        deviation: total standard deviation of a run; 0 if there are too few runs to estimate it.
+        deviation: total standard deviation of a run; 0 if it is not estimated.
+        is_estimated: True if there are enough runs.
     """
 
     deviation: float
     degrees: float
     correlation: float
+    is_estimated: bool = True
 
     def level(self, runs: Sequence[Run]) -> Level | None:
         """The common level of some neighbouring runs; ``None`` if none of them has a finite location."""
@@ -69,7 +71,7 @@ def noise_of(series: MetricSeries) -> Noise:
     """Noise estimated from differences of neighbouring runs; a few changes of level among them do no harm."""
     locations = np.array([run.location for run in series.runs if run.is_accepted])
     if len(locations) < _FEWEST_RUNS:
-        return Noise(0.0, math.inf, 0.0)
+        return Noise(0.0, math.inf, 0.0, is_estimated=False)
     steps = np.diff(locations)
     between = _MAD_TO_DEVIATION * float(np.median(np.abs(steps - np.median(steps)))) / math.sqrt(2)
     correlation = 0.0

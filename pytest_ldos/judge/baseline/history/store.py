@@ -177,7 +177,7 @@ class HistoryStore:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[bool]:
-    """Whether no other process merges in a folder, and none will until the end."""
+    """Holds the folder's lock for merging; yields ``False`` if another process holds it."""
     with writing(folder / _LOCK):
         descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:

@@ -81,7 +81,7 @@ def build_trend(
         rolling=None if rolling is None else series.value(rolling.location),
         window=window,
         floor=floor,
-        run_deviation=abs(series.effect(noise.deviation)) if noise.deviation else None,
+        run_deviation=abs(series.effect(noise.deviation)) if noise.is_estimated else None,
         correlation=noise.correlation,
         notes=tuple(_notes(series, pin, pinned, noise)),
     )
@@ -107,7 +107,7 @@ def _change_points(series: MetricSeries) -> dict[str, float]:
 def _notes(series: MetricSeries, pin: Pin | None, pinned: Sequence[Run], noise: Noise) -> Iterator[str]:
     if pin is not None and not pinned:
         yield f"'{pin.name}' is pinned, but has no run here; the first runs stand for it"
-    if not noise.deviation:
+    if not noise.is_estimated:
         yield "fewer than five runs: intervals tell how much trials differ, not yet how much runs do"
     if any(not run.commit for run in series.runs):
         yield "runs without a commit (outside of git) stand for themselves, by the name of their folder"

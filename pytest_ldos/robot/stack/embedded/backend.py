@@ -19,7 +19,7 @@ from pytest_ldos.robot.dds.domain import claim_domain
 from pytest_ldos.robot.dds.loopback import bound_to_loopback
 from pytest_ldos.robot.stack.client_protocol import TrialTag
 from pytest_ldos.robot.stack.conversation import ANSWER_GRACE_S, Conversation, to_command
-from pytest_ldos.robot.stack.embedded.installed import PARTS, installed_here, installed_in
+from pytest_ldos.robot.stack.embedded.installed import PARTS, Installed, installed_here, installed_in
 from pytest_ldos.robot.stack.embedded.tracepoints import tracepoints_available
 from pytest_ldos.robot.stack.faulty_goals import plant_failure
 from pytest_ldos.robot.stack.goal_file import read_goals
@@ -37,8 +37,6 @@ _ONE_THREAD: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 _NO_WINDOW: Final = {"MUJOCO_GL": "disable"}
 """Nothing is drawn: a search for graphics would only delay the start."""
-
-_NODES: Final = "pytest_ldos.robot.stack.embedded"
 
 
 def embedded_available(installation: Installation = OURS) -> Availability:
@@ -61,9 +59,13 @@ def _available_elsewhere(installation: Installation) -> Availability:
     return tracepoints_available(found, where=installation.python)
 
 
+def _installed(installation: Installation) -> Installed | str:
+    return installed_here() if installation.is_ours else installed_in(installation.interpreter)
+
+
 def embedded_info(installation: Installation = OURS) -> StackInfo:
     """Describes the stack without starting it; all of its parts must be installed."""
-    found = installed_here() if installation.is_ours else installed_in(installation.interpreter)
+    found = _installed(installation)
     versions = {} if isinstance(found, str) else found.versions
     parts = f"MuJoCo {versions['mujoco']}, OMPL {versions['ompl']}, TOPP-RA {versions['toppra']}"
     return StackInfo(
@@ -114,7 +116,10 @@ class EmbeddedBackend:
         return stack
 
     def _start_node(self, name: str, domain: int, *, talk: bool = False, **parameters: Any) -> Child:
-        node = ("-m", f"{_NODES}.{name}", json.dumps({"domain": domain, **parameters}))
+        found = _installed(self._installation)
+        if isinstance(found, str):
+            raise BringUpFailed(f"{self._installation.python} cannot be asked: {found}")
+        node = ("-m", found.node(name), json.dumps({"domain": domain, **parameters}))
         return self._group.start(name, [*self._installation.interpreter, *node], talk=talk)
 
     def stop(self) -> None:

@@ -19,7 +19,9 @@ from typing import Any
 
 PARTS = ("cyclonedds", "mujoco", "ompl", "rosbags", "toppra")
 _PROJECT = "pytest-ldos"
-_PROVIDER = "pytest_ldos.robot.dds._lttng"
+_WING = "pytest_ldos.robot"
+_PLACES = (_WING, "pytest_ldos")
+"""Packages that hold `stack` and `dds`: the wing, and that of versions before it, which can be a base."""
 _TIMEOUT_S = 60
 
 _LOAD = """
@@ -40,24 +42,31 @@ class Installed:
         versions: versions of the parts, of pytest-ldos and of Python, by name; missing ones are left out.
         is_traced: True if pytest-ldos was built with tracepoints.
         load_fault: why the tracepoints cannot be loaded although they were built; empty if they can.
+        place: package that holds `stack` and `dds` there.
     """
 
     versions: dict[str, str]
     is_traced: bool
     load_fault: str = ""
+    place: str = _WING
 
     @property
     def missing(self) -> list[str]:
         return [name for name in (*PARTS, _PROJECT) if name not in self.versions]
+
+    def node(self, name: str) -> str:
+        """Returns the module of a node of the embedded stack."""
+        return f"{self.place}.stack.embedded.{name}"
 
 
 def installed_here() -> Installed:
     """Returns what is installed in the environment of this process."""
     found = {name: _version(name) for name in (*PARTS, _PROJECT)}
     versions = {name: text for name, text in found.items() if text}
-    provider = _provider()
+    place = next((each for each in _PLACES if _file_of(f"{each}.stack.embedded")), _WING)
+    provider = _file_of(f"{place}.dds._lttng")
     fault = load_fault(provider) if provider else ""
-    return Installed({**versions, "python": platform.python_version()}, bool(provider), fault)
+    return Installed({**versions, "python": platform.python_version()}, bool(provider), fault, place)
 
 
 @lru_cache(maxsize=8)
@@ -86,10 +95,10 @@ def _version(name: str) -> str:
         return ""
 
 
-def _provider() -> str:
-    """Path of the library that holds the tracepoints; empty if it was not built."""
+def _file_of(module: str) -> str:
+    """Path of a module, without importing it; empty if there is none, as of tracepoints that were not built."""
     try:
-        spec = find_spec(_PROVIDER)
+        spec = find_spec(module)
     except ModuleNotFoundError:
         return ""
     return (spec.origin or "") if spec else ""

@@ -74,7 +74,7 @@ def fault_arguments(
     if count != 1:
         raise BringUpFailed(
             f"the control rate cannot be changed: {_CONTROLLERS} of {_CONFIGURATION} is not what it was",
-            remedy="build ros_ws anew and source it",
+            remedy="rebuild ros_ws and source it",
         )
     file = directory / "controllers.yaml"
     with writing(file):

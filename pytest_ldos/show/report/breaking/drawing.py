@@ -9,7 +9,7 @@ from typing import Final
 import htpy as h
 from htpy import Node
 
-from pytest_ldos.campaign.bisection import Standing
+from pytest_ldos.campaign.bisection import LevelState
 from pytest_ldos.campaign.breaking_result import BreakingResult, LevelSummary
 from pytest_ldos.campaign.level_scale import Spacing
 from pytest_ldos.show.report.breaking.words import level_of, percent
@@ -25,7 +25,7 @@ _BOTTOM: Final = 276
 _FEWEST_LEVELS: Final = 3
 _STEPS: Final = 120
 _RADIUS: Final = 5
-_KINDS: Final = {Standing.HOLDS: "holds", Standing.BREAKS: "breaks"}
+_KINDS: Final = {LevelState.HOLDS: "holds", LevelState.BREAKS: "breaks"}
 _DECADES: Final = (1, 2, 5)
 
 

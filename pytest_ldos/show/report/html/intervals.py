@@ -42,7 +42,7 @@ def draw_scale(scale: Scale) -> Node:
 
 def draw_change(change: Change, verdict: Verdict | None, scale: Scale) -> Node:
     """The interval as a line, the estimate as a point, the floor as a field around no change."""
-    kind = "plain" if verdict is None else verdict.value
+    kind = "plain" if verdict is None else verdict.tone.value
     floor = math.log1p(change.floor)
     content: list[Node] = [
         box(scale(-floor), 2, scale(floor) - scale(-floor), _HEIGHT - 4, "floor"),

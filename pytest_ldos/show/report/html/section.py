@@ -74,13 +74,13 @@ def _trials(section: Section) -> Iterator[Figure]:
 def _metric(section: Section, metric: MetricReport) -> Figure:
     """Both drawings of a metric, and their numbers."""
     samples = _samples(section, metric)
-    in_turns = section.interleaving is not None
+    is_interleaved = section.interleaving is not None
     return Figure(
         title=f"{metric.name} {metric.title}",
         badge=verdict_of(metric),
         drawings=(
             Drawing(lambda: draw_distribution(metric, samples)),
-            Drawing(lambda: draw_timeline(metric, samples, in_turns=in_turns)),
+            Drawing(lambda: draw_timeline(metric, samples, is_interleaved=is_interleaved)),
         ),
         table=values_table(metric, samples),
     )

@@ -34,14 +34,14 @@ class _Block:
     points: tuple[Point, ...]
 
 
-def draw_timeline(metric: MetricReport, samples: Sequence[tuple[str, str, Sample]], *, in_turns: bool) -> Node:
+def draw_timeline(metric: MetricReport, samples: Sequence[tuple[str, str, Sample]], *, is_interleaved: bool) -> Node:
     """Every trial in order; a new stack start begins a new field.
 
     Args:
         samples: version (``base``, ``head``), its label, its values.
-        in_turns: whether the versions' blocks belong to one session; else the base was measured before.
+        is_interleaved: whether the versions' blocks belong to one session; else the base was measured before.
     """
-    blocks = _blocks(samples, in_turns=in_turns)
+    blocks = _blocks(samples, is_interleaved=is_interleaved)
     count = sum(len(block.points) for block in blocks)
     values = [point.value for block in blocks for point in block.points if point.value is not None]
     across = Scale(0, max(1, count), _LEFT, _WIDTH - _RIGHT)
@@ -56,13 +56,13 @@ def draw_timeline(metric: MetricReport, samples: Sequence[tuple[str, str, Sample
     return frame(_WIDTH, _HEIGHT, label=label, content=content)
 
 
-def _blocks(samples: Sequence[tuple[str, str, Sample]], *, in_turns: bool) -> list[_Block]:
+def _blocks(samples: Sequence[tuple[str, str, Sample]], *, is_interleaved: bool) -> list[_Block]:
     found = [
         (number, _Block(version, label, tuple(points)))
         for version, label, sample in samples
         for number, points in groupby(sample.points, key=lambda point: point.block)
     ]
-    return [block for _, block in (sorted(found, key=lambda each: each[0]) if in_turns else found)]
+    return [block for _, block in (sorted(found, key=lambda each: each[0]) if is_interleaved else found)]
 
 
 def _fields(blocks: Sequence[_Block], across: Scale) -> Iterator[Node]:

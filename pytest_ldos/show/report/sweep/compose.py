@@ -137,7 +137,7 @@ def _ratio(metric: Metric, head: Series, base: Series) -> tuple[float | None, fl
     plain = dataclasses.replace(metric, adjust_for=(), adjust_where_alike=())
     if not (base.values and any(map(math.isfinite, base.values)) and any(map(math.isfinite, head.values))):
         return None, None, None
-    contrasted = contrast(plain, head, base, in_turns=False)
+    contrasted = contrast(plain, head, base, is_interleaved=False)
     if not (contrasted.head.size and contrasted.base.size):
         return None, None, None
     shift = contrasted.shift(tail=_TAIL)

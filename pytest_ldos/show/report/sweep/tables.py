@@ -7,20 +7,20 @@ from typing import Final
 
 from pytest_ldos.base.units import format_quantity
 from pytest_ldos.campaign.cells import show_value
+from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.show.page.model import ABSENT, Badge, Cell, Column, Kind, Table, Tone
 from pytest_ldos.show.report.sweep.document import VALID, CellReport, Located, MetricTitle, SweepReport
 
-SHOWN: Final = ("T1", "T2x", "T3", "T3p99", "T4", "T5")
-"""Those of our metrics that are shown; the others are in JSON and CSV."""
+_IN_DATA_ALONE: Final = frozenset(metric.name for metric in METRICS.values() if not metric.in_sweeps)
+"""Metrics of ours that only JSON and CSV have."""
 
-_OURS: Final = frozenset({*SHOWN, "T2", "T5p99"})
 _TONES: Final = {VALID: Tone.GOOD, **dict.fromkeys(("broken", "invalid", "infra"), Tone.BAD)}
 """Tones of states; the others are doubtful."""
 
 
 def shown_metrics(report: SweepReport) -> list[MetricTitle]:
     """The metrics that are told: ours, in short, and all of a user's own; none that no cell has."""
-    told = (each for each in report.metrics if each.name in SHOWN or each.name not in _OURS)
+    told = (each for each in report.metrics if each.name not in _IN_DATA_ALONE)
     return [each for each in told if any(_has(cell, each) for cell in report.cells)]
 
 

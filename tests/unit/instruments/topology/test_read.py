@@ -131,7 +131,7 @@ PUBLISHER, SUBSCRIBER, CLIENT = "0.publishers.0.", "1.subscribers.0.", "1.client
         ({PUBLISHER + "qos_deadline": "10ms"}, '"qos_deadline"', ["is '10ms'", "only 'default' can be measured"]),
         ({PUBLISHER + "qos_depth": 0}, '"qos_depth"', ["is 0", "a whole number from 1"]),
         ({CLIENT + "qos_reliability": "best_effort"}, '"qos_reliability"', ["services have ROS 2's own: reliable"]),
-        ({PUBLISHER + "msg_type": "stamped_vector"}, '"stamped_vector"', ["its size cannot be told", 'add "msg_size"']),
+        ({PUBLISHER + "msg_type": "stamped_vector"}, '"stamped_vector"', ["its size is unknown", 'add "msg_size"']),
         ({PUBLISHER + "msg_type": "stampd10b"}, '"stampd10b"', ["the type is not known", "did you mean 'stamped10b'?"]),
         ({PUBLISHER + "msg_size": 9}, '"msg_size"', ["is 9, but stamped_int64 has 8 B"]),
         ({PUBLISHER + "msg_size": -1, PUBLISHER + "msg_type": "x"}, '"msg_size"', ["is -1", "a whole number from 0"]),

@@ -21,6 +21,7 @@ from pytest_ldos.judge.baseline.calibration_store import (
     save_calibration,
 )
 from pytest_ldos.judge.baseline.store import BaselineStores
+from pytest_ldos.show.report.reasons import describe_other_calibration
 from tests.builders.calibrations import calibration_of
 from tests.builders.trials import FINGERPRINT, noisy_set
 
@@ -115,14 +116,16 @@ def test_another_hosts_is_not_used_and_that_is_said(stores):
     other = noisy_set(1, fingerprint=dataclasses.replace(FINGERPRINT, cores=64))
     found = find_calibration(stores, other)
     assert isinstance(found, Uncalibrated)
-    assert "a calibration of host class test-cpu_4-cores" in found.reason
-    assert "ldos calibrate --scenario baseline" in found.reason
+    assert "a calibration of host class test-cpu_4-cores" in describe_other_calibration(found.other)
+    assert "ldos calibrate --scenario baseline" in describe_other_calibration(found.other)
 
 
 def test_another_hosts_of_a_scenario_with_a_name_like_a_pattern(stores):
     save_calibration(stores, dataclasses.replace(MADE, scenario="[a]/b"))
     other = noisy_set(1, name="[a]/b", fingerprint=dataclasses.replace(FINGERPRINT, cores=64))
-    assert "a calibration of host class test-cpu_4-cores" in find_calibration(stores, other).reason
+    assert "a calibration of host class test-cpu_4-cores" in describe_other_calibration(
+        find_calibration(stores, other).other
+    )
 
 
 def test_one_that_was_put_at_another_hosts_place(stores):
@@ -133,7 +136,7 @@ def test_one_that_was_put_at_another_hosts_place(stores):
     file.rename(place)
     found = find_calibration(stores, other)
     assert isinstance(found, Uncalibrated)
-    assert "test-cpu_4-cores" in found.reason
+    assert "test-cpu_4-cores" in describe_other_calibration(found.other)
 
 
 def test_another_scenarios_is_not_used(stores):

@@ -17,6 +17,7 @@ from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, read_trials, write_trials
 from pytest_ldos.show.report.compose import Background, compose, compose_section
 from pytest_ldos.show.report.markdown import render as render_markdown
+from pytest_ldos.show.report.reasons import describe_reason
 from pytest_ldos.show.report.terminal import render
 from tests.builders.calibrations import calibration_of
 from tests.builders.command_line import run_ldos
@@ -71,7 +72,7 @@ def test_whatever_makes_a_class_keeps_baselines_apart(stores, change):
     stores.save(of(ONE, 1), to_repository=True)
     found = find_baseline(stores, of(dataclasses.replace(ONE, **change), 2))
     assert isinstance(found, NotComparable)
-    assert ONE.host_class in found.reason
+    assert ONE.host_class in describe_reason(found.reason)
 
 
 def section_of(head, base):

@@ -26,8 +26,8 @@ def test_samples_that_lie_wholly_apart(trials, run_sd, run_df):
     """What the comparison itself calls detectable is the measure: thrice as much is found."""
     policy = calibrated(run_sd, run_df)
     base = noisy_set(1, n=trials)
-    detectable = decide(noisy_set(2, n=trials), base, policy).comparison("T1").detectable
-    head = noisy_set(2, n=trials, factors={"T1": 1 + 3 * detectable})
+    mde = decide(noisy_set(2, n=trials), base, policy).comparison("T1").mde
+    head = noisy_set(2, n=trials, factors={"T1": 1 + 3 * mde})
     found = decide(head, base, policy).comparison("T1")
     assert found.verdict is Verdict.REGRESSED
     assert found.low > 1
@@ -37,7 +37,7 @@ def test_noise_that_is_hardly_known_leaves_everything_open():
     """Two runs far apart: intervals go beyond all numbers."""
     head = noisy_set(2, n=30, factors={"T1": 1.5})
     found = decide(head, noisy_set(1, n=30), calibrated(9.0, 1.0)).comparison("T1")
-    assert (found.low, found.high, found.detectable) == (0.0, math.inf, math.inf)
+    assert (found.low, found.high, found.mde) == (0.0, math.inf, math.inf)
     assert found.verdict is Verdict.INCONCLUSIVE
 
 

@@ -25,6 +25,8 @@ from pytest_ldos.measure.metrics.model import Measurement
 from pytest_ldos.measure.metrics.sources import published_states
 from pytest_ldos.measure.trial.record import Look
 from pytest_ldos.measure.trial.series_of import to_series
+from pytest_ldos.show.report.reasons import describe_reason
+from tests.builders.sentences import sentences
 from tests.builders.trials import FINGERPRINT, TYPICAL, failed_trial, measured, noisy_set, taken_from, trial, trial_set
 
 POLICY = Policy()
@@ -102,7 +104,7 @@ def test_a_metric_that_got_worse_is_named(metric):
     assert 1.15 < comparison.ratio < 1.45
     assert comparison.low > 1
     assert comparison.low < comparison.ratio < comparison.high
-    assert f"{metric} (" in result.reasons[0]
+    assert f"{metric} (" in sentences(result)[0]
 
 
 def test_a_metric_that_got_better_is_no_failure():
@@ -122,26 +124,26 @@ def test_an_effect_below_the_floor_is_not_reported_however_certain():
 def test_noise_that_hides_everything_is_inconclusive_not_passed():
     result = compare(noisy_set(1, cv={"T1": 0.8}), noisy_set(2, cv={"T1": 0.8}))
     assert result.comparison("T1").verdict is Verdict.INCONCLUSIVE
-    assert result.comparison("T1").detectable > METRICS["T1"].largest_tolerable_mde
+    assert result.comparison("T1").mde > METRICS["T1"].largest_tolerable_mde
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert "could have been seen" in result.reasons[0]
+    assert "could have been seen" in sentences(result)[0]
 
 
 def test_one_trial_on_each_side_decides_nothing():
     result = compare(noisy_set(1, n=1), noisy_set(2, n=1))
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert all(math.isinf(each.detectable) for each in result.comparisons)
-    assert "record it anew with 8 or more" in result.reasons[0]
+    assert all(math.isinf(each.mde) for each in result.comparisons)
+    assert "record it anew with 8 or more" in sentences(result)[0]
 
 
 def test_a_stored_base_with_too_few_trials_is_to_be_recorded_anew_and_more_of_head_do_not_help():
     base = noisy_set(2, n=3)
     result = compare(may_have(noisy_set(1, n=12), 30), base)
-    assert "12 trials against 3: the baseline has too few, record it anew with" in result.reasons[0]
+    assert "12 trials against 3: the baseline has too few, record it anew with" in sentences(result)[0]
     assert result.base_needs > 3
-    assert result.undecided == ()
+    assert result.more_trials_because == ()
     enough = compare(noisy_set(1, n=result.base_needs), noisy_set(2, n=result.base_needs))
-    assert not any(math.isinf(each.detectable) for each in enough.comparisons)
+    assert not any(math.isinf(each.mde) for each in enough.comparisons)
 
 
 def may_have(trials, most):
@@ -151,21 +153,21 @@ def may_have(trials, most):
 def test_a_base_with_few_trials_is_enough_where_head_may_have_many():
     result = compare(may_have(noisy_set(1, n=4), 100), noisy_set(2, n=5))
     assert result.base_needs == 0
-    assert result.undecided
-    assert "or more on both sides" in result.reasons[0]
+    assert result.more_trials_because
+    assert "or more on both sides" in sentences(result)[0]
 
 
 def test_a_base_that_is_measured_in_turns_is_never_recorded_anew():
     head, base = (dataclasses.replace(noisy_set(seed, n=2), session="one") for seed in (1, 2))
     result = compare(head, base)
     assert (result.verdict, result.base_needs) == (Verdict.INCONCLUSIVE, 0)
-    assert "anew" not in " ".join(result.reasons)
+    assert "anew" not in " ".join(sentences(result))
 
 
 def test_too_few_trials_of_head_are_not_the_bases_fault():
     result = compare(noisy_set(1, n=2), noisy_set(2, n=20))
     assert result.base_needs == 0
-    assert "or more on both sides" in result.reasons[0]
+    assert "or more on both sides" in sentences(result)[0]
 
 
 def test_identical_values_pass():
@@ -194,7 +196,7 @@ def test_the_planners_luck_is_taken_out_of_t2_and_t4():
             assert found.explained > 0.99
             assert found.verdict is Verdict.PASSED
             assert found.ratio == pytest.approx(1.0, abs=0.01)
-            assert found.detectable < 0.07
+            assert found.mde < 0.07
 
 
 def test_longer_plans_are_a_regression_of_whoever_plans_them():
@@ -210,7 +212,7 @@ def test_more_scenarios_in_a_run_ask_for_more_evidence():
     head, base = noisy_set(1), noisy_set(2)
     one, four = compare(head, base).comparison("T1"), compare(head, base, Policy(scenarios=4)).comparison("T1")
     assert four.tail == pytest.approx(one.tail / 4)
-    assert four.detectable > one.detectable
+    assert four.mde > one.mde
 
 
 def test_values_of_zero_are_compared_by_differences():
@@ -230,7 +232,7 @@ def test_failures_come_before_latencies():
     head = dataclasses.replace(head, spec=dataclasses.replace(head.spec, success_rate=0.3))
     result = compare(head, noisy_set(2))
     assert result.verdict is Verdict.REGRESSED
-    assert "failures rose from 0 of 10 to 6 of 10" in result.reasons[0]
+    assert "failures rose from 0 of 10 to 6 of 10" in sentences(result)[0]
     assert all(each.verdict is not Verdict.IMPROVED for each in result.comparisons if each.metric in {"T1", "T4"})
 
 
@@ -243,8 +245,8 @@ def test_all_trials_failed():
 def test_an_expectation_is_checked_without_a_baseline():
     result = judge_alone(noisy_set(1, failures=1), POLICY)
     assert result.verdict is Verdict.REGRESSED
-    assert "9 of 10 trials succeeded, 100 % are expected" in result.reasons[0]
-    assert "planning_failed (MoveIt code -31): no joints bring the tip to the goal" in result.reasons[1]
+    assert "9 of 10 trials succeeded, 100 % are expected" in sentences(result)[0]
+    assert "planning_failed (MoveIt code -31): no joints bring the tip to the goal" in sentences(result)[1]
 
 
 def test_a_lower_expectation_allows_what_chance_explains():
@@ -264,7 +266,7 @@ def test_a_lower_expectation_allows_what_chance_explains():
 def test_untrustworthy_trials_make_the_run_invalid():
     result = compare(replace_values(noisy_set(1), "T3", Invalid("51 events lost")), noisy_set(2))
     assert result.verdict is Verdict.INVALID
-    assert "T3 of 10 of 10 trials cannot be trusted: 51 events lost" in result.reasons[0]
+    assert "T3 of 10 of 10 trials cannot be trusted: 51 events lost" in sentences(result)[0]
 
 
 def test_a_few_untrustworthy_trials_are_left_out():
@@ -282,13 +284,13 @@ def test_a_load_that_was_not_reached_makes_the_run_invalid():
     shortfall = {"kind": "dds_flood", "shortfall": "the flood reached 2000 of 4000 msg/s", "summary": ""}
     result = compare(noisy_set(1, loads=(shortfall,)), noisy_set(2))
     assert result.verdict is Verdict.INVALID
-    assert "2000 of 4000" in result.reasons[0]
+    assert "2000 of 4000" in sentences(result)[0]
 
 
 def test_no_trials_are_never_green():
     result = judge_alone(trial_set([], incomplete="the stack died"), POLICY)
     assert result.verdict is Verdict.INVALID
-    assert "the stack died" in result.reasons[0]
+    assert "the stack died" in sentences(result)[0]
 
 
 def test_trials_that_could_not_be_finished_are_invalid():
@@ -298,14 +300,14 @@ def test_trials_that_could_not_be_finished_are_invalid():
 def test_a_metric_that_vanished_is_named():
     result = compare(replace_values(noisy_set(1), "T3", Missing("no control cycles")), noisy_set(2))
     assert result.comparison("T3") is None
-    assert "T3 has a baseline but no value in this run: no control cycles" in result.reasons
+    assert "T3 has a baseline but no value in this run: no control cycles" in sentences(result)
     assert result.verdict is Verdict.INCONCLUSIVE
 
 
 def test_a_metric_that_only_the_run_has_lacks_a_baseline():
     result = compare(noisy_set(1), replace_values(noisy_set(2), "T3", Missing("no control cycles")))
     assert result.comparison("T3") is None
-    assert any("T3 has no baseline" in reason for reason in result.reasons)
+    assert any("T3 has no baseline" in reason for reason in sentences(result))
     assert result.verdict is Verdict.NO_BASELINE
 
 
@@ -319,9 +321,9 @@ def test_a_goal_of_one_side_only_is_named_and_decides_nothing():
     shelf = of_goal(noisy_set(3, factors={"T1": 5.0}), "shelf", first=10)
     head = dataclasses.replace(both, trials=(*both.trials, *shelf.trials))
     result = compare(head, noisy_set(2))
-    assert "goal 'shelf' is compared with nothing: the baseline has it not" in result.reasons
+    assert "goal 'shelf' is compared with nothing: the baseline has it not" in sentences(result)
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert "goal 'shelf' of the baseline was not tried" in compare(noisy_set(2), head).reasons
+    assert "goal 'shelf' of the baseline was not tried" in sentences(compare(noisy_set(2), head))
 
 
 @pytest.mark.parametrize("failures", [17, 20])
@@ -383,7 +385,7 @@ def test_nothing_in_common_decides_nothing():
     strangers = trial_set([dataclasses.replace(each, goal="other") for each in noisy_set(1).trials])
     result = compare(strangers, noisy_set(2))
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert "the goals differ: other here, reach in the baseline" in result.reasons
+    assert "the goals differ: other here, reach in the baseline" in sentences(result)
 
 
 # --- the order of verdicts, and exit codes ----------------------------------------------
@@ -438,7 +440,7 @@ def test_the_order_of_trials_does_not_matter(seed, order):
     shuffled = list(head.trials)
     order.shuffle(shuffled)
     one, other = compare(dataclasses.replace(head, trials=tuple(shuffled)), base), compare(head, base)
-    assert (one.verdict, one.reasons) == (other.verdict, other.reasons)
+    assert (one.verdict, sentences(one)) == (other.verdict, sentences(other))
     for mine, yours in zip(one.comparisons, other.comparisons, strict=True):
         assert (mine.ratio, mine.low, mine.high) == pytest.approx((yours.ratio, yours.low, yours.high), rel=1e-9)
 
@@ -488,8 +490,8 @@ def test_numbers_of_different_sources_are_not_compared(worse):
     assert result.comparison("T3") is None
     assert result.verdict is Verdict.NOT_COMPARABLE
     reason = "T3 is not comparable: it was taken from /joint_states publications here, from control probe in the baseline (record it anew: --ldos-update-baseline)"
-    assert result.incomparable == {"T3": reason}
-    assert reason in result.reasons
+    assert {name: describe_reason(why) for name, why in result.incomparable.items()} == {"T3": reason}
+    assert reason in sentences(result)
     assert {each.metric for each in result.comparisons} == set(TYPICAL) - {"T3"}
     assert not is_failure(result.verdict, strict=False)
     assert is_failure(result.verdict, strict=True)
@@ -514,14 +516,14 @@ def test_a_source_that_changes_within_a_run_makes_it_incomparable():
     for head, base in ((mixed, noisy_set(2)), (noisy_set(2), mixed), (mixed, mixed)):
         result = compare(head, base)
         assert result.verdict is Verdict.NOT_COMPARABLE
-        assert "/joint_states publications and control probe" in result.incomparable["T3"]
+        assert "/joint_states publications and control probe" in describe_reason(result.incomparable["T3"])
 
 
 def test_a_metric_that_one_side_lost_is_absent_not_incomparable():
     lost = replace_values(noisy_set(1), "T3", Missing("no probe"))
     result = compare(lost, noisy_set(2))
     assert result.incomparable == {}
-    assert "T3 has a baseline but no value in this run: no probe" in result.reasons
+    assert "T3 has a baseline but no value in this run: no probe" in sentences(result)
 
 
 def test_runs_that_have_no_source_in_common_are_not_comparable():

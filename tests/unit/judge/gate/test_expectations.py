@@ -11,6 +11,7 @@ from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.metrics.deadlines import Kept
 from pytest_ldos.scenario.deadlines import DeadlineSpec
+from tests.builders.sentences import sentences
 from tests.builders.trials import noisy_set
 
 
@@ -33,7 +34,7 @@ def test_deadlines_that_are_kept_pass():
 def test_a_phase_that_takes_too_long_in_some_trials_is_missed():
     result = judge_alone(expecting([(1, 1)] * 7 + [(1, 0)] * 3), Policy())
     assert result.verdict is Verdict.REGRESSED
-    assert result.reasons[0] == (
+    assert sentences(result)[0] == (
         "path 'planning' is to take at most 10 ms in 99 % of its passages: "
         "it did in 70.0 % of 10, and 7 of 10 trials kept to it"
     )
@@ -53,11 +54,11 @@ def test_of_paths_that_are_passed_often_the_shares_of_trials_count():
 def test_a_path_that_nobody_passed_is_no_success(counts):
     result = judge_alone(expecting(counts), Policy())
     assert result.verdict in {Verdict.REGRESSED, Verdict.INVALID}
-    assert "never passed" in result.reasons[0] or "no trial was made" in result.reasons[0]
+    assert "never passed" in sentences(result)[0] or "no trial was made" in sentences(result)[0]
 
 
 def test_a_trial_whose_trace_was_not_read_kept_nothing():
     trials = expecting([(1, 1)] * 10)
     unread = tuple(dataclasses.replace(trial, deadlines={}) for trial in trials.trials)
     result = judge_alone(dataclasses.replace(trials, trials=unread), Policy())
-    assert "it was never passed" in result.reasons[0]
+    assert "it was never passed" in sentences(result)[0]

@@ -11,7 +11,9 @@ from pytest_ldos.base.series import Better, Invalid
 from pytest_ldos.judge.gate.decide import decide
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.show.report.reasons import describe_reason
 from tests.builders.own_metric import GRIP_RATE, with_own
+from tests.builders.sentences import sentences
 from tests.builders.trials import noisy_set
 
 POLICY = Policy()
@@ -23,13 +25,13 @@ def test_an_own_metric_is_judged_in_its_direction():
     assert same.comparison("grip_rate").verdict is Verdict.PASSED
     slower = decide(with_own(noisy_set(2, n=20), 0.6), base, POLICY)
     assert slower.verdict is Verdict.REGRESSED
-    assert "grip_rate (rate of the gripper) regressed: -39.6 %" in " ".join(slower.reasons)
+    assert "grip_rate (rate of the gripper) regressed: -39.6 %" in " ".join(sentences(slower))
     assert decide(with_own(noisy_set(2, n=20), 1.6), base, POLICY).comparison("grip_rate").verdict is Verdict.IMPROVED
 
 
 def test_an_own_metric_that_one_side_has_not():
     gone = decide(noisy_set(2), with_own(noisy_set(1)), POLICY)
-    assert "grip_rate has a baseline but no value in this run: no trial measured it" in gone.reasons
+    assert "grip_rate has a baseline but no value in this run: no trial measured it" in sentences(gone)
     new = decide(with_own(noisy_set(2)), noisy_set(1), POLICY)
     assert new.verdict is Verdict.NO_BASELINE
     assert new.comparison("grip_rate") is None
@@ -43,14 +45,14 @@ def test_another_metric_of_the_same_name_is_not_compared():
         head = with_own(noisy_set(2), metric=dataclasses.replace(GRIP_RATE, **changed))
         result = decide(head, with_own(noisy_set(1)), POLICY)
         assert result.verdict is Verdict.NOT_COMPARABLE
-        assert why in result.incomparable["grip_rate"]
+        assert why in describe_reason(result.incomparable["grip_rate"])
 
 
 def test_an_own_metric_that_cannot_be_trusted_makes_the_run_invalid():
     head = with_own(noisy_set(2), value=Invalid("grip_rate could not be taken: KeyError: 'x'"))
     result = decide(head, with_own(noisy_set(1)), POLICY)
     assert result.verdict is Verdict.INVALID
-    (reason,) = [each for each in result.reasons if "grip_rate" in each]
+    (reason,) = [each for each in sentences(result) if "grip_rate" in each]
     assert reason.count("KeyError") == 1
 
 

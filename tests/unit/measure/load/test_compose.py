@@ -20,15 +20,13 @@ from pytest_ldos.host.cgroup import NAME, find_place
 from pytest_ldos.host.inherited import pids_with
 from pytest_ldos.measure.load.choose import load_available
 from pytest_ldos.measure.load.compose import apply_loads, in_order
-from pytest_ldos.scenario.loads import (
-    CacheLoadSpec,
-    CpuLimitSpec,
-    CpuLoadSpec,
-    IoLoadSpec,
-    LoadSpec,
-    MemoryLoadSpec,
-    NoisyNeighbourSpec,
-)
+from pytest_ldos.scenario.loads.cache_load import CacheLoadSpec
+from pytest_ldos.scenario.loads.cpu_limit import CpuLimitSpec
+from pytest_ldos.scenario.loads.cpu_load import CpuLoadSpec
+from pytest_ldos.scenario.loads.io_load import IoLoadSpec
+from pytest_ldos.scenario.loads.memory_load import MemoryLoadSpec
+from pytest_ldos.scenario.loads.noisy_neighbour import NoisyNeighbourSpec
+from pytest_ldos.scenario.loads.spec import LoadSpec
 from pytest_ldos.scenario.model import StackSpec
 from tests.builders.stressors import is_gone, needs_stress_ng, running, wait_until
 
@@ -41,7 +39,7 @@ from pytest_ldos.host.affinity import with_descendants
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.measure.load.compose import apply_loads
 from pytest_ldos.measure.load.protocol import LoadSite
-from pytest_ldos.scenario.loads import NoisyNeighbourSpec
+from pytest_ldos.scenario.loads.noisy_neighbour import NoisyNeighbourSpec
 from tests.fakes.rig import FakeRecorder
 from tests.unit.measure.load.test_compose import everything
 logs = Path(sys.argv[1])

@@ -14,7 +14,7 @@ from pytest_ldos.measure.load.cpu_load import cpu_methods, lacking_effort, run_c
 from pytest_ldos.measure.load.protocol import proof_to_dict
 from pytest_ldos.measure.load.scheduler_group import NOT_READ
 from pytest_ldos.measure.load.stress_ng import Stress
-from pytest_ldos.scenario.loads import CpuLoadSpec
+from pytest_ldos.scenario.loads.cpu_load import CpuLoadSpec
 from pytest_ldos.scenario.model import StackSpec
 from tests.builders.stressors import needs_stress_ng, running, wait_until
 

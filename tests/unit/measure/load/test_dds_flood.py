@@ -19,7 +19,7 @@ from pytest_ldos.measure.load.dds_flood import dds_flood_available, run_dds_floo
 from pytest_ldos.measure.load.flood_programs import ros_programs
 from pytest_ldos.measure.load.protocol import LoadSite, proof_to_dict
 from pytest_ldos.robot.dds.domain import claim_domain
-from pytest_ldos.scenario.loads import DdsFloodSpec
+from pytest_ldos.scenario.loads.dds_flood import DdsFloodSpec
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.words import StackKind
 from tests.builders.stressors import is_gone, owner_of, wait_until

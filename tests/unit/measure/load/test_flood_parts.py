@@ -16,7 +16,7 @@ from pytest_ldos.measure.load.flood_reports import Received, ReportStream, Sent
 from pytest_ldos.measure.load.flood_schedule import FloodSchedule
 from pytest_ldos.measure.load.numbered_text import NumberedText, number_of
 from pytest_ldos.measure.load.send_errors import SendErrors, all_errors, bin_of, top_of
-from pytest_ldos.scenario.loads import DdsFloodSpec
+from pytest_ldos.scenario.loads.dds_flood import DdsFloodSpec
 
 SECOND = 1_000_000_000
 

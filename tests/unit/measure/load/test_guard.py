@@ -27,8 +27,8 @@ from pytest_ldos.measure.load.protocol import LoadSite, proof_to_dict
 from pytest_ldos.robot.dds.domain import claim_domain
 from pytest_ldos.robot.dds.messages import default
 from pytest_ldos.robot.dds.node import Context, Node
-from pytest_ldos.scenario.guarded_topic import GuardedTopic
-from pytest_ldos.scenario.loads import DdsFloodSpec, GuardSpec
+from pytest_ldos.scenario.loads.dds_flood import DdsFloodSpec
+from pytest_ldos.scenario.loads.guard import GuardedTopic, GuardSpec
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.words import StackKind
 from tests.builders.stressors import is_gone, owner_of, wait_until

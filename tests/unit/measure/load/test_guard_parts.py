@@ -21,8 +21,8 @@ from pytest_ldos.measure.load.stamps import stamp_reader
 from pytest_ldos.measure.load.throttle_law import ThrottleLaw, ThrottleLimits
 from pytest_ldos.measure.load.throttled_time import ThrottledTime
 from pytest_ldos.robot.dds.messages import default
-from pytest_ldos.scenario.guarded_topic import GuardedTopic
-from pytest_ldos.scenario.loads import DdsFloodSpec, GuardSpec
+from pytest_ldos.scenario.loads.dds_flood import DdsFloodSpec
+from pytest_ldos.scenario.loads.guard import GuardedTopic, GuardSpec
 
 TABLE = Path(__file__).parents[4] / "ros_ws/src/ldos_guard/test/law_table.json"
 CASES = json.loads(TABLE.read_text("utf-8"))

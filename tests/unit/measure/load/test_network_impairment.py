@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from itertools import islice
 
 import pytest
 
@@ -30,7 +31,7 @@ from pytest_ldos.measure.load.traffic_control import (
     traffic_control_available,
 )
 from pytest_ldos.robot.dds.domain import claim_domain, ports_of
-from pytest_ldos.scenario.loads import NetworkImpairmentSpec
+from pytest_ldos.scenario.loads.network_impairment import NetworkImpairmentSpec
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.ros2 import Ros2Spec
 from pytest_ldos.scenario.words import StackKind
@@ -68,6 +69,19 @@ def test_the_masks_match_the_ports_of_the_domain_and_no_others(domain):
     matched = [port for port in range(1 << 16) if any(port & mask == first for first, mask in blocks)]
     assert matched == list(ports_of(domain))
     assert len(blocks) <= 14
+
+
+@pytest.mark.parametrize(
+    ("ports", "blocks"),
+    [
+        (range(1 << 16), [(0, 0)]),
+        (range(1 << 10), [(0, 0xFC00)]),
+        (range(3), [(0, 0xFFFE), (2, 0xFFFF)]),
+        (range(0), []),
+    ],
+)
+def test_a_range_may_begin_at_port_0(ports, blocks):
+    assert list(islice(mask_blocks(ports), 3)) == blocks
 
 
 def test_only_datagrams_to_the_domain_take_the_second_band():

@@ -15,10 +15,11 @@ from pytest_ldos.measure.load.flood_proof import FloodProof
 from pytest_ldos.measure.load.guard_proof import GuardProof
 from pytest_ldos.measure.load.io_load import IoLoadProof
 from pytest_ldos.measure.load.memory_load import MemoryLoadProof
-from pytest_ldos.measure.load.neighbour import NeighbourProof
 from pytest_ldos.measure.load.network_impairment import NetworkImpairmentProof
+from pytest_ldos.measure.load.noisy_neighbour import NeighbourProof
 from pytest_ldos.measure.load.protocol import LoadProof
 from pytest_ldos.measure.load.scheduler_group import GroupedProof
+from pytest_ldos.scenario.words import LOADS
 
 README = Path(__file__).parents[4] / "README.md"
 ASKED = {
@@ -63,12 +64,23 @@ def documented() -> dict[str, set[str]]:
     return found
 
 
+def settings() -> str:
+    """The first column of the table of loads."""
+    _, _, table = README.read_text("utf-8").partition("| load | ")
+    return "".join(line.split("|")[1] for line in table.partition("\n\n")[0].splitlines()[2:])
+
+
 def fields_of(kind: type) -> set[str]:
     return {field.name for field in dataclasses.fields(kind)} - ASKED - {"details"}
 
 
 def test_what_every_proof_has():
     assert documented()["each load"] == fields_of(LoadProof) | fields_of(GroupedProof)
+
+
+def test_every_load_has_a_proof_and_a_row_of_settings():
+    assert set(PROOFS) == set(LOADS)
+    assert [kind for kind in LOADS if f"`{kind}`" not in settings()] == []
 
 
 @pytest.mark.parametrize(("kind", "proof"), PROOFS.items())

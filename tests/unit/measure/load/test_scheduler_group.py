@@ -10,7 +10,8 @@ import pytest
 from pytest_ldos.host.autogroup import SchedulingGroup, is_grouped_by_session
 from pytest_ldos.measure.load.cpu_load import run_cpu_load
 from pytest_ldos.measure.load.scheduler_group import NOBODY, OFF, judge_group, read_group
-from pytest_ldos.scenario.loads import CpuLoadSpec, SchedulerGroup
+from pytest_ldos.scenario.loads.cpu_load import CpuLoadSpec
+from pytest_ldos.scenario.loads.spec import SchedulerGroup
 from tests.builders.stressors import needs_stress_ng, running, wait_until
 
 OWN, STACK = SchedulerGroup.OWN, SchedulerGroup.STACK

@@ -12,7 +12,7 @@ from pytest_ldos.base.errors import NotWritten, RecordUnreadable
 from pytest_ldos.base.series import CENSORED, Better, Invalid, Missing
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import PLANNED_DURATION, Measurement, Metric
-from pytest_ldos.measure.metrics.sources import CONTROL_PROBE, MARKERS, SIMULATOR_PROBE, published_clock
+from pytest_ldos.measure.metrics.sources import published_clock
 from pytest_ldos.measure.trial.artifacts import (
     ScenarioFolder,
     enforce_disk_limit,
@@ -27,7 +27,7 @@ from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
 from pytest_ldos.measure.trial.record import OURS, Look
 from pytest_ldos.measure.trial.series_of import invalid_trials, missing_reasons, to_series
 from pytest_ldos.scenario.words import KeepTraces
-from tests.builders.trials import TYPICAL, failed_trial, noisy_set, trial, trial_set
+from tests.builders.trials import failed_trial, noisy_set, trial, trial_set
 
 
 @pytest.fixture
@@ -157,73 +157,12 @@ def test_trials_that_are_not_there(tmp_path):
         read_trials(tmp_path / "nothing.json")
 
 
-def in_version_2(text: str) -> dict:
-    """A record as it was before sources."""
-    document = json.loads(text) | {"schema": 2}
-    for each in document["trials"]:
-        for measurement in each["measurements"].values():
-            measurement.pop("source", None)
-    return document
-
-
-def test_numbers_of_a_record_from_before_sources_are_from_markers_and_probes(mixed, tmp_path):
-    document = in_version_2(encode_trials(mixed))
-    assert "source" not in json.dumps(document)
-    (tmp_path / "trials.json").write_text(json.dumps(document))
-    read = read_trials(tmp_path)
-    assert read == mixed
-    everything = in_version_2(encode_trials(noisy_set(1, n=1)))
-    (tmp_path / "trials.json").write_text(json.dumps(everything))
-    (trial,) = read_trials(tmp_path).trials
-    sources = {name: each.source for name, each in trial.measurements.items()}
-    assert sources == {**dict.fromkeys(TYPICAL, MARKERS), "T3": CONTROL_PROBE, "T5": SIMULATOR_PROBE}
-
-
-@pytest.mark.parametrize("damage", ["text", ["list"], {"T1": "text"}, None])
-@pytest.mark.parametrize("version", [1, 2])
-def test_old_records_with_damaged_measurements_are_refused(mixed, tmp_path, version, damage):
-    document = in_version_2(encode_trials(mixed)) | {"schema": version}
-    document["trials"][0]["measurements"] = damage
-    for damaged in (document, {**document, "trials": damage}):
-        (tmp_path / "trials.json").write_text(json.dumps(damaged))
-        with pytest.raises(RecordUnreadable, match="is damaged"):
-            read_trials(tmp_path)
-
-
-def test_a_record_from_before_segments_is_read_without_them(mixed, tmp_path):
-    document = in_version_2(encode_trials(mixed))
-    for each in document["trials"]:
-        each["segments_ns"] = {"planning_feedback_delay_ns": 300_000}
-    (tmp_path / "trials.json").write_text(json.dumps(document | {"schema": 1}))
-    read = read_trials(tmp_path)
-    assert [each.segments_ns for each in read.trials] == [{}] * len(mixed.trials)
-    assert read.trials[0].measurements == mixed.trials[0].measurements
-
-
-def in_version_3(text: str) -> dict:
-    """A record as it was before metrics were described."""
-    document = json.loads(text) | {"schema": 3}
-    for name in ("metrics", "looks", "last_look", "session"):
-        del document[name]
-    return document
-
-
-def test_a_record_from_before_descriptions_has_ours_and_the_tail_of_t3(tmp_path):
-    measured = trial(0, {"T1": 14.0, "T5": 0.2})
-    measured.measurements["T3"] = Measurement(0.1, {"p99_ms": 0.3, "misses": 0.0}, CONTROL_PROBE)
-    measured.measurements["T5"] = Measurement(0.2, {"p99_ms": 1.4, "mean_ms": 1.0}, SIMULATOR_PROBE)
-    failed = failed_trial(1)
-    del failed.measurements["T3p99"]
-    for version in (3, 2):
-        document = in_version_3(encode_trials(trial_set([measured, failed])))
-        if version == 2:
-            document = in_version_2(json.dumps(document))
-        (tmp_path / "trials.json").write_text(json.dumps(document))
-        read = read_trials(tmp_path)
-        assert [metric.name for metric in read.metrics] == list(METRICS)
-        assert read.trials[0].measurements["T3p99"] == Measurement(0.3, source=CONTROL_PROBE)
-        assert "T5p99" not in read.trials[0].measurements
-        assert "T3p99" not in read.trials[1].measurements
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+def test_a_record_of_an_earlier_version_is_to_be_recorded_again(mixed, tmp_path, version):
+    document = {**json.loads(encode_trials(mixed)), "schema": version}
+    with pytest.raises(RecordUnreadable, match=f"has schema version {version}, .* reads 5") as caught:
+        decode_trials(json.dumps(document), tmp_path)
+    assert caught.value.remedy == "record it again with --ldos-update-baseline"
 
 
 OWN = Metric(name="plan_points", title="points of the plan", unit="", better=Better.HIGHER, adjust_for=("cpu_work_ms",))

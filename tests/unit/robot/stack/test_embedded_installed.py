@@ -54,6 +54,20 @@ def test_one_without_tracepoints(tmp_path):
     assert embedded_info(Installation(str(python))).versions["ompl"] == "1"
 
 
+def test_a_version_before_the_wings_is_started_where_its_nodes_lie(tmp_path):
+    nodes = tmp_path / "pytest_ldos/stack/embedded"
+    nodes.mkdir(parents=True)
+    for folder in (nodes, *nodes.parents[:2]):
+        (folder / "__init__.py").touch()
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH={tmp_path} exec {sys.executable} -S "$@"\n')
+    python.chmod(0o755)
+    found = installed_in((str(python),))
+    assert not isinstance(found, str)
+    assert found.node("simulator") == "pytest_ldos.stack.embedded.simulator"
+    assert installed_here().node("simulator") == "pytest_ldos.robot.stack.embedded.simulator"
+
+
 @pytest.fixture
 def tracerless_provider(tmp_path) -> Path:
     """The provider as it is where LTTng-UST's library is not installed: it needs one that nobody has."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 
+from pytest_ldos.base.errors import NotWritten
 from pytest_ldos.show.export import parquet
 from pytest_ldos.show.export.parquet import is_model_directory, write_parquet
 from pytest_ldos.trace.ctf.read import read_trace
@@ -42,7 +45,7 @@ def test_anything_else_stays(model, tmp_path):
 
 
 def test_a_failure_leaves_nothing_behind(model, tmp_path, monkeypatch):
-    def fail(model, directory):
+    def fail(model, directory, *, target):
         directory.mkdir()
         (directory / "hosts.parquet").write_bytes(b"half")
         raise OSError(28, "No space left on device")
@@ -51,3 +54,13 @@ def test_a_failure_leaves_nothing_behind(model, tmp_path, monkeypatch):
     with pytest.raises(OSError, match="No space left"):
         write_parquet(model, tmp_path / "tables")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_fault_names_the_folder_that_was_asked_for(model, tmp_path, monkeypatch):
+    def fail(frame, path):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("pytest_ldos.trace.execution.store.write_table", fail)
+    with pytest.raises(NotWritten) as raised:
+        write_parquet(model, tmp_path / "tables")
+    assert raised.value.message == f"{tmp_path / 'tables'} cannot be written: No space left on device"

@@ -30,14 +30,14 @@ def noise(deviation):
 
 
 def promise(design, trials, *, modelled=0.0):
-    detectable = {name: 0.001 if name == "T2" else (math.inf if name == "T5p99" else 3 / trials) for name in NAMES}
+    mde = {name: 0.001 if name == "T2" else (math.inf if name == "T5p99" else 3 / trials) for name in NAMES}
     return Promise(
         design=design,
         trials=trials,
         alarms=Share(2, 200),
         by_failures=Share(1, 200),
         undecided=Share(20, 200),
-        detectable=detectable,
+        mde=mde,
         held_out=1 - modelled,
         modelled=modelled,
     )

@@ -94,13 +94,13 @@ def test_numbers_are_those_of_gate_and_trials():
 def test_what_is_infinite_is_null():
     head, base = noisy_set(1, n=20, failures=15), noisy_set(2, n=20)
     result = decide(head, base, Policy())
-    endless = {"ratio": math.inf, "low": math.inf, "high": math.inf, "detectable": math.inf}
+    endless = {"ratio": math.inf, "low": math.inf, "high": math.inf, "mde": math.inf}
     comparisons = tuple(dataclasses.replace(each, **endless) for each in result.comparisons)
     section = compose_section(head, dataclasses.replace(result, comparisons=comparisons), base=base)
     plain = json.loads(json_text.render(compose([section])))
     VALIDATOR.validate(plain)
     t1 = next(each for each in plain["sections"][0]["metrics"] if each["name"] == "T1")
-    assert {t1["change"][name] for name in endless} == {None}
+    assert {t1["change"][name] for name in ("ratio", "low", "high", "detectable")} == {None}
     assert t1["change"]["is_endless"] is True
     assert t1["head"]["censored"] == 15
     assert sum(point["value"] is None for point in t1["head"]["points"]) == 15

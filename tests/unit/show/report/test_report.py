@@ -14,6 +14,8 @@ from pytest_ldos.cli import compare as compare_command
 from pytest_ldos.cli import report as report_command
 from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
 from pytest_ldos.judge.baseline.calibration_store import Calibrated, Uncalibrated
+from pytest_ldos.judge.baseline.key import BaselineKey
+from pytest_ldos.judge.baseline.mismatch import OtherHostClasses
 from pytest_ldos.judge.gate.decide import decide, judge_alone
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
@@ -345,8 +347,8 @@ def test_a_calibration_is_told():
     result = judge_alone(head, Policy())
     told = text_of(compose_section(head, result, background=Background(calibration=known)))
     assert "calibration: baseline.calibration.json (6 starts, 60 trials, 2026-01-01)" in told
-    other = Background(calibration=Uncalibrated("there is one of another host class"))
-    assert "there is one of another host class" in text_of(compose_section(head, result, background=other))
+    other = Background(calibration=Uncalibrated(OtherHostClasses(BaselineKey.of(head), ("another",))))
+    assert "there is a calibration of host class another" in text_of(compose_section(head, result, background=other))
 
 
 def test_failures_are_grouped_by_what_happened():

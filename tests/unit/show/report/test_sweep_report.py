@@ -17,6 +17,7 @@ from pytest_ldos.campaign.sweep_records import CellState
 from pytest_ldos.show.page.formats import Format, render
 from pytest_ldos.show.page.model import Badge, Tone
 from pytest_ldos.show.report.html.scale import LogScale, Scale, scale_of
+from pytest_ldos.show.report.reasons import describe_reason
 from pytest_ldos.show.report.sweep import data
 from pytest_ldos.show.report.sweep.compose import compose_sweep
 from pytest_ldos.show.report.sweep.document import AxisReport
@@ -145,7 +146,7 @@ def test_in_a_broken_cell_the_trial_whose_way_home_failed_failed():
         trials = start_of(spec, loads=proofs)
         if made < 4:
             trials = dataclasses.replace(trials, trials=trials.trials[:made], incomplete=stuck)
-        state, reason = state_of(trials)
+        state, reason = state_of(trials, describe_reason)
         records.append(measured(name, trials, state=state, reason=reason))
     report = compose_sweep("x", swept.outline, results_of(swept, *records))
     rows = [(row[2].text, row[3]) for row in overview(report).rows]

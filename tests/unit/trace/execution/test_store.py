@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
@@ -53,4 +54,41 @@ def test_a_manifest_that_is_no_manifest(model, tmp_path):
     write_model(model, tmp_path)
     (tmp_path / MANIFEST).write_text("[1, 2")
     with pytest.raises(RecordUnreadable, match=MANIFEST):
+        read_model(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"sha256": 1},
+        {"sha256": ["takes"]},
+        {"stats": None},
+        {"stats": {"streams": [3]}},
+        {"stats": {"streams": [], "linked_files": [3]}},
+        {"unknown": 4},
+    ],
+)
+def test_a_manifest_that_holds_something_else(model, tmp_path, damage):
+    write_model(model, tmp_path)
+    manifest = json.loads((tmp_path / MANIFEST).read_text())
+    (tmp_path / MANIFEST).write_text(json.dumps(manifest | damage))
+    with pytest.raises(RecordUnreadable, match=rf"{MANIFEST}: is damaged"):
+        read_model(tmp_path)
+
+
+def test_a_manifest_that_is_cut(model, tmp_path):
+    write_model(model, tmp_path)
+    manifest = json.loads((tmp_path / MANIFEST).read_text())
+    (tmp_path / MANIFEST).write_text(json.dumps({"schema_version": manifest["schema_version"]}))
+    with pytest.raises(RecordUnreadable, match="is damaged: KeyError 'stats'"):
+        read_model(tmp_path)
+
+
+def test_a_fault_without_words_has_its_name(model, tmp_path, monkeypatch):
+    def panic(path):
+        raise pl.exceptions.ComputeError
+
+    write_model(model, tmp_path)
+    monkeypatch.setattr(pl, "read_parquet", panic)
+    with pytest.raises(RecordUnreadable, match=r"\.parquet: ComputeError"):
         read_model(tmp_path)

@@ -66,6 +66,12 @@ def test_few_runs_say_so():
     assert trend.run_deviation is None
 
 
+def test_enough_runs_that_agree_are_not_few():
+    trend = build_trend(series_of([2.0] * 6))
+    assert not any("fewer than five runs" in note for note in trend.notes)
+    assert trend.run_deviation == 0
+
+
 # --- anchors ------------------------------------------------------------------------------
 
 

@@ -60,7 +60,7 @@ def test_a_control_rate_is_written_for_the_launch_file(workspace, tmp_path):
 
 
 def test_a_configuration_that_is_not_ours(workspace, tmp_path):
-    with pytest.raises(BringUpFailed, match=r"control rate cannot be changed.*\n.*build ros_ws anew"):
+    with pytest.raises(BringUpFailed, match=r"control rate cannot be changed.*\n.*rebuild ros_ws"):
         fault_arguments(stack(control_rate_hz=400), tmp_path)
     workspace.add("ldos_panda_config", files={"config/ros2_controllers.yaml": "controller_manager: {}\n"})
     with pytest.raises(BringUpFailed, match="control rate cannot be changed"):

@@ -13,12 +13,13 @@ import pytest
 from pytest_ldos.base.errors import LoadFailed, Unavailable
 from pytest_ldos.host.autogroup import is_grouped_by_session, read_scheduling_group
 from pytest_ldos.host.processes import ProcessGroup
-from pytest_ldos.measure.load import neighbour
+from pytest_ldos.measure.load import noisy_neighbour
 from pytest_ldos.measure.load.choose import load_available
-from pytest_ldos.measure.load.neighbour import RunningNeighbour, run_neighbour, stack_of_neighbour
 from pytest_ldos.measure.load.neighbour_driver import parse_stack
+from pytest_ldos.measure.load.noisy_neighbour import RunningNeighbour, run_neighbour, stack_of_neighbour
 from pytest_ldos.measure.load.protocol import proof_to_dict
-from pytest_ldos.scenario.loads import NeighbourStack, NoisyNeighbourSpec, SchedulerGroup
+from pytest_ldos.scenario.loads.noisy_neighbour import NeighbourStack, NoisyNeighbourSpec
+from pytest_ldos.scenario.loads.spec import SchedulerGroup
 from pytest_ldos.scenario.model import FaultSpec, StackSpec
 from pytest_ldos.scenario.ros2 import Ros2Spec
 from pytest_ldos.scenario.words import Simulation, StackKind
@@ -55,7 +56,7 @@ def test_a_second_stack_moves_apart_from_the_first_and_its_death_is_a_shortfall(
 @needs_embedded
 def test_one_that_does_not_start_says_why(site, monkeypatch, tmp_path):
     broken = StackSpec(kind=StackKind.EMBEDDED, goals=str(tmp_path / "none.yaml"))
-    monkeypatch.setattr(neighbour, "stack_of_neighbour", lambda spec, stack: broken)
+    monkeypatch.setattr(noisy_neighbour, "stack_of_neighbour", lambda spec, stack: broken)
     with (
         pytest.raises(
             LoadFailed, match=r"did not start to move \(neighbour ended with exit code 1\)\n(.|\n)*none.yaml"
@@ -82,8 +83,8 @@ def test_the_same_stack_once_more_is_without_faults_and_reaches_the_driver_whole
     found = stack_of_neighbour(NoisyNeighbourSpec(stack=NeighbourStack.ROS2), stack)
     assert found.kind is StackKind.ROS2
     assert found.faults == FaultSpec()
-    command = neighbour._command(found, "/tmp")
-    assert parse_stack(neighbour.json.loads(command[-1])["stack"]) == found
+    command = noisy_neighbour._command(found, "/tmp")
+    assert parse_stack(noisy_neighbour.json.loads(command[-1])["stack"]) == found
 
 
 @pytest.fixture
@@ -112,7 +113,7 @@ def test_one_that_fails_more_often_than_not_is_a_shortfall(say):
 
 
 def test_one_that_moved_and_then_stands_still_is_a_shortfall(say, monkeypatch):
-    monkeypatch.setattr(neighbour, "IDLE_S", 0.2)
+    monkeypatch.setattr(noisy_neighbour, "IDLE_S", 0.2)
     load = say(ended(5, 0))
     wait_until(lambda: load.proof.completed)
     wait_until(lambda: load.proof.shortfall)

@@ -21,11 +21,12 @@ from pytest_ldos.host.affinity import with_descendants
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.cpu_time import CpuTime
 from pytest_ldos.host.processes import Child, ProcessGroup
-from pytest_ldos.measure.load.protocol import LoadSite
+from pytest_ldos.measure.load.protocol import Load, LoadSite
 from pytest_ldos.measure.load.scheduler_group import NOT_READ, GroupedProof, read_group
 from pytest_ldos.measure.load.watch import watched
 from pytest_ldos.robot.stack.choose import stack_available
-from pytest_ldos.scenario.loads import NeighbourStack, NoisyNeighbourSpec, SchedulerGroup
+from pytest_ldos.scenario.loads.noisy_neighbour import NeighbourStack, NoisyNeighbourSpec
+from pytest_ldos.scenario.loads.spec import SchedulerGroup
 from pytest_ldos.scenario.model import FaultSpec, StackSpec
 from pytest_ldos.scenario.words import StackKind
 
@@ -209,3 +210,6 @@ def _end(driver: Child) -> None:
     driver.process.send_signal(signal.SIGINT)
     with suppress(subprocess.TimeoutExpired):
         driver.process.wait(_END_TIMEOUT_S)
+
+
+LOAD: Final = Load(run=run_neighbour, available=neighbour_available)

@@ -1,0 +1,304 @@
+"""Reasons for a verdict, as values; `show.report.reasons` has a sentence for each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pytest_ldos.base.series import Better
+from pytest_ldos.judge.baseline.key import BaselineKey
+from pytest_ldos.judge.baseline.mismatch import OtherHostClasses, OtherLoads, OtherScenario
+from pytest_ldos.judge.gate.comparison import Comparison
+
+
+@dataclass(frozen=True)
+class NoTrials:
+    """No trial was made.
+
+    Attributes:
+        why: empty if none was requested.
+    """
+
+    why: str
+
+
+@dataclass(frozen=True)
+class Distorted:
+    """All times are distorted, for example by a debugger."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class LoadNotReached:
+    """A load was smaller than requested."""
+
+    shortfall: str
+
+
+@dataclass(frozen=True)
+class Untrusted:
+    """Too many values of a metric are invalid.
+
+    Attributes:
+        invalid: number of trials whose value is invalid, `of` so many.
+        first: the reason of the first.
+    """
+
+    metric: str
+    invalid: int
+    of: int
+    first: str
+
+
+@dataclass(frozen=True)
+class NotFinished:
+    """The trials ended early."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class MissedSuccessRate:
+    """Fewer trials succeeded than the scenario expects; `expected` is a share."""
+
+    successes: int
+    trials: int
+    expected: float
+
+
+@dataclass(frozen=True)
+class MissedDeadline:
+    """A causal path missed its deadline too often.
+
+    Attributes:
+        share: expected share of passages in time.
+        passages, in_time: of all trials.
+        keeping: number of trials that reached the share.
+    """
+
+    path: str
+    ms: float
+    share: float
+    passages: int
+    in_time: int
+    keeping: int
+    trials: int
+
+
+@dataclass(frozen=True)
+class TrialsFailed:
+    """Trials that failed in the same way.
+
+    Attributes:
+        numbers: their numbers, from 1.
+        code: MoveIt's error code, if there was one.
+        goal: empty if all trials of the run have the same goal.
+    """
+
+    numbers: tuple[int, ...]
+    outcome: str
+    code: int | None
+    goal: str
+    message: str
+
+
+@dataclass(frozen=True)
+class FailuresRose:
+    """Failures became more frequent; `p_value` is that of Boschloo's exact test."""
+
+    base_failures: int
+    base_trials: int
+    head_failures: int
+    head_trials: int
+    p_value: float
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A metric regressed or improved."""
+
+    comparison: Comparison
+
+
+@dataclass(frozen=True)
+class NotClear:
+    """The comparison of a metric is inconclusive."""
+
+    comparison: Comparison
+
+
+@dataclass(frozen=True)
+class TooFewTrials:
+    """The samples of some metrics are too small to detect any change.
+
+    Attributes:
+        required: number of trials on both sides that may detect one; 0 if unknown.
+    """
+
+    metrics: tuple[str, ...]
+    head_count: int
+    base_count: int
+    required: int
+
+
+@dataclass(frozen=True)
+class TooFewInBaseline:
+    """The baseline's samples of some metrics are so small that more trials of head cannot help.
+
+    Attributes:
+        required: number of trials with which the baseline must be recorded again.
+    """
+
+    metrics: tuple[str, ...]
+    head_count: int
+    base_count: int
+    required: int
+
+
+@dataclass(frozen=True)
+class OtherUnit:
+    """Head and base use different units for a metric of the same name."""
+
+    metric: str
+    here: str
+    there: str
+
+
+@dataclass(frozen=True)
+class OtherDirection:
+    """Head and base disagree on which way a metric of the same name improves."""
+
+    metric: str
+    here: Better
+    there: Better
+
+
+@dataclass(frozen=True)
+class OtherSources:
+    """A metric was taken from different sources in the traces of head and base."""
+
+    metric: str
+    here: tuple[str, ...]
+    there: tuple[str, ...]
+
+
+Incomparable = OtherUnit | OtherDirection | OtherSources
+"""Reason why a metric that both versions have was not compared."""
+
+
+@dataclass(frozen=True)
+class LostMetric:
+    """The baseline has values of a metric, this run has none."""
+
+    metric: str
+    why: str
+
+
+@dataclass(frozen=True)
+class NewMetric:
+    """This run has values of a metric, the baseline has none."""
+
+    metric: str
+
+
+@dataclass(frozen=True)
+class NewGoal:
+    """The baseline has no trial of this goal."""
+
+    goal: str
+
+
+@dataclass(frozen=True)
+class LostGoal:
+    """The baseline has trials of this goal, this run has none."""
+
+    goal: str
+
+
+@dataclass(frozen=True)
+class OtherGoals:
+    """The versions have no goal in common."""
+
+    here: tuple[str, ...]
+    there: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class EmptyBaseline:
+    """The baseline has no trials."""
+
+
+@dataclass(frozen=True)
+class NothingInCommon:
+    """No metric has values on both sides."""
+
+
+@dataclass(frozen=True)
+class BaselineMissing:
+    """No baseline has been recorded."""
+
+
+@dataclass(frozen=True)
+class BaselineUnreadable:
+    """The baseline's file is damaged."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class CalibrationUnreadable:
+    """The calibration's file is damaged."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class OtherHost:
+    """Two saved results are of different host classes or stacks."""
+
+    here: BaselineKey
+    there: BaselineKey
+
+
+@dataclass(frozen=True)
+class OfBase:
+    """A reason that concerns the base's own measurement."""
+
+    reason: Reason
+
+
+Reason = (
+    NoTrials
+    | Distorted
+    | LoadNotReached
+    | Untrusted
+    | NotFinished
+    | MissedSuccessRate
+    | MissedDeadline
+    | TrialsFailed
+    | FailuresRose
+    | Moved
+    | NotClear
+    | TooFewTrials
+    | TooFewInBaseline
+    | Incomparable
+    | LostMetric
+    | NewMetric
+    | NewGoal
+    | LostGoal
+    | OtherGoals
+    | EmptyBaseline
+    | NothingInCommon
+    | BaselineMissing
+    | BaselineUnreadable
+    | CalibrationUnreadable
+    | OtherHost
+    | OtherHostClasses
+    | OtherScenario
+    | OtherLoads
+    | OfBase
+)
+
+Describe = Callable[[Reason], str]
+"""Words a reason; given to rooms below those that have words."""

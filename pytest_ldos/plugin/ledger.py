@@ -1,0 +1,159 @@
+"""The ledger of a session: verdicts, refusals and failures of its tests."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_ldos.base.errors import LdosError
+from pytest_ldos.plugin.selection import Selection
+from pytest_ldos.plugin.settings import Settings
+
+if TYPE_CHECKING:
+    from pytest_ldos.judge.gate.family import Family
+    from pytest_ldos.judge.gate.policy import Policy
+    from pytest_ldos.judge.gate.verdict import Verdict
+    from pytest_ldos.show.report.document import Section
+
+
+class Ledger:
+    """The verdicts of one session.
+
+    Args:
+        selection: the tests that measure.
+        failed: tests that failed before there was this ledger.
+    """
+
+    def __init__(self, settings: Settings, selection: Selection, *, failed: Collection[str] = ()) -> None:
+        self._settings = settings
+        self._selection = selection
+        self._sections: dict[str, list[Section]] = {}
+        self._verdicts: list[Verdict] = []
+        self._failed = set(failed)
+        self._failed_by_verdict: set[str] = set()
+        self.refusals = Refusals()
+
+    @cached_property
+    def family(self) -> Family:
+        """The comparisons made so far."""
+        from pytest_ldos.judge.gate.family import Family
+
+        return Family()
+
+    @property
+    def policy(self) -> Policy:
+        """The gate's policy for the tests of this session.
+
+        Raises:
+            ConfigurationError: the settings of the gate, or the metrics of a test, are wrong.
+        """
+        from pytest_ldos.judge.gate.policy import Policy
+
+        judged, own = len(self._selection), self._selection.own_names()
+        return Policy.configured(self._settings.sources.toml.gate, scenarios=judged, own=own)
+
+    # --- entries ----------------------------------------------------------------------
+
+    def enter_section(self, nodeid: str, section: Section, verdict: Verdict) -> None:
+        """Takes a judged scenario into the report; its test fails if the verdict says so."""
+        placed = dataclasses.replace(section, test=self._selection.place_of(nodeid))
+        self._sections.setdefault(nodeid, []).append(placed)
+        self.enter_verdict(nodeid, verdict)
+
+    def enter_verdict(self, nodeid: str, verdict: Verdict) -> None:
+        """Takes a verdict that has no section here: it was reached elsewhere, or in an earlier session."""
+        from pytest_ldos.judge.gate.verdict import is_failure
+
+        self._verdicts.append(verdict)
+        if is_failure(verdict, strict=self._settings.is_strict):
+            self._failed_by_verdict.add(nodeid)
+
+    def enter_infra(self, nodeid: str, scenario: str, error: LdosError) -> None:
+        """Takes a scenario that could not be measured at all."""
+        from pytest_ldos.judge.gate.verdict import Verdict
+        from pytest_ldos.show.report.compose import compose_infra
+
+        reasons = error.summary.splitlines()  # the details are in the test's own message
+        self.enter_section(nodeid, compose_infra(scenario, reasons), Verdict.INFRA)
+
+    def enter_report(self, report: pytest.TestReport) -> None:
+        """Remembers a test that failed, for whatever reason."""
+        if report.failed:
+            self._failed.add(report.nodeid)
+
+    # --- reading ----------------------------------------------------------------------
+
+    @property
+    def sections(self) -> list[Section]:
+        """The sections of all tests."""
+        return [section for of_test in self._sections.values() for section in of_test]
+
+    @property
+    def begun_sections(self) -> list[Section]:
+        """The sections of all tests that were not refused."""
+        of_tests = (found for nodeid, found in self._sections.items() if nodeid not in self.refusals)
+        return [section for of_test in of_tests for section in of_test]
+
+    def verdicts_of(self, nodeid: str) -> list[Verdict]:
+        """All verdicts of a test so far."""
+        return [section.verdict for section in self._sections.get(nodeid, ()) if section.verdict is not None]
+
+    def has_failed(self, nodeid: str) -> bool:
+        """True if a test failed so far, or one below it."""
+        return any(failed == nodeid or failed.startswith(f"{nodeid}::") for failed in self._failed)
+
+    def describe(self, item: pytest.Item) -> None:
+        """Gives a test the properties of all that was judged in it so far, each once."""
+        sections = self._sections.get(item.nodeid)
+        if not sections:
+            return
+        from pytest_ldos.show.report import junit
+        from pytest_ldos.show.report.compose import compose
+
+        properties = junit.render(compose(sections))
+        others = [each for each in item.user_properties if each[0] not in properties]
+        item.user_properties[:] = [*others, *properties.items()]
+
+    def exit_status(self, pytests: int) -> int:
+        """The exit status by the worst verdict; pytest's own where a test failed for another reason than a verdict."""
+        is_ours = bool(self._failed) and self._failed <= self._failed_by_verdict
+        if pytests != pytest.ExitCode.TESTS_FAILED or not is_ours:
+            return pytests
+        from pytest_ldos.judge.gate.verdict import exit_code, worst
+
+        return exit_code(worst(self._verdicts), strict=self._settings.is_strict)
+
+
+class Refusals:
+    """Tests that are refused before anything is measured for them; each reason is reported once."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, str] = {}
+        self._refused: set[str] = set()
+
+    def __contains__(self, nodeid: str) -> bool:
+        return nodeid in self._refused
+
+    def __len__(self) -> int:
+        return len(self._refused)
+
+    @contextmanager
+    def noted(self, nodeid: str) -> Iterator[None]:
+        """Refuses a test for an error in the context; an error seen before names the test that had it first.
+
+        Raises:
+            LdosError: of the same kind.
+        """
+        try:
+            yield
+        except LdosError as error:
+            self._refused.add(nodeid)
+            first = self._first.setdefault(str(error), nodeid)
+            if first == nodeid:
+                raise
+            raise type(error)(f"refused for the same reason as {first}") from None

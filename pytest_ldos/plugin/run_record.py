@@ -1,0 +1,81 @@
+"""The record of a session: its scenario runs and the folder that they lie in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_ldos.plugin.scenario_run import ScenarioRun
+from pytest_ldos.plugin.settings import Settings
+from pytest_ldos.plugin.versions import InterleavedVersions
+
+if TYPE_CHECKING:
+    from pytest_ldos.measure.trial.artifacts import ScenarioFolder
+    from pytest_ldos.measure.trial.record import TrialSet
+    from pytest_ldos.scenario.model import ScenarioSpec
+
+
+class RunRecord:
+    """The scenario runs of one session.
+
+    Attributes:
+        folder: the folder of all its runs; ``None`` until the first needs it.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._versions = InterleavedVersions(settings)
+        self.runs: list[ScenarioRun] = []
+        self.folder: Path | None = None
+
+    @property
+    def trial_sets(self) -> list[TrialSet]:
+        """All trials of all runs."""
+        return [trials for run in self.runs for trials in run.trial_sets]
+
+    def runs_of(self, nodeid: str) -> list[ScenarioRun]:
+        """The runs of one test."""
+        return [run for run in self.runs if run.nodeid == nodeid]
+
+    def new_folder(self, name: str) -> ScenarioFolder:
+        """A new folder for one scenario; makes that of the session if there is none yet.
+
+        Raises:
+            OSError: it cannot be made.
+        """
+        from pytest_ldos.measure.trial.artifacts import new_run_folder, new_scenario_folder
+
+        if self.folder is None:
+            self.folder = new_run_folder(self._settings.output)
+        return new_scenario_folder(self.folder, name)
+
+    @contextmanager
+    def open_run(
+        self, item: pytest.Item, spec: ScenarioSpec, *, announce: Callable[[str], None]
+    ) -> Iterator[ScenarioRun]:
+        """Starts a recorded stack for a test and ends it with the test.
+
+        With ``--ldos-base`` none is started yet: each version gets stacks of its own when trials are made.
+
+        Args:
+            announce: called with each step that takes a while.
+        """
+        from pytest_ldos.measure.trial.rig import open_rig
+
+        run = ScenarioRun(item.nodeid, spec, self.new_folder(spec.name), paths=self._settings.sources.toml.paths)
+        self.runs.append(run)
+        try:
+            if self._versions.base_asked:
+                run.versions = self._versions.find(spec.stack, announce=announce)
+                run.base_notes = self._versions.describe_settings(run.versions, item)
+                yield run
+                return
+            announce("starting the stack")
+            with open_rig(spec.stack, run.folder, on_waiting=lambda what: announce(f"waiting: {what}")) as run.rig:
+                yield run
+        finally:
+            run.end(self._settings.value("traces"))

@@ -1,0 +1,93 @@
+"""One scenario test from its start to its verdict."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pytest_ldos.base.paths import PathSpec
+    from pytest_ldos.campaign.interleave import Interleaved
+    from pytest_ldos.campaign.order import Role
+    from pytest_ldos.campaign.versions import Version
+    from pytest_ldos.judge.gate.decide import GateResult
+    from pytest_ldos.judge.gate.verdict import Verdict
+    from pytest_ldos.measure.trial.artifacts import ScenarioFolder
+    from pytest_ldos.measure.trial.record import TrialSet
+    from pytest_ldos.measure.trial.rig import Rig
+    from pytest_ldos.scenario.loads.spec import LoadSpec
+    from pytest_ldos.scenario.model import ScenarioSpec
+    from pytest_ldos.scenario.words import KeepTraces
+
+
+@dataclass
+class ScenarioRun:
+    """A scenario test that runs or has run.
+
+    Attributes:
+        rig: the running stack; ``None`` where versions are interleaved, each with stacks of its own.
+        versions: the interleaved versions; ``None`` where head is measured alone.
+        interleaved: interleaved measurements, in order.
+        unjudged: trials that no gate has seen.
+        judged: trials and their verdicts.
+        notes: notes of the profilers for the next report.
+        base_notes: notes on settings of the base that differ from head's, for every report.
+        paths: causal paths that are known.
+        began_ns, ended_ns: Unix time at which its stack was asked for, and was gone.
+    """
+
+    nodeid: str
+    spec: ScenarioSpec
+    folder: ScenarioFolder
+    rig: Rig | None = None
+    versions: Mapping[Role, Version] | None = None
+    loads: list[Any] = field(default_factory=list)
+    interleaved: list[Interleaved] = field(default_factory=list)
+    trial_sets: list[TrialSet] = field(default_factory=list)
+    results: list[GateResult] = field(default_factory=list)
+    unjudged: list[TrialSet] = field(default_factory=list)
+    judged: list[tuple[TrialSet, Verdict]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    base_notes: tuple[str, ...] = ()
+    paths: Sequence[PathSpec] = ()
+    began_ns: int = field(default_factory=time.time_ns)
+    ended_ns: int = 0
+
+    def take_notes(self) -> list[str]:
+        """Returns the notes and forgets them, so that only one report has each."""
+        taken, self.notes = self.notes, []
+        return taken
+
+    def applied(self, load: LoadSpec) -> AbstractContextManager[Any]:
+        """A load on the running stack; where versions are interleaved, one that each of their stacks will get."""
+        from pytest_ldos.measure.load.choose import run_load
+        from pytest_ldos.measure.load.repeated import RepeatedLoad
+
+        if self.rig is None:
+            return nullcontext(RepeatedLoad(load))
+        return run_load(load, dataclasses.replace(self.rig.site, paths=self.paths, beside=self._other_loads()))
+
+    def _other_loads(self) -> list[LoadSpec]:
+        """Loads that run, and loads of the scenario that do not run yet."""
+        running = [each.spec for each in self.loads]
+        kinds = {each.KIND for each in running}
+        return [*running, *(each for each in self.spec.loads if each.KIND not in kinds)]
+
+    def interleaved_with(self, trials: TrialSet) -> Interleaved | None:
+        """The interleaved measurement that trials are the head of; ``None`` where they have no base."""
+        return next((each for each in self.interleaved if each.head.session == trials.session), None)
+
+    def end(self, keep: KeepTraces) -> None:
+        """Notes the end, and drops the trace unless `keep` asks for it."""
+        from pytest_ldos.judge.gate.verdict import Verdict
+        from pytest_ldos.measure.trial.artifacts import drop_traces, is_worth_keeping
+
+        self.ended_ns = time.time_ns()
+        regressed = any(result.verdict is Verdict.REGRESSED for result in self.results)
+        measured = [*self.trial_sets, *(each.base for each in self.interleaved)]
+        if not any(is_worth_keeping(each, regressed=regressed, policy=keep) for each in measured):
+            drop_traces(self.folder)

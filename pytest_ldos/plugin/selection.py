@@ -1,0 +1,119 @@
+"""The tests of a session that measure, and refusals of those that would measure badly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.plugin.instrument_marks import asked_instruments
+from pytest_ldos.plugin.marks import MEASURING_FIXTURE, STUDY_FIXTURE
+from pytest_ldos.plugin.sweep_cells import cell_of
+
+if TYPE_CHECKING:
+    from pytest_ldos.measure.metrics.own import OwnMetric
+    from pytest_ldos.show.report.document import Place
+
+_WRITTEN_AT_THE_END: Final = ("report", "summary", "benchmark_json")
+"""Options for outputs that hold all scenarios of a session: no worker has them."""
+
+
+class Selection:
+    """The tests of one session that measure.
+
+    Attributes:
+        scenarios: tests that measure a stack.
+        studies: tests that measure with an instrument.
+        is_one_sweep: true if all tests of the session are cells of sweeps.
+    """
+
+    def __init__(self) -> None:
+        self.scenarios: list[pytest.Item] = []
+        self.studies: list[pytest.Item] = []
+        self.is_one_sweep = False
+
+    def take(self, items: Sequence[pytest.Item]) -> None:
+        """Remembers those of the collected tests that will measure."""
+        self.scenarios = [item for item in items if MEASURING_FIXTURE in getattr(item, "fixturenames", ())]
+        self.studies = [item for item in items if STUDY_FIXTURE in getattr(item, "fixturenames", ())]
+        self.is_one_sweep = all(cell_of(item) is not None for item in items)
+
+    def __len__(self) -> int:
+        return len(self.scenarios) + len(self.studies)
+
+    def own_names(self) -> set[str]:
+        """Names of all metrics and quantities that may be gated beyond the built-in metrics."""
+        from pytest_ldos.campaign.instruments import find_instrument
+
+        metrics = {metric.name for item in self.scenarios for metric in own_metrics(item)}
+        instruments = {name for item in self.studies for name in asked_instruments(item)}
+        return metrics | {each.name for name in instruments for each in find_instrument(name).quantities}
+
+    def place_of(self, nodeid: str) -> Place | None:
+        """The file and line of a test, as pytest knows them."""
+        from pytest_ldos.show.report.document import Place
+
+        item = next((item for item in self.scenarios if item.nodeid == nodeid), None)
+        if item is None or item.location[1] is None:
+            return None
+        return Place(file=Path(item.location[0]).as_posix(), line=item.location[1] + 1)
+
+
+def own_metrics(item: pytest.Item) -> tuple[OwnMetric, ...]:
+    """Metrics that the plugins and the conftest.py files of a test register, those of outer folders first.
+
+    Raises:
+        ConfigurationError: something else than metrics, or nothing, was given.
+    """
+    from pytest_ldos.measure.metrics.own import require_own
+
+    hook = item.ihook.pytest_ldos_metrics
+    groups = hook()
+    given = [each for each in hook.get_hookimpls() if not (each.wrapper or each.hookwrapper)]
+    if len(groups) < len(given):  # pytest leaves out implementations that return None
+        require_own(None)
+    return tuple(metric for group in reversed(groups) for metric in require_own(group))
+
+
+def refuse_disturbed(item: pytest.Item, *, is_one_sweep: bool) -> None:
+    """Refuses a test whose measurement reruns would replace or parallel processes would disturb.
+
+    Args:
+        is_one_sweep: true if all tests of the session are cells of sweeps.
+
+    Raises:
+        ConfigurationError: names the option to leave out.
+    """
+    _refuse_reruns(item.config, item)
+    _refuse_parallel_runs(item.config, is_one_sweep=is_one_sweep)
+
+
+def _refuse_reruns(config: pytest.Config, item: pytest.Item) -> None:
+    """Refuses to run a failed scenario again until it passes, which hides the regression it found."""
+    if config.getoption("reruns", default=0) or item.get_closest_marker("flaky"):
+        raise ConfigurationError(
+            "scenario tests must not be rerun until they pass: that hides the regressions they find",
+            remedy="leave out --reruns and flaky marks for them, or ask for more trials (--ldos-trials)",
+        )
+
+
+def _refuse_parallel_runs(config: pytest.Config, *, is_one_sweep: bool) -> None:
+    """Refuses tests in parallel processes, which disturb each other; only cells of a sweep wait for each other."""
+    worker_input: Any = getattr(config, "workerinput", None)
+    if worker_input is None:
+        return
+    if not is_one_sweep:
+        raise ConfigurationError(
+            f"scenario tests cannot run in pytest-xdist workers ({worker_input['workercount']} here): other tests "
+            "would disturb them",
+            remedy="run them alone, with -n 0; only a sweep (ldos_sweep), without other tests, can be spread",
+        )
+    written = [name for name in _WRITTEN_AT_THE_END if config.getoption(f"ldos_{name}")]
+    if written:
+        raise ConfigurationError(
+            f"--ldos-{written[0].replace('_', '-')} cannot be written by pytest-xdist's workers",
+            remedy="leave it out: a sweep's tables lie in .ldos/sweeps; or run without workers",
+        )

@@ -1,0 +1,109 @@
+"""Settings of one pytest session: the values that were given, and what follows from them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.plugin.marks import describe_marks
+from pytest_ldos.plugin.scenarios import combinations_in, scenario_mark, scenario_name
+from pytest_ldos.scenario.settings import Sources
+
+if TYPE_CHECKING:
+    from pytest_ldos.scenario.model import ScenarioSpec
+    from pytest_ldos.scenario.watching import WatchSpec
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of one pytest session.
+
+    Attributes:
+        config: pytest's own settings.
+        sources: ours.
+    """
+
+    config: pytest.Config
+    sources: Sources
+
+    def value(self, name: str) -> Any:
+        """The value of an option."""
+        return self.sources.value(name)
+
+    @property
+    def root(self) -> Path:
+        """The project's folder."""
+        return self.config.rootpath
+
+    @property
+    def folder(self) -> Path:
+        """The folder at which paths on the command line start."""
+        return self.config.invocation_params.dir
+
+    @property
+    def output(self) -> Path:
+        """The folder that everything a run leaves is written to."""
+        return self.root / Path(self.value("output"))
+
+    @property
+    def is_strict(self) -> bool:
+        """True if a run without a verdict fails: as set, or by default on CI."""
+        strict = self.value("strict")
+        return bool(os.environ.get("CI")) if strict is None else bool(strict)
+
+    @property
+    def traces_limit_bytes(self) -> int:
+        """Disk space that the traces of all runs may take."""
+        return int(self.value("traces_limit_mb") * 1_000_000)
+
+    @property
+    def watch_spec(self) -> WatchSpec:
+        """The profilers that watch the measured processes in addition to the tracer."""
+        from pytest_ldos.scenario.watching import WatchSpec
+
+        return WatchSpec(
+            profile=self.value("profile"),
+            profiler=self.value("profiler"),
+            rate_hz=self.value("profile_rate"),
+            syscalls=self.value("syscalls"),
+        )
+
+    def short(self, path: Path) -> Path:
+        """A path as it is shown: relative to the project's folder where it lies in it."""
+        return path.relative_to(self.root) if path.is_relative_to(self.root) else path
+
+    # --- scenarios --------------------------------------------------------------------
+
+    def markers(self) -> Mapping[str, str]:
+        """Names and descriptions of the markers that this session knows."""
+        described = {name: table.description for name, table in self.sources.toml.scenarios.items()}
+        for name, spellings in combinations_in(self.config.getoption("markexpr"), described).items():
+            described |= {each: "several at once" for each in (name, *spellings) if each not in described}
+        return describe_marks(described)
+
+    def scenario_names(self) -> list[str]:
+        """Names of all known scenarios."""
+        return self.sources.scenario_names()
+
+    def scenario_of(self, item: pytest.Item, sources: Sources | None = None) -> ScenarioSpec:
+        """The scenario of a test, by its marker.
+
+        Args:
+            sources: settings to read it from, instead of the session's.
+
+        Raises:
+            ConfigurationError: it has none, or one with unknown arguments.
+        """
+        marker = scenario_mark(item, self.scenario_names())
+        if marker is not None:
+            return (sources or self.sources).scenario(scenario_name(marker), marker.kwargs)
+        raise ConfigurationError(
+            f"{item.nodeid} measures a stack but has no scenario",
+            remedy=f"mark it with one of: {', '.join(self.scenario_names())}",
+        )

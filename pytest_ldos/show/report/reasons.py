@@ -1,0 +1,182 @@
+"""The sentence for each reason of a verdict, for each use of more trials, and for calibrations that do not apply."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final, assert_never
+
+from pytest_ldos.base.units import format_quantity
+from pytest_ldos.judge.baseline.key import BaselineKey
+from pytest_ldos.judge.baseline.mismatch import LoadDifference, OtherHostClasses, OtherLoads, OtherScenario
+from pytest_ldos.judge.gate import reasons as why
+from pytest_ldos.judge.gate.comparison import Comparison
+from pytest_ldos.judge.gate.more_trials import MayBeWorse, MayFailMore, MoreTrials, VariesTooMuch
+
+_RECORD_ANEW: Final = "record it anew: --ldos-update-baseline"
+
+
+def describe_reasons(reasons: Sequence[why.Reason]) -> tuple[str, ...]:
+    """A sentence for each reason, in order."""
+    return tuple(map(describe_reason, reasons))
+
+
+def describe_reason(reason: why.Reason) -> str:  # noqa: C901, PLR0911, PLR0912 (a table of sentences)
+    """One sentence, without a full stop."""
+    match reason:
+        case why.NoTrials(why=cause):
+            return f"no trial was made: {cause or 'none was asked for'}"
+        case why.Distorted(why=cause):
+            return cause
+        case why.LoadNotReached(shortfall):
+            return f"the load was not what was asked for: {shortfall}"
+        case why.Untrusted(metric, invalid, of, first):
+            return f"{metric} of {invalid} of {of} trials cannot be trusted: {first}"
+        case why.NotFinished(why=cause):
+            return f"the trials could not be finished: {cause}"
+        case why.MissedSuccessRate(successes, trials, expected):
+            return f"{successes} of {trials} trials succeeded, {100 * expected:.0f} % are expected"
+        case why.MissedDeadline():
+            return _missed_deadline(reason)
+        case why.TrialsFailed():
+            return _trials_failed(reason)
+        case why.FailuresRose(base_failures, base_trials, head_failures, head_trials, p_value):
+            counts = f"from {base_failures} of {base_trials} to {head_failures} of {head_trials}"
+            return f"failures rose {counts} (p = {p_value:.2g}, Boschloo's exact test)"
+        case why.Moved(found):
+            return f"{found.metric} ({found.title}) {found.verdict}: {_effect(found)}"
+        case why.NotClear(found):
+            return _not_clear(found)
+        case why.TooFewTrials(metrics, head, base, required):
+            remedy = f": have {required} or more on both sides" if required else ""
+            return f"{_cannot_be_decided(metrics, head, base)}{remedy}"
+        case why.TooFewInBaseline(metrics, head, base, required):
+            remedy = f"the baseline has too few, record it anew with {required} or more"
+            return f"{_cannot_be_decided(metrics, head, base)}: {remedy}"
+        case why.OtherUnit(metric, here, there):
+            return _other_meaning(metric, "unit", here, there)
+        case why.OtherDirection(metric, here, there):
+            return _other_meaning(metric, "better", here, there)
+        case why.OtherSources():
+            return _other_sources(reason)
+        case why.LostMetric(metric, why=cause):
+            return f"{metric} has a baseline but no value in this run: {cause}"
+        case why.NewMetric(metric):
+            return f"{metric} has no baseline: none of its trials measured it ({_RECORD_ANEW})"
+        case why.NewGoal(goal):
+            return f"goal '{goal}' is compared with nothing: the baseline has it not"
+        case why.LostGoal(goal):
+            return f"goal '{goal}' of the baseline was not tried"
+        case why.OtherGoals(here, there):
+            return f"the goals differ: {', '.join(here)} here, {', '.join(there)} in the baseline"
+        case why.EmptyBaseline():
+            return "the baseline has no trials"
+        case why.NothingInCommon():
+            return "no metric has values on both sides"
+        case why.BaselineMissing():
+            return "there is no baseline to compare with"
+        case why.BaselineUnreadable(why=cause):
+            return f"the baseline cannot be read: {cause}"
+        case why.CalibrationUnreadable(why=cause):
+            return f"the calibration cannot be read: {cause}"
+        case why.OtherHost(here, there):
+            return f"host class {_host_and_stack(here)} cannot be compared with {_host_and_stack(there)}"
+        case OtherHostClasses(here, others):
+            own = f"none of this host's class, {here.host_class}"
+            return f"there are baselines of host class {', '.join(others)}, but {own}"
+        case OtherScenario(file, here, there):
+            return f"{file} was recorded for {_place(there)}, this run is {_place(here, 'on')}"
+        case OtherLoads(file, differences):
+            unlike = ", ".join(map(_load_difference, differences))
+            return f"{file} was measured beside other loads: {unlike} ({_RECORD_ANEW})"
+        case why.OfBase(inner):
+            return f"base: {describe_reason(inner)}"
+        case _:
+            assert_never(reason)
+
+
+def describe_more_trials(use: MoreTrials) -> str:
+    """The sentence for a reason why more trials would help."""
+    match use:
+        case MayFailMore():
+            return "failures may have become more frequent"
+        case MayBeWorse(metric, by):
+            return f"{metric} may have become worse {f'by {100 * by:.0f} %' if math.isfinite(by) else 'by any amount'}"
+        case VariesTooMuch(metric):
+            return f"{metric} varies too much for what is to be seen"
+        case _:
+            assert_never(use)
+
+
+def describe_other_calibration(other: OtherHostClasses | OtherScenario) -> str:
+    """The sentence for a calibration that exists, but is not used."""
+    if isinstance(other, OtherHostClasses):
+        what = f"host class {', '.join(other.others)}"
+    else:
+        what = f"{_place(other.there)} ({other.file})"
+    unused = f"not calibrated: there is a calibration of {what}, which is not used for {_place(other.here)}"
+    return f"{unused} (ldos calibrate --scenario {other.here.scenario})"
+
+
+def _place(key: BaselineKey, on: str = "on host class") -> str:
+    return f"scenario '{key.scenario}' of the {key.stack} stack {on} {key.host_class}"
+
+
+def _host_and_stack(key: BaselineKey) -> str:
+    return f"{key.host_class} ({key.stack})"
+
+
+def _load_difference(difference: LoadDifference) -> str:
+    """``dds_flood.rate_hz is 2000 here, 1000 there``."""
+    name, here, there = difference.name, difference.here, difference.there
+    if here is None or there is None:
+        return f"{name} only {'there' if here is None else 'here'}"
+    return f"{name} is {_value(here)} here, {_value(there)} there"
+
+
+def _value(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _missed_deadline(reason: why.MissedDeadline) -> str:
+    share = f"{100 * reason.share:g} % of its passages"
+    expected = f"path '{reason.path}' is to take at most {reason.ms:g} ms in {share}"
+    if not reason.passages:
+        return f"{expected}: it was never passed"
+    kept = f"it did in {100 * reason.in_time / reason.passages:.1f} % of {reason.passages}"
+    return f"{expected}: {kept}, and {reason.keeping} of {reason.trials} trials kept to it"
+
+
+def _trials_failed(reason: why.TrialsFailed) -> str:
+    code = "" if reason.code is None else f" (MoveIt code {reason.code})"
+    goal = f" of goal '{reason.goal}'" if reason.goal else ""
+    return f"trial {', '.join(map(str, reason.numbers))} {reason.outcome}{code}{goal}: {reason.message}"
+
+
+def _not_clear(found: Comparison) -> str:
+    measured = f"(measured {_effect(found)})"
+    if found.is_from_zero:
+        return f"{found.metric} is undecided {measured}"
+    seen = f"only changes of {100 * found.mde:.0f} % or more could have been seen"
+    return f"{found.metric} is undecided: {seen} {measured}"
+
+
+def _effect(found: Comparison) -> str:
+    if found.is_from_zero:
+        return f"from 0 to {format_quantity(found.head_median, found.unit)}"
+    return f"{100 * (found.ratio - 1):+.1f} %"
+
+
+def _cannot_be_decided(metrics: Sequence[str], head: int, base: int) -> str:
+    return f"{', '.join(metrics)} cannot be decided by {head} trials against {base}"
+
+
+def _other_meaning(metric: str, what: str, here: str, there: str) -> str:
+    remedy = f"give it another name, or {_RECORD_ANEW}"
+    return f"{metric} is not comparable: its {what} is '{here}' here, '{there}' in the baseline ({remedy})"
+
+
+def _other_sources(reason: why.OtherSources) -> str:
+    here, there = (" and ".join(names) for names in (reason.here, reason.there))
+    remedy = f" ({_RECORD_ANEW})" if len(reason.here) == 1 else ""
+    return f"{reason.metric} is not comparable: it was taken from {here} here, from {there} in the baseline{remedy}"

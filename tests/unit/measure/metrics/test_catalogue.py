@@ -1,0 +1,74 @@
+"""A metric is a description in a module and a name in the catalogue: everything else reads these."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from pytest_ldos.measure.metrics.catalogue import METRICS
+from pytest_ldos.measure.metrics.measured import MeasuredMetric
+
+README = Path(__file__).parents[4] / "README.md"
+
+NINTH = """
+import dataclasses
+
+from pytest_ldos.base.tracepoints import Phase
+from pytest_ldos.measure.metrics import catalogue, latency
+
+catalogue.METRICS["T9"] = dataclasses.replace(
+    latency.T1, name="T9", title="waiting", phases=(Phase.GOAL_SENT, Phase.PLANNING), path="waiting", refines="T1",
+    in_sweeps=False
+)
+
+from pytest_ldos.judge.explain.explain import METRIC_PATHS
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.measure.metrics.agreement import find_disagreement
+from pytest_ldos.measure.trial.record import OURS
+from pytest_ldos.show.report import fleet
+from pytest_ldos.show.report.sweep import tables
+from pytest_ldos.trace.execution.model import TrialSpan
+
+assert "T9" in {metric.name for metric in OURS}
+assert "T9" in Policy().metrics
+assert Policy(floors={"T9": 0.1}).floors["T9"] == 0.1
+assert METRIC_PATHS["T9"] == "waiting"
+assert "T9" in fleet._REFINING
+assert "T9" in tables._IN_DATA_ALONE
+trial = TrialSpan(
+    goal_id="a", scenario="", index=0, begin_ns=0, phases={Phase.GOAL_SENT: 0, Phase.PLANNING: 9_000_000}, plan=None,
+    end_ns=None, error_code=None
+)
+found = find_disagreement(trial, {Phase.GOAL_SENT: 0, Phase.PLANNING: 1_000_000})
+assert found == "T9 is 9.00 ms by the trace but 1.00 ms by the goal client's stamps", found
+"""
+
+
+def test_one_more_metric_is_recorded_gated_explained_and_checked_everywhere():
+    done = subprocess.run([sys.executable, "-c", NINTH], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def row(metric: MeasuredMetric) -> str:
+    """As the README's table has it."""
+    cells = (
+        f"**{metric.name}** {metric.title}",
+        metric.definition,
+        metric.unit,
+        f"{100 * metric.largest_tolerable_mde:.0f} %",
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def test_the_readme_has_each_as_it_is_defined():
+    _, _, table = README.read_text("utf-8").partition("| metric | from → to | in | largest MDE |\n")
+    assert table.partition("\n\n")[0].splitlines()[1:] == [row(metric) for metric in METRICS.values()]
+
+
+def test_what_a_metric_refines_is_a_metric():
+    assert {metric.refines for metric in METRICS.values() if metric.refines} == {"T2", "T3", "T5"}
+
+
+def test_the_metrics_of_a_scenario_share_the_false_alarm_probability():
+    assert sum(metric.error_share for metric in METRICS.values()) <= 1

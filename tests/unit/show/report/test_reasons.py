@@ -1,0 +1,115 @@
+"""Sentences for reasons: each kind has one."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from pytest_ldos.base.series import Better
+from pytest_ldos.judge.baseline.key import BaselineKey
+from pytest_ldos.judge.baseline.mismatch import LoadDifference, OtherHostClasses, OtherLoads, OtherScenario
+from pytest_ldos.judge.gate import reasons as why
+from pytest_ldos.judge.gate.decide import decide
+from pytest_ldos.judge.gate.more_trials import MayBeWorse, MayFailMore, MoreTrials, VariesTooMuch
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.show.report.reasons import describe_more_trials, describe_other_calibration, describe_reason
+from tests.builders.trials import noisy_set
+
+HERE = BaselineKey("ros2", "mine", "cpu_load")
+THERE = BaselineKey("embedded", "theirs", "baseline")
+FILE = Path("baseline.json")
+T1, *_ = decide(noisy_set(1, factors={"T1": 1.5}), noisy_set(2), Policy()).comparisons
+NOISY, *_ = decide(noisy_set(1, n=4), noisy_set(2, n=4), Policy()).comparisons
+AS_MANY = 10, 3
+
+REASONS = [
+    (why.NoTrials(""), "no trial was made: none was asked for"),
+    (why.NoTrials("interrupted"), "no trial was made: interrupted"),
+    (why.Distorted("it was slowed"), "it was slowed"),
+    (why.LoadNotReached("3 of 4"), "the load was not what was asked for: 3 of 4"),
+    (why.Untrusted("T3", 2, 10, "events lost"), "T3 of 2 of 10 trials cannot be trusted: events lost"),
+    (why.NotFinished("it died"), "the trials could not be finished: it died"),
+    (why.MissedSuccessRate(7, 10, 0.95), "7 of 10 trials succeeded, 95 % are expected"),
+    (
+        why.MissedDeadline("p", 5.0, 0.99, 200, 186, 4, 10),
+        "path 'p' is to take at most 5 ms in 99 % of its passages: it did in 93.0 % of 200, and 4 of 10 trials kept to it",
+    ),
+    (why.MissedDeadline("p", 5.0, 1.0, 0, 0, 0, 2), "path 'p' is to take at most 5 ms in 100 % of its passages: it was never passed"),
+    (why.TrialsFailed((1, 3), "stack_died", None, "", "gone"), "trial 1, 3 stack_died: gone"),
+    (why.TrialsFailed((2,), "planning_failed", -31, "shelf", "no"), "trial 2 planning_failed (MoveIt code -31) of goal 'shelf': no"),
+    (why.FailuresRose(0, 10, 6, 10, 0.0054), "failures rose from 0 of 10 to 6 of 10 (p = 0.0054, Boschloo's exact test)"),
+    (why.Moved(T1), f"T1 ({T1.title}) regressed: {100 * (T1.ratio - 1):+.1f} %"),
+    (
+        why.NotClear(NOISY),
+        f"T1 is undecided: only changes of {100 * NOISY.mde:.0f} % or more could have been seen (measured {100 * (NOISY.ratio - 1):+.1f} %)",
+    ),
+    (why.TooFewTrials(("T1", "T3"), *AS_MANY, 8), "T1, T3 cannot be decided by 10 trials against 3: have 8 or more on both sides"),
+    (why.TooFewTrials(("T1",), *AS_MANY, 0), "T1 cannot be decided by 10 trials against 3"),
+    (why.TooFewInBaseline(("T1",), *AS_MANY, 8), "T1 cannot be decided by 10 trials against 3: the baseline has too few, record it anew with 8 or more"),
+    (why.OtherUnit("grip", "ms", "s"), "grip is not comparable: its unit is 'ms' here, 's' in the baseline (give it another name, or record it anew: --ldos-update-baseline)"),
+    (
+        why.OtherDirection("grip", Better.LOWER, Better.HIGHER),
+        "grip is not comparable: its better is 'lower' here, 'higher' in the baseline (give it another name, or record it anew: --ldos-update-baseline)",
+    ),
+    (why.OtherSources("T3", ("a", "b"), ("c",)), "T3 is not comparable: it was taken from a and b here, from c in the baseline"),
+    (why.OtherSources("T3", ("a",), ("c",)), "T3 is not comparable: it was taken from a here, from c in the baseline (record it anew: --ldos-update-baseline)"),
+    (why.LostMetric("T3", "no probe"), "T3 has a baseline but no value in this run: no probe"),
+    (why.NewMetric("T3"), "T3 has no baseline: none of its trials measured it (record it anew: --ldos-update-baseline)"),
+    (why.NewGoal("shelf"), "goal 'shelf' is compared with nothing: the baseline has it not"),
+    (why.LostGoal("shelf"), "goal 'shelf' of the baseline was not tried"),
+    (why.OtherGoals(("a", "b"), ("c",)), "the goals differ: a, b here, c in the baseline"),
+    (why.EmptyBaseline(), "the baseline has no trials"),
+    (why.NothingInCommon(), "no metric has values on both sides"),
+    (why.BaselineMissing(), "there is no baseline to compare with"),
+    (why.BaselineUnreadable("no JSON"), "the baseline cannot be read: no JSON"),
+    (why.CalibrationUnreadable("no JSON"), "the calibration cannot be read: no JSON"),
+    (why.OtherHost(HERE, THERE), "host class mine (ros2) cannot be compared with theirs (embedded)"),
+    (OtherHostClasses(HERE, ("a", "b")), "there are baselines of host class a, b, but none of this host's class, mine"),
+    (
+        OtherScenario(FILE, HERE, THERE),
+        "baseline.json was recorded for scenario 'baseline' of the embedded stack on host class theirs, this run is scenario 'cpu_load' of the ros2 stack on mine",
+    ),
+    (
+        OtherLoads(FILE, (LoadDifference("dds_flood.rate_hz", 2000.0, 1000.0), LoadDifference("cpu", None, {}))),
+        "baseline.json was measured beside other loads: dds_flood.rate_hz is 2000 here, 1000 there, cpu only there (record it anew: --ldos-update-baseline)",
+    ),
+    (why.OfBase(why.NotFinished("it died")), "base: the trials could not be finished: it died"),
+]  # fmt: skip
+
+USES = [
+    (MayFailMore(), "failures may have become more frequent"),
+    (MayBeWorse("T1", 0.123), "T1 may have become worse by 12 %"),
+    (MayBeWorse("T1", math.inf), "T1 may have become worse by any amount"),
+    (VariesTooMuch("T1"), "T1 varies too much for what is to be seen"),
+]
+
+
+@pytest.mark.parametrize(("reason", "sentence"), REASONS)
+def test_a_reason_has_its_sentence(reason, sentence):
+    assert describe_reason(reason) == sentence
+
+
+@pytest.mark.parametrize(("use", "sentence"), USES)
+def test_a_use_of_more_trials_has_its_sentence(use, sentence):
+    assert describe_more_trials(use) == sentence
+
+
+def test_every_kind_has_one():
+    assert {type(reason) for reason, _ in REASONS} == {*get_args(why.Reason)}
+    assert {type(use) for use, _ in USES} == {*get_args(MoreTrials)}
+
+
+def test_a_calibration_that_is_not_used():
+    end = "which is not used for scenario 'cpu_load' of the ros2 stack on host class mine (ldos calibrate --scenario cpu_load)"
+    assert (
+        describe_other_calibration(OtherHostClasses(HERE, ("a", "b")))
+        == f"not calibrated: there is a calibration of host class a, b, {end}"
+    )
+    found = describe_other_calibration(OtherScenario(FILE, HERE, THERE))
+    assert (
+        found
+        == f"not calibrated: there is a calibration of scenario 'baseline' of the embedded stack on host class theirs (baseline.json), {end}"
+    )
