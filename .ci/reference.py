@@ -30,6 +30,7 @@ from pytest_ldos.plugin import fixtures, hookspecs
 from pytest_ldos.plugin.marks import describe_marks, mark_name
 from pytest_ldos.scenario.base import BaseSpec
 from pytest_ldos.scenario.deadlines import DeadlineSpec
+from pytest_ldos.scenario.described import described_fields
 from pytest_ldos.scenario.fields import field_types, parse_field
 from pytest_ldos.scenario.loads.registry import LOAD_SPECS
 from pytest_ldos.scenario.model import FaultSpec, StackSpec
@@ -298,15 +299,18 @@ def _fields(spec: type, *, only: Iterable[str] | None = None, but: Iterable[str]
     Raises:
         SystemExit: one is not documented.
     """
-    described = _documented(spec)
+    described = _documented(spec) | {name: each.meaning for name, each in described_fields(spec).items()}
     types = field_types(spec)
     names = [name for name in (types if only is None else only) if name not in set(but)]
     rows = []
     for name in names:
         if name not in described:
-            raise SystemExit(f"reference: {spec.__name__}.{name} has no text: describe it in the class's Attributes")
+            raise SystemExit(
+                f"reference: {spec.__name__}.{name} has no text: describe it with the field, or in the class"
+            )
         unit = next((f", {unit}" for end, unit in _UNITS.items() if f"_{name}".endswith(end)), "")
-        rows.append((_code(name), _field_value(types[name]) + unit, _default_of(spec, name), described[name]))
+        text, default = _without_default(described[name])
+        rows.append((_code(name), _field_value(types[name]) + unit, default or _default_of(spec, name), text))
     yield from _table(("key", "value", "default", "meaning"), rows)
     yield ""
 

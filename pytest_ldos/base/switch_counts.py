@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 
 @dataclass(frozen=True)
@@ -16,9 +15,9 @@ class SwitchCounts:
         migrations: they went on on another CPU; ``None`` where the kernel does not say.
     """
 
-    voluntary: int
-    involuntary: int
-    migrations: int | None
+    voluntary: int = 0
+    involuntary: int = 0
+    migrations: int | None = 0
 
     def __add__(self, other: SwitchCounts) -> SwitchCounts:
         known = self.migrations is not None and other.migrations is not None
@@ -27,6 +26,3 @@ class SwitchCounts:
             self.involuntary + other.involuntary,
             (self.migrations or 0) + (other.migrations or 0) if known else None,
         )
-
-
-NONE: Final = SwitchCounts(0, 0, 0)

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from pytest_ldos.base.stats.rank_sum import Sample, rank_sum_p
-from pytest_ldos.measure.trial.record import Trial, TrialSet
+from pytest_ldos.measure.trial.record import MotionTrial, Trial, TrialSet
 
 FACTOR: Final = 1.5
 ERROR: Final = 0.05
@@ -57,7 +57,7 @@ def _metric(name: str) -> Callable[[Trial], float | None]:
 
 def _segments(kind: str) -> Callable[[Trial], float | None]:
     def read(trial: Trial) -> float | None:
-        path = trial.segments_ns.get(STATE_FEEDBACK, {})
+        path = trial.segments_ns.get(STATE_FEEDBACK, {}) if isinstance(trial, MotionTrial) else {}
         found = [duration for segment, duration in path.items() if segment.partition(":")[0] == kind]
         return sum(found) / 1e6 if found else None
 

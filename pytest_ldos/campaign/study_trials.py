@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Final
 
 from pytest_ldos.host.checkout import describe_commit
 from pytest_ldos.host.fingerprint import take_fingerprint
 from pytest_ldos.instruments.study import Round, Study
 from pytest_ldos.measure.metrics.model import Measurement, Metric
-from pytest_ldos.measure.trial.record import Trial, TrialSet
+from pytest_ldos.measure.trial.record import RoundTrial, TrialKind, TrialSet
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.scenario.model import ScenarioSpec
-
-KIND_PREFIX: Final = "middleware-"
-"""Prefix of the stack's kind, so that no scenario of an arm has the same baseline."""
 
 
 def to_trials(study: Study, *, name: str = "", commit: str | None = None) -> TrialSet:
     """Converts each round to a trial with its case as the goal: rounds of one case are compared with each other.
+
+    Their baselines lie in a folder of their own, ``middleware-<layer>``, so that no scenario of an arm has the same.
 
     Args:
         name: name of their scenario, hence of their baseline; by default the study's own.
@@ -29,7 +27,7 @@ def to_trials(study: Study, *, name: str = "", commit: str | None = None) -> Tri
         spec=ScenarioSpec(name=name or study.name, trials=max(1, len(study.rounds)), warmup=0),
         started_at=study.started_at,
         commit=describe_commit(Path.cwd()) if commit is None else commit,
-        stack_kind=f"{KIND_PREFIX}{study.layer}",
+        stack_kind=f"middleware-{study.layer}",
         stack=f"{study.layer}: {study.middleware}",
         recorder="none",
         fingerprint=take_fingerprint(rmw=study.middleware, versions=study.versions),
@@ -37,26 +35,18 @@ def to_trials(study: Study, *, name: str = "", commit: str | None = None) -> Tri
         metrics=_with_shares(study.quantities),
         watched=study.watched,
         distortion=study.distortion,
+        trial_kind=TrialKind.ROUND,
     )
 
 
-def _trial(index: int, measured: Round) -> Trial:
-    values = {name: Measurement(value, measured.details) for name, value in measured.values.items()}
-    return Trial(
+def _trial(index: int, measured: Round) -> RoundTrial:
+    return RoundTrial(
         index=index,
         goal=measured.case,
-        goal_id=str(index),
-        seed=None,
         block=measured.block,
         outcome=OutcomeClass.ABORTED if measured.failure else OutcomeClass.SUCCESS,
-        error_code=None,
         message=measured.failure,
-        stamps_ns={},
-        plan_duration_ns=None,
-        plan_points=0,
-        position_error_m=None,
-        rotation_error_rad=None,
-        measurements=values,
+        measurements={name: Measurement(value, measured.details) for name, value in measured.values.items()},
     )
 
 

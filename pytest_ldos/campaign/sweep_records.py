@@ -139,7 +139,7 @@ def decode_start(text: str, path: Path) -> StartRecord:
         return _to_record(json.loads(text), path)
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         reason = f"{path} is damaged ({type(error).__name__}: {error})"
-        raise RecordUnreadable(reason, remedy="delete it: the start is measured anew") from None
+        raise RecordUnreadable(reason, remedy="delete it: the start is measured again") from None
 
 
 def _to_record(document: Any, path: Path) -> StartRecord:

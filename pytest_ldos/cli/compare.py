@@ -14,7 +14,7 @@ from pytest_ldos.cli.paths import by_scenario, is_strict, load_run, metric_names
 from pytest_ldos.judge.baseline.calibration_store import CalibrationLookup, find_calibration
 from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.judge.gate.calibrated import doubted, with_calibration
-from pytest_ldos.judge.gate.decide import GateResult, Pair, decide_run, without_comparison
+from pytest_ldos.judge.gate.decide import GateResult, Pair, decide_run, not_comparable
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.reasons import OtherHost
 from pytest_ldos.judge.gate.verdict import Verdict, exit_code, worst
@@ -77,9 +77,7 @@ def _decide(pairs: Mapping[str, Pair], policy: Policy, known: Mapping[str, Calib
         policy = with_calibration(policy, lookup)
     judged = dict(zip(compared, decide_run([*compared.values()], policy), strict=True))
     return {
-        name: doubted(judged[name], known[name])
-        if name in judged
-        else without_comparison(*pairs[name], Verdict.NOT_COMPARABLE, foreign[name])
+        name: doubted(judged[name], known[name]) if name in judged else not_comparable(*pairs[name], foreign[name])
         for name in pairs
     }
 

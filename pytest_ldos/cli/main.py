@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from importlib.metadata import version
 from typing import Annotated, Final, NoReturn
 
@@ -16,20 +17,16 @@ from pytest_ldos.cli.baseline import baseline_app
 from pytest_ldos.cli.calibrate import calibrate
 from pytest_ldos.cli.comment import annotate, comment
 from pytest_ldos.cli.compare import compare
-from pytest_ldos.cli.cpu_cost import cpu_cost
 from pytest_ldos.cli.doctor import doctor
 from pytest_ldos.cli.export import export
 from pytest_ldos.cli.find_breaking import find_breaking
 from pytest_ldos.cli.help import Command, Group, name_values
 from pytest_ldos.cli.history import history_app
-from pytest_ldos.cli.latency import latency
 from pytest_ldos.cli.profile import profile_app
 from pytest_ldos.cli.report import report
 from pytest_ldos.cli.say import allow_any_letter, complain, say
 from pytest_ldos.cli.selftest import selftest
 from pytest_ldos.cli.sweep import sweep
-from pytest_ldos.cli.topology import topology
-from pytest_ldos.cli.tracing_cost import tracing_cost
 from pytest_ldos.cli.watch_options import add_watch_options
 
 _COMPARE: Final = "Compare and keep results"
@@ -65,10 +62,8 @@ _add(find_breaking, _MEASURE)
 _add(analyze, _LOOK)
 _add(export, _LOOK)
 app.add_typer(profile_app, name="profile", rich_help_panel=_LOOK)
-_add(latency, _INSTRUMENTS)
-_add(topology, _INSTRUMENTS)
-_add(cpu_cost, _INSTRUMENTS)
-_add(tracing_cost, _INSTRUMENTS)
+for _name in MODULES:
+    _add(getattr(import_module(f"pytest_ldos.cli.{_name}"), _name), _INSTRUMENTS)
 _add(doctor, _MACHINE)
 add_watch_options(app, MODULES)
 name_values(app)

@@ -8,11 +8,12 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Final, get_type_hints
+from typing import Annotated, Any, Final
 
 import typer
 
 from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.cli.signatures import parameters_of, show_parameters
 from pytest_ldos.scenario.watching import WatchSpec
 from pytest_ldos.scenario.words import DEFAULT_RATE_HZ, ProfilerKind
 
@@ -86,12 +87,7 @@ def with_watch_options(command: Callable[..., None]) -> Callable[..., None]:
         finally:
             _ASKED.reset(token)
 
-    hints = {**get_type_hints(command, include_extras=True), **get_type_hints(_options, include_extras=True)}
-    hints["return"] = None
-    parameters = [*inspect.signature(command).parameters.values(), *inspect.signature(_options).parameters.values()]
-    resolved = [each.replace(annotation=hints[each.name]) for each in parameters]
-    watched.__signature__ = inspect.Signature(resolved)  # type: ignore[attr-defined]
-    watched.__annotations__ = hints
+    show_parameters(watched, [*parameters_of(command), *parameters_of(_options)])
     return watched
 
 

@@ -42,5 +42,5 @@ def warning(name: str, text: str, remedy: str, fix: Fix | None = None) -> Findin
     return Finding(name, Status.WARNING, text, remedy, fix)
 
 
-def error(name: str, text: str, remedy: str, fix: Fix | None = None) -> Finding:
-    return Finding(name, Status.ERROR, text, remedy, fix)
+def error(name: str, text: str, remedy: str) -> Finding:
+    return Finding(name, Status.ERROR, text, remedy)

@@ -6,10 +6,10 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from pytest_ldos.base.distros import DEFAULT, DISTROS
 from pytest_ldos.doctor.finding import Finding, Status, error, ok, warning
 from pytest_ldos.doctor.machine import Machine
 from pytest_ldos.host.ros import (
-    DEFAULT_DISTRO,
     ROS_PYTHON,
     chosen_rmw,
     find_distro,
@@ -28,14 +28,17 @@ PROBES: Final = ("ldos_control_probe", "ldos_guard", "ldos_load", "ldos_tracepoi
 
 def check_distro(machine: Machine) -> Finding:
     distro = find_distro(machine.environment, root=machine.root)
-    if distro is not None and distro.is_sourced and distro.name != DEFAULT_DISTRO:
-        return warning("ROS 2", f"{distro.name}, sourced: not what this is made for", f"use ROS 2 {DEFAULT_DISTRO}")
+    if distro is not None and distro.is_sourced and distro.name not in DISTROS:
+        remedy = f"use ROS 2 {' or '.join(DISTROS)}"
+        return warning(
+            "ROS 2", f"{distro.name}, sourced: not what this is made for", f"use ROS 2 {' or '.join(DISTROS)}"
+        )
     if distro is not None and distro.is_sourced:
         return ok("ROS 2", f"{distro.name}, sourced")
     if distro is not None:
         setup = f"source /opt/ros/{distro.name}/setup.bash"
         return _missing(machine, "ROS 2", f"{distro.name} is installed, but not sourced", setup)
-    remedy = "make ros2-baseline (Ubuntu 24.04), or source the setup of your own build"
+    remedy = f"make ros2-baseline (Ubuntu {DEFAULT.ubuntu}), or source the setup of your own build"
     if machine.asks_for_ros2:
         return error("ROS 2", "not installed", remedy)
     return ok("ROS 2", "not installed: measurements use the embedded stack")

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from pytest_ldos.base.switch_counts import NONE, SwitchCounts
+from pytest_ldos.base.switch_counts import SwitchCounts
 
 _VOLUNTARY: Final = "voluntary_ctxt_switches"
 _INVOLUNTARY: Final = "nonvoluntary_ctxt_switches"
@@ -34,10 +34,8 @@ class SwitchCounter:
 
     def counts(self) -> SwitchCounts:
         """Counts so far, summed over all threads."""
-        total = NONE
-        for thread, now in self._read().items():
-            total += _since(self._before.get(thread, NONE), now)
-        return total
+        since = (_since(self._before.get(thread, SwitchCounts()), now) for thread, now in self._read().items())
+        return sum(since, SwitchCounts())
 
     def _read(self) -> dict[Path, SwitchCounts]:
         return {thread: counts for pid in self._pids for thread, counts in self._threads(pid)}

@@ -18,13 +18,8 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Final
 
+from pytest_ldos.base.distros import DEFAULT, DISTROS
 from pytest_ldos.host.availability import Availability
-
-DEFAULT_DISTRO: Final = "jazzy"
-"""The distro that this project is built for, used if none is found."""
-
-DEFAULT_RMW: Final = "rmw_fastrtps_cpp"
-"""Jazzy's middleware if ``RMW_IMPLEMENTATION`` is not set."""
 
 ROS_PYTHON: Final = ("launch", "launch_ros", "rclpy")
 _THEIR_NEEDS: Final = {"lark": "python3-lark", "yaml": "python3-yaml", "packaging": "python3-packaging"}
@@ -95,7 +90,7 @@ def find_ros_packages(names: Sequence[str], *, environment: Mapping[str, str] | 
 def remedy_for_packages(missing: Sequence[str], *, environment: Mapping[str, str] | None = None) -> str:
     """Remedy that installs packages: apt for those of the distro, our workspace for ours."""
     distro = find_distro(environment)
-    name = distro.name if distro else DEFAULT_DISTRO
+    name = distro.name if distro else DEFAULT.name
     theirs = [f"ros-{name}-{each.replace('_', '-')}" for each in missing if not each.startswith(_OURS)]
     steps = [f"sudo apt-get install {' '.join(theirs)}"] if theirs else []
     if len(theirs) < len(missing):
@@ -142,7 +137,8 @@ def ros_python_available(
 
 def chosen_rmw(environment: Mapping[str, str] | None = None) -> str:
     """The middleware that ROS processes use."""
-    return _ours_unless(environment).get("RMW_IMPLEMENTATION", "") or DEFAULT_RMW
+    named = _ours_unless(environment)
+    return named.get("RMW_IMPLEMENTATION", "") or DISTROS.get(named.get("ROS_DISTRO", ""), DEFAULT).rmw
 
 
 def installed_rmws(environment: Mapping[str, str] | None = None) -> list[str]:
@@ -174,7 +170,7 @@ def _not_sourced() -> Availability:
     return Availability(
         False,
         f"ROS 2 is neither sourced nor installed in /{_INSTALLED}",
-        "source the setup of your own build, or make ros2-baseline (Ubuntu 24.04)",
+        f"source the setup of your own build, or make ros2-baseline (Ubuntu {DEFAULT.ubuntu})",
     )
 
 

@@ -27,18 +27,6 @@ class Progress(Protocol):
         """Reports an event worth a line of output."""
 
 
-class Silence:
-    """Progress that nobody watches."""
-
-    def expect(self, steps: int) -> None: ...
-
-    def doing(self, what: str) -> None: ...
-
-    def step(self, count: int = 1) -> None: ...
-
-    def note(self, text: str) -> None: ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class Instrument:
     """A measurement of what the arm runs on: middleware and tracing.

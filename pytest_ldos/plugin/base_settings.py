@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from pytest_ldos.scenario.model import ScenarioSpec
 
 _UNSEEN: Final = (
-    "both were measured with head's, so what others change could not have been seen; "
-    "compare with a stored baseline to see it"
+    "both were measured with head's, so their effect does not show; compare with a stored baseline to see it"
 )
 
 

@@ -58,5 +58,9 @@ def write_line(reporter: pytest.TerminalReporter, text: str, **markup: bool) -> 
 
 
 def write_rendered(reporter: pytest.TerminalReporter, text: Rendered) -> None:
-    """Writes rendered lines of the summary."""
-    reporter.write(text)
+    """Writes rendered lines of the summary.
+
+    Where the terminal does not take a letter, pytest would write out the line ends as well.
+    """
+    encoding = getattr(reporter._tw._file, "encoding", None) or "utf-8"  # noqa: SLF001 - as pytest itself asks it
+    reporter.write(text.encode(encoding, "backslashreplace").decode(encoding))

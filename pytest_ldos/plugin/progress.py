@@ -18,7 +18,7 @@ from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.base.units import ns_to_ms
 from pytest_ldos.campaign.order import Block
 from pytest_ldos.campaign.versions import Version
-from pytest_ldos.measure.trial.record import Trial
+from pytest_ldos.measure.trial.record import MotionTrial
 from pytest_ldos.plugin.messages import write_line
 from pytest_ldos.scenario.model import ScenarioSpec
 
@@ -75,7 +75,7 @@ class Progress:
         self._made += 1
         self._show(f"{self._bar()} warm-up {number} of {self._warmup}", is_kept=False)
 
-    def trial(self, trial: Trial) -> None:
+    def trial(self, trial: MotionTrial) -> None:
         self._made += 1
         line = f"trial {trial.index + 1} of {self._trials} {trial.outcome}{_latencies(trial)}"
         is_bad = not trial.succeeded
@@ -126,7 +126,7 @@ class Progress:
             yield
 
 
-def _latencies(trial: Trial) -> str:
+def _latencies(trial: MotionTrial) -> str:
     """T1 and T4 by the client's stamps: the trace is read when all trials are made."""
     pairs = (("T1", Phase.PLANNING, Phase.EXECUTING), ("T4", Phase.GOAL_SENT, Phase.RESULT))
     shown = [

@@ -122,6 +122,6 @@ def _describe_setup(settings: Settings) -> list[str]:
     return [
         *notes,
         f"ldos: stack {info.description}",
-        *([f"ldos: in turns with base {base}"] if base else []),
+        *([f"ldos: interleaved with base {base}"] if base else []),
         f"ldos: tracer {recorder_name()}; host class {host.host_class}",
     ]

@@ -70,12 +70,12 @@ SCENARIO_DESCRIPTIONS: Final[Mapping[str, str]] = {
 LOADS: Final[Mapping[str, str]] = {
     "cpu_limit": "The stack on few CPUs: ``with cpu_limit(cpus=1):``.",
     "network_impairment": "Delay and loss of the domain's messages: ``with network_impairment(delay_ms=5):``.",
-    "guard": "What throttles publishers while a path is late: ``with dds_flood(), guard() as guarded:``.",
+    "guard": "A guard that throttles publishers while a path is late: ``with dds_flood(), guard() as guarded:``.",
     "noisy_neighbour": "A second stack on another domain: ``with noisy_neighbour():``.",
-    "memory_load": "Memory written and read beside it: ``with memory_load(size_mb=512):``.",
+    "memory_load": "Memory written and read in a loop: ``with memory_load(size_mb=512):``.",
     "cache_load": "The CPU's caches filled with other data: ``with cache_load(workers=1):``.",
     "io_load": "Files written and synced: ``with io_load(workers=1):``.",
-    "cpu_load": "stress-ng's CPU load beside the stack: ``with cpu_load(workers=2, percent=80) as load:``.",
+    "cpu_load": "stress-ng's CPU load: ``with cpu_load(workers=2, percent=80) as load:``.",
     "dds_flood": "A flood of messages on the stack's domain: ``with dds_flood(publishers=4, rate_hz=1000) as flood:``.",
 }
 """Texts of the loads' fixtures, by kind, in the order in which several loads are applied: limits first, floods last.

@@ -19,7 +19,7 @@ from pytest_ldos.campaign.criterion import parse_criterion
 from pytest_ldos.campaign.find_breaking import BreakingSearch
 from pytest_ldos.campaign.level_scale import LevelScale
 from pytest_ldos.measure.metrics.catalogue import METRICS
-from pytest_ldos.measure.trial.record import Trial, TrialSet
+from pytest_ldos.measure.trial.record import MotionTrial, TrialSet
 from pytest_ldos.robot.stack.goals import ErrorCode, OutcomeClass
 from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, StackSpec
 from tests.builders.trials import TYPICAL, trial, trial_set
@@ -77,7 +77,7 @@ class MadeUpStack:
         }
         return trial_set(trials, spec=spec, loads=(proof,), incomplete=STUCK if is_stuck else "")
 
-    def _trial(self, level: float, index: int) -> Trial:
+    def _trial(self, level: float, index: int) -> MotionTrial:
         rng = random.Random(f"{len(self.levels)}-{index}")
         slow = level >= self.slow_from
         values: dict[str, Any] = {name: typical * rng.lognormvariate(0, 0.05) for name, typical in TYPICAL.items()}

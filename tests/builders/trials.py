@@ -1,4 +1,4 @@
-"""Trial sets with given numbers, for what works on results alone."""
+"""MotionTrial sets with given numbers, for what works on results alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pytest_ldos.host.fingerprint import Fingerprint
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import Measurement
 from pytest_ldos.measure.metrics.sources import CONTROL_PROBE, MARKERS, SIMULATOR_PROBE, Source
-from pytest_ldos.measure.trial.record import Trial, TrialSet
+from pytest_ldos.measure.trial.record import MotionTrial, TrialSet
 from pytest_ldos.robot.stack.goals import ErrorCode, OutcomeClass
 from pytest_ldos.scenario.model import ScenarioSpec
 
@@ -51,8 +51,8 @@ def taken_from(trials: TrialSet, name: str, source: Source, *, only: int | None 
     return dataclasses.replace(trials, trials=tuple(changed))
 
 
-def trial(index: int, values: Mapping[str, Value], **changes) -> Trial:
-    plain = Trial(
+def trial(index: int, values: Mapping[str, Value], **changes) -> MotionTrial:
+    plain = MotionTrial(
         index=index,
         goal="reach",
         goal_id=f"{index:032x}",
@@ -71,7 +71,7 @@ def trial(index: int, values: Mapping[str, Value], **changes) -> Trial:
     return dataclasses.replace(plain, **changes)
 
 
-def failed_trial(index: int, **changes) -> Trial:
+def failed_trial(index: int, **changes) -> MotionTrial:
     """A goal that could not be planned, quickly."""
     values: dict[str, Value] = dict.fromkeys(METRICS, Missing("the trial never entered phase 'executing'"))
     return trial(
@@ -85,7 +85,7 @@ def failed_trial(index: int, **changes) -> Trial:
     )
 
 
-def trial_set(trials: Sequence[Trial], *, name: str = "baseline", **changes) -> TrialSet:
+def trial_set(trials: Sequence[MotionTrial], *, name: str = "baseline", **changes) -> TrialSet:
     plain = TrialSet(
         spec=ScenarioSpec(name=name, trials=max(1, len(trials))),
         started_at="2026-01-01T00:00:00+00:00",

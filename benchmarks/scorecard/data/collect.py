@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from pytest_ldos.base.units import ns_to_ms
+from pytest_ldos.measure.metrics.model import COVARIATES
 from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.measure.trial.record import Trial, TrialSet
 
@@ -47,7 +47,7 @@ def why_left_out(trials: TrialSet) -> str:
 def rows_of(pool: str, start: int, minute: float, trials: TrialSet) -> Iterator[list[object]]:
     for trial in trials.trials:
         first = (f"{pool}-{trials.scenario}", start, round(minute, 1), trial.index, trial.outcome.value)
-        covariates = (_ms(trial.plan_duration_ns), _ms(trial.cpu_work_ns))
+        covariates = (_digits(trial.covariates_ms.get(name)) for name in COVARIATES)
         yield [*first, *covariates, *_values(trial)]
 
 
@@ -57,10 +57,6 @@ def _values(trial: Trial) -> Iterable[object]:
     for whole, detail in DETAILS.values():
         measurement = trial.measurements.get(whole)
         yield _digits(None if measurement is None else measurement.details.get(detail))
-
-
-def _ms(duration_ns: int | None) -> str:
-    return _digits(None if duration_ns is None else ns_to_ms(duration_ns))
 
 
 def _digits(value: float | None) -> str:

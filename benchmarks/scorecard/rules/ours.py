@@ -21,7 +21,7 @@ from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.metrics.model import CPU_WORK, PLANNED_DURATION, Measurement
 from pytest_ldos.measure.metrics.sources import CONTROL_PROBE, MARKERS, SIMULATOR_PROBE, Source
-from pytest_ldos.measure.trial.record import Look, Trial, TrialSet
+from pytest_ldos.measure.trial.record import Look, MotionTrial, TrialSet
 from pytest_ldos.robot.stack.goals import ErrorCode, OutcomeClass
 from pytest_ldos.scenario.model import ScenarioSpec
 
@@ -97,7 +97,7 @@ def _calibration(scenario: str, noise: Mapping[str, MetricNoise]) -> Calibration
     )
 
 
-def _trial_set(batch: Batch, trials: list[Trial], looks: tuple[Look, ...]) -> TrialSet:
+def _trial_set(batch: Batch, trials: list[MotionTrial], looks: tuple[Look, ...]) -> TrialSet:
     return TrialSet(
         spec=ScenarioSpec(name=batch.scenario, trials=len(trials), success_rate=batch.success_rate),
         started_at="2026-01-01T00:00:00+00:00",
@@ -113,12 +113,12 @@ def _trial_set(batch: Batch, trials: list[Trial], looks: tuple[Look, ...]) -> Tr
     )
 
 
-def _trials(side: Side, run: int) -> list[Trial]:
+def _trials(side: Side, run: int) -> list[MotionTrial]:
     plan, work = (side.covariates.get(name) for name in (PLANNED_DURATION, CPU_WORK))
     columns = {name: values[run].tolist() for name, values in side.values.items()}
     failed, blocks = side.failed[run].tolist(), side.blocks.tolist()
     return [
-        Trial(
+        MotionTrial(
             index=index,
             goal="reach",
             goal_id="",

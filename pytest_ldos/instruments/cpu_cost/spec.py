@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from pytest_ldos.base.requirements import require
 from pytest_ldos.instruments.cost_layers import Layers, parse_rmws
 from pytest_ldos.instruments.cpu_cost.rungs import Rung, parse_rungs
+from pytest_ldos.scenario.described import described
 
 MOST_NODES: Final = 30
 """Number of participants that rmw_cyclonedds finds on one machine by default."""
@@ -19,33 +20,28 @@ _LONGEST_ROUND_S: Final = 60.0
 
 @dataclass(frozen=True, kw_only=True)
 class CpuCostSpec:
-    """The traffic, and how often it is exchanged on each rung.
+    """The traffic, and how often it is exchanged on each rung."""
 
-    Attributes:
-        layer: what nodes are made of; ``auto``: embedded, and rclcpp where ROS 2 is sourced.
-        rmw: middlewares of rclcpp, with commas between them; all that are sourced unless given.
-        rungs: of the ladder, likewise.
-        topics: each has a publisher.
-        subscribers: of each topic.
-        nodes: of the rungs that have many.
-        rate_hz: of each publisher.
-        size_bytes: length of a message's text.
-        seconds: of one round.
-        rounds: of each rung in each start; rungs take turns.
-        starts: of the processes; intervals are over these.
-    """
-
-    layer: Layers = Layers.AUTO
-    rmw: str = ""
-    rungs: str = ""
-    topics: int = 20
-    subscribers: int = 10
-    nodes: int = 10
-    rate_hz: float = 10.0
-    size_bytes: int = 64
-    seconds: float = 1.0
-    rounds: int = 2
-    starts: int = 5
+    layer: Layers = field(
+        default=Layers.AUTO,
+        metadata=described("Layer of the nodes; auto: embedded, and rclcpp where ROS 2 is sourced."),
+    )
+    rmw: str = field(
+        default="",
+        metadata=described("Middlewares of rclcpp, with commas between them. [default: all that are sourced]"),
+    )
+    rungs: str = field(
+        default="",
+        metadata=described("in_process, no_publishing, dds, one_node, many_nodes, many_participants. [default: all]"),
+    )
+    topics: int = field(default=20, metadata=described("Topics, each with one publisher."))
+    subscribers: int = field(default=10, metadata=described("Subscribers of each topic."))
+    nodes: int = field(default=10, metadata=described("Nodes of the rungs that have many."))
+    rate_hz: float = field(default=10.0, metadata=described("Messages a second of each topic.", "--rate"))
+    size_bytes: int = field(default=64, metadata=described("Bytes of a message's text.", "--size"))
+    seconds: float = field(default=1.0, metadata=described("Seconds of a round."))
+    rounds: int = field(default=2, metadata=described("Rounds of each rung in a start; rungs are interleaved."))
+    starts: int = field(default=5, metadata=described("Starts of the processes; intervals are over these."))
 
     def __post_init__(self) -> None:
         parse_rmws(self.rmw)

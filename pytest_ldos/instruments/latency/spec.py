@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, TypeVar
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.requirements import require
+from pytest_ldos.scenario.described import described
 from pytest_ldos.scenario.loads.dds_flood import Reliability
 from pytest_ldos.scenario.parsing import parse_word
 from pytest_ldos.scenario.quantity_text import in_unit_of
@@ -49,42 +50,55 @@ class Trigger(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class LatencySpec:
-    """Settings; what is a list has commas between its values, and each combination is measured.
+    """Settings; what is a list has commas between its values, and each combination is measured."""
 
-    Attributes:
-        sizes: octets of data in a message, of 1 B to 1 MiB; 12 more hold its number, key and length.
-        reliability: ``reliable``, ``best_effort``, or both.
-        transports: of ``one_process``, ``loopback`` and ``shared_memory``.
-        fragment_sizes: Cyclone DDS's FragmentSize, in bytes; its default where empty.
-        max_message_sizes: Cyclone DDS's MaxMessageSize, in bytes; its default where empty.
-        trigger: whether messages are taken on the middleware's thread, or on one that waits.
-        seconds: that a round measures, after a warm-up.
-        rounds: of each case; cases take turns.
-        rate_hz: messages a second; 0 sends the next when the answer is there.
-        ping_cpu, pong_cpu: that each side is confined to; -1 leaves it to the kernel.
-        priority: of both sides under SCHED_FIFO; 0 leaves them to the usual scheduler.
-        patience_ms: an answer that takes longer is lost.
-        match_timeout_s: sides that have not found each other by then end the round.
-        ddsperf: whether it is measured, too, where it is installed.
-        ros: whether rclcpp is measured with each of its middlewares, too, where ROS 2 is sourced.
-    """
-
-    sizes: str = "1,1KiB,64KiB,1MiB"
-    reliability: str = Reliability.RELIABLE.value
-    transports: str = f"{Transport.ONE_PROCESS.value},{Transport.LOOPBACK.value}"
-    trigger: Trigger = Trigger.LISTENER
-    fragment_sizes: str = ""
-    max_message_sizes: str = ""
-    seconds: float = 1.0
-    rounds: int = 5
-    rate_hz: float = 0.0
-    ping_cpu: int = NO_CPU
-    pong_cpu: int = NO_CPU
-    priority: int = NOT_SET
-    patience_ms: float = 250.0
-    match_timeout_s: float = 10.0
-    ddsperf: bool = True
-    ros: bool = True
+    sizes: str = field(
+        default="1,1KiB,64KiB,1MiB",
+        metadata=described(
+            "Bytes of data in a message: 1 to 1MiB, several with commas; 12 more hold its number, key and length."
+        ),
+    )
+    reliability: str = field(
+        default=Reliability.RELIABLE.value, metadata=described("reliable, best_effort, or both with a comma.")
+    )
+    transports: str = field(
+        default=f"{Transport.ONE_PROCESS.value},{Transport.LOOPBACK.value}",
+        metadata=described("one_process, loopback, shared_memory; several with commas."),
+    )
+    trigger: Trigger = field(
+        default=Trigger.LISTENER, metadata=described("Takes messages on the middleware's thread, or on a waiting one.")
+    )
+    fragment_sizes: str = field(
+        default="",
+        metadata=described("Cyclone DDS's FragmentSize, in bytes; several with commas. [default: Cyclone DDS's]"),
+    )
+    max_message_sizes: str = field(
+        default="",
+        metadata=described("Cyclone DDS's MaxMessageSize, in bytes; several with commas. [default: Cyclone DDS's]"),
+    )
+    seconds: float = field(default=1.0, metadata=described("Seconds of a round, after a warm-up."))
+    rounds: int = field(default=5, metadata=described("Rounds of each case; cases are interleaved."))
+    rate_hz: float = field(
+        default=0.0, metadata=described("Messages a second; 0 sends the next when the answer is there.", "--rate")
+    )
+    ping_cpu: int = field(default=NO_CPU, metadata=described("CPU of the side that asks; -1 for any."))
+    pong_cpu: int = field(default=NO_CPU, metadata=described("CPU of the side that answers; -1 for any."))
+    priority: int = field(default=NOT_SET, metadata=described("SCHED_FIFO priority of both sides; 0 for none."))
+    patience_ms: float = field(
+        default=250.0, metadata=described("Milliseconds after which an answer is lost.", "--patience")
+    )
+    match_timeout_s: float = field(
+        default=10.0,
+        metadata=described(
+            "Seconds that both sides have to find each other; otherwise the round ends.", "--match-timeout"
+        ),
+    )
+    ddsperf: bool = field(
+        default=True, metadata=described("Measure Cyclone DDS's own benchmark, too, where it is installed.")
+    )
+    ros: bool = field(
+        default=True, metadata=described("Measure rclcpp with each middleware, too, where ROS 2 is sourced.")
+    )
 
     def __post_init__(self) -> None:
         require(0.1 <= self.seconds <= LONGEST_ROUND_S, f"a round of {self.seconds:g} s", remedy=_between(0.1, 60))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 from pytest_ldos.base.requirements import require
 from pytest_ldos.instruments.topology.lateness import Limits
+from pytest_ldos.scenario.described import described
 
 LONGEST_S: Final = 3600.0
 MOST_ROUNDS: Final = 1000
@@ -30,39 +31,54 @@ class Processes(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class TopologySpec:
-    """A topology, how long it runs and what counts as late.
+    """A topology, how long it runs and what counts as late."""
 
-    Attributes:
-        file: JSON, or the name of a topology of ours.
-        seconds: that messages are sent, in each start.
-        starts: of all processes.
-        rounds: of equal length that each start's messages are cut into; each gives the numbers that are gated.
-        processes: one for all nodes, or one a node.
-        layer: our node layer over Cyclone DDS, or rclcpp.
-        rmw: middleware of rclcpp; empty for that of the environment.
-        intra_process: whether rclcpp hands messages over within a process.
-        sampling: seconds between two looks at CPU time and memory.
-        late_percentage, late_absolute: a message is late above the lesser of a share of its period and a time in µs.
-        too_late_percentage, too_late_absolute: likewise.
-        target: file of the performance to be reached; empty for none.
-        log: folder for the four text files; empty for none.
-    """
-
-    file: str
-    seconds: float = 10.0
-    starts: int = 1
-    rounds: int = 10
-    processes: Processes = Processes.ONE
-    layer: Layer = Layer.EMBEDDED
-    rmw: str = ""
-    intra_process: bool = False
-    sampling: float = 0.5
-    late_percentage: float = 20.0
-    late_absolute: float = 5000.0
-    too_late_percentage: float = 100.0
-    too_late_absolute: float = 50_000.0
-    target: str = ""
-    log: str = ""
+    file: str = field(
+        metadata=described(
+            "JSON, or the name of one of ours: pick_cell (10 nodes), packing_hall (20).", is_argument=True
+        )
+    )
+    seconds: float = field(
+        default=10.0, metadata=described("Seconds that messages are sent, in each start.", "--time", "-t", default=60.0)
+    )
+    starts: int = field(default=1, metadata=described("Starts of all processes."))
+    rounds: int = field(
+        default=10, metadata=described("Parts of equal length of each start; each gives the numbers that are gated.")
+    )
+    processes: Processes = field(default=Processes.ONE, metadata=described("One for all nodes, or one a node."))
+    layer: Layer = field(default=Layer.EMBEDDED, metadata=described("Our node layer over Cyclone DDS, or rclcpp."))
+    rmw: str = field(default="", metadata=described("Middleware of rclcpp. [default: that of the environment]"))
+    intra_process: bool = field(
+        default=False, metadata=described("rclcpp hands messages over within a process.", "--ipc/--no-ipc")
+    )
+    sampling: float = field(default=0.5, metadata=described("Seconds between two looks at CPU time and memory."))
+    late_percentage: float = field(
+        default=20.0,
+        metadata=described(
+            "A message is late above this share of its period in %, or above late-absolute if that is less."
+        ),
+    )
+    late_absolute: float = field(
+        default=5000.0,
+        metadata=described("A message is late above this time in µs, or above late-percentage if that is less."),
+    )
+    too_late_percentage: float = field(
+        default=100.0,
+        metadata=described(
+            "It is too late above this share of its period in %, or above too-late-absolute if that is less."
+        ),
+    )
+    too_late_absolute: float = field(
+        default=50_000.0,
+        metadata=described("It is too late above this time in µs, or above too-late-percentage if that is less."),
+    )
+    target: str = field(default="", metadata=described("Performance to be reached: JSON with limits.", is_path=True))
+    log: str = field(
+        default="",
+        metadata=described(
+            "Folder for latency_all.txt, latency_total.txt, resources.txt and events.txt.", is_path=True
+        ),
+    )
 
     def __post_init__(self) -> None:
         require(bool(self.file), "no topology is named", remedy="give a file, or the name of one of ours")

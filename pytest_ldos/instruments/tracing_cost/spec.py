@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.requirements import require
 from pytest_ldos.instruments.cost_layers import Layers, parse_rmws
+from pytest_ldos.scenario.described import described
 
 SEED_SIZES_KIB: Final = (1, 32, 64, 256)
 SEED_RATES_HZ: Final = (100, 500, 1000, 2000)
@@ -33,28 +34,35 @@ class Case:
 
 @dataclass(frozen=True, kw_only=True)
 class TracingCostSpec:
-    """The messages published, and how often with and without tracing.
+    """The messages published, and how often with and without tracing."""
 
-    Attributes:
-        layer: what nodes are made of; ``auto``: embedded, and rclcpp where ROS 2 is sourced.
-        rmw: middlewares of rclcpp, with commas between them; all that are sourced unless given.
-        sizes_kib, rates_hz: of the messages, with commas between them; each size is sent at each rate.
-        full: 1, 32, 64 and 256 KiB at 100, 500, 1000 and 2000 Hz instead.
-        seconds: of each size and rate in a start.
-        starts: of processes, with and without tracing each, in turns.
-        ebpf: whether the same calls are recorded with eBPF, too, where that is permitted.
-        calls: of a tracepoint in one loop that times them.
-    """
-
-    layer: Layers = Layers.AUTO
-    rmw: str = ""
-    sizes_kib: str = "1,64"
-    rates_hz: str = "100,1000"
-    full: bool = False
-    seconds: float = 0.5
-    starts: int = 5
-    ebpf: bool = True
-    calls: int = 5000
+    layer: Layers = field(
+        default=Layers.AUTO,
+        metadata=described("Layer of the nodes; auto: embedded, and rclcpp where ROS 2 is sourced."),
+    )
+    rmw: str = field(
+        default="",
+        metadata=described("Middlewares of rclcpp, with commas between them. [default: all that are sourced]"),
+    )
+    sizes_kib: str = field(
+        default="1,64", metadata=described("Sizes of messages in KiB, with commas between them.", "--sizes")
+    )
+    rates_hz: str = field(
+        default="100,1000",
+        metadata=described("Rates in Hz, with commas between them; each size is sent at each.", "--rates"),
+    )
+    full: bool = field(
+        default=False,
+        metadata=described("1, 32, 64, 256 KiB at 100, 500, 1000, 2000 Hz, whatever else is given.", "--full"),
+    )
+    seconds: float = field(default=0.5, metadata=described("Seconds of each size and rate in a start."))
+    starts: int = field(
+        default=5, metadata=described("Starts of processes without tracing, and as many with, interleaved.")
+    )
+    ebpf: bool = field(
+        default=True, metadata=described("Record the same calls with eBPF (bpftrace), too, where that is permitted.")
+    )
+    calls: int = field(default=5000, metadata=described("Calls of a tracepoint in a loop that times them."))
 
     def __post_init__(self) -> None:
         parse_rmws(self.rmw)

@@ -19,7 +19,7 @@ from pytest_ldos.measure.trial.well_typed import require_well_typed
 
 KIND: Final = "pytest-ldos calibration"
 SCHEMA_VERSION: Final = 1
-_REMEDY: Final = "delete it, or calibrate anew: ldos calibrate"
+_REMEDY: Final = "delete it, or calibrate again: ldos calibrate"
 
 
 def encode_calibration(calibration: Calibration) -> str:
@@ -43,7 +43,7 @@ def decode_calibration(text: str, path: Path) -> Calibration:
     if document.get("schema") != SCHEMA_VERSION:
         raise RecordUnreadable(
             f"{path} has schema version {document.get('schema')}, this is pytest-ldos with version {SCHEMA_VERSION}",
-            remedy="use the pytest-ldos that wrote it, or calibrate anew: ldos calibrate",
+            remedy="use the pytest-ldos that wrote it, or calibrate again: ldos calibrate",
         )
     try:
         return _to_calibration(document)

@@ -30,7 +30,7 @@ def merge_trials(sets: Sequence[TrialSet]) -> TrialSet:
     for other in others:
         _require_alike(first, other)
     trials = tuple(dataclasses.replace(trial, index=index) for index, trial in enumerate(_trials_of(ordered)))
-    if len({trial.goal_id for trial in trials}) < len(trials):
+    if len({trial.identity for trial in trials}) < len(trials):
         raise ConfigurationError("the same trials are there twice", remedy="name each run once")
     return dataclasses.replace(
         first,

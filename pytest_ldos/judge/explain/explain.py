@@ -11,7 +11,7 @@ import numpy as np
 from pytest_ldos.base.stats.rank_sum import Sample, estimate_shift
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.segments import LATENCY
-from pytest_ldos.measure.trial.record import Trial, TrialSet
+from pytest_ldos.measure.trial.record import MotionTrial, TrialSet
 
 CONFIDENCE: Final = 0.95
 
@@ -70,12 +70,12 @@ def explain(base: TrialSet, head: TrialSet, *, confidence: float = CONFIDENCE) -
     A segment that is absent from a trial counts as zero time in it. Failed trials are
     left out, because they do not show how long the whole path takes.
     """
-    names = dict.fromkeys(name for trial in head.trials for name in trial.segments_ns)
-    found = {name: _explain(name, base.trials, head.trials, (1 - confidence) / 2) for name in names}
+    names = dict.fromkeys(name for trial in head.motions for name in trial.segments_ns)
+    found = {name: _explain(name, base.motions, head.motions, (1 - confidence) / 2) for name in names}
     return {name: each for name, each in found.items() if each is not None}
 
 
-def _explain(path: str, base: Sequence[Trial], head: Sequence[Trial], tail: float) -> Explanation | None:
+def _explain(path: str, base: Sequence[MotionTrial], head: Sequence[MotionTrial], tail: float) -> Explanation | None:
     before, after = _segments(base, path), _segments(head, path)
     if not before or not after:
         return None
@@ -100,7 +100,7 @@ def _explain(path: str, base: Sequence[Trial], head: Sequence[Trial], tail: floa
     return Explanation(path, whole, tuple(sorted(changes.values(), key=lambda change: -change.share)))
 
 
-def _segments(trials: Sequence[Trial], path: str) -> list[Mapping[str, int]]:
+def _segments(trials: Sequence[MotionTrial], path: str) -> list[Mapping[str, int]]:
     return [trial.segments_ns[path] for trial in trials if trial.succeeded and path in trial.segments_ns]
 
 

@@ -87,9 +87,9 @@ def decide_run(pairs: Sequence[Pair], policy: Policy) -> list[GateResult]:
     ]
 
 
-def without_comparison(head: TrialSet, base: TrialSet, verdict: Verdict, reason: Reason) -> GateResult:
+def not_comparable(head: TrialSet, base: TrialSet, reason: Reason) -> GateResult:
     """The result for two versions that must not be compared."""
-    return _with_series(GateResult(head.scenario, verdict, (reason,)), Case.of(head, base))
+    return _with_series(GateResult(head.scenario, Verdict.NOT_COMPARABLE, (reason,)), Case.of(head, base))
 
 
 def _with_series(result: GateResult, case: Case) -> GateResult:

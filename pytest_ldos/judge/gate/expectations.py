@@ -65,5 +65,5 @@ def _missed_deadlines(head: TrialSet, alpha: float) -> Iterator[MissedDeadline]:
 
 
 def kept_in_trials(trials: TrialSet, deadline: DeadlineSpec) -> list[Kept]:
-    """Passages of each trial that met a deadline; a trial without an observed passage did not meet it."""
-    return [trial.deadlines.get(deadline.path, _NEVER) for trial in trials.trials]
+    """Passages of each motion that met a deadline; one without an observed passage did not meet it."""
+    return [trial.deadlines.get(deadline.path, _NEVER) for trial in trials.motions]

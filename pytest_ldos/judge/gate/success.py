@@ -19,7 +19,7 @@ def find_failures(head: TrialSet) -> list[TrialsFailed]:
     found: dict[tuple[str, int | None, str, str], list[int]] = {}
     for trial in head.trials:
         if not trial.succeeded:
-            kind = trial.outcome.value, trial.error_code, trial.goal if several else "", trial.message
+            kind = trial.outcome.value, trial.moveit_code, trial.goal if several else "", trial.message
             found.setdefault(kind, []).append(trial.index + 1)
     return [TrialsFailed(tuple(numbers), *kind) for kind, numbers in found.items()]
 

@@ -10,23 +10,15 @@ from pytest_ldos.base import exit_codes
 
 
 class Tone(StrEnum):
-    """Good or bad news, with the signs that stand for it in a page and in Markdown."""
+    """Good or bad news; how it is shown is a matter of the page's format."""
 
-    sign: str
-    emoji: str
-
-    def __new__(cls, value: str, sign: str, emoji: str) -> Self:
-        member = str.__new__(cls, value)
-        member._value_, member.sign, member.emoji = value, sign, emoji
-        return member
-
-    GOOD = "good", "✓", "✅"
-    DOUBTFUL = "doubtful", "?", "⚠️"
-    BAD = "bad", "✕", "❌"
+    GOOD = "good"
+    DOUBT = "doubt"
+    BAD = "bad"
 
 
 class Verdict(StrEnum):
-    """How a run compares with its baseline; for metrics, the first four, or `NOT_COMPARABLE`.
+    """Result for a run, or for one of its metrics (one of the first four, or `NOT_COMPARABLE`).
 
     Each has its severity (larger is more severe), its tone, and the exit code of a run that it fails: one of bad tone
     always, a doubtful one only if a verdict was required (``--ldos-strict``).
@@ -44,11 +36,11 @@ class Verdict(StrEnum):
     PASSED = "passed", 0, Tone.GOOD
     REGRESSED = "regressed", 7, Tone.BAD, exit_codes.REGRESSED
     IMPROVED = "improved", 1, Tone.GOOD
-    INCONCLUSIVE = "inconclusive", 4, Tone.DOUBTFUL, exit_codes.INCONCLUSIVE
+    INCONCLUSIVE = "inconclusive", 4, Tone.DOUBT, exit_codes.INCONCLUSIVE
     INVALID = "invalid", 5, Tone.BAD, exit_codes.INVALID
     INFRA = "infra", 6, Tone.BAD, exit_codes.INVALID
-    NO_BASELINE = "no_baseline", 2, Tone.DOUBTFUL, exit_codes.INCONCLUSIVE
-    NOT_COMPARABLE = "not_comparable", 3, Tone.DOUBTFUL, exit_codes.INCONCLUSIVE
+    NO_BASELINE = "no_baseline", 2, Tone.DOUBT, exit_codes.INCONCLUSIVE
+    NOT_COMPARABLE = "not_comparable", 3, Tone.DOUBT, exit_codes.INCONCLUSIVE
 
     @property
     def word(self) -> str:
@@ -63,7 +55,7 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
 
 def exit_code(verdict: Verdict, *, strict: bool) -> int:
     """Process exit code of a run with this worst verdict."""
-    return verdict.exit_code if strict or verdict.tone is not Tone.DOUBTFUL else 0
+    return verdict.exit_code if strict or verdict.tone is not Tone.DOUBT else 0
 
 
 def is_failure(verdict: Verdict, *, strict: bool) -> bool:

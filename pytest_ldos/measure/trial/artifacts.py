@@ -36,7 +36,7 @@ BLOCKS: Final = "blocks"
 BASE: Final = "base"
 KEPT_ELSEWHERE: Final = "ldos-kept-"
 OTHER_OUTPUT: Final = "name another place with --ldos-output"
-"""What to do where a run's own folder cannot be written."""
+"""Remedy if a run's own folder cannot be written."""
 
 LARGEST_RECORD: Final = 64 * 1024 * 1024
 """Largest accepted trials file in bytes, since it may come from a stranger; ten thousand trials fit."""
@@ -77,11 +77,10 @@ def new_run_folder(output: Path) -> Path:
 
 
 def keep_from_git(output: Path) -> None:
-    """Has git pass over what a folder of ours holds."""
+    """Has git pass over what a folder of ours holds; to be called inside `writing`."""
     ignore = output / ".gitignore"
-    with writing(ignore):
-        if not ignore.exists():
-            ignore.write_text("*\n", "utf-8")
+    if not ignore.exists():
+        ignore.write_text("*\n", "utf-8")
 
 
 def new_scenario_folder(run: Path, scenario: str) -> ScenarioFolder:
@@ -158,7 +157,7 @@ def write_trials(folder: ScenarioFolder, trials: TrialSet) -> None:
 
 
 def _kept_elsewhere(folder: ScenarioFolder, content: str) -> str:
-    """Where a record is kept instead, in words."""
+    """Keeps a record in another place; returns a clause that names the place."""
     for refuge in (_refuge_of(folder), folder):
         if refuge is folder:
             drop_traces(folder)  # a full disk has no whole trace, and its room is enough for what was measured
@@ -181,7 +180,7 @@ def _refuge_of(folder: ScenarioFolder) -> ScenarioFolder | None:
 
 
 def trace_not_whole(trace: Path, reason: str) -> NotWritten:
-    """What is told of a trace that the tracer could not write to its end."""
+    """Error for a trace that the tracer could not write to its end."""
     written = format_bytes(_size(trace))
     return NotWritten(
         f"the trace could not be written to {trace}: {reason}",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -20,7 +20,7 @@ from pytest_ldos.measure.metrics.deadlines import Kept
 from pytest_ldos.measure.metrics.model import Measurement, Metric
 from pytest_ldos.measure.metrics.sources import Source
 from pytest_ldos.measure.trial.damage import require_undamaged
-from pytest_ldos.measure.trial.record import Look, Trial, TrialSet
+from pytest_ldos.measure.trial.record import Look, MotionTrial, RoundTrial, Trial, TrialKind, TrialSet
 from pytest_ldos.measure.trial.well_typed import require_well_typed
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.scenario.deadlines import DeadlineSpec
@@ -94,14 +94,21 @@ _AGAIN: Final = "record it again with --ldos-update-baseline"
 _REMEDY: Final = f"restore it, or {_AGAIN}"
 
 
-_OF_WATCHED: Final = ("watched", "distortion")
-"""Fields of watched trials only; omitted from other records, so that earlier versions can read those."""
+_USUAL: Final = {"watched": "", "distortion": "", "trial_kind": TrialKind.MOTION}
+"""Values that are omitted, so that builds from before these fields existed read such records."""
+
+_FIRST: Final = ("index", "goal", "goal_id", "seed", "block", "outcome", "error_code", "message", "stamps_ns")
+_THEN: Final = ("plan_duration_ns", "plan_points", "position_error_m", "rotation_error_rad", "measurements")
+"""Order of a trial's fields in a file; others follow."""
+
+_KINDS: Final[Mapping[str, type[Trial]]] = {each.KIND: each for each in (MotionTrial, RoundTrial)}
+_OF_MOTIONS: Final = {each.name for each in fields(MotionTrial)} - {each.name for each in fields(RoundTrial)}
 
 
 def _to_plain(trials: TrialSet) -> dict[str, Any]:
     nested = ("spec", "fingerprint", "metrics", "trials", "looks", "last_look")
     plain = {name: value for name, value in vars(trials).items() if name not in nested}
-    plain = {name: value for name, value in plain.items() if value or name not in _OF_WATCHED}
+    plain = {name: value for name, value in plain.items() if name not in _USUAL or value != _USUAL[name]}
     return {
         **plain,
         "looks": [asdict(look) for look in trials.looks],
@@ -118,9 +125,11 @@ def _spec_to_plain(spec: ScenarioSpec) -> dict[str, Any]:
 
 
 def _trial_to_plain(trial: Trial) -> dict[str, Any]:
-    measurements = {name: _measurement_to_plain(found) for name, found in trial.measurements.items()}
-    deadlines = {path: asdict(kept) for path, kept in trial.deadlines.items()}
-    return {**vars(trial), "measurements": measurements, "deadlines": deadlines}
+    plain = dict.fromkeys(name for name in (*_FIRST, *_THEN) if hasattr(trial, name)) | vars(trial)
+    plain["measurements"] = {name: _measurement_to_plain(found) for name, found in trial.measurements.items()}
+    if isinstance(trial, MotionTrial):
+        plain["deadlines"] = {path: asdict(kept) for path, kept in trial.deadlines.items()}
+    return plain
 
 
 def _measurement_to_plain(measurement: Measurement) -> dict[str, Any]:
@@ -134,11 +143,11 @@ def _measurement_to_plain(measurement: Measurement) -> dict[str, Any]:
 
 
 def _to_trials(document: Mapping[str, Any]) -> TrialSet:
-    values = {name: value for name, value in document.items() if name not in ("kind", "schema")}
+    values = _with_kind({name: value for name, value in document.items() if name not in ("kind", "schema")})
     values["spec"] = _to_spec(values["spec"])
     values["fingerprint"] = Fingerprint(**values["fingerprint"])
     values["metrics"] = _to_metrics(values["metrics"])
-    values["trials"] = tuple(_to_trial(trial) for trial in values["trials"])
+    values["trials"] = tuple(_to_trial(trial, _KINDS[values["trial_kind"]]) for trial in values["trials"])
     values["loads"] = tuple(values["loads"])
     json.dumps(values["loads"], allow_nan=False)  # refuses what could not be written again
     values["looks"] = tuple(Look(**look) for look in values["looks"])
@@ -187,11 +196,25 @@ def _to_spec(values: Mapping[str, Any]) -> ScenarioSpec:
     return ScenarioSpec(**{**values, **parts})
 
 
-def _to_trial(values: Mapping[str, Any]) -> Trial:
-    measurements = {name: _to_measurement(found) for name, found in values["measurements"].items()}
-    deadlines = {path: Kept(**kept) for path, kept in values["deadlines"].items()}
-    outcome = OutcomeClass(values["outcome"])
-    return Trial(**{**values, "outcome": outcome, "measurements": measurements, "deadlines": deadlines})
+def _with_kind(values: dict[str, Any]) -> dict[str, Any]:
+    """Adds the kind of the trials to a file without one: motions, or rounds from before rounds had a kind.
+
+    Such rounds are recognised by their stack's name; the fields of a motion that they have, too, are dropped.
+    """
+    if "trial_kind" in values:
+        return {**values, "trial_kind": TrialKind(values["trial_kind"])}
+    if not values["stack_kind"].startswith("middleware-"):
+        return {**values, "trial_kind": TrialKind.MOTION}
+    trials = [{name: each[name] for name in each if name not in _OF_MOTIONS} for each in values["trials"]]
+    return {**values, "trial_kind": TrialKind.ROUND, "trials": trials}
+
+
+def _to_trial(values: Mapping[str, Any], kind: type[Trial]) -> Trial:
+    parts: dict[str, Any] = {"outcome": OutcomeClass(values["outcome"])}
+    parts["measurements"] = {name: _to_measurement(found) for name, found in values["measurements"].items()}
+    if "deadlines" in values:
+        parts["deadlines"] = {path: Kept(**kept) for path, kept in values["deadlines"].items()}
+    return kind(**{**values, **parts})
 
 
 def _to_measurement(values: Mapping[str, Any]) -> Measurement:

@@ -22,7 +22,7 @@ from pytest_ldos.measure.metrics.model import Measurement
 from pytest_ldos.measure.metrics.own import OwnMetric
 from pytest_ldos.measure.trial.artifacts import trace_not_whole, write_trials
 from pytest_ldos.measure.trial.measure import measure_trials
-from pytest_ldos.measure.trial.record import Trial, TrialSet
+from pytest_ldos.measure.trial.record import MotionTrial, TrialSet
 from pytest_ldos.measure.trial.rig import Rig
 from pytest_ldos.measure.trial.watch import NoWatch, Watch
 from pytest_ldos.record.protocol import RecordingReport
@@ -53,7 +53,7 @@ class Observer(Protocol):
     def warm_up(self, number: int) -> None:
         """Called when a warm-up trial (counted from 1) has ended."""
 
-    def trial(self, trial: Trial) -> None:
+    def trial(self, trial: MotionTrial) -> None:
         """Called when a trial has ended; its measurements are not available yet."""
 
     def end(self) -> None:
@@ -67,7 +67,7 @@ class Unwatched:
 
     def warm_up(self, number: int) -> None: ...
 
-    def trial(self, trial: Trial) -> None: ...
+    def trial(self, trial: MotionTrial) -> None: ...
 
     def end(self) -> None: ...
 
@@ -179,7 +179,7 @@ class _Session:
     record: TrialSet
     block: int
     save: Save
-    trials: list[Trial] = field(default_factory=list)
+    trials: list[MotionTrial] = field(default_factory=list)
     loads: Sequence[RunningLoad] = ()
 
     @property
@@ -295,8 +295,8 @@ def _measured_at_end(session: _Session) -> Iterator[None]:
         session.rig.recorder.resume()
 
 
-def _to_trial(outcome: MotionOutcome, goal: Goal, *, index: int, seed: int | None, block: int) -> Trial:
-    return Trial(
+def _to_trial(outcome: MotionOutcome, goal: Goal, *, index: int, seed: int | None, block: int) -> MotionTrial:
+    return MotionTrial(
         index=index,
         goal=goal.name,
         goal_id=outcome.goal_id,

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Final
 
 from pytest_ldos.measure.metrics.model import Metric
-from pytest_ldos.measure.trial.record import Look, Trial, TrialSet
+from pytest_ldos.measure.trial.record import Look, MotionTrial, TrialSet
 from pytest_ldos.measure.trial.well_typed import require_well_typed
 
 _ROUNDING: Final = 1e-9
@@ -29,7 +29,10 @@ def require_undamaged(trials: TrialSet) -> None:
         for name in _TOLD_OF_LOADS:
             require_well_typed(load.get(name), str, f"{name} of a load")
     for trial in trials.trials:
-        _require_possible(trial)
+        _require_counts(trial.index, "index of a trial")
+        _require_counts(trial.block, "block of a trial")
+    for motion in trials.motions:
+        _require_possible(motion)
 
 
 def _require_described(trials: TrialSet) -> None:
@@ -56,8 +59,8 @@ def _require_ascending(looks: Sequence[Look]) -> None:
             raise ValueError(f"its looks do not ascend: {later.head} and {later.base} trials came later")
 
 
-def _require_possible(trial: Trial) -> None:
-    for name in ("index", "block", "plan_points", "plan_duration_ns", "cpu_work_ns"):
+def _require_possible(trial: MotionTrial) -> None:
+    for name in ("plan_points", "plan_duration_ns", "cpu_work_ns"):
         _require_counts(getattr(trial, name), f"{name} of a trial")
     for path, kept in trial.deadlines.items():
         if not 0 <= kept.in_time <= kept.passages:

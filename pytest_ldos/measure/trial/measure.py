@@ -16,7 +16,7 @@ from pytest_ldos.measure.metrics.extract import TrialMetrics, extract_trial, fin
 from pytest_ldos.measure.metrics.model import Interfaces, Measurement
 from pytest_ldos.measure.metrics.regularity import nominal_period_ns
 from pytest_ldos.measure.metrics.segments import PathSegments, SegmentsNs
-from pytest_ldos.measure.trial.record import Trial
+from pytest_ldos.measure.trial.record import MotionTrial
 from pytest_ldos.measure.trial.rig import Rig
 from pytest_ldos.scenario.deadlines import DeadlineSpec
 from pytest_ldos.trace.ctf.read import read_trace
@@ -29,13 +29,13 @@ RECEPTION: Final = "feedback reception"
 
 
 def measure_trials(
-    trials: Sequence[Trial],
+    trials: Sequence[MotionTrial],
     rig: Rig,
     paths: Sequence[PathSpec],
     *,
     catalogue: Catalogue = METRICS,
     deadlines: Sequence[DeadlineSpec] = (),
-) -> list[Trial]:
+) -> list[MotionTrial]:
     """Returns the trials with their measurements from the trace.
 
     The recording must be paused. A trace that cannot be read makes every trial invalid,
@@ -79,7 +79,9 @@ def measure_trials(
     return measured
 
 
-def _with_metrics(trial: Trial, measured: TrialMetrics, segments: PathSegments, expected: Deadlines) -> Trial:
+def _with_metrics(
+    trial: MotionTrial, measured: TrialMetrics, segments: PathSegments, expected: Deadlines
+) -> MotionTrial:
     return replace(
         trial,
         measurements=measured.measurements,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from enum import StrEnum
+from typing import ClassVar, Final
 
+from pytest_ldos.base.units import ns_to_ms
 from pytest_ldos.host.fingerprint import Fingerprint
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.deadlines import Kept
-from pytest_ldos.measure.metrics.model import Measurement, Metric
+from pytest_ldos.measure.metrics.model import CPU_WORK, PLANNED_DURATION, Measurement, Metric
 from pytest_ldos.measure.metrics.segments import SegmentsNs
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.scenario.model import ScenarioSpec
@@ -18,43 +20,102 @@ OURS: Final = tuple(metric.description for metric in METRICS.values())
 """Metrics of a trial set if no user has registered one."""
 
 
+class TrialKind(StrEnum):
+    """Kind of a trial: a motion of an arm, or a round of an instrument."""
+
+    MOTION = "motion"
+    ROUND = "round"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """One measured goal.
+    """One measured repetition, a `MotionTrial` or a `RoundTrial`: all that gate and statistics need.
 
     Attributes:
-        index: of the trial in its scenario, from 0; determines the planner's seed.
-        goal: name of the goal; trials of the same goal are compared with each other.
-        block: stack start that it belongs to, counted from 0 over all versions of a session.
-        stamps_ns: the goal client's, ``CLOCK_MONOTONIC``, by phase name.
+        index: of the trial in its scenario, from 0.
+        goal: name of a motion's goal, or a round's case; trials of the same goal are compared with each other.
+        block: start of the measured processes that it belongs to, counted from 0 over all versions of a session.
+        message: reason of a failure.
         measurements: by metric name; empty until the trace has been read.
+    """
+
+    KIND: ClassVar[TrialKind]
+
+    index: int
+    goal: str
+    block: int
+    outcome: OutcomeClass
+    message: str
+    measurements: Mapping[str, Measurement] = field(default_factory=dict)
+
+    @property
+    def succeeded(self) -> bool:
+        return self.outcome is OutcomeClass.SUCCESS
+
+    @property
+    def identity(self) -> str:
+        """Name of the trial among those of its run."""
+        return str(self.index)
+
+    @property
+    def moveit_code(self) -> int | None:
+        """MoveIt's error code, if MoveIt was asked and answered."""
+        return None
+
+    @property
+    def covariates_ms(self) -> Mapping[str, float]:
+        """Known covariates (`metrics.model.COVARIATES`), by name."""
+        return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundTrial(Trial):
+    """One round of an instrument."""
+
+    KIND = TrialKind.ROUND
+
+
+@dataclass(frozen=True, kw_only=True)
+class MotionTrial(Trial):
+    """One motion of an arm to a goal.
+
+    Attributes:
+        goal_id: unique, 32 hexadecimal characters.
+        seed: of the planner; ``None`` for a planner that takes none.
+        error_code: MoveIt's; ``None`` if there was no answer.
+        stamps_ns: the goal client's, ``CLOCK_MONOTONIC``, by phase name.
         segments_ns: durations of the segments of the causal paths; see `metrics.segments`.
         deadlines: compliance of its passages with the scenario's deadlines, by path.
         cpu_work_ns: duration of a fixed computation on the planner's CPU right before
             planning; ``None`` if it was not timed.
     """
 
-    index: int
-    goal: str
+    KIND = TrialKind.MOTION
+
     goal_id: str
     seed: int | None
-    block: int
-    outcome: OutcomeClass
     error_code: int | None
-    message: str
     stamps_ns: Mapping[str, int]
     plan_duration_ns: int | None
     plan_points: int
     position_error_m: float | None
     rotation_error_rad: float | None
-    measurements: Mapping[str, Measurement] = field(default_factory=dict)
     segments_ns: SegmentsNs = field(default_factory=dict)
     deadlines: Mapping[str, Kept] = field(default_factory=dict)
     cpu_work_ns: int | None = None
 
     @property
-    def succeeded(self) -> bool:
-        return self.outcome is OutcomeClass.SUCCESS
+    def identity(self) -> str:
+        return self.goal_id
+
+    @property
+    def moveit_code(self) -> int | None:
+        return self.error_code
+
+    @property
+    def covariates_ms(self) -> Mapping[str, float]:
+        found = {PLANNED_DURATION: self.plan_duration_ns, CPU_WORK: self.cpu_work_ns}
+        return {name: ns_to_ms(duration_ns) for name, duration_ns in found.items() if duration_ns is not None}
 
 
 @dataclass(frozen=True)
@@ -75,6 +136,7 @@ class TrialSet:
     """The trials of one scenario in one run.
 
     Attributes:
+        trial_kind: kind of all its trials.
         looks: interim looks at which a decision could have ended the run, in order; empty for a run that was not
             to be extended.
         last_look: look at the largest possible extension of the run.
@@ -89,6 +151,9 @@ class TrialSet:
         metrics: metrics of the trials' measurements, in display order.
         watched: tools that watched the processes in addition to the tracer; such trials become no baseline.
         distortion: reason why their times are not comparable with others; empty if they are.
+
+    Raises:
+        ValueError: a trial is of another kind.
     """
 
     spec: ScenarioSpec
@@ -109,6 +174,17 @@ class TrialSet:
     metrics: tuple[Metric, ...] = OURS
     watched: str = ""
     distortion: str = ""
+    trial_kind: TrialKind = TrialKind.MOTION
+
+    def __post_init__(self) -> None:
+        for trial in self.trials:
+            if trial.KIND is not self.trial_kind:
+                raise ValueError(f"trial {trial.index} is a {trial.KIND} among trials that are {self.trial_kind}s")
+
+    @property
+    def motions(self) -> tuple[MotionTrial, ...]:
+        """Its trials if they are motions; otherwise none."""
+        return tuple(trial for trial in self.trials if isinstance(trial, MotionTrial))
 
     @property
     def scenario(self) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 from pytest_ldos.base.series import CENSORED, Invalid, Missing, Series
-from pytest_ldos.base.units import ns_to_ms
-from pytest_ldos.measure.metrics.model import CPU_WORK, PLANNED_DURATION, Metric
+from pytest_ldos.measure.metrics.model import COVARIATES, Metric
 from pytest_ldos.measure.metrics.sources import Source
 from pytest_ldos.measure.trial.record import Trial, TrialSet
 
@@ -19,6 +18,7 @@ def to_series(trials: TrialSet, metric: Metric) -> Series:
     Invalid values are left out; the caller must have counted them before (`invalid_trials`).
     """
     chosen = [(trial, value) for trial in trials.trials if (value := _value(trial, metric)) is not None]
+    causes = [trial.covariates_ms for trial, _ in chosen]
     return Series(
         name=metric.name,
         unit=metric.unit,
@@ -27,10 +27,7 @@ def to_series(trials: TrialSet, metric: Metric) -> Series:
         strata=tuple(trial.goal for trial, _ in chosen),
         blocks=tuple(trial.block for trial, _ in chosen),
         trials=tuple(trial.index for trial, _ in chosen),
-        covariates={
-            PLANNED_DURATION: tuple(_in_ms(trial.plan_duration_ns) for trial, _ in chosen),
-            CPU_WORK: tuple(_in_ms(trial.cpu_work_ns) for trial, _ in chosen),
-        },
+        covariates={name: tuple(each.get(name, math.nan) for each in causes) for name in COVARIATES},
     )
 
 
@@ -75,7 +72,3 @@ def _value(trial: Trial, metric: Metric) -> float | None:
         return CENSORED
     measurement = trial.measurements.get(metric.name)
     return None if measurement is None else measurement.number
-
-
-def _in_ms(duration_ns: int | None) -> float:
-    return math.nan if duration_ns is None else ns_to_ms(duration_ns)

@@ -40,7 +40,7 @@ def require_well_typed(value: Any, hint: Any, what: str) -> None:
             require_well_typed(each, arguments[1], f"{what}[{_shown(name)}]")
     elif dataclasses.is_dataclass(hint) and isinstance(hint, type):
         _require(isinstance(value, hint), value, what)
-        for name, part in _hints(hint).items():
+        for name, part in _hints(value.__class__).items():
             require_well_typed(getattr(value, name), part, f"{what}.{name}")
     else:
         _require(_is_plain(value, hint), value, what)

@@ -80,10 +80,6 @@ class ServerGoal:
         """Ends the goal; `result` are fields of the action's result."""
         self._server.finish(self, status, result)
 
-    @property
-    def is_canceling(self) -> bool:
-        return self.status is GoalStatus.CANCELING
-
 
 class ActionServer:
     """Serves an action: `on_goal` gets each goal and returns true to accept it.

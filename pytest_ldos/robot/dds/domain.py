@@ -8,7 +8,6 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
-from xml.sax.saxutils import escape
 
 import psutil
 
@@ -29,20 +28,19 @@ _PORT_GAIN: Final = 250
 _PARTICIPANT_PORT: Final = 10
 
 
-def loopback_config(log_file: str | None = None) -> str:
+def loopback_config() -> str:
     """Cyclone DDS configuration that never leaves this machine; see also `loopback.bound_to_loopback`.
 
     Discovery is by unicast, as multicast on `lo` is off by default on Linux; participants look for each other on all
     ports of the domain. Its peer is an address, because a machine need not have the name `localhost`.
     """
-    tracing = "" if log_file is None else f"<Tracing><OutputFile>{escape(log_file)}</OutputFile></Tracing>"
     return (
         '<CycloneDDS><Domain id="any">'
         '<General><Interfaces><NetworkInterface name="lo" multicast="false"/></Interfaces>'
         "<AllowMulticast>false</AllowMulticast></General>"
         '<Discovery><Peers><Peer address="127.0.0.1"/></Peers>'
         f"<ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>{MOST_PARTICIPANTS}"
-        f"</MaxAutoParticipantIndex></Discovery>{tracing}</Domain></CycloneDDS>"
+        f"</MaxAutoParticipantIndex></Discovery></Domain></CycloneDDS>"
     )
 
 

@@ -20,6 +20,8 @@ from rosbags.interfaces import Nodetype
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from rosbags.typesys.store import Typestore
 
+from pytest_ldos.base.distros import DEFAULT
+
 _SECTION: Final = "== "
 _REQUEST_HEADER: Final = "uint64 client_guid\nint64 sequence_number\n"
 
@@ -100,7 +102,7 @@ def _default_of_base(base: str) -> Any:
 
 @cache
 def _store() -> Typestore:
-    store = get_typestore(Stores.ROS2_JAZZY)
+    store = get_typestore(Stores(DEFAULT.messages))
     types: dict[str, Any] = {}
     for ros_type, text in _own_definitions():
         # The parser would rename services, so that its name for the type is not used.

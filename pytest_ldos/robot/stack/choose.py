@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
 
 from pytest_ldos.host.availability import Availability
@@ -12,9 +11,8 @@ from pytest_ldos.robot.stack.embedded.backend import EmbeddedBackend, embedded_a
 from pytest_ldos.robot.stack.installation import OURS, Installation
 from pytest_ldos.robot.stack.protocol import StackBackend, StackInfo
 from pytest_ldos.robot.stack.ros2.backend import Ros2Backend
-from pytest_ldos.robot.stack.ros2.faults import ros2_faults
 from pytest_ldos.robot.stack.ros2.installed import ros2_available, ros2_info
-from pytest_ldos.scenario.model import FaultSpec, StackSpec
+from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.words import StackKind
 
 
@@ -33,17 +31,11 @@ def choose_backend(
     return backend(spec, recorder=recorder, log_directory=log_directory, installation=installation)
 
 
-def stack_available(spec: StackSpec, installation: Installation = OURS) -> Availability:
+def stack_available(spec: StackSpec) -> Availability:
     """Reports if everything that `choose_backend` would start is installed."""
     if resolve_kind(spec) is StackKind.ROS2:
-        return ros2_available(spec, installation.environment)
-    return embedded_available(installation)
-
-
-def plantable_faults(spec: StackSpec) -> frozenset[str]:
-    """Names of the faults (`FaultSpec`) that can be planted in the stack that `choose_backend` would start."""
-    every = frozenset(each.name for each in fields(FaultSpec))
-    return ros2_faults(spec) if resolve_kind(spec) is StackKind.ROS2 else every
+        return ros2_available(spec)
+    return embedded_available()
 
 
 def describe_stack(spec: StackSpec) -> StackInfo:

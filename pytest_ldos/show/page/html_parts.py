@@ -9,10 +9,9 @@ import htpy as h
 from htpy import Node
 
 from pytest_ldos.base.text import one_line
-from pytest_ldos.judge.gate import verdict
 from pytest_ldos.show.page.model import Badge, Cell, Column, Drawing, Table, Tone, Words
 
-_SIGNS: Final[Mapping[Tone, str]] = {Tone(each): each.sign for each in verdict.Tone}
+_SIGNS: Final[Mapping[Tone, str]] = {Tone.GOOD: "✓", Tone.BAD: "✕", Tone.DOUBT: "?"}
 _FEW: Final = 3
 """Columns that fit any window."""
 

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NewType
 
 from pytest_ldos.base.text import Rendered, one_line
-from pytest_ldos.judge.gate import verdict
 from pytest_ldos.show.page.model import Badge, Cell, Drawing, Link, Table, Tone, Words
 
 Markdown = NewType("Markdown", str)
@@ -32,7 +31,7 @@ _REFERENCE: Final = re.compile(r"\b(gh-)(?=\d)", re.IGNORECASE)
 
 _ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;", "@": "@&#8288;", "#": "&#35;&#8288;"}
 
-_SIGNS: Final[Mapping[Tone, str]] = {Tone(each): each.emoji for each in verdict.Tone}
+_SIGNS: Final[Mapping[Tone, str]] = {Tone.GOOD: "✅", Tone.BAD: "❌", Tone.DOUBT: "⚠️"}
 
 
 def escape(text: str) -> Markdown:

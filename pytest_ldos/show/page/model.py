@@ -32,7 +32,7 @@ class Tone(StrEnum):
     QUIET = "quiet"
     GOOD = "good"
     BAD = "bad"
-    DOUBT = "doubtful"
+    DOUBT = "doubt"
 
 
 @dataclass(frozen=True)

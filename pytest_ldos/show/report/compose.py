@@ -11,14 +11,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from pytest_ldos.campaign.study_trials import KIND_PREFIX
 from pytest_ldos.judge.baseline.calibration_store import Calibrated, CalibrationLookup, Uncalibrated
 from pytest_ldos.judge.explain.explain import METRIC_PATHS, Explanation, SegmentChange, explain
 from pytest_ldos.judge.gate.comparison import Comparison
 from pytest_ldos.judge.gate.decide import GateResult
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.metrics.model import Metric
-from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.measure.trial.record import TrialKind, TrialSet
 from pytest_ldos.show.report.advice import advise
 from pytest_ldos.show.report.document import (
     CalibrationReport,
@@ -89,7 +88,7 @@ def compose_section(
             failures=len(trials.trials) - trials.successes,
             is_undecided=bool(result.more_trials_because),
             base_needs=result.base_needs,
-            is_study=trials.stack_kind.startswith(KIND_PREFIX),
+            is_study=trials.trial_kind is TrialKind.ROUND,
         ),
         head=report_version(trials, label=THIS_RUN),
         metrics=metrics,

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pytest_ldos.campaign import drift
 from pytest_ldos.host.fingerprint import find_differences
 from pytest_ldos.judge.gate.expectations import kept_in_trials
-from pytest_ldos.measure.trial.record import Look, TrialSet
+from pytest_ldos.measure.trial.record import Look, TrialKind, TrialSet
 from pytest_ldos.scenario.deadlines import DeadlineSpec
 from pytest_ldos.show.report.document import (
     Additions,
@@ -61,7 +61,7 @@ def _failures(trials: TrialSet) -> tuple[Failure, ...]:
     grouped: dict[tuple[str, int | None, str, str], list[int]] = {}
     for trial in trials.trials:
         if not trial.succeeded:
-            kind = trial.outcome.value, trial.error_code, trial.goal, trial.message
+            kind = trial.outcome.value, trial.moveit_code, trial.goal, trial.message
             grouped.setdefault(kind, []).append(trial.index + 1)
     return tuple(
         Failure(outcome=outcome, code=code, goal=goal, message=message, trials=tuple(numbers))
@@ -90,6 +90,9 @@ def setting_differences(head: Mapping[str, object], base: Mapping[str, object]) 
 
 
 def _settings(trials: TrialSet) -> dict[str, object]:
+    """Settings of stack and loads; rounds have neither."""
+    if trials.trial_kind is TrialKind.ROUND:
+        return {}
     return {**asdict(trials.spec.stack), **{load.KIND: vars(load) for load in trials.spec.loads}}
 
 

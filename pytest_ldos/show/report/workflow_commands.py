@@ -22,7 +22,7 @@ MOST: Final = 10
 _LONGEST: Final = 600
 _MOST_LINES: Final = 8
 
-_COMMANDS: Final = {Tone.BAD: "error", Tone.DOUBTFUL: "warning"}
+_COMMANDS: Final = {Tone.BAD: "error", Tone.DOUBT: "warning"}
 _IN_DATA: Final = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _IN_PROPERTY: Final = {**_IN_DATA, ":": "%3A", ",": "%2C"}
 _BELOW_ROOT: Final = re.compile(r"(?!/)(?!(?:.*/)?\.\.(?:/|$))[^\\\x00-\x1f]+")

@@ -18,6 +18,16 @@ from pytest_ldos.trace.flow.timeliness import classify_receptions
 
 _PERCENTILES: Final = {"p50_ns": 0.5, "p90_ns": 0.9, "p99_ns": 0.99}
 _NS_PER_S: Final = 1e9
+_PATHS: Final = {
+    "path": pl.String,
+    "passages": pl.Int64,
+    **dict.fromkeys(_PERCENTILES, pl.Float64),
+    "max_ns": pl.Int64,
+    "deadline_ns": pl.Int64,
+    "missed": pl.Int64,
+    "longest": pl.String,
+    "share": pl.Float64,
+}
 
 
 def summarize_topics(flow: FlowGraph) -> pl.DataFrame:
@@ -87,7 +97,7 @@ def summarize_executors(flow: FlowGraph) -> pl.DataFrame:
 
 
 def summarize_paths(flow: FlowGraph, paths: Sequence[PathSpec]) -> pl.DataFrame:
-    """One row per path that has passages.
+    """One row per path that has passages; without any, the columns alone.
 
     Columns: `path`, `passages`, `p50_ns`, `p90_ns`, `p99_ns`, `max_ns`, `deadline_ns` (null without one),
     `missed`, `longest` (the segment with the largest share of the time), `share` (of that segment).
@@ -113,7 +123,7 @@ def summarize_paths(flow: FlowGraph, paths: Sequence[PathSpec]) -> pl.DataFrame:
                 "share": longest["duration_ns"] / max(int(instances.table["latency_ns"].sum()), 1),
             }
         )
-    return pl.DataFrame(rows, infer_schema_length=None)
+    return pl.DataFrame(rows, schema=_PATHS)
 
 
 def _percentiles(column: str) -> dict[str, pl.Expr]:

@@ -120,7 +120,7 @@ def test_several_classes_are_one_text(check, received, project):
 
 def on_another_machine(trials: TrialSet) -> TrialSet:
     """Of the same class; goals have random names."""
-    renamed = tuple(dataclasses.replace(each, goal_id=f"{each.index + 1000:032x}") for each in trials.trials)
+    renamed = tuple(dataclasses.replace(each, goal_id=f"{each.index + 1000:032x}") for each in trials.motions)
     return dataclasses.replace(
         trials, trials=renamed, fingerprint=dataclasses.replace(FINGERPRINT, hostname="lab-2", kernel="6.2")
     )

@@ -80,7 +80,7 @@ def test_one_that_is_killed_is_said_and_the_process_runs_on(tmp_path):
         assert counter._child is not None
         os.kill(counter._child.pid, signal.SIGKILL)
         counter._child.process.wait()
-        with pytest.raises(ProfilingFailed, match=r"strace was killed by SIGKILL before it was told"):
+        with pytest.raises(ProfilingFailed, match=r"strace was killed by SIGKILL before it was interrupted"):
             counter.stop()
         assert process.poll() is None
 

@@ -12,8 +12,7 @@ import polars as pl
 
 from pytest_ldos.base.series import Invalid, Missing
 from pytest_ldos.base.text import visible
-from pytest_ldos.base.units import ns_to_ms
-from pytest_ldos.measure.metrics.model import CPU_WORK, PLANNED_DURATION, Measurement, Metric
+from pytest_ldos.measure.metrics.model import COVARIATES, CPU_WORK, PLANNED_DURATION, Measurement, Metric
 from pytest_ldos.measure.trial.record import Trial, TrialSet
 
 
@@ -106,7 +105,7 @@ def build_rows(
 def identify(trials: TrialSet) -> str:
     """An identity computed from the trials themselves, independent of their file: goal ids are random."""
     parts = [trials.started_at, trials.scenario, trials.fingerprint.hostname, trials.commit, trials.session]
-    parts += [f"{trial.index} {trial.goal_id}" for trial in trials.trials]
+    parts += [f"{trial.index} {trial.identity}" for trial in trials.trials]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:20]
 
 
@@ -136,8 +135,7 @@ def _of_trial(trial: Trial) -> dict[str, Any]:
         "trial": trial.index,
         "block": trial.block,
         "outcome": trial.outcome.value,
-        PLANNED_DURATION: _in_ms(trial.plan_duration_ns),
-        CPU_WORK: _in_ms(trial.cpu_work_ns),
+        **{name: trial.covariates_ms.get(name) for name in COVARIATES},
     }
 
 
@@ -152,7 +150,3 @@ def _of_value(trial: Trial, metric: Metric) -> dict[str, Any]:
         return {"status": status.value, "value": None, "reason": visible(value.reason), "source": None}
     source = None if measurement.source is None else measurement.source.name
     return {"status": Status.MEASURED.value, "value": value, "reason": None, "source": source}
-
-
-def _in_ms(duration_ns: int | None) -> float | None:
-    return None if duration_ns is None else ns_to_ms(duration_ns)

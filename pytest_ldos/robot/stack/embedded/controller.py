@@ -1,6 +1,7 @@
 """The joint trajectory controller: follows one trajectory at a time, otherwise holds still.
 
-It knows neither DDS nor clocks: `update` receives the (simulator's) time.
+Trajectories are quintic between points, as in ros2_controllers. The controller knows neither DDS nor clocks: `update`
+receives the (simulator's) time.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ from enum import IntEnum
 from typing import Final
 
 import numpy as np
+from scipy.interpolate import BPoly
 
 from pytest_ldos.base.units import NS_PER_S
 from pytest_ldos.robot.stack.embedded.model import Joints
 from pytest_ldos.robot.stack.embedded.timed_path import TimedPath
-from pytest_ldos.robot.stack.embedded.trajectory import Trajectory
 
 PATH_TOLERANCE_RAD: Final = 0.2
 GOAL_TOLERANCE_RAD: Final = 0.01
@@ -40,6 +41,23 @@ class Command:
     velocity: Joints
 
 
+class Trajectory:
+    """Desired joint positions by time since the start, quintic between points; at rest after the end."""
+
+    def __init__(self, path: TimedPath) -> None:
+        self.duration_s = path.duration_s
+        self._end = path.positions[-1]
+        derivatives = np.stack([path.positions, path.velocities, path.accelerations], axis=1)
+        self._position = BPoly.from_derivatives(path.times_s, derivatives)
+        self._velocity = self._position.derivative()
+
+    def at(self, time_s: float) -> tuple[Joints, Joints]:
+        """Returns position (rad) and velocity (rad/s), each of shape ``(7,)``."""
+        if time_s >= self.duration_s:
+            return self._end, np.zeros_like(self._end)
+        return self._position(time_s), self._velocity(time_s)
+
+
 class TrajectoryController:
     """Converts a trajectory to commands, cycle by cycle."""
 
@@ -49,10 +67,6 @@ class TrajectoryController:
         self._trajectory: Trajectory | None = None
         self._start_ns = 0
         self.command = Command(self._hold, self._rest)
-
-    @property
-    def is_active(self) -> bool:
-        return self._trajectory is not None
 
     def follow(self, path: TimedPath, now_ns: int) -> None:
         """Begins a trajectory now, replacing a running one."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -132,10 +132,16 @@ class GoalClient:
         motion = self._motion = Motion(command)
         failure = FAILURES[PlantedFailure(command.failure)] if command.failure else None
         wanted = {SEED_PARAMETER: command.seed, FAILURE_PARAMETER: failure}
-        self._parameters.set(wanted, lambda refused: self._send(motion))
+        self._parameters.set(wanted, lambda refused: self._begin(motion, refused))
+
+    def _begin(self, motion: Motion, refused: Sequence[str]) -> None:
+        motion.begin()
+        if refused:
+            self._report(motion, ErrorCode.FAILURE, f"move_group refused the goal's parameters: {'; '.join(refused)}")
+        else:
+            self._send(motion)
 
     def _send(self, motion: Motion) -> None:
-        motion.begin()
         goal = default(
             f"{MOVE_ACTION_TYPE}_Goal",
             request=self._request(motion.command),

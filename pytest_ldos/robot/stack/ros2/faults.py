@@ -32,11 +32,6 @@ _PLANNING_TIME_S: Final = 0.2
 """Time in which MoveIt gives up on a goal that it cannot know to be out of reach."""
 
 
-def ros2_faults(spec: StackSpec) -> frozenset[str]:
-    """Names of the faults of `FaultSpec` that can be planted."""
-    return _OF_ANY | _OF_THE_PANDA if spec.ros2.is_panda else _OF_ANY
-
-
 def demand_plantable(spec: StackSpec) -> None:
     """Refuses faults that this stack cannot be given.
 
@@ -44,7 +39,7 @@ def demand_plantable(spec: StackSpec) -> None:
         ConfigurationError: names them, and those that can be planted.
     """
     wanted = {name for name, value in asdict(spec.faults).items() if value}
-    possible = ros2_faults(spec)
+    possible = _OF_ANY | _OF_THE_PANDA if spec.ros2.is_panda else _OF_ANY
     if wanted <= possible:
         return
     raise ConfigurationError(

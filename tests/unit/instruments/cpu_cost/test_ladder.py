@@ -22,8 +22,8 @@ from pytest_ldos.instruments.cpu_cost.instrument import available, measure
 from pytest_ldos.instruments.cpu_cost.ladder import Ladder
 from pytest_ldos.instruments.cpu_cost.rungs import Rung
 from pytest_ldos.instruments.cpu_cost.spec import CpuCostSpec
-from pytest_ldos.instruments.instrument import Silence
 from tests.builders.children import children_left
+from tests.fakes.progress import Silence
 
 SHORT = CpuCostSpec(
     layer=Layers.EMBEDDED, topics=3, subscribers=2, nodes=3, rate_hz=50, seconds=0.1, rounds=2, starts=1

@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from pytest_ldos.instruments.cost_layers import Kind, Layer, Layers, embedded_available, ros2_available
-from pytest_ldos.instruments.instrument import Silence
 from pytest_ldos.instruments.tracing_cost.instrument import available, choose_modes, measure
 from pytest_ldos.instruments.tracing_cost.modes import Mode
 from pytest_ldos.instruments.tracing_cost.pairs import Pairs
 from pytest_ldos.instruments.tracing_cost.spec import TracingCostSpec
 from pytest_ldos.record.lttng import lttng_available
 from tests.builders.children import children_left
+from tests.fakes.progress import Silence
 
 SHORT = TracingCostSpec(
     layer=Layers.EMBEDDED, sizes_kib="1", rates_hz="200", seconds=0.1, starts=1, calls=500, ebpf=False

@@ -64,7 +64,7 @@ def test_what_is_no_calibration(text, message):
 
 
 def test_another_schema_version_is_refused():
-    with pytest.raises(RecordUnreadable, match=r"schema version 99, this is .* version 1\n.*calibrate anew"):
+    with pytest.raises(RecordUnreadable, match=r"schema version 99, this is .* version 1\n.*calibrate again"):
         decode_with(schema=SCHEMA_VERSION + 98)
 
 

@@ -21,7 +21,7 @@ def expecting(counts, *, share: float = 0.99, path: str = "planning"):
     spec = dataclasses.replace(trials.spec, deadlines=(DeadlineSpec(path=path, ms=10, share=share),))
     kept = [
         dataclasses.replace(trial, deadlines={path: Kept(*count)})
-        for trial, count in zip(trials.trials, counts, strict=True)
+        for trial, count in zip(trials.motions, counts, strict=True)
     ]
     return dataclasses.replace(trials, spec=spec, trials=tuple(kept))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,14 +13,19 @@ import pytest
 
 from pytest_ldos.base.errors import RecordUnreadable
 from pytest_ldos.base.series import Invalid, Missing
+from pytest_ldos.campaign.study_trials import to_trials
 from pytest_ldos.campaign.sweep_records import decode_start, encode_start
+from pytest_ldos.instruments.study import Round
 from pytest_ldos.judge.baseline.calibration_codec import decode_calibration, encode_calibration
 from pytest_ldos.measure.metrics.deadlines import Kept
 from pytest_ldos.measure.metrics.sources import published_clock
 from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
+from pytest_ldos.measure.trial.record import RoundTrial
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.scenario.loads.cpu_load import CpuLoadSpec
 from pytest_ldos.scenario.loads.dds_flood import DdsFloodSpec
+from tests.builders.studies import study
+from tests.builders.trials import FINGERPRINT
 
 RECORDED = Path(__file__).parent / "recorded"
 
@@ -58,20 +64,46 @@ def test_motions_are_read_with_everything_in_them():
     assert (failed.outcome, failed.error_code) == (OutcomeClass.PLANNING_FAILED, -31)
 
 
-def test_rounds_of_an_instrument_are_read_with_everything_in_them():
-    trials = read("rounds")
-    assert [trial.measurements["half_p50"].number for trial in trials.trials[:3]] == [10.0, 11.0, 12.0]
-    assert [(trial.goal, trial.block) for trial in trials.trials] == [
-        ("1 KiB", 0),
-        ("1 KiB", 1),
-        ("1 KiB", 0),
-        ("1 KiB", 1),
-    ]
-    assert (trials.successes, trials.trials[3].message) == (3, "no peer answered")
-    assert (trials.watched, trials.distortion) == ("strace", "system calls stop")
+def test_rounds_without_a_kind_are_read_as_rounds():
+    study_rounds = (*study().rounds, Round(case="1 KiB", block=1, failure="no peer answered"))
+    watched = study(rounds=study_rounds, watched="strace", distortion="system calls stop")
+    expected = dataclasses.replace(to_trials(watched, commit="0123456789ab"), fingerprint=FINGERPRINT)
+    assert "trial_kind" not in text_of("rounds")
+    assert read("rounds") == expected
+    assert {type(trial) for trial in read("rounds").trials} == {RoundTrial}
 
 
-HARM: tuple[object, ...] = (None, True, -1, 2**70, 1.5, float("nan"), "x", [], {}, [None], {"x": []})
+def test_rounds_are_written_with_their_kind_and_without_the_fields_of_a_motion(tmp_path):
+    text = encode_trials(read("rounds"))
+    document = json.loads(text)
+    assert document["trial_kind"] == "round"
+    assert list(document["trials"][0]) == ["index", "goal", "block", "outcome", "message", "measurements"]
+    assert decode_trials(text, tmp_path) == read("rounds")
+    # Not by its stack's name, which anybody may choose.
+    renamed = dataclasses.replace(read("rounds"), stack_kind="other")
+    assert decode_trials(encode_trials(renamed), tmp_path) == renamed
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("rounds", {"trial_kind": "motion"}, "goal_id"),
+        ("motions", {"trial_kind": "round"}, "unexpected keyword argument"),
+        ("motions", {"trial_kind": "dance"}, "'dance' is not a valid TrialKind"),
+    ],
+)
+def test_trials_of_another_kind_than_their_record_says_are_refused(name, change, message, tmp_path):
+    document = json.loads(encode_trials(read(name))) | change
+    with pytest.raises(RecordUnreadable, match=message):
+        decode_trials(json.dumps(document), tmp_path)
+
+
+def test_a_set_of_two_kinds_is_none():
+    with pytest.raises(ValueError, match="trial 0 is a motion among trials that are rounds"):
+        dataclasses.replace(read("rounds"), trials=read("motions").trials)
+
+
+HARM: tuple[Any, ...] = (None, True, -1, 2**70, 1.5, float("nan"), "x", [], {}, [None], {"x": []})
 
 
 def containers(value: Any) -> Iterator[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+from pathlib import Path
 
 import pytest
 
@@ -114,6 +115,17 @@ def test_scenarios_of_one_name_get_folders_of_their_own(tmp_path):
 
 def test_runs_sort_by_time_and_never_collide(tmp_path):
     assert len({new_run_folder(tmp_path) for _ in range(20)}) == 20
+
+
+def test_a_full_disk_is_told_of_the_run_and_not_of_what_git_passes_over(tmp_path, monkeypatch):
+    def fail(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", fail)
+    with pytest.raises(NotWritten) as raised:
+        new_run_folder(tmp_path)
+    assert raised.value.message.startswith(f"{tmp_path}/runs/")
+    assert raised.value.remedy.endswith("name another place with --ldos-output")
 
 
 @pytest.mark.parametrize(

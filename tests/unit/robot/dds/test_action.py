@@ -95,7 +95,7 @@ def test_a_goal_can_be_cancelled(pair):
     goal = goals.get(timeout=TIMEOUT_S)
     client.cancel_goal(goal_id)
     assert cancelled.get(timeout=TIMEOUT_S) is goal
-    assert goal.is_canceling
+    assert goal.status is GoalStatus.CANCELING
     goal.finish(GoalStatus.CANCELED)
     assert side.results.get(timeout=TIMEOUT_S)[0] is GoalStatus.CANCELED
 

@@ -9,14 +9,13 @@ import mujoco
 import numpy as np
 import pytest
 
-from pytest_ldos.robot.stack.embedded.controller import TrajectoryController, TrajectoryResult
+from pytest_ldos.robot.stack.embedded.controller import Trajectory, TrajectoryController, TrajectoryResult
 from pytest_ldos.robot.stack.embedded.kinematics import Kinematics
 from pytest_ldos.robot.stack.embedded.model import load_panda
 from pytest_ldos.robot.stack.embedded.planning import plan_path
 from pytest_ldos.robot.stack.embedded.simulator import Arm
 from pytest_ldos.robot.stack.embedded.timed_path import TimedPath
 from pytest_ldos.robot.stack.embedded.timing import time_path
-from pytest_ldos.robot.stack.embedded.trajectory import Trajectory
 from pytest_ldos.robot.stack.embedded.trajectory_message import from_message, to_message
 from pytest_ldos.robot.stack.goals import HOME, REACH, Pose, PoseError
 
@@ -207,7 +206,7 @@ def test_the_arm_follows_its_trajectory_and_arrives(panda, kinematics, reach):
     error = PoseError.between(REACH.pose, kinematics.forward(arm.read()[0]))
     assert error.position_m < 0.005
     assert error.rotation_rad < 0.01
-    assert not controller.is_active
+    assert controller.update(round(5e9), *arm.read()[:2]) is None
 
 
 def test_an_arm_that_is_held_violates_the_path(panda, reach):

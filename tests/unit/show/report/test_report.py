@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import math
 from pathlib import Path
 
 import pytest
@@ -378,3 +379,14 @@ def test_deadlines_are_told_with_how_they_were_kept():
     assert "deadline of 'planning', 300 ms in 99 %: never passed" in text_of(
         section_of(dataclasses.replace(trials, spec=spec), noisy_set(2))
     )
+
+
+def test_samples_are_the_series_that_were_compared():
+    head, base = noisy_set(1, failures=2), noisy_set(2)
+    result = decide(head, base, Policy())
+    t1 = next(each for each in compose_section(head, result, base=base).metrics if each.name == "T1")
+    assert [(each.trial - 1, each.value or math.inf) for each in t1.head.points] == list(
+        zip(result.head_series["T1"].trials, result.head_series["T1"].values, strict=True)
+    )
+    without = dataclasses.replace(result, head_series={}, base_series={})
+    assert all(each.head is each.base is None for each in compose_section(head, without, base=base).metrics)

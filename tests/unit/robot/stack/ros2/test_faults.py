@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import pytest
 
 from pytest_ldos.base.errors import BringUpFailed, ConfigurationError
-from pytest_ldos.robot.stack.choose import plantable_faults
 from pytest_ldos.robot.stack.conversation import to_command
 from pytest_ldos.robot.stack.goals import HOME, REACH
 from pytest_ldos.robot.stack.ros2.faults import demand_plantable, fault_arguments, out_of_reach
@@ -26,7 +23,6 @@ def stack(*, ros2: Ros2Spec | None = None, **faults: float) -> StackSpec:
 @pytest.mark.parametrize("faults", [{}, {"failure_rate": 0.3, "cpu_steal": 0.2}, {"control_rate_hz": 400}])
 def test_what_can_be_planted(faults):
     demand_plantable(stack(**faults))
-    assert set(faults) <= plantable_faults(stack(**faults))
 
 
 @pytest.mark.parametrize(
@@ -44,10 +40,6 @@ def test_what_can_be_planted(faults):
 def test_what_cannot_be_planted_is_refused_not_left_out(spec, message):
     with pytest.raises(ConfigurationError, match=message):
         demand_plantable(spec)
-
-
-def test_the_embedded_stack_takes_all():
-    assert plantable_faults(StackSpec(kind=StackKind.EMBEDDED)) == {each.name for each in fields(FaultSpec)}
 
 
 def test_a_control_rate_is_written_for_the_launch_file(workspace, tmp_path):

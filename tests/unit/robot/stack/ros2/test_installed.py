@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from pytest_ldos.host import ros
+from pytest_ldos.base.distros import DEFAULT
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.robot.stack import choose
 from pytest_ldos.robot.stack.ros2 import installed
@@ -23,7 +23,7 @@ OWN = StackSpec(ros2=Ros2Spec(launch_file="my_robot/stack.launch.py", group="arm
 def complete(workspace, monkeypatch):
     """Every package; a tracetools that says it traces."""
     monkeypatch.setattr(installed, "ros_python_available", lambda *_, **__: Availability(True))
-    for package in (*installed.EVERY_STACK, *installed.PANDA, ros.DEFAULT_RMW, "rmw_cyclonedds_cpp"):
+    for package in (*installed.EVERY_STACK, *installed.PANDA, DEFAULT.rmw, "rmw_cyclonedds_cpp"):
         workspace.add(package, version="4.2.0")
     status(workspace, "#!/bin/sh\necho Tracing enabled\n")
     return workspace

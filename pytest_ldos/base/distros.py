@@ -1,0 +1,54 @@
+"""ROS 2 distributions that this project is built for: one entry each, with what differs between them.
+
+``.ci/ros2-setup`` and the workflows have the same values, since no Python of ours runs there; a test compares them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distro:
+    """A ROS 2 distribution.
+
+    Attributes:
+        name: as in ``ROS_DISTRO`` and in the names of its packages.
+        ubuntu: version for which it has apt packages.
+        codename: of that version.
+        python: version of Python that it is built for.
+        gazebo: release of Gazebo that it is paired with.
+        rmw: its default middleware.
+
+    Reference: REP 2000.
+    """
+
+    name: str
+    ubuntu: str
+    codename: str
+    python: str
+    gazebo: str
+    rmw: str
+
+    @property
+    def title(self) -> str:
+        """``ROS 2 Jazzy``."""
+        return f"ROS 2 {self.name.capitalize()}"
+
+    @property
+    def messages(self) -> str:
+        """Name of the set of its message definitions in rosbags."""
+        return f"ros2_{self.name}"
+
+
+JAZZY: Final = Distro(
+    name="jazzy", ubuntu="24.04", codename="noble", python="3.12", gazebo="harmonic", rmw="rmw_fastrtps_cpp"
+)
+
+DISTROS: Final[Mapping[str, Distro]] = {each.name: each for each in (JAZZY,)}
+"""By name."""
+
+DEFAULT: Final = JAZZY
+"""The one that is installed, and that remedies name, where none is found."""

@@ -1,0 +1,41 @@
+"""Descriptions of a spec's fields, kept with the fields: one text for command line, marks and reference."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+_KEY: Final = "described"
+
+
+@dataclass(frozen=True)
+class Described:
+    """Description of a field.
+
+    Attributes:
+        meaning: help text; a default in words stands at its end: ``[default: all]``.
+        flags: of the command line, unless the field's name tells: ``--rate``, ``--ipc/--no-ipc``.
+        is_argument: True if the command takes it without a flag.
+        is_path: True if a text names a file or folder; ``""`` for none.
+        default: default of the command where it differs from the field's.
+    """
+
+    meaning: str
+    flags: tuple[str, ...] = ()
+    is_argument: bool = False
+    is_path: bool = False
+    default: Any = None
+
+
+def described(
+    meaning: str, *flags: str, is_argument: bool = False, is_path: bool = False, default: Any = None
+) -> Mapping[str, Described]:
+    """Metadata of a field (``dataclasses.field``); see `Described`."""
+    return {_KEY: Described(meaning, flags, is_argument=is_argument, is_path=is_path, default=default)}
+
+
+def described_fields(spec: type) -> Mapping[str, Described]:
+    """Descriptions of a spec's fields, by name, of those that have one."""
+    return {each.name: each.metadata[_KEY] for each in dataclasses.fields(spec) if _KEY in each.metadata}

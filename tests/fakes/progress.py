@@ -1,0 +1,15 @@
+"""Progress of a measurement that nobody watches."""
+
+from __future__ import annotations
+
+
+class Silence:
+    """See `instruments.instrument.Progress`; shows nothing."""
+
+    def expect(self, steps: int) -> None: ...
+
+    def doing(self, what: str) -> None: ...
+
+    def step(self, count: int = 1) -> None: ...
+
+    def note(self, text: str) -> None: ...

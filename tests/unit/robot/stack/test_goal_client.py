@@ -1,0 +1,45 @@
+"""The goal client of the embedded stack beside a planner that refuses its parameters."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from pytest_ldos.robot.dds.domain import claim_domain
+from pytest_ldos.robot.dds.node import Context, Node
+from pytest_ldos.robot.dds.parameters import ParameterService
+from pytest_ldos.robot.stack.client_protocol import parse_event
+from pytest_ldos.robot.stack.conversation import to_command
+from pytest_ldos.robot.stack.embedded.goal_client import GoalClient
+from pytest_ldos.robot.stack.embedded.interfaces import FAILURE_PARAMETER, SEED_PARAMETER
+from pytest_ldos.robot.stack.goals import REACH, ErrorCode
+from pytest_ldos.scenario.model import StackSpec
+from tests.builders.stressors import wait_until
+
+
+@pytest.fixture
+def context():
+    """A context whose executor spins until the test ends."""
+    with claim_domain() as domain:
+        context = Context(domain)
+        thread = threading.Thread(target=context.executor.spin)
+        thread.start()
+        yield context
+        context.executor.stop()
+        thread.join()
+
+
+def test_refused_parameters_end_the_goal(context, capsys):
+    ParameterService(
+        Node(context, "move_group"), {SEED_PARAMETER: lambda _: "no seeds", FAILURE_PARAMETER: lambda _: ""}
+    )
+    client = GoalClient(Node(context, "client"))
+    wait_until(client._parameters.server_is_ready)
+    command = to_command(StackSpec(), REACH, goal_id="0" * 32, seed=7, trial=None, start=None)
+    context.executor.post(lambda: client.move(command))
+    lines: list[str] = []
+    wait_until(lambda: lines.extend(capsys.readouterr().out.splitlines()) or lines)
+    (report,) = map(parse_event, lines)
+    assert (report.goal_id, report.error_code) == ("0" * 32, ErrorCode.FAILURE)
+    assert report.message == "move_group refused the goal's parameters: no seeds"
