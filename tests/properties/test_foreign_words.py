@@ -22,7 +22,7 @@ from pytest_ldos.plugin import messages
 from pytest_ldos.show.report import workflow_commands
 from tests.builders.foreign import AS_JSON, SHOWN, texts_in
 
-PACKAGE = Path(errors.__file__).parents[1]
+PACKAGE = Path(pytest_ldos.__file__).parent
 
 HARMFUL = (
     "\n::error::owned",

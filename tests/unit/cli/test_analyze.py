@@ -61,7 +61,7 @@ def test_the_projects_paths_are_shown(analyze, golden, tmp_path):
         '[[tool.ldos.paths]]\nname = "whole"\nvia = ["/src_a", "/sync_out"]\ndeadline_ms = 12.2\n'
     )
     output = analyze(golden("pipeline_single_links")).stdout
-    (row,) = [line.split() for line in output.splitlines() if line.startswith("whole ")]
+    (row,) = [line.split() for line in output.splitlines() if line.startswith("  whole ")]
     assert row[1] == "50"
     assert "timer wait: /async_cache: timer of 100 ms" in output
 
