@@ -72,7 +72,7 @@ def interleave(bench: Bench, versions: Mapping[Role, Version], *, size: int, dec
 def describe_turns(made: Interleaved) -> str:
     """Describes the interleaving: base, trials, starts and duration; notes if both versions are the same."""
     head, base = (made.versions[role] for role in (Role.HEAD, Role.BASE))
-    turns = f"in turns with {len(made.base.trials)} trials of {base.name}"
+    turns = f"interleaved with {len(made.base.trials)} trials of {base.name}"
     cost = f"{made.starts} stack starts in {made.seconds:.0f} s"
     return f"{turns}; {cost}; A/A: head and base are the same version" if head.is_same(base) else f"{turns}; {cost}"
 

@@ -87,7 +87,7 @@ def calibrate(  # noqa: PLR0913 - one a command-line option
     """Learn this machine's noise, and what the gate can find in it.
 
     Starts the stack some times, with some trials each. Draws pairs of equal versions from them,
-    measured in turns or one after the other, and lets the gate judge them: how often it is wrong,
+    measured interleaved or one after the other, and lets the gate judge them: how often it is wrong,
     and which change it would have seen with how many trials. The noise is stored beside the
     baseline and used from then on. What was measured is kept; a calibration that was interrupted
     goes on where it ended.

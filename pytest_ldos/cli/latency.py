@@ -12,7 +12,7 @@ from pytest_ldos.instruments.latency.spec import LatencySpec
 def latency(spec: LatencySpec, outputs: Outputs) -> None:
     """Measure how long DDS takes for a message and its answer.
 
-    Round trips and one-way times of every size, reliability and transport, in turns with Cyclone DDS's own
+    Round trips and one-way times of every size, reliability and transport, interleaved with Cyclone DDS's own
     ddsperf where it is installed, and with rclcpp over each middleware where ROS 2 is sourced. Lost messages
     and sides that never meet are results.
 

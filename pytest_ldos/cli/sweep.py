@@ -36,7 +36,7 @@ from pytest_ldos.show.report.sweep.document import SweepReport
 from pytest_ldos.show.report.sweep.formats import render_for, render_text, require_suffix
 from pytest_ldos.show.report.sweep.tables import describe_cell, shown_metrics
 
-_FINISHED: Final = "was finished before: these are its results; --fresh measures anew"
+_FINISHED: Final = "was finished before: these are its results; --fresh measures again"
 
 
 def parse_axis(given: str) -> Axis:
@@ -68,7 +68,7 @@ def sweep(  # noqa: PLR0913 - one a command-line option
     name: Annotated[
         str | None, typer.Option(help="Name of the sweep's folder in .ldos/sweeps. [default: scenario and addresses]")
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Measure all anew, whatever was measured before.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Measure all again, whatever was measured before.")] = False,
     retry: Annotated[
         bool, typer.Option("--retry", help="Measure again what was invalid, or could not be measured.")
     ] = False,

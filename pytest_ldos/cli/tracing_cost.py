@@ -14,7 +14,7 @@ def tracing_cost(spec: TracingCostSpec, outputs: Outputs) -> None:
 
     Publish → callback with and without it, and nanoseconds a tracepoint.
 
-    Processes are started afresh without tracing, under LTTng and under eBPF, in turns; overheads are means over such
+    Processes are started afresh without tracing, under LTTng and under eBPF, interleaved; overheads are means over such
     turns, with intervals.
 
     Exit code: 0 there are results, 11 it could not be measured, 130 interrupted.

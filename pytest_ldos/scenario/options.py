@@ -156,8 +156,8 @@ OPTIONS: Final[Mapping[str, Option]] = {
             parse=_text,
             default="",
             metavar="PATH_OR_REV",
-            help="version to measure in turns with this one, instead of comparing with a stored baseline: a revision "
-            "(git), a checkout or environment that has one, or for the ros2 stack an install prefix",
+            help="version to measure interleaved with this one, instead of comparing with a stored baseline: a "
+            "revision (git), a checkout or environment that has one, or for the ros2 stack an install prefix",
         ),
         Option(
             name="block",

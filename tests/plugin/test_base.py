@@ -36,7 +36,7 @@ def test_equal_versions_pass_and_both_records_are_kept(run, project, old):
             "*baseline, base: trial 1 of 10 success*",
             "*block 4: starting the stack of base ./old*",
             "*baseline: passed; 10 of 10*",
-            "*in turns with 10 trials of base ./old; 4 stack starts in * s*",
+            "*interleaved with 10 trials of base ./old; 4 stack starts in * s*",
             "*drift: 4 blocks are too few to tell, 12 are needed*",
         ]
     )
@@ -192,7 +192,7 @@ def measured_against(run, project, repository):
         project.makepyprojecttoml(SETUP + new)
         repository.commit()
         result = run(f"--ldos-base={commit}", "--ldos-trials=1", *arguments)
-        assert "in turns with 1 trials of base" in result.stdout.str()
+        assert "interleaved with 1 trials of base" in result.stdout.str()
         return " ".join(result.stdout.str().split())
 
     return measure
@@ -270,7 +270,7 @@ def test_no_trials_are_added_beside_a_stored_base_that_has_too_few(run, project)
     result = run("--ldos-trials=4", "--ldos-warmup=0", "--ldos-max-trials=12", stack="noisy(2)")
     (folder,) = project.path.glob(".ldos/runs/*/baseline")
     assert len(read_trials(folder).trials) == 4
-    result.stdout.fnmatch_lines(["*the baseline has too few, record it anew*", "*--ldos-update-baseline*"])
+    result.stdout.fnmatch_lines(["*the baseline has too few, record it again*", "*--ldos-update-baseline*"])
 
 
 def test_without_a_base_trials_are_added_on_the_running_stack(run, project):

@@ -74,8 +74,8 @@ def test_too_few_trials_are_inconclusive_and_green_unless_strict(run):
     relaxed.stdout.fnmatch_lines(
         [
             "*baseline: inconclusive*",
-            "*cannot be decided by*the baseline has too few, record it anew with 8 or more*",
-            "*record the baseline anew*--ldos-update-baseline (--ldos-trials=8 or more)*",
+            "*cannot be decided by*the baseline has too few, record it again with 8 or more*",
+            "*record the baseline again*--ldos-update-baseline (--ldos-trials=8 or more)*",
         ]
     )
     relaxed.stdout.no_fnmatch_line("*--ldos-max-trials*")

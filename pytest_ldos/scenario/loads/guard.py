@@ -39,7 +39,7 @@ class GuardSpec(LoadSpec):
         type: of the topic's messages; known of ``/tf`` and ``/joint_states``.
         deadline_ms: from when on a message is late; ``0`` for the path's own deadline.
         silence_ms: after so long without a message, each window is late.
-        window_ms: after which the guard decides anew.
+        window_ms: after which the guard decides again.
         late_share: of the messages of a window; above it, the window is late.
         least_share: below which nobody is throttled; with ``1`` the guard only watches.
         decrease: by which the share is multiplied in a late window.

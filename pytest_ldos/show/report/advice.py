@@ -38,12 +38,12 @@ def advise(
     Args:
         failures: trials that failed.
         is_undecided: whether more trials would help.
-        base_needs: trials with which the baseline is to be recorded anew; 0 where it has enough.
+        base_needs: trials with which the baseline is to be recorded again; 0 where it has enough.
         is_study: of an instrument, whose rounds its own settings tell.
     """
     if verdict is Verdict.INCONCLUSIVE and base_needs:
         how = _MORE_ROUNDS if is_study else f"--ldos-trials={base_needs} or more"
-        return (f"record the baseline anew with enough trials: {_RECORD} ({how})",)
+        return (f"record the baseline again with enough trials: {_RECORD} ({how})",)
     if verdict is Verdict.INCONCLUSIVE:
         return ((_MORE_ROUNDS if is_study else _MORE_TRIALS) if is_undecided else _CHANGED,)
     if verdict is Verdict.REGRESSED and failures and not _worse(metrics):

@@ -19,7 +19,7 @@ from pytest_ldos.show.page.model import Bullets, Column, Kind, Page, Section, Ta
 
 SCHEMA: Final = 1
 _HOW: Final = {
-    Design.INTERLEAVED: "in turns with the base (--ldos-base)",
+    Design.INTERLEAVED: "interleaved with the base (--ldos-base)",
     Design.SEQUENTIAL: "beside a stored baseline",
 }
 

@@ -52,7 +52,7 @@ class Background:
     """Facts about a comparison beside its trials and its verdict.
 
     Attributes:
-        base_label: how the base is called; a revision where the versions were measured in turns.
+        base_label: how the base is called; a revision where the versions were interleaved.
         base_file: where the base is stored.
         calibration: what is known of the host's noise; ``None`` where nobody asked.
         drifts: over the blocks of an interleaved session.

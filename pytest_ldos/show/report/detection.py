@@ -118,7 +118,7 @@ def _percent(value: float) -> str:
 
 def _legend(detections: Sequence[Detection]) -> list[str]:
     notes = [
-        "share: of sessions with the same trials drawn anew, in how many it was found",
+        "share: of sessions with the same trials resampled, in how many it was found",
         "promise: the effect a fault has on its metric, beside the smallest (≥) that the gate said it would find",
     ]
     if any(each.keeping is Keeping.BY_CHANCE for each in detections):

@@ -25,7 +25,7 @@ class Point:
 
     Attributes:
         trial: number of the trial in its run, from 1.
-        block: number of the stack start it belongs to, over both versions where they ran in turns.
+        block: number of the stack start it belongs to, over both versions where they were interleaved.
         goal: name of its goal.
         value: in the metric's unit; null where the trial failed and counts as slower than any.
     """
@@ -335,7 +335,7 @@ class Drift:
 
 @dataclass(frozen=True, kw_only=True)
 class Interleaving:
-    """Base and this version measured in turns in one session.
+    """Base and this version measured interleaved in one session.
 
     Attributes:
         blocks: how many stack starts there were, of both versions together.
@@ -426,7 +426,7 @@ class Section:
         paths: where time was gained or lost.
         differences: of surroundings and settings.
         score: over all metrics; null without a base.
-        interleaving: null where the versions were not measured in turns.
+        interleaving: null where the versions were not interleaved.
         additions: null for a run that was not to be extended.
         calibration: null where the host is not calibrated.
         notes: where things lie, what else is worth knowing.

@@ -44,7 +44,7 @@ from pytest_ldos.show.report.words import (
 )
 
 MARK: Final = Markdown("<!-- pytest-ldos report -->")
-"""First line: by it a job finds the comment that it made before, and writes it anew."""
+"""First line: by it a job finds the comment that it made before, and writes it again."""
 
 _LARGEST: Final = 60_000
 """Characters, of the 65 536 that a comment on GitHub may have."""
@@ -144,7 +144,7 @@ def _blocks(section: Section, *, details: bool) -> Iterator[Block]:
     yield _listed(section.reasons)
     yield Shown("What moved", (_listed([*map(describe_move, moved_metrics(section)), *describe_paths(section)]),))
     yield Shown("What to do", (_listed(section.advice),))
-    yield Shown("What could not have been seen", (_listed(describe_unseen(section)),))
+    yield Shown("What could not have been detected", (_listed(describe_unseen(section)),))
     yield Shown("More trials would help", (_listed(section.undecided),))
     yield _metrics(section)
     if details:

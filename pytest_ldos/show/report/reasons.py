@@ -13,7 +13,7 @@ from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.judge.gate.comparison import Comparison
 from pytest_ldos.judge.gate.more_trials import MayBeWorse, MayFailMore, MoreTrials, VariesTooMuch
 
-_RECORD_ANEW: Final = "record it anew: --ldos-update-baseline"
+_RECORD_AGAIN: Final = "record it again: --ldos-update-baseline"
 
 
 def describe_reasons(reasons: Sequence[why.Reason]) -> tuple[str, ...]:
@@ -51,7 +51,7 @@ def describe_reason(reason: why.Reason) -> str:  # noqa: C901, PLR0911, PLR0912 
             remedy = f": have {required} or more on both sides" if required else ""
             return f"{_cannot_be_decided(metrics, head, base)}{remedy}"
         case why.TooFewInBaseline(metrics, head, base, required):
-            remedy = f"the baseline has too few, record it anew with {required} or more"
+            remedy = f"the baseline has too few, record it again with {required} or more"
             return f"{_cannot_be_decided(metrics, head, base)}: {remedy}"
         case why.OtherUnit(metric, here, there):
             return _other_meaning(metric, "unit", here, there)
@@ -62,7 +62,7 @@ def describe_reason(reason: why.Reason) -> str:  # noqa: C901, PLR0911, PLR0912 
         case why.LostMetric(metric, why=cause):
             return f"{metric} has a baseline but no value in this run: {cause}"
         case why.NewMetric(metric):
-            return f"{metric} has no baseline: none of its trials measured it ({_RECORD_ANEW})"
+            return f"{metric} has no baseline: none of its trials measured it ({_RECORD_AGAIN})"
         case why.NewGoal(goal):
             return f"goal '{goal}' is compared with nothing: the baseline has it not"
         case why.LostGoal(goal):
@@ -88,7 +88,7 @@ def describe_reason(reason: why.Reason) -> str:  # noqa: C901, PLR0911, PLR0912 
             return f"{file} was recorded for {_place(there)}, this run is {_place(here, 'on')}"
         case OtherLoads(file, differences):
             unlike = ", ".join(map(_load_difference, differences))
-            return f"{file} was measured beside other loads: {unlike} ({_RECORD_ANEW})"
+            return f"{file} was measured beside other loads: {unlike} ({_RECORD_AGAIN})"
         case why.OfBase(inner):
             return f"base: {describe_reason(inner)}"
         case _:
@@ -157,7 +157,7 @@ def _not_clear(found: Comparison) -> str:
     measured = f"(measured {_effect(found)})"
     if found.is_from_zero:
         return f"{found.metric} is undecided {measured}"
-    seen = f"only changes of {100 * found.mde:.0f} % or more could have been seen"
+    seen = f"only changes of {100 * found.mde:.0f} % or more could have been detected"
     return f"{found.metric} is undecided: {seen} {measured}"
 
 
@@ -172,11 +172,11 @@ def _cannot_be_decided(metrics: Sequence[str], head: int, base: int) -> str:
 
 
 def _other_meaning(metric: str, what: str, here: str, there: str) -> str:
-    remedy = f"give it another name, or {_RECORD_ANEW}"
+    remedy = f"give it another name, or {_RECORD_AGAIN}"
     return f"{metric} is not comparable: its {what} is '{here}' here, '{there}' in the baseline ({remedy})"
 
 
 def _other_sources(reason: why.OtherSources) -> str:
     here, there = (" and ".join(names) for names in (reason.here, reason.there))
-    remedy = f" ({_RECORD_ANEW})" if len(reason.here) == 1 else ""
+    remedy = f" ({_RECORD_AGAIN})" if len(reason.here) == 1 else ""
     return f"{reason.metric} is not comparable: it was taken from {here} here, from {there} in the baseline{remedy}"

@@ -1,6 +1,6 @@
 """The schema of the JSON form, made from the document's own types and their descriptions.
 
-``python -m pytest_ldos.show.report.schema`` writes ``schema.json`` anew.
+``python -m pytest_ldos.show.report.schema`` writes ``schema.json`` again.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ def describe_unseen(section: Section) -> Iterator[str]:
         bounds = ", ".join(f"{metric.name} {percent(detectable)}" for metric, detectable in seeing)
         yield f"changes smaller than these may have gone unseen: {bounds}"
     if blind:
-        yield f"no change of {', '.join(metric.name for metric in blind)} could have been seen: too few trials"
+        yield f"no change of {', '.join(metric.name for metric in blind)} could have been detected: too few trials"
     yield from (metric.incomparable for metric in section.metrics if metric.incomparable)
     yield from describe_gaps(section)
 

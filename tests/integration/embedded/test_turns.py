@@ -77,7 +77,7 @@ def test_both_were_measured_on_the_same_plans(run):
 
 def test_the_verdict_is_of_both(run):
     assert run.code == 0, run.output
-    assert "in turns with 2 trials of base ./other; 4 stack starts in" in run.output
+    assert "interleaved with 2 trials of base ./other; 4 stack starts in" in run.output
 
 
 def test_nothing_is_left_behind(run):

@@ -235,7 +235,7 @@ def test_a_base_that_dies_at_once_measures_nothing_of_head(tmp_path):
 
 def test_what_took_turns_is_told(tmp_path):
     made = interleave(make_bench(tmp_path, trials=2), VERSIONS, size=1, decide=CLEAR)
-    assert describe_turns(made).startswith("in turns with 2 trials of base old; 4 stack starts in ")
+    assert describe_turns(made).startswith("interleaved with 2 trials of base old; 4 stack starts in ")
     same = dict.fromkeys(Role, VERSIONS[Role.HEAD])
     bench = make_bench(tmp_path / "same", trials=2)
     assert "A/A" in describe_turns(interleave(bench, same, size=1, decide=CLEAR))

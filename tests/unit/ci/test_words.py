@@ -12,24 +12,6 @@ import pytest
 ROOT = Path(__file__).parents[3]
 PACKAGE = ROOT / "pytest_ldos"
 
-PENDING = (
-    "campaign/interleave.py",
-    "campaign/sweep_records.py",
-    "cli/calibrate.py",
-    "cli/latency.py",
-    "cli/sweep.py",
-    "cli/tracing_cost.py",
-    "instruments/tracing_cost/spec.py",
-    "judge/baseline/calibration_codec.py",
-    "judge/baseline/history/anchors.py",
-    "measure",
-    "plugin",
-    "scenario/loads/guard.py",
-    "scenario/options.py",
-    "show",
-)
-"""Folders and files that are still to be reworded; to be emptied."""
-
 OPENING = re.compile(r"\s*(That|Whether|How|Of|Where|Who|Whom|Whose|What|Which|When|Why)\b")
 """Words that a docstring must not begin with."""
 
@@ -66,13 +48,9 @@ def old_words(source: str) -> list[str]:
     ]
 
 
-def _is_pending(file: Path) -> bool:
-    return any(file.is_relative_to(PACKAGE / each) for each in PENDING)
-
-
 def _sources() -> dict[str, str]:
     files = [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.pyi")]
-    return {str(file.relative_to(ROOT)): file.read_text("utf-8") for file in files if not _is_pending(file)}
+    return {str(file.relative_to(ROOT)): file.read_text("utf-8") for file in files}
 
 
 @pytest.mark.parametrize("refused", [contrived_openings, old_words])
@@ -111,7 +89,3 @@ def test_the_words_are_those_of_the_list():
     section = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("## House words")[2].partition("\n## ")[0]
     rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("|")]
     assert [word for word in OLD_WORDS if not any(word in row for row in rows)] == []
-
-
-def test_what_is_pending_exists():
-    assert [each for each in PENDING if not (PACKAGE / each).exists()] == []

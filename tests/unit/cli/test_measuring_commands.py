@@ -93,7 +93,7 @@ def test_a_host_is_calibrated(ldos, stack, tmp_path):
     assert lines[-1] == f"stored: {file.relative_to(tmp_path)}"
     assert json.loads(file.read_text())["starts"] == 4
     assert any(line.startswith("T1 ") and line.endswith("5.0 %") for line in lines)
-    assert any(line.startswith("in turns with the base") for line in lines)
+    assert any(line.startswith("interleaved with the base") for line in lines)
     assert "baseline: start 2 of 4, about" in result.stderr
     assert not list((tmp_path / ".ldos/runs").glob("*/*"))
 

@@ -62,7 +62,7 @@ def read_pin(folder: Path) -> Pin | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RecordUnreadable(f"{file} is damaged ({error})", remedy="pin anew: ldos history pin COMMIT") from None
+        raise RecordUnreadable(f"{file} is damaged ({error})", remedy="pin again: ldos history pin COMMIT") from None
 
 
 def _decode(document: Any) -> Pin:

@@ -43,7 +43,7 @@ def _blocks(section: Section) -> Iterator[Block]:
     yield _listed(section.reasons)
     yield Shown("What moved", (_listed([*map(describe_move, moved_metrics(section)), *describe_paths(section)]),))
     yield Shown("What to do", (_listed(section.advice),))
-    yield Shown("What could not have been seen", (_listed(describe_unseen(section)),))
+    yield Shown("What could not have been detected", (_listed(describe_unseen(section)),))
     yield Shown("More trials would help", (_listed(section.undecided),))
     if told_metrics(section):
         yield Shown("All metrics", (metrics_table(section), _listed(describe_sources(section))))

@@ -126,20 +126,20 @@ def test_noise_that_hides_everything_is_inconclusive_not_passed():
     assert result.comparison("T1").verdict is Verdict.INCONCLUSIVE
     assert result.comparison("T1").mde > METRICS["T1"].largest_tolerable_mde
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert "could have been seen" in sentences(result)[0]
+    assert "could have been detected" in sentences(result)[0]
 
 
 def test_one_trial_on_each_side_decides_nothing():
     result = compare(noisy_set(1, n=1), noisy_set(2, n=1))
     assert result.verdict is Verdict.INCONCLUSIVE
     assert all(math.isinf(each.mde) for each in result.comparisons)
-    assert "record it anew with 8 or more" in sentences(result)[0]
+    assert "record it again with 8 or more" in sentences(result)[0]
 
 
 def test_a_stored_base_with_too_few_trials_is_to_be_recorded_anew_and_more_of_head_do_not_help():
     base = noisy_set(2, n=3)
     result = compare(may_have(noisy_set(1, n=12), 30), base)
-    assert "12 trials against 3: the baseline has too few, record it anew with" in sentences(result)[0]
+    assert "12 trials against 3: the baseline has too few, record it again with" in sentences(result)[0]
     assert result.base_needs > 3
     assert result.more_trials_because == ()
     enough = compare(noisy_set(1, n=result.base_needs), noisy_set(2, n=result.base_needs))
@@ -489,7 +489,7 @@ def test_numbers_of_different_sources_are_not_compared(worse):
     result = compare(head, noisy_set(2))
     assert result.comparison("T3") is None
     assert result.verdict is Verdict.NOT_COMPARABLE
-    reason = "T3 is not comparable: it was taken from /joint_states publications here, from control probe in the baseline (record it anew: --ldos-update-baseline)"
+    reason = "T3 is not comparable: it was taken from /joint_states publications here, from control probe in the baseline (record it again: --ldos-update-baseline)"
     assert {name: describe_reason(why) for name, why in result.incomparable.items()} == {"T3": reason}
     assert reason in sentences(result)
     assert {each.metric for each in result.comparisons} == set(TYPICAL) - {"T3"}

@@ -124,7 +124,7 @@ def test_what_a_calibration_shows():
     assert "T1 30 83 % (71 … 92) 30 83 % (71 … 92)" in lines
     assert "T5p99 none tried none tried" in lines
     assert (
-        "in turns with the base (--ldos-base): 30 trials are enough for T1, T2, T2x, T3, T3p99, T4, T5; not for T5p99"
+        "interleaved with the base (--ldos-base): 30 trials are enough for T1, T2, T2x, T3, T3p99, T4, T5; not for T5p99"
         in lines
     )
     assert "judged by the noise of starts that are not in the pair: interleaved 8; sequential 8" in lines

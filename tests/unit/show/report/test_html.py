@@ -144,7 +144,7 @@ def test_every_value_of_a_drawing_stands_in_a_table(tree):
 
 
 def test_the_verdict_comes_first_then_what_moved_and_what_to_do(tree):
-    wanted = ["What moved", "What to do", "What could not have been seen", "More trials would help", "All metrics"]
+    wanted = ["What moved", "What to do", "What could not have been detected", "More trials would help", "All metrics"]
     wanted += ["Where the time went", "Failures", "Trials", "What else differs", "How it was measured"]
     assert [text for text in tree.text("h3") if text in wanted] == wanted
 
@@ -167,7 +167,7 @@ def test_the_verdict_comes_first_then_what_moved_and_what_to_do(tree):
         "no more trials could be added: the simulator ended",
         "grip was taken elsewhere",
         "grip: 2 of 10 trials not to be trusted: events lost",
-        "no change of T3, T4_p99 could have been seen: too few trials",
+        "no change of T3, T4_p99 could have been detected: too few trials",
         "2 more segments of state feedback",
     ],
 )
