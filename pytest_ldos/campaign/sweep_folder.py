@@ -206,6 +206,6 @@ def new_sweep(output: Path, key: SweepKey, definition: Mapping[str, Any]) -> Swe
     document = {"kind": KIND, "schema": SCHEMA, **asdict(key), "made_at": made_at, **definition}
     with writing(path):
         (path / CELLS).mkdir(parents=True)
-        keep_from_git(output)
+        keep_from_git(output, path)
         write_atomically(path / DEFINITION_FILE, json.dumps(document, indent=1, allow_nan=False) + "\n")
     return SweepFolder(path)

@@ -58,9 +58,19 @@ DOCUMENTS = any_of(Document)
 def test_any_document_can_be_told_in_every_format(document):
     VALIDATOR.validate(json.loads(json_text.render(document)))
     junit.render(document)
-    texts = [terminal.render(document, width=100, color=False), failure.render(document)]
-    for text in (*texts, markdown.render(document), page.render(document)):
-        text.encode()
-        assert "\x1b" not in text
-        assert "\u202e" not in text
+    terminal_text = terminal.render(document, width=100, color=False)
+    for text in (terminal_text, failure.render(document), markdown.render(document)):
+        require_tame(text)
     assert len(markdown.render(document)) < 65_536
+
+
+@settings(max_examples=10, deadline=None)  # a page with many charts takes a second
+@given(DOCUMENTS)
+def test_any_document_can_be_a_page(document):
+    require_tame(page.render(document))
+
+
+def require_tame(text):
+    text.encode()
+    assert "\x1b" not in text
+    assert "\u202e" not in text

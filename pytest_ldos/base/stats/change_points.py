@@ -25,9 +25,6 @@ from pytest_ldos.base.stats.change_point_limits import CORRELATIONS, LENGTHS, LI
 
 Numbers = npt.NDArray[np.float64]
 
-FALSE_ALARM_RATE: Final = 0.01
-"""Probability of any detection in a sequence without a change."""
-
 FEWEST: Final = LENGTHS[0]
 """Shortest sequence that is searched; shorter ones would show a change by chance too often."""
 

@@ -72,15 +72,23 @@ def new_run_folder(output: Path) -> Path:
     folder = output / RUNS / f"{stamp}-{secrets.token_hex(3)}"
     with writing(folder, otherwise=OTHER_OUTPUT):
         folder.mkdir(parents=True, mode=0o755)
-        keep_from_git(output)
+    keep_from_git(output, folder)
     return folder
 
 
-def keep_from_git(output: Path) -> None:
-    """Has git pass over what a folder of ours holds; to be called inside `writing`."""
+def keep_from_git(output: Path, folder: Path) -> None:
+    """Has git pass over what `output` holds.
+
+    Args:
+        folder: the one below it that is made now, which a fault names.
+
+    Raises:
+        NotWritten, ConfigurationError: see `writing`.
+    """
     ignore = output / ".gitignore"
     if not ignore.exists():
-        ignore.write_text("*\n", "utf-8")
+        with writing(folder, otherwise=OTHER_OUTPUT):
+            ignore.write_text("*\n", "utf-8")
 
 
 def new_scenario_folder(run: Path, scenario: str) -> ScenarioFolder:

@@ -162,10 +162,15 @@ class Text:
 
 @dataclass(frozen=True)
 class Bullets:
-    """Sentences, one a line; nothing is shown of an empty list."""
+    """Sentences, one a line; nothing is shown of an empty list.
+
+    Attributes:
+        is_whole: True if each stays on one line, because something in it is to be copied.
+    """
 
     lines: tuple[str, ...]
     tone: Tone = Tone.PLAIN
+    is_whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -203,12 +208,14 @@ class Section:
     """Blocks below a heading; nothing is shown of a section whose blocks show nothing.
 
     Attributes:
+        remark: follows the title and the badge in a terminal, which shows the section for it alone, too.
         anchor: where links of the page lead to; found for it without one.
     """
 
     title: str
     blocks: tuple[Block, ...]
     badge: Badge | None = None
+    remark: str = ""
     anchor: str = ""
 
 

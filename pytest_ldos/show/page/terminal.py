@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Final, assert_never
 
 from pytest_ldos.base.text import Rendered
@@ -73,19 +74,26 @@ def _leaf(block: Text | Bullets | Links, width: int) -> list[Line]:
             whole = [line(block.text, tone=block.tone)]
             return whole if block.is_whole else wrapped(block.text, width, tone=block.tone)
         case Bullets():
-            return [part for each in block.lines for part in wrapped(each, width, indent=INDENT, tone=block.tone)]
+            return [part for each in block.lines for part in _bullet(each, block, width)]
         case Links():
             return [line(f"{each.title}: {each.url}") for each in block.links]
     assert_never(block)
 
 
+def _bullet(text: str, of: Bullets, width: int) -> list[Line]:
+    whole = line(f"{' ' * INDENT}{text}", tone=of.tone)
+    return [whole] if of.is_whole else wrapped(text, width, indent=INDENT, tone=of.tone)
+
+
 def _titled(named: Section | Figure, blocks: Iterable[Block], width: int) -> list[Line]:
     lines = _lines(blocks, width)
-    if not lines:
+    remark = named.remark if isinstance(named, Section) else ""
+    if not lines and not remark:
         return []
-    if named.badge is None:
+    beside = [each for each in (named.badge, remark) if each]
+    if not beside:
         return [*wrapped(named.title, width, tone=Tone.STRONG), *lines]
-    return [line(Words(named.title, Tone.STRONG), ": ", named.badge), *lines]
+    return [line(Words(named.title, Tone.STRONG), *chain(*zip((": ", "; "), beside, strict=False))), *lines]
 
 
 def _table(table: Table, width: int) -> list[Line]:

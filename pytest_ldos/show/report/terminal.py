@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from pytest_ldos.base.text import Rendered
 from pytest_ldos.judge.gate.verdict import Verdict
-from pytest_ldos.show.page.lines import Line, line, print_to_text
-from pytest_ldos.show.page.model import Cell, Column, Kind, Table, Tone, Words
-from pytest_ldos.show.page.text_table import draw_table
+from pytest_ldos.show.page import terminal
+from pytest_ldos.show.page.model import Badge, Bullets, Cell, Column, Kind, Page, Table, Text, Tone
+from pytest_ldos.show.page.model import Section as Shown
 from pytest_ldos.show.report.badges import tone_of
 from pytest_ldos.show.report.document import Change, Document, MetricReport, Section
 from pytest_ldos.show.report.paths import describe_paths
@@ -27,8 +27,6 @@ from pytest_ldos.show.report.words import (
     told_metrics,
 )
 
-_NARROWEST: Final = 80
-
 
 def render(document: Document, *, width: int, color: bool, setting: bool = True) -> Rendered:
     """The whole document; tables have at most `width` columns, other lines are not broken.
@@ -36,27 +34,31 @@ def render(document: Document, *, width: int, color: bool, setting: bool = True)
     Args:
         setting: whether stack, tracer and host stand above the scenarios.
     """
-    width = max(width, _NARROWEST)
-    lines = [line(each, tone=Tone.QUIET) for each in (describe_setting(document) if setting else ())]
-    for section in document.sections:
-        lines += [line(), *_render_section(section, width)]
-    return print_to_text(lines, color=color)
+    above = describe_setting(document) if setting else ()
+    blocks = (*(Text(each, Tone.QUIET, is_whole=True) for each in above), *map(_show_section, document.sections))
+    return terminal.render(Page(title="", blocks=blocks), width=width, color=color)
 
 
-def _render_section(section: Section, width: int) -> list[Line]:
+def _show_section(section: Section) -> Shown:
     """The verdict and why, what moved and where, what to do; then all numbers."""
-    verdict = () if section.verdict is None else (_verdict(section.verdict), "; ")
-    told = told_metrics(section)
-    return [
-        line(Words(section.scenario, Tone.STRONG), ": ", *verdict, describe_success(section)),
-        *(line(f"  {each}") for each in section.reasons),
-        *(line(f"  {each}") for each in describe_paths(section)),
-        *(line(f"  → {each}", tone=Tone.STRONG) for each in section.advice),
-        *(draw_table(Table(columns=_COLUMNS, rows=tuple(map(_row, told))), width) if told else ()),
-        *(line(f"  {each}", tone=Tone.QUIET) for each in describe_sources(section)),
-        *(line(f"  {each}", tone=Tone.DOUBT) for each in describe_gaps(section)),
-        *(line(f"  {each}", tone=Tone.QUIET) for each in describe_measurement(section)),
-    ]
+    return Shown(
+        section.scenario,
+        (
+            _listed(section.reasons),
+            _listed(describe_paths(section)),
+            _listed((f"→ {each}" for each in section.advice), Tone.STRONG),
+            Table(columns=_COLUMNS, rows=tuple(map(_row, told_metrics(section)))),
+            _listed(describe_sources(section), Tone.QUIET),
+            _listed(describe_gaps(section), Tone.DOUBT),
+            _listed(describe_measurement(section), Tone.QUIET),
+        ),
+        badge=None if section.verdict is None else _verdict(section.verdict),
+        remark=describe_success(section),
+    )
+
+
+def _listed(lines: Iterable[str], tone: Tone = Tone.PLAIN) -> Bullets:
+    return Bullets(tuple(lines), tone, is_whole=True)
 
 
 _COLUMNS: Final = (
@@ -96,6 +98,6 @@ def _adjusted(metric: MetricReport) -> str:
     return "" if metric.head is None or metric.head.adjusted_cv is None else percent(metric.head.adjusted_cv)
 
 
-def _verdict(verdict: Verdict) -> Words:
+def _verdict(verdict: Verdict) -> Badge:
     """A verdict by the name that commands and files use."""
-    return Words(verdict.value, tone_of(verdict))
+    return Badge(verdict.value, tone_of(verdict))

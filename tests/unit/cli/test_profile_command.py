@@ -38,7 +38,7 @@ def refused(kind: type[Exception], *arguments: object) -> str:
 def test_functions_are_listed_by_what_they_took_themselves(files):
     lines = run("show", files[0]).splitlines()
     assert lines[0] == "1000 samples"
-    assert [line.split() for line in lines[2:5]] == [
+    assert [line.split() for line in lines[3:6]] == [
         ["40.0", "%", "40.0", "%", "solve"],
         ["30.0", "%", "70.0", "%", "step"],
         ["30.0", "%", "30.0", "%", "publish"],

@@ -68,7 +68,7 @@ def _paths(section: Section) -> Iterator[Block]:
 
 
 def _trials(section: Section) -> Iterator[Figure]:
-    yield from (_metric(section, metric) for metric in told_metrics(section) if metric.head is not None)
+    yield from (_metric(section, metric) for metric in told_metrics(section) if _samples(section, metric))
 
 
 def _metric(section: Section, metric: MetricReport) -> Figure:
