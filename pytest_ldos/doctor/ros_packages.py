@@ -30,9 +30,7 @@ def check_distro(machine: Machine) -> Finding:
     distro = find_distro(machine.environment, root=machine.root)
     if distro is not None and distro.is_sourced and distro.name not in DISTROS:
         remedy = f"use ROS 2 {' or '.join(DISTROS)}"
-        return warning(
-            "ROS 2", f"{distro.name}, sourced: not what this is made for", f"use ROS 2 {' or '.join(DISTROS)}"
-        )
+        return warning("ROS 2", f"{distro.name}, sourced: not what this is made for", remedy)
     if distro is not None and distro.is_sourced:
         return ok("ROS 2", f"{distro.name}, sourced")
     if distro is not None:

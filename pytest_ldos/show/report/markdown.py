@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from pytest_ldos.base.text import Rendered
@@ -24,19 +24,16 @@ from pytest_ldos.show.page.model import (
 from pytest_ldos.show.page.model import Section as Shown
 from pytest_ldos.show.report.badges import badge_of
 from pytest_ldos.show.report.document import Document, MetricReport, Section
+from pytest_ldos.show.report.findings import show_findings
 from pytest_ldos.show.report.host_reports import HostReport, worst_first, worst_of
-from pytest_ldos.show.report.paths import describe_paths
 from pytest_ldos.show.report.words import (
     change_of,
     describe_measurement,
-    describe_move,
     describe_setting,
     describe_sources,
     describe_success,
-    describe_unseen,
     interval_of,
     median_of,
-    moved_metrics,
     percent,
     summarize,
     told_metrics,
@@ -141,21 +138,10 @@ def _overview(section: Section) -> tuple[Cell, ...]:
 
 
 def _blocks(section: Section, *, details: bool) -> Iterator[Block]:
-    yield _listed(section.reasons)
-    yield Shown("What moved", (_listed([*map(describe_move, moved_metrics(section)), *describe_paths(section)]),))
-    yield Shown("What to do", (_listed(section.advice),))
-    yield Shown("What could not have been detected", (_listed(describe_unseen(section)),))
-    yield Shown("More trials would help", (_listed(section.undecided),))
+    yield from show_findings(section, most=_MOST)
     yield _metrics(section)
     if details:
         yield Folded("Details", (Bullets((*describe_sources(section), *describe_measurement(section))),))
-
-
-def _listed(lines: Iterable[str]) -> Bullets:
-    """The first lines, and the number of the others."""
-    found = tuple(lines)
-    more = (f"… and {len(found) - _MOST} more",) if len(found) > _MOST else ()
-    return Bullets((*found[:_MOST], *more))
 
 
 def _metrics(section: Section) -> Table:

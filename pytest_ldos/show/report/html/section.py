@@ -8,6 +8,7 @@ from pytest_ldos.show.page.model import Block, Bullets, Drawing, Figure, Folded,
 from pytest_ldos.show.page.model import Section as Shown
 from pytest_ldos.show.report.badges import badge_of
 from pytest_ldos.show.report.document import MetricReport, Sample, Section
+from pytest_ldos.show.report.findings import show_findings
 from pytest_ldos.show.report.html.distribution import draw_distribution
 from pytest_ldos.show.report.html.tables import (
     differences_table,
@@ -19,14 +20,11 @@ from pytest_ldos.show.report.html.tables import (
     versions_table,
 )
 from pytest_ldos.show.report.html.timeline import draw_timeline
-from pytest_ldos.show.report.paths import describe_paths, moved_paths
+from pytest_ldos.show.report.paths import moved_paths
 from pytest_ldos.show.report.words import (
     describe_measurement,
-    describe_move,
     describe_sources,
     describe_success,
-    describe_unseen,
-    moved_metrics,
     told_metrics,
 )
 
@@ -40,11 +38,7 @@ def _blocks(section: Section) -> Iterator[Block]:
     versions = [version for version in (section.base, section.head) if version is not None]
     measured = _listed(describe_measurement(section))
     yield Text(describe_success(section), Tone.QUIET)
-    yield _listed(section.reasons)
-    yield Shown("What moved", (_listed([*map(describe_move, moved_metrics(section)), *describe_paths(section)]),))
-    yield Shown("What to do", (_listed(section.advice),))
-    yield Shown("What could not have been detected", (_listed(describe_unseen(section)),))
-    yield Shown("More trials would help", (_listed(section.undecided),))
+    yield from show_findings(section)
     if told_metrics(section):
         yield Shown("All metrics", (metrics_table(section), _listed(describe_sources(section))))
     yield Shown("Where the time went", tuple(_paths(section)))
