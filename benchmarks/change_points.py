@@ -1,6 +1,6 @@
 """How often change points are found where there are none, and where there are some.
 
-``python -m benchmarks.change_points`` measures; with ``--limits`` it simulates the limits anew.
+``python -m benchmarks.change_points`` measures; with ``--limits`` it simulates the limits again.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def show(title: str, rows: Rows, *, ours: Cost, events: int) -> None:
 
 
 def measure_speed(trace: Path, repeats: int) -> tuple[Cost, Cost]:
-    """One thread and two, in turns."""
+    """One thread and two, interleaved."""
     works = {str(threads): partial(read_trace, trace, threads=threads) for threads in (1, 2)}
     costs = least_costs(works, repeats)
     return costs["1"], costs["2"]

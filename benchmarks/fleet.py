@@ -3,7 +3,7 @@
     make bench
     python -m benchmarks.fleet --copies 24 --repeats 5
 
-One and two workers of a local Dask cluster run the same tasks in turns. Wall-clock times are only worth something where
+One and two workers of a local Dask cluster run the same tasks interleaved. Wall-clock times are only worth something where
 two CPUs are idle; beside them stands what CPU time alone tells: the work of one worker over that of the busier of two,
 which is the speed-up that two CPUs of their own would give. Start-up is measured apart.
 """
@@ -115,7 +115,7 @@ def busy_seconds() -> float:
 
 def show(runs: dict[int, list[Run]], what: str) -> None:
     console = Console(width=130)
-    console.print(f"{what}; {len(runs[1])} runs of each, in turns")
+    console.print(f"{what}; {len(runs[1])} runs of each, interleaved")
     table = Table(
         "workers", "start-up s", "wall s (least)", "wall s (median)", "CPU s", "busiest CPU s", "others' CPUs"
     )

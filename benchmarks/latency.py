@@ -4,7 +4,7 @@
     python -m benchmarks.latency --seconds 2 --rounds 9
 
 The peer is `ddsperf` (Debian: cyclonedds-tools), Cyclone DDS's own benchmark in C. Ours runs over the very library
-that it is linked with, in turns with it, both pinned alike where they are two processes: what is left of a difference is the programs' own.
+that it is linked with, interleaved with it, both pinned alike where they are two processes: what is left of a difference is the programs' own.
 Times are only worth something on a quiet machine. Without ddsperf, what ours sustains is told alone.
 """
 

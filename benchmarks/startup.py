@@ -3,7 +3,7 @@
     make bench
     python -m benchmarks.startup --pairs 60
 
-A project with one empty test is run with the plugin and without it (``-p no:ldos``), in turns. Shown are the medians of
+A project with one empty test is run with the plugin and without it (``-p no:ldos``), interleaved. Shown are the medians of
 CPU time and wall time, and of their differences in pairs with an interval of 95 %.
 
 What pytest does for an installed distribution whether or not its plugin is loaded is in both: it lists the files of
@@ -36,7 +36,7 @@ _OTHERS = ("cacheprovider", "hypothesispytest", "benchmark", "xdist", "rerunfail
 
 
 def measure(commands: Sequence[Sequence[str]], pairs: int) -> list[list[Cost]]:
-    """Costs of each command, run in turns in a folder with one empty test; the first run of each does not count."""
+    """Costs of each command, run interleaved in a folder with one empty test; the first run of each does not count."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     costs: list[list[Cost]] = [[] for _ in commands]
     with tempfile.TemporaryDirectory() as folder:
@@ -55,7 +55,7 @@ def _run(command: Sequence[str], folder: str, environment: dict[str, str]) -> No
 
 
 def interval_of_median(values: np.ndarray) -> tuple[float, float]:
-    """Of 95 %, by drawing anew."""
+    """Of 95 %, by bootstrap resamples."""
     drawn = np.random.default_rng(1).choice(values, (_DRAWS, len(values)))
     low, high = np.quantile(np.median(drawn, axis=1), [0.025, 0.975])
     return float(low), float(high)

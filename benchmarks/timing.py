@@ -1,7 +1,7 @@
 """Times of whole runs, in a form that survives a machine shared with others.
 
 What disturbs a machine only ever makes it slower, so the least of several runs counts; and what is
-compared runs in turns, so that a busy moment falls on both.
+compared runs interleaved, so that a busy moment falls on both.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def cost_of_children(work: Callable[[], object]) -> Cost:
 
 
 def least_costs(works: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, Cost]:
-    """The least wall and the least CPU seconds of each, run in turns."""
+    """The least wall and the least CPU seconds of each, run interleaved."""
     runs = [{name: cost_of(work) for name, work in works.items()} for _ in range(repeats)]
     return {name: _least([each[name] for each in runs]) for name in works}
 

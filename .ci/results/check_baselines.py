@@ -3,7 +3,7 @@
 Usage: .venv/bin/python .ci/results/check_baselines.py RECEIVED PROPOSAL --commit SHA
 
 RECEIVED/baselines-LABEL/STACK/HOST CLASS/SCENARIO.json is what was recorded, each by the machine of that label.
-PROPOSAL gets ``baselines/``, written anew from what was read, and ``pull_request.md``: new beside old, which is below
+PROPOSAL gets ``baselines/``, written again from what was read, and ``pull_request.md``: new beside old, which is below
 the working directory's ``baselines/``.
 """
 

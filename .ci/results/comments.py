@@ -1,4 +1,4 @@
-"""A report as the one comment of its kind on a pull request: the one made before is written anew.
+"""A report as the one comment of its kind on a pull request: the one made before is written again.
 
 The report is a file that was made of checked numbers where no token was. Here it is only text: it is sent as JSON, and
 never becomes part of a command or an address.
@@ -28,11 +28,11 @@ def find_pull_request(api: Api, commit: str, ref: str) -> int | None:
 
 
 def post(api: Api, pull_request: int, text: str, *, author: str) -> str:
-    """Writes the comment anew, or for the first time; says which."""
+    """Writes the comment again, or for the first time; says which."""
     for comment in api.pages(f"issues/{pull_request}/comments"):
         if _is_ours(comment, author):
             api.ask("PATCH", f"issues/comments/{comment['id']}", {"body": text})
-            return f"comment {comment['id']} of pull request {pull_request} was written anew"
+            return f"comment {comment['id']} of pull request {pull_request} was written again"
     api.ask("POST", f"issues/{pull_request}/comments", {"body": text})
     return f"pull request {pull_request} got a comment"
 

@@ -35,7 +35,7 @@ from pytest_ldos.measure.trial.codec import decode_trials
 MOST_RUNS: Final = 400
 """Of each series."""
 
-_REMEDY: Final = f"put the branch {BRANCH} back to what it was, or delete it to begin anew"
+_REMEDY: Final = f"put the branch {BRANCH} back to what it was, or delete it to begin again"
 _FOLDER: Final = r"[A-Za-z0-9_+-][A-Za-z0-9_.+-]{0,99}"
 _RECORD: Final = rf"{_FOLDER}/{_FOLDER}/(?:base/)?trials\.json"
 _MOST: Final = 400
@@ -91,7 +91,7 @@ def require_history(directory: Path) -> None:
 
 
 def compact(directory: Path, *, most_runs: int, largest: int) -> None:
-    """Writes each series anew, into one file; of fewer and fewer runs until all of them have room.
+    """Writes each series again, into one file; of fewer and fewer runs until all of them have room.
 
     Raises:
         Failed: files of it are damaged.

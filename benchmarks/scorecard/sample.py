@@ -61,7 +61,7 @@ class Batch:
 
     Attributes:
         looks: at which ours may stop, in order.
-        interleaved: whether both versions were measured in turns, in one session.
+        interleaved: whether both versions were measured interleaved, in one session.
         noise: what a calibration of the host had told, one a run or one for all; empty where there was none.
         success_rate: that is declared to be expected.
     """

@@ -68,7 +68,7 @@ _TURNS: Final = "Base and head take turns (ABBA), a start with five trials each.
 DATA_SETS: Final[tuple[DataSet, ...]] = (
     Recorded(
         name="recorded_in_turns",
-        title="recorded, in turns",
+        title="recorded, interleaved",
         about=f"{_RECORDED} Each pair of blocks is two neighbouring starts, five trials each.",
         interleaved=True,
     ),
@@ -88,14 +88,14 @@ DATA_SETS: Final[tuple[DataSet, ...]] = (
     ),
     Simulated(
         name="heavy_tails",
-        title="heavy tails, in turns",
+        title="heavy tails, interleaved",
         about=f"{_HEAVY} {_TURNS}",
         machines={"baseline": STUDENT, "cpu_load": CONTAMINATED, "msg_load": FAILING, "cpu_limit": CONTAMINATED},
         interleaved=True,
     ),
     Simulated(
         name="drift_in_turns",
-        title="drift as ours, in turns",
+        title="drift as ours, interleaved",
         about=f"{_LIKE_OURS} {_TURNS}",
         machines=dict.fromkeys(SCENARIOS, LIKE_OURS),
         interleaved=True,
@@ -109,7 +109,7 @@ DATA_SETS: Final[tuple[DataSet, ...]] = (
     ),
     Simulated(
         name="strong_drift_in_turns",
-        title="strong drift, in turns",
+        title="strong drift, interleaved",
         about=f"{_STRONG} {_TURNS}",
         machines=dict.fromkeys(SCENARIOS, STRONG),
         interleaved=True,

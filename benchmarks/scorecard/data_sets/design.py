@@ -1,4 +1,4 @@
-"""How the trials of two versions lie in time: in turns, or one version after the other."""
+"""How the trials of two versions lie in time: interleaved, or one version after the other."""
 
 from __future__ import annotations
 

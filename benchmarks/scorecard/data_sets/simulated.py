@@ -1,4 +1,4 @@
-"""Made trials of a machine that is known, measured in turns or with the head long after the base."""
+"""Made trials of a machine that is known, measured interleaved or with the head long after the base."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``.ci/results/check_baselines.py``: what machines recorded is read whole, written anew, and shown beside what was."""
+"""``.ci/results/check_baselines.py``: what machines recorded is read whole, written again, and shown beside what was."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one comment of a report: made, written anew, never repeated, and never somebody else's."""
+"""The one comment of a report: made, written again, never repeated, and never somebody else's."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_the_next_ones_are_written_over_it(github, post):
     for _ in range(3):
         assert post().returncode == 0
     done = post(file=FOLDER / "harmless.comment.md")
-    assert done.stdout == "comment 100 of pull request 12 was written anew\n"
+    assert done.stdout == "comment 100 of pull request 12 was written again\n"
     assert len(github.comments) == 1
     assert github.body_of(100) == (FOLDER / "harmless.comment.md").read_text("utf-8")
 

@@ -35,7 +35,7 @@ namespace ldos_guard
 /// A node that is told the share of its rate which it may use, through a parameter.
 ///
 /// Nothing here waits. One that has obeyed, or refused, is told again each second: it may have been
-/// started anew.
+/// started again.
 class ThrottledPublisher
 {
 public:
