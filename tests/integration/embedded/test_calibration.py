@@ -41,6 +41,7 @@ def test_a_host_is_calibrated(ldos, project, leaves_nothing):
     leaves_nothing()
 
 
+@pytest.mark.acceptance
 def test_a_fault_is_planted_and_judged(ldos, leaves_nothing):
     """Two trials decide nothing, and nothing is promised of them; what is found, unit tests show."""
     done = ldos("selftest", "--trials", "2", "--draws", "2", "--faults", "planning_delay", "--sizes", "9")

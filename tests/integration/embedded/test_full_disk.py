@@ -89,6 +89,7 @@ def test_a_temporary_folder_that_becomes_full(project, temporary):
     assert f"make room on {temporary}, which can hold no more files" in output
 
 
+@pytest.mark.acceptance
 def test_a_report_and_a_history_on_a_full_disk(project, leaves_nothing):
     """All was measured: the verdict stays, what cannot be written is named, and the run is not green."""
     fill = "mkdir full; mount -t tmpfs -o size=32k none full"

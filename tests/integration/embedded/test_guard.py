@@ -53,6 +53,7 @@ def test_a_guarded_flood_is_throttled_and_valid(project, leaves_nothing):
     leaves_nothing()
 
 
+@pytest.mark.acceptance
 def test_a_guard_that_is_killed_makes_the_run_invalid(project, leaves_nothing):
     project.write("pyproject.toml", GUARDED)
     project.write("test_scenario.py", KILLED)

@@ -83,6 +83,7 @@ def test_reach_beside_too_much(panda_stack, dds_flood, ldos_trials, ldos_gate):
 """
 
 
+@pytest.mark.acceptance
 def test_a_flood_that_does_not_reach_its_rate_is_invalid(project, leaves_nothing):
     project.write("test_scenario.py", TOO_FAST)
     code, output = project.run("--ldos-trials=1", "--ldos-warmup=0", "--ldos-success-rate=0")
@@ -146,6 +147,7 @@ def test_cpu_load_is_measured_while_the_arm_moves(project, leaves_nothing):
     assert proof["used_percent"] + proof["waited_percent"] > 30
 
 
+@pytest.mark.acceptance
 @needs_stress_ng
 def test_four_loads_at_once_are_proven_each_and_a_neighbour_stays_out_of_the_trace(project, leaves_nothing):
     project.write("test_scenario.py", TOGETHER)
@@ -167,6 +169,7 @@ def test_four_loads_at_once_are_proven_each_and_a_neighbour_stays_out_of_the_tra
     assert not recorded & set(found["pids"])
 
 
+@pytest.mark.acceptance
 def test_without_stress_ng_the_scenario_is_infra_and_says_what_to_install(project, leaves_nothing):
     project.write("test_scenario.py", CPU + SCENARIO)
     project.write(

@@ -106,6 +106,7 @@ def _await_listening(server: subprocess.Popen) -> None:
     pytest.fail(f"sshd did not start: {''.join(told)}")
 
 
+@pytest.mark.acceptance
 def test_two_workers_here_take_turns(project, leaves_nothing):
     project.write("test_scenario.py", SWEEP)
     code, output = project.run("-n", "2", "-v", *FEW)

@@ -8,6 +8,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from pytest_ldos.campaign.sweep_folder import all_sweeps
 from pytest_ldos.campaign.sweep_records import CellState
 from tests.integration.project import Project
@@ -31,6 +33,7 @@ def await_first_cell(project: Project, sweep: subprocess.Popen) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.acceptance
 def test_killed_after_a_cell_it_goes_on(project, leaves_nothing):
     killed = start(project)
     await_first_cell(project, killed)

@@ -27,7 +27,7 @@ def make_other_version(folder: Path) -> None:
     shutil.copytree(ROOT / "pytest_ldos", sources, ignore=shutil.ignore_patterns("__pycache__", "native"))
     for place, file in compiled.items():
         shutil.copyfile(file, sources / place)
-    simulator = sources / "stack/embedded/simulator.py"
+    simulator = sources / "robot/stack/embedded/simulator.py"
     said = f'if __name__ == "__main__":\n    sys.stderr.write("{MARK}\\n")\n'
     simulator.write_text(simulator.read_text().replace('if __name__ == "__main__":\n', said))
     (library,) = folder.glob("lib/python*/site-packages")

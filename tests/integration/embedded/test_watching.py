@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from pytest_ldos.record.profiles.folded import read_folded
 from tests.builders.watchers import needs_watchers
 from tests.integration.project import Project
@@ -9,6 +11,7 @@ from tests.integration.project import Project
 pytestmark = needs_watchers
 
 
+@pytest.mark.acceptance
 def test_every_process_is_in_the_profile_and_their_calls_are_counted(project: Project, leaves_nothing):
     code, output = project.run(
         "--ldos-trials=2", "--ldos-warmup=1", "--ldos-profile", "--ldos-profiler=perf", "--ldos-syscalls"
