@@ -8,7 +8,7 @@ from typing import Final
 from pytest_ldos.base.text import Rendered
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.show.page import terminal
-from pytest_ldos.show.page.model import Badge, Bullets, Cell, Column, Kind, Page, Table, Text, Tone
+from pytest_ldos.show.page.model import Badge, Block, Bullets, Cell, Column, Kind, Page, Table, Text, Tone
 from pytest_ldos.show.page.model import Section as Shown
 from pytest_ldos.show.report.badges import tone_of
 from pytest_ldos.show.report.document import Change, Document, MetricReport, Section
@@ -35,8 +35,9 @@ def render(document: Document, *, width: int, color: bool, setting: bool = True)
         setting: whether stack, tracer and host stand above the scenarios.
     """
     above = describe_setting(document) if setting else ()
-    blocks = (*(Text(each, Tone.QUIET, is_whole=True) for each in above), *map(_show_section, document.sections))
-    return terminal.render(Page(title="", blocks=blocks), width=width, color=color)
+    blocks: list[Block] = [Text(each, Tone.QUIET, is_whole=True) for each in above]
+    blocks += map(_show_section, document.sections)
+    return terminal.render(Page(title="", blocks=tuple(blocks)), width=width, color=color)
 
 
 def _show_section(section: Section) -> Shown:
