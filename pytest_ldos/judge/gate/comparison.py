@@ -24,7 +24,6 @@ class Comparison:
 
     Attributes:
         head_median, base_median: medians of the uncensored values, in the metric's unit.
-        head_cv, base_cv: coefficient of variation of the uncensored values.
         ratio, low, high: head over base, with the interval that the verdict is based on.
         p_value: one-sided, for a change for the worse.
         tail: probability of error of each end of the interval.
@@ -45,8 +44,6 @@ class Comparison:
     base_count: int
     head_median: float
     base_median: float
-    head_cv: float
-    base_cv: float
     ratio: float
     low: float
     high: float
@@ -109,8 +106,6 @@ def judge(
         base_count=len(base),
         head_median=_median(head),
         base_median=_median(base),
-        head_cv=coefficient_of_variation(head),
-        base_cv=coefficient_of_variation(base),
         ratio=contrasted.ratio(shift.estimate),
         low=bounds[0],
         high=bounds[1],

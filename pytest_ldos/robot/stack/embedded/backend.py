@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -115,11 +116,16 @@ class EmbeddedBackend:
             self._group.start(name, command)
         return stack
 
-    def _start_node(self, name: str, domain: int, *, talk: bool = False, **parameters: Any) -> Child:
+    @cached_property
+    def _module(self) -> Callable[[str], str]:
+        """Module of a node, looked up once: where it lies depends on the version that is installed."""
         found = _installed(self._installation)
         if isinstance(found, str):
             raise BringUpFailed(f"{self._installation.python} cannot be asked: {found}")
-        node = ("-m", found.node(name), json.dumps({"domain": domain, **parameters}))
+        return found.node
+
+    def _start_node(self, name: str, domain: int, *, talk: bool = False, **parameters: Any) -> Child:
+        node = ("-m", self._module(name), json.dumps({"domain": domain, **parameters}))
         return self._group.start(name, [*self._installation.interpreter, *node], talk=talk)
 
     def stop(self) -> None:

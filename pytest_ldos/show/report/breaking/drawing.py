@@ -45,7 +45,7 @@ def draw_levels(result: BreakingResult) -> Node:
     )
 
 
-def has_shape(result: BreakingResult) -> bool:
+def _has_shape(result: BreakingResult) -> bool:
     """True if enough levels were visited for a curve through them to say something."""
     return len(result.levels) >= _FEWEST_LEVELS
 
@@ -64,7 +64,7 @@ def _threshold(result: BreakingResult) -> Iterator[Field]:
 
 
 def _curve(result: BreakingResult, levels: Axis) -> Iterator[Series]:
-    if result.curve is None or not has_shape(result):
+    if result.curve is None or not _has_shape(result):
         return
     is_falling = result.plan.search.scale.is_falling
     steps = [number / _STEPS for number in range(_STEPS + 1)]
