@@ -219,7 +219,7 @@ def run_network_impairment(spec: NetworkImpairmentSpec, site: LoadSite) -> Itera
         Unavailable: it is not possible here.
         LoadFailed: the kernel refused.
     """
-    if site.stack_kind.startswith(StackKind.ROS2):
+    if site.kind is StackKind.ROS2:
         _goes_through_network({**os.environ, **site.environment}).demand()
     traffic_control_available().demand()
     ports = ports_of(site.domain)

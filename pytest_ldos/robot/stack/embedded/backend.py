@@ -70,7 +70,7 @@ def embedded_info(installation: Installation = OURS) -> StackInfo:
     versions = {} if isinstance(found, str) else found.versions
     parts = f"MuJoCo {versions['mujoco']}, OMPL {versions['ompl']}, TOPP-RA {versions['toppra']}"
     return StackInfo(
-        kind="embedded",
+        name="embedded",
         description=f"embedded ({parts}, Cyclone DDS {versions['cyclonedds']})",
         rmw="cyclonedds",
         versions=versions,
