@@ -159,4 +159,4 @@ def run_dds_flood(spec: DdsFloodSpec, site: LoadSite) -> Iterator[RunningFlood]:
         yield flood
 
 
-LOAD: Final = Load(run=run_dds_flood, available=dds_flood_available)
+LOAD: Final = Load(run=run_dds_flood, available=dds_flood_available, proof=FloodProof)

@@ -140,4 +140,4 @@ def run_guard(spec: GuardSpec, site: LoadSite) -> Iterator[RunningGuard]:
         yield guard
 
 
-LOAD: Final = Load(run=run_guard, available=guard_available)
+LOAD: Final = Load(run=run_guard, available=guard_available, proof=GuardProof)

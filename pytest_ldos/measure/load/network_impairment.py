@@ -54,6 +54,7 @@ class NetworkImpairmentProof(LoadProof):
     """See `LoadProof`.
 
     Attributes:
+        asked: what was asked for, as a text for people.
         delay_p50_ms, delay_p99_ms: one-way delays of our probes to a port of the domain.
         probes, probes_lost: numbers of such datagrams, and of those that did not arrive.
         gap_p50_us: time between two probes sent at once, as spread by the rate.
@@ -244,4 +245,4 @@ def _probe_interval_s(spec: NetworkImpairmentSpec) -> float:
     return min(max(wanted_s, _SHORTEST_INTERVAL_S), _LONGEST_INTERVAL_S)
 
 
-LOAD: Final = Load(run=run_network_impairment, available=network_impairment_available)
+LOAD: Final = Load(run=run_network_impairment, available=network_impairment_available, proof=NetworkImpairmentProof)

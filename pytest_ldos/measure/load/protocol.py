@@ -94,10 +94,12 @@ class Load:
     Attributes:
         run: applies it for as long as its context lasts.
         available: reports if it can be applied on this machine, given the stack.
+        proof: type of its proof.
     """
 
     run: Callable[[Any, LoadSite], AbstractContextManager[RunningLoad]]
     available: Callable[[Any, StackSpec], Availability] = _always
+    proof: type[LoadProof] = LoadProof
 
 
 def proof_to_dict(proof: LoadProof) -> dict[str, Any]:
