@@ -11,6 +11,7 @@ from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.nearest import suggest
 from pytest_ldos.cli.history_selection import Directory, HostClass, Scenario, Stack, Wanted, describe_runs, open_store
 from pytest_ldos.cli.say import say
+from pytest_ldos.host.checkout import is_changed
 from pytest_ldos.judge.baseline.history.anchors import Pin, remove_pin, write_pin
 from pytest_ldos.judge.baseline.history.rows import Version
 from pytest_ldos.judge.baseline.key import KEY_COLUMNS, BaselineKey
@@ -87,7 +88,7 @@ def _find_pin(runs: pl.DataFrame, name: str) -> Pin:
     if not found:
         raise ConfigurationError(f"no commit or run is called '{name}'", remedy=suggest(name, {*commits, *names}))
     (commit,) = found
-    if commit.endswith("+"):
+    if is_changed(commit):
         raise ConfigurationError(
             f"{commit} had uncommitted changes, which differ from run to run", remedy="pin one of its runs instead"
         )

@@ -45,7 +45,7 @@ _SHORTEST_INTERVAL_S: Final = 0.02
 _LONGEST_INTERVAL_S: Final = 2.0
 _PATIENCE_S: Final = 0.5
 _BITS_A_MBIT: Final = 1e6
-_FASTDDS: Final = "rmw_fastrtps"
+_FASTDDS: Final = frozenset({"rmw_fastrtps_cpp", "rmw_fastrtps_dynamic_cpp"})
 _PROFILES: Final = ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")
 
 
@@ -203,7 +203,7 @@ def _goes_through_network(environment: Mapping[str, str]) -> Availability:
     """
     rmw = chosen_rmw(environment)
     is_told = environment.get("FASTDDS_BUILTIN_TRANSPORTS", "").split("?")[0] == "UDPv4"
-    if not rmw.startswith(_FASTDDS) or is_told or any(environment.get(name) for name in _PROFILES):
+    if rmw not in _FASTDDS or is_told or any(environment.get(name) for name in _PROFILES):
         return Availability(True)
     return Availability(
         False,

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from pytest_ldos.base.series import Series
 from pytest_ldos.base.units import SECONDS_OF
+from pytest_ldos.host.checkout import CHANGED, is_changed
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.measure.trial.series_of import sources_of, to_series
@@ -27,7 +28,7 @@ def render_benchmark_json(runs: Sequence[TrialSet]) -> str:
     """JSON text of all scenarios of a run."""
     document = {
         "machine_info": _machine_info(runs),
-        "commit_info": {"id": runs[0].commit.rstrip("+") if runs else "", "dirty": _is_dirty(runs)},
+        "commit_info": {"id": runs[0].commit.removesuffix(CHANGED) if runs else "", "dirty": _is_dirty(runs)},
         "benchmarks": [benchmark for trials in runs for benchmark in _benchmarks(trials)],
         "datetime": datetime.now(UTC).isoformat(),
         "version": _FORMAT_VERSION,
@@ -36,7 +37,7 @@ def render_benchmark_json(runs: Sequence[TrialSet]) -> str:
 
 
 def _is_dirty(runs: Sequence[TrialSet]) -> bool:
-    return any(trials.commit.endswith("+") for trials in runs)
+    return any(is_changed(trials.commit) for trials in runs)
 
 
 def _machine_info(runs: Sequence[TrialSet]) -> dict[str, Any]:

@@ -73,8 +73,12 @@ def render_trend(trend: Trend, *, shown: Sequence[CommitPoint], width: int, colo
 
 def describe(series: MetricSeries) -> str:
     """Metric, scenario and runs of a series, in a line."""
-    title = f"{series.metric} {series.title} of '{series.key.scenario}'"
-    return f"{title}: {counted(len(series.runs), 'run')}, {series.better} is better"
+    return f"{name_of(series)}: {counted(len(series.runs), 'run')}, {series.better} is better"
+
+
+def name_of(series: MetricSeries) -> str:
+    """Metric and scenario of a series."""
+    return f"{series.metric} {series.title} of '{series.key.scenario}'"
 
 
 def describe_origin(series: MetricSeries) -> str:
