@@ -121,7 +121,7 @@ def _key_of(option: Option) -> str:
 
 
 def _value_of(option: Option) -> str:
-    """What its parser says that a value must be."""
+    """The values that its parser takes, in its own words."""
     for impossible in (-1, object()):
         try:
             option.parse(impossible)
@@ -399,7 +399,7 @@ def _unit_of(name: str) -> str:
 
 
 def _field_value(kind: Any) -> str:
-    """What a value of a type must be, in the words of what refuses others."""
+    """The values that a type takes, in the words of what refuses others."""
     if get_origin(kind) in {Union, UnionType} and type(None) in get_args(kind):
         return _field_value(next(each for each in get_args(kind) if each is not type(None)))
     if get_origin(kind) is tuple:
@@ -424,7 +424,7 @@ def _default_of(spec: type, name: str) -> str:
 
 
 def _documented(spec: type) -> dict[str, str]:
-    """What a class says of its attributes, by name."""
+    """The texts of a class on its attributes, by name."""
     text = inspect.getdoc(spec) or ""
     _, _, below = text.partition("Attributes:\n")
     section = re.split(r"\n(?=\S)", below)[0]
@@ -437,12 +437,12 @@ def _documented(spec: type) -> dict[str, str]:
 
 
 def _documented_all(spec: type) -> dict[str, str]:
-    """What a class and those that it is derived from say of its attributes, by name."""
+    """The same with the texts of its base classes."""
     return {name: text for each in reversed(spec.__mro__[:-1]) for name, text in _documented(each).items()}
 
 
 def _paragraph(spec: type) -> str:
-    """What a class says of itself, without sections."""
+    """The text of a class on itself, without sections."""
     text = inspect.getdoc(spec) or ""
     return _flowing(re.split(r"\n\n(?:Attributes|Raises|Args):", text)[0].split("\n\n")[0])
 
