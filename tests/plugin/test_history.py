@@ -16,7 +16,7 @@ from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder
 from pytest_ldos.plugin.history import HistoryWriter
 from pytest_ldos.plugin.ledger import Ledger
-from pytest_ldos.plugin.run_record import RunRecord
+from pytest_ldos.plugin.run_record import Books, RunRecord
 from pytest_ldos.plugin.settings import Settings
 from pytest_ldos.scenario.settings import Sources, TomlSettings
 from tests.builders.history import commit, run_of
@@ -77,7 +77,7 @@ def written(tmp_path, run):
     settings = Settings(config, Sources({"history": "kept"}, {}, TomlSettings()))
     record = RunRecord(settings)
     record.runs.append(run)
-    writer = HistoryWriter(settings, record, cast("Ledger", SimpleNamespace(policy=Policy())))
+    writer = HistoryWriter(Books(settings, record, cast("Ledger", SimpleNamespace(policy=Policy()))))
     writer.write()
     return writer
 
