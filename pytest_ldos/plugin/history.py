@@ -63,8 +63,9 @@ class HistoryWriter:
             branch = branch_of(self._settings.root)
             for run in self._record.runs:
                 name = run.folder.path.parent.name
-                for trials, verdict in run.judged:
-                    self._add(store, trials, run=name, branch=branch, verdict=verdict.value, version=Version.HEAD)
+                for trials, result in run.judged:
+                    verdict = result.verdict.value
+                    self._add(store, trials, run=name, branch=branch, verdict=verdict, version=Version.HEAD)
                 for base in (each.base for each in run.interleaved):
                     alone = verdict_alone(base, self._ledger.policy)
                     self._add(store, base, run=name, branch="", verdict=alone, version=Version.BASE)

@@ -79,7 +79,8 @@ class Outputs:
         from pytest_ldos.measure.trial.artifacts import write_atomically
         from pytest_ldos.show.export.benchmark_json import render_benchmark_json
 
-        write_atomically(file, render_benchmark_json(self._record.trial_sets))
+        measured = [(each, run.series_of(each)) for run in self._record.runs for each in run.trial_sets]
+        write_atomically(file, render_benchmark_json(measured))
         return f"benchmark JSON: {file}"
 
     def summarize(self, reporter: pytest.TerminalReporter) -> None:
