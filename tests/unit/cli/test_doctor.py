@@ -123,7 +123,8 @@ def test_what_is_agreed_to_is_mended(environment, tmp_path, stray):
     assert "(cannot be undone)? [y/N]" in said
     assert stray.wait(timeout=60) == -signal.SIGINT
     assert not left.exists()
-    assert said.count("recorders' folders") == 2
+    rows = re.findall("recorders' folders(?! →)", said)
+    assert len(rows) == 2, "before and after"
 
 
 def test_what_is_refused_stays(environment, tmp_path, stray):
