@@ -71,7 +71,7 @@ acceptance: $(STAMP) ## Long proofs: equal runs, planted faults, kills, whole co
 workflows: $(STAMP) ## Run whole workflows by act, with GitHub's own actions below WORKFLOW_ACTIONS (says what is missing)
 	@$(PYTHON) -m pytest tests/integration/workflows -rs $(ARGS)
 
-reference: $(STAMP) ## Write REFERENCE.md again: all settings, marks, fixtures and commands, from what reads them
+reference: $(STAMP) ## Write REFERENCE.md and the README's tables again, from what reads the settings
 	@$(PYTHON) .ci/reference.py
 
 format: $(STAMP) ## Format the sources

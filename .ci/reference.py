@@ -1,6 +1,7 @@
 """The reference of all settings, marks, fixtures and commands, generated from the model they are read by.
 
-Usage: python .ci/reference.py [FILE]; writes REFERENCE.md, or FILE. A test holds the file to what this would write.
+Usage: python .ci/reference.py; writes REFERENCE.md, and the tables of README.md that stand between marks. A test holds
+both files to what this would write.
 """
 
 from __future__ import annotations
@@ -8,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import groupby
@@ -26,6 +26,10 @@ from pytest_ldos.base.paths import LinkSpec, PathSpec
 from pytest_ldos.campaign.instruments import MODULES, find_instrument
 from pytest_ldos.cli.main import app
 from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.measure.load.choose import IMPLEMENTATIONS
+from pytest_ldos.measure.load.protocol import LoadProof
+from pytest_ldos.measure.load.scheduler_group import GroupedProof
+from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.plugin import fixtures, hookspecs
 from pytest_ldos.plugin.marks import describe_marks, mark_name
 from pytest_ldos.scenario.base import BaseSpec
@@ -39,11 +43,15 @@ from pytest_ldos.scenario.ros2 import Ros2Spec
 from pytest_ldos.scenario.scenario_table import BUILT_IN_SCENARIOS
 from pytest_ldos.scenario.settings import GATE_KEYS, TABLES
 from pytest_ldos.scenario.words import SCENARIO_DESCRIPTIONS
+from pytest_ldos.show.page.markdown_parts import Markdown, grid
 
 _DEFAULT: Final = re.compile(r"\s*[(\[]default: (?P<value>.+)[)\]]$")
 _UNITS: Final = {
+    "_mb_s": "10^6 bytes/s",
+    "_us": "µs",
     "_ms": "ms",
     "_s": "s",
+    "_seconds": "s",
     "_hz": "Hz",
     "_mb": "MB",
     "_mbps": "10^6 bit/s",
@@ -113,7 +121,7 @@ def _key_of(option: Option) -> str:
 
 
 def _value_of(option: Option) -> str:
-    """What its parser says that a value must be."""
+    """The values that its parser takes, in its own words."""
     for impossible in (-1, object()):
         try:
             option.parse(impossible)
@@ -149,9 +157,17 @@ def _tables() -> Iterator[str]:
         ],
     )
     yield ""
+    yield from (
+        "A load proves what it did (`flood.proof` in a test, `loads` in a record). Each proof has the following; a",
+        "group, where the load has processes.",
+        "",
+    )
+    yield from _table(("field", "unit", "meaning"), _proven(GroupedProof))
+    yield ""
     for kind, spec in LOAD_SPECS.items():
         yield from (f"#### `loads.{kind}`", "", _paragraph(spec), "")
         yield from _fields(spec)
+        yield from _proof_of(kind)
     yield from (
         "#### `deadlines.PATH`",
         "",
@@ -173,6 +189,30 @@ def _tables() -> Iterator[str]:
     yield from _fields(Policy, only=sorted(GATE_KEYS))
     yield from ("### `[tool.ldos.base]`", "", _paragraph(BaseSpec), "")
     yield from _fields(BaseSpec)
+
+
+def _proof_of(kind: str) -> Iterator[str]:
+    """The fields that the proof of one load has besides."""
+    rows = _proven(IMPLEMENTATIONS[kind].proof, but=_documented_all(GroupedProof), asked=field_types(LOAD_SPECS[kind]))
+    if rows:
+        yield from ("Its proof, beside what was asked:", "")
+        yield from _table(("field", "unit", "meaning"), rows)
+        yield ""
+
+
+def _proven(proof: type[LoadProof], *, but: Iterable[str] = (), asked: Iterable[str] = ()) -> list[tuple[str, ...]]:
+    """Rows of a proof's fields.
+
+    Raises:
+        SystemExit: one is not documented, and no setting of the load.
+    """
+    described = _documented_all(proof)
+    names = [each.name for each in dataclasses.fields(proof) if each.name not in but]
+    for name in names:
+        if name not in described and name not in asked:
+            raise SystemExit(f"reference: {proof.__name__}.{name} has no text: describe it in the class")
+    rows = groupby((name for name in names if name in described), key=lambda name: (described[name], _unit_of(name)))
+    return [(", ".join(map(_code, alike)), unit, text) for (text, unit), alike in rows]
 
 
 def _built_in_rows() -> list[tuple[str, str]]:
@@ -234,6 +274,44 @@ def _commands() -> Iterator[str]:
         if rows:
             yield from _table(("argument", "value", "default", "meaning"), rows)
             yield ""
+
+
+# --- tables of README.md -----------------------------------------------------------------
+
+
+def with_tables(readme: str) -> str:
+    """The text with its tables as the registries have them, each between the marks of its name.
+
+    Raises:
+        SystemExit: the marks of one are not there.
+    """
+    for name, table in (("metrics", _metrics()), ("loads", _loads())):
+        before, found, rest = readme.partition(f"<!-- {name}: make reference -->\n")
+        _, closed, after = rest.partition(f"<!-- /{name} -->")
+        if not (found and closed):
+            raise SystemExit(f"reference: README.md has no place for the table of {name}")
+        readme = "\n".join([before + found, *table, "", closed + after])
+    return readme
+
+
+def _metrics() -> Iterator[str]:
+    return _table(
+        ("metric", "from → to", "in", "largest MDE"),
+        [
+            (f"**{each.name}** {each.title}", each.definition, each.unit, f"{100 * each.largest_tolerable_mde:.0f} %")
+            for each in METRICS.values()
+        ],
+    )
+
+
+def _loads() -> Iterator[str]:
+    return _table(
+        ("load", "what it is", "settings"),
+        [
+            (f"[`{kind}`](REFERENCE.md#loads{kind})", _paragraph(spec), ", ".join(map(_code, field_types(spec))))
+            for kind, spec in LOAD_SPECS.items()
+        ],
+    )
 
 
 # --- commands ----------------------------------------------------------------------------
@@ -308,15 +386,20 @@ def _fields(spec: type, *, only: Iterable[str] | None = None, but: Iterable[str]
             raise SystemExit(
                 f"reference: {spec.__name__}.{name} has no text: describe it with the field, or in the class"
             )
-        unit = next((f", {unit}" for end, unit in _UNITS.items() if f"_{name}".endswith(end)), "")
+        value = ", ".join(filter(None, (_field_value(types[name]), _unit_of(name))))
         text, default = _without_default(described[name])
-        rows.append((_code(name), _field_value(types[name]) + unit, default or _default_of(spec, name), text))
+        rows.append((_code(name), value, default or _default_of(spec, name), text))
     yield from _table(("key", "value", "default", "meaning"), rows)
     yield ""
 
 
+def _unit_of(name: str) -> str:
+    """The unit at the end of a field's name; empty for none."""
+    return next((unit for end, unit in _UNITS.items() if f"_{name}".endswith(end)), "")
+
+
 def _field_value(kind: Any) -> str:
-    """What a value of a type must be, in the words of what refuses others."""
+    """The values that a type takes, in the words of what refuses others."""
     if get_origin(kind) in {Union, UnionType} and type(None) in get_args(kind):
         return _field_value(next(each for each in get_args(kind) if each is not type(None)))
     if get_origin(kind) is tuple:
@@ -341,7 +424,7 @@ def _default_of(spec: type, name: str) -> str:
 
 
 def _documented(spec: type) -> dict[str, str]:
-    """What a class says of its attributes, by name."""
+    """The texts of a class on its attributes, by name."""
     text = inspect.getdoc(spec) or ""
     _, _, below = text.partition("Attributes:\n")
     section = re.split(r"\n(?=\S)", below)[0]
@@ -353,8 +436,13 @@ def _documented(spec: type) -> dict[str, str]:
     return found
 
 
+def _documented_all(spec: type) -> dict[str, str]:
+    """The same with the texts of its base classes."""
+    return {name: text for each in reversed(spec.__mro__[:-1]) for name, text in _documented(each).items()}
+
+
 def _paragraph(spec: type) -> str:
-    """What a class says of itself, without sections."""
+    """The text of a class on itself, without sections."""
     text = inspect.getdoc(spec) or ""
     return _flowing(re.split(r"\n\n(?:Attributes|Raises|Args):", text)[0].split("\n\n")[0])
 
@@ -363,10 +451,8 @@ def _paragraph(spec: type) -> str:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(head)} |"
-    yield f"|{'---|' * len(head)}"
-    for row in rows:
-        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
+    cells = ([Markdown(cell.replace("|", r"\|")) for cell in row] for row in rows)
+    yield from grid([Markdown(title) for title in head], cells).splitlines()
 
 
 def _prose(text: str) -> Iterator[str]:
@@ -413,4 +499,5 @@ def _toml(value: Any) -> str:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1] if len(sys.argv) > 1 else "REFERENCE.md").write_text(reference(), "utf-8")
+    Path("REFERENCE.md").write_text(reference(), "utf-8")
+    Path("README.md").write_text(with_tables(Path("README.md").read_text("utf-8")), "utf-8")

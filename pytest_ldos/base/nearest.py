@@ -17,5 +17,10 @@ def refuse_unknown(given: Iterable[str], known: Collection[str], where: str) -> 
 
 def suggest(name: str, known: Collection[str]) -> str:
     """``did you mean 'trials'?``, or all names if none is similar."""
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-    return f"did you mean '{near[0]}'?" if near else f"known are: {', '.join(sorted(known))}"
+    near = nearest(name, known)
+    return f"did you mean '{near}'?" if near else f"known are: {', '.join(sorted(known))}"
+
+
+def nearest(name: str, known: Collection[str]) -> str:
+    """The known name that is most similar; empty if none is."""
+    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.6)), "")

@@ -91,10 +91,12 @@ class PathSpec:
         return None if self.deadline_ms is None else round(self.deadline_ms * _NS_PER_MS)
 
 
+STATE_FEEDBACK: Final = "state feedback"
+
 BUILT_IN_PATHS: Final = (
     PathSpec(name="planning", via=(Phase.PLANNING, Phase.EXECUTING), deadline_ms=5000),
     PathSpec(name="execution", via=(Phase.EXECUTING, Phase.RESULT)),
     PathSpec(name="goal", via=(Phase.GOAL_SENT, Phase.PLANNING, Phase.EXECUTING, Phase.RESULT)),
-    PathSpec(name="state feedback", via=("/joint_states", "/tf"), deadline_ms=10),
+    PathSpec(name=STATE_FEEDBACK, via=("/joint_states", "/tf"), deadline_ms=10),
 )
 """Paths of an arm that need no declaration; a declared path of the same name replaces them."""

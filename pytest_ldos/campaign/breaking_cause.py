@@ -14,12 +14,15 @@ from typing import Final
 
 import numpy as np
 
+from pytest_ldos.base.paths import STATE_FEEDBACK
 from pytest_ldos.base.stats.rank_sum import Sample, rank_sum_p
+from pytest_ldos.measure.metrics.catalogue import METRICS
+from pytest_ldos.measure.metrics.segments import kind_of
 from pytest_ldos.measure.trial.record import MotionTrial, Trial, TrialSet
+from pytest_ldos.trace.flow.critical import SegmentKind
 
 FACTOR: Final = 1.5
 ERROR: Final = 0.05
-STATE_FEEDBACK: Final = "state feedback"
 
 TELLING: Final = 0.75
 """Least probability that a broken trial has a larger value than an unbroken one, for a stage to be blamed."""
@@ -37,7 +40,7 @@ class Stage:
 
     Attributes:
         quantity: description of the measured quantity.
-        metrics: metrics of this stage.
+        metrics: metrics of this stage; empty texts are none.
         read: returns its value in a trial, in milliseconds; ``None`` if there is none.
     """
 
@@ -55,10 +58,10 @@ def _metric(name: str) -> Callable[[Trial], float | None]:
     return read
 
 
-def _segments(kind: str) -> Callable[[Trial], float | None]:
+def _segments(kind: SegmentKind) -> Callable[[Trial], float | None]:
     def read(trial: Trial) -> float | None:
         path = trial.segments_ns.get(STATE_FEEDBACK, {}) if isinstance(trial, MotionTrial) else {}
-        found = [duration for segment, duration in path.items() if segment.partition(":")[0] == kind]
+        found = [duration for segment, duration in path.items() if kind_of(segment) is kind]
         return sum(found) / 1e6 if found else None
 
     return read
@@ -66,12 +69,16 @@ def _segments(kind: str) -> Callable[[Trial], float | None]:
 
 # Waiting for a CPU is a segment of its own only if the kernel's scheduler was recorded.
 STAGES: Final = (
-    Stage("transport", "joint states on their way, median", (), _segments("transport")),
-    Stage("executor queue", "joint states waiting for their callback, median", (), _segments("executor wait")),
-    Stage("CPU", "threads of the state feedback waiting for a CPU, median", (), _segments("CPU wait")),
-    Stage("planning", "T1", ("T1",), _metric("T1")),
-    Stage("control loop", "T3p99", ("T3", "T3p99"), _metric("T3p99")),
-    Stage("simulation step", "T5p99", ("T5", "T5p99"), _metric("T5p99")),
+    Stage("transport", "joint states on their way, median", (), _segments(SegmentKind.TRANSPORT)),
+    Stage(
+        "executor queue", "joint states waiting for their callback, median", (), _segments(SegmentKind.EXECUTOR_WAIT)
+    ),
+    Stage("CPU", "threads of the state feedback waiting for a CPU, median", (), _segments(SegmentKind.CPU_WAIT)),
+    *(
+        Stage(each.stage, each.name, (each.name, each.refines), _metric(each.name))
+        for each in METRICS.values()
+        if each.stage
+    ),
 )
 
 
@@ -228,7 +235,7 @@ def _report(
         first_left=next((each.level for each in told if each.has_left), None),
         at_threshold=next((each for each in told if each.level == threshold), None),
         separation=_separation(stage, [trial for level in bracket for trial in levels[level].trials], is_broken),
-        is_criterion=criterion_metric in stage.metrics,
+        is_criterion=bool(criterion_metric) and criterion_metric in stage.metrics,
     )
 
 

@@ -51,7 +51,7 @@ class BreakingEvidence:
     @classmethod
     def of(cls, output: Path, key: BaselineKey, address: str) -> BreakingEvidence:
         safe = re.sub(r"[^A-Za-z0-9_.-]", "_", address)
-        return cls(output / FOLDER / key.stack / key.host_class / key.scenario / safe)
+        return cls(key.folder(output / FOLDER) / safe)
 
     def keep(self, level: float, spec: ScenarioSpec, trials: TrialSet, version: Mapping[str, str]) -> None:
         """Writes a start to disk.

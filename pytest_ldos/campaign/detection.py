@@ -121,13 +121,11 @@ class Detector:
     describe: Describe
     draws: int = DRAWS
 
-    def detect(
-        self, fault: str, size: float, head: TrialSet, *, path: tuple[str, str] | None, promised: Promised | None
-    ) -> Detection:
+    def detect(self, fault: str, size: float, head: TrialSet, *, path: str, promised: Promised | None) -> Detection:
         """Judges a version with a fault.
 
         Args:
-            path: name of the causal path with the fault, and the name of its segment.
+            path: name of the causal path with the fault; empty for none.
         """
         result, spent = self._look(head)
         problem = self.describe(result.reasons[0]) if result.verdict is Verdict.INVALID else ""
@@ -229,11 +227,9 @@ def _redrawn(trials: TrialSet, rng: np.random.Generator) -> TrialSet:
     return assemble(trials, drawn, session=trials.session)
 
 
-def _blame(base: TrialSet, head: TrialSet, path: tuple[str, str] | None) -> str:
+def _blame(base: TrialSet, head: TrialSet, path: str) -> str:
     """The segment that gained most on a path, with its change; empty if chance may explain it."""
-    if path is None:
-        return ""
-    found = explain(base, head).get(path[0])
+    found = explain(base, head).get(path) if path else None
     if found is None or not found.changes:
         return ""
     first = max(found.changes, key=lambda change: change.change_ns)

@@ -31,7 +31,7 @@ class Evidence:
 
     @classmethod
     def of(cls, output: Path, key: BaselineKey) -> Evidence:
-        return cls(output / FOLDER / key.stack / key.host_class / key.scenario)
+        return cls(key.folder(output / FOLDER))
 
     def runs(self) -> list[TrialSet]:
         """The finished runs, in chronological order.

@@ -8,6 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from pytest_ldos.base.paths import STATE_FEEDBACK
+from pytest_ldos.measure.metrics.latency import T1
+from pytest_ldos.measure.metrics.regularity import T3
 from pytest_ldos.scenario.model import FaultSpec, StackSpec
 
 Medians = Mapping[str, float]
@@ -40,8 +43,7 @@ class PlantableFault:
         plant: adds the fault, given its size and the metrics' medians without it.
         known: returns its effect, if that follows from the fault alone.
         raises_failures: True if it makes goals fail at a rate equal to its size.
-        blamed: path and part of the segment that the explanation is expected to name; ``None`` if
-            there is no such place.
+        path: causal path whose segments explain it; empty if there is none.
         share_of: metric whose median its size is a share of; empty for none.
         needs_patch: True if a stack of real ROS 2 nodes would have to be changed for it.
     """
@@ -55,7 +57,7 @@ class PlantableFault:
     known: Callable[[float, Medians, StackSpec], KnownEffect | None] = _unknown
     quick_sizes: tuple[float, ...] = ()
     raises_failures: bool = False
-    blamed: tuple[str, str] | None = None
+    path: str = ""
     needs_patch: bool = True
     share_of: str = ""
 
@@ -78,20 +80,20 @@ def _set(field: str) -> Plant:
 
 
 def _delay_planning(faults: FaultSpec, size: float, medians: Medians) -> FaultSpec:
-    return dataclasses.replace(faults, planning_delay_ms=faults.planning_delay_ms + size * medians["T1"])
+    return dataclasses.replace(faults, planning_delay_ms=faults.planning_delay_ms + size * medians[T1.name])
 
 
 def _slower_planning(size: float, medians: Medians, stack: StackSpec) -> KnownEffect:
-    return KnownEffect(metric="T1", effect=size)
+    return KnownEffect(metric=T1.name, effect=size)
 
 
 def _longer_periods(size: float, medians: Medians, stack: StackSpec) -> KnownEffect | None:
     """Effect on T3, a root mean square: the excess of every period adds to it in squares."""
-    usual_ms = medians.get("T3", 0.0)
+    usual_ms = medians.get(T3.name, 0.0)
     if usual_ms <= 0:
         return None
     longer_ms = size / (1 - size) * 1000 / stack.control_rate_hz
-    return KnownEffect(metric="T3", effect=math.hypot(usual_ms, longer_ms) / usual_ms - 1)
+    return KnownEffect(metric=T3.name, effect=math.hypot(usual_ms, longer_ms) / usual_ms - 1)
 
 
 def _delay_transport(faults: FaultSpec, size: float, medians: Medians) -> FaultSpec:
@@ -110,8 +112,8 @@ FAULTS: Final[Mapping[str, PlantableFault]] = {
             largest=10.0,
             plant=_delay_planning,
             known=_slower_planning,
-            blamed=("planning", ""),
-            share_of="T1",
+            path=T1.path,
+            share_of=T1.name,
         ),
         PlantableFault(
             name="control_rate_drop",
@@ -131,7 +133,7 @@ FAULTS: Final[Mapping[str, PlantableFault]] = {
             sizes=(1.0, 4.0, 8.0),
             largest=1000.0,
             plant=_delay_transport,
-            blamed=("state feedback", "transport: "),
+            path=STATE_FEEDBACK,
         ),
         PlantableFault(
             name="dropped_goals",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Protocol, cast
 
 from pytest_ldos.base.errors import BringUpFailed, LoadFailed, RecordingFailed, TraceUnreadable
 from pytest_ldos.campaign.arm_failure import has_lost_motion, with_lost_motion
@@ -18,13 +18,8 @@ from pytest_ldos.campaign.breaking_plan import BreakingPlan
 from pytest_ldos.campaign.breaking_result import BreakingResult, conclude
 from pytest_ldos.campaign.evidence import append_start
 from pytest_ldos.measure.trial.record import TrialSet
+from pytest_ldos.scenario.loads.registry import LOAD_SPECS
 from pytest_ldos.scenario.model import ScenarioSpec
-
-_REACHED: Final[Mapping[str, tuple[str, str]]] = {
-    "rate": ("rate_hz", "requested_hz"),
-    "percent": ("used_percent", "requested_percent"),
-}
-"""By the first word of a field's name, the keys in a load's proof for what was reached and for what was requested."""
 
 
 class BreakingObserver(Protocol):
@@ -202,22 +197,14 @@ def shortfall_of(trials: TrialSet) -> str:
     return next((str(proof["shortfall"]) for proof in trials.loads if proof.get("shortfall")), "")
 
 
-def _asked_of(proof: Mapping[str, object], name: str) -> object:
-    """Requested value of a load; for a flood throttled by a guard, the rate that the guard allowed."""
-    return proof.get("allowed_hz", proof.get(name)) if name == "requested_hz" else proof.get(name)
-
-
 def reached_level(trials: TrialSet, address: str, level: float) -> float | None:
     """The level that a load reached instead of the requested one; ``None`` if its proof does not contain it."""
-    load, _, name = address.partition(".")
-    names = _REACHED.get(name.split("_")[0])
-    if names is None:
+    load, _, field_name = address.partition(".")
+    proven = LOAD_SPECS[load].PROVEN.get(field_name) if load in LOAD_SPECS else None
+    if proven is None:
         return None
-    proofs = [proof for proof in trials.loads if proof.get("kind") == load]
-    numbers = [(proof.get(reached), _asked_of(proof, asked)) for proof in proofs for reached, asked in [names]]
-    measured = [
-        (got, asked) for got, asked in numbers if isinstance(got, int | float) and isinstance(asked, int | float)
-    ]
+    proofs = [proof for proof in trials.loads if proof.get("kind") == load and {*proven} <= proof.keys()]
     # A guard that withheld everything asked for nothing: all of that was reached.
-    shares = [got / asked if asked else 1.0 for got, asked in measured]
+    numbers = ([cast("float", proof[key]) for key in (proven.reached, proven.asked)] for proof in proofs)
+    shares = [reached / asked if asked else 1.0 for reached, asked in numbers]
     return level * min(shares) if shares else None

@@ -196,7 +196,7 @@ class _Reference:
         Raises:
             SelfTestFailed: it could not be judged.
         """
-        found = self.detector.detect(NO_FAULT, 0.0, self.equal, path=None, promised=None)
+        found = self.detector.detect(NO_FAULT, 0.0, self.equal, path="", promised=None)
         if found.problem:
             raise SelfTestFailed(f"a version without a fault cannot be judged: {found.problem}")
         return found
@@ -205,7 +205,7 @@ class _Reference:
         if isinstance(head, LdosError):
             return without_verdict(point.fault.name, point.size, head)
         promised = self._promise(point)
-        return self.detector.detect(point.fault.name, point.size, head, path=point.fault.blamed, promised=promised)
+        return self.detector.detect(point.fault.name, point.size, head, path=point.fault.path, promised=promised)
 
     def _promise(self, point: Point) -> Promised | None:
         if point.fault.raises_failures:

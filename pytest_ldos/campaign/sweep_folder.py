@@ -20,11 +20,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.base.errors import ConfigurationError, RecordUnreadable
-from pytest_ldos.base.writable import writing
 from pytest_ldos.campaign.cells import Grid, Outline
 from pytest_ldos.campaign.damaged_files import set_damaged_aside
 from pytest_ldos.campaign.sweep_records import StartRecord, decode_start, encode_start
-from pytest_ldos.measure.trial.artifacts import keep_from_git, resumable, write_atomically
+from pytest_ldos.measure.trial.artifacts import new_folder, resumable, write_atomically
 
 FOLDER: Final = "sweeps"
 DEFINITION_FILE: Final = "sweep.json"
@@ -201,11 +200,8 @@ def new_sweep(output: Path, key: SweepKey, definition: Mapping[str, Any]) -> Swe
         NotWritten: it could not be created.
     """
     now = datetime.now(UTC)
-    path = output / FOLDER / key.name / f"{now:%Y%m%d-%H%M%S-%f}-{key.digest}"
+    path = new_folder(output, f"{FOLDER}/{key.name}/{now:%Y%m%d-%H%M%S-%f}-{key.digest}")
     made_at = now.isoformat(timespec="seconds")
     document = {"kind": KIND, "schema": SCHEMA, **asdict(key), "made_at": made_at, **definition}
-    with writing(path):
-        (path / CELLS).mkdir(parents=True)
-        keep_from_git(output, path)
-        write_atomically(path / DEFINITION_FILE, json.dumps(document, indent=1, allow_nan=False) + "\n")
+    write_atomically(path / DEFINITION_FILE, json.dumps(document, indent=1, allow_nan=False) + "\n")
     return SweepFolder(path)

@@ -9,21 +9,14 @@ from typing import Final
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.campaign.level_scale import LevelScale, Spacing
 from pytest_ldos.scenario.addresses import assign, canonical, known_addresses
+from pytest_ldos.scenario.loads.registry import LOAD_SPECS
 from pytest_ldos.scenario.model import ScenarioSpec
 
 _LINEAR: Final = ("percent", "cpus", "workers", "reserved")
 """Last words of the names of fields with linearly spaced levels; others are spaced logarithmically."""
 
-_LESS_IS_HARSHER: Final = frozenset(
-    {
-        "cpu_limit.cpus",
-        "cpu_limit.quota_percent",
-        "cpu_load.reserved",
-        "network_impairment.rate_mbps",
-        "stack.planning_time_s",
-    }
-)
-
+_LESS_IS_HARSHER: Final = frozenset({"stack.planning_time_s"})
+"""Addresses of which a smaller value disturbs more, except those of loads."""
 
 _HOW_MUCH_IS_MEASURED: Final = frozenset({"trials", "max_trials", "warmup", "success_rate"})
 """Fields that a search controls itself."""
@@ -74,6 +67,11 @@ class VariedField:
         """True if only whole numbers are possible."""
         return isinstance(known_addresses()[self.address], int)
 
+    @property
+    def _less_is_harsher(self) -> bool:
+        owner, _, name = self.address.rpartition(".")
+        return self.address in _LESS_IS_HARSHER or (owner in LOAD_SPECS and name in LOAD_SPECS[owner].LESS_IS_HARSHER)
+
     def at(self, level: float) -> ScenarioSpec:
         """The scenario at a level.
 
@@ -91,7 +89,7 @@ class VariedField:
             ConfigurationError: see `LevelScale` and `at`.
         """
         counted = self.address.rpartition(".")[2].rpartition("_")[2] in _LINEAR or low <= 0
-        less = self.address in _LESS_IS_HARSHER if harsher is None else harsher is Harsher.LOWER
+        less = self._less_is_harsher if harsher is None else harsher is Harsher.LOWER
         scale = LevelScale(
             low=low,
             high=high,

@@ -84,5 +84,4 @@ def _decide(pairs: Mapping[str, Pair], policy: Policy, known: Mapping[str, Calib
 
 def _find_other_host(head: TrialSet, base: TrialSet) -> OtherHost | None:
     ours, theirs = BaselineKey.of(head), BaselineKey.of(base)
-    is_same = ours.host_class == theirs.host_class and ours.stack == theirs.stack
-    return None if is_same else OtherHost(ours, theirs)
+    return None if ours.place == theirs.place else OtherHost(ours, theirs)

@@ -24,7 +24,7 @@ from pytest_ldos.measure.trial.artifacts import write_atomically
 from pytest_ldos.show.page.formats import Format as ReportFormat
 from pytest_ldos.show.page.formats import require_format
 from pytest_ldos.show.report.history.data import render_csv, render_json
-from pytest_ldos.show.report.history.table import describe, render_overview, render_trend
+from pytest_ldos.show.report.history.table import name_of, render_overview, render_trend
 
 history_app = typer.Typer(cls=Group, rich_markup_mode=None, invoke_without_command=True)
 history_app.command(cls=Command)(pin)
@@ -116,7 +116,7 @@ def _check_plot(plot: Path | None) -> None:
 
 def _write_plot(shown: list[tuple[Trend, tuple[CommitPoint, ...]]], plot: Path) -> None:
     if plot.suffix in _IMAGES and len(shown) > 1:
-        names = "; ".join(describe(trend.series).partition(":")[0] for trend, _ in shown[:3])
+        names = "; ".join(name_of(trend.series) for trend, _ in shown[:3])
         raise ConfigurationError(
             f"an image shows one series, and there are {len(shown)}: {names} …",
             remedy="choose one with --metric, --scenario, --host-class and --stack, or ask for an .html",

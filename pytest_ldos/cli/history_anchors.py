@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import polars as pl
 import typer
@@ -11,10 +11,10 @@ from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.nearest import suggest
 from pytest_ldos.cli.history_selection import Directory, HostClass, Scenario, Stack, Wanted, describe_runs, open_store
 from pytest_ldos.cli.say import say
+from pytest_ldos.host.checkout import is_changed
 from pytest_ldos.judge.baseline.history.anchors import Pin, remove_pin, write_pin
 from pytest_ldos.judge.baseline.history.rows import Version
-
-_SERIES: Final = ("stack", "host_class", "scenario")
+from pytest_ldos.judge.baseline.key import KEY_COLUMNS, BaselineKey
 
 
 def pin(
@@ -30,14 +30,14 @@ def pin(
     chosen = _find_pin(runs, name)
     for row in _series_of(runs, chosen):
         of_series = chosen if chosen.commit else Pin("", str(row["trials"]), chosen.name)
-        say(f"pinned: {write_pin(store.folder(row), of_series)} ({of_series.name})")
+        say(f"pinned: {write_pin(store.folder(BaselineKey.of_row(row)), of_series)} ({of_series.name})")
 
 
 def unpin(scenario: Scenario = "", host_class: HostClass = "", stack: Stack = "", directory: Directory = None) -> None:
     """Forget what is pinned."""
     store = open_store(directory)
     runs = describe_runs(store, Wanted(scenario, host_class, stack))
-    folders = sorted({store.folder(row) for row in runs.to_dicts()})
+    folders = sorted({store.folder(BaselineKey.of_row(row)) for row in runs.to_dicts()})
     removed = [folder for folder in folders if remove_pin(folder)]
     if not removed:
         raise ConfigurationError("nothing is pinned there", remedy="pin something: ldos history pin COMMIT")
@@ -52,13 +52,13 @@ def _series_of(runs: pl.DataFrame, chosen: Pin) -> list[dict[str, Any]]:
         ConfigurationError: a run has several sets of one series, of which only one can be meant.
     """
     if chosen.commit:
-        runs = runs.filter(pl.col("commit") == chosen.commit).unique(_SERIES)
+        runs = runs.filter(pl.col("commit") == chosen.commit).unique(KEY_COLUMNS)
     elif chosen.trials in set(runs["trials"]):
         runs = runs.filter(pl.col("trials") == chosen.trials)
     else:
         runs = runs.filter(pl.col("run") == chosen.name, pl.col("version") == Version.HEAD.value)
-    rows = runs.sort(*_SERIES, "started_at", "trials").to_dicts()
-    if len(rows) > runs.select(_SERIES).n_unique():
+    rows = runs.sort(*KEY_COLUMNS, "started_at", "trials").to_dicts()
+    if len(rows) > runs.select(KEY_COLUMNS).n_unique():
         listed = (f"{row['trials']} ({row['scenario']}, {row['started_at']:%Y-%m-%d %H:%M:%S})" for row in rows)
         raise ConfigurationError(
             f"the run {chosen.name} measured a scenario more than once", remedy=f"pin one set: {', '.join(listed)}"
@@ -88,7 +88,7 @@ def _find_pin(runs: pl.DataFrame, name: str) -> Pin:
     if not found:
         raise ConfigurationError(f"no commit or run is called '{name}'", remedy=suggest(name, {*commits, *names}))
     (commit,) = found
-    if commit.endswith("+"):
+    if is_changed(commit):
         raise ConfigurationError(
             f"{commit} had uncommitted changes, which differ from run to run", remedy="pin one of its runs instead"
         )

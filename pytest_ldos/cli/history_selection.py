@@ -17,9 +17,9 @@ from pytest_ldos.judge.baseline.calibration import UNCALIBRATED_FLOOR
 from pytest_ldos.judge.baseline.calibration_store import Calibrated, find_calibration_of
 from pytest_ldos.judge.baseline.history.anchors import Pin, read_pin
 from pytest_ldos.judge.baseline.history.series import COLUMNS, MetricSeries, build_series, latest_runs
-from pytest_ldos.judge.baseline.history.store import HistoryStore, SeriesFolder
+from pytest_ldos.judge.baseline.history.store import HistoryStore
 from pytest_ldos.judge.baseline.history.trend import Trend, build_trend
-from pytest_ldos.judge.baseline.key import BaselineKey
+from pytest_ldos.judge.baseline.key import KEY_COLUMNS, BaselineKey
 
 Directory = Annotated[Path | None, typer.Option("--dir", help="The history; by default the one that is configured.")]
 Scenario = Annotated[str, typer.Option(help="Only this scenario.")]
@@ -79,7 +79,7 @@ def read_trends(store: HistoryStore, wanted: Wanted, window: int, *, runs: int) 
     trends = [
         build_trend(
             each,
-            pin=pins.get(each.folder),
+            pin=pins.get(each.key),
             window=window,
             floor=_floor(each),
         )
@@ -93,16 +93,15 @@ def _floor(series: MetricSeries) -> float:
     configured = sources_here().toml.gate.get("floors", {}).get(series.metric)
     if configured is not None:
         return float(configured)
-    folder = series.folder
-    known = find_calibration_of(stores_here(), BaselineKey(folder.stack, folder.host_class, folder.scenario))
+    known = find_calibration_of(stores_here(), series.key)
     noise = known.noise.get(series.metric) if isinstance(known, Calibrated) else None
     return UNCALIBRATED_FLOOR if noise is None else noise.floor
 
 
-def _read_pins(store: HistoryStore, rows: pl.DataFrame) -> dict[SeriesFolder, Pin]:
-    folders = [SeriesFolder(*row) for row in rows.select("stack", "host_class", "scenario").unique().iter_rows()]
-    pins = {folder: read_pin(folder.below(store.directory)) for folder in folders}
-    return {folder: pin for folder, pin in pins.items() if pin is not None}
+def _read_pins(store: HistoryStore, rows: pl.DataFrame) -> dict[BaselineKey, Pin]:
+    keys = map(BaselineKey.of_row, rows.select(KEY_COLUMNS).unique().to_dicts())
+    pins = {key: read_pin(store.folder(key)) for key in keys}
+    return {key: pin for key, pin in pins.items() if pin is not None}
 
 
 def _key(pin: Pin) -> str:
@@ -111,6 +110,6 @@ def _key(pin: Pin) -> str:
 
 def describe_runs(store: HistoryStore, wanted: Wanted) -> pl.DataFrame:
     """Commit, run, version and series of each set of trials."""
-    columns = ("run", "started_at", "version", "commit", "scenario", "host_class", "stack")
+    columns = ("run", "started_at", "version", "commit", *KEY_COLUMNS)
     rows = store.read(columns=columns).table.select("trials", *columns).unique()
     return wanted.choose(rows)

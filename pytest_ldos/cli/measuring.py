@@ -89,7 +89,7 @@ def key_of(spec: ScenarioSpec) -> BaselineKey:
     """The key of the baseline that trials made here belong to."""
     info = describe_stack(spec.stack)
     host = take_fingerprint(rmw=info.rmw, versions=info.versions)
-    return BaselineKey(info.kind, host.host_class, spec.name)
+    return BaselineKey(info.name, host.host_class, spec.name)
 
 
 def policy_here(*, scenarios: int, own: Iterable[str] = ()) -> Policy:

@@ -24,6 +24,11 @@ OF_ANOTHER_CHECKOUT: Final = (
 """Variables of git hooks that make git look elsewhere than in the folder it is given."""
 
 
+def is_changed(commit: str) -> bool:
+    """True if a described commit had uncommitted changes."""
+    return commit.endswith(CHANGED)
+
+
 def describe_commit(folder: Path) -> str:
     """The checkout's commit, with `CHANGED` where it has uncommitted changes; empty outside of git."""
     command = ("describe", "--always", f"--dirty={CHANGED}", f"--abbrev={ABBREVIATION}", "--exclude=*")

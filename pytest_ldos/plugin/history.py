@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Final
 from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.units import counted
 from pytest_ldos.plugin.faults import refused_session
-from pytest_ldos.plugin.ledger import Ledger
-from pytest_ldos.plugin.run_record import RunRecord
-from pytest_ldos.plugin.settings import Settings
+from pytest_ldos.plugin.run_record import Books
 
 if TYPE_CHECKING:
     from pytest_ldos.judge.baseline.history.rows import Version
@@ -30,10 +28,8 @@ class HistoryWriter:
         fault: the reason why it could not be written; empty if it could.
     """
 
-    def __init__(self, settings: Settings, record: RunRecord, ledger: Ledger) -> None:
-        self._settings = settings
-        self._record = record
-        self._ledger = ledger
+    def __init__(self, books: Books) -> None:
+        self._settings, self._record, self._ledger = books
         self._added = 0
         self._left_out: list[str] = []
         self.fault = ""
@@ -67,8 +63,9 @@ class HistoryWriter:
             branch = branch_of(self._settings.root)
             for run in self._record.runs:
                 name = run.folder.path.parent.name
-                for trials, verdict in run.judged:
-                    self._add(store, trials, run=name, branch=branch, verdict=verdict.value, version=Version.HEAD)
+                for trials, result in run.judged:
+                    verdict = result.verdict.value
+                    self._add(store, trials, run=name, branch=branch, verdict=verdict, version=Version.HEAD)
                 for base in (each.base for each in run.interleaved):
                     alone = verdict_alone(base, self._ledger.policy)
                     self._add(store, base, run=name, branch="", verdict=alone, version=Version.BASE)

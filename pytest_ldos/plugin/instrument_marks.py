@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.nearest import suggest
+from pytest_ldos.base.nearest import nearest, suggest
 from pytest_ldos.campaign.instruments import MODULES
 from pytest_ldos.plugin.marks import mark_name
-
-_PREFIX: Final = "ldos_"
 
 
 def asked_instruments(item: pytest.Item) -> dict[str, pytest.Mark]:
@@ -31,8 +27,9 @@ def instrument_mark(item: pytest.Item) -> tuple[str, pytest.Mark]:
         asked = " and ".join(sorted(map(mark_name, found)))
         raise ConfigurationError(f"{item.nodeid} is marked with {asked}", remedy="write a test for each")
     if not found:
-        written = [mark.name for mark in item.iter_markers() if mark.name.startswith(_PREFIX)]
-        remedy = suggest(written[0] if written else "", list(map(mark_name, MODULES)))
+        names = list(map(mark_name, MODULES))
+        written = (mark.name for mark in item.iter_markers() if nearest(mark.name, names))
+        remedy = suggest(next(written, ""), names)
         raise ConfigurationError(f"{item.nodeid} has no mark of an instrument", remedy=remedy)
     ((asked_for, mark),) = found.items()
     return asked_for, mark

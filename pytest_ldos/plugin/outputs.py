@@ -11,12 +11,10 @@ import pytest
 from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.text import Rendered
 from pytest_ldos.plugin.history import HistoryWriter
-from pytest_ldos.plugin.ledger import Ledger
 from pytest_ldos.plugin.messages import begin_section, write_line, write_rendered
 from pytest_ldos.plugin.reporting import append_job_summary, refuse_unwritable, write_report
-from pytest_ldos.plugin.run_record import RunRecord
+from pytest_ldos.plugin.run_record import Books
 from pytest_ldos.plugin.scenario_run import ScenarioRun
-from pytest_ldos.plugin.settings import Settings
 
 Write = Callable[[], str]
 """Writes one output; returns a line on its location."""
@@ -29,11 +27,9 @@ class Outputs:
         is_whole: true if all outputs could be written.
     """
 
-    def __init__(self, settings: Settings, record: RunRecord, ledger: Ledger) -> None:
-        self._settings = settings
-        self._record = record
-        self._ledger = ledger
-        self._history = HistoryWriter(settings, record, ledger)
+    def __init__(self, books: Books) -> None:
+        self._settings, self._record, self._ledger = books
+        self._history = HistoryWriter(books)
         self._lines: list[str] = []
         self.is_whole = True
 
@@ -83,7 +79,8 @@ class Outputs:
         from pytest_ldos.measure.trial.artifacts import write_atomically
         from pytest_ldos.show.export.benchmark_json import render_benchmark_json
 
-        write_atomically(file, render_benchmark_json(self._record.trial_sets))
+        measured = [(each, run.series_of(each)) for run in self._record.runs for each in run.trial_sets]
+        write_atomically(file, render_benchmark_json(measured))
         return f"benchmark JSON: {file}"
 
     def summarize(self, reporter: pytest.TerminalReporter) -> None:

@@ -14,10 +14,10 @@ from typing import Final
 import pytest
 
 from pytest_ldos.base.text import one_line
-from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.base.units import ns_to_ms
 from pytest_ldos.campaign.order import Block
 from pytest_ldos.campaign.versions import Version
+from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.trial.record import MotionTrial
 from pytest_ldos.plugin.messages import write_line
 from pytest_ldos.scenario.model import ScenarioSpec
@@ -127,11 +127,7 @@ class Progress:
 
 
 def _latencies(trial: MotionTrial) -> str:
-    """T1 and T4 by the client's stamps: the trace is read when all trials are made."""
-    pairs = (("T1", Phase.PLANNING, Phase.EXECUTING), ("T4", Phase.GOAL_SENT, Phase.RESULT))
-    shown = [
-        f"{name} {ns_to_ms(trial.stamps_ns[last] - trial.stamps_ns[first]):.1f} ms"
-        for name, first, last in pairs
-        if first in trial.stamps_ns and last in trial.stamps_ns
-    ]
-    return "".join(f"  {text}" for text in shown)
+    """Latencies by the client's stamps: the trace is read when all trials are made."""
+    metrics = [each for each in METRICS.values() if each.in_sweeps]
+    taken = ((each.name, each.latency_ns(trial.stamps_ns)) for each in metrics)
+    return "".join(f"  {name} {ns_to_ms(latency_ns):.1f} ms" for name, latency_ns in taken if latency_ns is not None)

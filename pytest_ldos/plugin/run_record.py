@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from pytest_ldos.plugin.ledger import Ledger
 from pytest_ldos.plugin.scenario_run import ScenarioRun
 from pytest_ldos.plugin.settings import Settings
 from pytest_ldos.plugin.versions import InterleavedVersions
@@ -79,3 +80,11 @@ class RunRecord:
                 yield run
         finally:
             run.end(self._settings.value("traces"))
+
+
+class Books(NamedTuple):
+    """The state of a session that its outputs and sweeps read, and enter results into."""
+
+    settings: Settings
+    record: RunRecord
+    ledger: Ledger

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pytest_ldos.base.paths import PathSpec
+    from pytest_ldos.base.series import Series
     from pytest_ldos.campaign.interleave import Interleaved
     from pytest_ldos.campaign.order import Role
     from pytest_ldos.campaign.versions import Version
     from pytest_ldos.judge.gate.decide import GateResult
-    from pytest_ldos.judge.gate.verdict import Verdict
     from pytest_ldos.measure.trial.artifacts import ScenarioFolder
     from pytest_ldos.measure.trial.record import TrialSet
     from pytest_ldos.measure.trial.rig import Rig
@@ -33,7 +33,7 @@ class ScenarioRun:
         versions: the interleaved versions; ``None`` where head is measured alone.
         interleaved: interleaved measurements, in order.
         unjudged: trials that no gate has seen.
-        judged: trials and their verdicts.
+        judged: trials and their results.
         notes: notes of the profilers for the next report.
         base_notes: notes on settings of the base that differ from head's, for every report.
         paths: causal paths that are known.
@@ -48,9 +48,8 @@ class ScenarioRun:
     loads: list[Any] = field(default_factory=list)
     interleaved: list[Interleaved] = field(default_factory=list)
     trial_sets: list[TrialSet] = field(default_factory=list)
-    results: list[GateResult] = field(default_factory=list)
     unjudged: list[TrialSet] = field(default_factory=list)
-    judged: list[tuple[TrialSet, Verdict]] = field(default_factory=list)
+    judged: list[tuple[TrialSet, GateResult]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     base_notes: tuple[str, ...] = ()
     paths: Sequence[PathSpec] = ()
@@ -81,13 +80,19 @@ class ScenarioRun:
         """The interleaved measurement that trials are the head of; ``None`` where they have no base."""
         return next((each for each in self.interleaved if each.head.session == trials.session), None)
 
+    def series_of(self, trials: TrialSet) -> Mapping[str, Series]:
+        """The series that the verdict on trials is based on, by metric; extracted where no gate has seen them."""
+        from pytest_ldos.measure.trial.series_of import all_series
+
+        return next((result.head_series for each, result in self.judged if each is trials), {}) or all_series(trials)
+
     def end(self, keep: KeepTraces) -> None:
         """Notes the end, and drops the trace unless `keep` asks for it."""
         from pytest_ldos.judge.gate.verdict import Verdict
         from pytest_ldos.measure.trial.artifacts import drop_traces, is_worth_keeping
 
         self.ended_ns = time.time_ns()
-        regressed = any(result.verdict is Verdict.REGRESSED for result in self.results)
+        regressed = any(result.verdict is Verdict.REGRESSED for _, result in self.judged)
         measured = [*self.trial_sets, *(each.base for each in self.interleaved)]
         if not any(is_worth_keeping(each, regressed=regressed, policy=keep) for each in measured):
             drop_traces(self.folder)

@@ -121,8 +121,7 @@ class Gate:
         if trials in self._run.unjudged:
             self._run.unjudged.remove(trials)
         result, section = judge(self._settings, self._ledger, self._run, trials)
-        self._run.results.append(result)
-        self._run.judged.append((trials, result.verdict))
+        self._run.judged.append((trials, result))
         self._ledger.enter_section(self._run.nodeid, section, result.verdict)
         if is_failure(result.verdict, strict=self._settings.is_strict):
             fail_with(failure.render(compose([section])))

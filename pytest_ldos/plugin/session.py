@@ -14,7 +14,7 @@ from pytest_ldos.base.text import one_line
 from pytest_ldos.plugin.ledger import Ledger
 from pytest_ldos.plugin.machine import Machine
 from pytest_ldos.plugin.outputs import Outputs
-from pytest_ldos.plugin.run_record import RunRecord
+from pytest_ldos.plugin.run_record import Books, RunRecord
 from pytest_ldos.plugin.scenarios import make_scenario_tests, require_loads
 from pytest_ldos.plugin.selection import Selection, own_metrics, refuse_disturbed
 from pytest_ldos.plugin.settings import Settings
@@ -40,8 +40,9 @@ class MeasuringSession:
         self.record = RunRecord(self.settings)
         self.ledger = Ledger(self.settings, self.selection, failed=failed)
         self.machine = Machine(config)
-        self.sweeps = Sweeps(self.settings, self.record, self.ledger)
-        self.outputs = Outputs(self.settings, self.record, self.ledger)
+        books = Books(self.settings, self.record, self.ledger)
+        self.sweeps = Sweeps(books)
+        self.outputs = Outputs(books)
 
     def make_tests(self, metafunc: pytest.Metafunc) -> None:
         """Makes a test for each cell and each scenario that a test function stands for."""

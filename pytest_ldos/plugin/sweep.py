@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import pytest
 
 from pytest_ldos.base.errors import LdosError, NotWritten
-from pytest_ldos.plugin.ledger import Ledger
 from pytest_ldos.plugin.machine import is_worker
 from pytest_ldos.plugin.marks import (
     CELL_ATTRIBUTE,
@@ -24,8 +23,7 @@ from pytest_ldos.plugin.marks import (
     SWEEP_MARK,
 )
 from pytest_ldos.plugin.messages import collect_error, end_session, fail_with, skip_with, usage_error, write_line
-from pytest_ldos.plugin.run_record import RunRecord
-from pytest_ldos.plugin.settings import Settings
+from pytest_ldos.plugin.run_record import Books
 from pytest_ldos.plugin.sweep_cells import SweepCell, cell_of, cells_of, in_cell, in_running_order
 
 if TYPE_CHECKING:
@@ -46,10 +44,9 @@ class Sweeps:
     _REPORTS: ClassVar[pytest.StashKey[list[pytest.TestReport]]] = pytest.StashKey()
     _WAS_DONE: ClassVar[pytest.StashKey[bool]] = pytest.StashKey()
 
-    def __init__(self, settings: Settings, record: RunRecord, ledger: Ledger) -> None:
-        self._settings = settings
-        self._record = record
-        self._ledger = ledger
+    def __init__(self, books: Books) -> None:
+        self._books = books
+        self._settings, _, self._ledger = books
         self.is_kept = True
         self._results: SweepResults | None = None
 
@@ -59,7 +56,7 @@ class Sweeps:
         if self._results is None:
             from pytest_ldos.plugin.sweep_results import SweepResults
 
-            self._results = SweepResults(self._settings, self._record, self._ledger)
+            self._results = SweepResults(self._books)
         return self._results
 
     # --- cells become tests -----------------------------------------------------------

@@ -22,10 +22,8 @@ from pytest_ldos.campaign.sweep_records import CellState, StartRecord, collect, 
 from pytest_ldos.judge.gate.verdict import Verdict, worst
 from pytest_ldos.measure.trial.artifacts import write_atomically
 from pytest_ldos.measure.trial.record import TrialSet
-from pytest_ldos.plugin.ledger import Ledger
 from pytest_ldos.plugin.messages import begin_section, write_line, write_rendered
-from pytest_ldos.plugin.run_record import RunRecord
-from pytest_ldos.plugin.settings import Settings
+from pytest_ldos.plugin.run_record import Books
 from pytest_ldos.plugin.sweep_cells import SweepCell, in_cell, sweep_name
 from pytest_ldos.show.page.formats import HTML_PACKAGES
 from pytest_ldos.show.report.reasons import describe_reason
@@ -60,10 +58,8 @@ class Outcome:
 class SweepResults:
     """The results of a session's cells."""
 
-    def __init__(self, settings: Settings, record: RunRecord, ledger: Ledger) -> None:
-        self._settings = settings
-        self._record = record
-        self._ledger = ledger
+    def __init__(self, books: Books) -> None:
+        self._settings, self._record, self._ledger = books
         self._folders: dict[tuple[str, str], SweepFolder] = {}
         self._definitions: dict[str, Definition] = {}
         self._damaged: list[Path] = []

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, Final, get_args, get_origin
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.nearest import suggest
+from pytest_ldos.base.nearest import nearest, suggest
 from pytest_ldos.scenario.fields import field_types, parse_field
 from pytest_ldos.scenario.loads.registry import LOAD_SPECS
 from pytest_ldos.scenario.loads.spec import LoadSpec
@@ -186,8 +186,7 @@ def _suggest(address: str, known: list[str]) -> str:
     if owners:
         return f"did you mean {', '.join(repr(each) for each in owners[:4])}?"
     plain = {**{each: each for each in known}, **{_without_unit(each): each for each in known}}
-    near = suggest(address, plain)
-    return near if near.startswith("did you mean") else "ldos sweep --addresses lists all that there are"
+    return suggest(address, plain) if nearest(address, plain) else "ldos sweep --addresses lists all that there are"
 
 
 def _without_unit(address: str) -> str:

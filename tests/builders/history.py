@@ -12,7 +12,8 @@ import numpy as np
 from pytest_ldos.base.series import Better
 from pytest_ldos.judge.baseline.history.rows import build_rows
 from pytest_ldos.judge.baseline.history.series import MetricSeries, Run
-from pytest_ldos.judge.baseline.history.store import HistoryStore, SeriesFolder
+from pytest_ldos.judge.baseline.history.store import HistoryStore
+from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.measure.trial.record import TrialSet
 from tests.builders.trials import noisy_set
 
@@ -81,7 +82,7 @@ def series_of(
         for i, location in enumerate(locations)
     ]
     return MetricSeries(
-        folder=SeriesFolder("embedded", "host", "baseline"),
+        key=BaselineKey("embedded", "host", "baseline"),
         metric="T1",
         title="planning latency",
         unit="ms",

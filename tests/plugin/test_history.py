@@ -11,12 +11,13 @@ import pytest
 
 from pytest_ldos.campaign.order import Role, first_blocks
 from pytest_ldos.judge.baseline.history.store import HistoryStore
+from pytest_ldos.judge.gate.decide import GateResult
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder
 from pytest_ldos.plugin.history import HistoryWriter
 from pytest_ldos.plugin.ledger import Ledger
-from pytest_ldos.plugin.run_record import RunRecord
+from pytest_ldos.plugin.run_record import Books, RunRecord
 from pytest_ldos.plugin.settings import Settings
 from pytest_ldos.scenario.settings import Sources, TomlSettings
 from tests.builders.history import commit, run_of
@@ -77,7 +78,7 @@ def written(tmp_path, run):
     settings = Settings(config, Sources({"history": "kept"}, {}, TomlSettings()))
     record = RunRecord(settings)
     record.runs.append(run)
-    writer = HistoryWriter(settings, record, cast("Ledger", SimpleNamespace(policy=Policy())))
+    writer = HistoryWriter(Books(settings, record, cast("Ledger", SimpleNamespace(policy=Policy()))))
     writer.write()
     return writer
 
@@ -87,7 +88,7 @@ def in_store(tmp_path):
 
 
 def test_the_base_that_took_turns_is_added_with_its_commit(tmp_path):
-    judged = [(in_turns(1, Role.HEAD), Verdict.REGRESSED)]
+    judged = [(in_turns(1, Role.HEAD), GateResult("", Verdict.REGRESSED, ()))]
     run = SimpleNamespace(judged=judged, interleaved=[SimpleNamespace(base=in_turns(0, Role.BASE))])
     assert written(tmp_path, run).fault == ""
     sets = in_store(tmp_path).sort("version").rows()
@@ -98,7 +99,10 @@ def test_what_was_not_measured_well_is_not_added(tmp_path):
     """Its numbers say nothing of its commit, and later ones would be measured by them."""
     missed = {"summary": "load", "shortfall": "it reached 3 of 4"}
     base = dataclasses.replace(in_turns(0, Role.BASE), loads=(missed,))
-    judged = [(in_turns(1, Role.HEAD), Verdict.INVALID), (in_turns(2, Role.HEAD), Verdict.PASSED)]
+    judged = [
+        (in_turns(number, Role.HEAD), GateResult("", verdict, ()))
+        for number, verdict in ((1, Verdict.INVALID), (2, Verdict.PASSED))
+    ]
     writer = written(tmp_path, SimpleNamespace(judged=judged, interleaved=[SimpleNamespace(base=base)]))
     assert in_store(tmp_path)["verdict"].to_list() == ["passed"]
     assert [*writer.summary()] == [
@@ -131,5 +135,5 @@ def test_a_fault_that_nobody_knows_is_said_too(tmp_path, monkeypatch):
         raise pl.exceptions.ComputeError("out of ideas")
 
     monkeypatch.setattr(HistoryStore, "append", broken)
-    run = SimpleNamespace(judged=[(run_of(0), Verdict.PASSED)], interleaved=[])
+    run = SimpleNamespace(judged=[(run_of(0), GateResult("", Verdict.PASSED, ()))], interleaved=[])
     assert written(tmp_path, run).fault == "ComputeError: out of ideas"

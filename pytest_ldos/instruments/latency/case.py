@@ -6,13 +6,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from itertools import product
+from typing import Self
 
 from pytest_ldos.instruments.latency.spec import NO_CPU, NOT_SET, LatencySpec, Transport, Trigger
 from pytest_ldos.scenario.loads.dds_flood import Reliability
 
 
 class Program(StrEnum):
-    """The program that sends and answers, and its middleware."""
+    """The program that sends and answers, and its middleware.
+
+    Attributes:
+        rmw: middleware of a program on rclcpp; empty for other programs.
+    """
+
+    rmw: str
+
+    def __new__(cls, value: str, rmw: str = "") -> Self:
+        member = str.__new__(cls, value)
+        member._value_, member.rmw = value, rmw
+        return member
 
     CYCLONE = "cyclonedds"
     """Our program over the library of the embedded stack."""
@@ -21,14 +33,8 @@ class Program(StrEnum):
     """Our program over the library that ddsperf uses: both must measure the same."""
 
     DDSPERF = "ddsperf"
-    RCLCPP_CYCLONE = "rclcpp, cyclonedds"
-    RCLCPP_FASTDDS = "rclcpp, fastrtps"
-
-    @property
-    def rmw(self) -> str:
-        """The middleware of a program on rclcpp; empty for other programs."""
-        _, is_ros, implementation = self.value.partition("rclcpp, ")
-        return f"rmw_{implementation}_cpp" if is_ros else ""
+    RCLCPP_CYCLONE = "rclcpp, cyclonedds", "rmw_cyclonedds_cpp"
+    RCLCPP_FASTDDS = "rclcpp, fastrtps", "rmw_fastrtps_cpp"
 
     @property
     def is_cyclone(self) -> bool:

@@ -66,7 +66,7 @@ def find_calibration_of(stores: BaselineStores, key: BaselineKey) -> Calibration
         return UnreadableCalibration(error.summary)
     except OSError as error:
         return UnreadableCalibration(f"{file} cannot be read: {error.strerror}")
-    found = BaselineKey(calibration.stack_kind, calibration.fingerprint.host_class, calibration.scenario)
+    found = BaselineKey.of(calibration)
     if found != key:
         return Uncalibrated(OtherScenario(file, key, found))
     return Calibrated(calibration, file)
@@ -74,7 +74,7 @@ def find_calibration_of(stores: BaselineStores, key: BaselineKey) -> Calibration
 
 def save_calibration(stores: BaselineStores, calibration: Calibration, *, to_repository: bool = False) -> Path:
     """Stores a calibration where one already exists, or in the store that was asked for."""
-    key = BaselineKey(calibration.stack_kind, calibration.fingerprint.host_class, calibration.scenario)
+    key = BaselineKey.of(calibration)
     repository, local = _places(stores, key)
     file = repository if to_repository or repository.is_file() else local
     write_atomically(file, encode_calibration(calibration))

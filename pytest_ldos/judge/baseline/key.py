@@ -1,12 +1,18 @@
-"""Locates the baseline of a set of trials: by stack, host class and scenario."""
+"""Locates the baseline of a set of trials: by stack, host class and scenario.
+
+Calibrations, starts of searches and histories have the same key; nothing else lists its fields but a history's columns.
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from glob import escape
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from pytest_ldos.judge.baseline.calibration import Calibration
 from pytest_ldos.measure.trial.record import TrialSet
 
 SUFFIX: Final = ".json"
@@ -19,7 +25,7 @@ def contained(name: str) -> str:
     return re.sub(r"^\.+|[/\0]", "_", name) or "_"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class BaselineKey:
     """Path of a baseline within a store: ``<stack>/<host class>/<scenario>.json``."""
 
@@ -28,8 +34,28 @@ class BaselineKey:
     scenario: str
 
     @classmethod
-    def of(cls, trials: TrialSet) -> BaselineKey:
-        return cls(trials.stack_kind, trials.fingerprint.host_class, trials.scenario)
+    def of(cls, measured: TrialSet | Calibration) -> BaselineKey:
+        return cls(measured.stack_kind, measured.fingerprint.host_class, measured.scenario)
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> BaselineKey:
+        """The key in the columns of a history."""
+        return cls(**{name: row[name] for name in KEY_COLUMNS})
+
+    @classmethod
+    def of_file(cls, file: Path, suffix: str) -> BaselineKey:
+        """The key of a baseline, by its path."""
+        parts = (*file.parent.parts, file.name.removesuffix(suffix))
+        return cls(*parts[-len(KEY_COLUMNS) :])
+
+    @property
+    def place(self) -> BaselineKey:
+        """The same without the scenario: keys of one place can be compared."""
+        return replace(self, scenario="")
+
+    def folder(self, store: Path) -> Path:
+        """A folder of its own."""
+        return store.joinpath(*map(contained, asdict(self).values()))
 
     def file(self, store: Path, *, pinned: bool = False) -> Path:
         return self._beside(store, PINNED_SUFFIX if pinned else SUFFIX)
@@ -38,5 +64,20 @@ class BaselineKey:
         """Path of the host's calibration, beside the baseline."""
         return self._beside(store, CALIBRATION_SUFFIX)
 
+    def of_other_host_classes(self, stores: Iterable[Path], suffix: str) -> set[str]:
+        """The host classes, ours too, that have such a file for the same stack and scenario."""
+        parts = ("*" if name == "host_class" else escape(contained(part)) for name, part in asdict(self).items())
+        pattern = f"{'/'.join(parts)}{suffix}"
+        files = (file for store in stores for file in store.glob(pattern))
+        return {self.of_file(file, suffix).host_class for file in files}
+
     def _beside(self, store: Path, suffix: str) -> Path:
-        return store / contained(self.stack) / contained(self.host_class) / f"{contained(self.scenario)}{suffix}"
+        folder = self.folder(store)
+        return folder.with_name(f"{folder.name}{suffix}")
+
+
+ANY_FILE: Final = "/".join("*" for _ in fields(BaselineKey)) + SUFFIX
+"""Pattern of all files of a store."""
+
+KEY_COLUMNS: Final = tuple(each.name for each in fields(BaselineKey))
+"""Names of the fields, which are columns of a history as well."""

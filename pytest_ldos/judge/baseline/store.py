@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from glob import escape
 from pathlib import Path
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.judge.baseline.key import CALIBRATION_SUFFIX, PINNED_SUFFIX, SUFFIX, BaselineKey, contained
+from pytest_ldos.judge.baseline.key import ANY_FILE, CALIBRATION_SUFFIX, PINNED_SUFFIX, SUFFIX, BaselineKey
 from pytest_ldos.measure.trial.artifacts import read_trials, write_atomically
 from pytest_ldos.measure.trial.codec import encode_trials
 from pytest_ldos.measure.trial.record import TrialSet
@@ -54,8 +53,7 @@ class BaselineStores:
 
     def other_host_classes(self, key: BaselineKey, suffix: str = SUFFIX) -> list[str]:
         """Host classes that have a baseline, or the file with another `suffix`, for the stack and scenario of `key`."""
-        pattern = f"{escape(contained(key.stack))}/*/{escape(contained(key.scenario))}{suffix}"
-        return sorted({file.parent.name for store in (self.repository, self.local) for file in store.glob(pattern)})
+        return sorted(key.of_other_host_classes((self.repository, self.local), suffix))
 
     def save(self, trials: TrialSet, *, to_repository: bool) -> Path:
         """Records trials as the baseline of their key."""
@@ -71,12 +69,11 @@ class BaselineStores:
     def all(self) -> Iterator[StoredBaseline]:
         """Every baseline of both stores."""
         for store, is_local in ((self.repository, False), (self.local, True)):
-            for file in sorted(store.glob(f"*/*/*{SUFFIX}")):
+            for file in sorted(store.glob(ANY_FILE)):
                 if file.name.endswith(CALIBRATION_SUFFIX):
                     continue
                 is_pinned = file.name.endswith(PINNED_SUFFIX)
-                scenario = file.name.removesuffix(PINNED_SUFFIX if is_pinned else SUFFIX)
-                key = BaselineKey(file.parent.parent.name, file.parent.name, scenario)
+                key = BaselineKey.of_file(file, PINNED_SUFFIX if is_pinned else SUFFIX)
                 yield StoredBaseline(key, file, is_local, is_pinned)
 
     def pin(self, baseline: StoredBaseline) -> Path:

@@ -110,4 +110,4 @@ def run_cache_load(spec: CacheLoadSpec, site: LoadSite) -> Iterator[RunningCache
             load.count()
 
 
-LOAD: Final = Load(run=run_cache_load, available=cache_load_available)
+LOAD: Final = Load(run=run_cache_load, available=cache_load_available, proof=CacheLoadProof)

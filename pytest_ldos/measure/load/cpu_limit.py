@@ -215,4 +215,4 @@ def _runs(pid: int) -> bool:
         return False
 
 
-LOAD: Final = Load(run=run_cpu_limit, available=cpu_limit_available)
+LOAD: Final = Load(run=run_cpu_limit, available=cpu_limit_available, proof=CpuLimitProof)

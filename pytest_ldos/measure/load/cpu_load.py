@@ -176,4 +176,4 @@ def _refuse_unknown_method(method: str) -> None:
         raise ConfigurationError(f"stress-ng has no CPU method {method!r}", remedy=suggest(method, known))
 
 
-LOAD: Final = Load(run=run_cpu_load, available=cpu_load_available)
+LOAD: Final = Load(run=run_cpu_load, available=cpu_load_available, proof=CpuLoadProof)

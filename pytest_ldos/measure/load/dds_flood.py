@@ -132,7 +132,7 @@ def run_dds_flood(spec: DdsFloodSpec, site: LoadSite) -> Iterator[RunningFlood]:
     """
     with ExitStack() as resources:
         domain = resources.enter_context(claim_domain()) if spec.domain == FloodDomain.OTHER else site.domain
-        is_ros = site.stack_kind.startswith(StackKind.ROS2)
+        is_ros = site.kind is StackKind.ROS2
         if is_ros:
             programs = ros_programs(spec, domain=domain, environment=site.environment)
         else:
@@ -159,4 +159,4 @@ def run_dds_flood(spec: DdsFloodSpec, site: LoadSite) -> Iterator[RunningFlood]:
         yield flood
 
 
-LOAD: Final = Load(run=run_dds_flood, available=dds_flood_available)
+LOAD: Final = Load(run=run_dds_flood, available=dds_flood_available, proof=FloodProof)

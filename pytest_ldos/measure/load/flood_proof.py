@@ -54,6 +54,7 @@ class FloodProof(GroupedProof):
         given_up: messages that publishers did not send because they were too far behind.
         error_p50_us, error_p99_us, error_max_us: deviation of the interval between two sends of one publisher from
             the schedule (to a sixteenth, rounded up).
+        details: text for people.
     """
 
     publishers: int

@@ -122,7 +122,7 @@ def run_guard(spec: GuardSpec, site: LoadSite) -> Iterator[RunningGuard]:
         LoadFailed: it does not start, or receives nothing of its path.
     """
     watched, publishers = guarded_topic(spec, site.paths), publishers_of(spec, site)
-    is_ros = site.stack_kind.startswith(StackKind.ROS2)
+    is_ros = site.kind is StackKind.ROS2
     program = (ros_program if is_ros else embedded_program)(spec, watched, publishers, site)
     with ExitStack() as resources:
         group = ProcessGroup(
@@ -140,4 +140,4 @@ def run_guard(spec: GuardSpec, site: LoadSite) -> Iterator[RunningGuard]:
         yield guard
 
 
-LOAD: Final = Load(run=run_guard, available=guard_available)
+LOAD: Final = Load(run=run_guard, available=guard_available, proof=GuardProof)

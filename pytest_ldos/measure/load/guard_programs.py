@@ -26,8 +26,6 @@ NAME: Final = "guard"
 
 _REPORT_PERIOD_S: Final = 0.1
 _MODULE: Final = "pytest_ldos.measure.load.guard_node"
-_SIMULATED: Final = "-gz"
-"""Suffix of the kinds of ROS stacks that have a simulated clock."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ def ros_program(spec: GuardSpec, watched: GuardedTopic, publishers: Sequence[str
     prefix = find_ros_package(PACKAGE, sourced)
     assert prefix is not None
     named: dict[str, object] = {"publishers": list(publishers)} if publishers else {}
-    clock: dict[str, object] = {"use_sim_time": True} if site.stack_kind.endswith(_SIMULATED) else {}
+    clock: dict[str, object] = {"use_sim_time": True} if site.has_simulated_clock else {}
     parameters = {**_parameters(spec, watched), **named, **clock}
     program = prefix / "lib" / PACKAGE / NAME
     return GuardProgram(ros_command(program, NAME, **parameters), site.environment)

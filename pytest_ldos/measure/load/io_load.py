@@ -109,4 +109,4 @@ def _demand_room(spec: IoLoadSpec, site: LoadSite) -> None:
         )
 
 
-LOAD: Final = Load(run=run_io_load, available=io_load_available)
+LOAD: Final = Load(run=run_io_load, available=io_load_available, proof=IoLoadProof)

@@ -105,4 +105,4 @@ def run_memory_load(spec: MemoryLoadSpec, site: LoadSite) -> Iterator[RunningMem
         yield RunningMemoryLoad(spec, running)
 
 
-LOAD: Final = Load(run=run_memory_load, available=memory_load_available)
+LOAD: Final = Load(run=run_memory_load, available=memory_load_available, proof=MemoryLoadProof)

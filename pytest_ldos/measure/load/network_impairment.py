@@ -45,7 +45,7 @@ _SHORTEST_INTERVAL_S: Final = 0.02
 _LONGEST_INTERVAL_S: Final = 2.0
 _PATIENCE_S: Final = 0.5
 _BITS_A_MBIT: Final = 1e6
-_FASTDDS: Final = "rmw_fastrtps"
+_FASTDDS: Final = frozenset({"rmw_fastrtps_cpp", "rmw_fastrtps_dynamic_cpp"})
 _PROFILES: Final = ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")
 
 
@@ -54,6 +54,7 @@ class NetworkImpairmentProof(LoadProof):
     """See `LoadProof`.
 
     Attributes:
+        asked: what was asked for, as a text for people.
         delay_p50_ms, delay_p99_ms: one-way delays of our probes to a port of the domain.
         probes, probes_lost: numbers of such datagrams, and of those that did not arrive.
         gap_p50_us: time between two probes sent at once, as spread by the rate.
@@ -202,7 +203,7 @@ def _goes_through_network(environment: Mapping[str, str]) -> Availability:
     """
     rmw = chosen_rmw(environment)
     is_told = environment.get("FASTDDS_BUILTIN_TRANSPORTS", "").split("?")[0] == "UDPv4"
-    if not rmw.startswith(_FASTDDS) or is_told or any(environment.get(name) for name in _PROFILES):
+    if rmw not in _FASTDDS or is_told or any(environment.get(name) for name in _PROFILES):
         return Availability(True)
     return Availability(
         False,
@@ -219,7 +220,7 @@ def run_network_impairment(spec: NetworkImpairmentSpec, site: LoadSite) -> Itera
         Unavailable: it is not possible here.
         LoadFailed: the kernel refused.
     """
-    if site.stack_kind.startswith(StackKind.ROS2):
+    if site.kind is StackKind.ROS2:
         _goes_through_network({**os.environ, **site.environment}).demand()
     traffic_control_available().demand()
     ports = ports_of(site.domain)
@@ -244,4 +245,4 @@ def _probe_interval_s(spec: NetworkImpairmentSpec) -> float:
     return min(max(wanted_s, _SHORTEST_INTERVAL_S), _LONGEST_INTERVAL_S)
 
 
-LOAD: Final = Load(run=run_network_impairment, available=network_impairment_available)
+LOAD: Final = Load(run=run_network_impairment, available=network_impairment_available, proof=NetworkImpairmentProof)

@@ -212,4 +212,4 @@ def _end(driver: Child) -> None:
         driver.process.wait(_END_TIMEOUT_S)
 
 
-LOAD: Final = Load(run=run_neighbour, available=neighbour_available)
+LOAD: Final = Load(run=run_neighbour, available=neighbour_available, proof=NeighbourProof)

@@ -13,6 +13,7 @@ from pytest_ldos.host.availability import Availability
 from pytest_ldos.record.protocol import Recorder
 from pytest_ldos.scenario.loads.spec import LoadSpec
 from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.scenario.words import StackKind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +64,7 @@ class LoadSite:
         domain: DDS domain of the stack.
         recorder: recorder of the stack; loads that are ROS nodes are recorded, too.
         log_directory: folder for the logs of the load's processes.
-        stack_kind: ``embedded`` or ``ros2…``, as in `StackInfo`.
+        kind, has_simulated_clock: of the stack, as in `StackInfo`.
         environment: variables for processes that use the stack's domain and middleware.
         pids: returns the stack's present processes.
         paths: the known causal paths.
@@ -73,7 +74,8 @@ class LoadSite:
     domain: int
     recorder: Recorder
     log_directory: Path
-    stack_kind: str = "embedded"
+    kind: StackKind = StackKind.EMBEDDED
+    has_simulated_clock: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
     pids: Callable[[], list[int]] = _nobody
     stack: StackSpec = field(default_factory=StackSpec)
@@ -92,10 +94,12 @@ class Load:
     Attributes:
         run: applies it for as long as its context lasts.
         available: reports if it can be applied on this machine, given the stack.
+        proof: type of its proof.
     """
 
     run: Callable[[Any, LoadSite], AbstractContextManager[RunningLoad]]
     available: Callable[[Any, StackSpec], Availability] = _always
+    proof: type[LoadProof] = LoadProof
 
 
 def proof_to_dict(proof: LoadProof) -> dict[str, Any]:

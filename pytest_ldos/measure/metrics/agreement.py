@@ -23,16 +23,12 @@ def find_disagreement(trial: TrialSpan, stamps_ns: Mapping[str, int]) -> str | N
     For a trial without markers, only phases that both report are compared.
     No publication shows when the goal was sent.
     """
-    for name, phases in ((each.name, each.phases) for each in METRICS.values() if each.phases):
-        first, last = phases
-        if first not in stamps_ns or last not in stamps_ns:
+    for name, metric in METRICS.items():
+        stamped, traced = metric.latency_ns(stamps_ns), metric.latency_ns(trial.phases)
+        if stamped is None or (traced is None and not trial.marked):
             continue
-        stamped = stamps_ns[last] - stamps_ns[first]
-        if first not in trial.phases or last not in trial.phases:
-            if not trial.marked:
-                continue
+        if traced is None:
             return f"{name} is {ns_to_ms(stamped):.2f} ms by the goal client's stamps, but not marked in the trace"
-        traced = trial.phases[last] - trial.phases[first]
         if abs(traced - stamped) > TOLERANCE_NS + TOLERANCE_FRACTION * stamped:
             return (
                 f"{name} is {ns_to_ms(traced):.2f} ms by the trace but "

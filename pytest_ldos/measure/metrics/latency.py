@@ -59,6 +59,7 @@ T1: Final = MeasuredMetric(
     definition="MoveGroup feedback `PLANNING` → `MONITOR`",
     phases=(Phase.PLANNING, Phase.EXECUTING),
     path="planning",
+    stage="planning",
 )
 
 T2: Final = MeasuredMetric(

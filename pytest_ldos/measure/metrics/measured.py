@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from pytest_ldos.base.series import Invalid, Missing
@@ -23,7 +23,8 @@ class MeasuredMetric(Metric):
         phases: first and last phase, if the goal client's stamps of the two check it.
         path: causal path whose latency it is; empty if it is none.
         refines: name of the metric that it is a part or the tail of; brief tables leave it out.
-        in_sweeps: True if tables of a sweep show it.
+        stage: stage of a motion that it measures, for the search for what breaks first; empty for none.
+        in_sweeps: True if tables of a sweep show it, and lines of progress.
     """
 
     window: Callable[[TrialContext], Window | Missing | Invalid]
@@ -32,7 +33,15 @@ class MeasuredMetric(Metric):
     phases: tuple[Phase, Phase] | None = None
     path: str = ""
     refines: str = ""
+    stage: str = ""
     in_sweeps: bool = True
+
+    def latency_ns(self, entered: Mapping[str, int] | Mapping[Phase, int]) -> int | None:
+        """Returns the time between its phases, given when each was entered; ``None`` without two such phases."""
+        if self.phases is None or not entered.keys() >= set(self.phases):
+            return None
+        first, last = self.phases
+        return entered[last] - entered[first]
 
     def take(self, context: TrialContext) -> Measurement:
         """Measures a trial; the result is invalid if the trace lost events in the window."""

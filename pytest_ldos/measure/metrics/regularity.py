@@ -196,6 +196,7 @@ T3_P99: Final = MeasuredMetric(
     measure=_control_jitter_tail,
     definition="99th percentile in a trial of the deviation from 2 ms",
     refines="T3",
+    stage="control loop",
 )
 
 T5: Final = MeasuredMetric(
@@ -221,5 +222,6 @@ T5_P99: Final = MeasuredMetric(
     measure=_step_deviation_tail,
     definition="99th percentile in a trial of the deviation of steps from their mean",
     refines="T5",
+    stage="simulation step",
     in_sweeps=False,
 )

@@ -12,7 +12,7 @@ from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.trace.execution.model import TrialSpan
 from pytest_ldos.trace.flow.breakdown import break_down
-from pytest_ldos.trace.flow.critical import CriticalPaths
+from pytest_ldos.trace.flow.critical import CriticalPaths, SegmentKind
 from pytest_ldos.trace.flow.graph import FlowGraph
 from pytest_ldos.trace.flow.paths import PathInstances, find_path
 
@@ -21,6 +21,14 @@ LATENCY: Final = "latency"
 
 SegmentsNs = Mapping[str, Mapping[str, int]]
 """By path, then by segment (``KIND: SUBJECT``): the median over a trial's passages, nanoseconds."""
+
+_SEPARATOR: Final = ": "
+
+
+def kind_of(segment: str) -> SegmentKind | None:
+    """The kind in a segment's name; ``None`` for `LATENCY`, and for kinds of other versions."""
+    kind, _, _ = segment.partition(_SEPARATOR)
+    return SegmentKind(kind) if kind in set(SegmentKind) else None
 
 
 class PathSegments:
@@ -42,7 +50,7 @@ class PathSegments:
 
 def _by_segment(instances: PathInstances, segments: pl.DataFrame) -> pl.DataFrame:
     """Columns: `passage`, `segment`, `duration_ns`; parts of the same segment are summed within each passage."""
-    segment = pl.concat_str("kind", "subject", separator=": ")
+    segment = pl.concat_str("kind", "subject", separator=_SEPARATOR)
     parts = segments.select("passage", "duration_ns", segment=segment)
     whole = instances.table.select(
         passage=pl.int_range(pl.len(), dtype=pl.Int32), duration_ns="latency_ns", segment=pl.lit(LATENCY)

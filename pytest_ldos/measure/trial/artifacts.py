@@ -67,28 +67,23 @@ class ScenarioFolder:
 
 
 def new_run_folder(output: Path) -> Path:
-    """Creates a folder for a run that begins now; adds a ``.gitignore`` to `output` if it has none."""
+    """Creates a folder for a run that begins now."""
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-    folder = output / RUNS / f"{stamp}-{secrets.token_hex(3)}"
-    with writing(folder, otherwise=OTHER_OUTPUT):
-        folder.mkdir(parents=True, mode=0o755)
-    keep_from_git(output, folder)
-    return folder
+    return new_folder(output, f"{RUNS}/{stamp}-{secrets.token_hex(3)}")
 
 
-def keep_from_git(output: Path, folder: Path) -> None:
-    """Has git pass over what `output` holds.
-
-    Args:
-        folder: the one below it that is made now, which a fault names.
+def new_folder(output: Path, name: str) -> Path:
+    """Creates a folder below `output`, which gets a ``.gitignore`` if it has none: git passes over what it holds.
 
     Raises:
         NotWritten, ConfigurationError: see `writing`.
     """
-    ignore = output / ".gitignore"
-    if not ignore.exists():
-        with writing(folder, otherwise=OTHER_OUTPUT):
+    folder, ignore = output / name, output / ".gitignore"
+    with writing(folder, otherwise=OTHER_OUTPUT):
+        folder.mkdir(parents=True, mode=0o755)
+        if not ignore.exists():
             ignore.write_text("*\n", "utf-8")
+    return folder
 
 
 def new_scenario_folder(run: Path, scenario: str) -> ScenarioFolder:

@@ -332,7 +332,7 @@ def new_record(
         spec=spec,
         started_at=datetime.now(UTC).isoformat(timespec="seconds"),
         commit=describe_commit(Path.cwd()) if commit is None else commit,
-        stack_kind=info.kind,
+        stack_kind=info.name,
         stack=info.description,
         recorder=rig.recorder.name,
         fingerprint=take_fingerprint(rmw=info.rmw, versions={**info.versions, "tracer": rig.recorder.name}),

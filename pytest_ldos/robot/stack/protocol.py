@@ -8,6 +8,7 @@ from typing import Protocol
 
 from pytest_ldos.robot.stack.client_protocol import TrialTag
 from pytest_ldos.robot.stack.goals import Goal, GoalBook, OutcomeClass
+from pytest_ldos.scenario.words import StackKind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,16 +39,19 @@ class StackInfo:
     """Description of a running stack, for headers and records.
 
     Attributes:
-        kind: ``embedded`` or ``ros2``.
+        name: name of its folder of baselines, such as ``ros2-gz``.
         description: text for people that names the parts.
         rmw: the middleware, as part of the host class.
         versions: versions of the relevant software, by name.
+        has_simulated_clock: True if its nodes take the time from a topic.
     """
 
-    kind: str
+    name: str
     description: str
     rmw: str
     versions: Mapping[str, str]
+    kind: StackKind = StackKind.EMBEDDED
+    has_simulated_clock: bool = False
 
 
 class RunningStack(Protocol):

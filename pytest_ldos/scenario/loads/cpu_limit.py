@@ -19,6 +19,7 @@ class CpuLimitSpec(LoadSpec):
     """
 
     KIND: ClassVar[str] = "cpu_limit"
+    LESS_IS_HARSHER: ClassVar[frozenset[str]] = frozenset({"cpus", "quota_percent"})
 
     cpus: Cpus = 1
     quota_percent: float = 0.0

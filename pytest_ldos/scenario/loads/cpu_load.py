@@ -22,6 +22,7 @@ class CpuLoadSpec(LoadSpec):
     """
 
     KIND: ClassVar[str] = "cpu_load"
+    LESS_IS_HARSHER: ClassVar[frozenset[str]] = frozenset({"reserved"})
 
     workers: int = field(default_factory=one_a_cpu)
     percent: int = 80

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Final
 
 from pytest_ldos.base.requirements import require
-from pytest_ldos.scenario.loads.spec import LoadSpec, SchedulerGroup
+from pytest_ldos.scenario.loads.spec import LoadSpec, Proven, SchedulerGroup
 
 SEQUENCE_BYTES: Final = 16
 """Hexadecimal digits of the sequence number in each message of a flood."""
@@ -45,6 +46,7 @@ class DdsFloodSpec(LoadSpec):
     """
 
     KIND: ClassVar[str] = "dds_flood"
+    PROVEN: ClassVar[Mapping[str, Proven]] = {"rate_hz": Proven("rate_hz", "allowed_hz")}
 
     publishers: int = 4
     rate_hz: float = 1000.0

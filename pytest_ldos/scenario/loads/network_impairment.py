@@ -21,6 +21,7 @@ class NetworkImpairmentSpec(LoadSpec):
     """
 
     KIND: ClassVar[str] = "network_impairment"
+    LESS_IS_HARSHER: ClassVar[frozenset[str]] = frozenset({"rate_mbps"})
 
     delay_ms: float = 0.0
     jitter_ms: float = 0.0

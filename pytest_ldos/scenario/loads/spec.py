@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.base.requirements import require
@@ -33,15 +33,26 @@ class SchedulerGroup(StrEnum):
     """A session of its own: the whole load has the same weight as the whole stack."""
 
 
+class Proven(NamedTuple):
+    """Keys of a load's proof for one field of the load: the amount reached, and the amount requested."""
+
+    reached: str
+    asked: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class LoadSpec:
     """A load as data, checked when it is created; the wing `measure` applies it.
 
     Attributes:
         KIND: its name in settings, records and fixtures.
+        PROVEN: by field, keys of its proof; fields that may be reached in part.
+        LESS_IS_HARSHER: fields of which a smaller value disturbs more.
     """
 
     KIND: ClassVar[str]
+    PROVEN: ClassVar[Mapping[str, Proven]] = {}
+    LESS_IS_HARSHER: ClassVar[frozenset[str]] = frozenset()
 
     def check(self, paths: Sequence[PathSpec]) -> None:
         """Checks the load against the known causal paths.

@@ -10,25 +10,31 @@ import json
 import math
 import platform
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from pytest_ldos.base.series import Series
 from pytest_ldos.base.units import SECONDS_OF
+from pytest_ldos.host.checkout import CHANGED, is_changed
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import TrialSet
-from pytest_ldos.measure.trial.series_of import sources_of, to_series
+from pytest_ldos.measure.trial.series_of import sources_of
 
 _FORMAT_VERSION: Final = "5.1.0"
 
 
-def render_benchmark_json(runs: Sequence[TrialSet]) -> str:
-    """JSON text of all scenarios of a run."""
+def render_benchmark_json(measured: Sequence[tuple[TrialSet, Mapping[str, Series]]]) -> str:
+    """JSON text of all scenarios of a run.
+
+    Args:
+        measured: trials, and the series of their metrics.
+    """
+    runs = [trials for trials, _ in measured]
     document = {
         "machine_info": _machine_info(runs),
-        "commit_info": {"id": runs[0].commit.rstrip("+") if runs else "", "dirty": _is_dirty(runs)},
-        "benchmarks": [benchmark for trials in runs for benchmark in _benchmarks(trials)],
+        "commit_info": {"id": runs[0].commit.removesuffix(CHANGED) if runs else "", "dirty": _is_dirty(runs)},
+        "benchmarks": [benchmark for each in measured for benchmark in _benchmarks(*each)],
         "datetime": datetime.now(UTC).isoformat(),
         "version": _FORMAT_VERSION,
     }
@@ -36,7 +42,7 @@ def render_benchmark_json(runs: Sequence[TrialSet]) -> str:
 
 
 def _is_dirty(runs: Sequence[TrialSet]) -> bool:
-    return any(trials.commit.endswith("+") for trials in runs)
+    return any(is_changed(trials.commit) for trials in runs)
 
 
 def _machine_info(runs: Sequence[TrialSet]) -> dict[str, Any]:
@@ -52,9 +58,8 @@ def _machine_info(runs: Sequence[TrialSet]) -> dict[str, Any]:
     }
 
 
-def _benchmarks(trials: TrialSet) -> list[dict[str, Any]]:
-    pairs = [(metric, to_series(trials, metric)) for metric in trials.metrics]
-    return [_benchmark(trials, metric, series) for metric, series in pairs if series.finite]
+def _benchmarks(trials: TrialSet, series: Mapping[str, Series]) -> list[dict[str, Any]]:
+    return [_benchmark(trials, each, series[each.name]) for each in trials.metrics if series[each.name].finite]
 
 
 def _extra_info(trials: TrialSet, metric: Metric, series: Series) -> dict[str, Any]:

@@ -6,7 +6,7 @@ These are shown as they were written and can do nothing else: no link, no mentio
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NewType
 
 from pytest_ldos.base.text import Rendered, one_line
@@ -92,13 +92,19 @@ def table(shown: Table) -> Markdown:
     drawn = {place for row in shown.rows for place, cell in enumerate(row) if isinstance(cell, Drawing)}
     places = [place for place in range(len(shown.columns)) if place not in drawn]
     columns = [shown.columns[place] for place in places]
-    sides = ["--:" if column.is_number else ":--" for column in columns]
-    rows = (_row(_shown(row[place]) for place in places) for row in shown.rows)
-    return Markdown("\n".join([_row(column.title for column in columns), f"| {' | '.join(sides)} |", *rows]))
+    numbers = {number for number, column in enumerate(columns) if column.is_number}
+    rows = ([escape(_shown(row[place])) for place in places] for row in shown.rows)
+    return grid([escape(column.title) for column in columns], rows, numbers=numbers)
 
 
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(map(escape, cells))} |"
+def grid(head: Sequence[Markdown], rows: Iterable[Sequence[Markdown]], *, numbers: Collection[int] = ()) -> Markdown:
+    """A table of cells that are Markdown already.
+
+    Args:
+        numbers: places of columns that stand at the right.
+    """
+    sides = ["--:" if place in numbers else ":--" for place in range(len(head))]
+    return Markdown("\n".join(f"| {' | '.join(cells)} |" for cells in (head, sides, *rows)))
 
 
 def _shown(cell: Cell) -> str:

@@ -76,9 +76,11 @@ def draw_table(table: Table, width: int) -> list[Line]:
 
 
 def _lay(table: Table) -> Iterator[tuple[int, _Laid]]:
-    """Columns with their places; a column of drawings is empty."""
+    """Columns with their places; a column of drawings is empty, and a table without any title has no heading."""
+    has_titles = any(column.title for column in table.columns)
     for place, column in enumerate(table.columns):
-        yield place, _Laid(column, (Words(column.title),), tuple(_words(row[place]) for row in table.rows))
+        title = (Words(column.title),) if has_titles else ()
+        yield place, _Laid(column, title, tuple(_words(row[place]) for row in table.rows))
 
 
 def _words(cell: Cell) -> Words:

@@ -10,6 +10,7 @@ from pytest_ldos.judge.baseline.store import StoredBaseline
 from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.show.page.formats import Format, render
 from pytest_ldos.show.page.model import Column, Kind, Page, Section, Table
+from pytest_ldos.show.report.keys import describe_place
 
 _COLUMNS = (
     Column("scenario", Kind.NAME),
@@ -24,10 +25,10 @@ _COLUMNS = (
 def render_baselines(stored: Sequence[StoredBaseline], *, width: int, color: bool) -> Rendered:
     """A table for each stack and host class."""
     sections = []
-    for stack, host_class in dict.fromkeys((each.key.stack, each.key.host_class) for each in stored):
-        own = [each for each in stored if (each.key.stack, each.key.host_class) == (stack, host_class)]
+    for place in dict.fromkeys(each.key.place for each in stored):
+        own = [each for each in stored if each.key.place == place]
         table = Table(columns=_COLUMNS, rows=tuple(map(_row, own)))
-        sections.append(Section(f"{stack}, host class {host_class}", (table,)))
+        sections.append(Section(describe_place(place), (table,)))
     return render(Page(title="", blocks=tuple(sections)), Format.TERMINAL, width=width, color=color)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from pytest_ldos.base.text import Rendered
@@ -10,47 +10,43 @@ from pytest_ldos.base.units import counted
 from pytest_ldos.doctor.diagnose import worst
 from pytest_ldos.doctor.finding import Finding, Status
 from pytest_ldos.show.page.data_text import to_json
-from pytest_ldos.show.page.lines import Line, line, print_to_text, wrapped
-from pytest_ldos.show.page.model import Tone, Words
+from pytest_ldos.show.page.formats import Format, render
+from pytest_ldos.show.page.model import Bullets, Cell, Column, Kind, Page, Section, Table, Text, Tone, Words
 
 SCHEMA: Final = 1
 _TONES: Final = {Status.OK: Tone.GOOD, Status.WARNING: Tone.DOUBT, Status.ERROR: Tone.BAD}
-_NARROWEST: Final = 60
-_TEXT: Final = 20
-"""Columns that texts get in any case."""
-
-_STATUS_WIDTH: Final = max(len(status.value) for status in Status)
-_GAP: Final = 2
+_COLUMNS: Final = (Column("status", Kind.WORD), Column("check", Kind.WORD), Column("finding", Kind.NAME))
 
 
 def render_diagnosis(findings: Sequence[Finding], *, width: int, color: bool) -> Rendered:
-    """A line a finding, below it what to do about it, and a line that counts them.
-
-    Remedies are not broken: they are to be copied.
-    """
-    width = max(width, _NARROWEST)
-    names = max((Words(finding.name).width for finding in findings), default=0)
-    lines = [each for finding in findings for each in _render_finding(finding, names, width)]
-    return print_to_text([*lines, line(), _summary(findings)], color=color)
-
-
-def _render_finding(finding: Finding, names: int, width: int) -> Iterator[Line]:
-    indent = _STATUS_WIDTH + _GAP + names + _GAP
-    first, *rest = wrapped(finding.text, max(width - indent, _TEXT), hang=0) or [line()]
-    status = Words(f"{finding.status.value:<{_STATUS_WIDTH + _GAP}}", _TONES[finding.status])
-    name = Words(finding.name)
-    yield line(status, name, " " * (names - name.width + _GAP), *first.pieces)
-    yield from (line(" " * indent, *each.pieces) for each in rest)
-    if finding.remedy:
-        yield line(f"{' ' * indent}→ {finding.remedy}", tone=Tone.QUIET if finding.status is Status.OK else Tone.STRONG)
+    """A row a finding, the remedies, and a line that counts what is wrong."""
+    remedies = (_remedies([each for each in findings if (each.status is Status.OK) is ok]) for ok in (False, True))
+    page = Page(
+        title="",
+        blocks=(
+            Table(columns=_COLUMNS, rows=tuple(map(_row, findings))),
+            *(Section(title, (each,)) for title, each in zip(("to do", "possible, too"), remedies, strict=True)),
+            Section("", tuple(_summary(findings))),
+        ),
+    )
+    return render(page, Format.TERMINAL, width=width, color=color)
 
 
-def _summary(findings: Sequence[Finding]) -> Line:
+def _row(finding: Finding) -> tuple[Cell, ...]:
+    return Words(finding.status.value, _TONES[finding.status]), finding.name, finding.text
+
+
+def _remedies(findings: Iterable[Finding]) -> Bullets:
+    """Remedies that stay whole: they are to be copied."""
+    return Bullets(tuple(f"{each.name} → {each.remedy}" for each in findings if each.remedy), is_whole=True)
+
+
+def _summary(findings: Sequence[Finding]) -> Iterator[Text]:
     counts = {status: sum(finding.status is status for finding in findings) for status in Status}
     parts = [counted(counts[each], each.value) for each in (Status.ERROR, Status.WARNING) if counts[each]]
-    mendable = sum(finding.fix is not None for finding in findings)
-    more = [f"; {mendable} can be mended from here: ldos doctor --fix"] if mendable else []
-    return line(Words(", ".join(parts) or "nothing is wrong", _TONES[worst(findings)]), *more)
+    yield Text(", ".join(parts) or "nothing is wrong", _TONES[worst(findings)])
+    if mendable := sum(finding.fix is not None for finding in findings):
+        yield Text(f"{mendable} can be mended from here: ldos doctor --fix")
 
 
 def render_diagnosis_json(findings: Sequence[Finding], *, stack: str) -> Rendered:

@@ -1,13 +1,17 @@
-"""The message of a failed scenario test: all that is needed to act, as plain text."""
+"""The message of a failed scenario test: all that is needed to act, as on a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Final
 
-from pytest_ldos.base.text import Rendered, one_line
+from pytest_ldos.base.text import Rendered
 from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.show.page import terminal
+from pytest_ldos.show.page.model import Column, Kind, Page, Table
+from pytest_ldos.show.page.model import Section as Shown
 from pytest_ldos.show.report.document import Document, MetricReport, Section
 from pytest_ldos.show.report.paths import describe_paths
+from pytest_ldos.show.report.terminal import badge_by_name, listed
 from pytest_ldos.show.report.words import (
     change_of,
     describe_measurement,
@@ -18,37 +22,49 @@ from pytest_ldos.show.report.words import (
     percent,
 )
 
-_QUIET = frozenset({None, Verdict.PASSED, Verdict.NOT_COMPARABLE})
+_QUIET: Final = frozenset({None, Verdict.PASSED, Verdict.NOT_COMPARABLE})
+_COLUMNS: Final = (Column("", Kind.WORD), Column("", Kind.WORD))
+_WIDTH: Final = 100
 
 
 def render(document: Document) -> Rendered:
     """Verdict and reasons, each changed metric with its numbers, and where things lie."""
-    return Rendered("\n".join(one_line(line) for section in document.sections for line in _describe(section)))
+    page = Page(title="", blocks=tuple(map(_show_section, document.sections)))
+    return Rendered(terminal.render(page, width=_WIDTH, color=False).rstrip("\n"))
 
 
-def _describe(section: Section) -> Iterator[str]:
-    yield f"scenario '{section.scenario}': {section.verdict} ({describe_success(section)})"
-    yield from (f"  {reason}" for reason in section.reasons)
-    for metric in section.metrics:
-        if metric.verdict not in _QUIET and metric.change is not None and not _is_blind(metric):
-            yield from _describe_metric(metric)
-    sentences = (*describe_sources(section), *describe_paths(section), *describe_measurement(section))
-    yield from (f"  {line}" for line in sentences)
-    yield from (f"  → {line}" for line in section.advice)
+def _show_section(section: Section) -> Shown:
+    return Shown(
+        f"scenario '{section.scenario}'",
+        (
+            listed(section.reasons),
+            *(_show_metric(each) for each in section.metrics if each.verdict not in _QUIET and not _is_blind(each)),
+            listed((*describe_sources(section), *describe_paths(section), *describe_measurement(section))),
+            listed(f"→ {each}" for each in section.advice),
+        ),
+        badge=None if section.verdict is None else badge_by_name(section.verdict),
+        remark=describe_success(section),
+    )
 
 
 def _is_blind(metric: MetricReport) -> bool:
+    """True if there is nothing to say about its change."""
     change = metric.change
     if change is None or change.is_from_zero:
-        return False
+        return change is None
     return metric.verdict is Verdict.INCONCLUSIVE and change.detectable is None
 
 
-def _describe_metric(metric: MetricReport) -> Iterator[str]:
+def _show_metric(metric: MetricReport) -> Shown:
+    assert metric.verdict is not None
     assert metric.change is not None
     change = metric.change
-    yield f"  {metric.name} {metric.title}: {metric.verdict}"
-    yield f"    median            {median_of(metric, metric.head)} (baseline {median_of(metric, metric.base)})"
-    yield f"    change            {change_of(change)}, interval {interval_of(change)}"
-    yield f"    reported from     {percent(change.floor)} on (floor)"
-    yield f"    could have seen   {percent(change.detectable)}"
+    rows = (
+        ("median", f"{median_of(metric, metric.head)} (baseline {median_of(metric, metric.base)})"),
+        ("change", f"{change_of(change)}, interval {interval_of(change)}"),
+        ("reported from", f"{percent(change.floor)} on (floor)"),
+        ("could have seen", percent(change.detectable)),
+    )
+    return Shown(
+        f"{metric.name} {metric.title}", (Table(columns=_COLUMNS, rows=rows),), badge=badge_by_name(metric.verdict)
+    )

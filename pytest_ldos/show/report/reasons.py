@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Final, assert_never
 
 from pytest_ldos.base.units import format_quantity
-from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.judge.baseline.mismatch import LoadDifference, OtherHostClasses, OtherLoads, OtherScenario
 from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.judge.gate.comparison import Comparison
 from pytest_ldos.judge.gate.more_trials import MayBeWorse, MayFailMore, MoreTrials, VariesTooMuch
+from pytest_ldos.show.report.keys import describe_host, describe_key
 
 _RECORD_AGAIN: Final = "record it again: --ldos-update-baseline"
 
@@ -80,12 +80,12 @@ def describe_reason(reason: why.Reason) -> str:  # noqa: C901, PLR0911, PLR0912 
         case why.CalibrationUnreadable(why=cause):
             return f"the calibration cannot be read: {cause}"
         case why.OtherHost(here, there):
-            return f"host class {_host_and_stack(here)} cannot be compared with {_host_and_stack(there)}"
+            return f"host class {describe_host(here)} cannot be compared with {describe_host(there)}"
         case OtherHostClasses(here, others):
             own = f"none of this host's class, {here.host_class}"
             return f"there are baselines of host class {', '.join(others)}, but {own}"
         case OtherScenario(file, here, there):
-            return f"{file} was recorded for {_place(there)}, this run is {_place(here, 'on')}"
+            return f"{file} was recorded for {describe_key(there)}, this run is {describe_key(here, 'on')}"
         case OtherLoads(file, differences):
             unlike = ", ".join(map(_load_difference, differences))
             return f"{file} was measured beside other loads: {unlike} ({_RECORD_AGAIN})"
@@ -113,17 +113,9 @@ def describe_other_calibration(other: OtherHostClasses | OtherScenario) -> str:
     if isinstance(other, OtherHostClasses):
         what = f"host class {', '.join(other.others)}"
     else:
-        what = f"{_place(other.there)} ({other.file})"
-    unused = f"not calibrated: there is a calibration of {what}, which is not used for {_place(other.here)}"
+        what = f"{describe_key(other.there)} ({other.file})"
+    unused = f"not calibrated: there is a calibration of {what}, which is not used for {describe_key(other.here)}"
     return f"{unused} (ldos calibrate --scenario {other.here.scenario})"
-
-
-def _place(key: BaselineKey, on: str = "on host class") -> str:
-    return f"scenario '{key.scenario}' of the {key.stack} stack {on} {key.host_class}"
-
-
-def _host_and_stack(key: BaselineKey) -> str:
-    return f"{key.host_class} ({key.stack})"
 
 
 def _load_difference(difference: LoadDifference) -> str:

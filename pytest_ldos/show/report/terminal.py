@@ -45,20 +45,21 @@ def _show_section(section: Section) -> Shown:
     return Shown(
         section.scenario,
         (
-            _listed(section.reasons),
-            _listed(describe_paths(section)),
-            _listed((f"→ {each}" for each in section.advice), Tone.STRONG),
+            listed(section.reasons),
+            listed(describe_paths(section)),
+            listed((f"→ {each}" for each in section.advice), Tone.STRONG),
             Table(columns=_COLUMNS, rows=tuple(map(_row, told_metrics(section)))),
-            _listed(describe_sources(section), Tone.QUIET),
-            _listed(describe_gaps(section), Tone.DOUBT),
-            _listed(describe_measurement(section), Tone.QUIET),
+            listed(describe_sources(section), Tone.QUIET),
+            listed(describe_gaps(section), Tone.DOUBT),
+            listed(describe_measurement(section), Tone.QUIET),
         ),
-        badge=None if section.verdict is None else _verdict(section.verdict),
+        badge=None if section.verdict is None else badge_by_name(section.verdict),
         remark=describe_success(section),
     )
 
 
-def _listed(lines: Iterable[str], tone: Tone = Tone.PLAIN) -> Bullets:
+def listed(lines: Iterable[str], tone: Tone = Tone.PLAIN) -> Bullets:
+    """Sentences that stay whole: paths in them are to be copied."""
     return Bullets(tuple(lines), tone, is_whole=True)
 
 
@@ -90,7 +91,7 @@ def _row(metric: MetricReport) -> tuple[Cell, ...]:
         compared(change_of),
         compared(interval_of),
         compared(lambda change: percent(change.detectable)),
-        "" if metric.verdict is None else _verdict(metric.verdict),
+        "" if metric.verdict is None else badge_by_name(metric.verdict),
     )
 
 
@@ -99,6 +100,6 @@ def _adjusted(metric: MetricReport) -> str:
     return "" if metric.head is None or metric.head.adjusted_cv is None else percent(metric.head.adjusted_cv)
 
 
-def _verdict(verdict: Verdict) -> Badge:
+def badge_by_name(verdict: Verdict) -> Badge:
     """A verdict by the name that commands and files use."""
     return Badge(verdict.value, tone_of(verdict))

@@ -29,7 +29,7 @@ DETECTOR = Detector(base=noisy_set(1, n=20), policy=Policy(), describe=describe_
 EQUAL = noisy_set(2, n=10)
 
 
-def detect(head, *, size=0.5, promised=None, path=None):
+def detect(head, *, size=0.5, promised=None, path=""):
     return DETECTOR.detect("planning_delay", size, head, path=path, promised=promised)
 
 

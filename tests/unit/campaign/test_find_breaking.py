@@ -345,7 +345,7 @@ def test_starts_that_differ_much_are_said(tmp_path):
 
 
 def test_what_a_load_reached_is_read_from_its_proof():
-    proof = {"kind": "dds_flood", "rate_hz": 30_000.0, "requested_hz": 80_000.0}
+    proof = {"kind": "dds_flood", "rate_hz": 30_000.0, "requested_hz": 80_000.0, "allowed_hz": 80_000.0}
     trials = trial_set([], loads=(proof, {"kind": "cpu_load", "used_percent": 70.0}))
     assert reached_level(trials, "dds_flood.rate_hz", 20_000) == 7500
     held_back = trial_set([], loads=({**proof, "allowed_hz": 40_000.0},))

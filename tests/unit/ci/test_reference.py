@@ -16,6 +16,9 @@ from pytest_ldos.base import exit_codes
 from pytest_ldos.base.paths import LinkSpec, PathSpec
 from pytest_ldos.campaign.instruments import MODULES, find_instrument
 from pytest_ldos.cli.main import app
+from pytest_ldos.measure.load.choose import IMPLEMENTATIONS
+from pytest_ldos.measure.load.protocol import LoadProof
+from pytest_ldos.measure.load.scheduler_group import GroupedProof
 from pytest_ldos.plugin import fixtures
 from pytest_ldos.plugin.marks import describe_marks
 from pytest_ldos.plugin.options import add_options
@@ -44,6 +47,28 @@ def script() -> ModuleType:
 
 def test_the_file_is_what_the_model_says(script):
     assert script.reference() == TEXT, "REFERENCE.md is stale: make reference"
+
+
+def test_the_readmes_tables_are_what_the_registries_say(script):
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert script.with_tables(readme) == readme, "README.md is stale: make reference"
+    assert script.with_tables(readme.replace("| **T4** ", "| **T0** ")) == readme
+
+
+def test_a_table_without_a_place_is_refused(script):
+    with pytest.raises(SystemExit, match="no place for the table of loads"):
+        script.with_tables("<!-- metrics: make reference --><!-- /metrics -->".replace("--><", "-->\n<"))
+
+
+@pytest.mark.parametrize("kind", LOAD_SPECS)
+def test_every_field_of_every_proof(kind):
+    section = TEXT.partition(f"#### `loads.{kind}`\n")[2].partition("\n#### ")[0]
+    proof = IMPLEMENTATIONS[kind].proof
+    assert proof not in {LoadProof, GroupedProof}
+    own = {field.name for field in dataclasses.fields(proof)} - {
+        field.name for field in dataclasses.fields(GroupedProof)
+    }
+    assert {name for name in own if f"`{name}`" not in section} == set()
 
 
 def cells() -> set[str]:

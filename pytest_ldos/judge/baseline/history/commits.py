@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from pytest_ldos.host.checkout import is_changed
 from pytest_ldos.judge.baseline.history.levels import AcceptedRuns, Change, Level, Noise, bounds, change_between
 from pytest_ldos.judge.baseline.history.series import MetricSeries, Run
 
@@ -86,7 +87,7 @@ def _by_commit(runs: Sequence[Run]) -> Iterator[tuple[str, list[int]]]:
     """Groups the indices of runs by commit, in order of the first run; runs without a clean commit stand alone."""
     groups: dict[str, list[int]] = {}
     for place, run in enumerate(runs):
-        is_known = run.commit and not run.commit.endswith("+")
+        is_known = run.commit and not is_changed(run.commit)
         groups.setdefault(run.commit if is_known else f"{run.commit}\0{run.trials}", []).append(place)
     for key, places in groups.items():
         yield key.partition("\0")[0] or runs[places[0]].name, places

@@ -12,6 +12,7 @@ import polars as pl
 
 from pytest_ldos.base.series import Invalid, Missing
 from pytest_ldos.base.text import visible
+from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.measure.metrics.model import COVARIATES, CPU_WORK, PLANNED_DURATION, Measurement, Metric
 from pytest_ldos.measure.trial.record import Trial, TrialSet
 
@@ -91,9 +92,7 @@ def build_rows(
         "started_at": started_at(trials),
         "commit": trials.commit,
         "branch": branch,
-        "scenario": trials.scenario,
-        "stack": trials.stack_kind,
-        "host_class": trials.fingerprint.host_class,
+        **vars(BaselineKey.of(trials)),
         "hostname": trials.fingerprint.hostname,
         "session": trials.session,
         "version": version.value,

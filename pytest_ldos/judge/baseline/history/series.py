@@ -16,7 +16,7 @@ from pytest_ldos.base.series import Better
 from pytest_ldos.base.stats.signed_rank import Locations, locate
 from pytest_ldos.base.stats.within_groups import remove_cause, remove_levels
 from pytest_ldos.judge.baseline.history.rows import INVALID, Status
-from pytest_ldos.judge.baseline.history.store import SeriesFolder
+from pytest_ldos.judge.baseline.key import KEY_COLUMNS, BaselineKey
 from pytest_ldos.measure.metrics.model import COVARIATES
 
 Numbers = npt.NDArray[np.float64]
@@ -27,7 +27,7 @@ _REFUSED: Final = frozenset({"regressed", "infra"})
 
 COLUMNS: Final = frozenset(
     {
-        "trials", "run", "started_at", "commit", "branch", "scenario", "stack", "host_class", "version", "verdict",
+        "trials", "run", "started_at", "commit", "branch", *KEY_COLUMNS, "version", "verdict",
         "metric", "title", "unit", "better", "adjust_for", "adjust_where_alike", "goal", "status", "value", "source",
         *COVARIATES,
     }
@@ -74,7 +74,7 @@ class MetricSeries:
         scale: relative effect of a difference of one between locations; 0 on logarithms.
     """
 
-    folder: SeriesFolder
+    key: BaselineKey
     metric: str
     title: str
     unit: str
@@ -94,7 +94,7 @@ class MetricSeries:
         return math.exp(location) if self.scale == 0.0 and math.isfinite(location) else location
 
 
-_KEY: Final = ("stack", "host_class", "scenario", "metric", "source")
+_OF_METRIC: Final = (*KEY_COLUMNS, "metric")
 
 
 def latest_runs(rows: pl.DataFrame, count: int, *, keep: Collection[str] = ()) -> pl.DataFrame:
@@ -103,9 +103,8 @@ def latest_runs(rows: pl.DataFrame, count: int, *, keep: Collection[str] = ()) -
     Args:
         keep: sets of trials or commits that are kept regardless of their age.
     """
-    folder = ("stack", "host_class", "scenario")
-    sets = rows.select("trials", "started_at", "commit", *folder).unique()
-    age = pl.struct("started_at", "trials").rank("ordinal", descending=True).over(folder)
+    sets = rows.select("trials", "started_at", "commit", *KEY_COLUMNS).unique()
+    age = pl.struct("started_at", "trials").rank("ordinal", descending=True).over(KEY_COLUMNS)
     kept = sets.filter((age <= count) | pl.col("trials").is_in(keep) | pl.col("commit").is_in(keep))
     return rows.join(kept.select("trials"), on="trials", how="semi")
 
@@ -115,17 +114,16 @@ def build_series(rows: pl.DataFrame) -> list[MetricSeries]:
     has_value = pl.col("status").is_in([Status.MEASURED.value, Status.CENSORED.value])
     usable = rows.filter(has_value & (pl.col("verdict") != INVALID))
     ordered = _with_sources(usable.sort("started_at", "trials"))
-    groups = ordered.partition_by(*_KEY, maintain_order=True)
+    groups = ordered.partition_by(*_OF_METRIC, "source", maintain_order=True)
     found = [_build(group) for group in groups if group["value"].is_not_null().any()]
-    return sorted(found, key=lambda series: (series.folder, series.metric, series.source))
+    return sorted(found, key=lambda series: (series.key, series.metric, series.source))
 
 
 def _with_sources(rows: pl.DataFrame) -> pl.DataFrame:
     """Gives censored values the source of their run's other values, or else of a neighbouring run."""
-    of_metric = ("stack", "host_class", "scenario", "metric")
     of_run = pl.col("source").drop_nulls().first().over("trials", "metric")
     filled = rows.with_columns(pl.coalesce("source", of_run).alias("source"))
-    return filled.with_columns(pl.col("source").forward_fill().backward_fill().over(of_metric))
+    return filled.with_columns(pl.col("source").forward_fill().backward_fill().over(_OF_METRIC))
 
 
 def _build(rows: pl.DataFrame) -> MetricSeries:
@@ -142,7 +140,7 @@ def _build(rows: pl.DataFrame) -> MetricSeries:
             values = remove_cause(values, cause, groups, within=column == "adjust_where_alike")
     values = remove_levels(values, rows["goal"].rank("dense").to_numpy().astype(np.int64))
     return MetricSeries(
-        folder=SeriesFolder(first["stack"], first["host_class"], first["scenario"]),
+        key=BaselineKey.of_row(first),
         metric=first["metric"],
         title=first["title"],
         unit=first["unit"],

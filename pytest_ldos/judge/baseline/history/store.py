@@ -28,27 +28,15 @@ from pytest_ldos.judge.baseline.history.files import (
     write_file,
 )
 from pytest_ldos.judge.baseline.history.rows import SCHEMA
-from pytest_ldos.judge.baseline.key import contained
+from pytest_ldos.judge.baseline.key import BaselineKey
 
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9_.+-]")
 _MERGED: Final = "merged-"
 _MERGE_FROM: Final = 128
 _LOCK: Final = ".lock"
 _SAME_ROW: Final = ("trials", "metric", "trial")
 _ATTEMPTS: Final = 5
 _WHERE: Final = "name a directory that can be written: --ldos-history DIR, or LDOS_HISTORY"
-
-
-@dataclass(frozen=True, order=True)
-class SeriesFolder:
-    """One history: host classes, stacks and scenarios are never mixed."""
-
-    stack: str
-    host_class: str
-    scenario: str
-
-    def below(self, directory: Path) -> Path:
-        parts = (self.stack, self.host_class, self.scenario)
-        return directory.joinpath(*(contained(re.sub(r"[^A-Za-z0-9_.+-]", "_", part)) for part in parts))
 
 
 @dataclass(frozen=True)
@@ -100,16 +88,17 @@ class HistoryStore:
             NotWritten: it cannot be written.
         """
         first = rows.row(0, named=True)
-        folder = self.folder(first)
+        folder = self.folder(BaselineKey.of_row(first))
         if first["trials"] in self._known_sets(folder):
             return False
         write_file(folder / f"{first['started_at']:%Y%m%d-%H%M%S}-{first['trials']}{SUFFIX}", rows)
         self._merge(folder)
         return True
 
-    def folder(self, row: dict[str, str]) -> Path:
-        """Folder of the runs with the stack, host class and scenario of a row."""
-        return SeriesFolder(row["stack"], row["host_class"], row["scenario"]).below(self.directory)
+    def folder(self, key: BaselineKey) -> Path:
+        """Folder of the runs with a key; those of other keys are never mixed with them."""
+        safe = {name: _UNSAFE.sub("_", part) for name, part in vars(key).items()}
+        return BaselineKey(**safe).folder(self.directory)
 
     def read(self, *, metrics: Collection[str] = (), columns: Collection[str] = ()) -> Rows:
         """The rows of all runs, each once.

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from pytest_ldos.base.errors import BringUpFailed, ConfigurationError
 from pytest_ldos.host.availability import Availability, find_modules
-from pytest_ldos.host.cpu_thief import NAME as THIEF
 from pytest_ldos.host.cpu_thief import thief_commands
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.record.protocol import Recorder
@@ -70,7 +69,7 @@ def embedded_info(installation: Installation = OURS) -> StackInfo:
     versions = {} if isinstance(found, str) else found.versions
     parts = f"MuJoCo {versions['mujoco']}, OMPL {versions['ompl']}, TOPP-RA {versions['toppra']}"
     return StackInfo(
-        kind="embedded",
+        name="embedded",
         description=f"embedded ({parts}, Cyclone DDS {versions['cyclonedds']})",
         rmw="cyclonedds",
         versions=versions,
@@ -145,6 +144,7 @@ class EmbeddedStack:
         self.goal_book = read_goals(Path(spec.goals)) if spec.goals else PANDA_GOALS
         self._spec = spec
         self._group = group
+        self._nodes = tuple(group.children)
         self._conversation = Conversation(client, group.describe_ended)
 
     def await_ready(self) -> None:
@@ -162,7 +162,7 @@ class EmbeddedStack:
         return self._group.describe_ended() or self._conversation.misunderstood
 
     def pids(self) -> list[int]:
-        return [child.pid for child in self._group.children if not child.name.startswith(THIEF)]
+        return [child.pid for child in self._nodes]
 
     def move(
         self,

@@ -23,12 +23,11 @@ from pytest_ldos.robot.stack.ros2.faults import demand_plantable, fault_argument
 from pytest_ldos.robot.stack.ros2.goal_client import goal_client_command
 from pytest_ldos.robot.stack.ros2.installed import ros2_available, ros2_info
 from pytest_ldos.robot.stack.ros2.isolation import isolated_environment
-from pytest_ldos.robot.stack.ros2.launch_file import find_launch_file, launch_arguments, resolve_simulation
+from pytest_ldos.robot.stack.ros2.launch_file import find_launch_file, launch_arguments
 from pytest_ldos.robot.stack.ros2.readiness_watch import ReadinessWatch
 from pytest_ldos.robot.stack.ros2.running import Ros2Stack
 from pytest_ldos.robot.stack.ros2.shared_memory import SharedMemory
 from pytest_ldos.scenario.model import StackSpec
-from pytest_ldos.scenario.words import Simulation
 
 _LAUNCHER: Final = "pytest_ldos.robot.stack.ros2.launcher"
 
@@ -81,7 +80,7 @@ class Ros2Backend:
             log_directory=self._logs,
             info=ros2_info(self._spec, self._sourced),
         )
-        needs_clock = resolve_simulation(ros2, self._sourced) is Simulation.GZ
+        needs_clock = stack.info.has_simulated_clock
         with ReadinessWatch(ros2, needs_clock=needs_clock, environment=apart, log_directory=self._logs) as watch:
             stack.await_ready(watch, on_waiting or _unheard)
         for name, thief in thief_commands(self._spec.faults.cpu_steal).items():

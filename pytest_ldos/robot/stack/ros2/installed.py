@@ -28,7 +28,7 @@ from pytest_ldos.robot.stack.ros2.goal_client import PACKAGE
 from pytest_ldos.robot.stack.ros2.launch_file import GAZEBO_PACKAGES, resolve_simulation
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.ros2 import Ros2Spec
-from pytest_ldos.scenario.words import Simulation
+from pytest_ldos.scenario.words import Simulation, StackKind
 
 EVERY_STACK: Final = (PACKAGE, "tracetools", "action_msgs", "controller_manager_msgs", "sensor_msgs")
 PANDA: Final = (
@@ -152,7 +152,7 @@ def ros2_info(spec: StackSpec, environment: Mapping[str, str] | None = None) -> 
     parts += [f"MoveIt {versions['moveit_ros_move_group']}"] if "moveit_ros_move_group" in versions else []
     parts += [f"ros2_control {versions['controller_manager']}"] if "controller_manager" in versions else []
     return StackInfo(
-        kind=_kind(ros2, sim),
+        name=_name(ros2, sim),
         description=f"ros2 {distro.name if distro else ''} ({', '.join([*parts, rmw])})",
         rmw=rmw,
         versions={
@@ -161,10 +161,12 @@ def ros2_info(spec: StackSpec, environment: Mapping[str, str] | None = None) -> 
             "ros_distro": distro.name if distro else "",
             "pytest-ldos": version("pytest-ldos"),
         },
+        kind=StackKind.ROS2,
+        has_simulated_clock=sim is Simulation.GZ,
     )
 
 
-def _kind(spec: Ros2Spec, sim: Simulation) -> str:
+def _name(spec: Ros2Spec, sim: Simulation) -> str:
     """Name of the folder of baselines: another robot or another simulator has its own."""
     robot = [] if spec.is_panda else [Path(spec.launch_file).name.split(".")[0], spec.group]
     parts = ["ros2", *robot, *([] if sim is Simulation.AUTO else [sim.value])]

@@ -11,6 +11,7 @@ from pytest_ldos.judge.baseline.history.commits import CommitPoint
 from pytest_ldos.judge.baseline.history.creep import PIN, ROLLING, START
 from pytest_ldos.judge.baseline.history.levels import Change
 from pytest_ldos.judge.baseline.history.trend import Trend
+from pytest_ldos.judge.baseline.key import KEY_COLUMNS
 from pytest_ldos.show.page.data_text import to_csv, to_json
 
 KIND: Final = "pytest-ldos history trends"
@@ -20,7 +21,7 @@ Shown = Sequence[tuple[Trend, Sequence[CommitPoint]]]
 """Trends, each with the commits of it that are asked for."""
 
 _COLUMNS: Final = (
-    "stack", "host_class", "scenario", "metric", "unit", "commit", "branch", "first_run_at", "runs", "trials", "failed",
+    *KEY_COLUMNS, "metric", "unit", "commit", "branch", "first_run_at", "runs", "trials", "failed",
     "verdicts", "median", "location", "low", "high", "step", "step_low", "step_high", "from_pin", "from_pin_low",
     "from_pin_high", "from_start", "from_start_low", "from_start_high", "from_rolling", "from_rolling_low",
     "from_rolling_high", "change_point", "creep_since_pin", "creep_since_start", "creep_since_rolling",
@@ -40,11 +41,9 @@ def render_csv(shown: Shown) -> Rendered:
 
 
 def _row(trend: Trend, point: CommitPoint) -> dict[str, Any]:
-    folder, commit = trend.series.folder, _commit(trend, point)
+    commit = _commit(trend, point)
     return {
-        "stack": folder.stack,
-        "host_class": folder.host_class,
-        "scenario": folder.scenario,
+        **vars(trend.series.key),
         "metric": trend.series.metric,
         "unit": trend.series.unit,
         **commit,
@@ -55,9 +54,7 @@ def _row(trend: Trend, point: CommitPoint) -> dict[str, Any]:
 def _series(trend: Trend, points: Sequence[CommitPoint]) -> dict[str, Any]:
     series = trend.series
     return {
-        "stack": series.folder.stack,
-        "host_class": series.folder.host_class,
-        "scenario": series.folder.scenario,
+        **vars(series.key),
         "metric": series.metric,
         "title": series.title,
         "unit": series.unit,

@@ -18,6 +18,7 @@ from pytest_ldos.show.page.formats import Format, render
 from pytest_ldos.show.page.model import Bullets, Cell, Column, Kind, Page, Section, Table, Text, Tone, Words
 from pytest_ldos.show.page.terminal import NARROWEST
 from pytest_ldos.show.report.history.text_plot import plot_as_text
+from pytest_ldos.show.report.keys import describe_place
 
 _SINCE: Final = tuple(f"since {anchor}" for anchor in (PIN, START))
 _COMMITS: Final = (
@@ -50,15 +51,10 @@ _ALL_FAILED: Final = "failed"
 def render_overview(trends: Sequence[Trend], *, width: int, color: bool) -> Rendered:
     """One row a series, in a table for each stack and host class."""
     sections = []
-    for place in sorted({_place(each) for each in trends}):
-        rows = tuple(_overview_row(each) for each in trends if _place(each) == place)
-        stack, host_class = place
-        sections.append(Section(f"stack {stack}, host class {host_class}", (Table(columns=_OVERVIEW, rows=rows),)))
+    for place in sorted({each.series.key.place for each in trends}):
+        rows = tuple(_overview_row(each) for each in trends if each.series.key.place == place)
+        sections.append(Section(describe_place(place), (Table(columns=_OVERVIEW, rows=rows),)))
     return render(Page(title="", blocks=tuple(sections)), Format.TERMINAL, width=width, color=color)
-
-
-def _place(trend: Trend) -> tuple[str, str]:
-    return trend.series.folder.stack, trend.series.folder.host_class
 
 
 def render_trend(trend: Trend, *, shown: Sequence[CommitPoint], width: int, color: bool) -> Rendered:
@@ -77,20 +73,23 @@ def render_trend(trend: Trend, *, shown: Sequence[CommitPoint], width: int, colo
 
 def describe(series: MetricSeries) -> str:
     """Metric, scenario and runs of a series, in a line."""
-    title = f"{series.metric} {series.title} of '{series.folder.scenario}'"
-    return f"{title}: {counted(len(series.runs), 'run')}, {series.better} is better"
+    return f"{name_of(series)}: {counted(len(series.runs), 'run')}, {series.better} is better"
 
 
-def describe_place(series: MetricSeries) -> str:
+def name_of(series: MetricSeries) -> str:
+    """Metric and scenario of a series."""
+    return f"{series.metric} {series.title} of '{series.key.scenario}'"
+
+
+def describe_origin(series: MetricSeries) -> str:
     """Stack, host class and source of a series."""
-    source = f", from {series.source}" if series.source else ""
-    return f"stack {series.folder.stack}, host class {series.folder.host_class}{source}"
+    return describe_place(series.key) + (f", from {series.source}" if series.source else "")
 
 
 def describe_anchors(trend: Trend) -> Iterator[str]:
     """Anchors, noise, and what there is to know besides."""
     unit = trend.series.unit
-    yield describe_place(trend.series)
+    yield describe_origin(trend.series)
     if trend.anchor is not None:
         name = f"pinned anchor: {trend.pinned}" if trend.pinned else "nothing is pinned; anchor: the first runs"
         yield f"{name}, {format_quantity(trend.anchor, unit)}"
@@ -124,7 +123,7 @@ def _overview_row(trend: Trend) -> tuple[Cell, ...]:
     if last.creeps:
         marks.append(f"creep: {' and '.join(last.creeps)}")
     return (
-        series.folder.scenario,
+        series.key.scenario,
         series.metric,
         str(len(series.runs)),
         _quantity(last.location, series.unit),

@@ -273,7 +273,7 @@ def test_without_the_workspace_it_says_what_to_do(site, workspace, monkeypatch):
     answer = dds_flood_available(DdsFloodSpec(), ROS2)
     assert answer.reason == "ROS package ldos_load not found"
     assert "build and source ros_ws" in answer.remedy
-    beside_ros = dataclasses.replace(site, stack_kind="ros2-mock", environment={"AMENT_PREFIX_PATH": "/nowhere"})
+    beside_ros = dataclasses.replace(site, kind=StackKind.ROS2, environment={"AMENT_PREFIX_PATH": "/nowhere"})
     with pytest.raises(Unavailable, match="ROS package ldos_load not found"), run_dds_flood(DdsFloodSpec(), beside_ros):
         pass
 

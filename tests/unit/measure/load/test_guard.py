@@ -295,7 +295,9 @@ def settings_of(command: list[str]) -> dict[str, object]:
 
 
 def test_a_ros_stack_is_guarded_by_the_workspaces_program(site, workspace):
-    beside = dataclasses.replace(site, stack_kind="ros2-gz", environment={"ROS_DOMAIN_ID": "7"})
+    beside = dataclasses.replace(
+        site, kind=StackKind.ROS2, has_simulated_clock=True, environment={"ROS_DOMAIN_ID": "7"}
+    )
     program = ros_program(GuardSpec(late_share=0.2), TF, ["/flood_publisher_1"], beside)
     assert program.environment == {"ROS_DOMAIN_ID": "7"}
     path, *words = program.command
@@ -304,13 +306,13 @@ def test_a_ros_stack_is_guarded_by_the_workspaces_program(site, workspace):
     given = settings_of(list(program.command))
     assert given["publishers"] == ["/flood_publisher_1"]
     assert (given["late_share"], given["deadline_ms"], given["use_sim_time"]) == (0.2, 10.0, True)
-    mock = dataclasses.replace(beside, stack_kind="ros2-mock")
+    mock = dataclasses.replace(beside, has_simulated_clock=False)
     assert "use_sim_time" not in settings_of(list(ros_program(GuardSpec(), TF, [], mock).command))
 
 
 def test_the_workspaces_parameters_are_those_it_is_given(site, workspace):
     """The parameter file of `ldos_guard` is read here, so that drift fails without ROS 2."""
-    beside = dataclasses.replace(site, stack_kind="ros2-mock")
+    beside = dataclasses.replace(site, kind=StackKind.ROS2)
     given = settings_of(list(ros_program(GuardSpec(), TF, ["/a"], beside).command))
     declared = yaml.safe_load((WORKSPACE / "src/guard_parameters.yaml").read_text())["guard"]
     types = {"int": int, "double": float, "bool": bool, "string": str, "string_array": list}
@@ -334,7 +336,7 @@ def test_without_the_workspace_it_says_what_to_do(site, workspace, monkeypatch):
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(workspace.parent))
     assert guard_available(GuardSpec(), ROS2).reason == "ROS package ldos_guard not found"
     beside = dataclasses.replace(
-        site, stack_kind="ros2-mock", environment={"AMENT_PREFIX_PATH": "/nowhere"}, beside=[FLOOD]
+        site, kind=StackKind.ROS2, environment={"AMENT_PREFIX_PATH": "/nowhere"}, beside=[FLOOD]
     )
     with pytest.raises(Unavailable, match="ROS package ldos_guard not found"), run_guard(GuardSpec(), beside):
         pass

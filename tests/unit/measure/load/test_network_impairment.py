@@ -204,7 +204,7 @@ def test_shared_memory_does_not_cross_the_network(tc, monkeypatch, stack, enviro
 
 
 def test_beside_fast_dds_nothing_is_changed(tc, site):
-    beside = dataclasses.replace(site, stack_kind="ros2-mock", environment={"RMW_IMPLEMENTATION": "rmw_fastrtps_cpp"})
+    beside = dataclasses.replace(site, kind=StackKind.ROS2, environment={"RMW_IMPLEMENTATION": "rmw_fastrtps_cpp"})
     with pytest.raises(Unavailable, match="shared memory"), run_network_impairment(NetworkImpairmentSpec(), beside):
         pass
     assert tc.calls == []

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 from pytest_ldos.measure.metrics.catalogue import METRICS
-from pytest_ldos.measure.metrics.measured import MeasuredMetric
 from pytest_ldos.measure.metrics.model import OWN_SHARES
-
-README = Path(__file__).parents[4] / "README.md"
 
 NINTH = """
 import dataclasses
@@ -49,22 +45,6 @@ assert found == "T9 is 9.00 ms by the trace but 1.00 ms by the goal client's sta
 def test_one_more_metric_is_recorded_gated_explained_and_checked_everywhere():
     done = subprocess.run([sys.executable, "-c", NINTH], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
-
-
-def row(metric: MeasuredMetric) -> str:
-    """As the README's table has it."""
-    cells = (
-        f"**{metric.name}** {metric.title}",
-        metric.definition,
-        metric.unit,
-        f"{100 * metric.largest_tolerable_mde:.0f} %",
-    )
-    return f"| {' | '.join(cells)} |"
-
-
-def test_the_readme_has_each_as_it_is_defined():
-    _, _, table = README.read_text("utf-8").partition("| metric | from → to | in | largest MDE |\n")
-    assert table.partition("\n\n")[0].splitlines()[1:] == [row(metric) for metric in METRICS.values()]
 
 
 def test_what_a_metric_refines_is_a_metric():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 from pytest_ldos.doctor.finding import error, ok, warning
@@ -15,31 +16,39 @@ FINDINGS = [
 ]
 
 
-def test_a_line_a_finding_and_its_remedy_below():
+def test_a_row_a_finding_and_the_remedies_below():
     assert render_diagnosis(FINDINGS, width=100, color=False).splitlines() == [
-        "ok       disk         9.0 GiB free",
-        "warning  CPU turbo    on",
-        "                      → echo 1 > no_turbo",
-        "error    LTTng tools  not installed",
-        "                      → sudo apt-get install lttng-tools",
+        "  status   check        finding",
+        "  ok       disk         9.0 GiB free",
+        "  warning  CPU turbo    on",
+        "  error    LTTng tools  not installed",
         "",
-        "1 error, 1 warning; 1 can be mended from here: ldos doctor --fix",
+        "to do",
+        "  CPU turbo → echo 1 > no_turbo",
+        "  LTTng tools → sudo apt-get install lttng-tools",
+        "",
+        "1 error, 1 warning",
+        "1 can be mended from here: ldos doctor --fix",
     ]
 
 
+def test_what_is_well_may_have_a_remedy_too():
+    text = render_diagnosis([dataclasses.replace(FINDINGS[0], remedy="prune")], width=100, color=False)
+    assert text.splitlines()[3:5] == ["possible, too", "  disk → prune"]
+
+
 def test_texts_are_broken_and_remedies_are_not():
-    text = render_diagnosis(
-        [warning("x", "word " * 30, "sudo apt-get install " + "package " * 20)], width=80, color=False
-    )
-    lines = text.splitlines()
-    assert lines[1].startswith("            word")
+    remedy = "sudo apt-get install " + "package " * 20
+    lines = render_diagnosis([warning("x", "word " * 30, remedy)], width=80, color=False).splitlines()
+    assert lines[2].startswith("                  word")
     assert all(len(line) <= 80 for line in lines if "package" not in line)
-    assert lines[3] == ("            → sudo apt-get install " + "package " * 20).rstrip()
+    assert f"  x → {remedy}".rstrip() in lines
 
 
 def test_only_the_status_has_its_colour():
-    line = render_diagnosis(FINDINGS, width=100, color=True).splitlines()[1]
-    assert line.endswith("\x1b[0mCPU turbo    on")
+    line = render_diagnosis(FINDINGS, width=100, color=True).splitlines()[2]
+    assert "warning\x1b[0m" in line
+    assert line.endswith("CPU turbo    on")
 
 
 def test_nothing_is_wrong():

@@ -76,7 +76,7 @@ def test_a_regression_shows_all_that_is_needed_to_act():
     for part in (*medians, *numbers, "/somewhere/trace"):
         assert part != "–"
         assert part in message
-    assert message.startswith("scenario 'baseline': regressed (10 of 10 trials succeeded)")
+    assert message.startswith("scenario 'baseline': regressed; 10 of 10 trials succeeded")
     assert "T2 execution latency" not in message
 
 
@@ -183,7 +183,7 @@ def test_a_change_from_zero_has_no_ratio():
     assert metric.change.ratio is metric.change.low is metric.change.high is metric.change.detectable is None
     assert "retries (retries of the gripper) regressed: from 0 to 5.00" in section.reasons
     assert "retries retries of the gripper from 0, 0.00 → 5.00" in markdown.render(compose([section]))
-    assert "change            from 0, interval –" in render_failure(section)
+    assert "change           from 0, interval –" in render_failure(section)
     assert "retries" in section.score.without
     assert not [line for line in describe_unseen(section) if "retries" in line]
 
@@ -194,7 +194,7 @@ def test_what_is_undecided_from_zero_has_no_ratio():
     section = section_of(at_times(1, often=3), at_times(2, often=1))
     assert section.metric("retries").verdict is Verdict.INCONCLUSIVE
     assert "retries is undecided (measured from 0 to 9.00)" in section.reasons
-    assert "change            from 0, interval –" in render_failure(section)
+    assert "change           from 0, interval –" in render_failure(section)
 
 
 def test_differences_of_the_environment_are_shown():
@@ -253,7 +253,7 @@ def test_an_approximate_number_says_so_and_why_below_the_table():
 def test_a_regression_of_an_approximate_number_says_so_in_the_failure():
     message = render_failure(section_of(approximately(1, factors={"T3": 3.0}), approximately(2)))
     assert "T3 control-loop jitter: regressed" in message
-    assert "median            ≈ 0." in message
+    assert "median           ≈ 0." in message
     assert f"≈ T3 from /joint_states publications: {STATES.caveat}" in message
 
 

@@ -43,7 +43,7 @@ def test_hosts_stacks_scenarios_and_sources_never_mix(history):
     elsewhere = taken_from(run_of(4), "T1", Source("feedback", "later"))
     history.append(rows_of(elsewhere))
     assert len(series(history)) == 5
-    assert len({(each.folder, each.source) for each in series(history)}) == 5
+    assert len({(each.key, each.source) for each in series(history)}) == 5
 
 
 def rows_of(trials, verdict="passed"):

@@ -18,6 +18,7 @@ from pytest_ldos.judge.baseline.history import files, store
 from pytest_ldos.judge.baseline.history.files import write_file
 from pytest_ldos.judge.baseline.history.rows import SCHEMA, Version, build_rows, identify
 from pytest_ldos.judge.baseline.history.store import HistoryStore
+from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from tests.builders.history import add_run, run_of
 from tests.builders.trials import TYPICAL, failed_trial, measured, trial, trial_set
@@ -300,7 +301,7 @@ def test_another_schema_version_is_refused_and_kept(history, monkeypatch, versio
 
 def add_run_of_other_version(history):
     rows = rows_of(run_of(1))
-    write_file(history.folder(rows.row(0, named=True)) / "other.parquet", rows)
+    write_file(history.folder(BaselineKey.of_row(rows.row(0, named=True))) / "other.parquet", rows)
 
 
 def test_parquet_of_somebody_else_is_refused(history):

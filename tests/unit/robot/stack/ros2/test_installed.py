@@ -91,7 +91,7 @@ def test_the_status_program_is_asked_once(complete, tmp_path, monkeypatch):
     runs.touch()
     status(complete, f"#!/bin/sh\necho run >> {runs}\n")
     assert choose.stack_available(StackSpec()).ok
-    assert choose.describe_stack(StackSpec()).kind == "ros2-mock"
+    assert choose.describe_stack(StackSpec()).name == "ros2-mock"
     assert choose.why_not_ros2(StackSpec()) == ""
     assert runs.read_text() == "run\n"
     monkeypatch.setenv("LD_LIBRARY_PATH", "/elsewhere")
@@ -119,7 +119,7 @@ def test_auto_takes_ros_where_it_is_whole(complete):
 def test_the_stack_says_what_it_is_made_of(complete, monkeypatch):
     monkeypatch.setenv("CYCLONEDDS_URI", "file:///tuned.xml")
     info = ros2_info(StackSpec(ros2=Ros2Spec(rmw="rmw_cyclonedds_cpp")))
-    assert info.kind == "ros2-mock"
+    assert (info.name, info.kind, info.has_simulated_clock) == ("ros2-mock", StackKind.ROS2, False)
     assert info.description == "ros2 jazzy (Panda, sim mock, MoveIt 4.2.0, ros2_control 4.2.0, rmw_cyclonedds_cpp)"
     assert info.rmw == "rmw_cyclonedds_cpp"
     assert info.versions["rmw_cyclonedds_cpp"] == "4.2.0"
@@ -127,10 +127,11 @@ def test_the_stack_says_what_it_is_made_of(complete, monkeypatch):
 
 
 def test_baselines_of_another_robot_lie_elsewhere(complete):
-    assert ros2_info(OWN).kind == "ros2-stack-arm"
-    assert ros2_info(StackSpec(ros2=Ros2Spec(sim=Simulation.GZ))).kind == "ros2-gz"
+    assert ros2_info(OWN).name == "ros2-stack-arm"
+    simulated = ros2_info(StackSpec(ros2=Ros2Spec(sim=Simulation.GZ)))
+    assert (simulated.name, simulated.has_simulated_clock) == ("ros2-gz", True)
     climbing = StackSpec(ros2=Ros2Spec(launch_file="my_robot/stack.launch.py", group="../../left/arm*"))
-    assert ros2_info(climbing).kind == "ros2-stack-_left_arm_"
+    assert ros2_info(climbing).name == "ros2-stack-_left_arm_"
 
 
 def test_another_environment_is_asked_for_its_own(monkeypatch, tmp_path):
