@@ -101,7 +101,7 @@ def redirect(target: str, flags: int, descriptor: int) -> None:
     os.close(opened)
 
 
-LOADED = ("base", "host", "judge", "measure", "plugin", "record", "scenario", "show.page", "trace")
+LOADED = ("base", "host", "judge", "measure", "plugin", "record", "scenario", "show", "trace")
 """Wings that a scenario with a fake stack uses."""
 
 
