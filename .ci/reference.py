@@ -24,7 +24,7 @@ from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.paths import LinkSpec, PathSpec
 from pytest_ldos.campaign.instruments import MODULES, find_instrument
-from pytest_ldos.cli.main import app
+from pytest_ldos.cli.main import make_app
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.measure.load.choose import IMPLEMENTATIONS
 from pytest_ldos.measure.load.protocol import LoadProof
@@ -267,7 +267,7 @@ def _exit_codes() -> Iterator[str]:
 
 def _commands() -> Iterator[str]:
     yield from ("## Commands", "", "`ldos --version` says the version, `ldos COMMAND --help` what is said here.", "")
-    for name, callback in commands_of(app, "ldos"):
+    for name, callback in commands_of(make_app(), "ldos"):
         text = inspect.getdoc(callback) or ""
         yield from (f"### `{name}`", "", *_prose(text))
         rows = list(_parameters(callback))

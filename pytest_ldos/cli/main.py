@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Iterable
 from importlib import import_module
 from importlib.metadata import version
 from typing import Annotated, Final, NoReturn
@@ -12,61 +13,30 @@ import typer
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import LdosError, NotWritten
 from pytest_ldos.campaign.instruments import MODULES
-from pytest_ldos.cli.analyze import analyze
-from pytest_ldos.cli.baseline import baseline_app
-from pytest_ldos.cli.calibrate import calibrate
-from pytest_ldos.cli.comment import annotate, comment
-from pytest_ldos.cli.compare import compare
-from pytest_ldos.cli.doctor import doctor
-from pytest_ldos.cli.export import export
-from pytest_ldos.cli.find_breaking import find_breaking
 from pytest_ldos.cli.help import Command, Group, name_values
-from pytest_ldos.cli.history import history_app
-from pytest_ldos.cli.profile import profile_app
-from pytest_ldos.cli.report import report
 from pytest_ldos.cli.say import allow_any_letter, complain, say
-from pytest_ldos.cli.selftest import selftest
-from pytest_ldos.cli.sweep import sweep
-from pytest_ldos.cli.watch_options import add_watch_options
+from pytest_ldos.cli.watch_options import with_watch_options
 
-_COMPARE: Final = "Compare and keep results"
-_MEASURE: Final = "Measure more than a test does"
-_LOOK: Final = "Look at traces"
 _INSTRUMENTS: Final = "Measure the middleware"
-_MACHINE: Final = "This machine"
 
-app = typer.Typer(
-    name="ldos",
-    cls=Group,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-
-
-def _add(command: Callable[..., None], panel: str) -> None:
-    app.command(cls=Command, rich_help_panel=panel)(command)
-
-
-_add(report, _COMPARE)
-_add(compare, _COMPARE)
-app.add_typer(baseline_app, name="baseline", rich_help_panel=_COMPARE)
-app.add_typer(history_app, name="history", rich_help_panel=_COMPARE)
-_add(comment, _COMPARE)
-_add(annotate, _COMPARE)
-_add(calibrate, _MEASURE)
-_add(selftest, _MEASURE)
-_add(sweep, _MEASURE)
-_add(find_breaking, _MEASURE)
-_add(analyze, _LOOK)
-_add(export, _LOOK)
-app.add_typer(profile_app, name="profile", rich_help_panel=_LOOK)
-for _name in MODULES:
-    _add(getattr(import_module(f"pytest_ldos.cli.{_name}"), _name), _INSTRUMENTS)
-_add(doctor, _MACHINE)
-add_watch_options(app, MODULES)
-name_values(app)
+_COMMANDS: Final = {
+    "report": ("report:report", "Compare and keep results"),
+    "compare": ("compare:compare", "Compare and keep results"),
+    "baseline": ("baseline:baseline_app", "Compare and keep results"),
+    "history": ("history:history_app", "Compare and keep results"),
+    "comment": ("comment:comment", "Compare and keep results"),
+    "annotate": ("comment:annotate", "Compare and keep results"),
+    "calibrate": ("calibrate:calibrate", "Measure more than a test does"),
+    "selftest": ("selftest:selftest", "Measure more than a test does"),
+    "sweep": ("sweep:sweep", "Measure more than a test does"),
+    "find-breaking": ("find_breaking:find_breaking", "Measure more than a test does"),
+    "analyze": ("analyze:analyze", "Look at traces"),
+    "export": ("export:export", "Look at traces"),
+    "profile": ("profile:profile_app", "Look at traces"),
+    **{name.replace("_", "-"): (f"{name}:{name}", _INSTRUMENTS) for name in MODULES},
+    "doctor": ("doctor:doctor", "This machine"),
+}
+"""Module with its function or group, and panel of the help, by name of the command."""
 
 
 def _print_version(asked: bool) -> None:
@@ -75,8 +45,7 @@ def _print_version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
-def ldos(
+def _ldos(
     show_version: Annotated[
         bool, typer.Option("--version", help="Show the version.", callback=_print_version, is_eager=True)
     ] = False,
@@ -87,11 +56,48 @@ def ldos(
     """
 
 
+def make_app(names: Iterable[str] = tuple(_COMMANDS)) -> typer.Typer:
+    """The app with these commands; no module of another one is loaded."""
+    app = typer.Typer(
+        name="ldos",
+        cls=Group,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    app.callback()(_ldos)
+    for name in names:
+        _add(app, name)
+    name_values(app)
+    return app
+
+
+def _add(app: typer.Typer, name: str) -> None:
+    place, panel = _COMMANDS[name]
+    module, _, attribute = place.partition(":")
+    command = getattr(import_module(f"pytest_ldos.cli.{module}"), attribute)
+    if isinstance(command, typer.Typer):
+        app.add_typer(command, name=name, rich_help_panel=panel)
+    else:
+        if panel == _INSTRUMENTS:
+            command = with_watch_options(command)
+        app.command(name, cls=Command, rich_help_panel=panel)(command)
+
+
+def _asked(arguments: list[str]) -> Iterable[str]:
+    """The command that the first word names, and none for the version; all of them, if none is of that name."""
+    if arguments[:1] == ["--version"]:
+        return []
+    word = next((each for each in arguments if not each.startswith("-")), "")
+    return [word] if word in _COMMANDS else _COMMANDS
+
+
 def run() -> NoReturn:
     """Entry point: faults that have a name end with their message and an exit code."""
     allow_any_letter()
     try:
-        app()
+        make_app(_asked(sys.argv[1:]))()
     except LdosError as error:
         complain(error)
         raise SystemExit(exit_codes.INVALID if isinstance(error, NotWritten) else exit_codes.USAGE) from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import wraps
@@ -89,19 +89,6 @@ def with_watch_options(command: Callable[..., None]) -> Callable[..., None]:
 
     show_parameters(watched, [*parameters_of(command), *parameters_of(_options)])
     return watched
-
-
-def add_watch_options(app: typer.Typer, instruments: Iterable[str]) -> None:
-    """Gives the options to all commands of an app that are called like an instrument."""
-    names = {name.replace("_", "-") for name in instruments}
-    for command in app.registered_commands:
-        if command.callback is not None and _name_of(command.name, command.callback) in names:
-            command.callback = with_watch_options(command.callback)
-
-
-def _name_of(name: str | None, callback: Callable[..., None]) -> str:
-    """As typer names a command."""
-    return name or callback.__name__.replace("_", "-")
 
 
 def _names() -> list[str]:

@@ -10,7 +10,9 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 
 import pytest
 
-from pytest_ldos.cli.main import run
+from pytest_ldos.cli.main import make_app, run
+
+app = make_app()
 
 
 def run_ldos(*arguments: object) -> subprocess.CompletedProcess[str]:

@@ -1,8 +1,8 @@
-"""Runs of pytest, each in a process of its own, forked from one that has loaded other projects' libraries.
+"""Runs of pytest, each in a process of its own, forked from one that has loaded what they would load.
 
-Nothing of pytest-ldos and no plugin of pytest is loaded before the fork, nor what starts threads that a fork would lose
-(polars). A run sees its own environment, folder and arguments, as ``python -m pytest`` does; only ``sitecustomize`` and
-Python's own switches (``PYTHON…``) are those of the server.
+Loading it takes longer than most runs do. What is loaded when is asserted in processes of their own (``test_startup``).
+A run sees its own environment, folder and arguments, as ``python -m pytest`` does; only ``sitecustomize`` and Python's
+own switches (``PYTHON…``) are those of the server.
 
 Requests are JSON lines on standard input, answers (exit statuses) JSON lines on standard output.
 """
@@ -10,14 +10,17 @@ Requests are JSON lines on standard input, answers (exit statuses) JSON lines on
 from __future__ import annotations
 
 import gc
+import importlib
 import json
 import os
+import pkgutil
 import runpy
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -98,17 +101,26 @@ def redirect(target: str, flags: int, descriptor: int) -> None:
     os.close(opened)
 
 
-def load_libraries() -> None:
-    import numpy as np  # noqa: F401
-    import rich.console  # noqa: F401
+LOADED = ("base", "host", "judge", "measure", "plugin", "record", "scenario", "show", "trace")
+"""Wings that a scenario with a fake stack uses."""
+
+
+def load() -> None:
+    """Loads these wings with their libraries, but what needs polars: a fork would lose the threads that it starts."""
     import scipy.optimize
     import scipy.special  # noqa: F401
-    import yaml  # noqa: F401
 
+    sys.modules["polars"] = None  # type: ignore[assignment] # so that its import fails
+    for wing in LOADED:
+        package = importlib.import_module(f"pytest_ldos.{wing}")
+        for each in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            with suppress(ModuleNotFoundError):
+                importlib.import_module(each.name)
+    del sys.modules["polars"]
     gc.collect()
     gc.freeze()
 
 
 if __name__ == "__main__":
-    load_libraries()
+    load()
     serve()

@@ -145,6 +145,7 @@ version = "1"
 """
 
 
+@pytest.mark.acceptance
 def test_a_base_that_cannot_be_built_is_infra_with_exit_status_11(run, project, repository):
     """By default pip installs the revision: this one's pyproject.toml names a build backend that is none."""
     good = (project.path / "pyproject.toml").read_text()

@@ -352,6 +352,7 @@ def test_workers_on_one_machine_take_turns(stamps, project):
     result.stdout.fnmatch_lines(["*[[]3/3[]] control_rate_hz=*", "*ldos sweep test_scenario.py_test_reach*"])
 
 
+@pytest.mark.acceptance
 def test_workers_are_told_what_is_done(stamps, project):
     first, _ = stamps(NODE.format(250), NODE.format(400))
     first.assert_outcomes(passed=2)
@@ -361,6 +362,7 @@ def test_workers_are_told_what_is_done(stamps, project):
     assert len(records(project)) == 3
 
 
+@pytest.mark.acceptance
 def test_workers_with_nothing_left_to_measure_show_the_table(sweep, project):
     sweep().assert_outcomes(passed=3)
     again = sweep("-n", "1", "--ldos-resume")
@@ -376,6 +378,7 @@ def test_a_verdict_of_a_worker_is_that_of_the_session(sweep):
     result.assert_outcomes(failed=3)
 
 
+@pytest.mark.acceptance
 def test_a_worker_that_is_killed_loses_its_cell_alone(sweep, project, monkeypatch):
     sweep("--collect-only")
     conftest = project.path / "conftest.py"

@@ -100,6 +100,7 @@ def test_an_instrument_is_watched_with_all_it_starts(project):
     }
 
 
+@pytest.mark.acceptance
 def test_versions_in_turns_are_held_against_each_other(project):
     (project.path / "old/.venv/bin").mkdir(parents=True)
     (project.path / "old/.venv/bin/python").touch()
@@ -119,6 +120,7 @@ def test_versions_in_turns_are_held_against_each_other(project):
     assert "between starts" in (folder / "difference.svg").read_text()
 
 
+@pytest.mark.acceptance
 def test_cells_of_a_sweep_are_watched_each_and_are_of_a_sweep_of_their_own(project):
     project.makeconftest(CONFTEST)
     project.makepyfile(

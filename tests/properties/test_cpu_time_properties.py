@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import polars as pl
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ldos.trace.ctf.read import read_trace
@@ -49,7 +49,6 @@ def frame_of(wanted) -> pl.DataFrame:
 
 
 @given(steps, spans)
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_parts_of_a_span_add_up(events, wanted):
     kernel = trace_of(events)
     with tempfile.TemporaryDirectory() as folder:

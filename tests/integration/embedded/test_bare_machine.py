@@ -1,17 +1,26 @@
-"""A run on a machine with little in it: no names, no other device, or other devices that nobody is to hear."""
+"""A run on a machine with little in it: no names, a locale of ASCII alone, no device for others to hear."""
 
 from __future__ import annotations
 
 import json
 import subprocess
+import sys
+from pathlib import Path
+
+import pytest
 
 from tests.builders.namespaces import apart
+from tests.integration.embedded.conftest import running
+from tests.integration.project import Project, make_project, shared_memory
 
 NO_NAMES = """
 mount --bind /dev/null /etc/hosts
 mount --bind nsswitch.conf /etc/nsswitch.conf
 if getent hosts localhost; then exit 99; fi
 """
+
+ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+"""Python is told to believe it."""
 
 SOCKETS = """
 import json
@@ -42,15 +51,60 @@ def ldos_trials(ldos_trials):
 """
 
 
-def test_no_name_is_resolved_and_every_socket_is_on_the_loopback_device(project, leaves_nothing):
+class Run:
+    """What the run printed and left."""
+
+    def __init__(self, project: Project) -> None:
+        before, memory = running(), shared_memory()
+        for name in ("LANG", "LC_CTYPE"):
+            project.environment.pop(name, None)
+        project.environment |= ASCII
+        project.write("nsswitch.conf", "hosts: files\n")
+        project.write("conftest.py", SOCKETS)
+        arguments = ("--ldos-trials=1", "--ldos-warmup=0", "--ldos-report=Größe/report.html")
+        self.project = project
+        self.code, self.output = self.call(*apart(NO_NAMES, project.command(*arguments)))
+        self.left_running = running() - before
+        self.left_in_memory = shared_memory() - memory
+
+    def call(self, *command: str) -> tuple[int, str]:
+        done = subprocess.run(
+            command, cwd=self.project.path, env=self.project.environment, capture_output=True, check=False, timeout=180
+        )
+        return done.returncode, (done.stdout + done.stderr).decode()
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Run:
+    return Run(make_project(tmp_path_factory.mktemp("bare")))
+
+
+def test_it_is_green_and_leaves_nothing(run):
+    assert run.code == 0, run.output
+    assert "trials succeeded" in run.output
+    assert run.left_running == set()
+    assert run.left_in_memory == set()
+
+
+def test_no_name_is_resolved_and_every_socket_is_on_the_loopback_device(run):
     """As on a bare Debian root, whose /etc/hosts is empty."""
-    project.write("nsswitch.conf", "hosts: files\n")
-    project.write("conftest.py", SOCKETS)
-    command = apart(NO_NAMES, project.command("--ldos-trials=1", "--ldos-warmup=0"))
-    done = subprocess.run(
-        command, cwd=project.path, env=project.environment, capture_output=True, text=True, check=False, timeout=180
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    sockets = json.loads((project.path / "sockets.json").read_text())
+    sockets = json.loads((run.project.path / "sockets.json").read_text())
     assert len(sockets) >= 3 * 4, "four processes, each with a socket for discovery, data and sending"
     assert {address.partition(":")[0] for _, address in sockets} == {"0100007F"}
+
+
+def test_the_locale_knows_ascii_alone(run):
+    _, said = run.call(sys.executable, "-c", "import locale; print(locale.getpreferredencoding())")
+    assert said.strip() == "ANSI_X3.4-1968"
+
+
+def test_the_report_needs_no_other_locale(run):
+    """`lttng --version` says its authors' names with letters that are none of ASCII, our reports have ``≈`` and ``…``."""
+    assert Path(run.project.path, "Größe", "report.html").is_file()
+
+
+@pytest.mark.parametrize("arguments", [["report", "latest"], ["doctor"], ["--help"]], ids=" ".join)
+def test_no_command_needs_another_locale(run, arguments):
+    code, said = run.call(sys.executable, "-c", "from pytest_ldos.cli.main import run; run()", *arguments)
+    assert "Traceback" not in said
+    assert code in {0, 1}, said

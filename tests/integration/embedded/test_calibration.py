@@ -29,6 +29,7 @@ def ldos(project: Project):
     return run
 
 
+@pytest.mark.acceptance
 def test_a_host_is_calibrated(ldos, project, leaves_nothing):
     done = ldos("calibrate", "--blocks", "2", "--trials", "2", "--draws", "2")
     assert done.returncode == 0, done.stderr

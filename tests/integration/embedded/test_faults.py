@@ -92,6 +92,7 @@ def wait_until(condition, timeout_s: float = 60) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.acceptance
 def test_a_goal_out_of_reach_is_a_failure_to_plan(project, leaves_nothing):
     project.write("test_scenario.py", UNREACHABLE)
     code, output = project.run("--ldos-warmup=0")
@@ -110,7 +111,7 @@ def test_a_killed_process_is_a_dead_stack_and_the_next_scenario_runs(project, le
     """The simulator dies while the arm moves, the planner while it plans."""
     project.write("conftest.py", KILLER.replace("VICTIM", victim).replace("DELAY", str(delay)))
     project.write("test_scenario.py", SCENARIO + SECOND)
-    code, output = project.run("--ldos-warmup=0", "--ldos-trials=3")
+    code, output = project.run("--ldos-warmup=0", "--ldos-trials=2")
     assert code == exit_codes.REGRESSED, output
     first, second = project.saved().trials
     assert first.outcome == "success"
@@ -121,7 +122,9 @@ def test_a_killed_process_is_a_dead_stack_and_the_next_scenario_runs(project, le
     assert "Traceback" not in output
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.acceptance), signal.SIGKILL]
+)
 def test_an_interrupted_run_keeps_its_finished_trials(project, leaves_nothing, temporary, number):
     process = project.start("--ldos-trials=50", "--ldos-warmup=0")
     try:
@@ -162,6 +165,7 @@ def test_the_second_of_two_runs_is_refused(project, leaves_nothing):
         first.communicate(timeout=60)
 
 
+@pytest.mark.acceptance
 def test_lost_events_make_the_run_invalid(project, leaves_nothing):
     project.write("conftest.py", TINY_BUFFERS)
     code, output = project.run(*ONE)

@@ -25,6 +25,7 @@ def run_on(project, script: str, *arguments: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.acceptance
 def test_a_disk_that_the_trace_fills(project, leaves_nothing, temporary):
     """The first trial's record has room; the tracer then cannot write, and says so in its log alone."""
     code, output = run_on(project, "mkdir .ldos; mount -t tmpfs -o size=2m none .ldos", "--ldos-trials=3")

@@ -42,6 +42,7 @@ def test_a_guard_dies(ldos_stack, dds_flood, guard, ldos_trials, ldos_gate):
 """
 
 
+@pytest.mark.acceptance
 def test_a_guarded_flood_is_throttled_and_valid(project, leaves_nothing):
     project.write("pyproject.toml", GUARDED)
     project.write("test_scenario.py", EVERY)

@@ -93,6 +93,7 @@ def test_a_flood_that_does_not_reach_its_rate_is_invalid(project, leaves_nothing
     assert f"the flood reached {proof['rate_hz']:.0f} of 1000000 msg/s: its publishers sent no more in time" in output
 
 
+@pytest.mark.acceptance
 def test_a_flood_ends_with_a_run_that_is_killed(project, leaves_nothing):
     project.write("test_scenario.py", FLOOD)
     process = project.start("--ldos-trials=50", "--ldos-warmup=0")
@@ -138,6 +139,7 @@ def test_an_impairment_that_is_not_possible_here_is_told_before_a_stack_starts(p
 needs_stress_ng = pytest.mark.skipif(not stress_ng_available().ok, reason=stress_ng_available().reason or "available")
 
 
+@pytest.mark.acceptance
 @needs_stress_ng
 def test_cpu_load_is_measured_while_the_arm_moves(project, leaves_nothing):
     project.write("test_scenario.py", CPU)

@@ -120,6 +120,7 @@ def taken_by_thieves() -> dict[int, float]:
     return {pid: taken.user + taken.system for pid, taken in times.items()}
 
 
+@pytest.mark.acceptance
 def test_what_takes_the_cpus_makes_the_loops_irregular(tmp_path):
     """Thieves that come first for 3 of each 10 ms keep steps waiting for as long: the tails show them."""
     watch = ThiefWatch()

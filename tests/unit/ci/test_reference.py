@@ -15,7 +15,6 @@ from markdown_it import MarkdownIt
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.paths import LinkSpec, PathSpec
 from pytest_ldos.campaign.instruments import MODULES, find_instrument
-from pytest_ldos.cli.main import app
 from pytest_ldos.measure.load.choose import IMPLEMENTATIONS
 from pytest_ldos.measure.load.protocol import LoadProof
 from pytest_ldos.measure.load.scheduler_group import GroupedProof
@@ -30,6 +29,7 @@ from pytest_ldos.scenario.model import FaultSpec, StackSpec
 from pytest_ldos.scenario.options import OPTIONS, OTHER_VARIABLES
 from pytest_ldos.scenario.ros2 import Ros2Spec
 from pytest_ldos.scenario.settings import GATE_KEYS, TABLES
+from tests.builders.command_line import app
 
 ROOT = Path(__file__).parents[3]
 TEXT = (ROOT / "REFERENCE.md").read_text("utf-8")

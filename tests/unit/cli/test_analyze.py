@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from pytest_ldos.base.errors import ConfigurationError, TraceUnreadable
-from pytest_ldos.cli.main import app
 from pytest_ldos.trace.execution.store import read_model
+from tests.builders.command_line import app
 
 
 @pytest.fixture

@@ -356,10 +356,25 @@ def test_a_report_in_a_format_that_is_not_known(project):
     assert "Traceback" not in refused.stderr
 
 
+def test_a_command_loads_none_of_the_others():
+    code = (
+        "import atexit, sys; sys.argv = ['ldos', 'doctor', '--help'];"
+        "atexit.register(lambda: print(*(name for name in sys.modules if name.startswith('pytest_ldos.'))));"
+        "from pytest_ldos.cli.main import run; run()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = done.stdout.splitlines()[-1].split()
+    assert "pytest_ldos.cli.doctor" in loaded
+    assert {"pytest_ldos.cli.compare", "pytest_ldos.judge.gate.decide", "pytest_ldos.campaign.compare"} & set(
+        loaded
+    ) == set()
+
+
 def test_a_command_starts_without_libraries_that_take_half_a_second():
     """`scipy.special` has the distributions that are needed."""
     code = (
-        "import sys, pytest_ldos.cli.main; print(*{'scipy.stats', 'matplotlib', 'dask', 'mujoco'} & set(sys.modules))"
+        "import sys; from pytest_ldos.cli.main import make_app; make_app();"
+        "print(*{'scipy.stats', 'matplotlib', 'dask', 'mujoco'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""

@@ -17,10 +17,10 @@ from typer.testing import CliRunner
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import BringUpFailed, ConfigurationError, Unavailable
 from pytest_ldos.cli import find_breaking
-from pytest_ldos.cli.main import app
 from pytest_ldos.host.lock import measuring_lock
 from pytest_ldos.measure.trial import rig
 from tests.builders.breaking import MadeUpStack
+from tests.builders.command_line import app
 from tests.fakes.rig import noisy, open_fake_rig
 from tests.unit.campaign.repository import Repository
 

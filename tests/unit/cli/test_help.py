@@ -8,7 +8,7 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from pytest_ldos.cli.main import app
+from tests.builders.command_line import app
 
 WIDTH = 80
 

@@ -15,11 +15,11 @@ from typer.testing import CliRunner
 
 from pytest_ldos.base.errors import ConfigurationError, RecordUnreadable, Unavailable
 from pytest_ldos.campaign.order import Role, first_blocks
-from pytest_ldos.cli.main import app
 from pytest_ldos.judge.baseline.history.anchors import read_pin
 from pytest_ldos.judge.baseline.history.rows import build_rows, identify
 from pytest_ldos.judge.baseline.history.store import HistoryStore
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, write_trials
+from tests.builders.command_line import app
 from tests.builders.history import add_run, commit, fill, run_of
 
 STEADY: list[dict[str, float]] = [{}] * 6

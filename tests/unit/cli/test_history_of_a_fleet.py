@@ -139,6 +139,7 @@ def test_a_report_has_no_trials(project):
     )
 
 
+@pytest.mark.acceptance
 def test_two_imports_at_once_lose_nothing(project):
     """Enough runs that both merge files while the other writes; half of them are in both."""
     for number in range(70):

@@ -19,10 +19,10 @@ from typer.testing import CliRunner
 
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.cli.main import app
 from pytest_ldos.instruments.latency import programs
 from pytest_ldos.instruments.latency.cyclone import Library, ddsperf_library
 from pytest_ldos.measure.trial.codec import decode_trials
+from tests.builders.command_line import app
 from tests.builders.machine import add_program
 
 SHORT = (

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pytest_ldos.base.errors import ConfigurationError, ProfilingFailed, RecordUnreadable
-from pytest_ldos.cli.main import app
+from tests.builders.command_line import app
 
 BASE = "simulator;step;solve 400\nsimulator;step 300\nsimulator;publish 300\n"
 HEAD = "simulator;step;solve 600\nsimulator;step 200\nsimulator;publish 200\n"

@@ -13,10 +13,10 @@ from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import BringUpFailed, ConfigurationError
 from pytest_ldos.campaign.sweep_folder import SweepFolder
 from pytest_ldos.cli import sweep
-from pytest_ldos.cli.main import app
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.lock import measuring_lock
 from pytest_ldos.measure.trial import rig
+from tests.builders.command_line import app
 from tests.fakes.rig import noisy, open_fake_rig
 
 FOUR = ("--over", "stack.control_rate=250,500", "--over", "stack.faults.planning_delay=0,20ms", "--trials", "2")

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.cli.main import app
+from tests.builders.command_line import app
 from tests.builders.topologies import TWO, text_of
 
 SHORT = ("-t", "0.6", "--rounds", "2", "--sampling", "0.2")

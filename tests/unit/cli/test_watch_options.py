@@ -12,10 +12,9 @@ from typer.testing import CliRunner
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.campaign.instruments import MODULES
-from pytest_ldos.cli.main import app as ldos
 from pytest_ldos.cli.output import FormatOption, OutputOption
 from pytest_ldos.cli.studies import Outputs, RecordOption, run_instrument
-from pytest_ldos.cli.watch_options import add_watch_options, asked_watch, with_watch_options
+from pytest_ldos.cli.watch_options import asked_watch, with_watch_options
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.instruments.instrument import Instrument
 from pytest_ldos.judge.gate.decide import judge_alone
@@ -25,6 +24,7 @@ from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.scenario.watching import WatchSpec
 from pytest_ldos.scenario.words import ProfilerKind
 from tests.builders.busy import busy_process, run_for
+from tests.builders.command_line import app as ldos
 from tests.builders.studies import HALF_TRIP, RATE, study
 from tests.builders.watchers import needs_watchers
 
@@ -69,20 +69,6 @@ def run(*arguments: object) -> str:
     result = CliRunner().invoke(app, [*map(str, arguments)], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.output
-
-
-def say_what_is_asked() -> None:
-    typer.echo(repr(asked_watch()))
-
-
-def test_commands_of_instruments_get_them_and_others_do_not():
-    several = typer.Typer()
-    several.command("cpu-cost")(say_what_is_asked)
-    several.command("other")(say_what_is_asked)
-    add_watch_options(several, ["cpu_cost"])
-    assert "--profile" in CliRunner().invoke(several, ["cpu-cost", "--help"]).output
-    assert "--profile" not in CliRunner().invoke(several, ["other", "--help"]).output
-    assert "profile=True" in CliRunner().invoke(several, ["cpu-cost", "--profile", "x"]).output
 
 
 @pytest.mark.parametrize("instrument", MODULES)

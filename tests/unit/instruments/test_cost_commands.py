@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.campaign.instruments import find_instrument
-from pytest_ldos.cli.main import app
 from pytest_ldos.instruments.cost_layers import embedded_available
+from tests.builders.command_line import app
 
 
 @pytest.fixture

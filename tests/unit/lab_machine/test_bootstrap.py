@@ -111,6 +111,7 @@ def settled(machine):
     return {place: digest if not place.endswith(".pyz") else "" for place, digest in found.items()}
 
 
+@pytest.mark.acceptance
 def test_killed_again_and_again_it_makes_and_undoes_the_same_machine(machine, tmp_path):
     other = build_lab_machine(tmp_path / "other")
     digest = pack_runner(machine)

@@ -35,6 +35,7 @@ def scorecard(folder, processes):
     return (folder / "scorecard.json").read_text(), (folder / "log").read_text()
 
 
+@pytest.mark.acceptance
 def test_a_scorecard_is_written_and_the_same_seed_gives_the_same(tmp_path):
     folders = [tmp_path / name for name in ("first", "second")]
     for folder in folders:

@@ -147,7 +147,7 @@ def assert_options_exist(machine: Machine) -> None:
 
 def parse_command(arguments: list[str]) -> None:
     """Raises what the command raises where it knows an option or an argument not."""
-    from pytest_ldos.cli.main import app
+    from tests.builders.command_line import app
 
     name, *others = arguments
     group = typer.main.get_command(app)
