@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from pytest_ldos import api
-from pytest_ldos.campaign.blocks import Bench, UnwatchedBlocks
+from pytest_ldos.campaign.blocks import Bench, BlockObserver
 from pytest_ldos.campaign.interleave import interleave
 from pytest_ldos.campaign.order import Role
 from pytest_ldos.campaign.versions import head_version
@@ -73,7 +73,7 @@ def test_ten_trials_cost_little_more_than_their_motions(tmp_path, monkeypatch):
     assert wall_s <= timed[0].moving_s + OVERHEAD_S
 
 
-class Stopwatch(UnwatchedBlocks):
+class Stopwatch(BlockObserver):
     """Times trials, from the first warm-up to the last return home and the reading of the trace."""
 
     def __init__(self) -> None:

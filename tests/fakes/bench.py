@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pytest_ldos.campaign.blocks import Bench, UnwatchedBlocks
+from pytest_ldos.campaign.blocks import Bench, BlockObserver
 from pytest_ldos.campaign.order import Block, Role
 from pytest_ldos.campaign.versions import Version
 from pytest_ldos.judge.gate.decide import GateResult
@@ -27,7 +27,7 @@ VERSIONS: Mapping[Role, Version] = {
 
 
 @dataclass
-class Watching(UnwatchedBlocks):
+class Watching(BlockObserver):
     """Notes which blocks began."""
 
     blocks: list[Block] = field(default_factory=list)
@@ -47,6 +47,7 @@ def make_bench(path: Path, *, head: Script = TYPICAL, base: Script = TYPICAL, **
     of_spec = {name: changes.pop(name) for name in names & set(changes)}
     spec = ScenarioSpec(name="baseline", **of_spec)
     changes.setdefault("open_rig", functools.partial(open_fake_rig, script=head, base=base))
+    changes.setdefault("observer", Watching())
     return Bench(spec=spec, folder=folder, goals="reach", **changes)
 
 
