@@ -60,8 +60,16 @@ class Observer(Protocol):
         """Called when there are no more trials."""
 
 
-class Unwatched(Observer):
+class Unwatched:
     """See `Observer`; shows nothing."""
+
+    def begin(self, spec: ScenarioSpec, *, trials: range, warmup: int) -> None: ...
+
+    def warm_up(self, number: int) -> None: ...
+
+    def trial(self, trial: MotionTrial) -> None: ...
+
+    def end(self) -> None: ...
 
 
 class _StackIsGone(Exception):

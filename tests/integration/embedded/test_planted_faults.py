@@ -13,6 +13,7 @@ import pytest
 from pytest_ldos import api
 from pytest_ldos.host.cpu_thief import NAME
 from pytest_ldos.measure.metrics.load_own import load_metrics
+from pytest_ldos.measure.trial.conduct import Unwatched
 from pytest_ldos.robot.stack.client_protocol import TrialTag
 from pytest_ldos.robot.stack.faulty_goals import PlantedFailure, plant_failure
 from pytest_ldos.robot.stack.goals import OutcomeClass
@@ -96,7 +97,7 @@ def test_a_metric_of_a_users_own_sees_what_is_slow_on_its_way(faulty):
     assert all(TRANSPORT_DELAY_MS < value < TRANSPORT_DELAY_MS + 30 for value in values(faulty, "state_age_p99"))
 
 
-class ThiefWatch(api.Observer):
+class ThiefWatch(Unwatched):
     """How much of a CPU each thief took from the first goal to the end of the first trial."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ import pytest
 from pytest_ldos.base.errors import RecordingFailed
 from pytest_ldos.base.series import Invalid
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, read_trials
-from pytest_ldos.measure.trial.conduct import Observer, conduct, undisturbed
+from pytest_ldos.measure.trial.conduct import Unwatched, conduct, undisturbed
 from pytest_ldos.robot.stack.goals import GOAL_SETS, ErrorCode, Goal, OutcomeClass, Pose
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
 from pytest_ldos.scenario.words import SeedMode
@@ -65,7 +65,7 @@ def test_measurements_are_those_of_the_trace(folder):
 def test_the_record_is_on_disk_after_each_trial(folder):
     seen = []
 
-    class Looking(Observer):
+    class Looking(Unwatched):
         def trial(self, trial):
             seen.append(len(read_trials(folder.path).trials))
 
@@ -161,7 +161,7 @@ def test_two_calls_on_one_stack_measure_their_own_trials(folder):
 def test_loads_begin_when_the_stack_is_warm(folder):
     order = []
 
-    class Watching(Observer):
+    class Watching(Unwatched):
         def warm_up(self, number):
             order.append(f"warm-up {number}")
 
