@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from enum import StrEnum
-from functools import cache
+from functools import partial
 from types import UnionType
 from typing import Any, Final, NoReturn, Union, get_args, get_origin, get_type_hints
 
@@ -19,13 +20,10 @@ Reader = Callable[[Any, str], Any]
 """Reads a plain value; the text names it in errors."""
 
 
-def _field_types(kind: type) -> Mapping[str, Any]:
+def field_types(kind: Any) -> Mapping[str, Any]:
+    """Types of the fields of a dataclass, by name."""
     hints = get_type_hints(kind)
     return {each.name: hints[each.name] for each in dataclasses.fields(kind)}
-
-
-field_types: Final[Callable[[type], Mapping[str, Any]]] = cache(_field_types)
-"""Types of a dataclass's fields, by name."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,12 +34,12 @@ class PlainReader:
     integers must fit into 64 bits, and booleans are no numbers.
 
     Attributes:
-        by_type: what reads values of certain types instead.
+        by_type: readers by type; those of other types are added on first use.
         is_whole: objects must have every field; otherwise those with a default may be left out.
         most_items: of one list.
     """
 
-    by_type: Mapping[Any, Reader] = dataclasses.field(default_factory=dict)
+    by_type: dict[Any, Reader] = dataclasses.field(default_factory=dict)
     is_whole: bool = False
     most_items: float = math.inf
 
@@ -55,56 +53,61 @@ class PlainReader:
             ValueError: it, or a value in it, is of another type; the message names the first.
             TypeError: an object lacks a field, or has one too many.
         """
+        return self.reader_of(hint)(value, what)
+
+    def reader_of(self, hint: Any) -> Reader:
+        """Reader of a type."""
+        if hint not in self.by_type:
+            self.by_type[hint] = self._new_reader(hint)
+        return self.by_type[hint]
+
+    def _new_reader(self, hint: Any) -> Reader:
         origin, arguments = get_origin(hint), get_args(hint)
-        if hint in self.by_type:
-            return self.by_type[hint](value, what)
         if origin in (Union, UnionType):
-            return self._read_one_of(arguments, value, what)
+            readers = tuple(self.reader_of(each) for each in arguments if each is not type(None))
+            return partial(_read_one_of, readers, type(None) in arguments)
         if origin is tuple:
-            return self._read_items(arguments[0], value, what)
+            return partial(self._read_items, self.reader_of(arguments[0]))
         if origin is Mapping:
-            return self._read_mapping(arguments, value, what)
+            return partial(_read_mapping, self.reader_of(arguments[0]), self.reader_of(arguments[1]))
         if dataclasses.is_dataclass(hint):
-            return self._read_object(hint, value, what)
-        return _read_word(hint, value, what) if issubclass(hint, StrEnum) else _read_leaf(hint, value, what)
+            types = field_types(hint).items()
+            return partial(self._read_object, hint, {name: self.reader_of(each) for name, each in types})
+        return partial(_read_word if issubclass(hint, StrEnum) else _read_leaf, hint)
 
-    def _read_one_of(self, hints: tuple[Any, ...], value: Any, what: str) -> Any:
-        """Reads one of several types; the error of ``X | None`` is that of ``X``."""
-        if value is None and type(None) in hints:
-            return None
-        *others, last = (each for each in hints if each is not type(None))
-        for hint in others:
-            try:
-                return self.read(hint, value, what)
-            except ValueError:
-                continue
-        return self.read(last, value, what)
-
-    def _read_items(self, hint: Any, value: Any, what: str) -> tuple[Any, ...]:
+    def _read_items(self, read: Reader, value: Any, what: str) -> tuple[Any, ...]:
         if not isinstance(value, list):
             raise ValueError(f"{what} is no list")
         if len(value) > self.most_items:
             raise ValueError(f"{what} has more than {self.most_items} items")
-        return tuple(self.read(hint, each, f"{what}[{number}]") for number, each in enumerate(value))
+        return tuple(read(each, f"{what}[{number}]") for number, each in enumerate(value))
 
-    def _read_mapping(self, hints: tuple[Any, Any], value: Any, what: str) -> dict[Any, Any]:
-        if not isinstance(value, dict):
-            _refuse(value, what)
-        return {
-            self.read(hints[0], name, f"a name in {what}"): self.read(hints[1], each, f"{what}[{_shown(name)}]")
-            for name, each in value.items()
-        }
-
-    def _read_object(self, kind: Any, value: Any, what: str) -> Any:
-        types = field_types(kind)
-        if not isinstance(value, dict) or (self.is_whole and value.keys() != types.keys()):
+    def _read_object(self, kind: Any, readers: Mapping[str, Reader], value: Any, what: str) -> Any:
+        if not isinstance(value, dict) or (self.is_whole and value.keys() != readers.keys()):
             raise ValueError(f"{what or 'it'} has not exactly the fields of a {kind.__name__}")
         place = f"{what}." if what else ""
-        return kind(**{name: self.read(types.get(name, object), each, place + name) for name, each in value.items()})
+        known = {name: readers[name](value[name], place + name) for name in value if name in readers}
+        return kind(**{**value, **known})
 
 
 read_plain: Final = PlainReader().read
 """Reads a value whose types need no reader of their own; see `PlainReader.read`."""
+
+
+def _read_one_of(readers: tuple[Reader, ...], is_optional: bool, value: Any, what: str) -> Any:
+    """Reads one of several types; the last one's error is reported."""
+    if is_optional and value is None:
+        return None
+    for read in readers[:-1]:
+        with suppress(ValueError):
+            return read(value, what)
+    return readers[-1](value, what)
+
+
+def _read_mapping(read_name: Reader, read: Reader, value: Any, what: str) -> dict[Any, Any]:
+    if not isinstance(value, dict):
+        _refuse(value, what)
+    return {read_name(name, f"a name in {what}"): read(each, f"{what}[{_shown(name)}]") for name, each in value.items()}
 
 
 def _read_word(kind: type[StrEnum], value: Any, what: str) -> StrEnum:

@@ -10,11 +10,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.base.errors import ConfigurationError, RecordUnreadable
-from pytest_ldos.base.plain import PlainReader, Reader, read_plain
+from pytest_ldos.base.plain import PlainReader, read_plain
 from pytest_ldos.base.series import Invalid, Missing
 from pytest_ldos.measure.metrics.model import Measurement
 from pytest_ldos.measure.trial.damage import require_undamaged
@@ -138,9 +139,7 @@ def _measurement_to_plain(measurement: Measurement) -> dict[str, Any]:
 
 def _to_trials(document: Mapping[str, Any]) -> TrialSet:
     values = _with_kind({name: value for name, value in document.items() if name not in ("kind", "schema")})
-    kind = _KINDS[values["trial_kind"]]
-    reader = PlainReader({**_BY_TYPE, Trial: lambda value, what: PlainReader(_BY_TYPE).read(kind, value, what)})
-    trials: TrialSet = reader.read(TrialSet, values, "the record")
+    trials: TrialSet = _reader(values["trial_kind"]).read(TrialSet, values, "the record")
     json.dumps(trials.loads, allow_nan=False)  # refuses what could not be written again
     require_undamaged(trials)
     _refuse_no_moment(trials.started_at)
@@ -188,4 +187,8 @@ def _to_measurement(values: Mapping[str, Any], what: str) -> Measurement:
     return measurement
 
 
-_BY_TYPE: Final[Mapping[Any, Reader]] = {tuple[LoadSpec, ...]: _to_loads, Measurement: _to_measurement}
+@cache
+def _reader(kind: TrialKind) -> PlainReader:
+    reader = PlainReader({tuple[LoadSpec, ...]: _to_loads, Measurement: _to_measurement})
+    reader.by_type[Trial] = reader.reader_of(_KINDS[kind])
+    return reader
