@@ -23,6 +23,7 @@ import typer
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.paths import LinkSpec, PathSpec
+from pytest_ldos.base.plain import field_types
 from pytest_ldos.campaign.instruments import MODULES, find_instrument
 from pytest_ldos.cli.main import make_app
 from pytest_ldos.judge.gate.policy import Policy
@@ -35,7 +36,7 @@ from pytest_ldos.plugin.marks import describe_marks, mark_name
 from pytest_ldos.scenario.base import BaseSpec
 from pytest_ldos.scenario.deadlines import DeadlineSpec
 from pytest_ldos.scenario.described import described_fields
-from pytest_ldos.scenario.fields import field_types, parse_field
+from pytest_ldos.scenario.fields import parse_field
 from pytest_ldos.scenario.loads.registry import LOAD_SPECS
 from pytest_ldos.scenario.model import FaultSpec, StackSpec
 from pytest_ldos.scenario.options import OPTIONS, OTHER_VARIABLES, OWN_FILE, Option

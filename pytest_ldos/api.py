@@ -34,7 +34,7 @@ from pytest_ldos.judge.gate.decide import GateResult, decide
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.launching.recorded import RecordedLaunch, record_launch
-from pytest_ldos.measure.load.compose import apply_loads
+from pytest_ldos.measure.load.choose import apply_loads
 from pytest_ldos.measure.metrics.context import TrialContext
 from pytest_ldos.measure.metrics.extract import TrialMetrics, extract_metrics
 from pytest_ldos.measure.metrics.model import Interfaces, Measurement, Metric, Window

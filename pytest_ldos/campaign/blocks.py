@@ -15,10 +15,10 @@ from pytest_ldos.measure.load.protocol import LoadSite, RunningLoad
 from pytest_ldos.measure.load.repeated import RepeatedLoad
 from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, new_block_folder
-from pytest_ldos.measure.trial.conduct import Observer, Procedure, Save, Unwatched, add_trials, new_record
+from pytest_ldos.measure.trial.conduct import Observer, Procedure, Save, add_trials, new_record
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.measure.trial.rig import Rig, open_rig
-from pytest_ldos.measure.trial.watch import NoWatch, Watch
+from pytest_ldos.measure.trial.watch import Watch
 from pytest_ldos.robot.stack.goals import Goal
 from pytest_ldos.scenario.model import ScenarioSpec
 
@@ -40,14 +40,6 @@ class BlockObserver(Observer, Protocol):
         """The stack still waits for something."""
 
 
-class UnwatchedBlocks(Unwatched):
-    """See `BlockObserver`."""
-
-    def block(self, block: Block, version: Version) -> None: ...
-
-    def waiting(self, what: str) -> None: ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class Bench:
     """Settings shared by all blocks of a session, for either version.
@@ -58,18 +50,18 @@ class Bench:
         loads: applied again in each block, once its stack is warm.
         catalogue: metrics to measure.
         open_rig: starts a stack and its recording.
-        watch: returns the tools that watch a version, in addition to the tracer.
+        watch: returns what watches a version in addition to the tracer, if anything does.
     """
 
     spec: ScenarioSpec
     folder: ScenarioFolder
     goals: Sequence[Goal] | str
+    observer: BlockObserver
     loads: Sequence[RepeatedLoad] = ()
     paths: Sequence[PathSpec] = BUILT_IN_PATHS
     catalogue: Catalogue = field(default_factory=lambda: METRICS)
-    observer: BlockObserver = field(default_factory=UnwatchedBlocks)
     open_rig: OpenRig = open_rig
-    watch: Callable[[Role], Watch] = lambda role: NoWatch()
+    watch: Callable[[Role], Watch | None] = lambda role: None
 
     @property
     def warmup(self) -> int:

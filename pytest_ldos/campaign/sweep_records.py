@@ -5,18 +5,18 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.base.errors import RecordUnreadable
+from pytest_ldos.base.plain import PlainReader
 from pytest_ldos.campaign.arm_failure import with_lost_motion
 from pytest_ldos.campaign.cells import Cell
 from pytest_ldos.campaign.evidence import append_start
 from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
 from pytest_ldos.measure.trial.record import TrialSet
-from pytest_ldos.measure.trial.well_typed import require_well_typed
 
 SCHEMA: Final = 1
 KIND: Final = "pytest-ldos sweep start"
@@ -146,10 +146,6 @@ def _to_record(document: Any, path: Path) -> StartRecord:
     values = dict(document)
     if (values.pop("kind", None), values.pop("schema", None)) != (KIND, SCHEMA):
         raise ValueError("it holds no start of a sweep that this version reads")
-    trials = values.pop("trials")
-    record = StartRecord(
-        **{**values, "state": CellState(values["state"])},
-        trials=None if trials is None else decode_trials(json.dumps(trials), path),
-    )
-    require_well_typed(replace(record, trials=None), StartRecord, "the record")
+    reader = PlainReader({TrialSet: lambda trials, _: decode_trials(json.dumps(trials), path)})
+    record: StartRecord = reader.read(StartRecord, values, "the record")
     return record

@@ -11,11 +11,11 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
+from pytest_ldos.base.plain import field_types
 from pytest_ldos.cli.output import FormatOption, OutputOption
 from pytest_ldos.cli.signatures import parameters_of, show_parameters
 from pytest_ldos.cli.studies import Outputs, ParquetOption, RecordOption
 from pytest_ldos.scenario.described import Described, described_fields
-from pytest_ldos.scenario.fields import field_types
 
 Spec = TypeVar("Spec")
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from pytest_ldos.host.cpu import read_setting
+
 SWITCH: Final = "proc/sys/kernel/sched_autogroup_enabled"
 _V2_MOUNTS: Final = ("sys/fs/cgroup", "sys/fs/cgroup/unified")
 _V2_FILE: Final = "cpu.weight"
@@ -43,7 +45,7 @@ class SchedulingGroup:
 
 
 def is_grouped_by_session(root: Path = Path("/")) -> bool:
-    return _read(root / SWITCH) == "1"
+    return read_setting(root / SWITCH) == "1"
 
 
 def read_scheduling_group(pid: int, root: Path = Path("/")) -> SchedulingGroup | None:
@@ -54,12 +56,12 @@ def read_scheduling_group(pid: int, root: Path = Path("/")) -> SchedulingGroup |
     """
     if not (root / f"proc/{pid}").exists():
         return None
-    words = _read(root / f"proc/{pid}/autogroup").split()
+    words = read_setting(root / f"proc/{pid}/autogroup").split()
     return SchedulingGroup(words[0] if words else "", _cpu_cgroup(pid, root), is_grouped_by_session(root))
 
 
 def _cpu_cgroup(pid: int, root: Path) -> str:
-    lines = [line.split(":", 2) for line in _read(root / f"proc/{pid}/cgroup").splitlines()]
+    lines = [line.split(":", 2) for line in read_setting(root / f"proc/{pid}/cgroup").splitlines()]
     for number, controllers, path in lines:
         if "cpu" in controllers.split(","):
             return "" if path == "/" else path
@@ -78,10 +80,3 @@ def _nearest_with_share(path: str, root: Path) -> str:
             return path
         path = path.rpartition("/")[0]
     return ""
-
-
-def _read(file: Path) -> str:
-    try:
-        return file.read_text("utf-8", errors="replace").strip()
-    except OSError:
-        return ""

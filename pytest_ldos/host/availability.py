@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import shutil
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -35,6 +37,13 @@ def find_programs(names: Sequence[str], *, package: str) -> Availability:
     if not missing:
         return Availability(True)
     return Availability(False, f"{', '.join(missing)} not found", f"sudo apt-get install {package}")
+
+
+def program_version(name: str, command: str, option: str = "--version") -> str:
+    """``perf 6.1.187``; the name alone if the command's output has no version."""
+    done = subprocess.run([command, option], capture_output=True, encoding="utf-8", errors="replace", check=False)
+    found = re.search(r"\d+(\.\d+)+", done.stdout)
+    return f"{name} {found.group()}" if found else name
 
 
 def find_modules(names: Sequence[str], *, extra: str) -> Availability:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.host.availability import Availability
+from pytest_ldos.host.cpu import read_setting
 from pytest_ldos.host.undo import Undo
 from pytest_ldos.host.undo_actions import RemoveCgroup, WriteSetting
 
@@ -80,7 +81,7 @@ def find_place(root: Path = Path("/")) -> CgroupPlace | Availability:
 def find_home(pid: int | str, root: Path = Path("/")) -> Path | None:
     """Folder of a process's group in the hierarchy that has the CPU controller."""
     mount = _find_mount(root)
-    for line in _text(root / f"proc/{pid}/cgroup").splitlines():
+    for line in read_setting(root / f"proc/{pid}/cgroup").splitlines():
         number, controllers, path = line.split(":", 2)
         if mount is not None and (number == "0" if mount.version == 2 else "cpu" in controllers.split(",")):
             inside = Path(path).is_relative_to(mount.shown)
@@ -100,7 +101,7 @@ class _Mount:
 def _find_mount(root: Path) -> _Mount | None:
     """Finds version 1's hierarchy with the CPU controller, otherwise version 2's."""
     found = None
-    for line in _text(root / "proc/self/mountinfo").splitlines():
+    for line in read_setting(root / "proc/self/mountinfo").splitlines():
         before, _, after = line.partition(" - ")
         shown, point = before.split()[3:5]
         kind, _, options = after.split(None, 2)
@@ -191,7 +192,7 @@ class QuotaGroup:
         if self._version == 2:
             quota, period = _words(self.folder / "cpu.max") or ["max", str(PERIOD_US)]
         else:
-            quota, period = (_text(self.folder / f"cpu.cfs_{each}_us") for each in ("quota", "period"))
+            quota, period = (read_setting(self.folder / f"cpu.cfs_{each}_us") for each in ("quota", "period"))
         return float("inf") if quota in ("max", "-1", "") else _ALL * int(quota) / int(period)
 
     def take_in(self, pids: Iterable[int]) -> None:
@@ -220,18 +221,11 @@ class QuotaGroup:
         return [int(word) for word in _words(self.folder / "cgroup.procs")]
 
     def read_throttling(self) -> Throttling:
-        pairs = (line.split() for line in _text(self.folder / "cpu.stat").splitlines())
+        pairs = (line.split() for line in read_setting(self.folder / "cpu.stat").splitlines())
         values = {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2}
         seconds = values.get("throttled_usec", 0) / _US_PER_S + values.get("throttled_time", 0) / _NS_PER_S
         return Throttling(values.get("nr_periods", 0), values.get("nr_throttled", 0), seconds)
 
 
 def _words(file: Path) -> list[str]:
-    return _text(file).split()
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text("utf-8", errors="replace").strip()
-    except OSError:
-        return ""
+    return read_setting(file).split()

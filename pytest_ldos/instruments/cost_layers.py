@@ -20,6 +20,7 @@ from pytest_ldos.robot.stack.embedded.tracepoints import tracepoints_available
 from pytest_ldos.robot.stack.ros2.installed import tracing_available, version_of
 from pytest_ldos.robot.stack.ros2.isolation import isolated_environment
 from pytest_ldos.robot.stack.ros2.shared_memory import SharedMemory
+from pytest_ldos.scenario.described import described
 from pytest_ldos.scenario.ros2 import Ros2Spec
 
 PACKAGE: Final = "ldos_cost"
@@ -44,6 +45,27 @@ class Kind(StrEnum):
 
     EMBEDDED = "embedded"
     ROS2 = "ros2"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayersSpec:
+    """The layers that a study of costs asks for."""
+
+    layer: Layers = field(
+        default=Layers.AUTO,
+        metadata=described("Layer of the nodes; auto: embedded, and rclcpp where ROS 2 is sourced."),
+    )
+    rmw: str = field(
+        default="",
+        metadata=described("Middlewares of rclcpp, with commas between them. [default: all that are sourced]"),
+    )
+
+    def __post_init__(self) -> None:
+        parse_rmws(self.rmw)
+
+    @property
+    def rmws(self) -> Sequence[str]:
+        return parse_rmws(self.rmw)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -83,7 +83,7 @@ class TrialMaker:
         finally:
             self.run.notes += watch.write()
 
-    def _make_alone(self, request: TrialRequest, rig: Rig, watch: Watch) -> TrialSet:
+    def _make_alone(self, request: TrialRequest, rig: Rig, watch: Watch | None) -> TrialSet:
         """Trials on the running stack; adds more while the comparison with the stored baseline is inconclusive."""
         procedure = Procedure(
             goals=rig.stack.goal_book.goals(request.goals) if isinstance(request.goals, str) else request.goals,

@@ -10,7 +10,7 @@ from pytest_ldos.campaign.watch_files import FOLDER, write_watched, write_watche
 from pytest_ldos.campaign.watched_study import measure_watched
 from pytest_ldos.campaign.watching import Watching
 from pytest_ldos.instruments.study import Study
-from pytest_ldos.measure.trial.watch import NoWatch, Watch
+from pytest_ldos.measure.trial.watch import Watch
 from pytest_ldos.scenario.watching import WatchSpec
 from pytest_ldos.show.report.flame.files import DRAWINGS
 
@@ -24,10 +24,10 @@ class TrialWatch:
         self._title = title
         self._watched: dict[Role, Watching] = {}
 
-    def of(self, role: Role) -> Watch:
-        """The watch of a version; one that does nothing if no profiler was asked for."""
+    def of(self, role: Role) -> Watch | None:
+        """The watch of a version; ``None`` if no profiler was asked for."""
         if not self._spec.is_asked:
-            return NoWatch()
+            return None
         if role not in self._watched:
             self._watched[role] = Watching(self._spec)
         return self._watched[role]

@@ -9,7 +9,6 @@ with this process.
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -21,7 +20,7 @@ from typing import Final
 from pytest_ldos.base.errors import RecordingFailed
 from pytest_ldos.base.tracepoints import RECORDED
 from pytest_ldos.base.writable import writing
-from pytest_ldos.host.availability import Availability, find_programs
+from pytest_ldos.host.availability import Availability, find_programs, program_version
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.host.temporary import make_folder, temporary_place
 from pytest_ldos.host.undo import undone_at_end
@@ -64,11 +63,7 @@ def lttng_available() -> Availability:
 
 def lttng_version() -> str:
     """``LTTng 2.13.9``."""
-    text = subprocess.run(
-        ["lttng", "--version"], capture_output=True, encoding="utf-8", errors="replace", check=True
-    ).stdout
-    found = re.search(r"\d+(\.\d+)+", text)
-    return f"LTTng {found.group()}" if found else "LTTng"
+    return program_version("LTTng", "lttng")
 
 
 class LttngRecorder:

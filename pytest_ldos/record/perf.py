@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import select
 import subprocess
 import time
@@ -18,7 +17,7 @@ from typing import Final
 
 from pytest_ldos.base.errors import ProfilingFailed
 from pytest_ldos.base.text import one_line
-from pytest_ldos.host.availability import Availability, find_programs
+from pytest_ldos.host.availability import Availability, find_programs, program_version
 from pytest_ldos.host.hardware_counters import Counters, Event
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.host.temporary import temporary_folder
@@ -57,13 +56,6 @@ def perf_available() -> Availability:
     return Availability(False, f"perf may not sample here: {_reason(done.stderr)}{_paranoia()}", _NOT_PERMITTED)
 
 
-def perf_version() -> str:
-    """``perf 6.1.187``."""
-    done = subprocess.run(["perf", "--version"], capture_output=True, encoding="utf-8", errors="replace", check=False)
-    found = re.search(r"\d+(\.\d+)+", done.stdout)
-    return f"perf {found.group()}" if found else "perf"
-
-
 def _paranoia() -> str:
     with contextlib.suppress(OSError):
         return f" (kernel.perf_event_paranoid is {_PARANOID.read_text('ascii').strip()})"
@@ -93,7 +85,7 @@ class PerfProfiler:
         self._folder: Path | None = None
         self._names: Mapping[int, str] = {}
         self._event = _find_event()
-        self.name = f"{perf_version()}, {self._event} at {rate_hz} Hz"
+        self.name = f"{program_version('perf', 'perf')}, {self._event} at {rate_hz} Hz"
 
     @property
     def _data(self) -> Path:

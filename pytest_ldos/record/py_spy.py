@@ -6,7 +6,6 @@ Reference: https://github.com/benfred/py-spy
 
 from __future__ import annotations
 
-import re
 import shutil
 import signal
 import subprocess
@@ -22,7 +21,7 @@ import psutil
 
 from pytest_ldos.base.errors import ProfilingFailed
 from pytest_ldos.base.text import one_line
-from pytest_ldos.host.availability import Availability
+from pytest_ldos.host.availability import Availability, program_version
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.host.temporary import temporary_folder
 from pytest_ldos.host.tracing_permission import tracing_permitted
@@ -48,12 +47,6 @@ def _program() -> str | None:
     """Path of py-spy: next to our interpreter, otherwise on the path."""
     own = Path(sys.executable).with_name("py-spy")
     return str(own) if own.is_file() else shutil.which("py-spy")
-
-
-def _version(program: str) -> str:
-    done = subprocess.run([program, "--version"], capture_output=True, encoding="utf-8", errors="replace", check=False)
-    found = re.search(r"\d+(\.\d+)+", done.stdout)
-    return f"py-spy {found.group()}" if found else "py-spy"
 
 
 @dataclass(frozen=True)
@@ -85,7 +78,7 @@ class PySpyProfiler:
         self._spies: list[_Spy] = []
         self._names: Mapping[int, str] = {}
         self._notes: list[str] = []
-        self.name = f"{_version(program)} at {rate_hz} Hz"
+        self.name = f"{program_version('py-spy', program)} at {rate_hz} Hz"
 
     def start(self, processes: Mapping[int, str]) -> None:
         self._names = dict(processes)

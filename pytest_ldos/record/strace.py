@@ -16,7 +16,7 @@ from typing import Final
 
 from pytest_ldos.base.errors import ProfilingFailed
 from pytest_ldos.base.text import one_line
-from pytest_ldos.host.availability import Availability, find_programs
+from pytest_ldos.host.availability import Availability, find_programs, program_version
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.host.temporary import temporary_folder
 from pytest_ldos.host.tracing_permission import tracing_permitted
@@ -51,13 +51,6 @@ def _try() -> Availability:
     return Availability(False, f"strace may not trace here: {said}", _NOT_PERMITTED)
 
 
-def strace_version() -> str:
-    """``strace 6.1``."""
-    done = subprocess.run(["strace", "-V"], capture_output=True, encoding="utf-8", errors="replace", check=False)
-    found = re.search(r"\d+(\.\d+)+", done.stdout)
-    return f"strace {found.group()}" if found else "strace"
-
-
 class SyscallCounter:
     """Counts system calls of processes, all their threads, and their descendants.
 
@@ -73,7 +66,7 @@ class SyscallCounter:
         self._child: Child | None = None
         self._resources = ExitStack()
         self._folder: Path | None = None
-        self.name = strace_version()
+        self.name = program_version("strace", "strace", "-V")
 
     def start(self, pids: Iterable[int]) -> None:
         """Begins to count; returns when all processes are traced.

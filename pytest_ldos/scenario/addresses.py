@@ -14,7 +14,8 @@ from typing import Any, Final, get_args, get_origin
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.nearest import nearest, suggest
-from pytest_ldos.scenario.fields import field_types, parse_field
+from pytest_ldos.base.plain import field_types
+from pytest_ldos.scenario.fields import parse_field
 from pytest_ldos.scenario.loads.registry import LOAD_SPECS
 from pytest_ldos.scenario.loads.spec import LoadSpec
 from pytest_ldos.scenario.model import ScenarioSpec

@@ -6,19 +6,14 @@ import dataclasses
 import itertools
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.nearest import refuse_unknown
+from pytest_ldos.base.plain import field_types
 from pytest_ldos.scenario.parsing import parse_number, parse_truth, parse_word
 
 Spec = TypeVar("Spec")
-
-
-def field_types(kind: type) -> Mapping[str, Any]:
-    """Types of a spec's fields, by name."""
-    hints = get_type_hints(kind)
-    return {each.name: hints[each.name] for each in dataclasses.fields(kind)}
 
 
 def build_spec(kind: type[Spec], values: Any, where: str) -> Spec:

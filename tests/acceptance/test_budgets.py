@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from pytest_ldos import api
-from pytest_ldos.campaign.blocks import Bench, UnwatchedBlocks
+from pytest_ldos.campaign.blocks import Bench
 from pytest_ldos.campaign.interleave import interleave
 from pytest_ldos.campaign.order import Role
 from pytest_ldos.campaign.versions import head_version
@@ -17,6 +17,7 @@ from pytest_ldos.host.lock import measuring_lock
 from pytest_ldos.measure.trial.artifacts import new_run_folder, new_scenario_folder
 from pytest_ldos.measure.trial.rig import open_rig
 from pytest_ldos.robot.stack.choose import choose_backend
+from tests.fakes.bench import Watching
 
 OVERHEAD_S = 10.0
 READY_S = 5.0
@@ -73,10 +74,11 @@ def test_ten_trials_cost_little_more_than_their_motions(tmp_path, monkeypatch):
     assert wall_s <= timed[0].moving_s + OVERHEAD_S
 
 
-class Stopwatch(UnwatchedBlocks):
+class Stopwatch(Watching):
     """Times trials, from the first warm-up to the last return home and the reading of the trace."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.trials_s = 0.0
 
     def begin(self, spec, *, trials, warmup):

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 
 import pytest
+from typer.testing import CliRunner, Result
 
 from pytest_ldos.cli.main import make_app, run
 
@@ -37,3 +38,13 @@ def _captured() -> Iterator[tuple[io.TextIOWrapper, io.TextIOWrapper]]:
 def _text(stream: io.TextIOWrapper) -> str:
     stream.seek(0)
     return stream.read()
+
+
+def invoke_ldos(*arguments: object) -> Result:
+    """The command by typer's own runner; faults are raised, as `run` would report them."""
+    return CliRunner().invoke(app, [*map(str, arguments)], catch_exceptions=False)
+
+
+def lines_of(text: str) -> list[str]:
+    """Lines of a text, with single spaces."""
+    return [" ".join(line.split()) for line in text.splitlines()]

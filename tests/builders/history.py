@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from pytest_ldos.base.series import Better
+from pytest_ldos.campaign.order import Role, first_blocks
 from pytest_ldos.judge.baseline.history.rows import build_rows
 from pytest_ldos.judge.baseline.history.series import MetricSeries, Run
 from pytest_ldos.judge.baseline.history.store import HistoryStore
@@ -28,6 +29,14 @@ def run_of(number: int, *, seed: int | None = None, **changes) -> TrialSet:
     """The trials of a day's run."""
     plain = {"started_at": (BEGIN + timedelta(days=number)).isoformat(), "commit": commit(number)}
     return noisy_set(number if seed is None else seed, **{"n": 6, **plain, **changes})
+
+
+def in_turns(number: int, role: Role) -> TrialSet:
+    """Thirty trials as a session makes them: six pairs of blocks, so that either version is first in three."""
+    numbers = {i: block.number for block in first_blocks(30, size=5) if block.role is role for i in block.trials}
+    trials = run_of(number, n=30, session="s")
+    turned = tuple(dataclasses.replace(each, block=numbers[each.index]) for each in trials.trials)
+    return dataclasses.replace(trials, trials=turned)
 
 
 def add_run(store: HistoryStore, number: int, *, verdict: str = "passed", branch: str = "main", **changes) -> TrialSet:

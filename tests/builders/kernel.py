@@ -84,3 +84,21 @@ class KernelTrace:
             discarded += self.lost[cpu].get(end, 0)
             begin = end
         return packets
+
+
+THREADS = A, B, C = 101, 102, 103
+
+
+def write_three_threads(directory: Path) -> None:
+    """A runs 10–20, is preempted by B, runs 30–40 on CPU 0, sleeps 40–50, waits for C 50–55, runs 55–70 on CPU 1."""
+    kernel = KernelTrace()
+    kernel.switch(5, 1, 0, C)
+    kernel.switch(10, 0, 0, A)
+    kernel.switch(20, 0, A, B, state=PREEMPTED)
+    kernel.switch(30, 0, B, A)
+    kernel.switch(40, 0, A, 0)
+    kernel.wake(50, 0, A, target=1)
+    kernel.switch(55, 1, C, A)
+    kernel.switch(70, 1, A, 0)
+    kernel.switch(80, 0, 0, B)
+    kernel.write(directory)

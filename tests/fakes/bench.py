@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pytest_ldos.campaign.blocks import Bench, UnwatchedBlocks
+from pytest_ldos.campaign.blocks import Bench
 from pytest_ldos.campaign.order import Block, Role
 from pytest_ldos.campaign.versions import Version
 from pytest_ldos.judge.gate.decide import GateResult
 from pytest_ldos.judge.gate.more_trials import MayFailMore
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder
+from pytest_ldos.measure.trial.conduct import Unwatched
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.robot.stack.installation import OURS, Installation
 from pytest_ldos.scenario.model import ScenarioSpec
@@ -27,13 +28,15 @@ VERSIONS: Mapping[Role, Version] = {
 
 
 @dataclass
-class Watching(UnwatchedBlocks):
+class Watching(Unwatched):
     """Notes which blocks began."""
 
     blocks: list[Block] = field(default_factory=list)
 
     def block(self, block: Block, version: Version) -> None:
         self.blocks.append(block)
+
+    def waiting(self, what: str) -> None: ...
 
     @property
     def letters(self) -> str:
@@ -47,6 +50,7 @@ def make_bench(path: Path, *, head: Script = TYPICAL, base: Script = TYPICAL, **
     of_spec = {name: changes.pop(name) for name in names & set(changes)}
     spec = ScenarioSpec(name="baseline", **of_spec)
     changes.setdefault("open_rig", functools.partial(open_fake_rig, script=head, base=base))
+    changes.setdefault("observer", Watching())
     return Bench(spec=spec, folder=folder, goals="reach", **changes)
 
 

@@ -9,7 +9,7 @@ from typing import cast
 import polars as pl
 import pytest
 
-from pytest_ldos.campaign.order import Role, first_blocks
+from pytest_ldos.campaign.order import Role
 from pytest_ldos.judge.baseline.history.store import HistoryStore
 from pytest_ldos.judge.gate.decide import GateResult
 from pytest_ldos.judge.gate.policy import Policy
@@ -20,7 +20,7 @@ from pytest_ldos.plugin.ledger import Ledger
 from pytest_ldos.plugin.run_record import Books, RunRecord
 from pytest_ldos.plugin.settings import Settings
 from pytest_ldos.scenario.settings import Sources, TomlSettings
-from tests.builders.history import commit, run_of
+from tests.builders.history import commit, in_turns, run_of
 
 TWO = ("--ldos-trials=2", "--ldos-warmup=0", "--ldos-history=kept")
 
@@ -62,14 +62,6 @@ def test_a_history_that_breaks_meanwhile_loses_no_record(run, project):
     assert result.ret == 11
     result.stdout.fnmatch_lines(["*history: not written: *", "*ldos history import *"])
     assert list(project.path.glob(".ldos/runs/*/baseline/trials.json"))
-
-
-def in_turns(number, role):
-    """Thirty trials as a session makes them: six pairs of blocks, so that either version is first in three."""
-    numbers = {i: block.number for block in first_blocks(30, size=5) if block.role is role for i in block.trials}
-    trials = run_of(number, n=30, session="s")
-    turned = tuple(dataclasses.replace(each, block=numbers[each.index]) for each in trials.trials)
-    return dataclasses.replace(trials, trials=turned)
 
 
 def written(tmp_path, run):

@@ -16,7 +16,6 @@ from pytest_ldos.instruments.cost_layers import (
     layer_name,
     layers_available,
     middleware_name,
-    parse_rmws,
     versions_of,
 )
 from pytest_ldos.instruments.cpu_cost.exchange import why_not_counted
@@ -33,13 +32,13 @@ _NAME: Final = "cpu_cost"
 
 def available(spec: CpuCostSpec) -> Availability:
     """Reports if any of the requested layers can run here."""
-    return layers_available(spec.layer, parse_rmws(spec.rmw))
+    return layers_available(spec.layer, spec.rmws)
 
 
 def measure(spec: CpuCostSpec, progress: Progress) -> Study:
     """Measures the ladder of each layer."""
     started_at = datetime.now(UTC).isoformat()
-    layers, notes = choose_layers(spec.layer, parse_rmws(spec.rmw))
+    layers, notes = choose_layers(spec.layer, spec.rmws)
     progress.expect(len(layers) * len(spec.chosen_rungs) * spec.rounds * spec.starts)
     climbs = []
     for number, layer in enumerate(layers):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pytest_ldos.base.requirements import require
-from pytest_ldos.instruments.cost_layers import Layers, parse_rmws
+from pytest_ldos.instruments.cost_layers import LayersSpec
 from pytest_ldos.instruments.cpu_cost.rungs import Rung, parse_rungs
 from pytest_ldos.scenario.described import described
 
@@ -19,17 +19,9 @@ _LONGEST_ROUND_S: Final = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class CpuCostSpec:
+class CpuCostSpec(LayersSpec):
     """The traffic, and how often it is exchanged on each rung."""
 
-    layer: Layers = field(
-        default=Layers.AUTO,
-        metadata=described("Layer of the nodes; auto: embedded, and rclcpp where ROS 2 is sourced."),
-    )
-    rmw: str = field(
-        default="",
-        metadata=described("Middlewares of rclcpp, with commas between them. [default: all that are sourced]"),
-    )
     rungs: str = field(
         default="",
         metadata=described("in_process, no_publishing, dds, one_node, many_nodes, many_participants. [default: all]"),
@@ -44,7 +36,7 @@ class CpuCostSpec:
     starts: int = field(default=5, metadata=described("Starts of the processes; intervals are over these."))
 
     def __post_init__(self) -> None:
-        parse_rmws(self.rmw)
+        super().__post_init__()
         parse_rungs(self.rungs)
         require(self.topics >= 1, f"{self.topics} topics", remedy="at least 1")
         require(self.subscribers >= 1, f"{self.subscribers} subscribers of a topic", remedy="at least 1")

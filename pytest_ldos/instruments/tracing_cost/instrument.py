@@ -14,7 +14,6 @@ from pytest_ldos.instruments.cost_layers import (
     layer_name,
     layers_available,
     middleware_name,
-    parse_rmws,
     versions_of,
 )
 from pytest_ldos.instruments.instrument import Instrument, Progress
@@ -33,13 +32,13 @@ _NAME: Final = "tracing_cost"
 def available(spec: TracingCostSpec) -> Availability:
     """Reports if LTTng and any of the requested layers are available here."""
     recording = recording_available()
-    return layers_available(spec.layer, parse_rmws(spec.rmw), traced=True) if recording.ok else recording
+    return layers_available(spec.layer, spec.rmws, traced=True) if recording.ok else recording
 
 
 def measure(spec: TracingCostSpec, progress: Progress) -> Study:
     """Measures pairs of nodes without and with tracing, interleaved."""
     started_at = datetime.now(UTC).isoformat()
-    layers, notes = choose_layers(spec.layer, parse_rmws(spec.rmw), traced=True)
+    layers, notes = choose_layers(spec.layer, spec.rmws, traced=True)
     chosen = [(layer, *choose_modes(spec, layer)) for layer in layers]
     progress.expect(sum(len(modes) for _, modes, _ in chosen) * spec.starts)
     measured, first_block = [], 0

@@ -8,7 +8,7 @@ from typing import Final
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.requirements import require
-from pytest_ldos.instruments.cost_layers import Layers, parse_rmws
+from pytest_ldos.instruments.cost_layers import LayersSpec
 from pytest_ldos.scenario.described import described
 
 SEED_SIZES_KIB: Final = (1, 32, 64, 256)
@@ -33,17 +33,9 @@ class Case:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TracingCostSpec:
+class TracingCostSpec(LayersSpec):
     """The messages published, and how often with and without tracing."""
 
-    layer: Layers = field(
-        default=Layers.AUTO,
-        metadata=described("Layer of the nodes; auto: embedded, and rclcpp where ROS 2 is sourced."),
-    )
-    rmw: str = field(
-        default="",
-        metadata=described("Middlewares of rclcpp, with commas between them. [default: all that are sourced]"),
-    )
     sizes_kib: str = field(
         default="1,64", metadata=described("Sizes of messages in KiB, with commas between them.", "--sizes")
     )
@@ -65,7 +57,7 @@ class TracingCostSpec:
     calls: int = field(default=5000, metadata=described("Calls of a tracepoint in a loop that times them."))
 
     def __post_init__(self) -> None:
-        parse_rmws(self.rmw)
+        super().__post_init__()
         cases = self.cases
         require(
             0 < self.seconds <= _LONGEST_ROUND_S,

@@ -6,16 +6,14 @@ The schema has a version; a file of another version is refused.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.base.errors import RecordUnreadable
-from pytest_ldos.host.fingerprint import Fingerprint
+from pytest_ldos.base.plain import read_plain
 from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
-from pytest_ldos.measure.trial.well_typed import require_well_typed
 
 KIND: Final = "pytest-ldos calibration"
 SCHEMA_VERSION: Final = 1
@@ -53,20 +51,16 @@ def decode_calibration(text: str, path: Path) -> Calibration:
 
 def _to_calibration(document: Mapping[str, Any]) -> Calibration:
     values = {name: value for name, value in document.items() if name not in ("kind", "schema")}
-    values["fingerprint"] = Fingerprint(**values["fingerprint"])
-    values["metrics"] = {str(name): _to_noise(noise) for name, noise in values["metrics"].items()}
-    calibration = Calibration(**values)
-    require_well_typed(calibration, Calibration, "the calibration")
+    calibration: Calibration = read_plain(Calibration, values, "the calibration")
     for name in ("starts", "trials"):
         if values[name] < 1:
             raise ValueError(f"{name} is {values[name]!r}")
+    for noise in calibration.metrics.values():
+        _require_deviations(noise)
     return calibration
 
 
-def _to_noise(values: Mapping[str, Any]) -> MetricNoise:
-    noise = MetricNoise(**{name: float(value) for name, value in values.items()})
-    for part in fields(noise):
-        number = getattr(noise, part.name)
-        if not (math.isfinite(number) and number >= 0):
-            raise ValueError(f"{part.name} is {number}")
-    return noise
+def _require_deviations(noise: MetricNoise) -> None:
+    for name, number in vars(noise).items():
+        if number < 0:
+            raise ValueError(f"{name} is {number}")

@@ -1,13 +1,16 @@
-"""The implementation of the load that a spec stands for."""
+"""Applies the loads that specs stand for, one or several at once."""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
 from importlib import import_module
 from typing import Final, cast
 
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.measure.load.protocol import Load, LoadSite, RunningLoad
+from pytest_ldos.scenario.loads.registry import LOAD_SPECS
 from pytest_ldos.scenario.loads.spec import LoadSpec
 from pytest_ldos.scenario.model import StackSpec
 
@@ -35,3 +38,20 @@ def run_load(spec: LoadSpec, site: LoadSite) -> AbstractContextManager[RunningLo
 def load_available(spec: LoadSpec, stack: StackSpec) -> Availability:
     """Reports if a load can be applied on this machine, given the stack, as far as that is known in advance."""
     return IMPLEMENTATIONS[spec.KIND].available(spec, stack)
+
+
+def in_order(specs: Sequence[LoadSpec]) -> list[LoadSpec]:
+    """Sorts limits first and floods last, so that each load applies to what those before it left."""
+    return sorted(specs, key=lambda spec: list(LOAD_SPECS).index(spec.KIND))
+
+
+@contextmanager
+def apply_loads(specs: Sequence[LoadSpec], site: LoadSite) -> Iterator[list[RunningLoad]]:
+    """Applies all loads for as long as the context lasts; they end in reverse order.
+
+    Raises:
+        Unavailable, LoadFailed: see `run_load`; loads that were already running have ended.
+    """
+    together = replace(site, beside=tuple(specs))
+    with ExitStack() as resources:
+        yield [resources.enter_context(run_load(spec, together)) for spec in in_order(specs)]

@@ -7,27 +7,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, fields
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.base.errors import ConfigurationError, RecordUnreadable
+from pytest_ldos.base.plain import PlainReader, read_plain
 from pytest_ldos.base.series import Invalid, Missing
-from pytest_ldos.host.fingerprint import Fingerprint
-from pytest_ldos.measure.metrics.deadlines import Kept
-from pytest_ldos.measure.metrics.model import Measurement, Metric
-from pytest_ldos.measure.metrics.sources import Source
+from pytest_ldos.measure.metrics.model import Measurement
 from pytest_ldos.measure.trial.damage import require_undamaged
-from pytest_ldos.measure.trial.record import Look, MotionTrial, RoundTrial, Trial, TrialKind, TrialSet
-from pytest_ldos.measure.trial.well_typed import require_well_typed
-from pytest_ldos.robot.stack.goals import OutcomeClass
-from pytest_ldos.scenario.deadlines import DeadlineSpec
-from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, StackSpec
-from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.measure.trial.record import MotionTrial, RoundTrial, Trial, TrialKind, TrialSet
+from pytest_ldos.scenario.loads.spec import LoadSpec
+from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.scenario_table import parse_loads
-from pytest_ldos.scenario.words import SeedMode, Simulation, StackKind, WhenUnavailable
 
 SCHEMA_VERSION: Final = 5
 KIND: Final = "pytest-ldos trials"
@@ -144,15 +139,8 @@ def _measurement_to_plain(measurement: Measurement) -> dict[str, Any]:
 
 def _to_trials(document: Mapping[str, Any]) -> TrialSet:
     values = _with_kind({name: value for name, value in document.items() if name not in ("kind", "schema")})
-    values["spec"] = _to_spec(values["spec"])
-    values["fingerprint"] = Fingerprint(**values["fingerprint"])
-    values["metrics"] = _to_metrics(values["metrics"])
-    values["trials"] = tuple(_to_trial(trial, _KINDS[values["trial_kind"]]) for trial in values["trials"])
-    values["loads"] = tuple(values["loads"])
-    json.dumps(values["loads"], allow_nan=False)  # refuses what could not be written again
-    values["looks"] = tuple(Look(**look) for look in values["looks"])
-    values["last_look"] = None if values["last_look"] is None else Look(**values["last_look"])
-    trials = TrialSet(**values)
+    trials: TrialSet = _reader(values["trial_kind"]).read(TrialSet, values, "the record")
+    json.dumps(trials.loads, allow_nan=False)  # refuses what could not be written again
     require_undamaged(trials)
     _refuse_no_moment(trials.started_at)
     _refuse_ways_out(trials.scenario, trials.stack_kind)
@@ -173,29 +161,6 @@ def _refuse_no_moment(text: str) -> None:
         raise ValueError(f"it began at no moment: {text!r}") from None
 
 
-_COVARIATES: Final = ("adjust_for", "adjust_where_alike")
-
-
-def _to_metrics(descriptions: Sequence[Mapping[str, Any]]) -> tuple[Metric, ...]:
-    return tuple(Metric(**{**each, **{name: tuple(each[name]) for name in _COVARIATES}}) for each in descriptions)
-
-
-def _to_spec(values: Mapping[str, Any]) -> ScenarioSpec:
-    stack = dict(values["stack"])
-    stack["kind"] = StackKind(stack["kind"])
-    stack["faults"] = FaultSpec(**stack["faults"])
-    ros2 = stack["ros2"]
-    stack["ros2"] = Ros2Spec(**{**ros2, "sim": Simulation(ros2["sim"]), "controllers": tuple(ros2["controllers"])})
-    parts = {
-        "seeds": SeedMode(values["seeds"]),
-        "loads": tuple(parse_loads(values["loads"], "loads").values()),
-        "deadlines": tuple(DeadlineSpec(**each) for each in values["deadlines"]),
-        "unavailable": WhenUnavailable(values["unavailable"]),
-        "stack": StackSpec(**stack),
-    }
-    return ScenarioSpec(**{**values, **parts})
-
-
 def _with_kind(values: dict[str, Any]) -> dict[str, Any]:
     """Adds the kind of the trials to a file without one: motions, or rounds from before rounds had a kind.
 
@@ -209,19 +174,21 @@ def _with_kind(values: dict[str, Any]) -> dict[str, Any]:
     return {**values, "trial_kind": TrialKind.ROUND, "trials": trials}
 
 
-def _to_trial(values: Mapping[str, Any], kind: type[Trial]) -> Trial:
-    parts: dict[str, Any] = {"outcome": OutcomeClass(values["outcome"])}
-    parts["measurements"] = {name: _to_measurement(found) for name, found in values["measurements"].items()}
-    if "deadlines" in values:
-        parts["deadlines"] = {path: Kept(**kept) for path, kept in values["deadlines"].items()}
-    return kind(**{**values, **parts})
+def _to_loads(values: Any, what: str) -> tuple[LoadSpec, ...]:
+    return tuple(parse_loads(values, what).values())
 
 
-def _to_measurement(values: Mapping[str, Any]) -> Measurement:
-    if "missing" in values:
-        return Measurement(Missing(values["missing"]))
-    if "invalid" in values:
-        return Measurement(Invalid(values["invalid"]))
-    require_well_typed(values["value"], float, "a measured value")
-    source = None if values["source"] is None else Source(**values["source"])
-    return Measurement(float(values["value"]), values["details"], source)
+def _to_measurement(values: Mapping[str, Any], what: str) -> Measurement:
+    for name, kind in (("missing", Missing), ("invalid", Invalid)):
+        if name in values:
+            return Measurement(kind(read_plain(str, values[name], f"{what}.{name}")))
+    read_plain(float, values["value"], "a measured value")
+    measurement: Measurement = read_plain(Measurement, values, what)
+    return measurement
+
+
+@cache
+def _reader(kind: TrialKind) -> PlainReader:
+    reader = PlainReader({tuple[LoadSpec, ...]: _to_loads, Measurement: _to_measurement})
+    reader.by_type[Trial] = reader.reader_of(_KINDS[kind])
+    return reader

@@ -24,7 +24,7 @@ from pytest_ldos.measure.trial.artifacts import trace_not_whole, write_trials
 from pytest_ldos.measure.trial.measure import measure_trials
 from pytest_ldos.measure.trial.record import MotionTrial, TrialSet
 from pytest_ldos.measure.trial.rig import Rig
-from pytest_ldos.measure.trial.watch import NoWatch, Watch
+from pytest_ldos.measure.trial.watch import Watch
 from pytest_ldos.record.protocol import RecordingReport
 from pytest_ldos.robot.stack.client_protocol import TrialTag
 from pytest_ldos.robot.stack.goals import Goal, OutcomeClass
@@ -86,7 +86,7 @@ class Procedure:
         beside: loads that are applied before, and therefore during the warm-up trials, too.
         paths: causal paths whose segments are kept with each trial.
         catalogue: metrics to measure: the built-in ones and a user's own.
-        watch: watches the stack during the trials, in addition to the tracer; not during warm-up.
+        watch: watches the stack during the trials, in addition to the tracer; not during warm-up. ``None``: nothing.
     """
 
     goals: Sequence[Goal]
@@ -95,7 +95,7 @@ class Procedure:
     beside: Sequence[RunningLoad] = ()
     paths: Sequence[PathSpec] = BUILT_IN_PATHS
     observer: Observer = field(default_factory=Unwatched)
-    watch: Watch = field(default_factory=NoWatch)
+    watch: Watch | None = None
 
 
 def conduct(
@@ -138,11 +138,12 @@ def add_trials(
         block: number of the stack start of `rig`; see `Trial`.
     """
     session = _Session(rig, procedure, record, block, save, loads=procedure.beside)
+    watched = nullcontext() if procedure.watch is None else procedure.watch.beside(rig)
     procedure.observer.begin(record.spec, trials=range(len(record.trials), until), warmup=warmup)
     try:
         with _measured_at_end(session):
             session.warm_up(warmup)
-            with procedure.watch.beside(rig), procedure.disturb() as applied:
+            with watched, procedure.disturb() as applied:
                 session.loads = (*procedure.beside, *applied)
                 session.run(until)
     except _StackIsGone as gone:
@@ -264,9 +265,11 @@ class _Session:
             )
 
     def take_watch(self) -> None:
-        """Records the tools that actually watched, of those requested."""
+        """Reads what was watched, and records the tools that actually watched, of those requested."""
         watch = self.procedure.watch
-        self.record = replace(self.record, watched=watch.tools, distortion=watch.distortion)
+        if watch is not None:
+            watch.read(self.rig, len(self.trials))
+            self.record = replace(self.record, watched=watch.tools, distortion=watch.distortion)
 
     def leave_incomplete(self, reason: str) -> None:
         """Records the reason why the remaining trials were not made."""
@@ -286,7 +289,6 @@ def _measured_at_end(session: _Session) -> Iterator[None]:
         session.take_proofs()
         recorded = session.rig.recorder.pause()
         session.take_losses(recorded.discarded_events)
-        session.procedure.watch.read(session.rig, len(session.trials))
         session.take_watch()
         session.measure(recorded)
         session.save(session.snapshot())

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
+from pytest_ldos.base.plain import read_plain
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import Look, MotionTrial, TrialSet
-from pytest_ldos.measure.trial.well_typed import require_well_typed
 
 _ROUNDING: Final = 1e-9
 _TOLD_OF_LOADS: Final = ("shortfall", "summary")
@@ -20,14 +20,13 @@ def require_undamaged(trials: TrialSet) -> None:
     Raises:
         ValueError: the message states the damage.
     """
-    require_well_typed(trials, TrialSet, "the record")
     _require_described(trials)
     _require_shares(trials.metrics)
     _require_ascending(trials.looks)
     _require_counts(trials.discarded_events, "discarded_events")
     for load in trials.loads:
         for name in _TOLD_OF_LOADS:
-            require_well_typed(load.get(name), str, f"{name} of a load")
+            read_plain(str, load.get(name), f"{name} of a load")
     for trial in trials.trials:
         _require_counts(trial.index, "index of a trial")
         _require_counts(trial.block, "block of a trial")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from pytest_ldos.measure.trial.rig import Rig
@@ -27,15 +27,3 @@ class Watch(Protocol):
 
     def read(self, rig: Rig, trials: int) -> None:
         """Reads what was watched; called while the recording is paused, after the given number of trials."""
-
-
-class NoWatch:
-    """See `Watch`; watches nothing."""
-
-    tools = ""
-    distortion = ""
-
-    def beside(self, rig: Rig) -> AbstractContextManager[None]:
-        return nullcontext()
-
-    def read(self, rig: Rig, trials: int) -> None: ...

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from cyclonedds._clayer import ddspy_take, ddspy_write_ts
-from cyclonedds.core import DDSException, InstanceState, ReadCondition, SampleState, ViewState
+from cyclonedds.core import DDSException, Entity, InstanceState, ReadCondition, SampleState, ViewState
 from cyclonedds.domain import DomainParticipant
 from cyclonedds.internal import SampleInfo
 from cyclonedds.pub import DataWriter
@@ -100,6 +100,20 @@ class Reader:
     def matched(self) -> int:
         """Number of matched writers."""
         return len(self._reader.get_matched_publications())
+
+
+class ReaderWaitable:
+    """The part of a `Waitable` that becomes ready when a reader has data."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self.condition: Entity | None = reader.condition
+
+    def is_ready(self) -> bool:
+        return self._reader.has_data()
+
+    def due_ns(self) -> int | None:
+        return None
 
 
 def wall_clock_ns() -> int:

@@ -15,7 +15,7 @@ from cyclonedds.domain import Domain, DomainParticipant
 from pytest_ldos.robot.dds.delayed import DelayedWriter
 from pytest_ldos.robot.dds.domain import loopback_config
 from pytest_ldos.robot.dds.emission import emit, new_handle
-from pytest_ldos.robot.dds.endpoint import Reader, Writer, wall_clock_ns
+from pytest_ldos.robot.dds.endpoint import Reader, ReaderWaitable, Writer, wall_clock_ns
 from pytest_ldos.robot.dds.executor import Executor
 from pytest_ldos.robot.dds.messages import Message, decode, encode, type_hash
 from pytest_ldos.robot.dds.naming import dds_topic
@@ -142,7 +142,7 @@ def _type_hash_entry(ros_type: str) -> str:
     return f"typehash={type_hash(ros_type)};" if "/msg/" in ros_type else ""
 
 
-class Subscription:
+class Subscription(ReaderWaitable):
     """Calls back for each message.
 
     Tracepoints: ``rmw_subscription_init``, ``rcl_subscription_init``,
@@ -166,10 +166,8 @@ class Subscription:
         self._ros_type = ros_type
         self._call = callback
         self._in_action = in_action
-        self._reader = Reader(
-            node.context.participant, dds_topic(topic), ros_type, qos, user_data=_type_hash_entry(ros_type)
-        )
-        self.condition: Entity | None = self._reader.condition
+        hashed = _type_hash_entry(ros_type)
+        super().__init__(Reader(node.context.participant, dds_topic(topic), ros_type, qos, user_data=hashed))
         self._handle = new_handle()
         self._rmw_handle = new_handle()
         self._callback_handle = new_handle()
@@ -183,12 +181,6 @@ class Subscription:
         emit.rclcpp_subscription_init(self._handle, subscription)
         emit.rclcpp_subscription_callback_added(subscription, self._callback_handle)
         register_callback(self._callback_handle, self._call)
-
-    def is_ready(self) -> bool:
-        return self._reader.has_data()
-
-    def due_ns(self) -> int | None:
-        return None
 
     def execute(self) -> None:
         if not self._in_action:

@@ -12,10 +12,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from cyclonedds.core import Entity
-
 from pytest_ldos.robot.dds.emission import emit, new_handle
-from pytest_ldos.robot.dds.endpoint import Reader, Writer, wall_clock_ns
+from pytest_ldos.robot.dds.endpoint import Reader, ReaderWaitable, Writer, wall_clock_ns
 from pytest_ldos.robot.dds.messages import Message, decode, default, encode
 from pytest_ldos.robot.dds.naming import dds_reply_topic, dds_request_topic
 from pytest_ldos.robot.dds.node import Node, register_callback
@@ -50,7 +48,7 @@ class Replier:
             time.sleep(_MATCH_POLL_S)
 
 
-class Service:
+class Service(ReaderWaitable):
     """Answers requests: `on_request` gets each request and its `Replier`.
 
     Tracepoints: ``rcl_service_init``, and, unless `in_action`,
@@ -71,9 +69,8 @@ class Service:
         self._call = on_request
         self._in_action = in_action
         participant = node.context.participant
-        self._reader = Reader(participant, dds_request_topic(name), f"{ros_type}_Request", SERVICES)
+        super().__init__(Reader(participant, dds_request_topic(name), f"{ros_type}_Request", SERVICES))
         self._writer = Writer(participant, dds_reply_topic(name), f"{ros_type}_Response", SERVICES)
-        self.condition: Entity | None = self._reader.condition
         handle = new_handle()
         self._callback_handle = new_handle()
         emit.rcl_service_init(handle, node.handle, new_handle(), name)
@@ -81,12 +78,6 @@ class Service:
             emit.rclcpp_service_callback_added(handle, self._callback_handle)
             register_callback(self._callback_handle, on_request)
         node.executor.add(self)
-
-    def is_ready(self) -> bool:
-        return self._reader.has_data()
-
-    def due_ns(self) -> int | None:
-        return None
 
     def execute(self) -> None:
         sample = self._reader.take()
@@ -102,7 +93,7 @@ class Service:
         emit.callback_end(self._callback_handle)
 
 
-class Client:
+class Client(ReaderWaitable):
     """Sends requests and hands each reply to the callback given with its request.
 
     Tracepoints: ``rcl_client_init``.
@@ -113,8 +104,7 @@ class Client:
         self._ros_type = ros_type
         participant = node.context.participant
         self._writer = Writer(participant, dds_request_topic(name), f"{ros_type}_Request", SERVICES)
-        self._reader = Reader(participant, dds_reply_topic(name), f"{ros_type}_Response", SERVICES)
-        self.condition: Entity | None = self._reader.condition
+        super().__init__(Reader(participant, dds_reply_topic(name), f"{ros_type}_Response", SERVICES))
         self._guid = secrets.randbits(64)
         self._sequence = itertools.count(1)
         self._waiting: dict[int, Callable[[Message], None]] = {}
@@ -131,12 +121,6 @@ class Client:
         self._waiting[number] = on_reply
         request = default(f"{self._ros_type}_Request", client_guid=self._guid, sequence_number=number, **fields)
         self._writer.write(encode(request), wall_clock_ns())
-
-    def is_ready(self) -> bool:
-        return self._reader.has_data()
-
-    def due_ns(self) -> int | None:
-        return None
 
     def execute(self) -> None:
         sample = self._reader.take()

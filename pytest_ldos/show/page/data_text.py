@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
@@ -26,6 +27,11 @@ def to_json(value: Any, *, indent: int = 1) -> Rendered:
     """
     text = json.dumps(value, indent=indent, allow_nan=False)
     return Rendered(_COMMAND.sub(r"\\u0023", text) + "\n")
+
+
+def finite(value: float | None) -> float | None:
+    """The number; ``None`` instead of one that is infinite or none, which JSON has not."""
+    return value if value is not None and math.isfinite(value) else None
 
 
 def to_csv(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> Rendered:

@@ -15,6 +15,7 @@ from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.show.page.formats import Format, render
 from pytest_ldos.show.page.model import ABSENT, Bullets, Column, Kind, Page, Section, Table, Tone, left_out
 from pytest_ldos.show.report.goals import Measured, describe_goals, tabulate_goals
+from pytest_ldos.show.report.words import percent
 from pytest_ldos.trace.ctf.stats import describe_damage
 from pytest_ldos.trace.flow.declare import describe_unused
 from pytest_ldos.trace.flow.graph import FlowGraph
@@ -121,10 +122,6 @@ def _duration(nanoseconds: float | None) -> str:
     return ABSENT if nanoseconds is None else format_duration(nanoseconds)
 
 
-def _share(fraction: float | None) -> str:
-    return ABSENT if fraction is None else f"{100 * fraction:.1f} %"
-
-
 def _rate(hertz: float | None) -> str:
     return ABSENT if hertz is None else f"{hertz:.1f}"
 
@@ -171,9 +168,9 @@ _EXECUTORS: Final = (
     _Column("executor of", "process", _text),
     _Column("pid", "pid"),
     _Column("threads", "threads"),
-    _Column("waiting", "waiting", _share),
-    _Column("processing", "processing", _share),
-    _Column("executing", "executing", _share),
+    _Column("waiting", "waiting", percent),
+    _Column("processing", "processing", percent),
+    _Column("executing", "executing", percent),
 )
 _PATHS: Final = (
     _Column("path", "path", _text),
@@ -184,7 +181,7 @@ _PATHS: Final = (
     _Column("deadline", "deadline_ns", _duration),
     _Column("missed", "missed"),
     _Column("most time in", "longest", _text),
-    _Column("share", "share", _share),
+    _Column("share", "share", percent),
 )
 
 

@@ -15,7 +15,7 @@ from pytest_ldos.campaign.promise import Planted, Promise, Share
 from pytest_ldos.campaign.resample import Design
 from pytest_ldos.show.page.data_text import to_json
 from pytest_ldos.show.page.formats import Format, render
-from pytest_ldos.show.page.model import Bullets, Column, Kind, Page, Section, Table, Text, Tone
+from pytest_ldos.show.page.model import ABSENT, Bullets, Column, Kind, Page, Section, Table, Text, Tone
 
 SCHEMA: Final = 1
 _HOW: Final = {
@@ -215,6 +215,6 @@ def _share(share: Share) -> str:
 
 def _percent(value: float) -> str:
     if not math.isfinite(value) or value > 99.99:
-        return "–"
+        return ABSENT
     digits = 2 if 0 < value < 0.00995 else 1 if value < 0.0995 else 0
     return f"{100 * value:.{digits}f} %"

@@ -18,6 +18,7 @@ from pytest_ldos.judge.gate.decide import GateResult
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import TrialKind, TrialSet
+from pytest_ldos.show.page.data_text import finite
 from pytest_ldos.show.report.advice import advise
 from pytest_ldos.show.report.document import (
     CalibrationReport,
@@ -142,8 +143,8 @@ def _segment(change: SegmentChange) -> Segment:
         base_ns=change.base_ns,
         head_ns=change.head_ns,
         change_ns=change.change_ns,
-        low_ns=change.low_ns if math.isfinite(change.low_ns) else None,
-        high_ns=change.high_ns if math.isfinite(change.high_ns) else None,
+        low_ns=finite(change.low_ns),
+        high_ns=finite(change.high_ns),
         share=change.share,
         is_certain=change.is_certain,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -12,7 +11,7 @@ from pytest_ldos.campaign.detection import SUCCESS, Detection, Keeping, Promised
 from pytest_ldos.campaign.faults import FAULTS
 from pytest_ldos.campaign.promise import Share
 from pytest_ldos.campaign.selftest import SelfTestResult
-from pytest_ldos.show.page.data_text import to_json
+from pytest_ldos.show.page.data_text import finite, to_json
 from pytest_ldos.show.page.formats import Format, render
 from pytest_ldos.show.page.model import Bullets, Column, Kind, Page, Section, Table, Text, Tone
 from pytest_ldos.show.report.calibration import share_to_plain
@@ -171,7 +170,7 @@ def _to_plain(detection: Detection) -> dict[str, Any]:
         and {
             "what": "success rate" if promised.what == SUCCESS else promised.what,
             "effect": promised.effect,
-            "detectable": promised.mde if math.isfinite(promised.mde) else None,
+            "detectable": finite(promised.mde),
         },
         "keeping": detection.keeping.value,
         "problem": detection.problem,

@@ -11,10 +11,9 @@ from pytest_ldos.base.units import format_duration, format_quantity
 from pytest_ldos.measure.metrics.extract import TrialMetrics
 from pytest_ldos.measure.metrics.model import Measurement, Metric
 from pytest_ldos.robot.stack.goals import ErrorCode
+from pytest_ldos.show.page.model import ABSENT
 from pytest_ldos.show.report.sources import describe_origins, qualified, report_origins
 from pytest_ldos.trace.execution.model import TrialSpan
-
-_NOTHING = "–"
 
 Measured = Mapping[str, TrialMetrics]
 """Goals by their id, as `extract_metrics` gives them."""
@@ -44,7 +43,7 @@ def _row(measured: TrialMetrics, metrics: Sequence[Metric], first_ns: int) -> di
     trial = measured.trial
     values = {metric.name: _cell(measured.measurements[metric.name], metric.unit) for metric in metrics}
     if trial is None:
-        return {"goal": _NOTHING, "began": _NOTHING, "outcome": _NOTHING, **values}
+        return {"goal": ABSENT, "began": ABSENT, "outcome": ABSENT, **values}
     name = f"{trial.scenario} {trial.index + 1}" if trial.marked else trial.goal_id
     began = format_duration(trial.begin_ns - first_ns) if trial.begin_ns > first_ns else "0 s"
     return {"goal": name, "began": began, "outcome": _outcome(trial), **values}
@@ -60,6 +59,6 @@ def _outcome(trial: TrialSpan) -> str:
 
 def _cell(measurement: Measurement, unit: str) -> str:
     if measurement.number is None:
-        return _NOTHING
+        return ABSENT
     sources = () if measurement.source is None else (measurement.source,)
     return qualified(format_quantity(measurement.number, unit), report_origins(sources))

@@ -13,6 +13,7 @@ from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.measure.trial.series_of import invalid_trials, metrics_of, missing_reasons, sources_of
+from pytest_ldos.show.page.data_text import finite
 from pytest_ldos.show.report.document import Change, Gap, MetricReport, Point, Sample
 from pytest_ldos.show.report.reasons import describe_reason
 from pytest_ldos.show.report.sources import report_origins
@@ -48,7 +49,7 @@ def _sample(metric: Metric, series: Series | None) -> Sample | None:
         return None
     return Sample(
         median=median(series.finite) if series.finite else None,
-        cv=_finite(coefficient_of_variation(series)),
+        cv=finite(coefficient_of_variation(series)),
         adjusted_cv=adjusted_variation(metric, series),
         censored=len(series) - len(series.finite),
         points=tuple(map(_point, series.trials, series.blocks, series.strata, series.values)),
@@ -56,7 +57,7 @@ def _sample(metric: Metric, series: Series | None) -> Sample | None:
 
 
 def _point(trial: int, block: int, goal: str, value: float) -> Point:
-    return Point(trial=trial + 1, block=block, goal=goal, value=_finite(value))
+    return Point(trial=trial + 1, block=block, goal=goal, value=finite(value))
 
 
 def _change(comparison: Comparison) -> Change:
@@ -64,13 +65,13 @@ def _change(comparison: Comparison) -> Change:
         return _without_ratios(comparison)
     is_open_below = comparison.low <= 0 and math.isinf(comparison.high)
     return Change(
-        ratio=_finite(comparison.ratio),
-        low=None if is_open_below else _finite(comparison.low),
-        high=_finite(comparison.high),
+        ratio=finite(comparison.ratio),
+        low=None if is_open_below else finite(comparison.low),
+        high=finite(comparison.high),
         tail=comparison.tail,
         p_value=comparison.p_value,
         floor=comparison.floor,
-        detectable=_finite(comparison.mde),
+        detectable=finite(comparison.mde),
         explained=comparison.explained,
         is_endless=comparison.low == math.inf,
     )
@@ -104,7 +105,3 @@ def _by_reason(reasons: Mapping[int, str]) -> dict[str, tuple[int, ...]]:
     for index, reason in reasons.items():
         grouped[reason] = (*grouped.get(reason, ()), index + 1)
     return grouped
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -8,15 +8,11 @@ from __future__ import annotations
 
 import json
 import math
-import types
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
-from enum import StrEnum
-from functools import cache
 from pathlib import Path
-from typing import Any, Final, NoReturn, get_args, get_origin, get_type_hints
+from typing import Any, Final, NoReturn
 
 from pytest_ldos.base.errors import RecordUnreadable
+from pytest_ldos.base.plain import PlainReader
 from pytest_ldos.show.report.document import KIND, SCHEMA_VERSION, Document
 
 LARGEST: Final = 8 * 1024 * 1024
@@ -33,7 +29,7 @@ _LARGEST_NUMBER: Final = 1e18
 _REMEDY: Final = "take the file that --ldos-report NAME.json wrote, of this version of pytest-ldos"
 
 
-class _Wrong(Exception):
+class _Wrong(ValueError):
     """Place of a value that is not what it should be, and the fault."""
 
 
@@ -50,7 +46,7 @@ def read_document(file: Path) -> Document:
         raise RecordUnreadable(f"{file} cannot be read: {error.strerror}", remedy=_REMEDY) from None
     try:
         return decode_document(content)
-    except _Wrong as wrong:
+    except ValueError as wrong:
         raise RecordUnreadable(f"{file} is no report: {wrong}", remedy=_REMEDY) from None
 
 
@@ -61,8 +57,8 @@ def decode_document(content: bytes) -> Document:
         if name not in plain or type(plain[name]) is not type(value) or plain[name] != value:
             raise _Wrong(f"its {name} is not {value!r}")
     verdict = plain.get("verdict", "")
-    document = _decode(Document, {name: plain[name] for name in plain if name not in {"kind", "schema", "verdict"}}, "")
-    assert isinstance(document, Document)
+    rest = {name: plain[name] for name in plain if name not in {"kind", "schema", "verdict"}}
+    document: Document = _READER.read(Document, rest, "")
     if verdict != (document.verdict.value if document.verdict else None):
         raise _Wrong("its verdict is not the worst of its sections'")
     return document
@@ -73,6 +69,8 @@ def _parse(content: bytes) -> dict[str, Any]:
         raise _Wrong(f"it is larger than {LARGEST} bytes")
     try:
         plain = json.loads(content.decode(), object_pairs_hook=_object, parse_constant=_refuse_constant)
+    except _Wrong:
+        raise
     except (ValueError, RecursionError) as error:
         raise _Wrong(f"it is no JSON ({type(error).__name__})") from None
     if not isinstance(plain, dict):
@@ -91,72 +89,32 @@ def _refuse_constant(name: str) -> NoReturn:
     raise _Wrong(f"it has the number {name}")
 
 
-@cache
-def _hints(kind: type) -> Mapping[str, Any]:
-    return get_type_hints(kind)
-
-
-def _decode(kind: Any, value: Any, place: str) -> Any:
-    """A value of a type of the document's."""
-    if isinstance(kind, types.UnionType):
-        (other,) = (each for each in get_args(kind) if each is not types.NoneType)
-        return None if value is None else _decode(other, value, place)
-    if get_origin(kind) is tuple:
-        return _decode_list(get_args(kind)[0], value, place)
-    if is_dataclass(kind):
-        return _decode_object(kind, value, place)
-    if issubclass(kind, StrEnum):
-        if not isinstance(value, str) or value not in {each.value for each in kind}:
-            raise _Wrong(f"{place} is no {kind.__name__}")
-        return kind(value)
-    return _DECODERS[kind](value, place)
-
-
-def _decode_list(kind: Any, value: Any, place: str) -> tuple[Any, ...]:
-    if not isinstance(value, list):
-        raise _Wrong(f"{place} is no list")
-    if len(value) > MOST_ITEMS:
-        raise _Wrong(f"{place} has more than {MOST_ITEMS} items")
-    return tuple(_decode(kind, each, f"{place}[{number}]") for number, each in enumerate(value))
-
-
-def _decode_object(kind: Any, value: Any, place: str) -> Any:
-    names = {each.name for each in fields(kind)}
-    if not isinstance(value, dict) or value.keys() != names:
-        raise _Wrong(f"{place or 'it'} has not exactly the fields of a {kind.__name__}")
-    hints = _hints(kind)
-    return kind(**{name: _decode(hints[name], value[name], f"{place}.{name}".lstrip(".")) for name in sorted(names)})
-
-
-def _decode_text(value: Any, place: str) -> str:
+def _read_text(value: Any, place: str) -> str:
     if not isinstance(value, str):
-        raise _Wrong(f"{place} is no text")
+        raise ValueError(f"{place} is no text")
     if len(value) > LONGEST_TEXT:
-        raise _Wrong(f"{place} is longer than {LONGEST_TEXT} characters")
+        raise ValueError(f"{place} is longer than {LONGEST_TEXT} characters")
     return value
 
 
-def _decode_flag(value: Any, place: str) -> bool:
+def _read_flag(value: Any, place: str) -> bool:
     if not isinstance(value, bool):
-        raise _Wrong(f"{place} is neither true nor false")
+        raise ValueError(f"{place} is neither true nor false")
     return value
 
 
-def _decode_integer(value: Any, place: str) -> int:
+def _read_integer(value: Any, place: str) -> int:
     if type(value) is not int or abs(value) > _LARGEST_INTEGER:
-        raise _Wrong(f"{place} is no integer of at most 53 bits")
+        raise ValueError(f"{place} is no integer of at most 53 bits")
     return value
 
 
-def _decode_number(value: Any, place: str) -> float:
+def _read_number(value: Any, place: str) -> float:
     if type(value) not in {int, float} or not abs(value) <= _LARGEST_NUMBER or math.isnan(value):
-        raise _Wrong(f"{place} is no number between ±{_LARGEST_NUMBER:g}")
+        raise ValueError(f"{place} is no number between ±{_LARGEST_NUMBER:g}")
     return float(value)
 
 
-_DECODERS: Final[Mapping[Any, Any]] = {
-    str: _decode_text,
-    bool: _decode_flag,
-    int: _decode_integer,
-    float: _decode_number,
-}
+_READER: Final = PlainReader(
+    {str: _read_text, bool: _read_flag, int: _read_integer, float: _read_number}, is_whole=True, most_items=MOST_ITEMS
+)

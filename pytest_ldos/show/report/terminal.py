@@ -8,13 +8,12 @@ from typing import Final
 from pytest_ldos.base.text import Rendered
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.show.page import terminal
-from pytest_ldos.show.page.model import Badge, Block, Bullets, Cell, Column, Kind, Page, Table, Text, Tone
+from pytest_ldos.show.page.model import ABSENT, Badge, Block, Bullets, Cell, Column, Kind, Page, Table, Text, Tone
 from pytest_ldos.show.page.model import Section as Shown
 from pytest_ldos.show.report.badges import tone_of
 from pytest_ldos.show.report.document import Change, Document, MetricReport, Section
 from pytest_ldos.show.report.paths import describe_paths
 from pytest_ldos.show.report.words import (
-    NEVER,
     change_of,
     describe_gaps,
     describe_measurement,
@@ -85,7 +84,7 @@ def _row(metric: MetricReport) -> tuple[Cell, ...]:
         metric.name,
         metric.title,
         median_of(metric, metric.head),
-        NEVER if metric.head is None else percent(metric.head.cv),
+        ABSENT if metric.head is None else percent(metric.head.cv),
         _adjusted(metric),
         compared(lambda _: median_of(metric, metric.base)),
         compared(change_of),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
 
 from pytest_ldos.base.units import counted, format_quantity, format_ratio
 from pytest_ldos.campaign.drift import FEWEST_BLOCKS
 from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.show.page.model import ABSENT
 from pytest_ldos.show.report.document import (
     Additions,
     CalibrationReport,
@@ -26,19 +26,16 @@ from pytest_ldos.show.report.document import (
 from pytest_ldos.show.report.paths import MOVED
 from pytest_ldos.show.report.sources import describe_origins, qualified
 
-NEVER: Final = "–"
-"""Stands for a change that no number of this run could have shown, and for a number that does not exist."""
-
 
 def percent(fraction: float | None) -> str:
     """``12.5 %``."""
-    return NEVER if fraction is None else f"{100 * fraction:.1f} %"
+    return ABSENT if fraction is None else f"{100 * fraction:.1f} %"
 
 
 def median_of(metric: MetricReport, sample: Sample | None) -> str:
     """``14.2 ms``, behind ``≈`` where it is approximate."""
     if sample is None or sample.median is None:
-        return NEVER
+        return ABSENT
     return qualified(format_quantity(sample.median, metric.unit), metric.origins)
 
 
@@ -54,7 +51,7 @@ def interval_of(change: Change) -> str:
     if change.is_endless:
         return "+∞ … +∞"
     if change.low is None and change.high is None:
-        return NEVER
+        return ABSENT
     low = "-∞" if change.low is None else format_ratio(change.low)
     return f"{low} … {'+∞' if change.high is None else format_ratio(change.high)}"
 

@@ -6,7 +6,7 @@ import dataclasses
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import polars as pl
 
@@ -44,25 +44,44 @@ class Happening:
 
 
 @dataclass(frozen=True)
-class Published(Happening):
-    """See `published`."""
+class _OfMessages(Happening):
+    """Something that happens to the messages of a topic.
+
+    Attributes:
+        NOUN: what happens, in the singular.
+        JOINS: preposition between that and the topic.
+        ENDS: table of the model with its instances, and their column of publisher or subscription.
+    """
+
+    NOUN: ClassVar[str]
+    JOINS: ClassVar[str]
+    ENDS: ClassVar[tuple[str, str]]
 
     topic: str
     node: str | None
 
     def describe(self, *, many: bool) -> str:
         by = f" by {self.node}" if self.node else ""
-        return f"{_plural('publication', many)} on {self.topic}{by}"
+        return f"{_plural(self.NOUN, many)} {self.JOINS} {self.topic}{by}"
 
     def find(self, seen: Evidence) -> pl.DataFrame:
         __tracebackhide__ = True
         seen.demand_topic(self.topic, self.describe(many=True))
         seen.demand_node(self.node, self.describe(many=True))
-        found = _of_topic(seen, "publications", "publisher", self.topic)
-        return _of_node(found, self.node)
+        found = _of_topic(seen, *self.ENDS, self.topic)
+        return found if self.node is None else found.filter(pl.col("node_name") == self.node)
+
+
+@dataclass(frozen=True)
+class Published(_OfMessages):
+    """See `published`."""
+
+    NOUN = "publication"
+    JOINS = "on"
+    ENDS = ("publications", "publisher")
 
     def instead(self, seen: Evidence) -> Iterable[str]:
-        found = _of_topic(seen, "publications", "publisher", self.topic)
+        found = _of_topic(seen, *self.ENDS, self.topic)
         yield from _per_node(seen, found, "published")
         silent = _silent(seen, found, "publishers", self.topic)
         yield from (f"{node} has a publisher for it, but never published" for node in silent)
@@ -71,30 +90,21 @@ class Published(Happening):
 
 
 @dataclass(frozen=True)
-class Received(Happening):
+class Received(_OfMessages):
     """See `received`."""
 
-    topic: str
-    node: str | None
-
-    def describe(self, *, many: bool) -> str:
-        by = f" by {self.node}" if self.node else ""
-        return f"{_plural('reception', many)} of {self.topic}{by}"
-
-    def find(self, seen: Evidence) -> pl.DataFrame:
-        __tracebackhide__ = True
-        seen.demand_topic(self.topic, self.describe(many=True))
-        seen.demand_node(self.node, self.describe(many=True))
-        return _of_node(_of_topic(seen, "takes", "subscription", self.topic), self.node)
+    NOUN = "reception"
+    JOINS = "of"
+    ENDS = ("takes", "subscription")
 
     def instead(self, seen: Evidence) -> Iterable[str]:
-        found = _of_topic(seen, "takes", "subscription", self.topic)
+        found = _of_topic(seen, *self.ENDS, self.topic)
         yield from _per_node(seen, found, "received")
         silent = _silent(seen, found, "subscriptions", self.topic)
         yield from (f"{node} subscribes to it, but never received anything" for node in silent)
         if not silent and found.is_empty():
             yield "no node subscribes to it"
-        sent = _of_topic(seen, "publications", "publisher", self.topic)
+        sent = _of_topic(seen, *Published.ENDS, self.topic)
         yield from _per_node(seen, sent, "published")
         if sent.is_empty():
             yield "nothing was published on it"
@@ -148,10 +158,6 @@ def _of_topic(seen: Evidence, table: str, end: str, topic: str) -> pl.DataFrame:
     instances: pl.DataFrame = getattr(seen.model, table)
     joined = instances.join(ends.join(nodes, on="node", how="left"), on=end, maintain_order="left")
     return joined.drop("node").sort("time_ns", maintain_order=True)
-
-
-def _of_node(found: pl.DataFrame, node: str | None) -> pl.DataFrame:
-    return found if node is None else found.filter(pl.col("node_name") == node)
 
 
 def _per_node(seen: Evidence, found: pl.DataFrame, what: str) -> Iterable[str]:

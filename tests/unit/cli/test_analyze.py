@@ -8,11 +8,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from pytest_ldos.base.errors import ConfigurationError, TraceUnreadable
 from pytest_ldos.trace.execution.store import read_model
-from tests.builders.command_line import app
+from tests.builders.command_line import invoke_ldos
 
 
 @pytest.fixture
@@ -22,10 +21,7 @@ def analyze(monkeypatch, tmp_path):
     monkeypatch.setenv("COLUMNS", "200")
 
     def run(*arguments):
-        result = CliRunner().invoke(app, ["analyze", *map(str, arguments)])
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        return result
+        return invoke_ldos("analyze", *arguments)
 
     return run
 

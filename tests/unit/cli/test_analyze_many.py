@@ -15,7 +15,7 @@ import polars as pl
 import psutil
 import pytest
 
-from tests.builders.command_line import run_ldos
+from tests.builders.command_line import lines_of, run_ldos
 
 NAMES = ("workspace_mock", "panda_baseline_1", "service_action")
 
@@ -28,10 +28,6 @@ def folder(golden, tmp_path, monkeypatch):
     for name in NAMES:
         (tmp_path / "runs" / name).symlink_to(golden(name))
     return tmp_path / "runs"
-
-
-def lines_of(text):
-    return [" ".join(line.split()) for line in text.splitlines()]
 
 
 def test_a_summary_of_all(folder):

@@ -12,7 +12,6 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import BringUpFailed, ConfigurationError, Unavailable
@@ -20,7 +19,7 @@ from pytest_ldos.cli import find_breaking
 from pytest_ldos.host.lock import measuring_lock
 from pytest_ldos.measure.trial import rig
 from tests.builders.breaking import MadeUpStack
-from tests.builders.command_line import app
+from tests.builders.command_line import invoke_ldos, lines_of
 from tests.fakes.rig import noisy, open_fake_rig
 from tests.unit.campaign.repository import Repository
 
@@ -37,10 +36,7 @@ def ldos(monkeypatch, tmp_path):
     monkeypatch.setattr(find_breaking, "refuse_unable", lambda spec: None)
 
     def run(*arguments):
-        result = CliRunner().invoke(app, ["find-breaking", *map(str, arguments)])
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        return result
+        return invoke_ldos("find-breaking", *arguments)
 
     return run
 
@@ -55,10 +51,6 @@ def stack(monkeypatch):
         return made.levels
 
     return use
-
-
-def lines_of(text):
-    return [" ".join(line.split()) for line in text.splitlines()]
 
 
 def test_a_threshold_of_success(ldos, stack, tmp_path):

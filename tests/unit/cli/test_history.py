@@ -11,16 +11,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from pytest_ldos.base.errors import ConfigurationError, RecordUnreadable, Unavailable
-from pytest_ldos.campaign.order import Role, first_blocks
+from pytest_ldos.campaign.order import Role
 from pytest_ldos.judge.baseline.history.anchors import read_pin
 from pytest_ldos.judge.baseline.history.rows import build_rows, identify
 from pytest_ldos.judge.baseline.history.store import HistoryStore
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, write_trials
-from tests.builders.command_line import app
-from tests.builders.history import add_run, commit, fill, run_of
+from tests.builders.command_line import invoke_ldos
+from tests.builders.history import add_run, commit, fill, in_turns, run_of
 
 STEADY: list[dict[str, float]] = [{}] * 6
 
@@ -39,10 +38,7 @@ def history(project):
 
 
 def ldos(*arguments):
-    result = CliRunner().invoke(app, ["history", *arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result
+    return invoke_ldos("history", *arguments)
 
 
 def refusal(*arguments, kind=ConfigurationError) -> str:
@@ -328,14 +324,6 @@ def test_saved_runs_are_imported_once(project, history):
     assert "0 of 1 added" in ldos("import", "latest").stdout
     assert set(history.read().table["run"]) == {"20260101-000000-aa", "20260102-000000-bb"}
     assert set(history.read().table["verdict"]) == {"unjudged"}
-
-
-def in_turns(number, role):
-    """Thirty trials as a session makes them: six pairs of blocks, so that either version is first in three."""
-    numbers = {i: block.number for block in first_blocks(30, size=5) if block.role is role for i in block.trials}
-    trials = run_of(number, n=30, session="s")
-    turned = tuple(dataclasses.replace(each, block=numbers[each.index]) for each in trials.trials)
-    return dataclasses.replace(trials, trials=turned)
 
 
 def test_the_base_of_a_saved_session_is_imported_with_it(project, history):

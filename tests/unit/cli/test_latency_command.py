@@ -15,14 +15,13 @@ from pathlib import Path
 import polars as pl
 import psutil
 import pytest
-from typer.testing import CliRunner
 
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.instruments.latency import programs
 from pytest_ldos.instruments.latency.cyclone import Library, ddsperf_library
 from pytest_ldos.measure.trial.codec import decode_trials
-from tests.builders.command_line import app
+from tests.builders.command_line import invoke_ldos
 from tests.builders.machine import add_program
 
 SHORT = (
@@ -44,10 +43,7 @@ def ldos(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments):
-        result = CliRunner().invoke(app, ["latency", *map(str, arguments)])
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        return result
+        return invoke_ldos("latency", *arguments)
 
     return run
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from typer.testing import CliRunner
 
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import BringUpFailed, ConfigurationError
@@ -17,7 +16,7 @@ from pytest_ldos.cli.quantities import parse_duration_s, parse_share
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.lock import measuring_lock
 from pytest_ldos.measure.trial import rig
-from tests.builders.command_line import app
+from tests.builders.command_line import invoke_ldos, lines_of
 from tests.fakes.rig import Motion, noisy, open_fake_rig
 
 QUICK = ("--blocks", "4", "--trials", "6", "--draws", "2")
@@ -32,10 +31,7 @@ def ldos(monkeypatch, tmp_path):
         monkeypatch.setattr(module, "refuse_unable", lambda spec: None)
 
     def run(*arguments):
-        result = CliRunner().invoke(app, [*map(str, arguments)])
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        return result
+        return invoke_ldos(*arguments)
 
     return run
 
@@ -76,10 +72,6 @@ def faulty(faults, script):
         )
 
     return motion
-
-
-def lines_of(text):
-    return [" ".join(line.split()) for line in text.splitlines()]
 
 
 def test_a_host_is_calibrated(ldos, stack, tmp_path):

@@ -7,7 +7,6 @@ import re
 import resource
 
 import pytest
-from typer.testing import CliRunner
 
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import BringUpFailed, ConfigurationError
@@ -16,7 +15,7 @@ from pytest_ldos.cli import sweep
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.lock import measuring_lock
 from pytest_ldos.measure.trial import rig
-from tests.builders.command_line import app
+from tests.builders.command_line import invoke_ldos, lines_of
 from tests.fakes.rig import noisy, open_fake_rig
 
 FOUR = ("--over", "stack.control_rate=250,500", "--over", "stack.faults.planning_delay=0,20ms", "--trials", "2")
@@ -31,10 +30,7 @@ def ldos(monkeypatch, tmp_path):
     monkeypatch.setattr(sweep, "recording_available", lambda: Availability(True))
 
     def run(*arguments):
-        result = CliRunner().invoke(app, ["sweep", *map(str, arguments)])
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        return result
+        return invoke_ldos("sweep", *arguments)
 
     return run
 
@@ -57,10 +53,6 @@ def stack(monkeypatch):
         return starts
 
     return use
-
-
-def lines_of(text):
-    return [" ".join(line.split()) for line in text.splitlines()]
 
 
 def test_a_grid_is_measured_told_as_it_comes_and_shown(ldos, stack, tmp_path):

@@ -14,11 +14,10 @@ from contextlib import suppress
 import polars as pl
 import psutil
 import pytest
-from typer.testing import CliRunner
 
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import ConfigurationError
-from tests.builders.command_line import app
+from tests.builders.command_line import invoke_ldos
 from tests.builders.topologies import TWO, text_of
 
 SHORT = ("-t", "0.6", "--rounds", "2", "--sampling", "0.2")
@@ -32,10 +31,7 @@ def ldos(monkeypatch, tmp_path):
     (tmp_path / "two.json").write_text(text_of(TWO), "utf-8")
 
     def run(*arguments):
-        result = CliRunner().invoke(app, ["topology", *map(str, arguments)])
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        return result
+        return invoke_ldos("topology", *arguments)
 
     return run
 

@@ -8,10 +8,10 @@ import subprocess
 import sys
 import time
 
-import psutil
 import pytest
 
 from pytest_ldos.host.kept import KeptTree
+from tests.builders.stressors import is_gone
 
 STUBBORN = "import signal, time\nfor each in (2, 15): signal.signal(each, signal.SIG_IGN)\nprint('up', flush=True)\ntime.sleep(60)"
 FAMILY = """
@@ -34,26 +34,19 @@ def start(tmp_path, code: str) -> tuple[KeptTree, list[str]]:
     return tree, tree.child.process.stdout.readline().split()
 
 
-def gone(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
-
-
 def wait_until_gone(pids: list[int], seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
-    while not all(map(gone, pids)):
-        assert time.monotonic() < deadline, f"still there: {[pid for pid in pids if not gone(pid)]}"
+    while not all(map(is_gone, pids)):
+        assert time.monotonic() < deadline, f"still there: {[pid for pid in pids if not is_gone(pid)]}"
         time.sleep(0.01)
 
 
 def test_sessions_of_their_own_orphans_and_processes_without_the_mark_end_too(tmp_path):
     tree, words = start(tmp_path, FAMILY)
     pids = [int(word) for word in words]
-    assert not any(map(gone, pids))
+    assert not any(map(is_gone, pids))
     tree.stop()
-    assert all(map(gone, pids))
+    assert all(map(is_gone, pids))
     assert tree.pids() == []
     tree.stop()
 
@@ -73,7 +66,7 @@ def test_what_ignores_signals_is_killed(tmp_path):
     (pid,) = tree.pids()
     began = time.monotonic()
     tree.stop()
-    assert gone(pid)
+    assert is_gone(pid)
     assert time.monotonic() - began > 3 * PATIENCE_S, "SIGINT and SIGTERM come first"
 
 
@@ -81,7 +74,7 @@ def test_a_command_that_ends_ends_its_keeper_and_what_it_left(tmp_path):
     tree, words = start(tmp_path, FAMILY.replace("time.sleep(60)\n", "sys.exit(3)"))
     assert tree.child.process.wait(timeout=60) == 3
     assert tree.child.describe_end() == "tree ended with exit code 3"
-    assert all(gone(int(word)) for word in words)
+    assert all(is_gone(int(word)) for word in words)
     tree.stop()
 
 

@@ -6,13 +6,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 
-import psutil
 import pytest
 
 from pytest_ldos.host.processes import ProcessGroup
+from tests.builders.stressors import is_gone, wait_until
 
 STUBBORN = """
 import signal, sys, time
@@ -58,20 +56,6 @@ kill -KILL "$parent"
 while kill -0 "$parent" 2>/dev/null; do :; done
 exec /usr/bin/setpriv "$@"
 """
-
-
-def wait_until(condition: Callable[[], bool], timeout_s: float = 60.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true in time"
-        time.sleep(0.01)
-
-
-def is_gone(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
 
 
 @pytest.fixture

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from typer.testing import CliRunner
 
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.campaign.instruments import find_instrument
 from pytest_ldos.instruments.cost_layers import embedded_available
-from tests.builders.command_line import app
+from tests.builders.command_line import invoke_ldos
 
 
 @pytest.fixture
@@ -22,10 +21,7 @@ def ldos(monkeypatch, tmp_path):
     monkeypatch.setenv("AMENT_PREFIX_PATH", "")
 
     def run(*arguments):
-        result = CliRunner().invoke(app, list(map(str, arguments)))
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        return result
+        return invoke_ldos(*arguments)
 
     return run
 

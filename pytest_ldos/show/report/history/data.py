@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -12,7 +11,7 @@ from pytest_ldos.judge.baseline.history.creep import PIN, ROLLING, START
 from pytest_ldos.judge.baseline.history.levels import Change
 from pytest_ldos.judge.baseline.history.trend import Trend
 from pytest_ldos.judge.baseline.key import KEY_COLUMNS
-from pytest_ldos.show.page.data_text import to_csv, to_json
+from pytest_ldos.show.page.data_text import finite, to_csv, to_json
 
 KIND: Final = "pytest-ldos history trends"
 SCHEMA_VERSION: Final = 2
@@ -62,11 +61,11 @@ def _series(trend: Trend, points: Sequence[CommitPoint]) -> dict[str, Any]:
         "source": series.source,
         "runs": len(series.runs),
         "pinned": trend.pinned or None,
-        "anchor": _number(trend.anchor),
-        "rolling_anchor": _number(trend.rolling),
+        "anchor": finite(trend.anchor),
+        "rolling_anchor": finite(trend.rolling),
         "rolling_window": trend.window,
         "floor": trend.floor,
-        "run_deviation": _number(trend.run_deviation),
+        "run_deviation": finite(trend.run_deviation),
         "correlation": trend.correlation,
         "notes": list(trend.notes),
         "commits": [_commit(trend, point) for point in points],
@@ -83,10 +82,10 @@ def _commit(trend: Trend, point: CommitPoint) -> dict[str, Any]:
         "trials": point.count,
         "failed": point.failed,
         "verdicts": [run.verdict for run in point.runs],
-        "median": _number(point.median),
-        "location": _number(point.location),
-        "low": _number(point.low),
-        "high": _number(point.high),
+        "median": finite(point.median),
+        "location": finite(point.location),
+        "low": finite(point.low),
+        "high": finite(point.high),
         **dict(_bounds("step", point.step)),
         **{name: value for each in (PIN, START) for name, value in _bounds(f"from_{each}", _since(trend, point, each))},
         **dict(_bounds("from_rolling", point.from_rolling)),
@@ -100,10 +99,6 @@ def _since(trend: Trend, point: CommitPoint, anchor: str) -> Change | None:
 
 
 def _bounds(name: str, change: Change | None) -> Iterator[tuple[str, float | None]]:
-    yield name, None if change is None else _number(change.effect)
-    yield f"{name}_low", None if change is None else _number(change.low)
-    yield f"{name}_high", None if change is None else _number(change.high)
-
-
-def _number(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
+    yield name, None if change is None else finite(change.effect)
+    yield f"{name}_low", None if change is None else finite(change.low)
+    yield f"{name}_high", None if change is None else finite(change.high)

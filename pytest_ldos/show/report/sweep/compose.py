@@ -18,6 +18,7 @@ from pytest_ldos.judge.gate.contrast import contrast
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.measure.trial.series_of import to_series
+from pytest_ldos.show.page.data_text import finite
 from pytest_ldos.show.report.sweep.document import (
     CONFIDENCE,
     LOAD_NUMBERS,
@@ -122,9 +123,9 @@ def _located(metric: Metric, trials: TrialSet, base: TrialSet | None) -> Located
     low, high = median_interval(series.values, confidence=CONFIDENCE)
     ratios = (None, None, None) if base is None else _ratio(metric, series, to_series(base, metric))
     return Located(
-        median=_finite(_median(series.values)),
-        low=_finite(low),
-        high=_finite(high),
+        median=finite(_median(series.values)),
+        low=finite(low),
+        high=finite(high),
         ratio=ratios[0],
         ratio_low=ratios[1],
         ratio_high=ratios[2],
@@ -144,7 +145,7 @@ def _ratio(metric: Metric, head: Series, base: Series) -> tuple[float | None, fl
     low, high = (contrasted.ratio(each) if math.isfinite(each) else math.nan for each in (shift.low, shift.high))
     if contrasted.sign < 0:
         low, high = high, low
-    return _finite(contrasted.ratio(shift.estimate)), _finite(low), _finite(high)
+    return finite(contrasted.ratio(shift.estimate)), finite(low), finite(high)
 
 
 def _median(values: Sequence[float]) -> float:
@@ -152,10 +153,6 @@ def _median(values: Sequence[float]) -> float:
     ordered = sorted(values)
     middle = len(ordered) // 2
     return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _notes(results: Sequence[CellResult], reference: CellResult | None) -> Iterator[str]:

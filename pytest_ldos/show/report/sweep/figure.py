@@ -11,7 +11,6 @@ from htpy import Node
 
 from pytest_ldos.campaign.cells import Value, show_value
 from pytest_ldos.show.report.plots.chart import COLOURS, SHAPES, Axis, Chart, Mark, Series, Shape, spans_decades
-from pytest_ldos.show.report.plots.legend import draw_legend
 from pytest_ldos.show.report.plots.svg import draw as draw_chart
 from pytest_ldos.show.report.sweep.document import AxisReport, CellReport, SweepReport
 
@@ -56,13 +55,6 @@ def draw(report: SweepReport, quantity: Quantity) -> Iterator[Node]:
         yield draw_chart(
             _chart(report, quantity, [each for each in points if each.cell.values[2:] == facet], up, facet)
         )
-
-
-def legend(report: SweepReport) -> Node:
-    """The value of the second axis of each line; nothing for a single line."""
-    if len(report.axes) < 2:
-        return None
-    return draw_legend("Lines", [f"{report.axes[1].name}={show_value(value)}" for (value,) in series_of(report)])
 
 
 def series_of(report: SweepReport) -> list[tuple[Value, ...]]:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from types import ModuleType
+from typing import Final
 
 from pytest_ldos.show.page.model import Block, Bullets, Drawing, Figure, Legend, Page, Section, Tone
 from pytest_ldos.show.report.sweep.document import LOAD_NUMBERS, LoadNumber, MetricTitle, SweepReport
 from pytest_ldos.show.report.sweep.tables import load_table, metric_table, overview, shown_metrics
-
-if TYPE_CHECKING:
-    from htpy import Node
 
 
 def compose_page(report: SweepReport) -> Page:
@@ -35,8 +33,8 @@ def _reasons(report: SweepReport) -> Section:
 
 def _metrics(report: SweepReport) -> Iterator[Block]:
     """A figure each; of a load's number where more than one cell has it."""
-    yield Drawing(lambda: _legend(report))
-    yield Figure(title="success rate", drawings=(Drawing(lambda: _success(report)),))
+    yield Drawing(lambda: _plots().draw_lines(report))
+    yield Figure(title="success rate", drawings=(Drawing(lambda: _plots().draw_success(report)),))
     for number in LOAD_NUMBERS:
         if sum(number.key in cell.load_numbers for cell in report.cells) > 1:
             yield _load_figure(report, number)
@@ -45,34 +43,18 @@ def _metrics(report: SweepReport) -> Iterator[Block]:
 
 
 def _metric_figure(report: SweepReport, metric: MetricTitle) -> Figure:
-    def drawn() -> Node:
-        from pytest_ldos.show.report.sweep.plots import draw_metric  # noqa: PLC0415 - its library is optional
-
-        return draw_metric(report, metric)
-
-    title = f"{metric.name} {metric.title}"
-    return Figure(title=title, drawings=(Drawing(drawn),), table=metric_table(report, metric))
+    drawing = Drawing(lambda: _plots().draw_metric(report, metric))
+    return Figure(title=f"{metric.name} {metric.title}", drawings=(drawing,), table=metric_table(report, metric))
 
 
 def _load_figure(report: SweepReport, number: LoadNumber) -> Figure:
-    def drawn() -> Node:
-        from pytest_ldos.show.report.sweep.plots import draw_load  # noqa: PLC0415
-
-        return draw_load(report, number)
-
-    return Figure(title=number.title, drawings=(Drawing(drawn),))
+    return Figure(title=number.title, drawings=(Drawing(lambda: _plots().draw_load(report, number)),))
 
 
-def _success(report: SweepReport) -> Node:
-    from pytest_ldos.show.report.sweep.plots import draw_success  # noqa: PLC0415
+def _plots() -> ModuleType:
+    from pytest_ldos.show.report.sweep import plots  # noqa: PLC0415 - its library is optional
 
-    return draw_success(report)
-
-
-def _legend(report: SweepReport) -> Node:
-    from pytest_ldos.show.report.sweep.figure import legend  # noqa: PLC0415
-
-    return legend(report)
+    return plots
 
 
 _MEANINGS: Final = (

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from htpy import Node
 
+from pytest_ldos.campaign.cells import show_value
+from pytest_ldos.show.report.plots.legend import draw_legend
 from pytest_ldos.show.report.sweep.document import CellReport, LoadNumber, MetricTitle, SweepReport
-from pytest_ldos.show.report.sweep.figure import Point, Quantity, draw
+from pytest_ldos.show.report.sweep.figure import Point, Quantity, draw, series_of
 from pytest_ldos.show.report.sweep.tables import interval_of, median_of, succeeded
+
+
+def draw_lines(report: SweepReport) -> Node:
+    """The value of the second axis of each line; nothing for a single line."""
+    if len(report.axes) < 2:
+        return None
+    return draw_legend("Lines", [f"{report.axes[1].name}={show_value(value)}" for (value,) in series_of(report)])
 
 
 def draw_success(report: SweepReport) -> Node:

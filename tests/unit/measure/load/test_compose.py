@@ -18,8 +18,7 @@ from pytest_ldos.host.affinity import our_cpus, read_affinities
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.cgroup import NAME, find_place
 from pytest_ldos.host.inherited import pids_with
-from pytest_ldos.measure.load.choose import load_available
-from pytest_ldos.measure.load.compose import apply_loads, in_order
+from pytest_ldos.measure.load.choose import apply_loads, in_order, load_available
 from pytest_ldos.scenario.loads.cache_load import CacheLoadSpec
 from pytest_ldos.scenario.loads.cpu_limit import CpuLimitSpec
 from pytest_ldos.scenario.loads.cpu_load import CpuLoadSpec
@@ -37,7 +36,7 @@ import json, sys, time
 from pathlib import Path
 from pytest_ldos.host.affinity import with_descendants
 from pytest_ldos.host.processes import ProcessGroup
-from pytest_ldos.measure.load.compose import apply_loads
+from pytest_ldos.measure.load.choose import apply_loads
 from pytest_ldos.measure.load.protocol import LoadSite
 from pytest_ldos.scenario.loads.noisy_neighbour import NoisyNeighbourSpec
 from tests.fakes.rig import FakeRecorder

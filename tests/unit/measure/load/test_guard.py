@@ -19,7 +19,7 @@ from pytest_ldos.base.errors import ConfigurationError, LoadFailed, Unavailable
 from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.measure.load import flood_reports, programs
 from pytest_ldos.measure.load import guard as guard_load
-from pytest_ldos.measure.load.compose import apply_loads
+from pytest_ldos.measure.load.choose import apply_loads
 from pytest_ldos.measure.load.dds_flood import RunningFlood, run_dds_flood
 from pytest_ldos.measure.load.guard import RunningGuard, guard_available, run_guard
 from pytest_ldos.measure.load.guard_programs import publishers_of, ros_program

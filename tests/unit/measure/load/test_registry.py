@@ -16,8 +16,7 @@ import pytest
 from pytest_ldos import api
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.host.availability import Availability
-from pytest_ldos.measure.load.choose import IMPLEMENTATIONS, load_available, run_load
-from pytest_ldos.measure.load.compose import in_order
+from pytest_ldos.measure.load.choose import IMPLEMENTATIONS, in_order, load_available, run_load
 from pytest_ldos.measure.load.protocol import Load, LoadProof, LoadSite
 from pytest_ldos.plugin import fixtures
 from pytest_ldos.scenario import words

@@ -12,6 +12,7 @@ from pytest_ldos.show.page.formats import Format
 from pytest_ldos.show.report.breaking.page import render_breaking_as
 from pytest_ldos.show.report.breaking.words import answer, cause_of, remarks
 from tests.builders.breaking import MadeUpStack, plan, search
+from tests.builders.command_line import lines_of
 from tests.builders.reports import HOSTILE
 from tests.oracles import chromium
 
@@ -19,10 +20,6 @@ from tests.oracles import chromium
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory):
     return search(MadeUpStack(breaks_at=37, slow_from=37), tmp_path_factory.mktemp("broken"))
-
-
-def lines_of(text):
-    return [" ".join(line.split()) for line in text.splitlines()]
 
 
 def test_the_answer_is_one_sentence(broken):

@@ -19,6 +19,7 @@ from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.show.report.calibration import render_calibration, render_calibration_json
 from pytest_ldos.show.report.detection import render_self_test, render_self_test_json
 from tests.builders.calibrations import calibration_of
+from tests.builders.command_line import lines_of
 from tests.builders.trials import noisy_set
 
 NAMES = ("T1", "T2", "T2x", "T3", "T3p99", "T4", "T5", "T5p99")
@@ -99,10 +100,6 @@ TESTED = SelfTestResult(
 
 def text_of(result=RESULT, width=120):
     return render_calibration(result, file=FILE, width=width, color=False)
-
-
-def lines_of(text):
-    return [" ".join(line.split()) for line in text.splitlines()]
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -20,6 +20,7 @@ from tests.builders.ctf import (
     TraceBuilder,
     Variant,
 )
+from tests.builders.refusals import refusal
 
 TICK = Event("app:tick", 1, {"_value": Int(32)})
 CONTEXT = {"_vpid": Int(32, signed=True), "_vtid": Int(32, signed=True), "_procname": Array(Int(8, text=True), 17)}
@@ -373,12 +374,6 @@ def test_a_packet_that_is_cut_is_read_up_to_its_last_whole_event(tmp_path):
 
 
 # --- what is refused --------------------------------------------------------------------
-
-
-def refusal(directory) -> TraceUnreadable:
-    with pytest.raises(TraceUnreadable) as caught:
-        read_trace(directory)
-    return caught.value
 
 
 def good_trace(tmp_path):

@@ -9,18 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ldos.base.errors import TraceUnreadable
 from pytest_ldos.trace.ctf.read import read_trace
 from tests.builders.ctf import Event, Int, Packet, Record, TraceBuilder
+from tests.builders.refusals import refusal
 
 TICK = Event("app:tick", 1, {"_value": Int(32)})
 NOBODY = 65534
-
-
-def refusal(directory: Path) -> TraceUnreadable:
-    with pytest.raises(TraceUnreadable) as caught:
-        read_trace(directory)
-    return caught.value
 
 
 def write(directory: Path, **options) -> TraceBuilder:

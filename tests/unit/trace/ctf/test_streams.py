@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from pytest_ldos.base.errors import TraceUnreadable
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.ctf.stats import Grade
 from tests.builders.ctf import Event, Int, Packet, Record, TraceBuilder
+from tests.builders.refusals import refusal
 from tests.oracles.babeltrace import read_with_babeltrace, why_unavailable
 
 TICK = Event("app:tick", 1, {"_value": Int(32)})
@@ -111,12 +111,6 @@ def test_rotated_chunks_equal_babeltrace2(tmp_path):
 
 
 # --- the same twice -----------------------------------------------------------------------
-
-
-def refusal(directory: Path) -> TraceUnreadable:
-    with pytest.raises(TraceUnreadable) as caught:
-        read_trace(directory)
-    return caught.value
 
 
 @pytest.mark.parametrize("instances", [True, False])

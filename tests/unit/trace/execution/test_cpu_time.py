@@ -10,25 +10,14 @@ from pytest_ldos.trace.execution.build import build_execution
 from pytest_ldos.trace.execution.cpu_time import cpu_rivals, spans_of_runs, split_spans
 from pytest_ldos.trace.execution.scheduling import build_thread_states
 from tests.builders.ctf import Event, Int, Packet, Record, TraceBuilder
-from tests.builders.kernel import EPOCH_NS, PREEMPTED, KernelTrace
+from tests.builders.kernel import EPOCH_NS, PREEMPTED, THREADS, KernelTrace, write_three_threads
 
-A, B, C = 101, 102, 103
+A, B, C = THREADS
 
 
 @pytest.fixture
 def states(tmp_path):
-    """A runs 10–20, waits for B 20–30, runs 30–40 on CPU 0, sleeps 40–50, waits for C 50–55, runs to 70 on CPU 1."""
-    kernel = KernelTrace()
-    kernel.switch(5, 1, 0, C)
-    kernel.switch(10, 0, 0, A)
-    kernel.switch(20, 0, A, B, state=PREEMPTED)
-    kernel.switch(30, 0, B, A)
-    kernel.switch(40, 0, A, 0)
-    kernel.wake(50, 0, A, target=1)
-    kernel.switch(55, 1, C, A)
-    kernel.switch(70, 1, A, 0)
-    kernel.switch(80, 0, 0, B)
-    kernel.write(tmp_path)
+    write_three_threads(tmp_path)
     return build_thread_states(read_trace(tmp_path))
 
 

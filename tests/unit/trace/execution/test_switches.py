@@ -8,25 +8,14 @@ from pytest_ldos.base.switch_counts import SwitchCounts
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.scheduling import build_thread_states
 from pytest_ldos.trace.execution.switches import count_switches
-from tests.builders.kernel import EPOCH_NS, PREEMPTED, KernelTrace
+from tests.builders.kernel import EPOCH_NS, THREADS, write_three_threads
 
-A, B, C = 101, 102, 103
+A, B, C = THREADS
 
 
 @pytest.fixture
 def states(tmp_path):
-    """A runs 10–20, is preempted by B, runs 30–40 on CPU 0, sleeps, runs 55–70 on CPU 1, sleeps."""
-    kernel = KernelTrace()
-    kernel.switch(5, 1, 0, C)
-    kernel.switch(10, 0, 0, A)
-    kernel.switch(20, 0, A, B, state=PREEMPTED)
-    kernel.switch(30, 0, B, A)
-    kernel.switch(40, 0, A, 0)
-    kernel.wake(50, 0, A, target=1)
-    kernel.switch(55, 1, C, A)
-    kernel.switch(70, 1, A, 0)
-    kernel.switch(80, 0, 0, B)
-    kernel.write(tmp_path)
+    write_three_threads(tmp_path)
     return build_thread_states(read_trace(tmp_path))
 
 

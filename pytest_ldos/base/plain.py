@@ -1,0 +1,141 @@
+"""Values from the plain values of JSON, checked against type annotations."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from enum import StrEnum
+from functools import partial
+from types import UnionType
+from typing import Any, Final, NoReturn, Union, get_args, get_origin, get_type_hints
+
+_LARGEST: Final = 2**63
+"""Integers below it are counts, times and durations; larger ones overflow in computations."""
+
+_LONGEST_SHOWN: Final = 60
+
+Reader = Callable[[Any, str], Any]
+"""Reads a plain value; the text names it in errors."""
+
+
+def field_types(kind: Any) -> Mapping[str, Any]:
+    """Types of the fields of a dataclass, by name."""
+    hints = get_type_hints(kind)
+    return {each.name: hints[each.name] for each in dataclasses.fields(kind)}
+
+
+@dataclasses.dataclass(frozen=True)
+class PlainReader:
+    """Reads values of dataclasses and of what they consist of.
+
+    Objects become dataclasses or mappings, lists tuples, and words members of enumerations. Floats must be finite,
+    integers must fit into 64 bits, and booleans are no numbers.
+
+    Attributes:
+        by_type: readers by type; those of other types are added on first use.
+        is_whole: objects must have every field; otherwise those with a default may be left out.
+        most_items: of one list.
+    """
+
+    by_type: dict[Any, Reader] = dataclasses.field(default_factory=dict)
+    is_whole: bool = False
+    most_items: float = math.inf
+
+    def read(self, hint: Any, value: Any, what: str) -> Any:
+        """The value of a type.
+
+        Args:
+            what: name of the value in errors.
+
+        Raises:
+            ValueError: it, or a value in it, is of another type; the message names the first.
+            TypeError: an object lacks a field, or has one too many.
+        """
+        return self.reader_of(hint)(value, what)
+
+    def reader_of(self, hint: Any) -> Reader:
+        """Reader of a type."""
+        if hint not in self.by_type:
+            self.by_type[hint] = self._new_reader(hint)
+        return self.by_type[hint]
+
+    def _new_reader(self, hint: Any) -> Reader:
+        origin, arguments = get_origin(hint), get_args(hint)
+        if origin in (Union, UnionType):
+            readers = tuple(self.reader_of(each) for each in arguments if each is not type(None))
+            return partial(_read_one_of, readers, type(None) in arguments)
+        if origin is tuple:
+            return partial(self._read_items, self.reader_of(arguments[0]))
+        if origin is Mapping:
+            return partial(_read_mapping, self.reader_of(arguments[0]), self.reader_of(arguments[1]))
+        if dataclasses.is_dataclass(hint):
+            types = field_types(hint).items()
+            return partial(self._read_object, hint, {name: self.reader_of(each) for name, each in types})
+        return partial(_read_word if issubclass(hint, StrEnum) else _read_leaf, hint)
+
+    def _read_items(self, read: Reader, value: Any, what: str) -> tuple[Any, ...]:
+        if not isinstance(value, list):
+            raise ValueError(f"{what} is no list")
+        if len(value) > self.most_items:
+            raise ValueError(f"{what} has more than {self.most_items} items")
+        return tuple(read(each, f"{what}[{number}]") for number, each in enumerate(value))
+
+    def _read_object(self, kind: Any, readers: Mapping[str, Reader], value: Any, what: str) -> Any:
+        if not isinstance(value, dict) or (self.is_whole and value.keys() != readers.keys()):
+            raise ValueError(f"{what or 'it'} has not exactly the fields of a {kind.__name__}")
+        place = f"{what}." if what else ""
+        known = {name: readers[name](value[name], place + name) for name in value if name in readers}
+        return kind(**{**value, **known})
+
+
+read_plain: Final = PlainReader().read
+"""Reads a value whose types need no reader of their own; see `PlainReader.read`."""
+
+
+def _read_one_of(readers: tuple[Reader, ...], is_optional: bool, value: Any, what: str) -> Any:
+    """Reads one of several types; the last one's error is reported."""
+    if is_optional and value is None:
+        return None
+    for read in readers[:-1]:
+        with suppress(ValueError):
+            return read(value, what)
+    return readers[-1](value, what)
+
+
+def _read_mapping(read_name: Reader, read: Reader, value: Any, what: str) -> dict[Any, Any]:
+    if not isinstance(value, dict):
+        _refuse(value, what)
+    return {read_name(name, f"a name in {what}"): read(each, f"{what}[{_shown(name)}]") for name, each in value.items()}
+
+
+def _read_word(kind: type[StrEnum], value: Any, what: str) -> StrEnum:
+    if not isinstance(value, str) or value not in {each.value for each in kind}:
+        raise ValueError(f"{what} is no {kind.__name__}")
+    return kind(value)
+
+
+def _read_leaf(hint: Any, value: Any, what: str) -> Any:
+    return value if _is_plain(value, hint) else _refuse(value, what)
+
+
+def _is_plain(value: object, hint: Any) -> bool:
+    if hint is float:
+        return _is_whole(value) or (isinstance(value, float) and math.isfinite(value))
+    return _is_whole(value) if hint is int else isinstance(value, hint)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and -_LARGEST <= value < _LARGEST
+
+
+def _refuse(value: object, what: str) -> NoReturn:
+    raise ValueError(f"{what} is {_shown(value)}")
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, int) and not _is_whole(value) and not isinstance(value, bool):
+        return "a number of more than 64 bits"
+    text = repr(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
