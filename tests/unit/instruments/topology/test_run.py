@@ -142,6 +142,7 @@ def is_writing() -> bool:
     return False
 
 
+@pytest.mark.measures_time
 def test_peers_that_never_meet_are_a_failure_and_not_a_hang():
     declared = topology()
     listener = declared.nodes[1]
