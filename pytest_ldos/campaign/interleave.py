@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from pytest_ldos.base.errors import BringUpFailed
+from pytest_ldos.base.units import counted
 from pytest_ldos.campaign.blocks import Bench, run_block
 from pytest_ldos.campaign.order import Block, Role, first_blocks, next_pair
 from pytest_ldos.campaign.versions import Version
@@ -72,7 +73,7 @@ def interleave(bench: Bench, versions: Mapping[Role, Version], *, size: int, dec
 def describe_turns(made: Interleaved) -> str:
     """Describes the interleaving: base, trials, starts and duration; notes if both versions are the same."""
     head, base = (made.versions[role] for role in (Role.HEAD, Role.BASE))
-    turns = f"interleaved with {len(made.base.trials)} trials of {base.name}"
+    turns = f"interleaved with {counted(len(made.base.trials), 'trial')} of {base.name}"
     cost = f"{made.starts} stack starts in {made.seconds:.0f} s"
     return f"{turns}; {cost}; A/A: head and base are the same version" if head.is_same(base) else f"{turns}; {cost}"
 

@@ -162,6 +162,7 @@ def test_reach(panda_stack, ldos_trials, ldos_cell):
 """
 
 
+@pytest.mark.acceptance
 def test_what_was_not_measured_is_tried_again_when_the_sweep_is_resumed(sweep, project):
     """Of four cells, one was not permitted, one has a damaged record, one measured nothing, one is there."""
     project.makepyfile(test_scenario=MIXED)
@@ -198,6 +199,7 @@ def pytest_runtest_logreport(report):
 """
 
 
+@pytest.mark.acceptance
 def test_on_a_full_disk_the_session_ends_with_what_was_kept(sweep, project):
     """The kernel refuses the record of the second cell of three."""
     sweep("--collect-only")

@@ -75,6 +75,7 @@ def test_settings_that_make_no_sense_are_usage_errors(run):
     result.stderr.fnmatch_lines(["*at least 1*"])
 
 
+@pytest.mark.acceptance
 def test_an_instrument_is_watched_with_all_it_starts(project):
     project.makeconftest(INSTRUMENT_CONFTEST)
     busy = INSTRUMENT.replace(

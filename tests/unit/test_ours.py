@@ -22,7 +22,8 @@ from tests.builders.ours import OURS, is_of_others
 )
 def test_a_process_is_known_by_what_it_inherited(environment, of_others):
     given = {name: value for name, value in {**os.environ, **environment}.items() if value is not None}
-    process = subprocess.Popen(["/bin/sh", "-c", "echo; exec sleep 60"], env=given, stdout=subprocess.PIPE)
+    waits = ["/bin/sh", "-c", "echo; read _"]
+    process = subprocess.Popen(waits, env=given, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         assert process.stdout is not None
         process.stdout.readline()

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Final, assert_never
 
-from pytest_ldos.base.units import format_quantity
+from pytest_ldos.base.units import counted, format_quantity
 from pytest_ldos.judge.baseline.mismatch import LoadDifference, OtherHostClasses, OtherLoads, OtherScenario
 from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.judge.gate.comparison import Comparison
@@ -160,7 +160,7 @@ def _effect(found: Comparison) -> str:
 
 
 def _cannot_be_decided(metrics: Sequence[str], head: int, base: int) -> str:
-    return f"{', '.join(metrics)} cannot be decided by {head} trials against {base}"
+    return f"{', '.join(metrics)} cannot be decided by {counted(head, 'trial')} against {base}"
 
 
 def _other_meaning(metric: str, what: str, here: str, there: str) -> str:

@@ -60,6 +60,7 @@ def test_reach_beside_four_loads(panda_stack, cpu_load, cpu_limit, memory_load, 
 FEW = ("--ldos-trials=2", "--ldos-warmup=0")
 
 
+@pytest.mark.acceptance
 def test_a_flood_holds_its_rate_while_the_arm_moves(project, leaves_nothing):
     project.write("test_scenario.py", FLOOD)
     code, output = project.run(*FEW)

@@ -95,6 +95,7 @@ def test_a_worker_elsewhere_that_is_killed_is_replaced_by_its_nanny(own, two, sc
     assert found == read(InProcess(), two, request)
 
 
+@pytest.mark.acceptance
 def test_a_scheduler_that_ends_in_the_middle(own, two, tmp_path, monkeypatch):
     monkeypatch.setattr(tasks, "PATIENCE_S", 1.0)
     request = own(
@@ -226,6 +227,7 @@ def ask(port, secure):
     return b""
 
 
+@pytest.mark.acceptance
 def test_reading_that_is_given_up_leaves_nothing(two, request_of, ours):
     summaries = LocalCluster(2).summarize(two, request_of())
     next(iter(summaries))

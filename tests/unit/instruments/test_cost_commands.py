@@ -54,6 +54,7 @@ def test_what_is_not_here_ends_with_11_and_says_what_to_do(ldos, command):
     assert "cannot measure: " in result.stderr
 
 
+@pytest.mark.acceptance
 @pytest.mark.skipif(not embedded_available().ok, reason=embedded_available().reason or "available")
 @pytest.mark.measures_time
 def test_a_ladder_is_shown_and_kept(ldos, tmp_path):

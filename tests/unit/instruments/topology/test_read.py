@@ -210,6 +210,7 @@ def test_more_than_can_be_told_to_all_is_refused_at_once():
     assert "nodes[0]: declares more publishers, subscribers, …" in refusal(text_of({"nodes": nodes}))
 
 
+@pytest.mark.acceptance
 def test_a_huge_file_is_read_or_refused_in_seconds():
     """Nothing is looked through once for each of its lines."""
     publishers = ",\n".join(

@@ -61,6 +61,7 @@ def test_every_message_is_seen(processes, count):
     assert processes_of_topologies() == []
 
 
+@pytest.mark.acceptance
 @pytest.mark.measures_time
 def test_the_last_look_is_at_the_end_also_where_no_period_ends_there():
     asked = spec(seconds=0.7, sampling=0.5, rounds=3)
@@ -94,6 +95,7 @@ DIFFERENT = {
 """Two topics: on one a message that was not taken in time is replaced by the next, on the other it waits."""
 
 
+@pytest.mark.acceptance
 @pytest.mark.measures_time
 def test_a_node_that_stands_still_loses_messages_or_gets_them_too_late():
     taken = [{"topic_name": name, **end} for name, end in DIFFERENT.items()]
@@ -142,6 +144,8 @@ def is_writing() -> bool:
     return False
 
 
+@pytest.mark.acceptance
+@pytest.mark.measures_time
 def test_peers_that_never_meet_are_a_failure_and_not_a_hang():
     declared = topology()
     listener = declared.nodes[1]

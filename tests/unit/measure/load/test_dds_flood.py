@@ -65,6 +65,7 @@ def test_what_arrives_is_what_was_asked_for(site):
     assert flooders() == []
 
 
+@pytest.mark.acceptance
 @pytest.mark.measures_time
 def test_bursts_keep_the_rate_and_few_participants_carry_many_publishers(site):
     arguments = {
@@ -93,6 +94,7 @@ def test_without_readers_the_publishers_count(site):
     assert "msg/s sent (2 publishers, 1024 bytes, no readers)" in proof.describe()
 
 
+@pytest.mark.acceptance
 def test_another_domain_is_none_of_the_stacks(site):
     with flooding(site, seconds=0.3, publishers=1, rate_hz=200, domain="other") as flood:
         commands = [" ".join(process.cmdline()) for process in flooders()]
@@ -112,6 +114,7 @@ def test_a_rate_that_is_not_reached_is_a_shortfall_with_its_number(site):
     assert proof.given_up > 10_000
 
 
+@pytest.mark.acceptance
 def test_a_publisher_that_was_stopped_sends_no_endless_burst(site):
     with run_dds_flood(DdsFloodSpec(publishers=1, rate_hz=1000), site) as flood:
         publisher = flooders("flood_publisher")[0]
@@ -131,6 +134,7 @@ def test_a_process_that_dies_is_a_shortfall(site, name):
     assert name in flood.proof.shortfall
 
 
+@pytest.mark.acceptance
 @pytest.mark.measures_time
 def test_a_counter_that_hangs_is_a_shortfall(site, monkeypatch):
     monkeypatch.setattr(flood_reports, "_LONGEST_SILENCE_S", 0.5)
@@ -141,6 +145,7 @@ def test_a_counter_that_hangs_is_a_shortfall(site, monkeypatch):
         counter.send_signal(signal.SIGCONT)
 
 
+@pytest.mark.acceptance
 @pytest.mark.measures_time
 def test_while_this_process_stands_still_nobody_is_silent(site, monkeypatch):
     """What was said meanwhile is read before it is judged; a lock that is held stands for all that stops a process."""
@@ -150,6 +155,7 @@ def test_while_this_process_stands_still_nobody_is_silent(site, monkeypatch):
         assert "said nothing" not in flood.proof.shortfall
 
 
+@pytest.mark.acceptance
 @pytest.mark.measures_time
 def test_what_is_lost_on_its_way_is_told_and_is_no_shortfall(site):
     """A counter that sleeps for a while misses messages, and knows how many: the flood was there all the same."""
@@ -168,6 +174,7 @@ def test_what_is_lost_on_its_way_is_told_and_is_no_shortfall(site):
     assert f"{100 * proof.received_share:.1f} % of them received, {proof.lost} lost (" in proof.describe()
 
 
+@pytest.mark.acceptance
 def test_its_processes_compete_where_it_was_asked(site):
     """The stack is this process here."""
     beside = dataclasses.replace(site, pids=lambda: [os.getpid()])

@@ -140,6 +140,7 @@ def test_a_silent_path_is_late(site, arm):
     assert "silent windows" in guard.proof.describe()
 
 
+@pytest.mark.acceptance
 @pytest.mark.measures_time
 def test_a_guard_that_ends_gives_publishers_their_rate_back(site, arm):
     arm.age_s = 0.5
@@ -151,6 +152,7 @@ def test_a_guard_that_ends_gives_publishers_their_rate_back(site, arm):
         assert rate_from_now(flood) == pytest.approx(1000, rel=0.1)
 
 
+@pytest.mark.acceptance
 def test_a_publisher_that_is_not_there_is_said_and_the_guard_goes_on(site, arm):
     arm.age_s = 0.5
     with guarded_flood(site, publishers="/flood_publisher_1,/nobody") as (guard, _):
@@ -160,6 +162,7 @@ def test_a_publisher_that_is_not_there_is_said_and_the_guard_goes_on(site, arm):
     assert "not obeyed by /nobody: no such node" in proof.describe()
 
 
+@pytest.mark.acceptance
 def test_a_flood_that_others_rely_on_refuses(site, arm):
     reliable = dataclasses.replace(FLOOD, reliability="reliable", depth=50)
     with guarded_flood(site, reliable) as (guard, flood):
@@ -170,11 +173,13 @@ def test_a_flood_that_others_rely_on_refuses(site, arm):
     assert guard.proof.shortfall.startswith("no publisher obeyed the guard (/flood_publisher_")
 
 
+@pytest.mark.acceptance
 def test_another_parameter_than_they_have_is_refused(site, arm):
     with guarded_flood(site, parameter="brake") as (guard, _):
         wait_until(lambda: "parameter 'brake' is not declared" in guard.proof.shortfall)
 
 
+@pytest.mark.acceptance
 def test_a_publisher_that_hangs_is_said(site, arm):
     with guarded_flood(site, dataclasses.replace(FLOOD, publishers=1)) as (guard, _):
         wait_until(lambda: guard.proof.obedient == 1)
@@ -194,6 +199,7 @@ def test_a_guard_that_is_killed_is_a_shortfall(site, arm):
     assert guard.proof.shortfall.startswith("guard ")
 
 
+@pytest.mark.acceptance
 @pytest.mark.measures_time
 def test_a_guard_that_hangs_is_a_shortfall(site, arm, monkeypatch):
     monkeypatch.setattr(flood_reports, "_LONGEST_SILENCE_S", 0.5)

@@ -29,6 +29,7 @@ available = load_available(NoisyNeighbourSpec(), StackSpec())
 needs_embedded = pytest.mark.skipif(not available.ok, reason=available.reason or "available")
 
 
+@pytest.mark.acceptance
 @needs_embedded
 @pytest.mark.alone
 def test_a_second_stack_moves_apart_from_the_first_and_its_death_is_a_shortfall(site):

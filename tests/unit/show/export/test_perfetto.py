@@ -29,7 +29,13 @@ from tests.builders.models import changed, empty_model
 from tests.fakes.rig import MS, PID, FakeRecorder, FakeStack, Motion
 from tests.oracles.perfetto import ask_processor, parse, why_no_processor
 
-RECORDED = ["pipeline_multi_links", "intra_process", "service_action", "late_start", "discarded"]
+RECORDED = [
+    "pipeline_multi_links",
+    "intra_process",
+    "service_action",
+    "late_start",
+    pytest.param("discarded", marks=pytest.mark.acceptance),
+]
 
 
 def exported(model, **options):
