@@ -56,8 +56,9 @@ class InterleavedVersions:
         return describe_base_settings(versions[Role.BASE], self._settings, item)
 
     def _find_base(self, kind: StackKind, announce: Callable[[str], None]) -> Version | LdosError:
+        from pytest_ldos.campaign.kept_bases import BASES
         from pytest_ldos.campaign.prefixes import find_prefix
-        from pytest_ldos.campaign.prepare import BASES, prepare
+        from pytest_ldos.campaign.prepare import prepare
         from pytest_ldos.campaign.versions import Revision, find_base
         from pytest_ldos.scenario.words import StackKind
 
