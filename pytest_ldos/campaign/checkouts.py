@@ -21,6 +21,7 @@ from pytest_ldos.campaign.kept_bases import (
     digest_of,
     locked,
     mark_used,
+    named_faults,
     read_note,
     remove,
     remove_unused,
@@ -42,11 +43,13 @@ class Checkout:
     """Paths of a revision's checkout.
 
     Attributes:
+        name: of the version, for messages.
         lock: descriptor of its lock, while it is locked.
     """
 
     folder: Path
     revision: Revision
+    name: str
     lock: int = -1
 
     @property
@@ -64,7 +67,7 @@ class Checkout:
     def failed(self, reason: str, *, details: str = "") -> PreparationFailed:
         """The fault of a revision that could not be set up."""
         return PreparationFailed(
-            f"base {self.revision.commit} cannot be built: {reason}",
+            f"{self.name} cannot be built: {reason}",
             details=details,
             remedy=f"see {self.log}; {_REMEDY}",
         )
@@ -93,10 +96,13 @@ class Recipe:
 
 
 @contextmanager
-def checked_out(revision: Revision, recipe: Recipe, *, store: Path, announce: Announce) -> Iterator[Checkout]:
+def checked_out(
+    revision: Revision, recipe: Recipe, *, name: str, store: Path, announce: Announce
+) -> Iterator[Checkout]:
     """Yields a checkout of the revision, which is made unless it exists; locked against other runs.
 
     Args:
+        name: of the version, for messages.
         store: folder in which checkouts are kept.
         announce: called with progress messages.
 
@@ -104,27 +110,22 @@ def checked_out(revision: Revision, recipe: Recipe, *, store: Path, announce: An
         PreparationFailed: contains the last lines of the log.
     """
     folder = store.resolve() / f"{revision.commit}-{digest_of(recipe.made_from)}"
-    try:
+    with named_faults(name, folder.parent):
         with locked(folder, announce) as lock:
-            checkout = Checkout(folder, revision, lock)
+            checkout = Checkout(folder, revision, name, lock)
             if not recipe.is_followed(checkout):
                 _make(checkout, recipe, announce)
             mark_used(folder)
             yield checkout
         remove_unused(folder.parent, checkout=revision.checkout, announce=announce)
-    except OSError as error:
-        raise PreparationFailed(
-            f"base {revision.commit} cannot be built: {error}",
-            remedy=f"let files be written and removed in {folder.parent}",
-        ) from None
 
 
 def _make(checkout: Checkout, recipe: Recipe, announce: Announce) -> None:
     revision, folder = checkout.revision, checkout.folder
     if folder.exists():
-        announce(f"removing an environment of base {revision.commit} that is unfinished or damaged")
+        announce(f"removing an environment of {checkout.name} that is unfinished or damaged")
         remove(folder, checkout=revision.checkout)
-    announce(f"preparing base {revision.commit}: the first time takes minutes; log: {checkout.log}")
+    announce(f"preparing {checkout.name}: the first time takes minutes; log: {checkout.log}")
     with writing(folder):
         folder.mkdir(parents=True)
     top = str(revision.checkout)
@@ -145,7 +146,7 @@ def _run(command: Sequence[str], checkout: Checkout, announce: Announce, *, fold
     """
     environment = {name: value for name, value in os.environ.items() if name not in _NOT_PASSED_ON}
     step = Step(command=command, folder=folder, log=checkout.log, environment=environment, holds=(checkout.lock,))
-    describe = every_s(_WORD_EVERY_S, f"preparing base {checkout.revision.commit}")
+    describe = every_s(_WORD_EVERY_S, f"preparing {checkout.name}")
     code = run_step(step, describe=describe, announce=announce)
     if code != 0:
         reason = f"`{shlex.join(command)}` ended with exit code {code}"

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from pytest_ldos.base.errors import PreparationFailed
 from pytest_ldos.host.checkout import ask_git
 from pytest_ldos.measure.trial.artifacts import write_atomically
 
@@ -56,8 +57,22 @@ def locked(folder: Path, announce: Announce) -> Iterator[int]:
         yield lock.fileno()
 
 
+@contextmanager
+def named_faults(name: str, store: Path) -> Iterator[None]:
+    """Names the version whose files cannot be written or removed.
+
+    Raises:
+        PreparationFailed: for any `OSError`.
+    """
+    try:
+        yield
+    except OSError as error:
+        remedy = f"let files be written and removed in {store}"
+        raise PreparationFailed(f"{name} cannot be built: {error}", remedy=remedy) from None
+
+
 def read_note(folder: Path) -> Mapping[str, Any]:
-    """What a folder was made from; empty if it is unfinished."""
+    """Everything that a folder was made from; empty if it is unfinished."""
     with contextlib.suppress(OSError, ValueError):
         note: object = json.loads((folder / _NOTE).read_text("utf-8"))
         return note if isinstance(note, dict) else {}

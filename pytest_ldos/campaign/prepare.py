@@ -33,7 +33,8 @@ def prepare(revision: Revision, spec: BaseSpec, *, store: Path, announce: Announ
         lambda checkout: _commands(checkout, spec),
         makes=spec.python,
     )
-    with checked_out(revision, recipe, store=store, announce=announce) as checkout:
+    name = f"base {revision.commit}"
+    with checked_out(revision, recipe, name=name, store=store, announce=announce) as checkout:
         python, project = checkout.project / spec.python, checkout.project
     return base_version(name_of(revision), commit=revision.commit, python=python, project=project)
 

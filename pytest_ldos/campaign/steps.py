@@ -6,7 +6,7 @@ import os
 import shlex
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,8 +19,8 @@ from pytest_ldos.host.kept import KeptTree
 _TO_THE_LOG: Final = ("sh", "-c", 'exec "$@" >&2', "sh")
 _LOOK_EVERY_S: Final = 0.5
 
-Describe = Callable[[float], str]
-"""A text for the seconds that a command has run; it is announced whenever it changes."""
+Describe = Callable[[float], Iterable[str]]
+"""Texts that are to be announced after so many seconds of a command; one that repeats the last is left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,14 +55,16 @@ def run_step(step: Step, *, describe: Describe, announce: Announce) -> int:
 
 
 def _await_end(process: subprocess.Popen[str], describe: Describe, announce: Announce) -> int:
-    began_s, said = time.monotonic(), ""
-    while True:
+    began_s, said, code = time.monotonic(), "", None
+    while code is None:
         with suppress(subprocess.TimeoutExpired):
-            return process.wait(_LOOK_EVERY_S)
-        if (text := describe(time.monotonic() - began_s)) not in ("", said):
-            announce(said := text)
+            code = process.wait(_LOOK_EVERY_S)
+        for text in describe(time.monotonic() - began_s):
+            if text != said:
+                announce(said := text)
+    return code
 
 
 def every_s(seconds: float, text: str) -> Describe:
     """A description that names the time that has passed, again and again after so many seconds."""
-    return lambda passed_s: f"{text}: {passed_s // seconds * seconds:.0f} s" if passed_s >= seconds else ""
+    return lambda passed_s: [f"{text}: {passed_s // seconds * seconds:.0f} s"] if passed_s >= seconds else []
