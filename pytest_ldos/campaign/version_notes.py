@@ -37,9 +37,8 @@ def describe_stale(root: Path, folders: Sequence[str]) -> tuple[str, ...]:
     stale = find_stale(workspace)
     if not stale:
         return ()
-    verb = "is" if len(stale) == 1 else "are"
     remedy = "build the workspace, or measure with --ldos-build"
-    return (f"the sources of {_listed(stale)} {verb} newer than what is installed and was measured: {remedy}",)
+    return (f"the sources of {_listed(stale)} are newer than what is installed and was measured: {remedy}",)
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -26,6 +26,7 @@ install(FILES ${{CMAKE_BINARY_DIR}}/ament_prefix_path.dsv DESTINATION share/{nam
 """
 """Installs what ament would: a mark in its index, and a hook that names the prefix."""
 
+MAIN = "int main(void) { return 0; }\n"
 COMPILED = """enable_language(C)
 add_executable(${PROJECT_NAME}_tool main.c)
 install(TARGETS ${PROJECT_NAME}_tool DESTINATION lib/${PROJECT_NAME})
@@ -33,8 +34,14 @@ install(TARGETS ${PROJECT_NAME}_tool DESTINATION lib/${PROJECT_NAME})
 """A program; a compiler takes most of the time of such a build, so that few packages have one."""
 
 LAUNCH = "install(DIRECTORY launch DESTINATION share/${PROJECT_NAME})\n"
-SLOW = """file(TOUCH {begun})
-execute_process(COMMAND sleep 1000)
+HELD = """file(TOUCH {begun})
+while(NOT EXISTS "{gate}")
+  execute_process(COMMAND sleep 0.05)
+endwhile()
+"""
+"""A build that says when it has begun, and goes on when a file is there."""
+
+TOO_LARGE = """execute_process(COMMAND dd if=/dev/zero of=${CMAKE_BINARY_DIR}/large bs=1M count=64 COMMAND_ERROR_IS_FATAL ANY)
 """
 
 

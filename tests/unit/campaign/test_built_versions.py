@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,8 @@ from pytest_ldos.host.ros import find_ros_package
 from pytest_ldos.scenario.base import BaseSpec
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.ros2 import Ros2Spec
-from tests.builders.colcon import COMPILED, add_launch_file, add_package, find_colcon
+from tests.builders.colcon import COMPILED, MAIN, add_launch_file, add_package, find_colcon
+from tests.builders.debian import install_package
 from tests.builders.ros import add_packages
 from tests.unit.campaign.repository import Repository
 
@@ -272,6 +275,20 @@ def test_an_underlay_that_changed_since_the_prefix_was_kept(project):
     assert len(project.builds) == 2
 
 
+@pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="dpkg is not installed")
+def test_a_package_of_the_underlay_that_was_upgraded(project, tmp_path, monkeypatch):
+    """By its version: the same file with another time stamp is the same underlay."""
+    project.commit()
+    library = project.underlay / "lib/libarm_msgs.so"
+    install_package(tmp_path, monkeypatch, "ros-jazzy-arm-msgs", "1.0", library, content="same")
+    first = project.versions().head()
+    os.utime(library)
+    assert project.versions().head() == first
+    install_package(tmp_path, monkeypatch, "ros-jazzy-arm-msgs", "1.1", library, content="same")
+    assert project.versions().head() != first
+    assert "because its underlay changed (ros-jazzy-arm-msgs 1.0 → 1.1)" in project.builds[1]
+
+
 def test_an_underlay_of_another_distribution(project, monkeypatch):
     project.commit()
     project.versions().head()
@@ -337,6 +354,24 @@ def test_sources_that_change_while_they_are_built(project):
     with pytest.raises(PreparationFailed, match="its sources changed while they were built"):
         project.versions(announce=announce).head()
     assert not project.prefixes()
+
+
+@pytest.mark.skipif(shutil.which("ccache") is None, reason="ccache is not installed")
+def test_compilers_run_below_ccache_also_in_another_checkout(project, tmp_path, monkeypatch):
+    monkeypatch.setenv("CCACHE_DIR", str(tmp_path / "ccache"))
+    (add_package(project.workspace, "arm_planner", more=COMPILED) / "main.c").write_text(MAIN)
+    project.commit()
+    add_package(
+        project.workspace, "arm_bringup", value=5, more="install(DIRECTORY launch DESTINATION share/arm_bringup)"
+    )
+    project.commit()
+    versions = project.versions()
+    versions.base("HEAD~1")
+    versions.head()
+    told = subprocess.run(["ccache", "--print-stats"], capture_output=True, text=True, check=True).stdout
+    counts = dict(line.split() for line in told.splitlines())
+    assert int(counts["direct_cache_hit"]) + int(counts["preprocessed_cache_hit"]) >= 1
+    assert len(project.prefixes()) == 2
 
 
 def test_colcon_that_is_not_installed(project, monkeypatch):
