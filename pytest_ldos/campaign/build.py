@@ -80,7 +80,11 @@ class Build:
     @property
     def recipe(self) -> dict[str, Any]:
         """Everything that the result depends on."""
-        how = {"build": list(self.spec.build), "packages_up_to": list(self.spec.packages_up_to)}
+        how = {
+            "build": list(self.spec.build),
+            "packages_up_to": list(self.spec.packages_up_to),
+            "metas": [each.read_text("utf-8", errors="replace") for each in self.workspace.metas()],
+        }
         return {"sources": dict(self.sources), **how, "underlay": dict(self.underlay.identity)}
 
     def failed(self, reason: str, *, details: str = "", remedy: str = "") -> PreparationFailed:

@@ -63,7 +63,7 @@ class BuiltVersions:
         """
         name = head_version(self.root).name
         revision = find_revision(_HEAD, self.root)
-        if revision is not None and is_unchanged(self.root, self.spec.workspace) and self._is_tracked(revision):
+        if revision is not None and is_unchanged(self.root, self._folders) and self._is_tracked(revision):
             return self._of_revision(revision, role=Role.HEAD, name=name, commit=describe_commit(self.root))
         return self._in_place(self.root, role=Role.HEAD, name=name, commit=describe_commit(self.root))
 
@@ -79,7 +79,7 @@ class BuiltVersions:
             name = f"base {name_of(found)}"
             return self._of_revision(found, role=Role.BASE, name=name, commit=found.commit)
         project = project_in(found, self.root) or found
-        if (found / SETUP).is_file() or not Workspace(project, self.spec.workspace).packages():
+        if (found / SETUP).is_file() or not Workspace(project, self._folders).packages():
             return self._startable(find_prefix(text, folder=self.folder))
         commit = commit_in(found)
         name = f"base {text} ({commit})" if commit else f"base {text}"
@@ -87,20 +87,20 @@ class BuiltVersions:
 
     def _is_tracked(self, revision: Revision) -> bool:
         """True if the revision holds something of each workspace; setup may make one that it does not hold."""
-        return bool(self.spec.setup) or all(entries_of(revision, each) for each in self.spec.workspace)
+        return bool(self.spec.setup) or all(entries_of(revision, each) for each in self._folders)
 
     def _of_revision(self, revision: Revision, *, role: Role, name: str, commit: str) -> Version:
         commands = [self.spec.setup] if self.spec.setup else []
         recipe = Recipe({"workspace": True, "setup": list(self.spec.setup)}, lambda _: commands)
         with checked_out(revision, recipe, name=name, store=self.store, announce=self.announce) as checkout:
-            workspace = Workspace(checkout.project, self.spec.workspace, beside=checkout.folder)
+            workspace = Workspace(checkout.project, self._folders, beside=checkout.folder)
             workspace.require(name)
-            sources = None if self.spec.setup else tree_digest(revision, self.spec.workspace)
+            sources = None if self.spec.setup else tree_digest(revision, self._folders)
             build = self._build(name, workspace, sources or self._content(workspace), checkout=checkout)
             return self._made(build, role=role, commit=commit)
 
     def _in_place(self, project: Path, *, role: Role, name: str, commit: str) -> Version:
-        workspace = Workspace(project, self.spec.workspace)
+        workspace = Workspace(project, self._folders)
         workspace.require(name)
         sources = self._content(workspace)
         build = self._build(name, workspace, sources)
@@ -126,9 +126,13 @@ class BuiltVersions:
             lock=checkout.lock if checkout else -1,
         )
 
+    @property
+    def _folders(self) -> tuple[str, ...]:
+        return self.spec.workspaces(self.root)
+
     @cached_property
     def _underlay(self) -> Underlay:
-        own = [self.store, *(self.root / each for each in self.spec.workspace)]
+        own = [self.store, *(self.root / each for each in self._folders)]
         return find_underlay(own, store=self.store)
 
     def _activated(self, project: Path) -> Underlay:

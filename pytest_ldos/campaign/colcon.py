@@ -30,7 +30,7 @@ def build_command(spec: BaseSpec, workspace: Workspace, *, build: Path, folder: 
         build: folder of the build's own files.
     """
     before, after = spec.build[: spec.verb_at], spec.build[spec.verb_at + 1 :]
-    metas = [str(place / "colcon.meta") for place in workspace.places if (place / "colcon.meta").is_file()]
+    metas = [str(each) for each in workspace.metas()]
     return [
         *before,
         "--log-base",

@@ -15,6 +15,7 @@ from pytest_ldos.campaign.versions import Revision
 from pytest_ldos.host.checkout import ask_git
 from pytest_ldos.host.file_digests import FileDigests, Skip
 
+_META: Final = "colcon.meta"
 _MANIFEST: Final = "package.xml"
 _NAME: Final = re.compile(r"<name>\s*([^<\s]+)\s*</name>")
 _IGNORED_BY_COLCON: Final = "COLCON_IGNORE"
@@ -48,6 +49,11 @@ class Workspace:
     def packages(self) -> set[str]:
         """Names of the packages in their manifests."""
         return {name for file in self.manifests() if (name := name_in(file))}
+
+    def metas(self) -> list[Path]:
+        """Files with settings of colcon for single packages, of the project and of each workspace."""
+        found = (place / _META for place in dict.fromkeys([self.project, *self.places]))
+        return [each for each in found if each.is_file()]
 
     def manifests(self) -> Iterator[Path]:
         """The manifests of all packages in the workspaces' sources."""

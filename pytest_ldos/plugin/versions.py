@@ -91,7 +91,8 @@ class MeasuredVersions:
 
         if head.packages is not None or not _is_ros2(stack):
             return ()
-        return describe_stale(self._settings.root, self._settings.sources.toml.base.workspace)
+        root = self._settings.root
+        return describe_stale(root, self._settings.sources.toml.base.workspaces(root))
 
     def _once(self, role: Role, stack: StackSpec, find: Callable[[], Version]) -> Version:
         """A version as it was found the first time; one that could not be prepared is not tried again."""

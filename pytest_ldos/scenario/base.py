@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from pytest_ldos.base.errors import ConfigurationError
@@ -32,14 +32,15 @@ class BaseSpec:
         setup: command that makes its environment; empty for a virtual environment with what the revision's
             pyproject.toml asks for, or for none with the `ros2` stack.
         python: its interpreter, below the project's folder.
-        workspace: folders of ROS packages, below the project's folder; one as a text, several as a list.
+        workspace: folders of ROS packages, below the project's folder; one as a text, several as a list. Empty for
+            ``src`` where the project has it, else for the project's folder.
         build: command that builds them: ``colcon build`` with options, but none of place or selection.
         packages_up_to: packages that matter; these and their dependencies in the workspace are built. Empty for all.
     """
 
     setup: tuple[str, ...] = ()
     python: str = ".venv/bin/python"
-    workspace: tuple[str, ...] = (".",)
+    workspace: tuple[str, ...] = ()
     build: tuple[str, ...] = (
         "colcon",
         "build",
@@ -51,7 +52,6 @@ class BaseSpec:
 
     def __post_init__(self) -> None:
         require(bool(self.python), f"{_WHERE} python is empty", remedy="name the interpreter that setup makes")
-        require(bool(self.workspace), f"{_WHERE} workspace is empty", remedy='name a folder, as in "ros_ws"')
         for folder in self.workspace:
             is_below = bool(folder) and not PurePosixPath(folder).is_absolute() and ".." not in folder.split("/")
             require(is_below, f"{_WHERE} workspace {folder!r} is not below the project", remedy='as in "ros_ws"')
@@ -67,6 +67,11 @@ class BaseSpec:
         for word in self.build:
             reason = _REFUSED.get(word.partition("=")[0])
             require(reason is None, f"{_WHERE} build must not have {word}", remedy=reason or "")
+
+    def workspaces(self, project: Path) -> tuple[str, ...]:
+        """The folders of packages of a project, relative to its own."""
+        usual = "src" if (project / "src").is_dir() else "."
+        return self.workspace or (usual,)
 
     @property
     def verb_at(self) -> int:

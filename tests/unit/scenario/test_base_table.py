@@ -23,6 +23,13 @@ def test_workspaces(written, read):
     assert parse_table({"base": {"workspace": written}}).base.workspace == read
 
 
+def test_a_workspace_that_is_not_named_is_src_or_the_project(tmp_path):
+    spec = parse_table({}).base
+    assert spec.workspaces(tmp_path) == (".",)
+    (tmp_path / "src").mkdir()
+    assert spec.workspaces(tmp_path) == ("src",)
+
+
 def test_a_build_with_options_of_colcon_and_of_what_it_calls():
     command = ["nice", "colcon", "--log-level", "info", "build", "--mixin", "release"]
     spec = parse_table({"base": {"build": command, "packages_up_to": ["arm_bringup"]}}).base
@@ -43,7 +50,7 @@ def test_a_build_with_options_of_colcon_and_of_what_it_calls():
         ({"base": {"build": ["colcon", "build", "--install-base=x"]}}, "must not have --install-base=x"),
         ({"base": {"build": ["colcon", "build", "--packages-up-to", "x"]}}, "packages_up_to names the packages"),
         ({"base": {"workspace": 3}}, r"workspace is 3(.|\n)*name one folder"),
-        ({"base": {"workspace": []}}, "workspace is empty"),
+        ({"base": {"workspace": ""}}, "is not below the project"),
         ({"base": {"workspace": "../ws"}}, "is not below the project"),
         ({"base": {"workspace": "/ws"}}, "is not below the project"),
         ({"base": {"packages_up_to": "arm"}}, "packages_up_to is 'arm'"),
