@@ -110,7 +110,7 @@ def _identify(prefix: Path, store: Path) -> dict[str, Any]:
     """A prefix: versions of the packages that installed it, and a digest of the files that none has installed."""
     packaged = find_packaged(prefix)
     digests = FileDigests(store / f"digests-{digest_of({'path': str(prefix)})}.json")
-    files = digests.of_folder(prefix, skip=lambda path: str(path) in packaged.files and not path.is_dir())
+    files = digests.of_folder(prefix, skip=lambda path, is_folder: not is_folder and path in packaged.files)
     digests.save()
     return {"path": str(prefix), "packages": dict(sorted(packaged.versions.items())), "files": files}
 

@@ -61,7 +61,9 @@ class Workspace:
             is_left_out = _made_in(place)
             for folder, folders, files in os.walk(place, followlinks=True):
                 here = Path(folder)
-                folders[:] = [each for each in folders if not each.startswith(".") and not is_left_out(here / each)]
+                folders[:] = [
+                    each for each in folders if not each.startswith(".") and not is_left_out(str(here / each), True)
+                ]
                 if _MANIFEST in files:
                     folders.clear()
                     yield here / _MANIFEST
@@ -122,9 +124,10 @@ def is_unchanged(project: Path, folders: Iterable[str]) -> bool:
 def _made_in(workspace: Path) -> Skip:
     """Recognises what colcon made at the top of a workspace, and hidden folders there, which it does not search."""
 
-    def is_made(path: Path) -> bool:
-        if path.parent != workspace or not path.is_dir():
+    def is_made(path: str, is_folder: bool) -> bool:
+        place, name = os.path.split(path)
+        if not is_folder or place != str(workspace):
             return False
-        return path.name.startswith(".") or (path.name in _OF_COLCON and (path / _IGNORED_BY_COLCON).exists())
+        return name.startswith(".") or (name in _OF_COLCON and Path(path, _IGNORED_BY_COLCON).exists())
 
     return is_made
