@@ -31,6 +31,7 @@ from pytest_ldos.campaign.kept_bases import (
     remove_unused,
     write_note,
 )
+from pytest_ldos.campaign.prefixes import installed_packages
 from pytest_ldos.campaign.steps import Step, run_step
 from pytest_ldos.campaign.underlay import Underlay, changes_of
 from pytest_ldos.campaign.workspace import Workspace
@@ -135,12 +136,7 @@ def _is_whole(note: Mapping[str, Any], place: _Place, build: Build) -> bool:
     """True for a prefix that was built from this to its end, and from which no package was removed."""
     if note.get("recipe") != build.recipe:
         return False
-    return (place.install / "local_setup.bash").is_file() and set(note["packages"]) <= _installed(place.install)
-
-
-def _installed(prefix: Path) -> set[str]:
-    """Names of the packages in a prefix, of either layout of colcon."""
-    return {file.name for at in ("", "*/") for file in prefix.glob(f"{at}share/colcon-core/packages/*")}
+    return (place.install / "local_setup.bash").is_file() and set(note["packages"]) <= installed_packages(place.install)
 
 
 def _make(build: Build, place: _Place, announce: Announce) -> Mapping[str, Any]:
@@ -148,6 +144,7 @@ def _make(build: Build, place: _Place, announce: Announce) -> Mapping[str, Any]:
     if place.folder.exists():
         announce(f"removing a build of {build.name} that is unfinished or damaged")
         remove(place.folder, checkout=build.workspace.project)
+    shutil.rmtree(place.build, ignore_errors=True)
     why = _why_again(build)
     announce(f"building {build.name}{why}: the first time takes minutes; log: {place.log}")
     with writing(place.folder):

@@ -28,6 +28,7 @@ from pytest_ldos.campaign.versions import (
 from pytest_ldos.campaign.workspace import Workspace, entries_of, is_unchanged, tree_digest
 from pytest_ldos.host.checkout import describe_commit
 from pytest_ldos.host.file_digests import FileDigests
+from pytest_ldos.host.ros import find_distro
 from pytest_ldos.robot.stack.installation import Installation
 from pytest_ldos.robot.stack.ros2.installed import ros2_available
 from pytest_ldos.robot.stack.ros2.launch_file import find_launch_file
@@ -91,7 +92,8 @@ class BuiltVersions:
 
     def _of_revision(self, revision: Revision, *, role: Role, name: str, commit: str) -> Version:
         commands = [self.spec.setup] if self.spec.setup else []
-        recipe = Recipe({"workspace": True, "setup": list(self.spec.setup)}, lambda _: commands)
+        made_from = {"workspace": True, "setup": list(self.spec.setup)}
+        recipe = Recipe(made_from, lambda _: commands, is_quick=not commands)
         with checked_out(revision, recipe, name=name, store=self.store, announce=self.announce) as checkout:
             workspace = Workspace(checkout.project, self._folders, beside=checkout.folder)
             workspace.require(name)
@@ -132,8 +134,13 @@ class BuiltVersions:
 
     @cached_property
     def _underlay(self) -> Underlay:
-        own = [self.store, *(self.root / each for each in self._folders)]
-        return find_underlay(own, store=self.store)
+        workspace = Workspace(self.root, self._folders)
+        own = [
+            self.store,
+            *workspace.places,
+            *(each.parent / "install" for each in workspace.places if each.name == "src"),
+        ]
+        return find_underlay(own, workspace.packages(), store=self.store)
 
     def _activated(self, project: Path) -> Underlay:
         """The underlay below the Python environment that setup made in a checkout, where it made one."""
@@ -182,8 +189,16 @@ class BuiltVersions:
             raise _lacks(version.name, f"cannot be started: {error.message}", error.remedy) from None
         found = ros2_available(stack, installation.environment)
         if not found.ok:
-            raise _lacks(version.name, f"cannot be started: {found.reason}", found.remedy)
+            reason = f"cannot be started: {found.reason}{_other_distro(installation)}"
+            raise _lacks(version.name, reason, found.remedy)
         return version
+
+
+def _other_distro(installation: Installation) -> str:
+    theirs, ours = (find_distro(each) for each in (installation.environment, None))
+    if theirs is None or ours is None or theirs.name == ours.name:
+        return ""
+    return f" (it is of ROS 2 {theirs.name}, head of {ours.name})"
 
 
 def _lacks(name: str, what: str, remedy: str = "") -> PreparationFailed:

@@ -81,11 +81,13 @@ class Recipe:
         made_from: everything that the result depends on, except the revision.
         commands: of a checkout, run one after another in its project's folder.
         makes: file below the project's folder without which it is not complete; empty for none.
+        is_quick: true if the commands take no time worth a warning.
     """
 
     made_from: Mapping[str, object]
     commands: Callable[[Checkout], Sequence[Sequence[str]]]
     makes: str = ""
+    is_quick: bool = False
 
     def is_followed(self, checkout: Checkout) -> bool:
         """True for a checkout that was set up in this way and is complete."""
@@ -125,7 +127,8 @@ def _make(checkout: Checkout, recipe: Recipe, announce: Announce) -> None:
     if folder.exists():
         announce(f"removing an environment of {checkout.name} that is unfinished or damaged")
         remove(folder, checkout=revision.checkout)
-    announce(f"preparing {checkout.name}: the first time takes minutes; log: {checkout.log}")
+    warning = "" if recipe.is_quick else f": the first time takes minutes; log: {checkout.log}"
+    announce(f"preparing {checkout.name}{warning}")
     with writing(folder):
         folder.mkdir(parents=True)
     top = str(revision.checkout)

@@ -85,6 +85,11 @@ def environment_without(prefixes: Iterable[Path]) -> dict[str, str]:
     return {name: value for name, value in left.items() if value or not os.environ[name]}
 
 
+def installed_packages(prefix: Path) -> set[str]:
+    """Names of the packages that colcon installed in a prefix, of either layout."""
+    return {file.name for at in ("", "*/") for file in prefix.glob(f"{at}share/colcon-core/packages/*")}
+
+
 def _without(value: str, prefixes: Iterable[Path]) -> str:
     places = value.split(os.pathsep)
     kept = [place for place in places if not any(Path(place).is_relative_to(prefix) for prefix in prefixes)]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.campaign.kept_bases import digest_of
-from pytest_ldos.campaign.prefixes import environment_without
+from pytest_ldos.campaign.prefixes import environment_without, installed_packages
 from pytest_ldos.host.checkout import OF_ANOTHER_CHECKOUT
 from pytest_ldos.host.file_digests import FileDigests
 from pytest_ldos.host.packaged import find_packaged
@@ -49,11 +49,12 @@ class Underlay:
         return Underlay(activated, {**self.identity, "python": str(python)})
 
 
-def find_underlay(own: Iterable[Path], *, store: Path) -> Underlay:
+def find_underlay(own: Iterable[Path], packages: Collection[str], *, store: Path) -> Underlay:
     """The environment of this process without the workspaces that are to be built.
 
     Args:
         own: folders whose prefixes are no underlay: of the project's workspaces, and of those that were built here.
+        packages: of the project's workspaces; nor is a prefix elsewhere that colcon filled with some of these alone.
         store: folder of the digests of files that were read before.
 
     Raises:
@@ -61,7 +62,9 @@ def find_underlay(own: Iterable[Path], *, store: Path) -> Underlay:
         NotWritten, ConfigurationError: see `writing`.
     """
     folders = [each.resolve() for each in own]
-    built = [each for each in _prefixes(os.environ) if any(each.resolve().is_relative_to(place) for place in folders)]
+    found = _prefixes(os.environ)
+    folders += [each.resolve() for each in found if (there := installed_packages(each)) and there <= set(packages)]
+    built = [each for each in found if any(each.resolve().is_relative_to(place) for place in folders)]
     environment = environment_without(built)
     for name in _NOT_PASSED_ON:
         environment.pop(name, None)
@@ -87,8 +90,8 @@ def _short(value: str | None) -> str:
 
 
 def _flat(identity: Mapping[str, Any]) -> dict[str, str]:
-    values = {**identity["tools"], **identity["settings"], "python": identity.get("python", "")}
-    for prefix in identity["prefixes"]:
+    values = {**identity.get("tools", {}), **identity.get("settings", {}), "python": identity.get("python", "")}
+    for prefix in identity.get("prefixes", []):
         values |= prefix["packages"]
         values[f"files of {prefix['path']}"] = prefix["files"][:12]
     return values

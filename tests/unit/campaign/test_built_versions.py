@@ -13,12 +13,13 @@ from pytest_ldos.base.errors import ConfigurationError, PreparationFailed
 from pytest_ldos.campaign.built_versions import BuiltVersions
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.ros import find_ros_package
+from pytest_ldos.robot.stack.ros2 import installed
 from pytest_ldos.scenario.base import BaseSpec
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.ros2 import Ros2Spec
 from tests.builders.colcon import COMPILED, MAIN, add_launch_file, add_package, find_colcon
 from tests.builders.debian import install_package
-from tests.builders.ros import add_packages
+from tests.builders.ros import OTHER_PYTHON, add_packages, add_python
 from tests.unit.campaign.repository import Repository
 
 COLCON = find_colcon()
@@ -308,6 +309,44 @@ def test_the_projects_own_install_is_no_underlay(project, monkeypatch):
     assert len(project.builds) == 1
     assert find_ros_package("arm_old", head.installation.environment) is None
     assert first.installation.environment["AMENT_PREFIX_PATH"] == head.installation.environment["AMENT_PREFIX_PATH"]
+
+
+def test_an_install_of_the_workspace_elsewhere_is_no_underlay_either(project, tmp_path, monkeypatch):
+    """A package that the base does not have must not be found in it."""
+    project.commit()
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "share/colcon-core/packages").mkdir(parents=True)
+    (elsewhere / "share/colcon-core/packages/arm_planner").touch()
+    add_packages(elsewhere, ["arm_planner"])
+    monkeypatch.setenv("AMENT_PREFIX_PATH", f"{elsewhere}:{project.underlay}")
+    head = project.versions().head()
+    assert str(elsewhere) not in head.installation.environment["AMENT_PREFIX_PATH"]
+
+
+def test_a_workspace_named_src_is_installed_beside_it(project, monkeypatch):
+    """The usual layout: nothing has to be said of it."""
+    project.repository.git("init", "--quiet")
+    add_package(project.path, "arm_parts", value=6)
+    project.commit()
+    monkeypatch.setenv("AMENT_PREFIX_PATH", f"{add_packages(project.path / 'install', ['old'])}:{project.underlay}")
+    head = project.versions(workspace=(), launch_file=str(project.path / ".gitignore")).head()
+    assert head.packages == {"arm_parts"}
+    assert find_ros_package("old", head.installation.environment) is None
+
+
+def test_a_base_of_another_distribution(project, tmp_path, monkeypatch):
+    """Its Python packages are of another Python; the fault says of which distributions both are."""
+    monkeypatch.setattr("pytest_ldos.campaign.built_versions.ros2_available", installed.ros2_available)
+    project.commit()
+    add_launch_file(project.workspace, "arm_bringup", "arm.launch.py")
+    prefix = add_packages(tmp_path / "humble", ["arm_bringup"])
+    (prefix / "share/arm_bringup").mkdir(parents=True)
+    (prefix / "share/arm_bringup/arm.launch.py").touch()
+    add_python(prefix, ["launch", "launch_ros", "rclpy"], version=OTHER_PYTHON)
+    (prefix / "setup.bash").write_text(f"export AMENT_PREFIX_PATH='{prefix}' ROS_DISTRO=humble\n")
+    text = refused(project, str(prefix))
+    assert f"base {prefix} cannot be started: Python package launch is built for Python {OTHER_PYTHON}" in text
+    assert "(it is of ROS 2 humble, head of jazzy)" in text
 
 
 def test_a_prefix_of_which_a_package_was_removed_is_built_again(project):
