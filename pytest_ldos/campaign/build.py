@@ -218,10 +218,11 @@ def _environment(build: Build, place: _Place) -> dict[str, str]:
     """Variables of the build; compilers run below ccache where it is installed."""
     mine = {"COLCON_DEFAULTS_FILE": str(place.folder / "none")}  # a user's own defaults are no part of the recipe
     environment = {**build.underlay.environment, **mine}
+    is_called = any(_CCACHE in environment.get(name, "") for name in ("CC", "CXX"))
     if shutil.which(_CCACHE, path=environment.get("PATH")) is None:
         return environment
     common = os.path.commonpath([build.workspace.project, place.build])
-    launched = {f"CMAKE_{language}_COMPILER_LAUNCHER": _CCACHE for language in ("C", "CXX")}
+    launched = {} if is_called else {f"CMAKE_{language}_COMPILER_LAUNCHER": _CCACHE for language in ("C", "CXX")}
     # Paths within it are hashed relative to the build's folder, and this does not count: it has another name each time.
     return {**launched, "CCACHE_BASEDIR": common, "CCACHE_NOHASHDIR": "true", **environment}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -124,9 +125,10 @@ def _is_setting(name: str) -> bool:
 
 def _version(program: str, environment: Mapping[str, str]) -> str:
     """First line of what a program says of its version; empty if it cannot be run."""
-    command = [environment.get(_CHOSEN_BY.get(program, ""), program), "--version"]
+    chosen = environment.get(_CHOSEN_BY.get(program, ""), program)
     try:
+        command = [*shlex.split(chosen), "--version"]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
-    except (OSError, subprocess.SubprocessError):
+    except (OSError, ValueError, subprocess.SubprocessError):
         return ""
     return (done.stdout.splitlines() or [""])[0]

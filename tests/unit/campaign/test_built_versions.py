@@ -11,6 +11,7 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, PreparationFailed
 from pytest_ldos.campaign.built_versions import BuiltVersions
+from pytest_ldos.campaign.underlay import find_underlay
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.ros import find_ros_package
 from pytest_ldos.robot.stack.ros2 import installed
@@ -393,6 +394,15 @@ def test_sources_that_change_while_they_are_built(project):
     with pytest.raises(PreparationFailed, match="its sources changed while they were built"):
         project.versions(announce=announce).head()
     assert not project.prefixes()
+
+
+def test_compilers_are_identified_also_behind_another_program(project, monkeypatch):
+    def compiler(command: str) -> str:
+        monkeypatch.setenv("CC", command)
+        return find_underlay([], [], store=project.store).identity["tools"]["cc"]
+
+    assert compiler("env cc") == compiler("cc") != ""
+    assert compiler("no-such-compiler") == ""
 
 
 @pytest.mark.skipif(shutil.which("ccache") is None, reason="ccache is not installed")
