@@ -11,26 +11,15 @@ import errno
 import os
 import shutil
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.base.errors import PreparationFailed
 from pytest_ldos.base.nearest import suggest
-from pytest_ldos.base.writable import unwritable, writing
+from pytest_ldos.base.writable import unwritable
 from pytest_ldos.campaign.colcon import ColconLog, build_command
-from pytest_ldos.campaign.kept_bases import (
-    BUILT,
-    Announce,
-    digest_of,
-    locked,
-    mark_used,
-    named_faults,
-    read_note,
-    remove,
-    remove_unused,
-    write_note,
-)
+from pytest_ldos.campaign.kept_bases import BUILT, Announce, digest_of, kept, read_note, write_note
 from pytest_ldos.campaign.prefixes import installed_packages
 from pytest_ldos.campaign.steps import Step, run_step
 from pytest_ldos.campaign.underlay import Underlay, changes_of
@@ -98,7 +87,7 @@ class _Place:
 
     folder: Path
     build: Path
-    lock: int = field(compare=False)
+    lock: int = -1
 
     @property
     def install(self) -> Path:
@@ -121,15 +110,16 @@ def build_workspace(build: Build, *, checkout: Path, announce: Announce) -> Buil
     """
     key = digest_of(build.recipe, digits=_DIGITS)
     folder = build.store.resolve() / f"{BUILT}{key}"
-    with named_faults(build.name, folder.parent):
-        with locked(folder, announce) as lock:
-            place = _Place(folder, build.workspace.scratch(folder) / f"build-{key}", lock)
-            note = read_note(folder)
-            if not _is_whole(note, place, build):
-                note = _make(build, place, announce)
-            mark_used(folder)
-        remove_unused(folder.parent, checkout=checkout, announce=announce)
-    return Built(place.install, frozenset(note["packages"]))
+    place = _Place(folder, build.workspace.scratch(folder) / f"build-{key}")
+    with kept(
+        folder,
+        build.name,
+        checkout=checkout,
+        announce=announce,
+        is_whole=lambda: _is_whole(read_note(folder), place, build),
+        make=lambda lock: _make(build, replace(place, lock=lock), announce),
+    ):
+        return Built(place.install, frozenset(read_note(folder)["packages"]))
 
 
 def _is_whole(note: Mapping[str, Any], place: _Place, build: Build) -> bool:
@@ -139,16 +129,10 @@ def _is_whole(note: Mapping[str, Any], place: _Place, build: Build) -> bool:
     return (place.install / "local_setup.bash").is_file() and set(note["packages"]) <= installed_packages(place.install)
 
 
-def _make(build: Build, place: _Place, announce: Announce) -> Mapping[str, Any]:
-    """Builds a workspace; returns its note."""
-    if place.folder.exists():
-        announce(f"removing a build of {build.name} that is unfinished or damaged")
-        remove(place.folder, checkout=build.workspace.project)
+def _make(build: Build, place: _Place, announce: Announce) -> None:
     shutil.rmtree(place.build, ignore_errors=True)
     why = _why_again(build)
     announce(f"building {build.name}{why}: the first time takes minutes; log: {place.log}")
-    with writing(place.folder):
-        place.folder.mkdir(parents=True)
     try:
         packages = _run(build, place, announce)
         _refuse_links(build, place)
@@ -158,9 +142,7 @@ def _make(build: Build, place: _Place, announce: Announce) -> Mapping[str, Any]:
         raise
     finally:
         shutil.rmtree(place.build, ignore_errors=True)
-    note = {"recipe": build.recipe, "packages": packages}
-    write_note(place.folder, note)
-    return note
+    write_note(place.folder, {"recipe": build.recipe, "packages": packages})
 
 
 def _why_again(build: Build) -> str:

@@ -9,24 +9,12 @@ import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from pytest_ldos.base.errors import PreparationFailed
-from pytest_ldos.base.writable import writing
-from pytest_ldos.campaign.kept_bases import (
-    CHECKOUT,
-    Announce,
-    digest_of,
-    locked,
-    mark_used,
-    named_faults,
-    read_note,
-    remove,
-    remove_unused,
-    write_note,
-)
+from pytest_ldos.campaign.kept_bases import CHECKOUT, Announce, digest_of, kept, read_note, write_note
 from pytest_ldos.campaign.steps import Step, every_s, run_step
 from pytest_ldos.campaign.versions import Revision
 from pytest_ldos.host.checkout import OF_ANOTHER_CHECKOUT
@@ -112,25 +100,22 @@ def checked_out(
         PreparationFailed: contains the last lines of the log.
     """
     folder = store.resolve() / f"{revision.commit}-{digest_of(recipe.made_from)}"
-    with named_faults(name, folder.parent):
-        with locked(folder, announce) as lock:
-            checkout = Checkout(folder, revision, name, lock)
-            if not recipe.is_followed(checkout):
-                _make(checkout, recipe, announce)
-            mark_used(folder)
-            yield checkout
-        remove_unused(folder.parent, checkout=revision.checkout, announce=announce)
+    checkout = Checkout(folder, revision, name)
+    with kept(
+        folder,
+        name,
+        checkout=revision.checkout,
+        announce=announce,
+        is_whole=lambda: recipe.is_followed(checkout),
+        make=lambda lock: _make(replace(checkout, lock=lock), recipe, announce),
+    ) as lock:
+        yield replace(checkout, lock=lock)
 
 
 def _make(checkout: Checkout, recipe: Recipe, announce: Announce) -> None:
     revision, folder = checkout.revision, checkout.folder
-    if folder.exists():
-        announce(f"removing an environment of {checkout.name} that is unfinished or damaged")
-        remove(folder, checkout=revision.checkout)
     warning = "" if recipe.is_quick else f": the first time takes minutes; log: {checkout.log}"
     announce(f"preparing {checkout.name}{warning}")
-    with writing(folder):
-        folder.mkdir(parents=True)
     top = str(revision.checkout)
     add = ["git", "-C", top, *_NO_HOOKS, "worktree", "add", "--force", "--detach", str(checkout.top), revision.commit]
     _run(add, checkout, announce, folder=folder)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.base.errors import PreparationFailed
+from pytest_ldos.base.writable import writing
 from pytest_ldos.host.checkout import ask_git
 from pytest_ldos.measure.trial.artifacts import write_atomically
 
@@ -58,17 +59,47 @@ def locked(folder: Path, announce: Announce) -> Iterator[int]:
 
 
 @contextmanager
-def named_faults(name: str, store: Path) -> Iterator[None]:
-    """Names the version whose files cannot be written or removed.
+def kept(
+    folder: Path,
+    name: str,
+    *,
+    checkout: Path,
+    announce: Announce,
+    is_whole: Callable[[], bool],
+    make: Callable[[int], None],
+) -> Iterator[int]:
+    """Yields the lock of a folder that is complete; it is made unless it was before.
+
+    Args:
+        name: of the version, for messages.
+        checkout: the user's checkout.
+        is_whole: checks what is in the folder.
+        make: fills the empty folder, and writes its note; gets the lock.
 
     Raises:
-        PreparationFailed: for any `OSError`.
+        PreparationFailed: names the version whose files cannot be written or removed; also what `make` raises.
     """
+    store = folder.parent
     try:
-        yield
+        with locked(folder, announce) as lock:
+            if not is_whole():
+                _clear(folder, name, checkout, announce)
+                make(lock)
+            mark_used(folder)
+            yield lock
+        remove_unused(store, checkout=checkout, announce=announce)
     except OSError as error:
         remedy = f"let files be written and removed in {store}"
         raise PreparationFailed(f"{name} cannot be built: {error}", remedy=remedy) from None
+
+
+def _clear(folder: Path, name: str, checkout: Path, announce: Announce) -> None:
+    """Makes a folder that is empty."""
+    if folder.exists():
+        announce(f"removing {folder.name}, made for {name}: it is unfinished or damaged")
+        remove(folder, checkout=checkout)
+    with writing(folder):
+        folder.mkdir(parents=True)
 
 
 def read_note(folder: Path) -> Mapping[str, Any]:

@@ -115,9 +115,8 @@ def test_a_build_that_is_ended_leaves_nothing_that_is_taken_for_whole(held, numb
     assert not set(running) & set(held.survivors()), "the first build has ended"
     held.gate.touch()
     said = second.communicate(timeout=60)[0]
-    assert "removing a build of head" in said
-    assert "made /" in said
-    prefix = Path(said.split("made ")[1].strip())
+    assert ", made for head (" in said
+    prefix = Path(said.splitlines()[-1].removeprefix("made "))
     assert (prefix / "arm_planner/share/arm_planner/value").read_text() == "0"
     assert (prefix.parent / "made.json").is_file()
 

@@ -90,7 +90,7 @@ def test_one_that_is_not_as_it_should_be_is_made_anew_and_that_is_told(preparing
         (preparing.folder(commit) / "checkout/.venv/bin/python").unlink()
     assert preparing().installation.python == python
     assert preparing.times_made == 2
-    assert f"removing an environment of base {commit}" in preparing.said[1]
+    assert f", made for base {commit}: it is unfinished or damaged" in preparing.said[1]
 
 
 def test_one_made_by_another_recipe_lies_beside_it(preparing):
