@@ -111,10 +111,9 @@ def _describe_setup(settings: Settings) -> list[str]:
     from pytest_ldos.host.fingerprint import take_fingerprint
     from pytest_ldos.record.choose import recorder_name, recording_available
     from pytest_ldos.robot.stack.choose import describe_stack, stack_available, why_not_ros2
-    from pytest_ldos.scenario.words import StackKind
 
     spec, base = settings.sources.stack_spec(), settings.value("base")
-    if settings.value("build") and spec.kind is not StackKind.EMBEDDED:
+    if _is_to_be_built(settings, spec):
         return [
             "ldos: stack ros2, whose workspace is built before it is measured",
             *([f"ldos: interleaved with base {base}"] if base else []),
@@ -131,3 +130,14 @@ def _describe_setup(settings: Settings) -> list[str]:
         *([f"ldos: interleaved with base {base}"] if base else []),
         f"ldos: tracer {recorder_name()}; host class {host.host_class}",
     ]
+
+
+def _is_to_be_built(settings: Settings, stack: StackSpec) -> bool:
+    """True if head's ROS 2 workspace is built before it is measured, as asked for or as that of a revision."""
+    from pytest_ldos.scenario.words import StackKind
+
+    base = settings.value("base")
+    is_revision = bool(base) and not (settings.folder / base).is_dir()
+    if settings.value("build"):
+        return stack.kind is not StackKind.EMBEDDED
+    return is_revision and stack.kind is StackKind.ROS2

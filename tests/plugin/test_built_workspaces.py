@@ -61,6 +61,8 @@ def test_equal_workspaces_are_one_build_and_that_is_said_in_the_verdict(run, rep
     result = run("--ldos-base=HEAD~1", "--ldos-trials=1", "--ldos-block=1")
     result.stdout.fnmatch_lines(
         [
+            "*ldos: stack ros2, whose workspace is built before it is measured*",
+            "*ldos: interleaved with base HEAD~1*",
             "*building base HEAD~1 (*: the first time takes minutes*",
             "*building base HEAD~1 (*: package 1 of 1, arm_bringup*",
             "*A/A: head and base are one build, because their workspaces are equal*",
