@@ -114,6 +114,11 @@ def _describe_setup(settings: Settings) -> list[str]:
     from pytest_ldos.robot.stack.choose import describe_stack, stack_available, why_not_ros2
 
     spec, base = settings.sources.stack_spec(), settings.value("base")
+    if _is_to_be_built(settings, spec):
+        return [
+            "ldos: stack ros2, whose workspace is built before it is measured",
+            *([f"ldos: interleaved with base {base}"] if base else []),
+        ]
     absent = [each for each in (stack_available(spec), recording_available()) if not each.ok]
     if absent:
         return [f"ldos: cannot measure: {each.reason} → {each.remedy}" for each in absent]
@@ -126,3 +131,14 @@ def _describe_setup(settings: Settings) -> list[str]:
         *([f"ldos: interleaved with base {base}"] if base else []),
         f"ldos: tracer {recorder_name()}; host class {host.host_class}",
     ]
+
+
+def _is_to_be_built(settings: Settings, stack: StackSpec) -> bool:
+    """True if head's ROS 2 workspace is built before it is measured, as asked for or as that of a revision."""
+    from pytest_ldos.scenario.words import StackKind
+
+    base = settings.value("base")
+    is_revision = bool(base) and not (settings.folder / base).is_dir()
+    if settings.value("build"):
+        return stack.kind is not StackKind.EMBEDDED
+    return is_revision and stack.kind is StackKind.ROS2

@@ -90,7 +90,7 @@ def test_one_that_is_not_as_it_should_be_is_made_anew_and_that_is_told(preparing
         (preparing.folder(commit) / "checkout/.venv/bin/python").unlink()
     assert preparing().installation.python == python
     assert preparing.times_made == 2
-    assert f"removing an environment of base {commit}" in preparing.said[1]
+    assert f", made for base {commit}: it is unfinished or damaged" in preparing.said[1]
 
 
 def test_one_made_by_another_recipe_lies_beside_it(preparing):
@@ -168,7 +168,7 @@ def is_running(pid):
 def test_an_interruption_ends_setup_and_the_next_time_begins_anew(preparing, monkeypatch, tmp_path):
     """Also what setup started ends; that it takes long is told meanwhile."""
     commit = preparing.repository.commit(code_py="old")
-    monkeypatch.setattr("pytest_ldos.campaign.prepare._WORD_EVERY_S", 0.1)
+    monkeypatch.setattr("pytest_ldos.campaign.checkouts._WORD_EVERY_S", 0.1)
     pid = tmp_path / "pid"
 
     def interrupt(text):
@@ -208,7 +208,7 @@ def test_a_second_run_waits_for_the_first(preparing):
         )
         other.start()
         assert waits.wait(20)
-        assert preparing.said == ["waiting: another run prepares the same base"]
+        assert preparing.said == ["waiting: another run prepares the same version"]
         assert preparing.times_made == 1
     other.join(20)
     assert preparing.times_made == 2
