@@ -74,7 +74,11 @@ def describe_turns(made: Interleaved) -> str:
     head, base = (made.versions[role] for role in (Role.HEAD, Role.BASE))
     turns = f"interleaved with {len(made.base.trials)} trials of {base.name}"
     cost = f"{made.starts} stack starts in {made.seconds:.0f} s"
-    return f"{turns}; {cost}; A/A: head and base are the same version" if head.is_same(base) else f"{turns}; {cost}"
+    if not head.is_same(base):
+        return f"{turns}; {cost}"
+    is_build = head.packages is not None and not head.is_same_commit(base)
+    what = "one build, because their workspaces are equal" if is_build else "the same version"
+    return f"{turns}; {cost}; A/A: head and base are {what}"
 
 
 @dataclass

@@ -1,46 +1,100 @@
-"""Store of the environments of revisions: each has a lock of its own, and only the last few are kept."""
+"""Store of what is made for versions: environments of revisions, and built workspaces.
+
+Each lies in a folder of its own, has a lock of its own, and is complete once it has a note that says what it was
+made from. Only the few that were used last are kept.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
+import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from pytest_ldos.base.errors import PreparationFailed
 from pytest_ldos.host.checkout import ask_git
+from pytest_ldos.measure.trial.artifacts import write_atomically
 
+BASES: Final = "bases"
 CHECKOUT: Final = "checkout"
-NOTE: Final = "made.json"
+BUILT: Final = "workspace-"
+"""Beginning of the names of built workspaces."""
+
 KEPT: Final = 5
-"""Number of environments that are kept; each is a checkout with an environment, of hundreds of megabytes."""
+"""Number of environments, and of built workspaces, that are kept; each takes hundreds of megabytes."""
+
+_NOTE: Final = "made.json"
+_DIGITS: Final = 8
 
 Announce = Callable[[str], None]
 
 
+def digest_of(recipe: Mapping[str, object], *, digits: int = _DIGITS) -> str:
+    """Digest of everything that something is made from; part of the name of its folder."""
+    return hashlib.sha256(json.dumps(recipe).encode()).hexdigest()[:digits]
+
+
 @contextmanager
-def locked(folder: Path, announce: Announce) -> Iterator[None]:
-    """Locks an environment against other runs that would create or remove it; waits for them."""
+def locked(folder: Path, announce: Announce) -> Iterator[int]:
+    """Locks a folder against other runs that would fill or remove it; waits for them.
+
+    Yields:
+        The lock's descriptor: whoever holds it open, too, holds the lock.
+    """
     folder.parent.mkdir(parents=True, exist_ok=True)
     with _lock_of(folder).open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            announce("waiting: another run prepares the same base")
+            announce("waiting: another run prepares the same version")
             fcntl.flock(lock, fcntl.LOCK_EX)
+        yield lock.fileno()
+
+
+@contextmanager
+def named_faults(name: str, store: Path) -> Iterator[None]:
+    """Names the version whose files cannot be written or removed.
+
+    Raises:
+        PreparationFailed: for any `OSError`.
+    """
+    try:
         yield
+    except OSError as error:
+        remedy = f"let files be written and removed in {store}"
+        raise PreparationFailed(f"{name} cannot be built: {error}", remedy=remedy) from None
+
+
+def read_note(folder: Path) -> Mapping[str, Any]:
+    """Everything that a folder was made from; empty if it is unfinished."""
+    with contextlib.suppress(OSError, ValueError):
+        note: object = json.loads((folder / _NOTE).read_text("utf-8"))
+        return note if isinstance(note, dict) else {}
+    return {}
+
+
+def write_note(folder: Path, note: Mapping[str, object]) -> None:
+    """Marks a folder as complete; on the disk before anything is done with it.
+
+    Raises:
+        NotWritten, ConfigurationError: see `writing`.
+    """
+    write_atomically(folder / _NOTE, json.dumps(note, indent=1) + "\n")
 
 
 def mark_used(folder: Path) -> None:
-    """Marks an environment as the most recently used, so that it is removed last."""
-    os.utime(folder / NOTE)
+    """Marks a folder as the most recently used, so that it is removed last."""
+    os.utime(folder / _NOTE)
 
 
 def remove(folder: Path, *, checkout: Path) -> None:
-    """Removes an environment and its git worktree.
+    """Removes an environment and its git worktree, or a built workspace.
 
     Args:
         checkout: the user's checkout, which the worktree belongs to.
@@ -48,15 +102,17 @@ def remove(folder: Path, *, checkout: Path) -> None:
     Raises:
         OSError: a file cannot be removed.
     """
+    (folder / _NOTE).unlink(missing_ok=True)  # first: what is removed in part must not be taken for whole
     ask_git(checkout, "worktree", "remove", "--force", str(folder / CHECKOUT))
     shutil.rmtree(folder)
     ask_git(checkout, "worktree", "prune")
 
 
 def remove_unused(store: Path, *, checkout: Path, announce: Announce) -> None:
-    """Removes all environments but the `KEPT` most recently used ones and those that another run has locked."""
+    """Removes all but the `KEPT` environments and workspaces that were used last; none that another run has locked."""
     found = sorted(((_used_at_ns(each), each) for each in store.iterdir() if each.is_dir()), reverse=True)
-    for used_at_ns, folder in found[KEPT:]:
+    built = [each for each in found if each[1].name.startswith(BUILT)]
+    for used_at_ns, folder in [*[each for each in found if each not in built][KEPT:], *built[KEPT:]]:
         with _lock_of(folder).open("a") as lock, contextlib.suppress(BlockingIOError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _used_at_ns(folder) == used_at_ns:  # otherwise another run has just used or removed it
@@ -64,7 +120,8 @@ def remove_unused(store: Path, *, checkout: Path, announce: Announce) -> None:
 
 
 def _try_to_remove(folder: Path, checkout: Path, announce: Announce) -> None:
-    announce(f"removing the environment of base {folder.name}: only the {KEPT} that were used last are kept")
+    what = "the built" if folder.name.startswith(BUILT) else "the environment of base"
+    announce(f"removing {what} {folder.name}: only the {KEPT} that were used last are kept")
     try:
         remove(folder, checkout=checkout)
     except OSError as error:
@@ -76,8 +133,8 @@ def _lock_of(folder: Path) -> Path:
 
 
 def _used_at_ns(folder: Path) -> int:
-    """Time of last use; for an unfinished environment, when it was begun; -1 if there is none."""
-    for file in (folder / NOTE, folder):
+    """Time of last use; for an unfinished folder, when it was begun; -1 if there is none."""
+    for file in (folder / _NOTE, folder):
         with contextlib.suppress(OSError):
             return file.stat().st_mtime_ns
     return -1

@@ -54,26 +54,35 @@ def source(prefix: Path) -> Mapping[str, str]:
     Raises:
         ConfigurationError: the script failed.
     """
-    ours = _without_prefixes(os.environ)
-    command = ["bash", "--noprofile", "--norc", "-c", _SOURCE, "bash", str(prefix / SETUP)]
+    colcon = (Path(each) for each in os.environ.get(_PREFIXES, "").split(os.pathsep) if each)
+    return source_over(environment_without([*ros_prefixes(), *colcon]), prefix / SETUP)
+
+
+def source_over(environment: Mapping[str, str], script: Path) -> Mapping[str, str]:
+    """An environment after sourcing a script, as variables that replace those of the current one.
+
+    Raises:
+        ConfigurationError: the script failed.
+    """
+    ours = {name: value for name, value in environment.items() if name not in _OF_THE_SHELL}
+    command = ["bash", "--noprofile", "--norc", "-c", _SOURCE, "bash", str(script)]
     try:
         done = subprocess.run(command, env=ours, capture_output=True, check=True, timeout=_TIMEOUT_S)
     except (OSError, subprocess.SubprocessError) as error:
         said: bytes = getattr(error, "stderr", None) or b""
         details = said.decode(errors="replace")
-        raise ConfigurationError(f"{prefix / SETUP} cannot be sourced: {error}", details=details) from None
+        raise ConfigurationError(f"{script} cannot be sourced: {error}", details=details) from None
     pairs = (entry.partition("=") for entry in os.fsdecode(done.stdout).split("\0") if entry)
     sourced = {name: value for name, _, value in pairs if name not in _OF_THE_SHELL}
     # Variables that only the sourced prefixes had set must not come back from the current environment.
     return {**dict.fromkeys(set(os.environ) - set(ours) - _OF_THE_SHELL, ""), **sourced}
 
 
-def _without_prefixes(environment: Mapping[str, str]) -> dict[str, str]:
-    """An environment without the entries that the sourced prefixes added to it."""
-    colcon = (Path(each) for each in environment.get(_PREFIXES, "").split(os.pathsep) if each)
-    prefixes = {*ros_prefixes(environment), *colcon}
-    left = {name: _without(value, prefixes) for name, value in environment.items() if name not in _OF_THE_SHELL}
-    return {name: value for name, value in left.items() if value or not environment[name]}
+def environment_without(prefixes: Iterable[Path]) -> dict[str, str]:
+    """The current environment without the entries that these prefixes added to it."""
+    gone = set(prefixes)
+    left = {name: _without(value, gone) for name, value in os.environ.items() if name not in _OF_THE_SHELL}
+    return {name: value for name, value in left.items() if value or not os.environ[name]}
 
 
 def _without(value: str, prefixes: Iterable[Path]) -> str:

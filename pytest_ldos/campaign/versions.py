@@ -25,6 +25,7 @@ class Version:
         name: for display, as in ``base main (0123456789ab)``.
         commit: commit of the project under test; empty if unknown.
         project: the folder with its settings; ``None`` if it has none of its own.
+        packages: of its workspace, where that was built here.
     """
 
     role: Role
@@ -32,11 +33,15 @@ class Version:
     commit: str
     installation: Installation
     project: Path | None = None
+    packages: frozenset[str] | None = None
 
     def is_same(self, other: Version) -> bool:
         """True if both are known to be one version, as in an A/A comparison."""
-        same_commit = bool(self.commit) and self.commit == other.commit and not self.commit.endswith(CHANGED)
-        return same_commit or self.installation == other.installation
+        return self.is_same_commit(other) or self.installation == other.installation
+
+    def is_same_commit(self, other: Version) -> bool:
+        """True if both are one commit without changes."""
+        return bool(self.commit) and self.commit == other.commit and not self.commit.endswith(CHANGED)
 
 
 @dataclass(frozen=True)
@@ -70,17 +75,27 @@ def base_version(name: str, *, commit: str, python: Path, project: Path | None =
 
 
 def find_base(text: str, *, folder: Path, root: Path) -> Revision | Version:
-    """The base named by `text`: a folder with an environment, or a revision that needs one.
+    """The base of the embedded stack named by `text`: a folder with an environment, or a revision that needs one.
+
+    Raises:
+        ConfigurationError: see `resolve_base`; also for a folder without an environment.
+    """
+    found = resolve_base(text, folder=folder, root=root)
+    return found if isinstance(found, Revision) else _version_in(found, text, root)
+
+
+def resolve_base(text: str, *, folder: Path, root: Path) -> Revision | Path:
+    """The revision or the folder named by `text`.
 
     Args:
         folder: folder that relative paths start from.
         root: root of the project, whose repository contains the revisions.
 
     Raises:
-        ConfigurationError: neither, both, or a folder without an environment.
+        ConfigurationError: neither, or both.
     """
     place = (folder / Path(text).expanduser()).resolve()
-    revision = _find_revision(text, root)
+    revision = find_revision(text, root)
     if not place.is_dir():
         if revision is None:
             raise _unknown(text, root)
@@ -89,10 +104,11 @@ def find_base(text: str, *, folder: Path, root: Path) -> Revision | Version:
         raise ConfigurationError(
             f"--ldos-base {text} is a folder and a revision", remedy=f"write ./{text} for the folder, or a commit"
         )
-    return _version_in(place, text, root)
+    return place
 
 
-def _find_revision(text: str, root: Path) -> Revision | None:
+def find_revision(text: str, root: Path) -> Revision | None:
+    """A revision of the repository that `root` lies in; ``None`` if there is none of this name."""
     commit = ask_git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{text}^{{commit}}")
     top = top_of_checkout(root)
     if not commit or top is None:
@@ -119,16 +135,24 @@ def _version_in(place: Path, text: str, root: Path) -> Version:
             f"--ldos-base {text}: the folder has no environment ({' or '.join(INTERPRETERS)})",
             remedy="make one there, or name the revision, whose environment is then made for you",
         )
-    top = top_of_checkout(place)
-    is_checkout = top is not None and top.resolve() == place
-    commit = describe_commit(place) if is_checkout else ""
+    commit = commit_in(place)
     name = f"{text} ({commit})" if commit else text
-    return base_version(name, commit=commit, python=python, project=_project_in(place, root, is_checkout=is_checkout))
+    return base_version(name, commit=commit, python=python, project=project_in(place, root))
 
 
-def _project_in(place: Path, root: Path, *, is_checkout: bool) -> Path | None:
+def commit_in(place: Path) -> str:
+    """The commit of a folder that is a checkout; empty if it is none."""
+    return describe_commit(place) if _is_checkout(place) else ""
+
+
+def _is_checkout(place: Path) -> bool:
+    top = top_of_checkout(place)
+    return top is not None and top.resolve() == place
+
+
+def project_in(place: Path, root: Path) -> Path | None:
     """The project's folder within `place`: at the relative path that `root` has in its own checkout, or at the top."""
-    top = top_of_checkout(root)
+    top, is_checkout = top_of_checkout(root), _is_checkout(place)
     below = place / root.resolve().relative_to(top.resolve()) if is_checkout and top is not None else place
     folders = [each for each in (below, place) if any((each / name).is_file() for name in SETTINGS_FILES)]
     return folders[0] if folders else place if is_checkout else None

@@ -34,6 +34,7 @@ class KeptTree:
         log: gets the command's standard error; its standard output is a pipe, ``child.process.stdout``.
         environment: added to ours.
         patience_s: for each of SIGINT, SIGTERM and SIGKILL.
+        holds: descriptors that the keeper holds open until everything has ended, such as that of a locked file.
 
     Attributes:
         child: the keeper; it ends when the command has.
@@ -47,6 +48,7 @@ class KeptTree:
         log: Path,
         environment: Mapping[str, str],
         patience_s: float = PATIENCE_S,
+        holds: Sequence[int] = (),
     ) -> None:
         self._limit_s = (len(LADDER) + 1) * patience_s + _GRACE_S
         self._mark = secrets.token_hex(16)
@@ -61,6 +63,7 @@ class KeptTree:
                 errors="replace",
                 env={**os.environ, **environment, **owned_by_us()},
                 process_group=0,
+                pass_fds=holds,
             )
         self.child = Child(name, process, log)
 

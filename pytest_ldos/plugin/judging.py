@@ -51,7 +51,7 @@ def judge(settings: Settings, ledger: Ledger, run: ScenarioRun, trials: TrialSet
     own = judge_alone(trials, policy)
     base = lookup.trials if isinstance(lookup, Found) else None
     background = Background()
-    notes = run.take_notes()
+    notes = [*run.version_notes, *run.take_notes()]
     if isinstance(lookup, Found):
         result = doubted(ledger.family.decide(trials, lookup.trials, policy), known)
         background = Background(base_file=settings.short(lookup.file), calibration=_from_root(known, settings))
@@ -79,7 +79,7 @@ def _judge_interleaved(
         ledger.family.decide(trials, interleaved.base, policy), trials, interleaved.base, policy
     )
     result = doubted(result, known)
-    notes = [describe_turns(interleaved), *run.base_notes, *run.take_notes()]
+    notes = [describe_turns(interleaved), *run.version_notes, *run.take_notes()]
     background = Background(
         base_label=interleaved.versions[Role.BASE].name,
         calibration=_from_root(known, settings),

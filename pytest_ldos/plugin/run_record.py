@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from pytest_ldos.plugin.ledger import Ledger
 from pytest_ldos.plugin.scenario_run import ScenarioRun
 from pytest_ldos.plugin.settings import Settings
-from pytest_ldos.plugin.versions import InterleavedVersions
+from pytest_ldos.plugin.versions import MeasuredVersions
 
 if TYPE_CHECKING:
     from pytest_ldos.measure.trial.artifacts import ScenarioFolder
@@ -29,7 +30,7 @@ class RunRecord:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._versions = InterleavedVersions(settings)
+        self._versions = MeasuredVersions(settings)
         self.runs: list[ScenarioRun] = []
         self.folder: Path | None = None
 
@@ -67,16 +68,25 @@ class RunRecord:
         """
         from pytest_ldos.measure.trial.rig import open_rig
 
+        stack = self._versions.stack_to_start(spec.stack)
+        spec = dataclasses.replace(spec, stack=stack)
         run = ScenarioRun(item.nodeid, spec, self.new_folder(spec.name), paths=self._settings.sources.toml.paths)
         self.runs.append(run)
         try:
             if self._versions.base_asked:
-                run.versions = self._versions.find(spec.stack, announce=announce)
-                run.base_notes = self._versions.describe_settings(run.versions, item)
+                run.versions = self._versions.find(stack, announce=announce)
+                run.version_notes = self._versions.describe(run.versions, stack, item)
                 yield run
                 return
+            head = self._versions.head(stack, announce=announce)
+            run.version_notes = self._versions.describe_head(head, stack)
             announce("starting the stack")
-            with open_rig(spec.stack, run.folder, on_waiting=lambda what: announce(f"waiting: {what}")) as run.rig:
+            with open_rig(
+                stack,
+                run.folder,
+                on_waiting=lambda what: announce(f"waiting: {what}"),
+                installation=head.installation,
+            ) as run.rig:
                 yield run
         finally:
             run.end(self._settings.value("traces"))

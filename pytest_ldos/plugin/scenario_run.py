@@ -35,7 +35,7 @@ class ScenarioRun:
         unjudged: trials that no gate has seen.
         judged: trials and their results.
         notes: notes of the profilers for the next report.
-        base_notes: notes on settings of the base that differ from head's, for every report.
+        version_notes: notes on what was measured and with which settings, for every report.
         paths: causal paths that are known.
         began_ns, ended_ns: Unix time at which its stack was asked for, and was gone.
     """
@@ -51,7 +51,7 @@ class ScenarioRun:
     unjudged: list[TrialSet] = field(default_factory=list)
     judged: list[tuple[TrialSet, GateResult]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    base_notes: tuple[str, ...] = ()
+    version_notes: tuple[str, ...] = ()
     paths: Sequence[PathSpec] = ()
     began_ns: int = field(default_factory=time.time_ns)
     ended_ns: int = 0

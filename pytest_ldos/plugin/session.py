@@ -112,8 +112,14 @@ def _describe_setup(settings: Settings) -> list[str]:
     from pytest_ldos.host.fingerprint import take_fingerprint
     from pytest_ldos.record.choose import recorder_name, recording_available
     from pytest_ldos.robot.stack.choose import describe_stack, stack_available, why_not_ros2
+    from pytest_ldos.scenario.words import StackKind
 
     spec, base = settings.sources.stack_spec(), settings.value("base")
+    if settings.value("build") and spec.kind is not StackKind.EMBEDDED:
+        return [
+            "ldos: stack ros2, whose workspace is built before it is measured",
+            *([f"ldos: interleaved with base {base}"] if base else []),
+        ]
     absent = [each for each in (stack_available(spec), recording_available()) if not each.ok]
     if absent:
         return [f"ldos: cannot measure: {each.reason} → {each.remedy}" for each in absent]

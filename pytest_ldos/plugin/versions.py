@@ -1,4 +1,4 @@
-"""The versions that a run interleaves, found and prepared once for all its scenarios."""
+"""The versions that a run measures, found and prepared once for all its scenarios."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from pytest_ldos.plugin.base_settings import describe_base_settings
 from pytest_ldos.plugin.settings import Settings
 
 if TYPE_CHECKING:
+    from pytest_ldos.campaign.built_versions import BuiltVersions
     from pytest_ldos.campaign.order import Role
     from pytest_ldos.campaign.versions import Version
     from pytest_ldos.scenario.model import StackSpec
     from pytest_ldos.scenario.words import StackKind
 
+Announce = Callable[[str], None]
 
-class InterleavedVersions:
-    """Head and the base that ``--ldos-base`` names.
+
+class MeasuredVersions:
+    """Head, and the base that ``--ldos-base`` names.
 
     Attributes:
         base_asked: the base as it was named; empty where head is measured alone.
@@ -28,46 +31,114 @@ class InterleavedVersions:
     def __init__(self, settings: Settings) -> None:
         self.base_asked = str(settings.value("base"))
         self._settings = settings
-        self._bases: dict[StackKind, Version | LdosError] = {}
+        self._found: dict[tuple[Role, StackKind, str], Version | LdosError] = {}
 
-    def find(self, stack: StackSpec, *, announce: Callable[[str], None]) -> Mapping[Role, Version]:
-        """Both versions of a stack; a base that could not be prepared is not tried again.
+    def stack_to_start(self, stack: StackSpec) -> StackSpec:
+        """The stack under test; `auto` is ROS 2 where head's workspace is to be built, whatever is installed of it.
+
+        Raises:
+            Unavailable: a workspace is to be built, and no ROS 2 is sourced.
+        """
+        from pytest_ldos.robot.stack.choose import demand_ros2
+
+        return demand_ros2(stack) if self._settings.value("build") else stack
+
+    def find(self, stack: StackSpec, *, announce: Announce) -> Mapping[Role, Version]:
+        """Both versions of a stack. Head is built where the base is, so that only their sources differ.
 
         Raises:
             ConfigurationError: there is no such base.
-            PreparationFailed: its environment could not be made.
+            PreparationFailed: one of them could not be made, or cannot be started.
+        """
+        from pytest_ldos.campaign.order import Role
+
+        base = self._once(Role.BASE, stack, lambda: self._find_base(stack, announce))
+        return {Role.BASE: base, Role.HEAD: self.head(stack, announce=announce, like=base)}
+
+    def head(self, stack: StackSpec, *, announce: Announce, like: Version | None = None) -> Version:
+        """Head: built where that was asked for, or where the base was; else as it is installed.
+
+        Args:
+            like: the base.
+
+        Raises:
+            PreparationFailed: it could not be built, or cannot be started.
         """
         from pytest_ldos.campaign.order import Role
         from pytest_ldos.campaign.versions import head_version
+
+        is_asked = self._settings.value("build") and _is_ros2(stack)
+        if is_asked or (like is not None and like.packages is not None):
+            return self._once(Role.HEAD, stack, lambda: self._built(stack, announce).head())
+        return head_version(self._settings.root)
+
+    def describe(self, versions: Mapping[Role, Version], stack: StackSpec, item: pytest.Item) -> tuple[str, ...]:
+        """Notes on differences of base and head that the comparison does not show, or that explain it."""
+        from pytest_ldos.campaign.order import Role
+        from pytest_ldos.campaign.version_notes import describe_distros, describe_packages
+
+        base, head = versions[Role.BASE], versions[Role.HEAD]
+        of_both = (*describe_packages(base, head), *describe_distros(base, head))
+        return (
+            *self.describe_head(head, stack),
+            *of_both,
+            *describe_base_settings(base, self._settings, item),
+        )
+
+    def describe_head(self, head: Version, stack: StackSpec) -> tuple[str, ...]:
+        """A note where head's workspace was not built, and its sources are newer than what is installed of it."""
+        from pytest_ldos.campaign.version_notes import describe_stale
+
+        if head.packages is not None or not _is_ros2(stack):
+            return ()
+        root = self._settings.root
+        return describe_stale(root, self._settings.sources.toml.base.workspaces(root))
+
+    def _once(self, role: Role, stack: StackSpec, find: Callable[[], Version]) -> Version:
+        """A version as it was found the first time; one that could not be prepared is not tried again."""
         from pytest_ldos.robot.stack.choose import resolve_kind
 
-        kind = resolve_kind(stack)
-        if kind not in self._bases:
-            self._bases[kind] = self._find_base(kind, announce)
-        base = self._bases[kind]
-        if isinstance(base, LdosError):
-            raise base
-        return {Role.BASE: base, Role.HEAD: head_version(self._settings.root)}
-
-    def describe_settings(self, versions: Mapping[Role, Version], item: pytest.Item) -> tuple[str, ...]:
-        """Notes on settings of the base that differ from head's, with which both are measured."""
-        from pytest_ldos.campaign.order import Role
-
-        return describe_base_settings(versions[Role.BASE], self._settings, item)
-
-    def _find_base(self, kind: StackKind, announce: Callable[[str], None]) -> Version | LdosError:
-        from pytest_ldos.campaign.prefixes import find_prefix
-        from pytest_ldos.campaign.prepare import BASES, prepare
-        from pytest_ldos.campaign.versions import Revision, find_base
-        from pytest_ldos.scenario.words import StackKind
-
-        settings, asked = self._settings, self.base_asked
-        try:
-            if kind is StackKind.ROS2:
-                return find_prefix(asked, folder=settings.folder)
-            found = find_base(asked, folder=settings.folder, root=settings.root)
-            if isinstance(found, Revision):
-                return prepare(found, settings.sources.toml.base, store=settings.output / BASES, announce=announce)
-        except LdosError as error:
-            return error
+        key = role, resolve_kind(stack), repr(stack.ros2)
+        if key not in self._found:
+            try:
+                self._found[key] = find()
+            except LdosError as error:
+                self._found[key] = error
+        found = self._found[key]
+        if isinstance(found, LdosError):
+            raise found
         return found
+
+    def _find_base(self, stack: StackSpec, announce: Announce) -> Version:
+        from pytest_ldos.campaign.kept_bases import BASES
+        from pytest_ldos.campaign.prepare import prepare
+        from pytest_ldos.campaign.versions import Revision, find_base
+
+        settings = self._settings
+        if _is_ros2(stack):
+            return self._built(stack, announce).base(self.base_asked)
+        found = find_base(self.base_asked, folder=settings.folder, root=settings.root)
+        if isinstance(found, Revision):
+            return prepare(found, settings.sources.toml.base, store=settings.output / BASES, announce=announce)
+        return found
+
+    def _built(self, stack: StackSpec, announce: Announce) -> BuiltVersions:
+        from pytest_ldos.campaign.built_versions import BuiltVersions
+        from pytest_ldos.campaign.kept_bases import BASES
+
+        settings = self._settings
+        return BuiltVersions(
+            stack=stack,
+            spec=settings.sources.toml.base,
+            root=settings.root,
+            folder=settings.folder,
+            store=settings.output / BASES,
+            announce=announce,
+        )
+
+
+def _is_ros2(stack: StackSpec) -> bool:
+    from pytest_ldos.robot.stack.choose import resolve_kind
+    from pytest_ldos.scenario.words import StackKind
+
+    return resolve_kind(stack) is StackKind.ROS2

@@ -157,7 +157,15 @@ OPTIONS: Final[Mapping[str, Option]] = {
             default="",
             metavar="PATH_OR_REV",
             help="version to measure interleaved with this one, instead of comparing with a stored baseline: a "
-            "revision (git), a checkout or environment that has one, or for the ros2 stack an install prefix",
+            "revision (git), a checkout, an environment, or for the ros2 stack an install prefix",
+        ),
+        Option(
+            name="build",
+            parse=parse_truth,
+            default=False,
+            is_flag=True,
+            help="build head's ROS 2 workspace before it is measured, as [tool.ldos.base] says (a base that is built "
+            "has head built, too)",
         ),
         Option(
             name="block",

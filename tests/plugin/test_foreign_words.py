@@ -37,7 +37,7 @@ def test_what_does_not_start(project):
         from pytest_ldos.measure.trial import rig
 
         @contextmanager
-        def fail(spec, folder, *, on_waiting):
+        def fail(spec, folder, *, on_waiting, **settings):
             on_waiting({WORD!r})
             raise BringUpFailed({WORD!r}, remedy={WORD!r}, details={WORD!r})
             yield

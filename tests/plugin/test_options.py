@@ -395,7 +395,7 @@ def test_reports_from_the_environment_and_of_a_stack_that_does_not_start(project
         from pytest_ldos.measure.trial import rig
 
         @contextmanager
-        def fail(spec, folder, *, on_waiting):
+        def fail(spec, folder, *, on_waiting, **settings):
             raise BringUpFailed("the simulator | ended", remedy="look at its log")
             yield
 

@@ -117,7 +117,7 @@ def test_a_stack_that_does_not_start_is_infra_with_exit_status_11(run, project):
         from pytest_ldos.measure.trial import rig
 
         @contextmanager
-        def fail(spec, folder, *, on_waiting):
+        def fail(spec, folder, *, on_waiting, **settings):
             raise BringUpFailed("the stack did not start: simulator ended with exit code 3", remedy="look at its log")
             yield
 

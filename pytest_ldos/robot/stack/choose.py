@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 from pytest_ldos.host.availability import Availability
@@ -21,6 +22,21 @@ def resolve_kind(spec: StackSpec) -> StackKind:
     if spec.kind is not StackKind.AUTO:
         return spec.kind
     return StackKind.ROS2 if not spec.ros2.is_panda or ros2_available(spec).ok else StackKind.EMBEDDED
+
+
+def demand_ros2(spec: StackSpec) -> StackSpec:
+    """The same stack, where `auto` is `ros2`.
+
+    Raises:
+        Unavailable: it would be `auto`, and no ROS 2 is sourced.
+    """
+    if spec.kind is not StackKind.AUTO:
+        return spec
+    distro = find_distro()
+    is_sourced = distro is not None and distro.is_sourced
+    remedy = "source ROS 2, or name the stack without one: --ldos-stack=embedded"
+    Availability(is_sourced, "a ROS 2 workspace is to be built, and no ROS 2 is sourced", remedy).demand()
+    return dataclasses.replace(spec, kind=StackKind.ROS2)
 
 
 def choose_backend(

@@ -16,10 +16,12 @@ class Installation:
         python: interpreter of the embedded stack's processes.
         environment: variables of a sourced ROS 2 workspace, which replace ours of the same names;
             ``None`` for ours.
+        launch_file: replaces the launch file that the settings name by its path; empty for that one.
     """
 
     python: str = sys.executable
     environment: Mapping[str, str] | None = None
+    launch_file: str = ""
 
     @property
     def is_ours(self) -> bool:

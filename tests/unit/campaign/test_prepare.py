@@ -168,7 +168,7 @@ def is_running(pid):
 def test_an_interruption_ends_setup_and_the_next_time_begins_anew(preparing, monkeypatch, tmp_path):
     """Also what setup started ends; that it takes long is told meanwhile."""
     commit = preparing.repository.commit(code_py="old")
-    monkeypatch.setattr("pytest_ldos.campaign.prepare._WORD_EVERY_S", 0.1)
+    monkeypatch.setattr("pytest_ldos.campaign.checkouts._WORD_EVERY_S", 0.1)
     pid = tmp_path / "pid"
 
     def interrupt(text):
@@ -208,7 +208,7 @@ def test_a_second_run_waits_for_the_first(preparing):
         )
         other.start()
         assert waits.wait(20)
-        assert preparing.said == ["waiting: another run prepares the same base"]
+        assert preparing.said == ["waiting: another run prepares the same version"]
         assert preparing.times_made == 1
     other.join(20)
     assert preparing.times_made == 2

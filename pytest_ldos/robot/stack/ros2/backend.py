@@ -44,6 +44,7 @@ class Ros2Backend:
     ) -> None:
         self._spec = spec
         self._sourced = installation.environment
+        self._launch_file = installation.launch_file or spec.ros2.launch_file
         self._recorder = recorder
         self._logs = log_directory.resolve()
         self._resources = ExitStack()
@@ -90,7 +91,7 @@ class Ros2Backend:
     def _launch_command(self) -> list[str]:
         ros2 = self._spec.ros2
         settings = {
-            "file": str(find_launch_file(ros2.launch_file, self._sourced)),
+            "file": str(find_launch_file(self._launch_file, self._sourced)),
             "arguments": {
                 **launch_arguments(ros2, self._sourced),
                 **fault_arguments(self._spec, self._logs, self._sourced),

@@ -1,0 +1,191 @@
+"""Versions of a ROS 2 stack whose workspace is built here, head's and the base's in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+from pytest_ldos.base.errors import ConfigurationError, PreparationFailed
+from pytest_ldos.campaign.build import Build, build_workspace
+from pytest_ldos.campaign.checkouts import Checkout, Recipe, checked_out
+from pytest_ldos.campaign.kept_bases import Announce, digest_of
+from pytest_ldos.campaign.order import Role
+from pytest_ldos.campaign.prefixes import SETUP, find_prefix, source_over
+from pytest_ldos.campaign.prepare import name_of
+from pytest_ldos.campaign.underlay import Underlay, find_underlay
+from pytest_ldos.campaign.versions import (
+    Revision,
+    Version,
+    commit_in,
+    find_revision,
+    head_version,
+    project_in,
+    resolve_base,
+)
+from pytest_ldos.campaign.workspace import Workspace, entries_of, is_unchanged, tree_digest
+from pytest_ldos.host.checkout import describe_commit
+from pytest_ldos.host.file_digests import FileDigests
+from pytest_ldos.robot.stack.installation import Installation
+from pytest_ldos.robot.stack.ros2.installed import ros2_available
+from pytest_ldos.robot.stack.ros2.launch_file import find_launch_file
+from pytest_ldos.scenario.base import BaseSpec
+from pytest_ldos.scenario.model import StackSpec
+
+_HEAD: Final = "HEAD"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuiltVersions:
+    """Finds and builds versions of a project's ROS 2 workspace, over one underlay.
+
+    Attributes:
+        root: root of the project.
+        folder: folder that relative paths start from.
+        store: keeps what is made.
+        announce: called with progress messages.
+    """
+
+    stack: StackSpec
+    spec: BaseSpec
+    root: Path
+    folder: Path
+    store: Path
+    announce: Announce
+
+    def head(self) -> Version:
+        """Head, built: from its commit where its workspace has no changes, otherwise from the files as they are.
+
+        Raises:
+            PreparationFailed: it cannot be built or started.
+        """
+        name = head_version(self.root).name
+        revision = find_revision(_HEAD, self.root)
+        if revision is not None and is_unchanged(self.root, self._folders) and self._is_tracked(revision):
+            return self._of_revision(revision, role=Role.HEAD, name=name, commit=describe_commit(self.root))
+        return self._in_place(self.root, role=Role.HEAD, name=name, commit=describe_commit(self.root))
+
+    def base(self, text: str) -> Version:
+        """The base named by `text`: a revision, a checkout, or an install prefix.
+
+        Raises:
+            ConfigurationError: there is none of this name.
+            PreparationFailed: it cannot be built or started.
+        """
+        found = resolve_base(text, folder=self.folder, root=self.root)
+        if isinstance(found, Revision):
+            name = f"base {name_of(found)}"
+            return self._of_revision(found, role=Role.BASE, name=name, commit=found.commit)
+        project = project_in(found, self.root) or found
+        if (found / SETUP).is_file() or not Workspace(project, self._folders).packages():
+            return self._startable(find_prefix(text, folder=self.folder))
+        commit = commit_in(found)
+        name = f"base {text} ({commit})" if commit else f"base {text}"
+        return self._in_place(project, role=Role.BASE, name=name, commit=commit)
+
+    def _is_tracked(self, revision: Revision) -> bool:
+        """True if the revision holds something of each workspace; setup may make one that it does not hold."""
+        return bool(self.spec.setup) or all(entries_of(revision, each) for each in self._folders)
+
+    def _of_revision(self, revision: Revision, *, role: Role, name: str, commit: str) -> Version:
+        commands = [self.spec.setup] if self.spec.setup else []
+        recipe = Recipe({"workspace": True, "setup": list(self.spec.setup)}, lambda _: commands)
+        with checked_out(revision, recipe, name=name, store=self.store, announce=self.announce) as checkout:
+            workspace = Workspace(checkout.project, self._folders, beside=checkout.folder)
+            workspace.require(name)
+            sources = None if self.spec.setup else tree_digest(revision, self._folders)
+            build = self._build(name, workspace, sources or self._content(workspace), checkout=checkout)
+            return self._made(build, role=role, commit=commit)
+
+    def _in_place(self, project: Path, *, role: Role, name: str, commit: str) -> Version:
+        workspace = Workspace(project, self._folders)
+        workspace.require(name)
+        sources = self._content(workspace)
+        build = self._build(name, workspace, sources)
+        watched = replace(build, is_unchanged=lambda: self._content(workspace) == sources)
+        return self._made(watched, role=role, commit=commit)
+
+    def _content(self, workspace: Workspace) -> Mapping[str, object]:
+        digests = FileDigests(self.store / f"digests-sources-{digest_of({'path': str(workspace.project)})}.json")
+        found = workspace.digest(digests)
+        digests.save()
+        return found
+
+    def _build(
+        self, name: str, workspace: Workspace, sources: Mapping[str, object], *, checkout: Checkout | None = None
+    ) -> Build:
+        return Build(
+            name=name,
+            workspace=workspace,
+            sources=sources,
+            spec=self.spec,
+            underlay=self._activated(workspace.project),
+            store=self.store,
+            lock=checkout.lock if checkout else -1,
+        )
+
+    @property
+    def _folders(self) -> tuple[str, ...]:
+        return self.spec.workspaces(self.root)
+
+    @cached_property
+    def _underlay(self) -> Underlay:
+        own = [self.store, *(self.root / each for each in self._folders)]
+        return find_underlay(own, store=self.store)
+
+    def _activated(self, project: Path) -> Underlay:
+        """The underlay below the Python environment that setup made in a checkout, where it made one."""
+        python = project / self.spec.python
+        if not (self.spec.setup and python.is_file()):
+            return self._underlay
+        return self._underlay.below(python.parents[1])
+
+    def _made(self, build: Build, *, role: Role, commit: str) -> Version:
+        """Builds a version and sources it."""
+        built = build_workspace(build, checkout=self.root, announce=self.announce)
+        environment = source_over(build.underlay.environment, built.prefix / "local_setup.bash")
+        project = build.workspace.project
+        installation = Installation(environment=environment, launch_file=self._launch_file_in(project, build.name))
+        return self._startable(
+            Version(
+                role=role,
+                name=build.name,
+                commit=commit,
+                installation=installation,
+                project=project,
+                packages=built.packages,
+            )
+        )
+
+    def _launch_file_in(self, project: Path, name: str) -> str:
+        """The version's own launch file where the settings name one of the project by its path; else empty."""
+        file = Path(self.stack.ros2.launch_file)
+        if not file.is_absolute() or not file.is_relative_to(self.root):
+            return ""
+        own = project / file.relative_to(self.root)
+        if not own.is_file():
+            raise _lacks(name, f"has no launch file {file.relative_to(self.root)}")
+        return "" if own == file else str(own)
+
+    def _startable(self, version: Version) -> Version:
+        """The version, if its stack can be started.
+
+        Raises:
+            PreparationFailed: names the version and what it lacks.
+        """
+        installation, stack = version.installation, self.stack
+        try:
+            find_launch_file(installation.launch_file or stack.ros2.launch_file, installation.environment)
+        except ConfigurationError as error:
+            raise _lacks(version.name, f"cannot be started: {error.message}", error.remedy) from None
+        found = ros2_available(stack, installation.environment)
+        if not found.ok:
+            raise _lacks(version.name, f"cannot be started: {found.reason}", found.remedy)
+        return version
+
+
+def _lacks(name: str, what: str, remedy: str = "") -> PreparationFailed:
+    elsewhere = "where the other version alone has it, compare with a stored baseline instead of --ldos-base"
+    return PreparationFailed(f"{name} {what}", remedy=f"{remedy}; {elsewhere}" if remedy else elsewhere)

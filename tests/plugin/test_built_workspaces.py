@@ -1,0 +1,117 @@
+"""``--ldos-base`` and ``--ldos-build`` on ROS 2, as a user meets them: colcon is real, the stack is made up."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.builders.colcon import COMPILED, add_launch_file, add_package, find_colcon
+from tests.builders.ros import add_packages
+from tests.unit.campaign.repository import Repository
+
+COLCON = find_colcon()
+pytestmark = pytest.mark.skipif(not COLCON, reason="colcon is not installed (make setup installs it)")
+
+SETTINGS = """
+[tool.pytest.ini_options]
+addopts = "-p no:cacheprovider"
+[tool.ldos.base]
+workspace = "ros_ws"
+[tool.ldos.stack]
+kind = "ros2"
+launch_file = "arm_bringup/arm.launch.py"
+"""
+
+ABLE = """
+from pytest_ldos.campaign import built_versions
+from pytest_ldos.host.availability import Availability
+built_versions.ros2_available = lambda *_: Availability(True)
+"""
+"""ROS 2 itself is made up, too."""
+
+
+@pytest.fixture
+def workspace(project, tmp_path_factory, monkeypatch):
+    for name in ("COLCON_PREFIX_PATH", "CMAKE_PREFIX_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", os.environ["PATH"] + os.pathsep + COLCON)
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(add_packages(tmp_path_factory.mktemp("underlay"), ["arm_msgs"])))
+    monkeypatch.setenv("ROS_DISTRO", "jazzy")
+    project.makepyprojecttoml(SETTINGS)
+    folder = project.path / "ros_ws"
+    add_launch_file(folder, "arm_bringup", "arm.launch.py")
+    return folder
+
+
+@pytest.fixture
+def repository(project, workspace):
+    repository = Repository(project.path)
+    repository.git("init", "--quiet", "--initial-branch=main")
+    (project.path / ".gitignore").write_text(".ldos\n__pycache__\nconftest.py\n/*.xml\n")
+    project.makepyfile(able=ABLE)
+    with (project.path / "test_scenario.py").open("a") as test:
+        test.write("\n\nimport able  # noqa\n")
+    repository.commit()
+    return repository
+
+
+def test_equal_workspaces_are_one_build_and_that_is_said_in_the_verdict(run, repository):
+    repository.commit(README="no part of the workspace")
+    result = run("--ldos-base=HEAD~1", "--ldos-trials=1", "--ldos-block=1")
+    result.stdout.fnmatch_lines(
+        [
+            "*building base HEAD~1 (*: the first time takes minutes*",
+            "*building base HEAD~1 (*: package 1 of 1, arm_bringup*",
+            "*A/A: head and base are one build, because their workspaces are equal*",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*building head*")
+
+
+def test_packages_that_differ_stand_beside_the_verdict(run, repository, workspace):
+    add_package(workspace, "arm_planner")
+    repository.commit()
+    said = " ".join(run("--ldos-base=HEAD~1", "--ldos-trials=1", "--ldos-block=1").stdout.str().split())
+    assert "building head (" in said
+    assert "packages of the workspaces differ: only head has arm_planner" in said
+    assert "A/A" not in said
+
+
+def test_a_base_that_does_not_compile_is_infra_with_exit_status_11(run, repository, workspace):
+    (add_package(workspace, "arm_planner", more=COMPILED) / "main.c").write_text("int main(void) { return lost; }")
+    broken = repository.commit()
+    add_package(workspace, "arm_planner")
+    repository.commit()
+    result = run("--ldos-base=HEAD~1", "--ldos-trials=1")
+    assert result.ret == 11
+    result.stdout.fnmatch_lines(
+        [
+            "*scenario 'baseline': infra*",
+            f"*base HEAD~1 ({broken}) cannot be built: package arm_planner failed*",
+            "*lost*undeclared*",
+            "*baseline: infra; nothing measured*",
+        ]
+    )
+
+
+def test_head_is_built_where_that_is_asked_for_and_else_what_is_stale_is_named(
+    run, project, workspace, repository, monkeypatch
+):
+    """Without --ldos-build, what is sourced is measured, and the verdict names what is older than its sources."""
+    first = run("--ldos-trials=1", "--ldos-build")
+    first.stdout.fnmatch_lines(["*building head (*: package 1 of 1, arm_bringup*"])
+    (prefix,) = project.path.glob(".ldos/bases/workspace-*/install")
+    monkeypatch.setenv("AMENT_PREFIX_PATH", f"{prefix / 'arm_bringup'}:{os.environ['AMENT_PREFIX_PATH']}")
+    assert "newer than what is installed" not in run("--ldos-trials=1").stdout.str()
+    os.utime(workspace / "src/arm_bringup/launch/arm.launch.py")
+    said = " ".join(run("--ldos-trials=1").stdout.str().split())
+    assert "the sources of arm_bringup are newer than what is installed and was measured" in said
+    assert "newer than what is installed" not in run("--ldos-trials=1", "--ldos-build").stdout.str()
+
+
+def test_a_workspace_that_is_to_be_built_without_ros_is_infra_and_no_other_stack_is_measured(run, project, monkeypatch):
+    monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
+    result = run("--ldos-trials=1", "--ldos-build")
+    assert result.ret == 11
+    result.stdout.fnmatch_lines(["*a ROS 2 workspace is to be built, and no ROS 2 is sourced*"])
