@@ -117,4 +117,4 @@ def test_a_workspace_that_is_to_be_built_without_ros_is_infra_and_no_other_stack
     monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
     result = run("--ldos-trials=1", "--ldos-build", *asked)
     assert result.ret == 11
-    result.stdout.fnmatch_lines(["*a ROS 2 workspace is to be built, and no ROS 2 is sourced*"])
+    result.stdout.fnmatch_lines(["*a ROS 2 workspace is to be built, and no ROS 2 is sourced*", "*= ldos on ros2 =*"])
