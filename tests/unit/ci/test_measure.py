@@ -255,6 +255,9 @@ def test_results_of_an_earlier_run_do_not_count(measure, checkout):
         ({"GATE_SCENARIOS": "baseline -p x"}, "what is no name of a scenario"),
         ({"GATE_SCENARIOS": " "}, "GATE_SCENARIOS names no scenario"),
         ({"GATE_TRIALS": "ten"}, "GATE_TRIALS is no number"),
+        ({"GATE_MINUTES": "two"}, "GATE_MINUTES is no number"),
+        ({"GATE_MINUTES": "10", "GATE_BASE": "main~1"}, "this may take about 32 min, and the job has 10"),
+        ({"GATE_MINUTES": "10", "GATE_TRIALS": "400"}, "and the job has 10"),
         ({"GATE_STACK": "gazebo"}, "the stack is neither ros2 nor embedded"),
         ({"GATE_STACK": "$(touch owned)"}, "the stack is neither ros2 nor embedded"),
         ({"GATE_MAX_TRIALS": "-1"}, "GATE_MAX_TRIALS is no number"),
@@ -379,3 +382,16 @@ def test_an_environment_that_cannot_be_made_is_infra(measure, checkout):
     done = measure(**SOURCED, STUB_NO_PYTHON="1")
     assert (done.returncode, (checkout / "asked").exists()) == (11, False)
     assert "measure: make ros2-setup failed: the ros2 stack cannot be measured\n" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"GATE_MINUTES": "180", "GATE_BASE": "main~1"},
+        {"GATE_MINUTES": "8", "GATE_SCENARIOS": "baseline", "GATE_BASE": "main~1"},
+        {"GATE_MINUTES": "8", "GATE_RECORD": "true"},
+    ],
+)
+def test_what_the_job_has_time_for_is_measured(measure, checkout, settings):
+    assert measure(**settings).returncode == 0
+    assert (checkout / "asked").exists()
