@@ -8,7 +8,7 @@ WAS_MADE_FROM := $(shell cat $(STAMP) 2>/dev/null)
 TESTS := tests/unit tests/plugin tests/golden tests/properties tests/native tests/integration
 
 .DEFAULT_GOAL := help
-.PHONY: help setup baseline cpu_load msg_load cpu_limit ros2-baseline test lab-test check bench foreign-traces scorecard fuzz acceptance workflows reference format clean changed look_again
+.PHONY: help setup baseline cpu_load msg_load cpu_limit ros2-setup ros2-baseline test lab-test check bench foreign-traces scorecard fuzz acceptance workflows reference format clean changed look_again
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9_-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-14s %s\n", $$1, $$2}'
@@ -30,6 +30,9 @@ msg_load: $(STAMP) ## The same beside a flood of 4000 messages a second
 
 cpu_limit: $(STAMP) ## The same on one CPU
 	@$(PYTHON) -m pytest -m cpu_limit $(ARGS)
+
+ros2-setup: ## Make .venv-ros2 of the ROS 2 that is sourced (the gate does; installs no packages)
+	@sh .ci/ros2-setup --environment-only .venv-ros2
 
 ros2-baseline: ## The baseline on real ROS 2: installs what is missing (Ubuntu 24.04), builds ros_ws, measures
 	@sh .ci/ros2-setup .venv-ros2 -- python -m pytest -m baseline --ldos-stack=ros2 $(ARGS)

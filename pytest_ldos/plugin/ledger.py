@@ -73,13 +73,13 @@ class Ledger:
         if is_failure(verdict, strict=self._settings.is_strict):
             self._failed_by_verdict.add(nodeid)
 
-    def enter_infra(self, nodeid: str, scenario: str, error: LdosError) -> None:
-        """Takes a scenario that could not be measured at all."""
+    def enter_infra(self, nodeid: str, scenario: str, error: LdosError, *, stack: str = "") -> None:
+        """Takes a scenario that could not be measured at all; `stack` is the kind that was requested."""
         from pytest_ldos.judge.gate.verdict import Verdict
         from pytest_ldos.show.report.compose import compose_infra
 
         reasons = error.summary.splitlines()  # the details are in the test's own message
-        self.enter_section(nodeid, compose_infra(scenario, reasons), Verdict.INFRA)
+        self.enter_section(nodeid, compose_infra(scenario, reasons, stack=stack), Verdict.INFRA)
 
     def enter_report(self, report: pytest.TestReport) -> None:
         """Remembers a test that failed, for whatever reason."""

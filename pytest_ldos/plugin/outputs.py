@@ -90,9 +90,10 @@ class Outputs:
             return
         from pytest_ldos.show.report.compose import compose
         from pytest_ldos.show.report.terminal import render
+        from pytest_ldos.show.report.words import title_of
 
         writer = reporter._tw  # noqa: SLF001 - how pytest's own summaries learn the width
-        begin_section(reporter, "ldos")
+        begin_section(reporter, title_of(compose(ledger.sections).stacks).removesuffix(":"))
         if ledger.begun_sections:
             document = compose(ledger.begun_sections)
             shown = render(document, width=writer.fullwidth, color=writer.hasmarkup, setting=False)

@@ -40,7 +40,7 @@ def running_stack(request: pytest.FixtureRequest, stack: StackSpec) -> Iterator[
             item.stash[_RUN] = run
             yield run
     except LdosError as error:
-        _end_as_infra(item, error)
+        _end_as_infra(item, error, stack)
 
 
 def all_loads(item: pytest.Item, run: ScenarioRun) -> Callable[..., AbstractContextManager[Any]]:
@@ -137,10 +137,22 @@ def _named_faults(item: pytest.Item) -> Iterator[None]:
         _end_as_infra(item, error)
 
 
-def _end_as_infra(item: pytest.Item, error: LdosError) -> NoReturn:
+def _end_as_infra(item: pytest.Item, error: LdosError, stack: StackSpec | None = None) -> NoReturn:
     if isinstance(error, ConfigurationError):
         fail_with(str(error))
     session, run = session_of(item.config), item.stash.get(_RUN, None)
     scenario = run.spec.name if run else session.settings.scenario_of(item).name
-    session.ledger.enter_infra(item.nodeid, scenario, error)
+    requested = _requested_kind(session.settings, run.spec.stack if run else stack)
+    session.ledger.enter_infra(item.nodeid, scenario, error, stack=requested)
     fail_with(f"scenario '{scenario}': infra\n{error}")
+
+
+def _requested_kind(settings: Settings, stack: StackSpec | None) -> str:
+    """The kind of a stack that could not be measured; empty if the test failed before it was known."""
+    from pytest_ldos.robot.stack.choose import resolve_kind
+    from pytest_ldos.scenario.words import StackKind
+
+    if stack is None:
+        return ""
+    is_built = settings.value("build") and stack.kind is StackKind.AUTO
+    return (StackKind.ROS2 if is_built else resolve_kind(stack)).value

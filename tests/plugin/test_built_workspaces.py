@@ -112,8 +112,11 @@ def test_head_is_built_where_that_is_asked_for_and_else_what_is_stale_is_named(
     assert "newer than what is installed" not in run("--ldos-trials=1", "--ldos-build").stdout.str()
 
 
-def test_a_workspace_that_is_to_be_built_without_ros_is_infra_and_no_other_stack_is_measured(run, project, monkeypatch):
+@pytest.mark.parametrize("asked", [[], ["--ldos-stack=ros2"]])
+def test_a_workspace_that_is_to_be_built_without_ros_is_infra_and_no_other_stack_is_measured(
+    run, project, monkeypatch, asked
+):
     monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
-    result = run("--ldos-trials=1", "--ldos-build")
+    result = run("--ldos-trials=1", "--ldos-build", *asked)
     assert result.ret == 11
-    result.stdout.fnmatch_lines(["*a ROS 2 workspace is to be built, and no ROS 2 is sourced*"])
+    result.stdout.fnmatch_lines(["*a ROS 2 workspace is to be built, and no ROS 2 is sourced*", "*= ldos on ros2 =*"])

@@ -244,7 +244,7 @@ def test_an_arm_that_does_not_come_home_is_said_once_in_each_place(project, warm
     result = project.runpytest_subprocess(f"--ldos-warmup={warmup}", "--ldos-report=r.md", timeout=60)
     assert result.ret == 11
     shown = result.stdout.str()
-    failure, _, summary = shown.partition("= ldos =")
+    failure, _, summary = shown.partition("= ldos on ")
     for part in (failure, summary):
         assert part.count("the arm could not return home (timed_out: the controller took longer than 2.8 s)") == 1
     has_numbers = "planning latency " in summary

@@ -28,9 +28,9 @@ def demand_ros2(spec: StackSpec) -> StackSpec:
     """The same stack, where `auto` is `ros2`.
 
     Raises:
-        Unavailable: it would be `auto`, and no ROS 2 is sourced.
+        Unavailable: it would be `auto` or `ros2`, and no ROS 2 is sourced.
     """
-    if spec.kind is not StackKind.AUTO:
+    if spec.kind is StackKind.EMBEDDED:
         return spec
     distro = find_distro()
     is_sourced = distro is not None and distro.is_sourced

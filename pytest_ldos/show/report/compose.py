@@ -97,6 +97,7 @@ def compose_section(
         additions=report_additions(trials),
         calibration=report_calibration(known.calibration),
         notes=(*describe_uncalibrated(known.calibration), *notes),
+        stack="" if trials.trial_kind is TrialKind.ROUND else trials.stack_kind,
     )
     return section if base is None else _beside(section, trials, base, result, known)
 
@@ -117,11 +118,10 @@ def without_verdict(section: Section) -> Section:
     return dataclasses.replace(section, verdict=None, advice=())
 
 
-def compose_infra(scenario: str, reasons: Sequence[str]) -> Section:
-    """A scenario that could not be measured at all."""
-    return Section(
-        scenario=scenario, verdict=Verdict.INFRA, reasons=tuple(reasons), advice=advise(Verdict.INFRA, (), ())
-    )
+def compose_infra(scenario: str, reasons: Sequence[str], *, stack: str = "") -> Section:
+    """A scenario that could not be measured at all; `stack` is the kind that was requested."""
+    advice = advise(Verdict.INFRA, (), ())
+    return Section(scenario=scenario, verdict=Verdict.INFRA, reasons=tuple(reasons), advice=advice, stack=stack)
 
 
 def report_paths(explained: Mapping[str, Explanation]) -> tuple[PathReport, ...]:

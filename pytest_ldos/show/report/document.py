@@ -416,6 +416,8 @@ class Section:
 
     Attributes:
         scenario: its name.
+        stack: the stack under test, ``embedded`` or ``ros2-mock``; of what could not be measured, the kind that was
+            requested. Empty where there is none.
         verdict: on it; null where nothing was judged.
         reasons: why the verdict is what it is, the weightiest first.
         undecided: why more trials would help; empty where they would not.
@@ -449,6 +451,7 @@ class Section:
     calibration: CalibrationReport | None = None
     notes: tuple[str, ...] = ()
     test: Place | None = None
+    stack: str = ""
 
     @property
     def labels(self) -> tuple[str, str]:
@@ -479,3 +482,8 @@ class Document:
         """The worst verdict of its sections; ``None`` where none was judged."""
         judged = [section.verdict for section in self.sections if section.verdict is not None]
         return worst(judged) if judged else None
+
+    @property
+    def stacks(self) -> tuple[str, ...]:
+        """The stacks under test, in the order of the sections."""
+        return tuple(dict.fromkeys(section.stack for section in self.sections if section.stack))

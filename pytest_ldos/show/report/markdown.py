@@ -36,6 +36,7 @@ from pytest_ldos.show.report.words import (
     median_of,
     percent,
     summarize,
+    title_of,
     told_metrics,
     verdict_word,
 )
@@ -87,7 +88,7 @@ def _cut(text: Rendered) -> Rendered:
 
 def _page(document: Document, links: Sequence[Link], *, details: bool) -> Page:
     return Page(
-        title="ldos:",
+        title=title_of(document.stacks),
         badge=badge_of(document.verdict),
         contents=Table(columns=_OVERVIEW, rows=tuple(map(_overview, document.sections))),
         blocks=(Links(tuple(links)), *_sections(document, details=details), *_end(details=details)),
@@ -102,7 +103,7 @@ def _pages(
     """The page over all machines, then one of each."""
     rows = ((each.name, *_overview(section)) for each in reports for section in each.document.sections)
     yield Page(
-        title="ldos:",
+        title=title_of(stack for each in reports for stack in each.document.stacks),
         badge=badge_of(worst_of(reports)),
         contents=Table(columns=(Column("host class", Kind.WORD), *_OVERVIEW), rows=tuple(rows)),
         blocks=(Links(tuple(links)), *_end(details=details)),

@@ -144,6 +144,12 @@ def describe_sources(section: Section) -> tuple[str, ...]:
     return describe_origins({metric.name: metric.origins for metric in section.metrics})
 
 
+def title_of(stacks: Iterable[str]) -> str:
+    """Title of a report, before its verdict: ``ldos on ros2-mock:``."""
+    named = " and ".join(dict.fromkeys(stacks))
+    return f"ldos on {named}:" if named else "ldos:"
+
+
 def describe_setting(document: Document) -> tuple[str, ...]:
     """Stack, tracer, host and commit of a run."""
     head = next((section.head for section in document.sections if section.head is not None), None)

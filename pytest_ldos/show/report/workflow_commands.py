@@ -14,7 +14,7 @@ from pytest_ldos.judge.gate.verdict import Tone
 from pytest_ldos.show.report.document import Document, Place, Section
 from pytest_ldos.show.report.host_reports import HostReport, worst_first
 from pytest_ldos.show.report.paths import describe_paths
-from pytest_ldos.show.report.words import describe_move, moved_metrics, verdict_word
+from pytest_ldos.show.report.words import describe_move, moved_metrics, title_of, verdict_word
 
 MOST: Final = 10
 """Annotations of one kind that GitHub shows of a step."""
@@ -58,7 +58,7 @@ def _first(lines: list[str], command: str) -> list[str]:
 
 
 def _annotate(command: str, section: Section, where: str) -> str:
-    title = f"ldos: {section.scenario} {verdict_word(section.verdict)}{where}"
+    title = f"{title_of(filter(None, [section.stack]))} {section.scenario} {verdict_word(section.verdict)}{where}"
     properties = [*_place(section.test), f"title={_escape(_short(title), _IN_PROPERTY)}"]
     lines = [_short(line) for line in _message(section)][:_MOST_LINES]
     return f"::{command} {','.join(properties)}::{_escape(chr(10).join(lines), _IN_DATA)}"

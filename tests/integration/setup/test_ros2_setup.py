@@ -222,3 +222,17 @@ def test_packages_alone_are_those_of_ubuntu(project):
     assert tried.returncode == 0
     assert tried.stderr.startswith(f"ros2-setup: would refuse: {refusal}")
     assert "would run: " in tried.stderr
+
+
+def test_an_environment_alone_needs_a_ros_that_is_sourced_and_no_rights(project, tmp_path):
+    """As the gate makes it: nothing is installed, and the workspace is left to the measurement."""
+    place = tmp_path / "ros/jazzy/setup.sh"
+    place.parent.mkdir(parents=True)
+    place.touch()
+    alone = ("--environment-only", "--ros-root", str(tmp_path / "ros"), ".venv-ros2")
+    refused = setup(project, NOBLE, *alone, dry_run=False)
+    assert (refused.returncode, "no ROS 2 is sourced" in refused.stderr) == (1, True)
+    done = setup(project, NOBLE, *alone, ROS_DISTRO="jazzy", AMENT_PREFIX_PATH=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "pip install --quiet --editable .[dev,ros2]" in done.stderr
+    assert not [words for words in ("apt-get", "colcon", "building") if words in done.stderr]

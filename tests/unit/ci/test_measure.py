@@ -16,6 +16,7 @@ from tests.builders.git import git
 SCRIPT = Path(__file__).parents[3] / ".ci" / "measure"
 
 PYTHON = """#!/bin/sh
+printf '%s\\n' "$0" "${ROS_DISTRO:-no ROS 2}" >made_by
 printf '%s\\n' "$@" "strict: ${LDOS_STRICT:-as on any CI}" >asked
 [ -n "${STUB_EMPTY:-}" ] || echo '{}' >results/result.json
 mkdir -p .ldos/runs/1/baseline/trace '.ldos/runs/1/cpu load/trace' .ldos/runs/1/baseline/base .ldos/baselines/embedded/epyc
@@ -27,7 +28,17 @@ LDOS = """#!/bin/sh
 [ "$2" != "${STUB_BAD:-}" ] || exit 2
 echo "$2" >"$6"
 """
-MAKEFILE = "setup:\n\t@mkdir -p .venv/bin && cp ../python ../ldos .venv/bin\n"
+MAKEFILE = """setup:
+	@mkdir -p .venv/bin && cp ../python ../ldos .venv/bin
+ros2-setup:
+	@test -z "$$STUB_NO_PYTHON" && test -n "$$AMENT_PREFIX_PATH"
+	@mkdir -p .venv-ros2/bin && cp ../python ../ldos .venv-ros2/bin
+"""
+ROS_SETUP = """
+: "$AMENT_TRACE_SETUP_FILES" # is not set
+ROS_DISTRO=jazzy AMENT_PREFIX_PATH=/opt/ros/jazzy
+export ROS_DISTRO AMENT_PREFIX_PATH
+"""
 
 
 @pytest.fixture
@@ -50,7 +61,8 @@ def measure(checkout) -> Callable[..., subprocess.CompletedProcess[str]]:
     head = git(checkout, "rev-parse", "HEAD").strip()
 
     def run(folder: Path = checkout, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
-        environment = {"PATH": os.environ["PATH"], "GATE_COMMIT": head, **settings}
+        own = {"PATH": os.environ["PATH"], "GATE_COMMIT": head, "LDOS_ROOT": str(checkout.parent / "root")}
+        environment = {**own, **settings}
         return subprocess.run(
             ["sh", SCRIPT, *arguments],
             cwd=folder,
@@ -214,7 +226,7 @@ def test_the_status_is_pytest_s(measure, checkout, status):
 
 def test_nothing_measured_is_never_green(measure):
     done = measure(STUB_EMPTY="1")
-    assert (done.returncode, done.stderr) == (11, "measure: nothing was measured\n")
+    assert (done.returncode, done.stderr.splitlines()[1:]) == (11, ["measure: nothing was measured"])
 
 
 def test_traces_are_exported_and_one_that_is_damaged_spoils_nothing(measure, checkout):
@@ -250,6 +262,11 @@ def test_results_of_an_earlier_run_do_not_count(measure, checkout):
         ({"GATE_SCENARIOS": "baseline -p x"}, "what is no name of a scenario"),
         ({"GATE_SCENARIOS": " "}, "GATE_SCENARIOS names no scenario"),
         ({"GATE_TRIALS": "ten"}, "GATE_TRIALS is no number"),
+        ({"GATE_MINUTES": "two"}, "GATE_MINUTES is no number"),
+        ({"GATE_MINUTES": "10", "GATE_BASE": "main~1"}, "this may take about 32 min, and the job has 10"),
+        ({"GATE_MINUTES": "10", "GATE_TRIALS": "400"}, "and the job has 10"),
+        ({"GATE_STACK": "gazebo"}, "the stack is neither ros2 nor embedded"),
+        ({"GATE_STACK": "$(touch owned)"}, "the stack is neither ros2 nor embedded"),
         ({"GATE_MAX_TRIALS": "-1"}, "GATE_MAX_TRIALS is no number"),
     ],
 )
@@ -265,3 +282,123 @@ def test_what_a_comment_is_made_of(measure, checkout):
     """The result is where the workflow takes it from."""
     assert measure().returncode == 0
     assert json.loads((checkout / "results/result.json").read_text("utf-8")) == {}
+
+
+SOURCED = {"ROS_DISTRO": "jazzy", "AMENT_PREFIX_PATH": "/home/robot/ws/install"}
+
+
+def made_by(checkout: Path) -> list[str]:
+    """The interpreter that measured, and the ROS 2 that was sourced."""
+    return (checkout / "made_by").read_text("utf-8").splitlines()
+
+
+def stack(checkout: Path) -> str:
+    (found,) = [each for each in asked(checkout) if each.startswith("--ldos-stack=")]
+    return found.partition("=")[2]
+
+
+def leave(checkout: Path, name: str, text: str) -> None:
+    """A file of the machine."""
+    file = checkout.parent / "root" / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, "utf-8")
+
+
+def test_a_machine_without_ros_measures_the_embedded_stack(measure, checkout):
+    done = measure()
+    assert (done.returncode, stack(checkout)) == (0, "embedded")
+    assert made_by(checkout) == [".venv/bin/python", "no ROS 2"]
+    assert "--ldos-build" not in asked(checkout)
+    assert "measure: the stack is embedded\n" in done.stderr
+
+
+@pytest.mark.parametrize("distros", [["jazzy"], ["humble", "jazzy"]])
+def test_a_machine_with_ros_measures_it_built_and_sourced(measure, checkout, distros):
+    for name in distros:
+        leave(checkout, f"opt/ros/{name}/setup.sh", ROS_SETUP if name == "jazzy" else "exit 9")
+    done = measure(GATE_BASE="main~1")
+    assert done.returncode == 0, done.stderr
+    assert stack(checkout) == "ros2"
+    assert "--ldos-build" in asked(checkout)
+    assert made_by(checkout) == [".venv-ros2/bin/python", "jazzy"]
+    assert not (checkout / ".venv").exists()
+    assert (checkout / "results/traces/1.pftrace").exists()
+
+
+def test_a_ros_that_is_sourced_stays_as_it_is(measure, checkout):
+    leave(checkout, "opt/ros/jazzy/setup.sh", "exit 9")
+    assert measure(**SOURCED).returncode == 0
+    assert (stack(checkout), made_by(checkout)[0]) == ("ros2", ".venv-ros2/bin/python")
+
+
+def test_a_ros_that_is_named_and_not_sourced_is_none(measure, checkout):
+    """As in ROS's container images."""
+    assert measure(ROS_DISTRO="jazzy").returncode == 0
+    assert stack(checkout) == "embedded"
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "chosen"),
+    [
+        ("pyproject.toml", '[tool.ldos]\nstack = "embedded"\n', "embedded"),
+        ("pyproject.toml", '[tool.ldos.stack]\nkind = "embedded"\n', "embedded"),
+        ("pyproject.toml", '[tool.ldos.stack]\nkind = "auto"\n', "ros2"),
+        ("pyproject.toml", "[tool.ldos.stack.faults]\nplanning_delay_ms = 6\n", "ros2"),
+        ("pyproject.toml", "[project]\n", "ros2"),
+        ("ldos.toml", '[stack]\nkind = "embedded"\n', "embedded"),
+    ],
+)
+def test_the_settings_of_the_repository_say_more_than_the_machine(measure, checkout, file, text, chosen):
+    (checkout / file).write_text(text, "utf-8")
+    assert measure(**SOURCED).returncode == 0
+    assert stack(checkout) == chosen
+
+
+def test_a_launch_file_of_one_s_own_is_ros_s(measure, checkout):
+    """So that it is never the embedded stack that is measured in its place."""
+    (checkout / "pyproject.toml").write_text('[tool.ldos.stack]\nlaunch_file = "arm.launch.py"\n', "utf-8")
+    measure()
+    assert stack(checkout) == "ros2"
+
+
+def test_settings_that_cannot_be_read_are_no_choice(measure, checkout):
+    (checkout / "pyproject.toml").write_text("[tool.ldos\n", "utf-8")
+    done = measure()
+    assert (done.returncode, (checkout / "asked").exists()) == (2, False)
+    assert "[tool.ldos.stack] cannot be read" in done.stderr
+
+
+def test_what_is_asked_for_says_more_than_all_settings(measure, checkout):
+    (checkout / "pyproject.toml").write_text('[tool.ldos]\nstack = "ros2"\n', "utf-8")
+    assert measure(GATE_STACK="embedded", **SOURCED).returncode == 0
+    assert stack(checkout) == "embedded"
+
+
+@pytest.mark.parametrize("how", ["asked for", "chosen by the bootstrap"])
+def test_a_ros_that_is_not_there_is_replaced_by_no_other_stack(measure, checkout, how):
+    """pytest is asked for ROS 2 all the same: it reports what is missing, as infra."""
+    if how != "asked for":
+        leave(checkout, "etc/ldos-lab/stack", "ros2\n")
+    done = measure(**({"GATE_STACK": "ros2"} if how == "asked for" else {}), STUB_STATUS="11")
+    assert done.returncode == 11
+    assert (stack(checkout), made_by(checkout)[0]) == ("ros2", ".venv/bin/python")
+    assert "--ldos-build" in asked(checkout)
+
+
+def test_an_environment_that_cannot_be_made_is_infra(measure, checkout):
+    done = measure(**SOURCED, STUB_NO_PYTHON="1")
+    assert (done.returncode, (checkout / "asked").exists()) == (11, False)
+    assert "measure: make ros2-setup failed: the ros2 stack cannot be measured\n" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"GATE_MINUTES": "180", "GATE_BASE": "main~1"},
+        {"GATE_MINUTES": "8", "GATE_SCENARIOS": "baseline", "GATE_BASE": "main~1"},
+        {"GATE_MINUTES": "8", "GATE_RECORD": "true"},
+    ],
+)
+def test_what_the_job_has_time_for_is_measured(measure, checkout, settings):
+    assert measure(**settings).returncode == 0
+    assert (checkout / "asked").exists()

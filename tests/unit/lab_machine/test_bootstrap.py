@@ -182,6 +182,25 @@ def test_undoing_everything_leaves_the_machine_as_it_was(machine):
     assert list((machine.root / "var/lib/ldos-lab/stamps").iterdir()) == []
 
 
+def test_the_choice_of_ros_is_where_jobs_find_it_and_goes_with_it(machine):
+    """`.ci/measure` reads it: a machine that was to have ROS 2, and has not, measures nothing else."""
+    choice = machine.root / "etc/ldos-lab/stack"
+    assert machine.bootstrap("--only", "ros2").returncode == 0
+    assert (choice.read_text(), choice.stat().st_mode & 0o777) == ("ros2\n", 0o644)
+    assert machine.bootstrap("--undo", "--only", "ros2").returncode == 0
+    assert not choice.exists()
+    assert machine.bootstrap("--only", "ros2").returncode == 0
+    machine.configure(ROS2="no")
+    assert machine.bootstrap("--only", "ros2").returncode == 0
+    assert not choice.exists()
+
+
+def test_a_ros_that_cannot_be_installed_is_no_choice(machine):
+    machine.replace("apt-get", "exit 100")
+    assert machine.bootstrap("--only", "ros2").returncode == 1
+    assert not (machine.root / "etc/ldos-lab/stack").exists()
+
+
 def test_it_needs_root(machine):
     done = machine.bootstrap(FAKE_UID="1000")
     assert done.returncode == 1

@@ -81,6 +81,7 @@ class Machine:
             "inputs.scenarios": "baseline cpu_load",
             "inputs.script": ".ci/measure",
             "inputs.sha": self.commit,
+            "inputs.stack": "embedded",
             "inputs.trials": "10",
             "matrix.host-class": "ldos-lab",
             "matrix.target": "bench",

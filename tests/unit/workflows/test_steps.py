@@ -205,7 +205,7 @@ HOSTILE = "$(touch owned)`touch owned`; touch owned\ntouch owned\n'; touch owned
 
 FOREIGN = (  # from events, inputs and variables
     *("inputs.commit", "inputs.base", "inputs.scenarios", "inputs.trials", "inputs.host-class", "inputs.sha"),
-    *("matrix.host-class", "matrix.what", "matrix.target"),
+    *("inputs.stack", "matrix.host-class", "matrix.what", "matrix.target"),
 )
 READ_BY_A_SHELL = [
     (step, expression)

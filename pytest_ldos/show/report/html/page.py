@@ -14,7 +14,7 @@ from pytest_ldos.show.page.model import Section as Shown
 from pytest_ldos.show.report.badges import badge_of
 from pytest_ldos.show.report.document import Document, Section
 from pytest_ldos.show.report.html.section import show_section
-from pytest_ldos.show.report.words import describe_setting, describe_success, summarize
+from pytest_ldos.show.report.words import describe_setting, describe_success, summarize, title_of
 
 
 def render(document: Document) -> Rendered:
@@ -26,7 +26,7 @@ def compose_page(document: Document) -> Page:
     """Every scenario with its verdict and the way to it, then each by itself."""
     anchored = [(f"scenario-{number}", section) for number, section in enumerate(document.sections, 1)]
     return Page(
-        title="ldos:",
+        title=title_of(document.stacks),
         badge=badge_of(document.verdict),
         setting=describe_setting(document),
         contents=_overview(anchored),

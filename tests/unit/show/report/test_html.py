@@ -14,7 +14,7 @@ from pytest_ldos.judge.gate.decide import decide
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.show.report.compose import compose, compose_section
-from pytest_ldos.show.report.document import Document
+from pytest_ldos.show.report.document import Document, Section
 from pytest_ldos.show.report.html import page
 from tests.builders.reports import HOSTILE, full_document, full_section, in_words, sample
 from tests.builders.trials import noisy_set
@@ -82,6 +82,11 @@ def test_nothing_is_loaded_and_nothing_runs(tree):
     ]
     assert not re.search(r"https?://|url\(|@import", text)
     assert all(each["href"].startswith("#") for each in tree.all("a"))
+
+
+def test_the_title_names_the_stack():
+    section = Section(scenario="reach", verdict=Verdict.PASSED, stack="ros2-mock")
+    assert "<title>ldos on ros2-mock: passed</title>" in page.render(Document(sections=(section,)))
 
 
 def test_a_reader_of_the_page_finds_its_way(tree):

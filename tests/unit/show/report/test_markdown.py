@@ -9,9 +9,12 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.show.page.markdown_parts import escape
 from pytest_ldos.show.report import markdown
-from pytest_ldos.show.report.document import Document
+from pytest_ldos.show.report.compose import compose_infra
+from pytest_ldos.show.report.document import Document, Section
+from pytest_ldos.show.report.host_reports import name_reports
 from tests.builders.reports import HOSTILE, full_document, full_section, in_words
 
 PARSER = MarkdownIt("gfm-like", {"html": True, "linkify": True})
@@ -32,6 +35,21 @@ def parsed(text: str) -> list[Token]:
 
 def kinds(text: str) -> list[str]:
     return [token.type for token in parsed(text)]
+
+
+def on(stack: str, verdict: Verdict = Verdict.PASSED) -> Document:
+    return Document(sections=(Section(scenario="reach", verdict=verdict, stack=stack),))
+
+
+def test_the_first_line_names_the_stack_that_was_measured():
+    assert "\n## ✅ ldos on ros2-mock: passed\n" in markdown.render(on("ros2-mock"))
+    infra = Document(sections=(compose_infra("reach", ["no ROS 2"], stack="ros2"),))
+    assert "\n## ❌ ldos on ros2: infra\n" in markdown.render(infra)
+
+
+def test_several_machines_may_measure_several_stacks():
+    reports = name_reports([on("ros2-mock"), on("embedded"), on("ros2-mock")], ["a", "b", "c"])
+    assert "\n## ✅ ldos on ros2-mock and embedded: passed\n" in markdown.render_several(reports)
 
 
 def test_the_verdict_comes_first_then_what_moved_and_what_to_do():

@@ -52,6 +52,12 @@ def test_what_a_regression_says():
     assert taken(infra) == ("error", {"title": "ldos: cpu_load infra"}, "the stack did not start")
 
 
+def test_the_title_names_the_stack():
+    section = Section(scenario="reach", verdict=Verdict.INFRA, stack="ros2", reasons=("no ROS 2",))
+    (line,) = workflow_commands.render(Document(sections=(section,))).splitlines()
+    assert taken(line) == ("error", {"title": "ldos on ros2: reach infra"}, "no ROS 2")
+
+
 @pytest.mark.parametrize("verdict", list(Verdict))
 def test_which_verdicts_are_told(verdict):
     text = workflow_commands.render(Document(sections=(Section(scenario="arm", verdict=verdict, reasons=("why",)),)))
