@@ -87,7 +87,7 @@ class MotionTrial(Trial):
         segments_ns: durations of the segments of the causal paths; see `metrics.segments`.
         deadlines: compliance of its passages with the scenario's deadlines, by path.
         cpu_work_ns: duration of a fixed computation on the planner's CPU right before
-            planning; ``None`` if it was not timed.
+            planning, or as it begins; ``None`` if it was not timed.
     """
 
     KIND = TrialKind.MOTION

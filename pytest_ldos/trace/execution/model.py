@@ -36,7 +36,7 @@ class TrialSpan:
     """One trial from its markers, or a goal without markers from the publications of its action server.
 
     Attributes:
-        cpu_work_ns: duration of a fixed computation on the planner's CPU right before planning
+        cpu_work_ns: duration of a fixed computation on the planner's CPU right before planning, or as it begins
             (``ldos:cpu_speed``); ``None`` where it was not timed.
         phases: time at which each phase was entered, nanoseconds since the epoch.
         end_ns, error_code: from ``ldos:trial_end``; ``None`` where the trial has no end.

@@ -6,7 +6,7 @@ Tracepoints: ``ldos:trial_begin``, ``ldos:phase``, ``ldos:plan``, ``ldos:cpu_spe
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import polars as pl
 
@@ -15,6 +15,9 @@ from pytest_ldos.trace.execution.columns import frame_of
 from pytest_ldos.trace.execution.model import Frames
 from pytest_ldos.trace.execution.observed import Events, Observed
 from pytest_ldos.trace.execution.schema import INSTANCES
+
+_FROM_SENDING_TO_PLANNED: Final = (Phase.GOAL_SENT, Phase.EXECUTING, Phase.RESULT)
+"""A goal that is not planned has no `Phase.EXECUTING`: its planning ends with the result."""
 
 
 def build_markers(observed: Observed) -> Frames:
@@ -60,7 +63,7 @@ def _trial_spans(observed: Observed, phases: pl.DataFrame) -> pl.DataFrame:
     plans = _last(observed.events(Marker.PLAN), planned_ns="duration_ns", points="points")
     ends = _last(observed.events(Marker.TRIAL_END), error_code="error_code", end_ns=None)
     spans = spans.join(plans, "goal_id", "left").join(ends, "goal_id", "left").sort("begin_ns", maintain_order=True)
-    spans = spans.with_columns(_work_before_planning(spans, phases, observed.events(Marker.CPU_SPEED)))
+    spans = spans.with_columns(_work_of_planning(spans, phases, observed.events(Marker.CPU_SPEED)))
     schema = INSTANCES["trial_spans"]
     return spans.select(pl.col(name).cast(kind) for name, kind in schema.items())
 
@@ -74,13 +77,14 @@ def _last(events: Events, **columns: str | None) -> pl.DataFrame:
     return pl.DataFrame({"goal_id": goals, **values}).unique("goal_id", keep="last", maintain_order=True)
 
 
-def _work_before_planning(spans: pl.DataFrame, phases: pl.DataFrame, speeds: Events) -> pl.Series:
-    """The last fixed computation timed between sending the goal and the begin of its planning."""
+def _work_of_planning(spans: pl.DataFrame, phases: pl.DataFrame, speeds: Events) -> pl.Series:
+    """The last fixed computation timed between sending the goal and the end of its planning."""
     entered = {(goal_id, phase): time_ns for goal_id, phase, time_ns, _ in phases.iter_rows()}
     timed = list(zip(speeds.times_ns.tolist(), speeds["work_ns"].tolist(), strict=True))
     found = []
     for goal_id in spans["goal_id"]:
-        sent, planning = (entered.get((goal_id, phase.value)) for phase in (Phase.GOAL_SENT, Phase.PLANNING))
-        within = [] if sent is None or planning is None else [work for at, work in timed if sent <= at <= planning]
+        sent, planned, failed = (entered.get((goal_id, phase)) for phase in _FROM_SENDING_TO_PLANNED)
+        until = failed if planned is None else planned
+        within = [] if sent is None or until is None else [work for at, work in timed if sent <= at <= until]
         found.append(within[-1] if within else None)
     return pl.Series("cpu_work_ns", found, dtype=pl.Int64)

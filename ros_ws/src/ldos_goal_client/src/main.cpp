@@ -22,9 +22,11 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstdint>
 #include <exception>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -71,12 +73,17 @@ ldos_goal_client::StackSettings stack_of(const goal_client::Params & params)
     {params.group, params.base_frame, params.pipeline_id, params.planner_id}};
 }
 
+std::optional<std::uint32_t> seed_of(const goal_client::Params & params)
+{
+  return params.seed == 0 ? std::nullopt : std::optional(static_cast<std::uint32_t>(params.seed));
+}
+
 /// @throws UnreadableGoals
 std::unique_ptr<Repetitions> repetitions_of(const goal_client::Params & params)
 {
   const auto goals = ldos_goal_client::read_goals_file(params.goals_file);
   const ldos_goal_client::RunSettings settings{
-    params.scenario, static_cast<int>(params.repetitions), params.planning_time,
+    params.scenario, static_cast<int>(params.repetitions), seed_of(params), params.planning_time,
     params.velocity_scaling, params.acceleration_scaling, params.timeout};
   return std::make_unique<Repetitions>(
     ldos_goal_client::find_goal_set(goals, params.goal_set), goals.home, settings, std::cout);

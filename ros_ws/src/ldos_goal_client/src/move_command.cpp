@@ -155,11 +155,18 @@ std::optional<TrialTag> trial_of(const json & object)
   return TrialTag{text_at(object, "scenario"), index.get<std::uint32_t>()};
 }
 
-void require_seed(const json & seed)
+std::optional<std::uint32_t> seed_of(const json & seed)
 {
-  if (!seed.is_null() && !seed.is_number_integer()) {
-    throw BadValue("'seed' must be a whole number or null");
+  if (seed.is_null()) {
+    return std::nullopt;
   }
+  constexpr auto most = std::numeric_limits<std::int32_t>::max();
+  const bool is_seed = seed.is_number_unsigned() && seed.get<std::uint64_t>() > 0 &&
+    seed.get<std::uint64_t>() <= most;
+  if (!is_seed) {
+    throw BadValue("'seed' must be a whole number from 1 to " + std::to_string(most) + ", or null");
+  }
+  return seed.get<std::uint32_t>();
 }
 
 MoveCommand command_of(const json & object, std::string goal_id)
@@ -167,10 +174,10 @@ MoveCommand command_of(const json & object, std::string goal_id)
   require_keys(
     object, "the command", {"goal_id", "goal", "seed", "trial", "start", "planning_time_s",
       "velocity_scaling", "acceleration_scaling", "timeout_s"});
-  require_seed(at(object, "seed"));
   MoveCommand command;
   command.goal_id = std::move(goal_id);
   command.goal = goal_of(at(object, "goal"));
+  command.seed = seed_of(at(object, "seed"));
   command.trial = trial_of(at(object, "trial"));
   if (!at(object, "start").is_null()) {
     command.start = joints_of(at(object, "start"), "start");

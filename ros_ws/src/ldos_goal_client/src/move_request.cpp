@@ -20,6 +20,7 @@
 
 #include "ldos_goal_client/move_request.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>
@@ -93,6 +94,11 @@ OrientationConstraint orientation_constraint(
   return constraint;
 }
 
+std::string name_with(const std::optional<std::uint32_t> & seed, const std::string & name)
+{
+  return seed ? name + "#ldos_seed=" + std::to_string(*seed) : name;
+}
+
 /// Joints beside those given stay where they are.
 RobotState start_state(const std::optional<Joints> & joints)
 {
@@ -138,6 +144,7 @@ moveit_msgs::action::MoveGroup::Goal to_request(
   request.max_velocity_scaling_factor = command.velocity_scaling;
   request.max_acceleration_scaling_factor = command.acceleration_scaling;
   request.goal_constraints = {to_constraints(command.goal, planner.base_frame)};
+  request.goal_constraints[0].name = name_with(command.seed, command.goal.name);
   request.start_state = start_state(command.start);
   goal.planning_options.planning_scene_diff.is_diff = true;
   goal.planning_options.planning_scene_diff.robot_state.is_diff = true;

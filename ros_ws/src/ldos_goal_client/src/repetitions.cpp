@@ -42,6 +42,7 @@ MoveCommand command_for(const Goal & goal, const RunSettings & settings, std::st
   MoveCommand command;
   command.goal_id = std::move(goal_id);
   command.goal = goal;
+  command.seed = settings.seed;
   command.planning_time_s = settings.planning_time_s;
   command.velocity_scaling = settings.velocity_scaling;
   command.acceleration_scaling = settings.acceleration_scaling;
@@ -75,6 +76,9 @@ Repetitions::Repetitions(
       }
       waiting_.push_back(command_for(goal, settings, draw_goal_id()));
       waiting_.back().trial = TrialTag{settings.scenario, index};
+      if (settings.seed) {
+        waiting_.back().seed = *settings.seed + index;
+      }
       ++index;
     }
   }

@@ -50,6 +50,7 @@ TEST(MoveCommand, IsReadFromJson)
   ASSERT_TRUE(command.trial);
   EXPECT_EQ(command.trial->scenario, "cpu_load");
   EXPECT_EQ(command.trial->index, 3U);
+  EXPECT_EQ(command.seed, std::optional<std::uint32_t>(7));
   EXPECT_EQ(command.start, (Joints{{"joint_a", 0.5}}));
   EXPECT_EQ(command.planning_time_s, 5.0);
   EXPECT_EQ(command.velocity_scaling, 0.5);
@@ -65,6 +66,7 @@ TEST(MoveCommand, NullsStandForNothing)
   object["goal"]["joints"] = {{"a", 1}};
   const auto command = parse_command(object.dump());
   EXPECT_FALSE(command.trial);
+  EXPECT_FALSE(command.seed);
   EXPECT_FALSE(command.start);
   EXPECT_EQ(command.goal.link, default_link);
   EXPECT_EQ(std::get<Joints>(command.goal.target), (Joints{{"a", 1.0}}));
@@ -122,7 +124,12 @@ INSTANTIATE_TEST_SUITE_P(
       [](json & o) {o["trial"]["index"] = -1;}},
     Spoilt{"'index' must be a whole number from 0 to 4294967295",
       [](json & o) {o["trial"]["index"] = 4294967296;}},
-    Spoilt{"'seed' must be a whole number or null", [](json & o) {o["seed"] = 0.5;}},
+    Spoilt{"'seed' must be a whole number from 1 to 2147483647, or null",
+      [](json & o) {o["seed"] = 0.5;}},
+    Spoilt{"'seed' must be a whole number from 1 to 2147483647, or null",
+      [](json & o) {o["seed"] = 0;}},
+    Spoilt{"'seed' must be a whole number from 1 to 2147483647, or null",
+      [](json & o) {o["seed"] = 2147483648;}},
     Spoilt{"'start' must map joint names to positions", [](json & o) {o["start"] = {1};}},
     Spoilt{"joints are empty; name at least one joint",
       [](json & o) {o["start"] = json::object();}},

@@ -61,6 +61,14 @@ TEST(MoveRequest, HasTheCommandsSettings)
   EXPECT_EQ(request.max_acceleration_scaling_factor, 0.25);
 }
 
+TEST(MoveRequest, NamesItsGoalAndTheSeed)
+{
+  auto seeded = command();
+  EXPECT_EQ(to_request(seeded, planner).request.goal_constraints[0].name, "reach#ldos_seed=7");
+  seeded.seed.reset();
+  EXPECT_EQ(to_request(seeded, planner).request.goal_constraints[0].name, "reach");
+}
+
 TEST(MoveRequest, LeavesThePlanningSceneAsItIs)
 {
   const auto options = to_request(command(), planner).planning_options;

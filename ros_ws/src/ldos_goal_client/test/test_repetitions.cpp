@@ -48,7 +48,7 @@ namespace
 const Goal home{"home", "tip", Joints{{"a", 0.0}}};
 const std::vector<Goal> two_goals{
   {"left", "tip", Joints{{"a", 1.0}}}, {"right", "tip", Joints{{"a", -1.0}}}};
-const RunSettings settings{"cpu_load", 2, 5.0, 0.5, 0.25, 30.0};
+const RunSettings settings{"cpu_load", 2, std::nullopt, 5.0, 0.5, 0.25, 30.0};
 
 MoveReport report_of(const MoveCommand & command, std::int32_t code)
 {
@@ -90,6 +90,19 @@ TEST_F(RepetitionsTest, GoHomeBeforeEachGoal)
     "home", "left 0", "home", "right 1", "home", "left 2", "home", "right 3"};
   EXPECT_EQ(run(repetitions, {}), expected);
   EXPECT_EQ(repetitions.exit_code(), exit_succeeded);
+}
+
+TEST_F(RepetitionsTest, GiveEachTrialTheNextSeedAndEveryMotionHomeTheFirst)
+{
+  auto seeded = settings;
+  seeded.seed = 7;
+  Repetitions repetitions(two_goals, home, seeded, lines);
+  std::vector<std::optional<std::uint32_t>> seeds;
+  while (const auto command = repetitions.next()) {
+    seeds.push_back(command->seed);
+  }
+  const std::vector<std::optional<std::uint32_t>> expected{7, 7, 7, 8, 7, 9, 7, 10};
+  EXPECT_EQ(seeds, expected);
 }
 
 TEST_F(RepetitionsTest, PrintOneLineForEachTrialOnly)

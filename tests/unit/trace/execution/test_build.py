@@ -50,14 +50,14 @@ def test_a_trial_without_an_end(recorder):
     assert (trial.end_ns, trial.error_code) == (None, None)
 
 
-def test_the_speed_of_the_planners_cpu_is_that_right_before_planning(recorder):
-    timed, untimed = run(recorder, Motion(), Motion())
-    sent, planning = (timed.stamps_ns[phase] for phase in (Phase.GOAL_SENT, Phase.PLANNING))
-    for time_ns, work_ns in ((sent - 1, 1), (sent, 2), (planning, 3), (planning + 1, 4)):
+def test_the_speed_of_the_planners_cpu_is_that_until_the_plan_is_made(recorder):
+    timed, failed, untimed = run(recorder, Motion(), Motion(error_code=ErrorCode.PLANNING_FAILED), Motion())
+    sent, planned = (timed.stamps_ns[phase] for phase in (Phase.GOAL_SENT, Phase.EXECUTING))
+    for time_ns, work_ns in ((sent - 1, 1), (sent, 2), (planned, 3), (planned + 1, 4)):
         recorder.emit(SPEED, time_ns, work_ns=work_ns)
+    recorder.emit(SPEED, failed.stamps_ns[Phase.RESULT], work_ns=5)
     model = model_of(recorder)
-    assert model.trials[timed.goal_id].cpu_work_ns == 3
-    assert model.trials[untimed.goal_id].cpu_work_ns is None
+    assert [model.trials[each.goal_id].cpu_work_ns for each in (timed, failed, untimed)] == [3, 5, None]
 
 
 def test_a_phase_counts_when_it_is_entered_first(recorder):

@@ -44,6 +44,8 @@ struct MoveCommand
   /// 32 hex characters; also the id of the action's goal.
   std::string goal_id;
   Goal goal;
+  /// Of the planner's random numbers, from 1 to 2^31 - 1; none for random ones.
+  std::optional<std::uint32_t> seed;
   /// Set for measured goals, which get markers in the trace.
   std::optional<TrialTag> trial;
   /// Joints that the plan begins at; none stands for where the arm is.
@@ -69,8 +71,7 @@ private:
 };
 
 /// A command from one line of JSON with the keys of `MoveCommand` in
-/// pytest_ldos/robot/stack/client_protocol.py. `seed` is accepted and ignored: a request to
-/// MoveIt has none.
+/// pytest_ldos/robot/stack/client_protocol.py.
 /// @throws BadCommand
 MoveCommand parse_command(const std::string & line);
 

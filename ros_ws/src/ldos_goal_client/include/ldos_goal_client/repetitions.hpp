@@ -21,6 +21,7 @@
 #ifndef LDOS_GOAL_CLIENT__REPETITIONS_HPP_
 #define LDOS_GOAL_CLIENT__REPETITIONS_HPP_
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <optional>
@@ -38,6 +39,8 @@ struct RunSettings
 {
   std::string scenario;
   int repetitions{1};
+  /// Of the first trial, the next has the next one, and of every motion home; none for random ones.
+  std::optional<std::uint32_t> seed;
   double planning_time_s{};
   double velocity_scaling{};
   double acceleration_scaling{};
