@@ -128,7 +128,7 @@ def _version(program: str, environment: Mapping[str, str]) -> str:
     chosen = environment.get(_CHOSEN_BY.get(program, ""), program)
     try:
         command = [*shlex.split(chosen), "--version"]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+        done = subprocess.run(command, env=environment, capture_output=True, timeout=_TIMEOUT_S, check=False)
     except (OSError, ValueError, subprocess.SubprocessError):
         return ""
-    return (done.stdout.splitlines() or [""])[0]
+    return (done.stdout.decode(errors="replace").splitlines() or [""])[0]

@@ -193,7 +193,7 @@ def measured_against(run, project, repository):
         project.makepyprojecttoml(SETUP + new)
         repository.commit()
         result = run(f"--ldos-base={commit}", "--ldos-trials=1", *arguments)
-        assert "interleaved with 1 trials of base" in result.stdout.str()
+        assert "interleaved with 1 trial of base" in result.stdout.str()
         return " ".join(result.stdout.str().split())
 
     return measure

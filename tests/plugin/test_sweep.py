@@ -113,6 +113,7 @@ def test_finished_it_shows_its_results_when_resumed_and_is_measured_anew_when_no
     assert len(all_sweeps(project.path / ".ldos")) == 2
 
 
+@pytest.mark.acceptance
 def test_a_cell_that_failed_fails_again_when_the_sweep_is_resumed(sweep):
     assert sweep(stack="lambda i: Motion(error_code=-31, message='no joints reach it')").ret == 10
     again = sweep("--ldos-resume")
@@ -340,6 +341,7 @@ def stamps(sweep, project, monkeypatch):
     return runner
 
 
+@pytest.mark.acceptance
 def test_workers_on_one_machine_take_turns(stamps, project):
     result, stamped = stamps("--tx", "2*popen", "--dist", "load")
     result.assert_outcomes(passed=3)

@@ -144,6 +144,7 @@ def test_cells_of_a_sweep_are_watched_each_and_are_of_a_sweep_of_their_own(proje
     project.runpytest_subprocess(*watched, timeout=300).assert_outcomes(skipped=2)
 
 
+@pytest.mark.acceptance
 def test_watched_trials_are_not_added_to_the_history(watch):
     result = watch("--ldos-profile", "--ldos-profiler=perf", "--ldos-history=kept")
     result.stdout.fnmatch_lines(["history: 1 set of trials not added: watched, which makes them slower"])

@@ -110,8 +110,8 @@ def test_a_goal_out_of_reach_is_a_failure_to_plan(project, leaves_nothing):
 def test_a_killed_process_is_a_dead_stack_and_the_next_scenario_runs(project, leaves_nothing, victim, delay):
     """The simulator dies while the arm moves, the planner while it plans."""
     project.write("conftest.py", KILLER.replace("VICTIM", victim).replace("DELAY", str(delay)))
-    project.write("test_scenario.py", SCENARIO + SECOND)
-    code, output = project.run("--ldos-warmup=0", "--ldos-trials=2")
+    project.write("test_scenario.py", SCENARIO.replace("(panda_stack)", "(panda_stack, n=2)") + SECOND)
+    code, output = project.run("--ldos-warmup=0")
     assert code == exit_codes.REGRESSED, output
     first, second = project.saved().trials
     assert first.outcome == "success"
@@ -152,6 +152,7 @@ def is_ours(pid: int, parent: int) -> bool:
         return False
 
 
+@pytest.mark.acceptance
 def test_the_second_of_two_runs_is_refused(project, leaves_nothing):
     first = project.start("--ldos-trials=50", "--ldos-warmup=0")
     try:

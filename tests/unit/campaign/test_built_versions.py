@@ -147,6 +147,7 @@ def test_an_install_prefix_is_sourced_as_it_is(project):
     assert value_of(base) == 1
 
 
+@pytest.mark.acceptance
 def test_several_workspaces_are_built_together(project):
     add_package(project.path / "parts", "arm_parts", value=7)
     project.commit()
@@ -277,6 +278,7 @@ def test_an_underlay_that_changed_since_the_prefix_was_kept(project):
     assert len(project.builds) == 2
 
 
+@pytest.mark.acceptance
 @pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="dpkg is not installed")
 def test_a_package_of_the_underlay_that_was_upgraded(project, tmp_path, monkeypatch):
     """By its version: the same file with another time stamp is the same underlay."""
@@ -312,6 +314,7 @@ def test_the_projects_own_install_is_no_underlay(project, monkeypatch):
     assert first.installation.environment["AMENT_PREFIX_PATH"] == head.installation.environment["AMENT_PREFIX_PATH"]
 
 
+@pytest.mark.acceptance
 def test_an_install_of_the_workspace_elsewhere_is_no_underlay_either(project, tmp_path, monkeypatch):
     """A package that the base does not have must not be found in it."""
     project.commit()
@@ -324,6 +327,7 @@ def test_an_install_of_the_workspace_elsewhere_is_no_underlay_either(project, tm
     assert str(elsewhere) not in head.installation.environment["AMENT_PREFIX_PATH"]
 
 
+@pytest.mark.acceptance
 def test_a_workspace_named_src_is_installed_beside_it(project, monkeypatch):
     """The usual layout: nothing has to be said of it."""
     project.repository.git("init", "--quiet")
@@ -373,6 +377,7 @@ def test_links_to_sources_are_refused(project):
     assert "arm_planner/value, and would change with it" in text
 
 
+@pytest.mark.acceptance
 def test_a_users_own_defaults_of_colcon_do_not_count(project, tmp_path, monkeypatch):
     defaults = tmp_path / "defaults.yaml"
     defaults.write_text("build: {symlink-install: true, packages-select: [arm_planner]}\n")
@@ -396,6 +401,7 @@ def test_sources_that_change_while_they_are_built(project):
     assert not project.prefixes()
 
 
+@pytest.mark.acceptance
 def test_compilers_are_identified_also_behind_another_program(project, monkeypatch):
     def compiler(command: str) -> str:
         monkeypatch.setenv("CC", command)
@@ -405,6 +411,7 @@ def test_compilers_are_identified_also_behind_another_program(project, monkeypat
     assert compiler("no-such-compiler") == ""
 
 
+@pytest.mark.acceptance
 @pytest.mark.skipif(shutil.which("ccache") is None, reason="ccache is not installed")
 def test_compilers_run_below_ccache_also_in_another_checkout(project, tmp_path, monkeypatch):
     monkeypatch.setenv("CCACHE_DIR", str(tmp_path / "ccache"))
@@ -429,6 +436,7 @@ def test_colcon_that_is_not_installed(project, monkeypatch):
     assert "colcon is not installed" in refused(project, "HEAD")
 
 
+@pytest.mark.acceptance
 def test_only_the_builds_that_were_used_last_are_kept(project, monkeypatch):
     monkeypatch.setattr("pytest_ldos.campaign.kept_bases.KEPT", 1)
     project.commit()

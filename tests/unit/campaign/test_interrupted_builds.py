@@ -99,7 +99,7 @@ def held(tmp_path) -> Iterator[Held]:
         process.communicate()
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.acceptance)])
 def test_a_build_that_is_ended_leaves_nothing_that_is_taken_for_whole(held, number):
     """The next run may begin at once: it waits until all that the first had started has ended."""
     first = held.start()

@@ -105,13 +105,6 @@ def test_a_commit_beside_the_stored_baseline(measure, checkout):
     assert not [each for each in asked(checkout) if "base=" in each]
 
 
-def test_heads_workspace_is_built_where_ros_is_sourced(measure, checkout):
-    assert measure(AMENT_PREFIX_PATH="/opt/ros/jazzy").returncode == 0
-    assert "--ldos-build" in asked(checkout)
-    assert measure(AMENT_PREFIX_PATH="").returncode == 0
-    assert "--ldos-build" not in asked(checkout)
-
-
 def test_a_branch_where_only_a_commit_is_checked_out(measure, checkout, tmp_path):
     """As workflows do: there is no branch but those of the origin."""
     git(checkout, "branch", "release/1.0", "HEAD~1")
@@ -372,6 +365,7 @@ def test_what_is_asked_for_says_more_than_all_settings(measure, checkout):
     (checkout / "pyproject.toml").write_text('[tool.ldos]\nstack = "ros2"\n', "utf-8")
     assert measure(GATE_STACK="embedded", **SOURCED).returncode == 0
     assert stack(checkout) == "embedded"
+    assert "--ldos-build" not in asked(checkout)
 
 
 @pytest.mark.parametrize("how", ["asked for", "chosen by the bootstrap"])

@@ -77,7 +77,7 @@ def test_what_cannot_be_read_is_a_row_and_an_exit_code(folder):
     ]
 
 
-@pytest.mark.parametrize("scheduler", ["synchronous", "local"])
+@pytest.mark.parametrize("scheduler", ["synchronous", pytest.param("local", marks=pytest.mark.acceptance)])
 def test_a_trace_that_was_cut_has_its_row_and_is_in_no_pooled_one(folder, golden, scheduler):
     whole = pooled_rows(run_ldos("analyze", "runs", "--scheduler", scheduler).stdout)
     shutil.copytree(golden("workspace_mock"), folder / "cut")

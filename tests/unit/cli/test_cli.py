@@ -340,7 +340,7 @@ def test_a_report_is_printed_in_a_format(project):
     printed = ldos("report", run, "--format=json")
     assert json.loads(printed.stdout)["sections"][0]["scenario"] == "baseline"
     assert ldos("report", run, "--format", "md", "--output", "notes.txt").returncode == 0
-    assert "## ⚠️ ldos: no baseline" in (project / "notes.txt").read_text("utf-8")
+    assert "## ⚠️ ldos on embedded: no baseline" in (project / "notes.txt").read_text("utf-8")
 
 
 def test_a_report_in_a_format_that_is_not_known(project):

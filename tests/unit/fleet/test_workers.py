@@ -187,6 +187,7 @@ def test_workers_that_do_not_see_the_traces(golden, request_of, tmp_path, monkey
         read(RemoteScheduler(running.address), traces, request_of())
 
 
+@pytest.mark.acceptance
 def test_processes_of_ours_listen_on_loopback_alone_with_keys_and_leave_nothing(own, two, tmp_path, monkeypatch, ours):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)

@@ -185,7 +185,8 @@ def test_a_file_that_is_no_toml(tmp_path):
 
 def test_no_file_is_no_settings(tmp_path):
     assert read_toml(tmp_path) == TomlSettings()
-    assert read_toml(Path(__file__).parents[3]) == TomlSettings()
+    (tmp_path / "pyproject.toml").write_text("[tool.ruff]\nline-length = 120\n")
+    assert read_toml(tmp_path) == TomlSettings()
 
 
 def test_settings_in_a_file_of_their_own(tmp_path):
