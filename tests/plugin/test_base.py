@@ -265,6 +265,7 @@ def test_undecided_trials_are_added_up_to_the_limit(run, project, old):
     assert [look.head for look in head.looks] == [4, 6, 8]
 
 
+@pytest.mark.acceptance
 def test_no_trials_are_added_beside_a_stored_base_that_has_too_few(run, project):
     run("--ldos-trials=3", "--ldos-warmup=0")
     project.path.joinpath(".ldos/runs").rename(project.path / "before")
@@ -274,6 +275,7 @@ def test_no_trials_are_added_beside_a_stored_base_that_has_too_few(run, project)
     result.stdout.fnmatch_lines(["*the baseline has too few, record it again*", "*--ldos-update-baseline*"])
 
 
+@pytest.mark.acceptance
 def test_without_a_base_trials_are_added_on_the_running_stack(run, project):
     run("--ldos-trials=5", "--ldos-warmup=0", stack=f"noisy(1, {NOISY})")
     project.path.joinpath(".ldos/runs").rename(project.path / "before")

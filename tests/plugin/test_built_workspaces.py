@@ -71,6 +71,7 @@ def test_equal_workspaces_are_one_build_and_that_is_said_in_the_verdict(run, rep
     result.stdout.no_fnmatch_line("*building head*")
 
 
+@pytest.mark.acceptance
 def test_packages_that_differ_stand_beside_the_verdict(run, repository, workspace):
     add_package(workspace, "arm_planner")
     repository.commit()

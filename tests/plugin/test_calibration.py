@@ -47,6 +47,7 @@ def test_one_that_cannot_be_read_makes_it_invalid(run, baseline):
     assert "Traceback" not in result.stdout.str()
 
 
+@pytest.mark.acceptance
 def test_another_hosts_is_not_used_and_that_is_said(run, baseline):
     other = baseline.parents[1] / "other_host"
     other.mkdir()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
+import pytest
+
 WORD = "no way\n::error file=x::owned\n##[error]x\r\x1b[2J\u202e"
 
 
@@ -29,6 +31,7 @@ def test_what_a_robot_says(run, project, monkeypatch):
     assert is_harmless(ET.parse(project.path / "junit.xml").find(".//failure").get("message"))
 
 
+@pytest.mark.acceptance
 def test_what_does_not_start(project):
     project.makeconftest(
         f"""

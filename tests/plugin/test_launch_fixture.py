@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.plugin.conftest import ROOT
 
 FAKE_LAUNCH = """
@@ -34,6 +36,7 @@ def test_without_ros_the_reason_is_a_skip(project, monkeypatch):
     result.stdout.fnmatch_lines(["SKIPPED*ROS 2*"])
 
 
+@pytest.mark.acceptance
 def test_what_other_programs_say_is_made_visible(project):
     project.makepyfile(test_scenario="def test_it(ldos_launch): pass")
     project.makeconftest(FAKE_LAUNCH.format(ok=True))
@@ -45,6 +48,7 @@ def test_what_other_programs_say_is_made_visible(project):
     assert "\x1b[31mred" not in warned.stdout.str() + skipped.stdout.str()
 
 
+@pytest.mark.acceptance
 def test_the_disk_limit_spares_the_launches_of_the_same_run(project):
     launch = "def test_launch(ldos_launch): pass\n"
     project.makepyfile(test_a=launch, test_z=launch)

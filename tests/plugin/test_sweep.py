@@ -103,6 +103,7 @@ def test_each_cell_has_a_baseline_of_its_own(sweep, project):
     assert [record.verdict for record in records(project).values()] == ["regressed"]
 
 
+@pytest.mark.acceptance
 def test_finished_it_shows_its_results_when_resumed_and_is_measured_anew_when_not(sweep, project):
     sweep()
     again = sweep("--ldos-resume", "-rs")
@@ -122,6 +123,7 @@ def test_a_cell_that_failed_fails_again_when_the_sweep_is_resumed(sweep):
     again.stdout.fnmatch_lines(["*0 of 2 trials succeeded*", "*measured before: not measured again*"])
 
 
+@pytest.mark.acceptance
 def test_another_definition_is_not_resumed(sweep, project):
     sweep()
     project.makepyfile(test_scenario=SWEEP.replace("trials=2", "trials=1"))
@@ -222,6 +224,7 @@ def test_on_a_full_disk_the_session_ends_with_what_was_kept(sweep, project):
     rest.assert_outcomes(passed=3 - kept, skipped=kept)
 
 
+@pytest.mark.acceptance
 def test_a_sweep_of_combined_scenarios(project, run):
     project.makepyfile(
         test_scenario="""

@@ -61,6 +61,7 @@ def test_a_profile_lies_in_the_runs_folder_and_the_report_says_where(project, wa
     assert not list(project.path.glob(".ldos/baselines/**/*.json"))
 
 
+@pytest.mark.acceptance
 def test_trials_beside_strace_are_invalid_and_no_baseline(project, watch):
     result = watch("--ldos-syscalls")
     assert result.ret == 11

@@ -71,7 +71,15 @@ def name_of(function) -> str:
     return f"{function.__module__.removeprefix('pytest_ldos.show.')}.{function.__name__}"
 
 
-@pytest.mark.parametrize("render", SHOWN, ids=name_of)
+LONG = {"report.formats.render_as", "report.sweep.formats.render_for"}
+"""They render each of their formats, which have tests of their own here."""
+
+
+@pytest.mark.parametrize(
+    "render",
+    [pytest.param(each, marks=pytest.mark.acceptance) if name_of(each) in LONG else each for each in SHOWN],
+    ids=name_of,
+)
 def test_harmful_words_do_nothing_in(render):
     for word in HARMFUL:
         check_shown(render, word)

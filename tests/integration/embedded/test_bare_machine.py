@@ -103,7 +103,11 @@ def test_the_report_needs_no_other_locale(run):
     assert Path(run.project.path, "Größe", "report.html").is_file()
 
 
-@pytest.mark.parametrize("arguments", [["report", "latest"], ["doctor"], ["--help"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments",
+    [["report", "latest"], ["doctor"], pytest.param(["--help"], marks=pytest.mark.acceptance)],
+    ids=" ".join,
+)
 def test_no_command_needs_another_locale(run, arguments):
     code, said = run.call(sys.executable, "-c", "from pytest_ldos.cli.main import run; run()", *arguments)
     assert "Traceback" not in said

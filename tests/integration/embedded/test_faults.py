@@ -123,7 +123,12 @@ def test_a_killed_process_is_a_dead_stack_and_the_next_scenario_runs(project, le
 
 
 @pytest.mark.parametrize(
-    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.acceptance), signal.SIGKILL]
+    "number",
+    [
+        pytest.param(signal.SIGINT, marks=pytest.mark.acceptance),
+        pytest.param(signal.SIGTERM, marks=pytest.mark.acceptance),
+        signal.SIGKILL,
+    ],
 )
 def test_an_interrupted_run_keeps_its_finished_trials(project, leaves_nothing, temporary, number):
     process = project.start("--ldos-trials=50", "--ldos-warmup=0")

@@ -20,7 +20,7 @@ def run_on(project, script: str, *, kinds: tuple[str, ...], prefix: tuple[str, .
     return done.returncode, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("room", ["1m", "20m"])
+@pytest.mark.parametrize("room", ["1m", pytest.param("20m", marks=pytest.mark.acceptance)])
 def test_too_little_shared_memory_for_the_tracer_is_named(project, leaves_nothing, room):
     code, output = run_on(project, f"mount -t tmpfs -o size={room} none /dev/shm", kinds=("mount",))
     assert code == exit_codes.INVALID, output

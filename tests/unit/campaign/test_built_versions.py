@@ -128,6 +128,7 @@ def test_head_with_changes_is_built_as_it_is_and_without_them_from_its_commit(pr
     assert clean.is_same(project.versions().base("HEAD"))
 
 
+@pytest.mark.acceptance
 def test_a_checkout_elsewhere_is_built_as_it_is(project, tmp_path):
     project.commit()
     other = tmp_path / "other"
@@ -156,6 +157,7 @@ def test_several_workspaces_are_built_together(project):
     assert value_of(head, "arm_parts") == 7
 
 
+@pytest.mark.acceptance
 def test_packages_that_matter_are_built_with_what_they_need(project):
     add_package(project.workspace, "arm_unused")
     add_package(
@@ -169,6 +171,7 @@ def test_packages_that_matter_are_built_with_what_they_need(project):
     assert head.packages == {"arm_bringup", "arm_planner"}
 
 
+@pytest.mark.acceptance
 def test_setup_may_make_sources_and_an_environment_in_the_checkout(project):
     """What it makes is part of the sources, and its environment is activated for the build and the stack."""
     project.commit()
@@ -213,6 +216,7 @@ def test_a_workspace_that_the_base_does_not_have(project):
     assert "cannot be built: it has no workspace ros_ws" in refused(project)
 
 
+@pytest.mark.acceptance
 def test_a_workspace_without_a_package(project):
     (project.path / "empty").mkdir()
     (project.path / "empty/README").write_text("nothing")
@@ -241,6 +245,7 @@ def test_a_launch_file_that_head_alone_has(project):
     assert project.versions(launch_file="arm_bringup/new.launch.py").head().installation.launch_file == ""
 
 
+@pytest.mark.acceptance
 def test_a_launch_file_named_by_its_path_is_the_versions_own(project):
     file = project.path / "cell.launch.py"
     project.commit()
@@ -256,6 +261,7 @@ def test_a_launch_file_named_by_its_path_is_the_versions_own(project):
     assert "has no launch file cell.launch.py" in refused(project, "HEAD~2", launch_file=str(file))
 
 
+@pytest.mark.acceptance
 def test_a_package_that_the_stack_needs_and_the_base_does_not_have(project, monkeypatch):
     monkeypatch.setattr(
         "pytest_ldos.campaign.built_versions.ros2_available",
@@ -293,6 +299,7 @@ def test_a_package_of_the_underlay_that_was_upgraded(project, tmp_path, monkeypa
     assert "because its underlay changed (ros-jazzy-arm-msgs 1.0 → 1.1)" in project.builds[1]
 
 
+@pytest.mark.acceptance
 def test_an_underlay_of_another_distribution(project, monkeypatch):
     project.commit()
     project.versions().head()
@@ -301,6 +308,7 @@ def test_an_underlay_of_another_distribution(project, monkeypatch):
     assert "because its underlay changed (ROS_DISTRO jazzy → kilted)" in project.builds[1]
 
 
+@pytest.mark.acceptance
 def test_the_projects_own_install_is_no_underlay(project, monkeypatch):
     """What is sourced of the workspace itself would otherwise stand in for packages that the base does not have."""
     project.commit()
@@ -354,6 +362,7 @@ def test_a_base_of_another_distribution(project, tmp_path, monkeypatch):
     assert "(it is of ROS 2 humble, head of jazzy)" in text
 
 
+@pytest.mark.acceptance
 def test_a_prefix_of_which_a_package_was_removed_is_built_again(project):
     project.commit()
     head = project.versions().head()
@@ -364,6 +373,7 @@ def test_a_prefix_of_which_a_package_was_removed_is_built_again(project):
     assert value_of(head) == 1
 
 
+@pytest.mark.acceptance
 def test_links_to_sources_are_refused(project):
     """However they come to be: the option is refused in the settings, and here a package makes one."""
     add_package(
@@ -386,6 +396,7 @@ def test_a_users_own_defaults_of_colcon_do_not_count(project, tmp_path, monkeypa
     assert project.versions().head().packages == {"arm_bringup", "arm_planner"}
 
 
+@pytest.mark.acceptance
 def test_sources_that_change_while_they_are_built(project):
     project.commit()
     file = project.workspace / "src/arm_planner/value"

@@ -165,6 +165,7 @@ def is_running(pid):
     return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
 
 
+@pytest.mark.acceptance
 def test_an_interruption_ends_setup_and_the_next_time_begins_anew(preparing, monkeypatch, tmp_path):
     """Also what setup started ends; that it takes long is told meanwhile."""
     commit = preparing.repository.commit(code_py="old")

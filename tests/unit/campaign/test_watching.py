@@ -55,6 +55,7 @@ def rig_of(pid: int, tmp_path: Path, monkeypatch):
         yield rig
 
 
+@pytest.mark.acceptance
 def test_a_stack_is_sampled_and_its_calls_are_counted(tmp_path, monkeypatch):
     watching = Watching(WatchSpec(profile=True, profiler=ProfilerKind.PERF, rate_hz=499, syscalls=True))
     assert watching.tools == "perf at 499 Hz and strace"
@@ -144,6 +145,7 @@ def test_an_empty_profile_is_said(tmp_path, monkeypatch):
     assert any("there are no samples" in note for note in watching.notes)
 
 
+@pytest.mark.acceptance
 def test_a_study_carries_its_calls_and_is_marked(tmp_path):
     def measure():
         with busy_process(gently=True) as process:

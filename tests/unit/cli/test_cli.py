@@ -211,6 +211,7 @@ def test_a_damaged_run(project):
     assert "is no JSON" in done.stderr
 
 
+@pytest.mark.acceptance
 def test_an_unknown_command_and_a_mistyped_setting(project):
     assert ldos_process("compair", "a", "b").returncode == 2
     (project / "pyproject.toml").write_text("[tool.ldos]\ntrails = 3\n")

@@ -78,6 +78,7 @@ def _talk(terminal, agree):
             question = ""
 
 
+@pytest.mark.acceptance
 def test_the_exit_code_is_that_of_the_worst(environment):
     done = doctor(environment, "--stack=embedded", "--json")
     document = json.loads(done.stdout)
@@ -86,12 +87,14 @@ def test_the_exit_code_is_that_of_the_worst(environment):
     assert strict.returncode == {"ok": 0, "warning": 12, "error": 11}[document["status"]]
 
 
+@pytest.mark.acceptance
 def test_ros2_that_is_asked_for_and_is_not_there(environment):
     done = doctor(environment, "--stack=ros2")
     assert done.returncode == 11
     assert re.search(r"error +ROS 2 ", done.stdout)
 
 
+@pytest.mark.acceptance
 def test_a_wrong_variable_is_told(environment):
     ros = {"ROS_DISTRO": "jazzy", "AMENT_PREFIX_PATH": "/nowhere", "ROS_DOMAIN_ID": "999"}
     findings = json.loads(doctor({**environment, **ros}, "--json").stdout)["findings"]
@@ -99,12 +102,14 @@ def test_a_wrong_variable_is_told(environment):
     assert domain["status"] == "warning"
 
 
+@pytest.mark.acceptance
 def test_without_lttng(environment, tmp_path):
     done = doctor({**environment, "PATH": str(tmp_path)}, "--stack=embedded")
     assert done.returncode == 11
     assert "sudo apt-get install lttng-tools" in done.stdout
 
 
+@pytest.mark.acceptance
 def test_the_stack_of_the_settings_is_meant(environment, tmp_path):
     (tmp_path / "pyproject.toml").write_text('[tool.ldos.stack]\nrmw = "rmw_other_cpp"\n')
     environment |= {"LDOS_STACK": "ros2", "AMENT_PREFIX_PATH": str(tmp_path), "ROS_DISTRO": "jazzy"}
@@ -135,6 +140,7 @@ def test_what_is_refused_stays(environment, tmp_path, stray):
     assert not (tmp_path / "state").exists()
 
 
+@pytest.mark.acceptance
 def test_nobody_to_ask(environment, stray):
     done = doctor(environment, "--stack=embedded", "--fix")
     assert done.returncode == 2
@@ -154,6 +160,7 @@ def test_options_that_do_not_go_together(environment, arguments):
     assert doctor(environment, *arguments).returncode == 2
 
 
+@pytest.mark.acceptance
 def test_a_damaged_record_of_changes(environment, tmp_path):
     (tmp_path / "state/ldos").mkdir(parents=True)
     (tmp_path / "state/ldos/doctor-changes.json").write_text("{")

@@ -119,6 +119,7 @@ def test_what_ends_it_early_is_kept_and_it_goes_on(ldos, stack):
     assert len(Evidence.of(sources_here().value("output"), key_of(spec)).runs()) == 1
 
 
+@pytest.mark.acceptance
 def test_runs_are_added(ldos, stack):
     stack()
     ldos("calibrate", *QUICK)
@@ -198,6 +199,7 @@ def test_a_fault_with_which_nothing_starts(ldos, stack):
     assert document["kept"] is True
 
 
+@pytest.mark.acceptance
 def test_a_self_test_is_held_to_the_calibration(ldos, stack, tmp_path):
     stack()
     ldos("calibrate", *QUICK)

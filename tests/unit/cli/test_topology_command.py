@@ -53,6 +53,7 @@ def test_a_target_that_is_met_is_told_and_ends_with_0(ldos, tmp_path):
     assert json.loads((tmp_path / "r.json").read_text())
 
 
+@pytest.mark.acceptance
 def test_a_target_that_is_missed_is_told_and_ends_with_10(ldos, tmp_path):
     (tmp_path / "hard.json").write_text(json.dumps({"topology_file": "other.json", "resources": {"rss[KB]": 1}}))
     result = ldos("two.json", *SHORT, "--target", "hard.json", "--output", "page.html")

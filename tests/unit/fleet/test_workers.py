@@ -160,6 +160,7 @@ def test_a_scheduler_without_workers(hasty, two, request_of, tmp_path):
         read(RemoteScheduler(running.address), two, request_of())
 
 
+@pytest.mark.acceptance
 def test_workers_of_another_version(two, request_of, tmp_path):
     """An older package lies before ours on their path."""
     of_package = tmp_path / "older" / "pytest_ldos-0.0.1.dist-info"
@@ -174,6 +175,7 @@ def test_workers_of_another_version(two, request_of, tmp_path):
     assert "give them pytest-ldos" in caught.value.remedy
 
 
+@pytest.mark.acceptance
 def test_workers_that_do_not_see_the_traces(golden, request_of, tmp_path, monkeypatch):
     """What a path of this kind leads to is each process's own, as a local disk is each machine's."""
     monkeypatch.chdir(golden("service_action").parent)

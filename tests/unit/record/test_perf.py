@@ -36,6 +36,7 @@ def test_a_running_process_is_sampled_with_its_stacks(tmp_path):
     assert any("py-spy gives them" in note for note in sampled.notes)
 
 
+@pytest.mark.acceptance
 @pytest.mark.skipif(bool(hostile.REASON), reason=hostile.REASON or "a compiler is there")
 def test_hostile_names_of_functions_and_threads_are_inert(tmp_path):
     profiler = PerfProfiler(tmp_path, rate_hz=499)

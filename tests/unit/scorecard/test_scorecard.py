@@ -52,7 +52,14 @@ def test_a_scorecard_is_written_and_the_same_seed_gives_the_same(tmp_path):
     assert (folders[0] / "scorecard.svg").read_text().startswith("<?xml")
 
 
-@pytest.mark.parametrize("data", DATA_SETS, ids=lambda data: data.name)
+LONG = {"recorded_in_turns", "recorded_sequential"}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [pytest.param(each, marks=pytest.mark.acceptance) if each.name in LONG else each for each in DATA_SETS],
+    ids=lambda data: data.name,
+)
 def test_a_data_set_draws_what_it_says(data):
     for scenario in data.scenarios:
         batch = data.draw(scenario, 3, generator(data.name))

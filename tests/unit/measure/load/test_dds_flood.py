@@ -212,6 +212,7 @@ def test_a_flood_whose_processes_end_at_once_says_so(site, monkeypatch):
     assert "no_such_room" in str(caught.value)
 
 
+@pytest.mark.acceptance
 def test_a_slow_flood_ends_at_once(site):
     """Its publisher is not asleep until its next message is due."""
     with run_dds_flood(DdsFloodSpec(publishers=1, rate_hz=0.05), site) as flood:

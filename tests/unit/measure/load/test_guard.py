@@ -130,6 +130,7 @@ def test_a_late_path_throttles_the_flood_which_stays_whole(site, arm):
     assert processes("guard") == processes("flood_") == []
 
 
+@pytest.mark.acceptance
 def test_a_silent_path_is_late(site, arm):
     with guarded_flood(site) as (guard, _):
         wait_until(lambda: guard.proof.obedient == 2)

@@ -132,7 +132,7 @@ def damaged(document: Any) -> Iterator[Any]:
             del container["one too many"]
 
 
-@pytest.mark.parametrize("name", ["motions", "rounds"])
+@pytest.mark.parametrize("name", [pytest.param("motions", marks=pytest.mark.acceptance), "rounds"])
 def test_one_wrong_value_ends_in_trials_that_can_be_written_or_in_a_refusal(name, tmp_path):
     refused = 0
     for document in damaged(json.loads(text_of(name))):

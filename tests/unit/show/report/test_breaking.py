@@ -131,7 +131,11 @@ def test_what_a_controller_says_can_do_nothing(hostile):
 
 
 @pytest.mark.skipif(chromium.PROGRAM is None, reason=chromium.REASON)
-@pytest.mark.parametrize(("width", "dark"), [(1280, False), (380, True)], ids=["wide, light", "narrow, dark"])
+@pytest.mark.parametrize(
+    ("width", "dark"),
+    [(1280, False), pytest.param(380, True, marks=pytest.mark.acceptance)],
+    ids=["wide, light", "narrow, dark"],
+)
 def test_a_browser_shows_it(hostile, tmp_path, width, dark):
     probe = (
         f'{{"overflow": {chromium.OVERFLOW}, "contrasts": {chromium.CONTRASTS}, '

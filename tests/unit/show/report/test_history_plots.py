@@ -36,7 +36,11 @@ def shown(levels=(0.0,) * 6 + (0.2,) * 6, **changes):
 
 
 @in_browser
-@pytest.mark.parametrize(("width", "dark"), [(1280, False), (420, True)], ids=["wide, light", "narrow, dark"])
+@pytest.mark.parametrize(
+    ("width", "dark"),
+    [(1280, False), pytest.param(420, True, marks=pytest.mark.acceptance)],
+    ids=["wide, light", "narrow, dark"],
+)
 def test_the_readers_scheme_and_width_are_followed(tmp_path, width, dark):
     page = render_page(shown()).replace("<details>", "<details open>")
     found = chromium.look_at(page, tmp_path, width=width, dark=dark, script=PROBE).result

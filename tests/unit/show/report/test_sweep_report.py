@@ -259,7 +259,11 @@ def test_further_axes_are_further_plots():
 
 
 @pytest.mark.skipif(chromium.PROGRAM is None, reason=chromium.REASON)
-@pytest.mark.parametrize(("width", "dark"), [(1280, False), (380, True)], ids=["wide, light", "narrow, dark"])
+@pytest.mark.parametrize(
+    ("width", "dark"),
+    [(1280, False), pytest.param(380, True, marks=pytest.mark.acceptance)],
+    ids=["wide, light", "narrow, dark"],
+)
 def test_in_a_browser(full, tmp_path, width, dark):
     probe = (
         f'{{"overflow": {chromium.OVERFLOW}, "contrasts": {chromium.CONTRASTS}, '
