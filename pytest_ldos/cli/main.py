@@ -19,24 +19,28 @@ from pytest_ldos.cli.watch_options import with_watch_options
 
 _INSTRUMENTS: Final = "Measure the middleware"
 
-_COMMANDS: Final = {
-    "report": ("report:report", "Compare and keep results"),
-    "compare": ("compare:compare", "Compare and keep results"),
-    "baseline": ("baseline:baseline_app", "Compare and keep results"),
-    "history": ("history:history_app", "Compare and keep results"),
-    "comment": ("comment:comment", "Compare and keep results"),
-    "annotate": ("comment:annotate", "Compare and keep results"),
-    "calibrate": ("calibrate:calibrate", "Measure more than a test does"),
-    "selftest": ("selftest:selftest", "Measure more than a test does"),
-    "sweep": ("sweep:sweep", "Measure more than a test does"),
-    "find-breaking": ("find_breaking:find_breaking", "Measure more than a test does"),
-    "analyze": ("analyze:analyze", "Look at traces"),
-    "export": ("export:export", "Look at traces"),
-    "profile": ("profile:profile_app", "Look at traces"),
-    **{name.replace("_", "-"): (f"{name}:{name}", _INSTRUMENTS) for name in MODULES},
-    "doctor": ("doctor:doctor", "This machine"),
+_PANELS: Final = {
+    "Compare and keep results": {
+        "report": "report:report",
+        "compare": "compare:compare",
+        "baseline": "baseline:baseline_app",
+        "history": "history:history_app",
+        "comment": "comment:comment",
+        "annotate": "comment:annotate",
+    },
+    "Measure more than a test does": {
+        "calibrate": "calibrate:calibrate",
+        "selftest": "selftest:selftest",
+        "sweep": "sweep:sweep",
+        "find-breaking": "find_breaking:find_breaking",
+    },
+    "Look at traces": {"analyze": "analyze:analyze", "export": "export:export", "profile": "profile:profile_app"},
+    _INSTRUMENTS: {name.replace("_", "-"): f"{name}:{name}" for name in MODULES},
+    "This machine": {"doctor": "doctor:doctor"},
 }
-"""Module with its function or group, and panel of the help, by name of the command."""
+"""Module with its function or group, by panel of the help and name of the command."""
+
+_COMMANDS: Final = {name: (place, panel) for panel, some in _PANELS.items() for name, place in some.items()}
 
 
 def _print_version(asked: bool) -> None:
