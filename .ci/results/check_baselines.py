@@ -23,12 +23,13 @@ from provenance import require_commit, require_past
 
 from pytest_ldos.base.errors import LdosError, RecordUnreadable
 from pytest_ldos.base.text import one_line
+from pytest_ldos.base.writable import write_atomically
 from pytest_ldos.cli.compare import compare_sets
 from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.judge.baseline.merge import merge_trials
 from pytest_ldos.judge.gate.decide import judge_alone
 from pytest_ldos.judge.gate.policy import Policy
-from pytest_ldos.measure.trial.artifacts import read_trials, write_atomically
+from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.show.report import markdown

@@ -48,6 +48,31 @@ def writing(place: Path, *, needs: int = 0, otherwise: str = ANOTHER) -> Iterato
         raise unwritable(place, error, needs=needs, otherwise=otherwise) from None
 
 
+def write_atomically(path: Path, content: str | bytes, *, otherwise: str = ANOTHER) -> None:
+    """Writes a file so that a reader sees the old or the new one, never half of it.
+
+    Args:
+        otherwise: see `writing`.
+
+    Raises:
+        NotWritten, ConfigurationError: see `writing`.
+    """
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    with writing(path, needs=len(data), otherwise=otherwise):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(name).chmod(0o644)
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+
+
 def opened_log(log: Path) -> BinaryIO:
     """A log of another program, which goes on where it ended.
 

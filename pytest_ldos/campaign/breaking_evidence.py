@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.base.errors import RecordUnreadable
+from pytest_ldos.base.writable import write_atomically
 from pytest_ldos.campaign.damaged_files import set_damaged_aside
 from pytest_ldos.judge.baseline.key import BaselineKey
-from pytest_ldos.measure.trial.artifacts import resumable, write_atomically
+from pytest_ldos.measure.trial.artifacts import resumable
 from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.scenario.model import ScenarioSpec

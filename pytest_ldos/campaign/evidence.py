@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.base.errors import RecordUnreadable
+from pytest_ldos.base.writable import write_atomically
 from pytest_ldos.campaign.starts import template_of
 from pytest_ldos.judge.baseline.key import BaselineKey
-from pytest_ldos.measure.trial.artifacts import read_trials, write_atomically
+from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.measure.trial.codec import encode_trials
 from pytest_ldos.measure.trial.record import TrialSet
 

@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.base.errors import PreparationFailed
-from pytest_ldos.base.writable import writing
+from pytest_ldos.base.writable import write_atomically, writing
 from pytest_ldos.host.checkout import ask_git
-from pytest_ldos.measure.trial.artifacts import write_atomically
 
 BASES: Final = "bases"
 CHECKOUT: Final = "checkout"

@@ -20,10 +20,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.base.errors import ConfigurationError, RecordUnreadable
+from pytest_ldos.base.writable import write_atomically
 from pytest_ldos.campaign.cells import Grid, Outline
 from pytest_ldos.campaign.damaged_files import set_damaged_aside
 from pytest_ldos.campaign.sweep_records import StartRecord, decode_start, encode_start
-from pytest_ldos.measure.trial.artifacts import new_folder, resumable, write_atomically
+from pytest_ldos.measure.trial.artifacts import new_folder, resumable
 
 FOLDER: Final = "sweeps"
 DEFINITION_FILE: Final = "sweep.json"

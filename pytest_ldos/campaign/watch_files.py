@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.base.errors import LdosError
+from pytest_ldos.base.writable import write_atomically
 from pytest_ldos.campaign.watched_switches import describe_switches
 from pytest_ldos.campaign.watching import Watching
-from pytest_ldos.measure.trial.artifacts import write_atomically
 from pytest_ldos.record.profiles.difference import Difference, compare_profiles
 from pytest_ldos.record.profiles.folded import FoldedStacks, render_folded
 from pytest_ldos.record.profiles.speedscope import render_speedscope

@@ -12,6 +12,7 @@ import typer
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.nearest import suggest
+from pytest_ldos.base.writable import write_atomically
 from pytest_ldos.cli.help import Command, Group
 from pytest_ldos.cli.history_anchors import pin, unpin
 from pytest_ldos.cli.history_import import import_runs
@@ -20,7 +21,6 @@ from pytest_ldos.cli.paths import terminal
 from pytest_ldos.cli.say import emit, say
 from pytest_ldos.judge.baseline.history.commits import CommitPoint
 from pytest_ldos.judge.baseline.history.trend import ROLLING_WINDOW, Trend
-from pytest_ldos.measure.trial.artifacts import write_atomically
 from pytest_ldos.show.page.formats import Format as ReportFormat
 from pytest_ldos.show.page.formats import require_format
 from pytest_ldos.show.report.history.data import render_csv, render_json

@@ -9,10 +9,9 @@ from typing import Annotated
 import typer
 
 from pytest_ldos.base.text import Rendered
-from pytest_ldos.base.writable import require_writable_file
+from pytest_ldos.base.writable import require_writable_file, write_atomically
 from pytest_ldos.cli.paths import terminal
 from pytest_ldos.cli.say import emit, say
-from pytest_ldos.measure.trial.artifacts import write_atomically
 from pytest_ldos.show.page.formats import Format, format_of, require_format
 from pytest_ldos.show.report.document import Document
 from pytest_ldos.show.report.formats import render_as

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from pytest_ldos.base.writable import writing
+from pytest_ldos.base.writable import write_atomically
 
 _RECENT_NS: Final = 2_000_000_000
 """A file that changed less than this before it was read may change again without a new time stamp."""
@@ -51,16 +51,12 @@ class FileDigests:
         return total.hexdigest()
 
     def save(self) -> None:
-        """Keeps the digests that were used, as one file that replaces the earlier one.
+        """Keeps the digests that were used.
 
         Raises:
             NotWritten, ConfigurationError: see `writing`.
         """
-        draft = self._cache.with_name(f"{self._cache.name}.{os.getpid()}")
-        with writing(self._cache):
-            self._cache.parent.mkdir(parents=True, exist_ok=True)
-            draft.write_text(json.dumps(self._used), "utf-8")
-            draft.replace(self._cache)
+        write_atomically(self._cache, json.dumps(self._used))
 
     def _describe(self, entry: os.DirEntry[str]) -> str:
         link = f"link {Path(entry.path).readlink()} " if entry.is_symlink() else ""

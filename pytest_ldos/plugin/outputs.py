@@ -76,7 +76,7 @@ class Outputs:
                 yield f"benchmark JSON could not be written: {file}", partial(self._write_benchmark, file)
 
     def _write_benchmark(self, file: Path) -> str:
-        from pytest_ldos.measure.trial.artifacts import write_atomically
+        from pytest_ldos.base.writable import write_atomically
         from pytest_ldos.show.export.benchmark_json import render_benchmark_json
 
         measured = [(each, run.series_of(each)) for run in self._record.runs for each in run.trial_sets]

@@ -49,7 +49,7 @@ def write_report(document: Document, file: Path) -> str:
     Raises:
         OSError: it cannot be written.
     """
-    from pytest_ldos.measure.trial.artifacts import write_atomically
+    from pytest_ldos.base.writable import write_atomically
     from pytest_ldos.show.page.formats import format_of
     from pytest_ldos.show.report.formats import render_as
 

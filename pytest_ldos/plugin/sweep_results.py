@@ -14,13 +14,13 @@ from typing import Any, Final
 import pytest
 
 from pytest_ldos.base.errors import LdosError
+from pytest_ldos.base.writable import write_atomically
 from pytest_ldos.campaign.cells import Grid, unlike
 from pytest_ldos.campaign.measured_version import version_here
 from pytest_ldos.campaign.sweep import state_of
 from pytest_ldos.campaign.sweep_folder import Definition, SweepFolder, SweepKey, all_sweeps, find_sweep, new_sweep
 from pytest_ldos.campaign.sweep_records import CellState, StartRecord, collect, decode_start, encode_start
 from pytest_ldos.judge.gate.verdict import Verdict, worst
-from pytest_ldos.measure.trial.artifacts import write_atomically
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.plugin.messages import begin_section, write_line, write_rendered
 from pytest_ldos.plugin.run_record import Books

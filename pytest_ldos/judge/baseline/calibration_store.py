@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_ldos.base.errors import RecordUnreadable
+from pytest_ldos.base.writable import write_atomically
 from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
 from pytest_ldos.judge.baseline.calibration_codec import decode_calibration, encode_calibration
 from pytest_ldos.judge.baseline.key import CALIBRATION_SUFFIX, BaselineKey
 from pytest_ldos.judge.baseline.mismatch import OtherHostClasses, OtherScenario
 from pytest_ldos.judge.baseline.store import BaselineStores
-from pytest_ldos.measure.trial.artifacts import write_atomically
 from pytest_ldos.measure.trial.record import TrialSet
 
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.writable import write_atomically
 from pytest_ldos.judge.baseline.key import ANY_FILE, CALIBRATION_SUFFIX, PINNED_SUFFIX, SUFFIX, BaselineKey
-from pytest_ldos.measure.trial.artifacts import read_trials, write_atomically
+from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.measure.trial.codec import encode_trials
 from pytest_ldos.measure.trial.record import TrialSet
 

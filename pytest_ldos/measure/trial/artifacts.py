@@ -23,7 +23,7 @@ from typing import Final
 
 from pytest_ldos.base.errors import LdosError, NotWritten, RecordUnreadable
 from pytest_ldos.base.units import format_bytes
-from pytest_ldos.base.writable import ANOTHER, writing
+from pytest_ldos.base.writable import write_atomically, writing
 from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.scenario.words import KeepTraces
@@ -105,31 +105,6 @@ def _made(folder: ScenarioFolder) -> ScenarioFolder:
     with writing(folder.logs, otherwise=OTHER_OUTPUT):
         folder.logs.mkdir(parents=True)
     return folder
-
-
-def write_atomically(path: Path, content: str | bytes, *, otherwise: str = ANOTHER) -> None:
-    """Writes a file so that a reader sees the old or the new one, never half of it.
-
-    Args:
-        otherwise: see `writing`.
-
-    Raises:
-        NotWritten, ConfigurationError: see `writing`.
-    """
-    data = content.encode("utf-8") if isinstance(content, str) else content
-    with writing(path, needs=len(data), otherwise=otherwise):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(name).chmod(0o644)
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
 
 
 @contextmanager

@@ -14,8 +14,8 @@ import pytest
 import typer
 import typer.core
 
+from pytest_ldos.base.writable import write_atomically
 from pytest_ldos.judge.baseline.key import BaselineKey
-from pytest_ldos.measure.trial.artifacts import write_atomically
 from pytest_ldos.measure.trial.codec import encode_trials
 from pytest_ldos.scenario.options import OPTIONS
 from pytest_ldos.show.report import json_text

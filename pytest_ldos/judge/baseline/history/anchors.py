@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.base.errors import RecordUnreadable
-from pytest_ldos.measure.trial.artifacts import write_atomically
+from pytest_ldos.base.writable import write_atomically
 
 FILE: Final = "pin.json"
 KIND: Final = "pytest-ldos history pin"

@@ -15,8 +15,8 @@ import polars as pl
 
 from pytest_ldos.base.errors import RecordUnreadable
 from pytest_ldos.base.parquet import FAULTS, read_whole, reason_of, sealed
+from pytest_ldos.base.writable import write_atomically
 from pytest_ldos.judge.baseline.history.rows import SCHEMA
-from pytest_ldos.measure.trial.artifacts import write_atomically
 
 SCHEMA_VERSION: Final = 1
 SUFFIX: Final = ".parquet"

@@ -11,6 +11,7 @@ import pytest
 
 from pytest_ldos.base.errors import NotWritten, RecordUnreadable
 from pytest_ldos.base.series import CENSORED, Better, Invalid, Missing
+from pytest_ldos.base.writable import write_atomically
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import PLANNED_DURATION, Measurement, Metric
 from pytest_ldos.measure.metrics.sources import published_clock
@@ -21,7 +22,6 @@ from pytest_ldos.measure.trial.artifacts import (
     new_run_folder,
     new_scenario_folder,
     read_trials,
-    write_atomically,
     write_trials,
 )
 from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
