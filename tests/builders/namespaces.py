@@ -11,7 +11,7 @@ import pytest
 
 
 @cache
-def _why_not(*kinds: str) -> str:
+def why_not_apart(*kinds: str) -> str:
     """Why this machine gives no such namespaces; empty where it does."""
     if "net" in kinds and shutil.which("ip") is None:
         return "iproute2 is not installed"
@@ -26,6 +26,6 @@ def _why_not(*kinds: str) -> str:
 
 def apart(script: str, command: Sequence[str], *, kinds: Sequence[str] = ("mount",)) -> list[str]:
     """A command in namespaces of its own, behind a shell script that prepares them; skips where there are none."""
-    if reason := _why_not(*kinds):
+    if reason := why_not_apart(*kinds):
         pytest.skip(f"no {' and '.join(kinds)} namespaces of one's own here: {reason}")
     return ["unshare", *(f"--{kind}" for kind in kinds), "sh", "-euc", f'{script}\nexec "$@"', "sh", *command]

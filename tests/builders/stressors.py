@@ -10,11 +10,6 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import psutil
-import pytest
-
-from pytest_ldos.measure.load.stress_ng import stress_ng_available
-
-needs_stress_ng = pytest.mark.skipif(not stress_ng_available().ok, reason=stress_ng_available().reason or "available")
 
 
 def running(prefix: str = "stress-ng") -> list[psutil.Process]:

@@ -52,7 +52,7 @@ def read_workflows(root: Path) -> dict[str, dict[str, Any]]:
 
 
 def parse(text: str) -> dict[str, Any]:
-    found = yaml.safe_load(text)
+    found = yaml.load(text, Loader=yaml.CSafeLoader)
     assert isinstance(found, dict), "a workflow is a mapping"
     return found
 

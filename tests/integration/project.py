@@ -9,8 +9,24 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
+
 from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.measure.trial.record import TrialSet
+from tests.builders.ours import is_of_others
+
+OURS = {
+    "simulator",
+    "move_group",
+    "robot_state_pub",
+    "goal_client",
+    "flood_publisher",
+    "flood_counter",
+    "guard",
+    "cpu_thief",
+    "stress-ng",
+    "lttng-sessiond",
+}
 
 SCENARIO = """
 import pytest
@@ -61,3 +77,14 @@ def make_project(path: Path) -> Project:
 def shared_memory() -> set[str]:
     """Names of what lies in shared memory now, but semaphores of Python's multiprocessing, which no stack uses."""
     return {file.name for file in Path("/dev/shm").iterdir() if not file.name.startswith("sem.mp-")}
+
+
+def running() -> set[int]:
+    """Pids of everything a run of ours may start, but zombies and what others run here."""
+    return {
+        process.pid
+        for process in psutil.process_iter(["name", "status"])
+        if process.info["name"] in OURS
+        and process.info["status"] != psutil.STATUS_ZOMBIE
+        and not is_of_others(process.pid)
+    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.builders.stressors import needs_stress_ng
+from tests.builders.needs import needs_stress_ng
 
 
 @needs_stress_ng

@@ -404,7 +404,11 @@ def test_a_worker_that_is_killed_loses_its_cell_alone(sweep, project, monkeypatc
     ("arguments", "message"),
     [
         ((), "only a sweep (ldos_sweep), without other tests, can be spread"),
-        (("-k", "test_reach", "--ldos-report=x.md"), "--ldos-report cannot be written by pytest-xdist's workers"),
+        pytest.param(
+            ("-k", "test_reach", "--ldos-report=x.md"),
+            "--ldos-report cannot be written by pytest-xdist's workers",
+            marks=pytest.mark.acceptance,
+        ),
     ],
 )
 def test_workers_measure_nothing_but_sweeps(sweep, project, arguments, message):

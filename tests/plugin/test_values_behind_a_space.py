@@ -54,7 +54,14 @@ def test_above_the_project(pytester):
             pytester.parseconfig("--ldos-output", "..")
 
 
-@pytest.mark.parametrize("others", [(), ("test_scenario.py",), ("test_scenario.py::test_reach",)])
+@pytest.mark.parametrize(
+    "others",
+    [
+        (),
+        pytest.param(("test_scenario.py",), marks=pytest.mark.acceptance),
+        pytest.param(("test_scenario.py::test_reach",), marks=pytest.mark.acceptance),
+    ],
+)
 def test_a_place_in_the_project_does_no_harm(run, project, others):
     """So the second of two runs with the same arguments is like the first."""
     for _ in range(2):

@@ -6,30 +6,15 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
-from pytest_ldos.record.lttng import lttng_available
-from pytest_ldos.robot.stack.embedded.backend import embedded_available
-from tests.builders.ours import is_of_others
-from tests.integration.project import Project, make_project, shared_memory
-
-OURS = {
-    "simulator",
-    "move_group",
-    "robot_state_pub",
-    "goal_client",
-    "flood_publisher",
-    "flood_counter",
-    "guard",
-    "cpu_thief",
-    "stress-ng",
-    "lttng-sessiond",
-}
+from tests.builders.needs import embedded_here, lttng_here
+from tests.integration.embedded.short_run import ShortRun
+from tests.integration.project import Project, make_project, running, shared_memory
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    reasons = [each.reason for each in (embedded_available(), lttng_available()) if not each.ok]
+    reasons = [each.reason for each in (embedded_here(), lttng_here()) if not each.ok]
     for item in items:
         if reasons and "integration/embedded" in str(item.path):
             item.add_marker(pytest.mark.skip(reason="; ".join(reasons)))
@@ -37,17 +22,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 PYTESTS_OWN = "pytest-of-"
 """Beginning of the folder in which pytest keeps what tests made."""
-
-
-def running() -> set[int]:
-    """Pids of everything a run of ours may start, but zombies and what others run here."""
-    return {
-        process.pid
-        for process in psutil.process_iter(["name", "status"])
-        if process.info["name"] in OURS
-        and process.info["status"] != psutil.STATUS_ZOMBIE
-        and not is_of_others(process.pid)
-    }
 
 
 @pytest.fixture
@@ -76,3 +50,8 @@ def leaves_nothing(temporary) -> Iterator[Callable[[], None]]:
 
     yield check
     check()
+
+
+@pytest.fixture(scope="session")
+def short_run(tmp_path_factory) -> ShortRun:
+    return ShortRun(make_project(tmp_path_factory.mktemp("short_run")))

@@ -10,8 +10,7 @@ import psutil
 import pytest
 
 from pytest_ldos.base import exit_codes
-from tests.integration.embedded.conftest import running
-from tests.integration.project import SCENARIO
+from tests.integration.project import SCENARIO, running
 
 ONE = ("--ldos-trials=1", "--ldos-warmup=0")
 

@@ -9,8 +9,8 @@ import pytest
 
 from pytest_ldos.api import read_trace
 from pytest_ldos.host.autogroup import is_grouped_by_session
-from pytest_ldos.measure.load.stress_ng import stress_ng_available
 from pytest_ldos.measure.load.traffic_control import traffic_control_available
+from tests.builders.needs import needs_stress_ng
 from tests.integration.project import SCENARIO
 
 FLOOD = """
@@ -135,9 +135,6 @@ def test_an_impairment_that_is_not_possible_here_is_told_before_a_stack_starts(p
     assert code == expected, output
     assert traffic_control_available().reason in " ".join(output.split())
     assert "starting the stack" not in output
-
-
-needs_stress_ng = pytest.mark.skipif(not stress_ng_available().ok, reason=stress_ng_available().reason or "available")
 
 
 @pytest.mark.acceptance

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,33 +15,12 @@ from pytest_ldos.measure.trial.measure import RECEPTION
 from pytest_ldos.robot.stack.goals import REACHED_POSITION_M, REACHED_ROTATION_RAD
 from pytest_ldos.trace.ctf.read import DecodedTrace, read_trace
 from pytest_ldos.trace.execution.build import build_execution
-from tests.integration.embedded.conftest import running
-from tests.integration.project import Project, make_project, shared_memory
-
-TRIALS = 2
-
-
-class Run:
-    """What the run printed and left."""
-
-    def __init__(self, project: Project) -> None:
-        before, memory = running(), shared_memory()
-        arguments = (
-            f"--ldos-trials={TRIALS}",
-            "--ldos-warmup=1",
-            "--ldos-traces=all",
-            "--ldos-benchmark-json=out.json",
-        )
-        self.code, self.output = project.run(*arguments)
-        self.left_running = running() - before
-        self.left_in_memory = shared_memory() - memory
-        self.project = project
-        self.folder = next(project.path.glob(".ldos/runs/*/baseline"), Path("absent"))
+from tests.integration.embedded.short_run import TRIALS, ShortRun
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory) -> Run:
-    return Run(make_project(tmp_path_factory.mktemp("short_run")))
+def run(short_run) -> ShortRun:
+    return short_run
 
 
 @pytest.fixture(scope="module")

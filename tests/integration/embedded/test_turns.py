@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from pytest_ldos.measure.trial.artifacts import read_trials
-from tests.integration.embedded.conftest import running
-from tests.integration.project import Project, make_project, shared_memory
+from tests.integration.project import Project, make_project, running, shared_memory
 
 ROOT = Path(__file__).parents[3]
 MARK = "the other version runs"

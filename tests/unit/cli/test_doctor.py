@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from pytest_ldos.host.fingerprint import take_fingerprint
+from tests.builders.command_line import run_ldos
 
 LDOS = Path(sys.executable).with_name("ldos")
 SILENCE_S = 60.0
@@ -156,8 +157,10 @@ def test_nothing_to_put_back(environment):
 @pytest.mark.parametrize(
     "arguments", [("--json", "--fix"), ("--fix", "--undo"), ("--yes",), ("--stack=gazebo",), ("--host-class", "--json")]
 )
-def test_options_that_do_not_go_together(environment, arguments):
-    assert doctor(environment, *arguments).returncode == 2
+def test_options_that_do_not_go_together(tmp_path, monkeypatch, arguments):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert run_ldos("doctor", *arguments).returncode == 2
 
 
 @pytest.mark.acceptance

@@ -14,10 +14,9 @@ from pytest_ldos.doctor.changes import ChangeLog
 from pytest_ldos.doctor.finding import Status
 from pytest_ldos.doctor.machine import list_processes
 from pytest_ldos.doctor.sessions import check_daemon_folders, check_sessions, find_daemon_folders, list_sessions
-from pytest_ldos.record.lttng import LttngRecorder, lttng_available
+from pytest_ldos.record.lttng import LttngRecorder
 from tests.builders.machine import add_program, build_machine
-
-needs_lttng = pytest.mark.skipif(not lttng_available().ok, reason=lttng_available().reason or "available")
+from tests.builders.needs import needs_lttng
 
 
 @pytest.fixture

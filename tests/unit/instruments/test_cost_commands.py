@@ -9,8 +9,8 @@ import pytest
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.campaign.instruments import find_instrument
-from pytest_ldos.instruments.cost_layers import embedded_available
 from tests.builders.command_line import invoke_ldos
+from tests.builders.needs import needs_embedded
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_what_is_not_here_ends_with_11_and_says_what_to_do(ldos, command):
 
 
 @pytest.mark.acceptance
-@pytest.mark.skipif(not embedded_available().ok, reason=embedded_available().reason or "available")
+@needs_embedded
 @pytest.mark.measures_time
 def test_a_ladder_is_shown_and_kept(ldos, tmp_path):
     traffic = ("--topics", 2, "--subscribers", 1, "--rate", 50, "--seconds", 0.1, "--rounds", 2, "--starts", 1)

@@ -18,9 +18,10 @@ from pytest_ldos.host import availability
 from pytest_ldos.record import choose, lttng, run_directory
 from pytest_ldos.record.lttng import LttngRecorder, lttng_available, lttng_version
 from pytest_ldos.trace.ctf.read import read_trace
+from tests.builders.needs import needs_lttng
 from tests.builders.stressors import is_gone, wait_until
 
-pytestmark = pytest.mark.skipif(not lttng_available().ok, reason=lttng_available().reason or "available")
+pytestmark = needs_lttng
 
 EMIT = """
 import sys

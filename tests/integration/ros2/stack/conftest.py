@@ -14,18 +14,18 @@ import psutil
 import pytest
 
 from pytest_ldos.host.inherited import pids_with
-from pytest_ldos.record.lttng import lttng_available
 from pytest_ldos.robot.stack.ros2.installed import ros2_available
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.ros2 import Ros2Spec
 from pytest_ldos.scenario.words import Simulation
+from tests.builders.needs import lttng_here
 from tests.integration.project import Project, make_project, shared_memory
 
 MOCK = StackSpec(ros2=Ros2Spec(sim=Simulation.MOCK))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    reasons = [each.reason for each in (ros2_available(MOCK), lttng_available()) if not each.ok]
+    reasons = [each.reason for each in (ros2_available(MOCK), lttng_here()) if not each.ok]
     for item in items:
         if reasons and "integration/ros2/stack" in str(item.path):
             item.add_marker(pytest.mark.skip(reason="; ".join(reasons)))

@@ -13,7 +13,6 @@ from pytest_ldos.instruments.cost_layers import (
     Layer,
     Layers,
     choose_layers,
-    embedded_available,
     layers_available,
     ros2_available,
 )
@@ -23,6 +22,7 @@ from pytest_ldos.instruments.cpu_cost.ladder import Ladder
 from pytest_ldos.instruments.cpu_cost.rungs import Rung
 from pytest_ldos.instruments.cpu_cost.spec import CpuCostSpec
 from tests.builders.children import children_left
+from tests.builders.needs import needs, needs_embedded
 from tests.fakes.progress import Silence
 
 SHORT = CpuCostSpec(
@@ -34,7 +34,7 @@ ANSWER = (
 )
 
 
-@pytest.mark.skipif(not embedded_available().ok, reason=embedded_available().reason or "available")
+@needs_embedded
 @pytest.mark.measures_time
 def test_every_rung_exchanges_its_messages():
     study = measure(SHORT, Silence())
@@ -46,7 +46,7 @@ def test_every_rung_exchanges_its_messages():
     assert children_left() == []
 
 
-@pytest.mark.skipif(not ros2_available([]).ok, reason=ros2_available([]).reason or "available")
+@needs(lambda: ros2_available([]))
 @pytest.mark.parametrize("rmw", ["rmw_cyclonedds_cpp", "rmw_fastrtps_cpp"])
 @pytest.mark.measures_time
 def test_every_rung_of_rclcpp_does(rmw):

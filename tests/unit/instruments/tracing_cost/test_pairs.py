@@ -13,15 +13,15 @@ from pytest_ldos.instruments.tracing_cost.instrument import available, choose_mo
 from pytest_ldos.instruments.tracing_cost.modes import Mode
 from pytest_ldos.instruments.tracing_cost.pairs import Pairs
 from pytest_ldos.instruments.tracing_cost.spec import TracingCostSpec
-from pytest_ldos.record.lttng import lttng_available
 from tests.builders.children import children_left
+from tests.builders.needs import lttng_here, needs_lttng
 from tests.fakes.progress import Silence
 
 SHORT = TracingCostSpec(
     layer=Layers.EMBEDDED, sizes_kib="1", rates_hz="200", seconds=0.1, starts=1, calls=500, ebpf=False
 )
-TRACED = [lttng_available(), embedded_available(traced=True)]
-TRACED_ROS2 = [lttng_available(), ros2_available([], traced=True)]
+TRACED = [lttng_here(), embedded_available(traced=True)]
+TRACED_ROS2 = [lttng_here(), ros2_available([], traced=True)]
 
 
 def why_not(needs) -> str:
@@ -105,7 +105,7 @@ def test_what_fails_is_a_result(fault):
     assert start.block == 7
 
 
-@pytest.mark.skipif(not lttng_available().ok, reason=lttng_available().reason or "available")
+@needs_lttng
 def test_a_traced_start_of_which_nothing_is_in_the_trace_is_none():
     assert faulty_start(UNRECORDED, Mode.UNTRACED).failure == ""
     assert "no trace in it" in faulty_start(UNRECORDED, Mode.LTTNG).failure

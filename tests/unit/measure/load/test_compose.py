@@ -27,7 +27,8 @@ from pytest_ldos.scenario.loads.memory_load import MemoryLoadSpec
 from pytest_ldos.scenario.loads.noisy_neighbour import NoisyNeighbourSpec
 from pytest_ldos.scenario.loads.spec import LoadSpec
 from pytest_ldos.scenario.model import StackSpec
-from tests.builders.stressors import is_gone, needs_stress_ng, running, wait_until
+from tests.builders.needs import needs_stress_ng
+from tests.builders.stressors import is_gone, running, wait_until
 
 MARK = "PYTEST_LDOS_TEST_MARK"
 

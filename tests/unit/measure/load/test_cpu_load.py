@@ -16,7 +16,8 @@ from pytest_ldos.measure.load.scheduler_group import NOT_READ
 from pytest_ldos.measure.load.stress_ng import Stress
 from pytest_ldos.scenario.loads.cpu_load import CpuLoadSpec
 from pytest_ldos.scenario.model import StackSpec
-from tests.builders.stressors import needs_stress_ng, running, wait_until
+from tests.builders.needs import needs_stress_ng
+from tests.builders.stressors import running, wait_until
 
 needs_two_cpus = pytest.mark.skipif(len(our_cpus()) < 2, reason="one CPU leaves none to be reserved")
 

@@ -12,7 +12,8 @@ from pytest_ldos.measure.load.cpu_load import run_cpu_load
 from pytest_ldos.measure.load.scheduler_group import NOBODY, OFF, judge_group, read_group
 from pytest_ldos.scenario.loads.cpu_load import CpuLoadSpec
 from pytest_ldos.scenario.loads.spec import SchedulerGroup
-from tests.builders.stressors import needs_stress_ng, running, wait_until
+from tests.builders.needs import needs_stress_ng
+from tests.builders.stressors import running, wait_until
 
 OWN, STACK = SchedulerGroup.OWN, SchedulerGroup.STACK
 needs_autogroup = pytest.mark.skipif(not is_grouped_by_session(), reason="sched_autogroup is off")

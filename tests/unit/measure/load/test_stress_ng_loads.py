@@ -20,7 +20,8 @@ from pytest_ldos.scenario.loads.cache_load import CacheLoadSpec
 from pytest_ldos.scenario.loads.io_load import IoLoadSpec
 from pytest_ldos.scenario.loads.memory_load import MemoryLoadSpec
 from pytest_ldos.scenario.model import StackSpec
-from tests.builders.stressors import is_in_memory, needs_stress_ng, running, wait_until
+from tests.builders.needs import needs_stress_ng
+from tests.builders.stressors import is_in_memory, running, wait_until
 
 
 @needs_stress_ng

@@ -11,9 +11,10 @@ import pytest
 
 import pytest_ldos.robot.dds
 from pytest_ldos.base.tracepoints import FIELDS, Marker, Phase
-from pytest_ldos.record.lttng import LttngRecorder, lttng_available
+from pytest_ldos.record.lttng import LttngRecorder
 from pytest_ldos.trace.ctf.read import read_trace
 from tests.builders.lttng import Session
+from tests.builders.needs import needs_lttng
 
 PACKAGE = Path(__file__).parents[4] / "ros_ws/src/ldos_tracepoints"
 EMBEDDED = Path(pytest_ldos.robot.dds.__file__).parent / "native/ldos_provider.h"
@@ -101,7 +102,7 @@ def emitter(tmp_path_factory) -> str:
     return str(program)
 
 
-@pytest.mark.skipif(not lttng_available().ok, reason=lttng_available().reason or "available")
+@needs_lttng
 def test_what_is_emitted_is_read_back(session, emitter):
     session.create(events="ldos:*")
     session.run(emitter)

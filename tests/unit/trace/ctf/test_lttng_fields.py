@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from pytest_ldos.record.lttng import lttng_available
 from pytest_ldos.trace.ctf.read import read_trace
+from tests.builders.needs import needs_lttng
 from tests.oracles.agreement import Outcome, compare_with_babeltrace
 from tests.oracles.babeltrace import why_unavailable
 
-pytestmark = pytest.mark.skipif(not lttng_available().ok, reason=lttng_available().reason or "available")
+pytestmark = needs_lttng
 
 SOURCE = Path(__file__).parents[3] / "native/shapes"
 CONTEXTS = (

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from pytest_ldos.base.errors import TraceUnreadable
-from pytest_ldos.record.lttng import lttng_available
 from pytest_ldos.trace.ctf.read import DecodedTrace, read_trace
+from tests.builders.needs import needs_lttng
 from tests.oracles.babeltrace import read_with_babeltrace, why_unavailable
 
-pytestmark = pytest.mark.skipif(not lttng_available().ok, reason=lttng_available().reason or "available")
+pytestmark = needs_lttng
 
 
 def steps(trace: DecodedTrace) -> list[int]:

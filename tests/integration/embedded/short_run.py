@@ -1,0 +1,83 @@
+"""One short real run, where it can be on a machine with little in it; what only looks at it shares it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from tests.builders.namespaces import apart, why_not_apart
+from tests.integration.project import Project, running, shared_memory
+
+TRIALS = 2
+
+NO_NAMES = """
+mount --bind /dev/null /etc/hosts
+mount --bind nsswitch.conf /etc/nsswitch.conf
+if getent hosts localhost; then exit 99; fi
+"""
+
+ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+"""Python is told to believe it."""
+
+SOCKETS = """
+import json
+from pathlib import Path
+import psutil, pytest
+
+def addresses():
+    \"\"\"Local addresses of all IP sockets of our children, as the kernel lists them.\"\"\"
+    sockets = set()
+    for process in psutil.Process().children(recursive=True):
+        for descriptor in Path(f"/proc/{process.pid}/fd").iterdir():
+            target = str(descriptor.readlink())
+            if target.startswith("socket:["):
+                sockets.add(target[8:-1])
+    tables = ("udp", "udp6", "udplite", "raw", "raw6", "tcp", "tcp6")
+    for table in tables:
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[9] in sockets:
+                yield table, fields[1]
+
+@pytest.fixture
+def ldos_trials(ldos_trials):
+    def noted(*arguments, **options):
+        Path("sockets.json").write_text(json.dumps(list(addresses())))
+        return ldos_trials(*arguments, **options)
+    return noted
+"""
+
+
+class ShortRun:
+    """What the run printed and left.
+
+    Attributes:
+        not_bare: why it was on this machine as it is; empty if it saw no names, and a locale of ASCII alone.
+    """
+
+    def __init__(self, project: Project) -> None:
+        before, memory = running(), shared_memory()
+        for name in ("LANG", "LC_CTYPE"):
+            project.environment.pop(name, None)
+        project.environment |= ASCII
+        project.write("nsswitch.conf", "hosts: files\n")
+        project.write("conftest.py", SOCKETS)
+        command = project.command(
+            f"--ldos-trials={TRIALS}",
+            "--ldos-warmup=1",
+            "--ldos-traces=all",
+            "--ldos-benchmark-json=out.json",
+            "--ldos-report=Größe/report.html",
+        )
+        self.project = project
+        self.not_bare = why_not_apart("mount")
+        self.code, self.output = self.call(*(command if self.not_bare else apart(NO_NAMES, command)))
+        self.left_running = running() - before
+        self.left_in_memory = shared_memory() - memory
+        self.folder = next(project.path.glob(".ldos/runs/*/baseline"), Path("absent"))
+
+    def call(self, *command: str) -> tuple[int, str]:
+        done = subprocess.run(
+            command, cwd=self.project.path, env=self.project.environment, capture_output=True, check=False, timeout=180
+        )
+        return done.returncode, (done.stdout + done.stderr).decode()
