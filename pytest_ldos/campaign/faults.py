@@ -114,6 +114,7 @@ FAULTS: Final[Mapping[str, PlantableFault]] = {
             known=_slower_planning,
             path=T1.path,
             share_of=T1.name,
+            needs_patch=False,
         ),
         PlantableFault(
             name="control_rate_drop",
@@ -134,6 +135,16 @@ FAULTS: Final[Mapping[str, PlantableFault]] = {
             largest=1000.0,
             plant=_delay_transport,
             path=STATE_FEEDBACK,
+        ),
+        PlantableFault(
+            name="callback_delay",
+            title="delay of the callback that takes joint states",
+            unit="ms",
+            sizes=(1.0, 4.0, 8.0),
+            largest=1000.0,
+            plant=_set("callback_delay_ms"),
+            path=STATE_FEEDBACK,
+            needs_patch=False,
         ),
         PlantableFault(
             name="dropped_goals",

@@ -22,7 +22,7 @@ from pytest_ldos.robot.stack.ros2.launch_file import GAZEBO_PACKAGES
 from pytest_ldos.scenario.words import Simulation
 
 _OURS: Final = "ldos_"
-PROBES: Final = ("ldos_control_probe", "ldos_guard", "ldos_load", "ldos_tracepoints")
+PROBES: Final = ("ldos_control_probe", "ldos_guard", "ldos_load", "ldos_planner", "ldos_tracepoints")
 """Packages of our workspace that the Panda stack and its loads need as well."""
 
 

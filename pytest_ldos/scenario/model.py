@@ -74,7 +74,7 @@ class StackSpec:
         planning_time_s: allowed to the planner for a goal.
         velocity_scaling, acceleration_scaling: fractions of the joint limits, 0 to 1.
         goals: YAML file with goal sets and the home position; empty for the Panda's own.
-        faults: planted in the embedded stack.
+        faults: planted in the stack, as far as it can be given them.
         ros2: what only a stack of real ROS 2 nodes has.
     """
 

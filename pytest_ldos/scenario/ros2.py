@@ -33,6 +33,8 @@ class Ros2Spec:
         joint_states: topic of the joint states.
         controller_manager: node that is asked for its controllers.
         controllers: that must be active before a goal is sent.
+        seeded_planner: True if MoveIt's pipeline plans through ``ldos_planner``, which takes a seed with each
+            goal; the Panda's own does where it is installed.
         ready_timeout_s: above it, a stack that is not ready has failed to start.
     """
 
@@ -46,6 +48,7 @@ class Ros2Spec:
     joint_states: str = "/joint_states"
     controller_manager: str = "/controller_manager"
     controllers: tuple[str, ...] = ("joint_state_broadcaster", "panda_arm_controller")
+    seeded_planner: bool = False
     ready_timeout_s: float = 60.0
 
     def __post_init__(self) -> None:

@@ -62,6 +62,8 @@ def _parse(name: str, value: Any, default: Any, folder: Path) -> Any:
         case str():
             text: str = parse_field(str, value, f"{_WHERE} {name}")
             return _path(text, folder) if name in _PATHS else text
+        case bool():
+            return parse_field(bool, value, f"{_WHERE} {name}")
         case tuple():
             return _texts(name, value)
         case dict():

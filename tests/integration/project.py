@@ -61,8 +61,8 @@ class Project:
         output, _ = process.communicate(timeout=180)
         return process.returncode, output
 
-    def saved(self, scenario: str = "baseline") -> TrialSet:
-        (file,) = self.path.glob(f".ldos/runs/*/{scenario}/trials.json")
+    def saved(self, scenario: str = "baseline", output: str = ".ldos") -> TrialSet:
+        (file,) = self.path.glob(f"{output}/runs/*/{scenario}/trials.json")
         return read_trials(file)
 
 

@@ -167,12 +167,17 @@ def test_what_cannot_be_planted(asked, message):
 
 def test_ros_2_nodes_get_what_needs_no_patch():
     made = plan_self_test(SPEC, StackKind.ROS2)
-    assert {point.fault.name for point in made.points} == {"control_rate_drop", "dropped_goals", "cpu_steal"}
-    assert "planning_delay, transport_delay" in made.notes[0]
-    with pytest.raises(
-        ConfigurationError, match=r"without patching them\n.*control_rate_drop, dropped_goals, cpu_steal"
-    ):
-        plan_self_test(SPEC, StackKind.ROS2, faults=["planning_delay"])
+    assert {point.fault.name for point in made.points} == {
+        "planning_delay",
+        "control_rate_drop",
+        "callback_delay",
+        "dropped_goals",
+        "cpu_steal",
+    }
+    assert "transport_delay" in made.notes[0]
+    possible = "planning_delay, control_rate_drop, callback_delay, dropped_goals, cpu_steal"
+    with pytest.raises(ConfigurationError, match=rf"without patching them\n.*{possible}"):
+        plan_self_test(SPEC, StackKind.ROS2, faults=["transport_delay"])
 
 
 def test_a_median_that_is_missing_is_told():

@@ -25,6 +25,7 @@ def test_a_robot_of_ones_own(tmp_path):
         "action": "/arm/move",
         "controllers": ["arm_controller"],
         "sim": "mock",
+        "seeded_planner": True,
         "ready_timeout_s": 20,
         "control_rate_hz": 250,
     }
@@ -39,6 +40,7 @@ def test_a_robot_of_ones_own(tmp_path):
         group="arm",
         base_frame="base",
         controllers=("arm_controller",),
+        seeded_planner=True,
         ready_timeout_s=20,
     )
     assert not spec.ros2.is_panda
@@ -61,6 +63,7 @@ def test_a_file_of_a_package_stays_one():
         ({"action": "move_action"}, "no name of the ROS graph\n.*/move_action"),
         ({"group": ""}, "group of the stack is empty"),
         ({"rmw": "cyclonedds"}, "rmw 'cyclonedds' is no middleware"),
+        ({"seeded_planner": "often"}, "seeded_planner is 'often'\n.*true or false"),
         ({"ready_timeout_s": 0}, "ready_timeout_s must lie between"),
         ({"ready_timeout_s": "soon"}, "ready_timeout_s is 'soon'\n.*a number"),
         ({"faults": 3}, "faults is 3\n.*a table"),

@@ -1,14 +1,14 @@
 """Faults that can be planted in a stack of ROS 2 nodes without changing any node.
 
-The control rate is a parameter of the Panda's own bring-up; a failing goal is one that no arm can reach; CPU time
-is taken by other processes.
+The control rate and delays, of planning and of the callback that takes joint states, are parameters of the Panda's own
+bring-up; a failing goal is one that no arm can reach; CPU time is taken by other processes.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -20,12 +20,45 @@ from pytest_ldos.robot.stack.goals import Pose
 from pytest_ldos.scenario.model import StackSpec
 
 _OF_ANY: Final = frozenset({"failure_rate", "cpu_steal"})
-_OF_THE_PANDA: Final = frozenset({"control_rate_hz", "control_rate_drop"})
+_OF_THE_PANDA: Final = frozenset(
+    {"control_rate_hz", "control_rate_drop", "planning_delay_ms", "planning_delay_share", "callback_delay_ms"}
+)
 
 _CONFIGURATION: Final = "ldos_panda_config"
-_CONTROLLERS: Final = "config/ros2_controllers.yaml"
-_ARGUMENT: Final = "controllers"
-_UPDATE_RATE: Final = re.compile(r"^( *update_rate: *)[0-9]+", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class _Parameters:
+    """A parameter file of the Panda's configuration, and the launch file's argument that takes another one instead."""
+
+    file: str
+    argument: str
+
+    def changed(self, directory: Path, numbers: Mapping[str, float], environment: Mapping[str, str] | None) -> str:
+        """Writes the file with other numbers, by parameter, to `directory`; returns its path.
+
+        Raises:
+            BringUpFailed: the installed file does not set one of them.
+        """
+        prefix = find_ros_package(_CONFIGURATION, environment)
+        source = Path() if prefix is None else prefix / "share" / _CONFIGURATION / "config" / self.file
+        text = source.read_text("utf-8") if source.is_file() else ""
+        for name, number in numbers.items():
+            text, count = re.subn(rf"^( *{name}: *)[0-9.]+", rf"\g<1>{number}", text, flags=re.MULTILINE)
+            if count != 1:
+                raise BringUpFailed(
+                    f"{name} cannot be changed: {self.file} of {_CONFIGURATION} is not what it was",
+                    remedy="rebuild ros_ws and source it",
+                )
+        file = directory / f"{self.argument}.yaml"
+        with writing(file):
+            file.write_text(text, "utf-8")
+        return str(file)
+
+
+_CONTROLLERS: Final = _Parameters("ros2_controllers.yaml", "controllers")
+_PLANNING: Final = _Parameters("ompl_planning.yaml", "planning")
+_OF_PLANNING: Final = ("planning_delay_ms", "planning_delay_share")
 
 _OUT_OF_REACH: Final = Pose((1000.0, 0.0, 0.5), (1.0, 0.0, 0.0, 0.0))
 _PLANNING_TIME_S: Final = 0.2
@@ -57,24 +90,21 @@ def fault_arguments(
         environment: environment of the workspace that is measured; ``None`` for ours.
 
     Raises:
-        BringUpFailed: the installed configuration does not set a control rate.
+        BringUpFailed: the installed configuration does not set what is to be changed.
     """
     rate_hz = spec.faults.control_rate_of(spec.control_rate_hz)
-    if rate_hz == spec.control_rate_hz:
-        return {}
-    prefix = find_ros_package(_CONFIGURATION, environment)
-    source = Path() if prefix is None else prefix / "share" / _CONFIGURATION / _CONTROLLERS
-    text = source.read_text("utf-8") if source.is_file() else ""
-    changed, count = _UPDATE_RATE.subn(rf"\g<1>{round(rate_hz)}", text)
-    if count != 1:
-        raise BringUpFailed(
-            f"the control rate cannot be changed: {_CONTROLLERS} of {_CONFIGURATION} is not what it was",
-            remedy="rebuild ros_ws and source it",
-        )
-    file = directory / "controllers.yaml"
-    with writing(file):
-        file.write_text(changed, "utf-8")
-    return {_ARGUMENT: str(file)}
+    planted: dict[_Parameters, dict[str, float]] = {
+        _CONTROLLERS: {"update_rate": round(rate_hz)} if rate_hz != spec.control_rate_hz else {},
+        # A whole number without a point would be a parameter of another type.
+        _PLANNING: {name: float(number) for name in _OF_PLANNING if (number := getattr(spec.faults, name))},
+    }
+    files = {
+        parameters.argument: parameters.changed(directory, numbers, environment)
+        for parameters, numbers in planted.items()
+        if numbers
+    }
+    late_ms = spec.faults.callback_delay_ms
+    return files | ({"callback_delay_ms": str(late_ms)} if late_ms else {})
 
 
 def out_of_reach(command: MoveCommand) -> MoveCommand:

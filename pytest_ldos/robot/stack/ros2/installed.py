@@ -41,6 +41,9 @@ PANDA: Final = (
     "joint_state_broadcaster",
     "robot_state_publisher",
 )
+SEEDED_PLANNER: Final = "ldos_planner"
+"""It is a part of a stack, and has a version there, if it plans its goals."""
+
 _VERSIONED: Final = (
     "rclcpp",
     "moveit_ros_move_group",
@@ -146,7 +149,8 @@ def ros2_info(spec: StackSpec, environment: Mapping[str, str] | None = None) -> 
     rmw = rmw_of(ros2, environment)
     distro = find_distro(environment)
     given = os.environ if environment is None else environment
-    versions = {name: found for name in (*_VERSIONED, rmw) if (found := version_of(name, environment))}
+    planner = [SEEDED_PLANNER] if ros2.is_panda or ros2.seeded_planner else []
+    versions = {name: found for name in (*_VERSIONED, *planner, rmw) if (found := version_of(name, environment))}
     parts = [f"launch file {ros2.launch_file}" if not ros2.is_panda else "Panda"]
     parts += [f"sim {sim}"] if sim is not Simulation.AUTO else []
     parts += [f"MoveIt {versions['moveit_ros_move_group']}"] if "moveit_ros_move_group" in versions else []

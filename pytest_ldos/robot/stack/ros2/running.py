@@ -19,9 +19,10 @@ from pytest_ldos.robot.stack.goals import Goal, GoalBook, OutcomeClass
 from pytest_ldos.robot.stack.outcomes import died, to_outcome
 from pytest_ldos.robot.stack.protocol import MotionOutcome, StackInfo
 from pytest_ldos.robot.stack.ros2.faults import out_of_reach
+from pytest_ldos.robot.stack.ros2.installed import SEEDED_PLANNER
 from pytest_ldos.robot.stack.ros2.launch_events import LaunchWatch
 from pytest_ldos.robot.stack.ros2.readiness_watch import ReadinessWatch
-from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.scenario.model import FIRST_SEED, StackSpec
 
 _POLL_S: Final = 0.02
 _NOT_OF_THE_STACK: Final = frozenset({"launch", "lttng-sessiond", "readiness"})
@@ -31,9 +32,7 @@ _WORD_EVERY_S: Final = 5.0
 
 
 class Ros2Stack:
-    """See `RunningStack`. MoveIt takes no seed with a request, so every plan is different."""
-
-    is_repeatable = False
+    """See `RunningStack`."""
 
     def __init__(
         self,
@@ -48,6 +47,7 @@ class Ros2Stack:
         info: StackInfo,
     ) -> None:
         self.info = info
+        self.is_repeatable = SEEDED_PLANNER in info.versions
         self.domain = int(environment["ROS_DOMAIN_ID"])
         self.environment = environment
         self.goal_book = goal_book
@@ -116,7 +116,10 @@ class Ros2Stack:
         trial: TrialTag | None,
         start: Mapping[str, float] | None = None,
     ) -> MotionOutcome:
-        command = to_command(self._spec, goal, goal_id=goal_id, seed=seed, trial=trial, start=start)
+        # MoveIt plans from where the arm is if it also executes. Motions that are no trials share a seed: home is then
+        # the same to the last bit, whichever trial was before it.
+        own_seed = seed if trial is not None or seed is None else FIRST_SEED
+        command = to_command(self._spec, goal, goal_id=goal_id, seed=own_seed, trial=trial, start=None)
         if (
             plant_failure(self._spec.faults.failure_rate, seed=None if trial is None else trial.index + 1, trial=trial)
             is not None

@@ -36,9 +36,10 @@ from launch_ros.parameter_descriptions import ParameterValue
 
 CONFIG = get_package_share_path('ldos_panda_config') / 'config'
 CONTROLLERS = CONFIG / 'ros2_controllers.yaml'
+PLANNING = CONFIG / 'ompl_planning.yaml'
 TRACE_BUFFER_BYTES = 2**20
 MOVE_GROUP_FILES = (
-    'kinematics.yaml', 'joint_limits.yaml', 'ompl_planning.yaml', 'moveit_controllers.yaml')
+    'kinematics.yaml', 'joint_limits.yaml', 'moveit_controllers.yaml')
 
 
 def generate_launch_description():
@@ -46,7 +47,8 @@ def generate_launch_description():
     return LaunchDescription([
         *arguments(),
         OpaqueFunction(function=trace, condition=IfCondition(LaunchConfiguration('trace'))),
-        *planning(),
+        OpaqueFunction(function=state_publisher),
+        move_group(),
         OpaqueFunction(function=hardware),
     ])
 
@@ -59,6 +61,12 @@ def arguments():
         DeclareLaunchArgument(
             'controllers', default_value=str(CONTROLLERS),
             description='Parameters of the controller manager and its controllers'),
+        DeclareLaunchArgument(
+            'planning', default_value=str(PLANNING),
+            description="Parameters of move_group's planning pipelines"),
+        DeclareLaunchArgument(
+            'callback_delay_ms', default_value='',
+            description='A fault to plant: the callback of joint states takes so much longer'),
         DeclareLaunchArgument(
             'trace', default_value='false', choices=['true', 'false'],
             description='Record the ros2:* and ldos:* tracepoints with LTTng'),
@@ -92,17 +100,24 @@ def trace(context):
     )]
 
 
-def planning():
-    """Robot state publisher and move_group."""
+def state_publisher(context):
+    """Robot state publisher: late, if that is asked for."""
+    delay_ms = LaunchConfiguration('callback_delay_ms').perform(context)
+    late = Path(get_package_prefix('ldos_bringup')) / 'lib' / 'ldos_bringup' / 'liblate_transforms.so'
+    fault = {'LD_PRELOAD': joined([late], 'LD_PRELOAD'), 'LDOS_CALLBACK_DELAY_MS': delay_ms}
+    return [node(
+        'robot_state_publisher', 'robot_state_publisher', [robot_description()],
+        environment=fault if delay_ms else {})]
+
+
+def move_group():
     semantics = (CONFIG / 'panda.srdf').read_text(encoding='utf-8')
-    return [
-        node('robot_state_publisher', 'robot_state_publisher', [robot_description()]),
-        node('moveit_ros_move_group', 'move_group', [
-            robot_description(),
-            {'robot_description_semantic': semantics},
-            *(str(CONFIG / name) for name in MOVE_GROUP_FILES),
-        ]),
-    ]
+    return node('moveit_ros_move_group', 'move_group', [
+        robot_description(),
+        {'robot_description_semantic': semantics},
+        *(str(CONFIG / name) for name in MOVE_GROUP_FILES),
+        LaunchConfiguration('planning'),
+    ])
 
 
 def hardware(context):
@@ -165,7 +180,7 @@ def end(event, context):
     return [Shutdown(reason=f'{event.process_name} ended with status {event.returncode}')]
 
 
-def node(package, executable, parameters, arguments=()):
+def node(package, executable, parameters, arguments=(), environment=None):
     """
     Build a node that the stack cannot do without.
 
@@ -174,7 +189,7 @@ def node(package, executable, parameters, arguments=()):
     sim_time = EqualsSubstitution(LaunchConfiguration('sim'), 'gz')
     return Node(
         package=package, executable=executable, output='screen', parameters=parameters,
-        arguments=[*arguments], ros_arguments=['-p', ['use_sim_time:=', sim_time]],
+        arguments=[*arguments], additional_env=environment, ros_arguments=['-p', ['use_sim_time:=', sim_time]],
         on_exit=end)
 
 

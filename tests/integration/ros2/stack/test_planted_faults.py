@@ -45,10 +45,20 @@ def test_what_takes_the_cpus_makes_the_loop_irregular(project, leaves_nothing):
     assert trial.measurements["T3p99"].number > 1.0, output
 
 
+def test_planning_takes_longer_by_what_was_planted(project, leaves_nothing):
+    delay_ms = 40
+    planted = f"\n[tool.ldos.stack.faults]\nplanning_delay_ms = {delay_ms}\n"
+    project.write("pyproject.toml", (project.path / "pyproject.toml").read_text() + planted)
+    _, output = project.run("-m", "baseline", f"--ldos-trials={TRIALS}", "--ldos-warmup=0")
+    trials = project.saved().trials
+    assert len(trials) == TRIALS, output
+    assert min(each.measurements["T1"].number for each in trials) > delay_ms
+
+
 def test_what_would_take_a_change_of_a_node_is_refused(project, leaves_nothing):
-    planted = "\n[tool.ldos.stack.faults]\nplanning_delay_ms = 5\n"
+    planted = "\n[tool.ldos.stack.faults]\ntransport_delay_ms = 5\n"
     project.write("pyproject.toml", (project.path / "pyproject.toml").read_text() + planted)
     code, output = project.run("-m", "baseline", "--ldos-trials=1")
     assert code == 1
-    assert "this stack cannot be given planning_delay_ms" in output
+    assert "this stack cannot be given transport_delay_ms" in output
     assert "trial 1" not in output

@@ -25,8 +25,8 @@ def test_a_short_run_measures_everything_but_a_simulator(project, rmw, leaves_no
     assert trials.fingerprint.rmw == rmw
     assert trials.fingerprint.versions[rmw]
     assert trials.discarded_events == 0
-    for trial in trials.trials:
-        assert trial.seed is None
+    for index, trial in enumerate(trials.trials):
+        assert trial.seed == 1 + index
         assert trial.position_error_m is not None
         assert trial.position_error_m < 0.001
         numbers = {name: each.number for name, each in trial.measurements.items()}

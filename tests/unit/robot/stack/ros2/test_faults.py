@@ -13,6 +13,7 @@ from pytest_ldos.scenario.ros2 import Ros2Spec
 from pytest_ldos.scenario.words import StackKind
 
 OWN = Ros2Spec(launch_file="my_robot/stack.launch.py")
+PLANNING = "ompl:\n  ldos_planner:\n    planning_delay_ms: 0.0\n    planning_delay_share: 0.0\n  range: 0.0\n"
 CONTROLLERS = "controller_manager:\n  ros__parameters:\n    update_rate: 500  # Hz\n    other_update_rate: 3\n"
 
 
@@ -20,7 +21,15 @@ def stack(*, ros2: Ros2Spec | None = None, **faults: float) -> StackSpec:
     return StackSpec(kind=StackKind.ROS2, ros2=ros2 or Ros2Spec(), faults=FaultSpec(**faults))
 
 
-@pytest.mark.parametrize("faults", [{}, {"failure_rate": 0.3, "cpu_steal": 0.2}, {"control_rate_hz": 400}])
+@pytest.mark.parametrize(
+    "faults",
+    [
+        {},
+        {"failure_rate": 0.3, "cpu_steal": 0.2},
+        {"control_rate_hz": 400},
+        {"planning_delay_ms": 5, "planning_delay_share": 0.1, "callback_delay_ms": 1},
+    ],
+)
 def test_what_can_be_planted(faults):
     demand_plantable(stack(**faults))
 
@@ -28,12 +37,12 @@ def test_what_can_be_planted(faults):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        (stack(planning_delay_ms=5), "cannot be given planning_delay_ms"),
+        (stack(ros2=OWN, planning_delay_ms=5), "cannot be given planning_delay_ms"),
         (
-            stack(planning_delay_share=0.1, transport_delay_ms=1, cpu_steal=0.1),
-            "planning_delay_share, transport_delay_ms:",
+            stack(ros2=OWN, callback_delay_ms=0.1, transport_delay_ms=1, cpu_steal=0.1),
+            "callback_delay_ms, transport_delay_ms:",
         ),
-        (stack(callback_delay_ms=1), "callback_delay_ms.*\n.*--ldos-stack=embedded"),
+        (stack(transport_delay_ms=1), "transport_delay_ms.*\n.*--ldos-stack=embedded"),
         (stack(ros2=OWN, control_rate_drop=0.1), "control_rate_drop.*\n.*plant cpu_steal, failure_rate, or"),
     ],
 )
@@ -51,11 +60,27 @@ def test_a_control_rate_is_written_for_the_launch_file(workspace, tmp_path):
         assert (tmp_path / "controllers.yaml").read_text() == CONTROLLERS.replace("500", str(rate))
 
 
+def test_the_callback_of_joint_states_is_late_by_an_argument(tmp_path):
+    assert fault_arguments(stack(callback_delay_ms=4), tmp_path) == {"callback_delay_ms": "4"}
+
+
+def test_delays_of_planning_are_written_for_the_launch_file(workspace, tmp_path):
+    workspace.add(
+        "ldos_panda_config", files={"config/ompl_planning.yaml": PLANNING, "config/ros2_controllers.yaml": CONTROLLERS}
+    )
+    arguments = fault_arguments(stack(planning_delay_share=0.15), tmp_path)
+    assert arguments == {"planning": str(tmp_path / "planning.yaml")}
+    assert (tmp_path / "planning.yaml").read_text() == PLANNING.replace("share: 0.0", "share: 0.15")
+    both = fault_arguments(stack(planning_delay_ms=5, control_rate_hz=400), tmp_path)
+    assert sorted(both) == ["controllers", "planning"]
+    assert (tmp_path / "planning.yaml").read_text() == PLANNING.replace("ms: 0.0", "ms: 5.0")
+
+
 def test_a_configuration_that_is_not_ours(workspace, tmp_path):
-    with pytest.raises(BringUpFailed, match=r"control rate cannot be changed.*\n.*rebuild ros_ws"):
+    with pytest.raises(BringUpFailed, match=r"update_rate cannot be changed.*\n.*rebuild ros_ws"):
         fault_arguments(stack(control_rate_hz=400), tmp_path)
     workspace.add("ldos_panda_config", files={"config/ros2_controllers.yaml": "controller_manager: {}\n"})
-    with pytest.raises(BringUpFailed, match="control rate cannot be changed"):
+    with pytest.raises(BringUpFailed, match="update_rate cannot be changed"):
         fault_arguments(stack(control_rate_hz=400), tmp_path)
 
 

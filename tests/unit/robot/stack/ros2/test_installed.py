@@ -10,7 +10,7 @@ from pytest_ldos.base.distros import DEFAULT
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.robot.stack import choose
 from pytest_ldos.robot.stack.ros2 import installed
-from pytest_ldos.robot.stack.ros2.installed import ros2_available, ros2_info
+from pytest_ldos.robot.stack.ros2.installed import SEEDED_PLANNER, ros2_available, ros2_info
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.ros2 import Ros2Spec
 from pytest_ldos.scenario.words import Simulation, StackKind
@@ -48,6 +48,14 @@ def test_packages_are_named_with_what_installs_them(complete):
         "sudo apt-get install ros-jazzy-moveit-ros-move-group",
     )
     assert ros2_available(OWN).ok, "a robot of one's own brings its own planner"
+
+
+def test_our_planner_is_a_part_of_the_stacks_that_plan_with_it(workspace):
+    seeded = StackSpec(ros2=Ros2Spec(launch_file=OWN.ros2.launch_file, seeded_planner=True))
+    assert SEEDED_PLANNER not in ros2_info(StackSpec()).versions
+    workspace.add(SEEDED_PLANNER)
+    has_it = [SEEDED_PLANNER in ros2_info(spec).versions for spec in (StackSpec(), seeded, OWN)]
+    assert has_it == [True, True, False]
 
 
 def test_a_middleware_that_is_not_installed(complete):

@@ -1,0 +1,71 @@
+// Copyright (c) 2026 The pytest-ldos authors
+//
+// Permission is hereby granted, free of charge, to any person obtaining a copy
+// of this software and associated documentation files (the "Software"), to deal
+// in the Software without restriction, including without limitation the rights
+// to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+// copies of the Software, and to permit persons to whom the Software is
+// furnished to do so, subject to the following conditions:
+//
+// The above copyright notice and this permission notice shall be included in
+// all copies or substantial portions of the Software.
+//
+// THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+// IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+// FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL
+// THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+// LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+// OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN
+// THE SOFTWARE.
+
+
+#ifndef LDOS_PLANNER__CONTEXT_HPP_
+#define LDOS_PLANNER__CONTEXT_HPP_
+
+#include <chrono>
+#include <optional>
+
+#include <moveit/ompl_interface/model_based_planning_context.hpp>
+#include <moveit/planning_interface/planning_interface.hpp>
+
+#include "ldos_planner/seed.hpp"
+
+namespace ldos_planner
+{
+
+/// Time added to every plan, to see what a gate makes of it.
+struct PlantedDelay
+{
+  double delay_ms{};
+  /// Of the time since the planner was asked: 0.15 makes it take 15 % longer.
+  double share{};
+};
+
+/// MoveIt's context for one request, seeded if it has a seed. Emits `ldos:cpu_speed` on the
+/// thread that plans, before the search.
+class Context : public planning_interface::PlanningContext
+{
+public:
+  Context(
+    ompl_interface::ModelBasedPlanningContextPtr moveits, std::optional<Seed> seed,
+    const PlantedDelay & delay, std::chrono::steady_clock::time_point began);
+
+  void solve(planning_interface::MotionPlanResponse & response) override;
+  void solve(planning_interface::MotionPlanDetailedResponse & response) override;
+  bool terminate() override;
+  void clear() override;
+
+private:
+  template<typename Response>
+  void solve_measured(Response & response);
+  void delay() const;
+
+  ompl_interface::ModelBasedPlanningContextPtr moveits_;
+  std::optional<Seed> seed_;
+  PlantedDelay delay_;
+  std::chrono::steady_clock::time_point began_;
+};
+
+}  // namespace ldos_planner
+
+#endif  // LDOS_PLANNER__CONTEXT_HPP_

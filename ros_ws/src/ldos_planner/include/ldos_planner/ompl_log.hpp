@@ -1,0 +1,48 @@
+// Copyright (c) 2026 The pytest-ldos authors
+//
+// Permission is hereby granted, free of charge, to any person obtaining a copy
+// of this software and associated documentation files (the "Software"), to deal
+// in the Software without restriction, including without limitation the rights
+// to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+// copies of the Software, and to permit persons to whom the Software is
+// furnished to do so, subject to the following conditions:
+//
+// The above copyright notice and this permission notice shall be included in
+// all copies or substantial portions of the Software.
+//
+// THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+// IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+// FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL
+// THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+// LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+// OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN
+// THE SOFTWARE.
+
+
+#ifndef LDOS_PLANNER__OMPL_LOG_HPP_
+#define LDOS_PLANNER__OMPL_LOG_HPP_
+
+#include <string>
+
+#include <ompl/util/Console.h>
+
+namespace ldos_planner
+{
+
+/// Turns what OMPL says into ROS's log while it lives, as MoveIt's own plugin does; but for the
+/// complaint that each seed after the first one gets.
+class OmplLog : public ompl::msg::OutputHandler
+{
+public:
+  OmplLog();
+  ~OmplLog() override;
+  OmplLog(const OmplLog &) = delete;
+  OmplLog & operator=(const OmplLog &) = delete;
+
+  void log(
+    const std::string & text, ompl::msg::LogLevel level, const char * file, int line) override;
+};
+
+}  // namespace ldos_planner
+
+#endif  // LDOS_PLANNER__OMPL_LOG_HPP_

@@ -1,0 +1,87 @@
+// Copyright (c) 2026 The pytest-ldos authors
+//
+// Permission is hereby granted, free of charge, to any person obtaining a copy
+// of this software and associated documentation files (the "Software"), to deal
+// in the Software without restriction, including without limitation the rights
+// to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+// copies of the Software, and to permit persons to whom the Software is
+// furnished to do so, subject to the following conditions:
+//
+// The above copyright notice and this permission notice shall be included in
+// all copies or substantial portions of the Software.
+//
+// THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+// IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+// FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL
+// THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+// LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+// OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN
+// THE SOFTWARE.
+
+
+#include "ldos_planner/context.hpp"
+
+#include <thread>
+#include <utility>
+
+#include <moveit_msgs/msg/move_it_error_codes.hpp>
+
+#include "ldos_planner/fixed_work.hpp"
+#include "ldos_planner/seeding.hpp"
+#include "ldos_tracepoints/tracepoints.hpp"
+
+namespace ldos_planner
+{
+
+Context::Context(
+  ompl_interface::ModelBasedPlanningContextPtr moveits, std::optional<Seed> seed,
+  const PlantedDelay & delay, std::chrono::steady_clock::time_point began)
+: PlanningContext(moveits->getName(), moveits->getGroupName()),
+  moveits_(std::move(moveits)), seed_(seed), delay_(delay), began_(began)
+{
+  setPlanningScene(moveits_->getPlanningScene());
+  setMotionPlanRequest(moveits_->getMotionPlanRequest());
+}
+
+void Context::solve(planning_interface::MotionPlanResponse & response)
+{
+  solve_measured(response);
+}
+
+void Context::solve(planning_interface::MotionPlanDetailedResponse & response)
+{
+  solve_measured(response);
+}
+
+template<typename Response>
+void Context::solve_measured(Response & response)
+{
+  ldos_tracepoints::cpu_speed(time_fixed_work());
+  if (seed_) {
+    response.error_code = seed_context(*moveits_, *seed_);
+    if (response.error_code.val != moveit_msgs::msg::MoveItErrorCodes::SUCCESS) {
+      return;
+    }
+  }
+  moveits_->solve(response);
+  delay();
+}
+
+void Context::delay() const
+{
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - began_;
+  const std::chrono::duration<double, std::milli> fixed(delay_.delay_ms);
+  std::this_thread::sleep_for(fixed + delay_.share * taken);
+}
+
+bool Context::terminate()
+{
+  return moveits_->terminate();
+}
+
+void Context::clear()
+{
+  moveits_->clear();
+}
+
+}  // namespace ldos_planner
