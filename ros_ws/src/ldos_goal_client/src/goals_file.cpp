@@ -38,7 +38,7 @@ namespace
 
 std::string line_of(const YAML::Mark & mark)
 {
-  return mark.is_null() ? "" : ":" + std::to_string(mark.line + 1);
+  return mark.is_null() ? "" : std::string(":").append(std::to_string(mark.line + 1));
 }
 
 /// Reads one document; knows its name for messages.
