@@ -40,7 +40,9 @@ class Interleaved:
     seconds: float
 
 
-def interleave(bench: Bench, versions: Mapping[Role, Version], *, size: int, decide: Decide) -> Interleaved:
+def interleave(
+    bench: Bench, versions: Mapping[Role, Version], *, decide: Decide, size: int | None = None
+) -> Interleaved:
     """Measures two versions interleaved, until the comparison is clear or the largest number of trials is reached.
 
     Both versions make the same trials: goals, seeds and starts are equal. After each trial both
@@ -50,9 +52,9 @@ def interleave(bench: Bench, versions: Mapping[Role, Version], *, size: int, dec
     block's warm-up trial (see `Bench.warmup`), because a stack that has just started is not what is measured.
 
     Args:
-        size: trials of a block.
         decide: called whenever both versions have equally many trials, from the requested number of
             trials on.
+        size: trials of a block; see `first_blocks` and `next_pair` for the default.
 
     Raises:
         LdosError: a stack or a load did not start.

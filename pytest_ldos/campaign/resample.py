@@ -118,8 +118,8 @@ class Pool:
         return [number for number, start in enumerate(self.starts) if start.run == run]
 
     def _interleaved(self, rng: np.random.Generator, trials: int) -> Pair:
-        """Draws starts of one run, in the block order of interleaved versions."""
-        blocks = first_blocks(trials, size=self.block_size)
+        """Draws starts of one run, in the blocks that an interleaved run has by default."""
+        blocks = first_blocks(trials)
         members = self._members(int(rng.choice([start.run for start in self.starts])))
         is_repeated = len(blocks) > len(members)
         numbers = sorted(int(each) for each in rng.choice(members, len(blocks), replace=is_repeated))

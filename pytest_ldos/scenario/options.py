@@ -170,10 +170,10 @@ OPTIONS: Final[Mapping[str, Option]] = {
         Option(
             name="block",
             parse=_at_least(1),
-            default=5,
+            default=None,
             metavar="N",
             help="trials of one version between two stack starts, with --ldos-base; "
-            "and trials that are added at once, with --ldos-max-trials (default: 5)",
+            "and trials that are added at once, with --ldos-max-trials (default: a sixth of the trials, at least 2)",
         ),
         Option(
             name="warmup",

@@ -34,15 +34,15 @@ def test_equal_versions_pass_and_both_records_are_kept(run, project, old):
         [
             "*block 1: starting the stack of base ./old*",
             "*baseline, base: trial 1 of 10 success*",
-            "*block 4: starting the stack of base ./old*",
+            "*block 10: starting the stack of base ./old*",
             "*baseline: passed; 10 of 10*",
-            "*interleaved with 10 trials of base ./old; 4 stack starts in * s*",
-            "*drift: 4 blocks are too few to tell, 12 are needed*",
+            "*interleaved with 10 trials of base ./old; 10 stack starts in * s*",
+            "*drift: 10 blocks are too few to tell, 12 are needed*",
         ]
     )
     head, base = records(project)
     assert head.session == base.session != ""
-    assert [trial.block for trial in base.trials] == [0] * 5 + [3] * 5
+    assert [trial.block for trial in base.trials] == [0, 0, 3, 3, 5, 5, 6, 6, 9, 9]
     assert not list(project.path.glob(".ldos/baselines/**/*.json")), "nothing becomes a baseline unasked"
     assert not list(project.path.glob(".ldos/runs/*/*/blocks/*/trace"))
 
@@ -51,7 +51,7 @@ def test_a_slower_head_is_red_with_exit_status_10_and_keeps_the_traces(run, proj
     result = run(*FEW, stack="noisy(1, planning=1.6), base=noisy(2)")
     assert result.ret == 10
     result.stdout.fnmatch_lines(["*T1*regressed: +*", "*traces: */blocks*"])
-    assert len(list(project.path.glob(".ldos/runs/*/baseline/blocks/*/trace/metadata"))) == 4
+    assert len(list(project.path.glob(".ldos/runs/*/baseline/blocks/*/trace/metadata"))) == 10
 
 
 def test_head_becomes_the_baseline_only_when_asked(run, project, old):

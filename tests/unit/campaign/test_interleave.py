@@ -33,6 +33,12 @@ def test_ten_trials_of_each_are_made_abba_with_one_start_a_block(tmp_path):
     assert all(trial.measurements["T4"].number for each in (made.head, made.base) for trial in each.trials)
 
 
+def test_by_default_ten_trials_have_five_starts_of_each_version(tmp_path):
+    made = interleave(make_bench(tmp_path), VERSIONS, decide=CLEAR)
+    assert made.starts == 10
+    assert [trial.block for trial in made.head.trials] == [1, 1, 2, 2, 4, 4, 7, 7, 8, 8]
+
+
 def test_goals_seeds_and_starts_are_the_same_for_both(tmp_path):
     stacks = []
 

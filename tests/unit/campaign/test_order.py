@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ldos.campaign.order import Block, Role, first_blocks, next_pair
+from pytest_ldos.campaign.order import Block, Role, first_blocks, next_pair, usual_size
 
 SIZES = st.integers(1, 12)
 
@@ -48,15 +48,31 @@ def test_blocks_are_numbered_over_both_versions_and_none_is_empty_or_too_large(t
     blocks = extended(trials, size, pairs)
     assert [block.number for block in blocks] == list(range(len(blocks)))
     assert all(len(block.trials) >= 1 for block in blocks)
-    if trials == 1 or size > 1:
-        assert all(len(block.trials) <= size for block in blocks)
+    assert all(len(block.trials) <= size for block in blocks)
 
 
 @given(st.integers(2, 100), SIZES)
-def test_the_first_blocks_are_whole_groups_of_four(trials, size):
-    blocks = first_blocks(trials, size=size)
-    assert len(blocks) % 4 == 0
-    assert {letters(blocks[at : at + 4]) for at in range(0, len(blocks), 4)} <= {"ABBA", "BAAB"}
+def test_no_version_is_always_first(trials, size):
+    assert letters(first_blocks(trials, size=size)).startswith("ABBA")
+
+
+@pytest.mark.parametrize(
+    ("trials", "sizes"),
+    [(2, [1, 1]), (4, [2, 2]), (5, [1, 2, 2]), (10, [2] * 5), (12, [2] * 6), (20, [4] * 5), (30, [5] * 6)],
+)
+def test_a_block_has_a_sixth_of_the_trials_but_two_at_least(trials, sizes):
+    assert [len(block.trials) for block in first_blocks(trials)[::2]] == sizes
+
+
+@given(st.integers(9, 1000))
+def test_there_are_five_or_six_pairs_by_default(trials):
+    assert len(first_blocks(trials)) in {10, 12} or trials in {13, 14}
+    assert usual_size(trials) >= 2
+
+
+def test_what_is_added_by_default_has_the_size_for_the_limit():
+    (*_, last) = first_blocks(10)
+    assert [block.trials for block in next_pair(last, limit=30)] == [range(10, 15)] * 2
 
 
 @given(st.integers(1, 12))
@@ -79,6 +95,6 @@ def test_additions_end_at_the_limit():
     assert next_pair(last, size=5, limit=10) == next_pair(last, size=5, limit=0) == []
 
 
-@pytest.mark.parametrize(("trials", "size", "sizes"), [(10, 4, [2, 3, 2, 3]), (3, 1, [1, 2]), (7, 5, [3, 4])])
+@pytest.mark.parametrize(("trials", "size", "sizes"), [(10, 4, [3, 3, 4]), (3, 1, [1, 1, 1]), (7, 5, [3, 4])])
 def test_blocks_are_about_equally_long(trials, size, sizes):
     assert [len(block.trials) for block in first_blocks(trials, size=size)[::2]] == sizes

@@ -59,11 +59,10 @@ def test_of_several_runs_both_sides_are_of_different_ones():
 
 
 def test_in_turns_blocks_make_pairs():
-    pool = pool_of(measured_run(1))
-    for pair in draws(pool, Design.INTERLEAVED, 16):
+    pool = pool_of(measured_run(1, starts=10))
+    for pair in draws(pool, Design.INTERLEAVED, 10):
         base, head = ({each.block for each in side.trials} for side in (pair.base, pair.head))
-        assert base | head == {0, 1, 2, 3}
-        assert (base, head) == ({0, 3}, {1, 2})
+        assert (base, head) == ({0, 3, 5, 6, 9}, {1, 2, 4, 7, 8})
         assert pair.head.session == pair.base.session != ""
         assert not starts_in(pool, pair.base) & starts_in(pool, pair.head)
 
@@ -71,7 +70,7 @@ def test_in_turns_blocks_make_pairs():
 def test_trials_of_a_start_are_as_they_were_measured():
     pool = pool_of(measured_run(1))
     measured = {each.goal_id: each.measurements for start in pool.starts for each in start.trials}
-    for pair in draws(pool, Design.INTERLEAVED, 16):
+    for pair in draws(pool, Design.INTERLEAVED, 8):
         assert all(each.measurements == measured[each.goal_id] for each in (*pair.head.trials, *pair.base.trials))
 
 
