@@ -29,7 +29,9 @@ def stores_here() -> BaselineStores:
     """The baselines of the project in the working directory."""
     sources = sources_here()
     return BaselineStores(
-        repository=Path(sources.value("baselines")), local=Path(sources.value("output")) / _LOCAL_BASELINES
+        repository=Path(sources.value("baselines")),
+        local=Path(sources.value("output")) / _LOCAL_BASELINES,
+        repository_gates=sources.is_given("baselines"),
     )
 
 

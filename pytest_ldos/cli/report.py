@@ -13,7 +13,7 @@ from pytest_ldos.campaign.order import Role
 from pytest_ldos.cli.output import FormatOption, OutputOption, choose_format, put_out
 from pytest_ldos.cli.paths import find_trials, metric_names, sources_here, stores_here
 from pytest_ldos.judge.baseline.calibration_store import find_calibration
-from pytest_ldos.judge.baseline.lookup import Found, find_baseline
+from pytest_ldos.judge.baseline.lookup import Found, find_baseline, shown_baseline
 from pytest_ldos.judge.gate.absent import judge_without_baseline
 from pytest_ldos.judge.gate.calibrated import doubted, with_calibration
 from pytest_ldos.judge.gate.decide import decide, judge_alone
@@ -75,9 +75,14 @@ def _beside_stored(trials: TrialSet, policy: Policy) -> Section:
     if isinstance(lookup, Found) and lookup.trials.trials == trials.trials:
         notes = (f"is the baseline: {lookup.file}",)
         return without_verdict(compose_section(trials, judge_alone(trials, policy), notes=notes))
+    known = find_calibration(stores_here(), trials)
+    policy = with_calibration(policy, known)
     if isinstance(lookup, Found):
-        known = find_calibration(stores_here(), trials)
-        result = doubted(decide(trials, lookup.trials, with_calibration(policy, known)), known)
-        background = Background(base_file=lookup.file, calibration=known)
-        return compose_section(trials, result, base=lookup.trials, background=background)
-    return compose_section(trials, judge_without_baseline(judge_alone(trials, policy), lookup))
+        result = doubted(decide(trials, lookup.trials, policy), known)
+    else:
+        result = judge_without_baseline(trials, judge_alone(trials, policy), lookup, policy)
+    shown = shown_baseline(lookup)
+    if shown is None:
+        return compose_section(trials, result)
+    background = Background(base_file=shown.file, calibration=known)
+    return compose_section(trials, result, base=shown.trials, background=background)

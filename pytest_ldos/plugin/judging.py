@@ -11,7 +11,7 @@ from pytest_ldos.campaign.interleave import Interleaved, describe_turns
 from pytest_ldos.campaign.order import Role
 from pytest_ldos.judge.baseline.calibration_store import Calibrated, CalibrationLookup, find_calibration
 from pytest_ldos.judge.baseline.key import BaselineKey
-from pytest_ldos.judge.baseline.lookup import Found, NoBaseline, NotComparable, Unreadable, find_baseline
+from pytest_ldos.judge.baseline.lookup import Found, Lookup, NoBaseline, NotComparable, find_baseline, shown_baseline
 from pytest_ldos.judge.baseline.store import BaselineStores
 from pytest_ldos.judge.gate.absent import judge_without_baseline
 from pytest_ldos.judge.gate.calibrated import doubted, with_calibration
@@ -35,7 +35,9 @@ LOCAL_BASELINES = "baselines"
 def stores_of(settings: Settings) -> BaselineStores:
     """The repository's and the machine's baselines."""
     return BaselineStores(
-        repository=settings.root / settings.value("baselines"), local=settings.output / LOCAL_BASELINES
+        repository=settings.root / settings.value("baselines"),
+        local=settings.output / LOCAL_BASELINES,
+        repository_gates=settings.sources.is_given("baselines"),
     )
 
 
@@ -49,18 +51,20 @@ def judge(settings: Settings, ledger: Ledger, run: ScenarioRun, trials: TrialSet
     known = find_calibration(stores, trials)
     policy = with_calibration(ledger.policy, known)
     own = judge_alone(trials, policy)
-    base = lookup.trials if isinstance(lookup, Found) else None
+    shown = shown_baseline(lookup)
     background = Background()
+    if shown is not None:
+        background = Background(base_file=settings.short(shown.file), calibration=_from_root(known, settings))
     notes = [*run.version_notes, *run.take_notes()]
     if isinstance(lookup, Found):
         result = doubted(ledger.family.decide(trials, lookup.trials, policy), known)
-        background = Background(base_file=settings.short(lookup.file), calibration=_from_root(known, settings))
     else:
-        result = judge_without_baseline(own, lookup)
+        result = judge_without_baseline(trials, own, lookup, policy)
     notes += _record(settings, stores, trials, own, lookup, reasons=result.reasons)
     is_regressed = result.verdict is Verdict.REGRESSED
     if trials.trace and is_worth_keeping(trials, regressed=is_regressed, policy=settings.value("traces")):
         notes.append(f"trace: {run.folder.trace}")
+    base = None if shown is None else shown.trials
     return result, compose_section(trials, result, base=base, background=background, notes=notes)
 
 
@@ -100,7 +104,7 @@ def _record(
     stores: BaselineStores,
     trials: TrialSet,
     own: GateResult,
-    lookup: Found | NoBaseline | NotComparable | Unreadable,
+    lookup: Lookup,
     *,
     reasons: Sequence[Reason],
 ) -> list[str]:

@@ -235,7 +235,8 @@ OPTIONS: Final[Mapping[str, Option]] = {
             parse=_path,
             default=Path("baselines"),
             metavar="DIR",
-            help="the repository's baselines, below the root directory (default: baselines)",
+            help="judge by the repository's baselines here, below the root directory; where none are named, those in "
+            "baselines are shown until this machine has its own (default: baselines)",
         ),
         Option(
             name="history",

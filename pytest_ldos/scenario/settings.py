@@ -75,6 +75,10 @@ class Sources:
                 return source[name]
         return OPTIONS[name].default
 
+    def is_given(self, name: str) -> bool:
+        """True if a source that is not tied to a scenario sets the option."""
+        return any(name in source for source in (self.command_line, self.environment, self.toml.options))
+
     def scenario_names(self) -> list[str]:
         """Markers that name a scenario."""
         return list(self.toml.scenarios)

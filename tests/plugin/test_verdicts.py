@@ -167,7 +167,7 @@ def test_a_foreign_baseline_is_not_comparable(run, project):
     own = json.loads(text)["fingerprint"]["cpu_model"]
     elsewhere.write_text(text.replace(own, "Another Machine"))
     file.unlink()
-    result = run(*FAST, "--ldos-strict", stack="noisy(2)")
+    result = run(*FAST, "--ldos-strict", "--ldos-baselines=baselines", stack="noisy(2)")
     assert result.ret == 12
     result.stdout.fnmatch_lines(["*baseline: not_comparable*", "*host class another-machine*"])
 

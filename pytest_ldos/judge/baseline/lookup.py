@@ -26,11 +26,6 @@ class Found:
 
 
 @dataclass(frozen=True)
-class NoBaseline:
-    """No baseline has been recorded for this scenario yet."""
-
-
-@dataclass(frozen=True)
 class NotComparable:
     """A baseline exists, but for another host class or under other loads.
 
@@ -49,7 +44,25 @@ class Unreadable:
     reason: str
 
 
+@dataclass(frozen=True)
+class NoBaseline:
+    """No baseline has been recorded for this scenario yet.
+
+    Attributes:
+        shared: the repository's baseline of this host class, which another machine recorded: to be shown, not to
+            judge by; ``None`` if there is none.
+    """
+
+    shared: Found | NotComparable | Unreadable | None = None
+
+
 Lookup = Found | NoBaseline | NotComparable | Unreadable
+
+
+def shown_baseline(lookup: Lookup) -> Found | None:
+    """The baseline that changes are shown since: the one to judge by, or else the shared one."""
+    found = lookup.shared if isinstance(lookup, NoBaseline) else lookup
+    return found if isinstance(found, Found) else None
 
 
 def find_baseline(stores: BaselineStores, trials: TrialSet) -> Lookup:
@@ -58,14 +71,22 @@ def find_baseline(stores: BaselineStores, trials: TrialSet) -> Lookup:
     stored = stores.find(key)
     if stored is None:
         others = stores.other_host_classes(key)
-        return NotComparable(OtherHostClasses(key, tuple(others))) if others else NoBaseline()
+        shared = stores.find_shared(key)
+        if others and shared is None:
+            return NotComparable(OtherHostClasses(key, tuple(others)))
+        return NoBaseline(None if shared is None else _read_for(shared, trials))
+    return _read_for(stored.file, trials)
+
+
+def _read_for(file: Path, trials: TrialSet) -> Found | NotComparable | Unreadable:
+    key = BaselineKey.of(trials)
     try:
-        base = read_trials(stored.file)
+        base = read_trials(file)
     except RecordUnreadable as error:
         return Unreadable(str(error))
     if BaselineKey.of(base) != key:
-        return NotComparable(OtherScenario(stored.file, key, BaselineKey.of(base)))
+        return NotComparable(OtherScenario(file, key, BaselineKey.of(base)))
     unlike = tuple(find_load_differences(trials.spec.loads, base.spec.loads))
     if unlike:
-        return NotComparable(OtherLoads(stored.file, unlike), is_ours=True)
-    return Found(base, stored.file)
+        return NotComparable(OtherLoads(file, unlike), is_ours=True)
+    return Found(base, file)

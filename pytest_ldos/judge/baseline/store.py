@@ -1,7 +1,8 @@
 """Baselines on disk: one store in the repository, one local to the machine.
 
-The repository's store takes precedence. Runs record into the local one by default;
-`promote` copies from there into the repository.
+Runs record into the local store by default; `promote` copies from there into the repository. The
+repository's store takes precedence where the settings name it. Otherwise its baselines are shared: another
+machine of the host class recorded them, and a machine without a baseline of its own shows them without judging.
 """
 
 from __future__ import annotations
@@ -39,22 +40,37 @@ class BaselineStores:
     Attributes:
         repository: ``baselines/`` in the project, under version control.
         local: ``.ldos/baselines/``.
+        repository_gates: True if runs are judged by the repository's baselines; False if these are shared.
     """
 
     repository: Path
     local: Path
+    repository_gates: bool = True
 
     def find(self, key: BaselineKey, *, pinned: bool = False) -> StoredBaseline | None:
-        """The baseline for a key; the repository's store takes precedence over the local one."""
-        for store, is_local in ((self.repository, False), (self.local, True)):
+        """The baseline that a run is judged by; the repository's store takes precedence where it gates."""
+        for store in self._gating:
             file = key.file(store, pinned=pinned)
             if file.is_file():
-                return StoredBaseline(key, file, is_local, pinned)
+                return StoredBaseline(key, file, store == self.local, pinned)
         return None
 
+    def find_shared(self, key: BaselineKey) -> Path | None:
+        """The file of the repository's baseline for a key, where it does not gate."""
+        file = key.file(self.repository)
+        return file if file.is_file() and not self.repository_gates else None
+
     def other_host_classes(self, key: BaselineKey, suffix: str = SUFFIX) -> list[str]:
-        """Host classes that have a baseline, or the file with another `suffix`, for the stack and scenario of `key`."""
-        return sorted(key.of_other_host_classes((self.repository, self.local), suffix))
+        """Host classes that have a baseline to be judged by, or the file with another `suffix`.
+
+        Those of the stack and scenario of `key`.
+        """
+        stores = self._gating if suffix == SUFFIX else (self.repository, self.local)
+        return sorted(key.of_other_host_classes(stores, suffix))
+
+    @property
+    def _gating(self) -> tuple[Path, ...]:
+        return (self.repository, self.local) if self.repository_gates else (self.local,)
 
     def save(self, trials: TrialSet, *, to_repository: bool) -> Path:
         """Records trials as the baseline of their key."""
@@ -63,7 +79,7 @@ class BaselineStores:
         return file
 
     def update(self, trials: TrialSet) -> Path:
-        """Records trials where their baseline already exists; a new one goes to the local store."""
+        """Records trials where the baseline that they are judged by exists; a new one goes to the local store."""
         found = self.find(BaselineKey.of(trials))
         return self.save(trials, to_repository=found is not None and not found.is_local)
 

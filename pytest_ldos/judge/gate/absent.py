@@ -4,16 +4,36 @@ from __future__ import annotations
 
 import dataclasses
 
-from pytest_ldos.judge.baseline.lookup import NoBaseline, NotComparable, Unreadable
-from pytest_ldos.judge.gate.decide import GateResult
-from pytest_ldos.judge.gate.reasons import BaselineMissing, BaselineUnreadable, Reason
+from pytest_ldos.judge.baseline.lookup import Found, NoBaseline, NotComparable, Unreadable, shown_baseline
+from pytest_ldos.judge.gate.decide import GateResult, decide
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.reasons import BaselineMissing, BaselineShared, BaselineUnreadable, Reason
 from pytest_ldos.judge.gate.verdict import Verdict, worst
+from pytest_ldos.measure.trial.record import TrialSet
 
 
-def judge_without_baseline(own: GateResult, lookup: NoBaseline | NotComparable | Unreadable) -> GateResult:
-    """The verdict without a comparison. A more severe finding about the run itself (`own`) takes precedence."""
+def judge_without_baseline(
+    head: TrialSet, own: GateResult, lookup: NoBaseline | NotComparable | Unreadable, policy: Policy
+) -> GateResult:
+    """The verdict without a baseline; changes since a shared one are in it, and not judged.
+
+    Args:
+        own: the verdict on the run itself; a more severe finding there takes precedence.
+    """
     verdict, reason = _why_not(lookup)
-    return dataclasses.replace(own, verdict=worst([own.verdict, verdict]), reasons=(*own.reasons, reason))
+    result = dataclasses.replace(own, verdict=worst([own.verdict, verdict]), reasons=(*own.reasons, reason))
+    shared = shown_baseline(lookup)
+    return result if shared is None else _with_changes(result, decide(head, shared.trials, policy))
+
+
+def _with_changes(result: GateResult, compared: GateResult) -> GateResult:
+    unjudged = (
+        dataclasses.replace(each, verdict=Verdict.NO_BASELINE, more_trials_because=None, base_needs=0)
+        for each in compared.comparisons
+    )
+    return dataclasses.replace(
+        result, comparisons=tuple(unjudged), incomparable=compared.incomparable, base_series=compared.base_series
+    )
 
 
 def _why_not(lookup: NoBaseline | NotComparable | Unreadable) -> tuple[Verdict, Reason]:
@@ -21,4 +41,8 @@ def _why_not(lookup: NoBaseline | NotComparable | Unreadable) -> tuple[Verdict, 
         return Verdict.NOT_COMPARABLE, lookup.reason
     if isinstance(lookup, Unreadable):
         return Verdict.INVALID, BaselineUnreadable(lookup.reason)
+    if isinstance(lookup.shared, Found):
+        return Verdict.NO_BASELINE, BaselineShared()
+    if lookup.shared is not None:
+        return Verdict.NO_BASELINE, _why_not(lookup.shared)[1]
     return Verdict.NO_BASELINE, BaselineMissing()

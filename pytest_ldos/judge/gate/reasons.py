@@ -240,6 +240,11 @@ class BaselineMissing:
 
 
 @dataclass(frozen=True)
+class BaselineShared:
+    """This machine has no baseline; another one of its host class has recorded one."""
+
+
+@dataclass(frozen=True)
 class BaselineUnreadable:
     """The baseline's file is damaged."""
 
@@ -291,6 +296,7 @@ Reason = (
     | EmptyBaseline
     | NothingInCommon
     | BaselineMissing
+    | BaselineShared
     | BaselineUnreadable
     | CalibrationUnreadable
     | OtherHost

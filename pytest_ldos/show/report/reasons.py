@@ -75,6 +75,11 @@ def describe_reason(reason: why.Reason) -> str:  # noqa: C901, PLR0911, PLR0912 
             return "no metric has values on both sides"
         case why.BaselineMissing():
             return "there is no baseline to compare with"
+        case why.BaselineShared():
+            return (
+                "this machine has no baseline yet: changes since the repository's, which another machine of its host "
+                "class recorded, are shown and not judged (--ldos-baselines judges by it)"
+            )
         case why.BaselineUnreadable(why=cause):
             return f"the baseline cannot be read: {cause}"
         case why.CalibrationUnreadable(why=cause):

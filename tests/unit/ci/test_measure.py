@@ -103,6 +103,7 @@ def test_a_commit_beside_the_stored_baseline(measure, checkout):
     assert measure(GATE_SCENARIOS="busy_cell cpu_load+msg_load", GATE_TRIALS="5").returncode == 0
     assert "busy_cell or cpu_load+msg_load" in asked(checkout)
     assert not [each for each in asked(checkout) if "base=" in each]
+    assert "--ldos-baselines=baselines" in asked(checkout)
 
 
 def test_a_branch_where_only_a_commit_is_checked_out(measure, checkout, tmp_path):

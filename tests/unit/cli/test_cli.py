@@ -116,7 +116,7 @@ def test_a_run_that_is_the_baseline_is_not_held_against_itself(project):
 def test_a_report_says_why_there_is_no_comparison(project):
     run = save(project, "1", noisy_set(1))
     assert "baseline: no_baseline" in ldos("report", run).stdout
-    stores(project).save(noisy_set(2), to_repository=True).write_text("{")
+    stores(project).save(noisy_set(2), to_repository=False).write_text("{")
     damaged = ldos("report", run)
     assert "baseline: invalid" in damaged.stdout
     assert "the baseline cannot be read" in damaged.stdout
@@ -153,9 +153,20 @@ def test_an_effect_floor_of_an_unknown_metric(project):
 
 
 def test_a_report_beside_the_baseline(project):
-    BaselineStores(project / "baselines", project / ".ldos/baselines").save(noisy_set(1), to_repository=True)
+    BaselineStores(project / "baselines", project / ".ldos/baselines").save(noisy_set(1), to_repository=False)
     done = ldos("report", save(project, "1", noisy_set(2, factors={"T3": 2.0})))
     assert "T3 (control-loop jitter) regressed" in done.stdout
+
+
+def test_a_report_beside_the_repositorys_baseline_judges_by_it_where_it_is_named(project, monkeypatch):
+    BaselineStores(project / "baselines", project / ".ldos/baselines").save(noisy_set(1), to_repository=True)
+    run = save(project, "1", noisy_set(2, factors={"T3": 2.0}))
+    shown = ldos("report", run).stdout
+    assert "baseline: no_baseline" in shown
+    assert "shown and not judged" in shown
+    assert "regressed" not in shown
+    monkeypatch.setenv("LDOS_BASELINES", "baselines")
+    assert "T3 (control-loop jitter) regressed" in ldos("report", run).stdout
 
 
 def in_turns(project, head, base):

@@ -64,6 +64,10 @@ REASONS = [
     (why.EmptyBaseline(), "the baseline has no trials"),
     (why.NothingInCommon(), "no metric has values on both sides"),
     (why.BaselineMissing(), "there is no baseline to compare with"),
+    (
+        why.BaselineShared(),
+        "this machine has no baseline yet: changes since the repository's, which another machine of its host class recorded, are shown and not judged (--ldos-baselines judges by it)",
+    ),
     (why.BaselineUnreadable("no JSON"), "the baseline cannot be read: no JSON"),
     (why.CalibrationUnreadable("no JSON"), "the calibration cannot be read: no JSON"),
     (why.OtherHost(HERE, THERE), "host class mine (ros2) cannot be compared with theirs (embedded)"),

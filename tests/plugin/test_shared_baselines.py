@@ -1,0 +1,74 @@
+"""The repository's baselines: shown beside the first run of a machine, judged by only where they are named."""
+
+from __future__ import annotations
+
+import pytest
+
+FAST = ("--ldos-trials=10", "--ldos-warmup=0")
+SLOWER = "noisy(2, planning=1.4)"
+SHOWN = "*changes since the repository's, which another machine of its host class recorded, are shown and not judged*"
+
+
+@pytest.fixture
+def shared(run, project):
+    """Folder of the repository's baseline of this host class; the machine has none of its own."""
+    run(*FAST)
+    project.path.joinpath(".ldos/baselines").rename(project.path / "baselines")
+    (folder,) = project.path.glob("baselines/embedded/*")
+    return folder
+
+
+def test_a_regression_from_it_is_shown_and_green(run, shared):
+    first = run(*FAST, stack=SLOWER)
+    assert first.ret == 0
+    first.stdout.fnmatch_lines(
+        [
+            "*baseline: no_baseline; 10 of 10*",
+            SHOWN,
+            "*median*baseline*change*verdict*",
+            "*T1 * ms * +* no_baseline*",
+            "*baseline: baselines/embedded/*/baseline.json (10 trials, *)*",
+            "*recorded as the first baseline of this host class*",
+        ]
+    )
+
+
+def test_the_machines_own_is_judged_by_once_there_is_one(run, shared):
+    run(*FAST, stack=SLOWER)
+    second = run(*FAST, stack="noisy(3, planning=1.4)")
+    assert second.ret == 0
+    second.stdout.fnmatch_lines(["*baseline: passed; 10 of 10*"])
+    second.stdout.no_fnmatch_line(SHOWN)
+    assert run(*FAST, stack="noisy(4, planning=2.0)").ret == 10
+
+
+def test_named_it_is_judged_by_at_once(run, shared, project):
+    assert run(*FAST, "--ldos-baselines=baselines", stack=SLOWER).ret == 10
+    assert not list(project.path.glob(".ldos/baselines/**/*.json"))
+
+
+def test_named_in_the_settings_it_comes_before_the_machines_own(run, shared, project):
+    run(*FAST, stack=SLOWER)
+    (project.path / "ldos.toml").write_text('baselines = "baselines"\n')
+    assert run(*FAST, stack=SLOWER).ret == 10
+
+
+def test_one_of_another_host_class_is_not_shown(run, shared):
+    shared.rename(shared.with_name("another-class"))
+    first = run(*FAST, stack=SLOWER)
+    assert first.ret == 0
+    first.stdout.fnmatch_lines(["*there is no baseline to compare with*"])
+    first.stdout.no_fnmatch_line("*median*change*")
+
+
+def test_one_that_is_damaged_is_named_and_not_judged_by(run, shared):
+    (shared / "baseline.json").write_text("{")
+    first = run(*FAST)
+    assert first.ret == 0
+    first.stdout.fnmatch_lines(["*the baseline cannot be read*", "*recorded as the first baseline*"])
+
+
+def test_a_strict_run_needs_one_that_is_named(run, shared, project):
+    assert run(*FAST, "--ldos-strict").ret == 12
+    assert not list(project.path.glob(".ldos/baselines/**/*.json"))
+    assert run(*FAST, "--ldos-strict", "--ldos-baselines=baselines", stack="noisy(2)").ret == 0
