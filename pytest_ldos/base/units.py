@@ -49,6 +49,11 @@ def format_duration(duration_ns: float) -> str:
     return f"{duration_ns:.0f} ns"
 
 
+def describe_duration(seconds: float) -> str:
+    """A time to wait, as people say it."""
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+
+
 def format_bytes(count: float) -> str:
     """A size with three significant digits: ``841 B``, ``12.3 MB``."""
     for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):

@@ -16,6 +16,7 @@ from pytest_ldos.measure.load.repeated import RepeatedLoad
 from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, new_block_folder
 from pytest_ldos.measure.trial.conduct import Observer, Procedure, Save, add_trials, new_record
+from pytest_ldos.measure.trial.phases import PhaseClock, clocked
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.measure.trial.rig import Rig, open_rig
 from pytest_ldos.measure.trial.watch import Watch
@@ -51,6 +52,7 @@ class Bench:
         catalogue: metrics to measure.
         open_rig: starts a stack and its recording.
         watch: returns what watches a version in addition to the tracer, if anything does.
+        clock: adds up the time of each phase, over all blocks.
     """
 
     spec: ScenarioSpec
@@ -62,6 +64,7 @@ class Bench:
     catalogue: Catalogue = field(default_factory=lambda: METRICS)
     open_rig: OpenRig = open_rig
     watch: Callable[[Role], Watch | None] = lambda role: None
+    clock: PhaseClock = field(default_factory=PhaseClock)
 
     @property
     def warmup(self) -> int:
@@ -92,6 +95,7 @@ def run_block(bench: Bench, block: Block, version: Version, record: TrialSet | N
             paths=bench.paths,
             observer=bench.observer,
             watch=watch,
+            clock=bench.clock,
         )
         return add_trials(
             rig,
@@ -117,11 +121,10 @@ def _started(bench: Bench, block: Block, version: Version) -> Iterator[Rig]:
     folder = new_block_folder(bench.folder, block.number, block.role)
     with ExitStack() as resources:
         try:
-            rig = resources.enter_context(
-                bench.open_rig(
-                    bench.spec.stack, folder, on_waiting=bench.observer.waiting, installation=version.installation
-                )
+            opened = bench.open_rig(
+                bench.spec.stack, folder, on_waiting=bench.observer.waiting, installation=version.installation
             )
+            rig = resources.enter_context(clocked(opened, bench.clock))
         except BringUpFailed as error:
             message = f"{version.name}, block {block.number + 1}: {error.message}"
             raise BringUpFailed(message, details=error.details, remedy=error.remedy) from None

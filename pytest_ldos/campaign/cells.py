@@ -15,15 +15,12 @@ from functools import cached_property
 from typing import Final
 
 from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.campaign.cost import GUESS, Amount
 from pytest_ldos.scenario.addresses import ALL_LOADS, assign, canonical, value_at
 from pytest_ldos.scenario.model import ScenarioSpec
 
 LARGEST_GRID: Final = 1000
 """Largest number of cells; a larger grid is taken for a mistake, because it would take days."""
-
-_START_S: Final = 12.0
-_MOTION_S: Final = 4.5
-"""Rough durations of a stack start and of a motion there and back on a typical machine, for estimates."""
 
 _SHUFFLES: Final = 200
 _LONGEST_VALUE: Final = 40
@@ -197,7 +194,7 @@ def unlike(spec: ScenarioSpec, assignments: Mapping[str, Value]) -> list[str]:
 
 def estimate_s(spec: ScenarioSpec) -> float:
     """Approximate duration of a stack start with its trials."""
-    return _START_S + _MOTION_S * (spec.trials + min(1, spec.warmup))
+    return GUESS.of(Amount(1, min(1, spec.warmup), spec.trials))
 
 
 def running_order(grid: Grid, starts: int) -> list[tuple[str, int]]:

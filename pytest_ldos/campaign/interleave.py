@@ -16,6 +16,7 @@ from pytest_ldos.campaign.versions import Version
 from pytest_ldos.judge.gate.decide import GateResult
 from pytest_ldos.measure.trial.artifacts import write_trials
 from pytest_ldos.measure.trial.conduct import why_ended
+from pytest_ldos.measure.trial.phases import Durations, describe_durations
 from pytest_ldos.measure.trial.record import Look, TrialSet
 
 Decide = Callable[[TrialSet, TrialSet], GateResult]
@@ -31,6 +32,7 @@ class Interleaved:
         versions: the versions they were measured on.
         starts: number of stack starts.
         seconds: duration of the session.
+        durations: of its phases; less than the whole, because looks at the comparison are no phase.
     """
 
     head: TrialSet
@@ -38,6 +40,7 @@ class Interleaved:
     versions: Mapping[Role, Version]
     starts: int
     seconds: float
+    durations: Durations
 
 
 def interleave(
@@ -69,14 +72,16 @@ def interleave(
         blocks = next_pair(blocks[-1], size=size, limit=bench.spec.max_trials) if goes_on else []
     head, base = session.both()
     seconds = time.monotonic() - began_s
-    return Interleaved(head=head, base=base, versions=versions, starts=starts, seconds=seconds)
+    return Interleaved(
+        head=head, base=base, versions=versions, starts=starts, seconds=seconds, durations=dict(bench.clock.durations)
+    )
 
 
 def describe_turns(made: Interleaved) -> str:
     """Describes the interleaving: base, trials, starts and duration; notes if both versions are the same."""
     head, base = (made.versions[role] for role in (Role.HEAD, Role.BASE))
     turns = f"interleaved with {counted(len(made.base.trials), 'trial')} of {base.name}"
-    cost = f"{made.starts} stack starts in {made.seconds:.0f} s"
+    cost = f"{made.starts} stack starts in {made.seconds:.0f} s ({describe_durations(made.durations)})"
     if not head.is_same(base):
         return f"{turns}; {cost}"
     is_build = head.packages is not None and not head.is_same_commit(base)

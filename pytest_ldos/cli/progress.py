@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from pytest_ldos.base.text import one_line
+from pytest_ldos.base.units import describe_duration
 from pytest_ldos.campaign.order import Block
 from pytest_ldos.campaign.versions import Version
 from pytest_ldos.measure.trial.record import Trial
@@ -110,8 +111,3 @@ class MeasuringProgress:
             return ""
         left_s = (time.monotonic() - self._began_s) / self._made * max(0, self._steps - self._made)
         return f", about {describe_duration(left_s)} left"
-
-
-def describe_duration(seconds: float) -> str:
-    """A time to wait, as people say it."""
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"

@@ -12,6 +12,7 @@ import typer
 
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.units import describe_duration
 from pytest_ldos.campaign.cells import Axis, Cell, Grid, show_value
 from pytest_ldos.campaign.measure_start import Site, measure_start, motions_of
 from pytest_ldos.campaign.measured_version import version_here
@@ -23,7 +24,7 @@ from pytest_ldos.cli.measuring import chosen_scenarios, measuring, output_here, 
 from pytest_ldos.cli.output import write_text
 from pytest_ldos.cli.own_metrics import MetricsOption
 from pytest_ldos.cli.paths import sources_here, terminal
-from pytest_ldos.cli.progress import MeasuringProgress, describe_duration
+from pytest_ldos.cli.progress import MeasuringProgress
 from pytest_ldos.cli.say import emit, say
 from pytest_ldos.measure.metrics.catalogue import catalogue_of
 from pytest_ldos.measure.metrics.load_own import load_metrics

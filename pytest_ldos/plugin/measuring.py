@@ -92,6 +92,7 @@ class TrialMaker:
             paths=self.settings.sources.toml.paths,
             observer=Progress(self.settings.config),
             watch=watch,
+            clock=self.run.clock,
         )
         spec, save = request.spec, partial(write_trials, self.run.folder)
         record = new_record(rig, spec, request.catalogue, watch=watch)
@@ -121,6 +122,7 @@ class TrialMaker:
             paths=self.settings.sources.toml.paths,
             observer=Progress(self.settings.config),
             watch=watch.of,
+            clock=self.run.clock,
         )
         made = interleave(
             bench,

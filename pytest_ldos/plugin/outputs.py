@@ -101,7 +101,8 @@ class Outputs:
         if ledger.refusals:
             write_line(reporter, f"tests refused before anything was measured: {len(ledger.refusals)}; see above")
         unfinished = (line for run in runs for line in _unfinished(run))
-        for line in (*self._lines, *unfinished, *self._places()):
+        took = (_duration(run) for run in runs if reporter.verbosity > 0 and run.clock.durations)
+        for line in (*self._lines, *unfinished, *took, *self._places()):
             write_line(reporter, line)
 
     def _places(self) -> Iterator[str]:
@@ -115,6 +116,15 @@ class Outputs:
         yield from self._history.summary()
         for dropped in enforce_disk_limit(settings.output, limit_bytes=settings.traces_limit_bytes, keep=folder):
             yield f"deleted to stay within {settings.value('traces_limit_mb')} MB: {dropped}"
+
+
+def _duration(run: ScenarioRun) -> str:
+    """A line on where the time of a run went."""
+    from pytest_ldos.measure.trial.phases import describe_durations
+
+    return (
+        f"{run.spec.name}: took {(run.ended_ns - run.began_ns) / 1e9:.1f} s: {describe_durations(run.clock.durations)}"
+    )
 
 
 def _unfinished(run: ScenarioRun) -> Iterator[str]:

@@ -66,6 +66,7 @@ class RunRecord:
         Args:
             announce: called with each step that takes a while.
         """
+        from pytest_ldos.measure.trial.phases import clocked
         from pytest_ldos.measure.trial.rig import open_rig
 
         stack = self._versions.stack_to_start(spec.stack)
@@ -81,12 +82,13 @@ class RunRecord:
             head = self._versions.head(stack, announce=announce)
             run.version_notes = self._versions.describe_head(head, stack)
             announce("starting the stack")
-            with open_rig(
+            opened = open_rig(
                 stack,
                 run.folder,
                 on_waiting=lambda what: announce(f"waiting: {what}"),
                 installation=head.installation,
-            ) as run.rig:
+            )
+            with clocked(opened, run.clock) as run.rig:
                 yield run
         finally:
             run.end(self._settings.value("traces"))

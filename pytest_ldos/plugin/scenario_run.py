@@ -5,9 +5,12 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from pytest_ldos.base.errors import NotWritten
+from pytest_ldos.measure.trial.phases import PhaseClock
 
 if TYPE_CHECKING:
     from pytest_ldos.base.paths import PathSpec
@@ -37,6 +40,7 @@ class ScenarioRun:
         notes: notes of the profilers for the next report.
         version_notes: notes on what was measured and with which settings, for every report.
         paths: causal paths that are known.
+        clock: adds up the time of each phase.
         began_ns, ended_ns: Unix time at which its stack was asked for, and was gone.
     """
 
@@ -53,6 +57,7 @@ class ScenarioRun:
     notes: list[str] = field(default_factory=list)
     version_notes: tuple[str, ...] = ()
     paths: Sequence[PathSpec] = ()
+    clock: PhaseClock = field(default_factory=PhaseClock)
     began_ns: int = field(default_factory=time.time_ns)
     ended_ns: int = 0
 
@@ -87,12 +92,16 @@ class ScenarioRun:
         return next((result.head_series for each, result in self.judged if each is trials), {}) or all_series(trials)
 
     def end(self, keep: KeepTraces) -> None:
-        """Notes the end, and drops the trace unless `keep` asks for it."""
+        """Notes the end, keeps how long it took, and drops the trace unless `keep` asks for it."""
         from pytest_ldos.judge.gate.verdict import Verdict
         from pytest_ldos.measure.trial.artifacts import drop_traces, is_worth_keeping
+        from pytest_ldos.measure.trial.durations import write_durations
 
         self.ended_ns = time.time_ns()
         regressed = any(result.verdict is Verdict.REGRESSED for _, result in self.judged)
         measured = [*self.trial_sets, *(each.base for each in self.interleaved)]
         if not any(is_worth_keeping(each, regressed=regressed, policy=keep) for each in measured):
             drop_traces(self.folder)
+        if self.trial_sets:
+            with suppress(NotWritten):  # only estimates of later runs need it
+                write_durations(self.folder, self.clock.durations, stack=self.trial_sets[0].stack_kind)

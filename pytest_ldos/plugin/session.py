@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ import pytest
 
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.text import one_line
+from pytest_ldos.plugin.estimates import describe_estimate
 from pytest_ldos.plugin.ledger import Ledger
 from pytest_ldos.plugin.machine import Machine
 from pytest_ldos.plugin.outputs import Outputs
@@ -58,7 +59,8 @@ class MeasuringSession:
 
     def header(self) -> list[str]:
         """Stack, base, tracer and host of the measurements; nothing where no test measures a stack."""
-        return [one_line(line) for line in _describe_setup(self.settings)] if self.selection.scenarios else []
+        scenarios = self.selection.scenarios
+        return [one_line(line) for line in _describe_setup(self.settings, scenarios)] if scenarios else []
 
     @contextmanager
     def open_scenario(
@@ -108,16 +110,18 @@ class MeasuringSession:
         self.machine.close()
 
 
-def _describe_setup(settings: Settings) -> list[str]:
+def _describe_setup(settings: Settings, scenarios: Sequence[pytest.Item]) -> list[str]:
     from pytest_ldos.host.fingerprint import take_fingerprint
     from pytest_ldos.record.choose import recorder_name, recording_available
     from pytest_ldos.robot.stack.choose import describe_stack, stack_available, why_not_ros2
+    from pytest_ldos.scenario.words import StackKind
 
     spec, base = settings.sources.stack_spec(), settings.value("base")
     if _is_to_be_built(settings, spec):
         return [
             "ldos: stack ros2, whose workspace is built before it is measured",
             *([f"ldos: interleaved with base {base}"] if base else []),
+            f"ldos: beside the builds {describe_estimate(settings, scenarios, stack=StackKind.ROS2)}",
         ]
     absent = [each for each in (stack_available(spec), recording_available()) if not each.ok]
     if absent:
@@ -130,6 +134,7 @@ def _describe_setup(settings: Settings) -> list[str]:
         f"ldos: stack {info.description}",
         *([f"ldos: interleaved with base {base}"] if base else []),
         f"ldos: tracer {recorder_name()}; host class {host.host_class}",
+        f"ldos: {describe_estimate(settings, scenarios, stack=info.name)}",
     ]
 
 

@@ -17,3 +17,33 @@ def test_text_of_others_reaches_the_terminal_without_control_characters(run, pro
     output = run("--ldos-stack=ros2", "--ldos-trials=2", "--ldos-warmup=0").stdout.str()
     assert "ldos: cannot measure: middleware rmw_\\x1b[31mred_cpp is not installed" in output
     assert "\x1b[31mred" not in output
+
+
+FEW = ("--ldos-trials=6", "--ldos-warmup=1")
+
+
+def test_an_estimate_is_printed_before_anything_is_measured_and_rests_on_earlier_runs(run, project):
+    first, second = run(*FEW), run(*FEW)
+    first.stdout.fnmatch_lines(
+        ["ldos: about 44 s: 1 stack start of 16 s, 6 trials of 4 s (a guess*)", "*trial 1 of 6*"]
+    )
+    second.stdout.fnmatch_lines(["ldos: about * s: 1 stack start of * s, 6 trials of * s (as measured here)"])
+    assert len(list(project.path.glob(".ldos/runs/*/baseline/durations.json"))) == 2
+
+
+def test_the_estimate_of_an_interleaved_run_counts_its_blocks_and_those_that_may_be_added(run, project):
+    python = project.path / "old/.venv/bin/python"
+    python.parent.mkdir(parents=True)
+    python.touch()
+    result = run(*FEW, "--ldos-base=./old", "--ldos-max-trials=12")
+    result.stdout.fnmatch_lines(
+        [
+            "ldos: about 3 min, up to 5 min with trials that are added: 6 stack starts of 16 s, 12 trials of 4 s (a guess*)"
+        ]
+    )
+    result.stdout.fnmatch_lines(["* stack starts in * s (starting * s, *trials * s*stopping * s)*"])
+
+
+def test_where_the_time_went_is_shown_where_more_is_asked_for(run):
+    run(*FEW).stdout.no_fnmatch_line("*took * s*")
+    run(*FEW, "-v").stdout.fnmatch_lines(["baseline: took * s: *trials * s*"])

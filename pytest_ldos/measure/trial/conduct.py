@@ -22,6 +22,7 @@ from pytest_ldos.measure.metrics.model import Measurement
 from pytest_ldos.measure.metrics.own import OwnMetric
 from pytest_ldos.measure.trial.artifacts import trace_not_whole, write_trials
 from pytest_ldos.measure.trial.measure import measure_trials
+from pytest_ldos.measure.trial.phases import PhaseClock, RunPhase
 from pytest_ldos.measure.trial.record import MotionTrial, TrialSet
 from pytest_ldos.measure.trial.rig import Rig
 from pytest_ldos.measure.trial.watch import Watch
@@ -87,6 +88,7 @@ class Procedure:
         paths: causal paths whose segments are kept with each trial.
         catalogue: metrics to measure: the built-in ones and a user's own.
         watch: watches the stack during the trials, in addition to the tracer; not during warm-up. ``None``: nothing.
+        clock: adds up the time of each phase of the run.
     """
 
     goals: Sequence[Goal]
@@ -96,6 +98,7 @@ class Procedure:
     paths: Sequence[PathSpec] = BUILT_IN_PATHS
     observer: Observer = field(default_factory=Unwatched)
     watch: Watch | None = None
+    clock: PhaseClock = field(default_factory=PhaseClock)
 
 
 def conduct(
@@ -143,6 +146,7 @@ def add_trials(
     try:
         with _measured_at_end(session):
             session.warm_up(warmup)
+            procedure.clock.enter(RunPhase.LOADS)
             with watched, procedure.disturb() as applied:
                 session.loads = (*procedure.beside, *applied)
                 session.run(until)
@@ -152,6 +156,7 @@ def add_trials(
         session.leave_incomplete(why_ended(reason))
         raise
     finally:
+        procedure.clock.enter(None)
         procedure.observer.end()
     return session.snapshot()
 
@@ -217,6 +222,7 @@ class _Session:
 
     def warm_up(self, count: int) -> None:
         for number in range(1, count + 1):
+            self.procedure.clock.enter(RunPhase.WARM_UP)
             self.move(self.procedure.goals[0], 0, is_trial=False)
             self.go_home(0)
             self.procedure.observer.warm_up(number)
@@ -225,6 +231,7 @@ class _Session:
         goals = self.procedure.goals
         for index in range(len(self.record.trials), until):
             goal = goals[index % len(goals)]
+            self.procedure.clock.enter(RunPhase.TRIALS)
             outcome = self.move(goal, index, is_trial=True)
             trial = _to_trial(outcome, goal, index=index, seed=self.seed(index), block=self.block)
             self.trials.append(trial)
@@ -232,6 +239,7 @@ class _Session:
             self.procedure.observer.trial(trial)
             if outcome.outcome is OutcomeClass.STACK_DIED:
                 raise _StackIsGone(outcome.message)
+            self.procedure.clock.enter(RunPhase.HOMING)
             self.go_home(index)
 
     def take_proofs(self) -> None:
@@ -286,6 +294,7 @@ def _measured_at_end(session: _Session) -> Iterator[None]:
     try:
         yield
     finally:
+        session.procedure.clock.enter(RunPhase.READING)
         session.take_proofs()
         recorded = session.rig.recorder.pause()
         session.take_losses(recorded.discarded_events)

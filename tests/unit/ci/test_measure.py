@@ -257,7 +257,7 @@ def test_results_of_an_earlier_run_do_not_count(measure, checkout):
         ({"GATE_SCENARIOS": " "}, "GATE_SCENARIOS names no scenario"),
         ({"GATE_TRIALS": "ten"}, "GATE_TRIALS is no number"),
         ({"GATE_MINUTES": "two"}, "GATE_MINUTES is no number"),
-        ({"GATE_MINUTES": "10", "GATE_BASE": "main~1"}, "this may take about 32 min, and the job has 10"),
+        ({"GATE_MINUTES": "10", "GATE_BASE": "main~1"}, "this may take about 38 min, and the job has 10"),
         ({"GATE_MINUTES": "10", "GATE_TRIALS": "400"}, "and the job has 10"),
         ({"GATE_STACK": "gazebo"}, "the stack is neither ros2 nor embedded"),
         ({"GATE_STACK": "$(touch owned)"}, "the stack is neither ros2 nor embedded"),
@@ -390,7 +390,7 @@ def test_an_environment_that_cannot_be_made_is_infra(measure, checkout):
     "settings",
     [
         {"GATE_MINUTES": "180", "GATE_BASE": "main~1"},
-        {"GATE_MINUTES": "8", "GATE_SCENARIOS": "baseline", "GATE_BASE": "main~1"},
+        {"GATE_MINUTES": "10", "GATE_SCENARIOS": "baseline", "GATE_BASE": "main~1"},
         {"GATE_MINUTES": "8", "GATE_RECORD": "true"},
     ],
 )

@@ -1,0 +1,113 @@
+"""Estimates the duration of runs from what the last runs of the stack took here."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from pytest_ldos.base.units import counted, describe_duration
+from pytest_ldos.campaign.blocks import WARM_UPS
+from pytest_ldos.campaign.cost import GUESS, Amount, Cost
+from pytest_ldos.campaign.order import Role, first_blocks, next_pair
+from pytest_ldos.measure.trial.artifacts import RUNS
+from pytest_ldos.measure.trial.durations import DURATIONS_FILE, read_durations
+from pytest_ldos.measure.trial.phases import Durations, RunPhase, Spent
+from pytest_ldos.scenario.model import ScenarioSpec
+
+_LAST_RUNS: Final = 5
+_UNREADABLE: Final = (OSError, ValueError, LookupError, TypeError, AttributeError)
+_OF_START: Final = (RunPhase.STARTING, RunPhase.LOADS, RunPhase.STOPPING)
+_OF_TRIAL: Final = (RunPhase.TRIALS, RunPhase.HOMING, RunPhase.READING)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What is known of a run before it begins.
+
+    Attributes:
+        least: without added trials.
+        most: with as many as may be added.
+        cost: by earlier runs; ``None`` if there were none.
+    """
+
+    least: Amount
+    most: Amount
+    cost: Cost | None
+
+    def seconds(self, amount: Amount) -> float:
+        return (self.cost or GUESS).of(amount)
+
+
+def amount_alone(spec: ScenarioSpec, trials: int) -> Amount:
+    """A run of head alone: one start."""
+    return Amount(1, spec.warmup, trials)
+
+
+def amount_interleaved(spec: ScenarioSpec, trials: int, *, size: int | None) -> Amount:
+    """A run of two interleaved versions.
+
+    Args:
+        trials: of each version; those beyond the scenario's number are added pair by pair.
+        size: of a block, if it is not the default.
+    """
+    blocks = first_blocks(spec.trials, size=size)
+    while pair := next_pair(blocks[-1], size=size, limit=trials):
+        blocks += pair
+    return Amount(len(blocks), len(blocks) * min(spec.warmup, WARM_UPS), len(Role) * max(trials, spec.trials))
+
+
+def measured_cost(output: Path, *, stack: str, scenario: str) -> Cost | None:
+    """The mean cost of the last runs here: of the scenario, else of any; ``None`` if none of the stack was measured.
+
+    Args:
+        output: folder of all runs.
+        stack: its name, or the beginning of it.
+    """
+    files = sorted(output.glob(f"{RUNS}/*/*/{DURATIONS_FILE}"), reverse=True)
+    for candidates in ([file for file in files if file.parent.name == scenario], files):
+        runs = list(islice(_runs_of(stack, candidates), _LAST_RUNS))
+        if runs:
+            return _mean_cost(runs)
+    return None
+
+
+def _runs_of(stack: str, files: Iterable[Path]) -> Iterator[Durations]:
+    """Durations of a stack's runs that made trials; files that cannot be read do not count."""
+    for file in files:
+        with suppress(*_UNREADABLE):
+            name, durations = read_durations(file)
+            if name.startswith(stack) and RunPhase.TRIALS in durations:
+                yield durations
+
+
+def _mean_cost(runs: Iterable[Durations]) -> Cost:
+    total: defaultdict[RunPhase, Spent] = defaultdict(Spent)
+    for durations in runs:
+        for phase, spent in durations.items():
+            total[phase] += spent
+    trial_s = sum(total[phase].seconds for phase in _OF_TRIAL) / max(1, total[RunPhase.TRIALS].times)
+    warm_up = total[RunPhase.WARM_UP]
+    return Cost(
+        start_s=sum(total[phase].seconds for phase in _OF_START) / max(1, total[RunPhase.STARTING].times),
+        warm_up_s=warm_up.seconds / warm_up.times if warm_up.times else trial_s,
+        trial_s=trial_s,
+    )
+
+
+def describe_expected(runs: Sequence[Expected]) -> str:
+    """One line on how long some runs take, and why."""
+    least_s, most_s = (sum(each.seconds(getattr(each, name)) for each in runs) for name in ("least", "most"))
+    amounts = [each.least for each in runs]
+    starts, trials = sum(each.starts for each in amounts), sum(each.trials for each in amounts)
+    trials_s = sum((each.cost or GUESS).trial_s * each.least.trials for each in runs)
+    added = f", up to {describe_duration(most_s)} with trials that are added" if most_s > least_s else ""
+    source = "as measured here" if all(each.cost for each in runs) else "a guess: this was not measured here yet"
+    return (
+        f"about {describe_duration(least_s)}{added}: {counted(starts, 'stack start')} of "
+        f"{(least_s - trials_s) / starts:.0f} s, {counted(trials, 'trial')} of {trials_s / trials:.0f} s ({source})"
+    )

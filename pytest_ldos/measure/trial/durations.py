@@ -1,0 +1,39 @@
+"""Files of durations: a run writes one beside its record, and estimates of later runs rest on it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final
+
+from pytest_ldos.base.writable import write_atomically
+from pytest_ldos.measure.trial.artifacts import ScenarioFolder
+from pytest_ldos.measure.trial.phases import Durations, RunPhase, Spent
+
+DURATIONS_FILE: Final = "durations.json"
+
+
+def write_durations(folder: ScenarioFolder, durations: Durations, *, stack: str) -> None:
+    """Writes the durations of a run beside its record.
+
+    Args:
+        stack: its name, as in the record.
+
+    Raises:
+        NotWritten, ConfigurationError: see `write_atomically`.
+    """
+    phases = {phase: {"times": spent.times, "seconds": round(spent.seconds, 3)} for phase, spent in durations.items()}
+    write_atomically(folder.path / DURATIONS_FILE, json.dumps({"stack": stack, "phases": phases}, indent=1) + "\n")
+
+
+def read_durations(file: Path) -> tuple[str, Durations]:
+    """The name of the stack and the durations of a run.
+
+    Raises:
+        OSError, ValueError, LookupError, TypeError, AttributeError: it cannot be read, or is not of this kind.
+    """
+    document = json.loads(file.read_text("utf-8"))
+    phases = document["phases"].items()
+    return str(document["stack"]), {
+        RunPhase(name): Spent(int(spent["times"]), float(spent["seconds"])) for name, spent in phases
+    }

@@ -1,0 +1,40 @@
+"""The estimate that a session prints before it measures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_ldos.plugin.settings import Settings
+from pytest_ldos.plugin.sweep_cells import in_cell
+
+if TYPE_CHECKING:
+    from pytest_ldos.campaign.estimate import Expected
+    from pytest_ldos.scenario.model import ScenarioSpec
+
+
+def describe_estimate(settings: Settings, scenarios: Sequence[pytest.Item], *, stack: str) -> str:
+    """How long the trials of some tests will take; builds are not counted.
+
+    Args:
+        stack: name of the stack under test, or the beginning of it.
+    """
+    from pytest_ldos.campaign.estimate import describe_expected
+
+    specs = (in_cell(item, settings.scenario_of(item)) for item in scenarios)
+    return describe_expected([_expected(settings, spec, stack) for spec in specs])
+
+
+def _expected(settings: Settings, spec: ScenarioSpec, stack: str) -> Expected:
+    from pytest_ldos.campaign.estimate import Expected, amount_alone, amount_interleaved, measured_cost
+
+    cost = measured_cost(settings.output, stack=stack, scenario=spec.name)
+    counts = (spec.trials, max(spec.trials, spec.max_trials))
+    if settings.value("base"):
+        size = settings.value("block")
+        least, most = (amount_interleaved(spec, trials, size=size) for trials in counts)
+    else:
+        least, most = (amount_alone(spec, trials) for trials in counts)
+    return Expected(least, most, cost)

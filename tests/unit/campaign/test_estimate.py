@@ -1,0 +1,100 @@
+"""How long a run will take, from what earlier ones took."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_ldos.campaign.cost import GUESS, Amount, Cost
+from pytest_ldos.campaign.estimate import (
+    Expected,
+    amount_alone,
+    amount_interleaved,
+    describe_expected,
+    measured_cost,
+)
+from pytest_ldos.measure.trial.artifacts import ScenarioFolder
+from pytest_ldos.measure.trial.durations import DURATIONS_FILE, write_durations
+from pytest_ldos.measure.trial.phases import RunPhase, Spent
+from pytest_ldos.scenario.model import ScenarioSpec
+
+SPEC = ScenarioSpec(name="baseline", trials=10, max_trials=30, warmup=2)
+
+
+def keep(output, number, *, scenario="baseline", stack="embedded", start_s=4.0, trial_s=3.0, warm_up_s=2.0):
+    durations = {
+        RunPhase.STARTING: Spent(10, 10 * start_s - 5),
+        RunPhase.STOPPING: Spent(10, 5.0),
+        RunPhase.WARM_UP: Spent(10, 10 * warm_up_s),
+        RunPhase.TRIALS: Spent(20, 20 * trial_s - 9),
+        RunPhase.HOMING: Spent(20, 5.0),
+        RunPhase.READING: Spent(10, 4.0),
+    }
+    folder = output / f"runs/{number}" / scenario
+    folder.mkdir(parents=True)
+    write_durations(ScenarioFolder(folder), durations, stack=stack)
+
+
+def test_a_run_alone_is_one_start():
+    assert amount_alone(SPEC, 10) == Amount(1, 2, 10)
+
+
+@pytest.mark.parametrize(
+    ("trials", "size", "amount"),
+    [
+        (10, None, Amount(10, 10, 20)),
+        (30, None, Amount(18, 18, 60)),
+        (10, 5, Amount(4, 4, 20)),
+        (30, 5, Amount(12, 12, 60)),
+    ],
+)
+def test_an_interleaved_run_has_a_start_and_a_warm_up_for_each_block(trials, size, amount):
+    assert amount_interleaved(SPEC, trials, size=size) == amount
+
+
+def test_nothing_is_known_before_the_first_run(tmp_path):
+    assert measured_cost(tmp_path, stack="embedded", scenario="baseline") is None
+
+
+def test_the_cost_is_that_of_the_last_runs_of_the_scenario(tmp_path):
+    keep(tmp_path, 1, start_s=100.0)
+    for number in range(2, 7):
+        keep(tmp_path, number, start_s=4.0 + number)
+    keep(tmp_path, 8, scenario="cpu_load", trial_s=50.0)
+    keep(tmp_path, 9, stack="ros2-mock", trial_s=70.0)
+    found = measured_cost(tmp_path, stack="embedded", scenario="baseline")
+    assert found == Cost(start_s=pytest.approx(8.0), warm_up_s=2.0, trial_s=pytest.approx(3.0))
+    assert measured_cost(tmp_path, stack="ros2", scenario="baseline").trial_s == pytest.approx(70.0)
+
+
+def test_another_scenarios_cost_is_better_than_none(tmp_path):
+    keep(tmp_path, 1, scenario="cpu_load", trial_s=5.0)
+    assert measured_cost(tmp_path, stack="embedded", scenario="baseline").trial_s == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"stack": "embedded"}', '{"stack": "embedded", "phases": {"?": {}}}'])
+def test_damaged_files_do_not_count(tmp_path, text):
+    keep(tmp_path, 1)
+    keep(tmp_path, 2, trial_s=99.0)
+    (tmp_path / "runs/2/baseline" / DURATIONS_FILE).write_text(text)
+    assert measured_cost(tmp_path, stack="embedded", scenario="baseline").trial_s == pytest.approx(3.0)
+
+
+def test_a_run_without_trials_tells_nothing(tmp_path):
+    folder = tmp_path / "runs/1/baseline"
+    folder.mkdir(parents=True)
+    write_durations(ScenarioFolder(folder), {RunPhase.STARTING: Spent(1, 60.0)}, stack="embedded")
+    assert measured_cost(tmp_path, stack="embedded", scenario="baseline") is None
+
+
+def test_the_line_adds_up_all_scenarios_and_says_what_it_rests_on():
+    cost = Cost(start_s=4.0, warm_up_s=2.0, trial_s=3.0)
+    one = Expected(Amount(10, 10, 20), Amount(18, 18, 60), cost)
+    assert describe_expected([one]) == (
+        "about 2 min, up to 5 min with trials that are added: 10 stack starts of 6 s, 20 trials of 3 s (as measured here)"
+    )
+    alone = Expected(Amount(1, 2, 10), Amount(1, 2, 10), None)
+    assert describe_expected([alone]) == (
+        f"about 66 s: 1 stack start of {12 + 2 * 4.5:.0f} s, 10 trials of 4 s (a guess: this was not measured here yet)"
+    )
+    assert GUESS.of(alone.least) == pytest.approx(66.0)
+    assert describe_expected([one, one]).startswith("about 4 min, up to 10 min with trials that are added: 20 stack")

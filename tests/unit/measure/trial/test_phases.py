@@ -1,0 +1,94 @@
+"""Where the time of a run goes."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+
+import pytest
+
+from pytest_ldos.measure.trial.artifacts import ScenarioFolder
+from pytest_ldos.measure.trial.conduct import Procedure, add_trials, new_record
+from pytest_ldos.measure.trial.durations import DURATIONS_FILE, read_durations, write_durations
+from pytest_ldos.measure.trial.phases import PhaseClock, RunPhase, Spent, clocked, describe_durations
+from pytest_ldos.robot.stack.goals import GOAL_SETS
+from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
+from tests.fakes.rig import open_fake_rig
+
+
+class Ticking:
+    """A clock that goes on by a second whenever it is read."""
+
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+    def __call__(self) -> float:
+        self.now_s += 1.0
+        return self.now_s
+
+
+def test_phases_follow_one_another_and_none_is_no_time():
+    clock = PhaseClock(Ticking())
+    for phase in (RunPhase.STARTING, RunPhase.TRIALS, RunPhase.HOMING, RunPhase.TRIALS, None, RunPhase.STOPPING, None):
+        clock.enter(phase)
+    assert clock.durations == {
+        RunPhase.STARTING: Spent(1, 1.0),
+        RunPhase.TRIALS: Spent(2, 2.0),
+        RunPhase.HOMING: Spent(1, 1.0),
+        RunPhase.STOPPING: Spent(1, 1.0),
+    }
+    assert describe_durations(clock.durations) == "starting 1.0 s, trials 2.0 s, homing 1.0 s, stopping 1.0 s"
+
+
+def test_start_and_end_of_a_stack_count_even_if_it_fails():
+    clock = PhaseClock(Ticking())
+
+    @contextmanager
+    def stack():
+        try:
+            yield "running"
+        finally:
+            assert clock.durations[RunPhase.STOPPING].times == 1
+
+    with pytest.raises(KeyError), clocked(stack(), clock) as running:
+        raise KeyError(running)
+    assert clock.durations == {RunPhase.STARTING: Spent(1, 1.0), RunPhase.STOPPING: Spent(1, 1.0)}
+
+
+def test_a_start_that_fails_is_a_start():
+    clock = PhaseClock(Ticking())
+
+    @contextmanager
+    def stack():
+        raise KeyError
+        yield
+
+    with pytest.raises(KeyError), clocked(stack(), clock):
+        pass
+    assert clock.durations == {RunPhase.STARTING: Spent(1, 1.0)}
+
+
+def test_trials_are_counted_by_phase(tmp_path):
+    folder = ScenarioFolder(tmp_path / "scenario")
+    folder.logs.mkdir(parents=True)
+    spec = ScenarioSpec(name="baseline", trials=3)
+    clock = PhaseClock()
+    with clocked(open_fake_rig(StackSpec(), folder), clock) as rig:
+        procedure = Procedure(goals=GOAL_SETS["reach"], clock=clock)
+        add_trials(rig, new_record(rig, spec), procedure, until=3, warmup=2, save=lambda record: None)
+    assert {phase: spent.times for phase, spent in clock.durations.items()} == {
+        RunPhase.STARTING: 1,
+        RunPhase.WARM_UP: 2,
+        RunPhase.LOADS: 1,
+        RunPhase.TRIALS: 3,
+        RunPhase.HOMING: 3,
+        RunPhase.READING: 1,
+        RunPhase.STOPPING: 1,
+    }
+
+
+def test_durations_are_read_as_they_were_written(tmp_path):
+    durations = {RunPhase.STARTING: Spent(10, 45.25), RunPhase.TRIALS: Spent(20, 75.0)}
+    write_durations(ScenarioFolder(tmp_path), durations, stack="embedded")
+    assert read_durations(tmp_path / DURATIONS_FILE) == ("embedded", durations)
+    assert json.loads((tmp_path / DURATIONS_FILE).read_text())["phases"]["starting"] == {"times": 10, "seconds": 45.25}
