@@ -105,6 +105,7 @@ def run_block(bench: Bench, block: Block, version: Version, record: TrialSet | N
             warmup=bench.warmup,
             save=save,
             block=block.number,
+            is_last=True,
         )
 
 

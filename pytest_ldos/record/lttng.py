@@ -83,6 +83,7 @@ class LttngRecorder:
         self._session = f"ldos-{os.getpid()}-{time.monotonic_ns()}"
         self._daemon = _SessionDaemon(log_directory)
         self._is_stopped = False
+        self._is_on_disk = False
 
     @property
     def prefix(self) -> Sequence[str]:
@@ -117,13 +118,16 @@ class LttngRecorder:
 
     def pause(self) -> RecordingReport:
         self._lttng("stop", self._session)
+        self._is_on_disk = True
         report = parse_losses(self._lttng("--mi", "xml", "list", self._session))
         return replace(report, fault=write_fault(self._daemon.log))
 
     def resume(self) -> None:
+        self._is_on_disk = False
         self._lttng("start", self._session)
 
     def rotate(self) -> Path:
+        self._is_on_disk = False
         self._lttng("rotate", self._session)
         return self.directory / "archives"
 
@@ -132,7 +136,8 @@ class LttngRecorder:
             return
         self._is_stopped = True
         if self._daemon.is_running:
-            self._run("destroy", self._session)
+            # The client waits in steps of 200 ms for data, of which a paused session has none left.
+            self._run("destroy", *(["--no-wait"] if self._is_on_disk else []), self._session)
         self._daemon.stop()
 
     def _lttng(self, *arguments: str) -> str:

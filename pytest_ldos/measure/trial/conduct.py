@@ -128,7 +128,15 @@ def conduct(
 
 
 def add_trials(
-    rig: Rig, record: TrialSet, procedure: Procedure, *, until: int, warmup: int, save: Save, block: int = 0
+    rig: Rig,
+    record: TrialSet,
+    procedure: Procedure,
+    *,
+    until: int,
+    warmup: int,
+    save: Save,
+    block: int = 0,
+    is_last: bool = False,
 ) -> TrialSet:
     """Makes the trials that a record lacks, and measures them.
 
@@ -139,12 +147,13 @@ def add_trials(
     Args:
         until: total number of trials in the record at the end.
         block: number of the stack start of `rig`; see `Trial`.
+        is_last: nothing will be recorded on this rig afterwards, which then ends sooner.
     """
     session = _Session(rig, procedure, record, block, save, loads=procedure.beside)
     watched = nullcontext() if procedure.watch is None else procedure.watch.beside(rig)
     procedure.observer.begin(record.spec, trials=range(len(record.trials), until), warmup=warmup)
     try:
-        with _measured_at_end(session):
+        with _measured_at_end(session, is_last=is_last):
             session.warm_up(warmup)
             procedure.clock.enter(RunPhase.LOADS)
             with watched, procedure.disturb() as applied:
@@ -289,7 +298,7 @@ class _Session:
 
 
 @contextmanager
-def _measured_at_end(session: _Session) -> Iterator[None]:
+def _measured_at_end(session: _Session, *, is_last: bool) -> Iterator[None]:
     """Takes proofs, reads the trace and saves the record, however the trials end."""
     try:
         yield
@@ -303,7 +312,8 @@ def _measured_at_end(session: _Session) -> Iterator[None]:
         session.save(session.snapshot())
         if recorded.fault:
             raise trace_not_whole(session.rig.recorder.directory, recorded.fault)
-        session.rig.recorder.resume()
+        if not is_last:
+            session.rig.recorder.resume()
 
 
 def _to_trial(outcome: MotionOutcome, goal: Goal, *, index: int, seed: int | None, block: int) -> MotionTrial:

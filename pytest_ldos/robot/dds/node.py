@@ -40,6 +40,12 @@ class Context:
         self.executor = Executor(self.participant)
         emit.rcl_init(new_handle(), _TRACETOOLS_VERSION)
 
+    def close(self) -> None:
+        """Leaves the domain, so that processes that stay in it learn that this one is gone."""
+        for entity in (self.participant, self._domain):
+            if entity is not None:
+                entity._delete(entity._ref)  # noqa: SLF001 - otherwise it lasts until the interpreter lets go of it
+
 
 class Node:
     """A named node. Topic names are absolute.

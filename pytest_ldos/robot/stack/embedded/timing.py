@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import toppra
-from toppra import algorithm, constraint
 
 from pytest_ldos.robot.stack.embedded.model import Panda
 from pytest_ldos.robot.stack.embedded.planning import Waypoints
 from pytest_ldos.robot.stack.embedded.timed_path import TimedPath
+from pytest_ldos.robot.stack.embedded.without_plots import (
+    AbstractGeometricPath,
+    SplineInterpolator,
+    algorithm,
+    constraint,
+)
 
 _SAMPLE_S: Final = 0.1
 """Time between trajectory points: MoveIt's `resample_dt`."""
@@ -30,7 +34,7 @@ def time_path(
     if lengths.sum() == 0.0:
         return _standstill(waypoints)
     stations = np.concatenate([[0.0], np.cumsum(lengths)])
-    path = toppra.SplineInterpolator(stations, waypoints)
+    path = SplineInterpolator(stations, waypoints)
     velocity = velocity_scaling * panda.velocity_limit
     acceleration = acceleration_scaling * panda.acceleration_limit
     limits = [
@@ -43,7 +47,7 @@ def time_path(
     return None if trajectory is None else _sample(trajectory)
 
 
-def _sample(trajectory: toppra.interpolator.AbstractGeometricPath) -> TimedPath:
+def _sample(trajectory: AbstractGeometricPath) -> TimedPath:
     count = max(2, round(trajectory.duration / _SAMPLE_S) + 1)
     times = np.linspace(0.0, trajectory.duration, count)
     return TimedPath(times, trajectory(times), trajectory(times, 1), trajectory(times, 2))
