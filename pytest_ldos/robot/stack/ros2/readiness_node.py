@@ -29,7 +29,7 @@ from sensor_msgs.msg import JointState
 from pytest_ldos.robot.stack.ros2.readiness import Readiness, group_names
 
 _PERIOD_S: Final = 0.05
-_PATIENCE_S: Final = 1.0
+_PATIENCE_S: Final = 0.2
 _GROUPS_PATIENCE_S: Final = 5.0
 _ACTION_SERVICE: Final = "/_action/send_goal"
 _PARAMETERS: Final = "/get_parameters"
@@ -37,7 +37,7 @@ _SEMANTICS: Final = "robot_description_semantic"
 
 
 class Question:
-    """A service that is called again after each answer, or if none came for a while.
+    """A service that is called again after each answer, or if none came for a while; a late answer counts, too.
 
     An answer can be lost for good: a server may send it before it has discovered the client.
     """
@@ -57,12 +57,7 @@ class Question:
         self._pending.add_done_callback(self._answered)
 
     def _may_ask(self) -> bool:
-        if self._pending is None:
-            return True
-        if time.monotonic() < self._asked_s + _PATIENCE_S:
-            return False
-        self._client.remove_pending_request(self._pending)
-        return True
+        return self._pending is None or time.monotonic() >= self._asked_s + _PATIENCE_S
 
     def _answered(self, future: Any) -> None:
         if future is self._pending:
