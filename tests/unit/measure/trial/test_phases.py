@@ -13,7 +13,7 @@ from pytest_ldos.measure.trial.durations import DURATIONS_FILE, read_durations, 
 from pytest_ldos.measure.trial.phases import PhaseClock, RunPhase, Spent, clocked, describe_durations
 from pytest_ldos.robot.stack.goals import GOAL_SETS
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
-from tests.fakes.rig import open_fake_rig
+from tests.fakes.rig import FakeRecorder, open_fake_rig
 
 
 class Ticking:
@@ -85,6 +85,19 @@ def test_trials_are_counted_by_phase(tmp_path):
         RunPhase.READING: 1,
         RunPhase.STOPPING: 1,
     }
+
+
+@pytest.mark.parametrize(("is_last", "resumed"), [(False, 1), (True, 0)])
+def test_after_the_last_trials_the_recording_stays_paused(tmp_path, monkeypatch, is_last, resumed):
+    calls = []
+    monkeypatch.setattr(FakeRecorder, "resume", lambda recorder: calls.append("resume"))
+    folder = ScenarioFolder(tmp_path / "scenario")
+    folder.logs.mkdir(parents=True)
+    with open_fake_rig(StackSpec(), folder) as rig:
+        record = new_record(rig, ScenarioSpec(name="baseline", trials=1))
+        procedure = Procedure(goals=GOAL_SETS["reach"])
+        add_trials(rig, record, procedure, until=1, warmup=0, save=lambda record: None, is_last=is_last)
+    assert len(calls) == resumed
 
 
 def test_durations_are_read_as_they_were_written(tmp_path):
