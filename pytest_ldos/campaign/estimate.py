@@ -27,7 +27,7 @@ _OF_TRIAL: Final = (RunPhase.TRIALS, RunPhase.HOMING, RunPhase.READING)
 
 @dataclass(frozen=True)
 class Expected:
-    """What is known of a run before it begins.
+    """Expected size and cost of a run that has not begun.
 
     Attributes:
         least: without added trials.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def describe_estimate(settings: Settings, scenarios: Sequence[pytest.Item], *, stack: str) -> str:
-    """How long the trials of some tests will take; builds are not counted.
+    """Estimates the duration of the trials of some tests; builds are not counted.
 
     Args:
         stack: name of the stack under test, or the beginning of it.
