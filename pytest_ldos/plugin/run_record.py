@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,10 +12,12 @@ import pytest
 
 from pytest_ldos.plugin.ledger import Ledger
 from pytest_ldos.plugin.scenario_run import ScenarioRun
+from pytest_ldos.plugin.scenarios import require_loads
 from pytest_ldos.plugin.settings import Settings
 from pytest_ldos.plugin.versions import MeasuredVersions
 
 if TYPE_CHECKING:
+    from pytest_ldos.campaign.versions import Version
     from pytest_ldos.measure.trial.artifacts import ScenarioFolder
     from pytest_ldos.measure.trial.record import TrialSet
     from pytest_ldos.scenario.model import ScenarioSpec
@@ -77,10 +79,12 @@ class RunRecord:
             if self._versions.base_asked:
                 run.versions = self._versions.find(stack, announce=announce)
                 run.version_notes = self._versions.describe(run.versions, stack, item)
+                _require_loads(run, run.versions.values())
                 yield run
                 return
             head = self._versions.head(stack, announce=announce)
             run.version_notes = self._versions.describe_head(head, stack)
+            _require_loads(run, [head])
             announce("starting the stack")
             opened = open_rig(
                 stack,
@@ -92,6 +96,12 @@ class RunRecord:
                 yield run
         finally:
             run.end(self._settings.value("traces"))
+
+
+def _require_loads(run: ScenarioRun, versions: Iterable[Version]) -> None:
+    """Asks for the loads where their programs are: in the environments of the versions that were found or built."""
+    run.environments = [each.installation.environment for each in versions]
+    require_loads(run.spec.loads, run.spec, run.environments)
 
 
 class Books(NamedTuple):

@@ -34,6 +34,7 @@ class ScenarioRun:
     Attributes:
         rig: the running stack; ``None`` where versions are interleaved, each with stacks of its own.
         versions: the interleaved versions; ``None`` where head is measured alone.
+        environments: of the versions that are measured, made by sourcing them; ``None`` stands for ours.
         interleaved: interleaved measurements, in order.
         unjudged: trials that no gate has seen.
         judged: trials and their results.
@@ -49,6 +50,7 @@ class ScenarioRun:
     folder: ScenarioFolder
     rig: Rig | None = None
     versions: Mapping[Role, Version] | None = None
+    environments: Sequence[Mapping[str, str] | None] = (None,)
     loads: list[Any] = field(default_factory=list)
     interleaved: list[Interleaved] = field(default_factory=list)
     trial_sets: list[TrialSet] = field(default_factory=list)

@@ -69,7 +69,7 @@ def one_load(kind: str, item: pytest.Item, run: ScenarioRun) -> Callable[..., Ab
 def _applied(item: pytest.Item, run: ScenarioRun, spec: LoadSpec) -> Iterator[Any]:
     """Applies a load while the context lasts, and adds it to the loads of the run."""
     with _named_faults(item):
-        require_loads([spec], run.spec)
+        require_loads([spec], run.spec, run.environments)
         with run.applied(spec) as running:
             run.loads.append(running)
             try:

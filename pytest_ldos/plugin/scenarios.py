@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -101,8 +102,13 @@ def _mark(name: str) -> pytest.MarkDecorator:
     return decorator
 
 
-def require_loads(loads: Iterable[LoadSpec], spec: ScenarioSpec) -> None:
+def require_loads(
+    loads: Iterable[LoadSpec], spec: ScenarioSpec, environments: Sequence[Mapping[str, str] | None] = (None,)
+) -> None:
     """Skips the test, or ends it, as its scenario says, if a load cannot be applied on this machine.
+
+    Args:
+        environments: of the versions that are measured; ``None`` stands for ours.
 
     Raises:
         Unavailable: with reason and remedy.
@@ -111,8 +117,8 @@ def require_loads(loads: Iterable[LoadSpec], spec: ScenarioSpec) -> None:
     from pytest_ldos.plugin.messages import skip_with
     from pytest_ldos.scenario.words import WhenUnavailable
 
-    for load in loads:
-        available = load_available(load, spec.stack)
+    for load, environment in product(loads, environments):
+        available = load_available(load, spec.stack, environment)
         if available.ok:
             continue
         if spec.unavailable is WhenUnavailable.SKIP:

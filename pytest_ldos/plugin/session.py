@@ -75,7 +75,8 @@ class MeasuringSession:
             catalogue_of(own_metrics(item))  # faults of metrics and policy are reported before anything is measured
             _ = self.ledger.policy
         spec = in_cell(item, dataclasses.replace(self.settings.scenario_of(item), stack=stack))
-        require_loads(spec.loads, spec)
+        if not _is_to_be_built(self.settings, stack):
+            require_loads(spec.loads, spec)
         with ExitStack() as resources:
             with refused(item.nodeid):
                 resources.enter_context(self.machine.held(announce))

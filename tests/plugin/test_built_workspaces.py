@@ -121,3 +121,48 @@ def test_a_workspace_that_is_to_be_built_without_ros_is_infra_and_no_other_stack
     result = run("--ldos-trials=1", "--ldos-build", *asked)
     assert result.ret == 11
     result.stdout.fnmatch_lines(["*a ROS 2 workspace is to be built, and no ROS 2 is sourced*", "*= ldos on ros2 =*"])
+
+
+FLOOD = """
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import pytest
+
+from pytest_ldos.measure.load import choose
+from pytest_ldos.measure.load.protocol import Load, LoadProof
+
+@contextmanager
+def flood(spec, site):
+    yield SimpleNamespace(spec=spec, proof=LoadProof(kind=spec.KIND, seconds=1.0, shortfall=""))
+
+choose.IMPLEMENTATIONS["dds_flood"] = Load(flood, package="ldos_load")
+
+@pytest.mark.msg_load
+def test_under_load(panda_stack, ldos_loads, ldos_trials, ldos_gate):
+    with ldos_loads():
+        trials = ldos_trials(panda_stack)
+    ldos_gate.check(trials)
+"""
+
+
+@pytest.mark.parametrize("is_base_whole", [False, True])
+def test_programs_of_a_load_are_looked_for_in_the_versions_that_were_built(
+    run, project, repository, workspace, is_base_whole
+):
+    """The workspace that holds them is sourced nowhere else."""
+    project.makepyfile(test_flood="import able  # noqa\n" + FLOOD)
+    if is_base_whole:
+        add_package(workspace, "ldos_load")
+        repository.commit()
+    add_package(workspace, "ldos_load", value=2)
+    repository.commit()
+    asked = ["--ldos-base=HEAD~1", "--ldos-trials=1", "--ldos-block=1", "test_flood.py"]
+    result = run(*asked)
+    found = "*dds_flood cannot be applied here: ROS package ldos_load not found*"
+    if is_base_whole:
+        result.assert_outcomes(passed=1)
+    else:
+        assert result.ret == 11
+        result.stdout.fnmatch_lines([found])
+        run("--ldos-build", "--ldos-trials=1", "test_flood.py").assert_outcomes(passed=1)

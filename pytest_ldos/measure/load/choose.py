@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from importlib import import_module
 from typing import Final, cast
 
 from pytest_ldos.host.availability import Availability
+from pytest_ldos.measure.load.programs import programs_available
 from pytest_ldos.measure.load.protocol import Load, LoadSite, RunningLoad
 from pytest_ldos.scenario.loads.registry import LOAD_SPECS
 from pytest_ldos.scenario.loads.spec import LoadSpec
@@ -35,9 +36,15 @@ def run_load(spec: LoadSpec, site: LoadSite) -> AbstractContextManager[RunningLo
     return IMPLEMENTATIONS[spec.KIND].run(spec, site)
 
 
-def load_available(spec: LoadSpec, stack: StackSpec) -> Availability:
-    """Reports if a load can be applied on this machine, given the stack, as far as that is known in advance."""
-    return IMPLEMENTATIONS[spec.KIND].available(spec, stack)
+def load_available(spec: LoadSpec, stack: StackSpec, environment: Mapping[str, str] | None = None) -> Availability:
+    """Reports if a load can be applied on this machine, given the stack, as far as that is known in advance.
+
+    Args:
+        environment: environment made by sourcing the stack's workspace; ours by default.
+    """
+    load = IMPLEMENTATIONS[spec.KIND]
+    programs = programs_available(stack, load.package, environment) if load.package else Availability(True)
+    return load.available(spec, stack) if programs.ok else programs
 
 
 def in_order(specs: Sequence[LoadSpec]) -> list[LoadSpec]:

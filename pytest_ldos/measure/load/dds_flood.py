@@ -10,19 +10,16 @@ from contextlib import ExitStack, contextmanager
 from typing import Final
 
 from pytest_ldos.base.errors import LoadFailed
-from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.measure.load.flood_programs import PACKAGE, embedded_programs, ros_programs
 from pytest_ldos.measure.load.flood_proof import FloodProof, build_proof
 from pytest_ldos.measure.load.flood_reports import Received, ReportStream, Sent
-from pytest_ldos.measure.load.programs import programs_available
 from pytest_ldos.measure.load.protocol import Load, LoadSite
 from pytest_ldos.measure.load.scheduler_group import NOT_READ, read_group
 from pytest_ldos.measure.load.traffic_control import is_impaired
 from pytest_ldos.robot.dds.domain import claim_domain
 from pytest_ldos.scenario.loads.dds_flood import DdsFloodSpec, FloodDomain
 from pytest_ldos.scenario.loads.spec import SchedulerGroup
-from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.words import StackKind
 
 _READY_TIMEOUT_S: Final = 60.0
@@ -117,11 +114,6 @@ class RunningFlood:
         return "arrive at its receiver" if self._counter else "begin"
 
 
-def dds_flood_available(spec: DdsFloodSpec, stack: StackSpec) -> Availability:
-    """Reports if the flood's programs are installed for the stack's middleware."""
-    return programs_available(stack, PACKAGE)
-
-
 @contextmanager
 def run_dds_flood(spec: DdsFloodSpec, site: LoadSite) -> Iterator[RunningFlood]:
     """Floods for as long as the context lasts.
@@ -159,4 +151,4 @@ def run_dds_flood(spec: DdsFloodSpec, site: LoadSite) -> Iterator[RunningFlood]:
         yield flood
 
 
-LOAD: Final = Load(run=run_dds_flood, available=dds_flood_available, proof=FloodProof)
+LOAD: Final = Load(run=run_dds_flood, package=PACKAGE, proof=FloodProof)

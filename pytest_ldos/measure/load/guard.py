@@ -10,17 +10,14 @@ from contextlib import ExitStack, contextmanager
 from typing import Final
 
 from pytest_ldos.base.errors import LoadFailed
-from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.measure.load.flood_reports import Guarded, ReportStream
 from pytest_ldos.measure.load.guard_programs import NAME, PACKAGE, embedded_program, publishers_of, ros_program
 from pytest_ldos.measure.load.guard_proof import GuardHistory, GuardProof, build_proof
-from pytest_ldos.measure.load.programs import programs_available
 from pytest_ldos.measure.load.protocol import Load, LoadSite
 from pytest_ldos.measure.load.scheduler_group import NOT_READ, read_group
 from pytest_ldos.scenario.loads.guard import GuardedTopic, GuardSpec, guarded_topic
 from pytest_ldos.scenario.loads.spec import SchedulerGroup
-from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.words import StackKind
 
 _START_TIMEOUT_S: Final = 60.0
@@ -107,11 +104,6 @@ class RunningGuard:
             )
 
 
-def guard_available(spec: GuardSpec, stack: StackSpec) -> Availability:
-    """Reports if the guard's program is installed for the stack's middleware."""
-    return programs_available(stack, PACKAGE)
-
-
 @contextmanager
 def run_guard(spec: GuardSpec, site: LoadSite) -> Iterator[RunningGuard]:
     """Guards for as long as the context lasts; then the publishers may use their whole rate again.
@@ -140,4 +132,4 @@ def run_guard(spec: GuardSpec, site: LoadSite) -> Iterator[RunningGuard]:
         yield guard
 
 
-LOAD: Final = Load(run=run_guard, available=guard_available, proof=GuardProof)
+LOAD: Final = Load(run=run_guard, package=PACKAGE, proof=GuardProof)

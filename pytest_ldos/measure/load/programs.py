@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from pytest_ldos.host.availability import Availability, find_modules
@@ -13,8 +14,8 @@ from pytest_ldos.scenario.words import StackKind
 _EMBEDDED_PARTS: Final = ("cyclonedds", "rosbags")
 
 
-def programs_available(stack: StackSpec, package: str) -> Availability:
+def programs_available(stack: StackSpec, package: str, environment: Mapping[str, str] | None = None) -> Availability:
     """Checks Python's over Cyclone DDS for the embedded stack, those of a package of the ROS workspace for ROS 2."""
     if resolve_kind(stack) is StackKind.ROS2:
-        return find_ros_packages([package])
+        return find_ros_packages([package], environment=environment)
     return find_modules(_EMBEDDED_PARTS, extra="embedded")

@@ -94,11 +94,13 @@ class Load:
     Attributes:
         run: applies it for as long as its context lasts.
         available: reports if it can be applied on this machine, given the stack.
+        package: package of the ROS workspace whose programs it runs beside a ROS 2 stack; empty if it runs none.
         proof: type of its proof.
     """
 
     run: Callable[[Any, LoadSite], AbstractContextManager[RunningLoad]]
     available: Callable[[Any, StackSpec], Availability] = _always
+    package: str = ""
     proof: type[LoadProof] = LoadProof
 
 

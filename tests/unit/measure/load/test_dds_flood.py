@@ -15,7 +15,8 @@ import yaml
 
 from pytest_ldos.base.errors import ConfigurationError, LoadFailed, Unavailable
 from pytest_ldos.measure.load import dds_flood, flood_programs, flood_reports, programs
-from pytest_ldos.measure.load.dds_flood import dds_flood_available, run_dds_flood
+from pytest_ldos.measure.load.choose import load_available
+from pytest_ldos.measure.load.dds_flood import run_dds_flood
 from pytest_ldos.measure.load.flood_programs import ros_programs
 from pytest_ldos.measure.load.protocol import LoadSite, proof_to_dict
 from pytest_ldos.robot.dds.domain import claim_domain
@@ -276,9 +277,9 @@ def test_the_workspaces_parameters_are_those_it_is_given(workspace):
 
 
 def test_without_the_workspace_it_says_what_to_do(site, workspace, monkeypatch):
-    assert dds_flood_available(DdsFloodSpec(), ROS2).ok
+    assert load_available(DdsFloodSpec(), ROS2).ok
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(workspace.parent))
-    answer = dds_flood_available(DdsFloodSpec(), ROS2)
+    answer = load_available(DdsFloodSpec(), ROS2)
     assert answer.reason == "ROS package ldos_load not found"
     assert "build and source ros_ws" in answer.remedy
     beside_ros = dataclasses.replace(site, kind=StackKind.ROS2, environment={"AMENT_PREFIX_PATH": "/nowhere"})
@@ -288,9 +289,9 @@ def test_without_the_workspace_it_says_what_to_do(site, workspace, monkeypatch):
 
 def test_the_embedded_flood_needs_the_embedded_parts(monkeypatch):
     embedded = StackSpec(kind=StackKind.EMBEDDED)
-    assert dds_flood_available(DdsFloodSpec(), embedded).ok
+    assert load_available(DdsFloodSpec(), embedded).ok
     monkeypatch.setattr(programs, "_EMBEDDED_PARTS", ("no_such_dds",))
-    assert "pip install 'pytest-ldos[embedded]'" in dds_flood_available(DdsFloodSpec(), embedded).remedy
+    assert "pip install 'pytest-ldos[embedded]'" in load_available(DdsFloodSpec(), embedded).remedy
 
 
 # --- what can be asked for ------------------------------------------------------------------

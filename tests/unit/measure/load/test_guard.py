@@ -19,9 +19,9 @@ from pytest_ldos.base.errors import ConfigurationError, LoadFailed, Unavailable
 from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.measure.load import flood_reports, programs
 from pytest_ldos.measure.load import guard as guard_load
-from pytest_ldos.measure.load.choose import apply_loads
+from pytest_ldos.measure.load.choose import apply_loads, load_available
 from pytest_ldos.measure.load.dds_flood import RunningFlood, run_dds_flood
-from pytest_ldos.measure.load.guard import RunningGuard, guard_available, run_guard
+from pytest_ldos.measure.load.guard import RunningGuard, run_guard
 from pytest_ldos.measure.load.guard_programs import publishers_of, ros_program
 from pytest_ldos.measure.load.protocol import LoadSite, proof_to_dict
 from pytest_ldos.robot.dds.domain import claim_domain
@@ -339,9 +339,9 @@ def test_the_workspaces_parameters_are_those_it_is_given(site, workspace):
 
 
 def test_without_the_workspace_it_says_what_to_do(site, workspace, monkeypatch):
-    assert guard_available(GuardSpec(), ROS2).ok
+    assert load_available(GuardSpec(), ROS2).ok
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(workspace.parent))
-    assert guard_available(GuardSpec(), ROS2).reason == "ROS package ldos_guard not found"
+    assert load_available(GuardSpec(), ROS2).reason == "ROS package ldos_guard not found"
     beside = dataclasses.replace(
         site, kind=StackKind.ROS2, environment={"AMENT_PREFIX_PATH": "/nowhere"}, beside=[FLOOD]
     )
@@ -351,6 +351,6 @@ def test_without_the_workspace_it_says_what_to_do(site, workspace, monkeypatch):
 
 def test_the_embedded_guard_needs_the_embedded_parts(monkeypatch):
     embedded = StackSpec(kind=StackKind.EMBEDDED)
-    assert guard_available(GuardSpec(), embedded).ok
+    assert load_available(GuardSpec(), embedded).ok
     monkeypatch.setattr(programs, "_EMBEDDED_PARTS", ("no_such_dds",))
-    assert "pip install 'pytest-ldos[embedded]'" in guard_available(GuardSpec(), embedded).remedy
+    assert "pip install 'pytest-ldos[embedded]'" in load_available(GuardSpec(), embedded).remedy
