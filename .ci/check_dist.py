@@ -13,20 +13,22 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-_DATA: Final = r"\.(css|json|txt|xml)|py\.typed"
+_DATA: Final = r"\.(css|json|sh|txt|xml)|py\.typed"
 _WHEEL: Final = re.compile(
     rf"pytest_ldos/(.*({_DATA}|\.pyi?)|(trace/ctf/_decoder|robot/dds/_lttng|instruments/latency/_pingpong)\.[\w-]+\.so"
-    r"|robot/dds/libldos_loopback\.so)"
+    r"|robot/dds/libldos_loopback\.so|ros_ws/src/ldos_.+)"
     r"|pytest_ldos-[^/]+\.dist-info/(METADATA|RECORD|WHEEL|entry_points\.txt|licenses/LICENSE"
     r"|sboms/auditwheel\.cdx\.json)"
 )
 _SDIST: Final = re.compile(
     rf"(pytest_ldos/.*({_DATA}|\.pyi?|/native/[^/]+)"
-    r"|PKG-INFO|pyproject\.toml|CMakeLists\.txt|LICENSE|README\.md|CHANGELOG\.md|REFERENCE\.md|\.gitignore)"
+    r"|ros_ws/\.?[\w/.-]+|PKG-INFO|pyproject\.toml|CMakeLists\.txt|LICENSE|README\.md|CHANGELOG\.md|REFERENCE\.md|\.gitignore)"
 )
 _NEEDED: Final = (
     r"pytest_ldos/plugin/hooks\.py",
     r"pytest_ldos/py\.typed",
+    r"pytest_ldos/cli/measure\.sh",
+    r"(pytest_ldos/)?ros_ws/src/ldos_goal_client/package\.xml",
     r"pytest_ldos/show/report/schema\.json",
     r"pytest_ldos/robot/dds/definitions/control_msgs\.txt",
     r"pytest_ldos/robot/dds/definitions/moveit_msgs\.txt",

@@ -1,7 +1,8 @@
 """Process exit codes beyond pytest's own, in one place.
 
 pytest's codes keep their meaning (0 passed … 5 nothing collected). The command line
-uses the same numbers, and `USAGE` for a call it does not understand.
+uses the same numbers, and `USAGE` for a call it does not understand. Of two codes that are not 0, the smaller is the
+worse: pytest's own, then ours by the severity of their verdicts.
 """
 
 from __future__ import annotations

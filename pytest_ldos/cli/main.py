@@ -27,8 +27,10 @@ _PANELS: Final = {
         "history": "history:history_app",
         "comment": "comment:comment",
         "annotate": "comment:annotate",
+        "join": "join:join",
     },
     "Measure more than a test does": {
+        "measure": "measure:measure",
         "calibrate": "calibrate:calibrate",
         "selftest": "selftest:selftest",
         "sweep": "sweep:sweep",
@@ -36,7 +38,7 @@ _PANELS: Final = {
     },
     "Look at traces": {"analyze": "analyze:analyze", "export": "export:export", "profile": "profile:profile_app"},
     _INSTRUMENTS: {name.replace("_", "-"): f"{name}:{name}" for name in MODULES},
-    "This machine": {"doctor": "doctor:doctor"},
+    "This machine": {"doctor": "doctor:doctor", "ros-packages": "ros_packages:ros_packages"},
 }
 """Module with its function or group, by panel of the help and name of the command."""
 

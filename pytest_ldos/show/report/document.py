@@ -487,3 +487,7 @@ class Document:
     def stacks(self) -> tuple[str, ...]:
         """The stacks under test, in the order of the sections."""
         return tuple(dict.fromkeys(section.stack for section in self.sections if section.stack))
+
+    def name_of(self, section: Section) -> str:
+        """Name of one of its sections: the scenario, and its stack where the report has several."""
+        return f"{section.scenario} on {section.stack}" if len(self.stacks) > 1 and section.stack else section.scenario

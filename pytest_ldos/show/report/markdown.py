@@ -90,7 +90,7 @@ def _page(document: Document, links: Sequence[Link], *, details: bool) -> Page:
     return Page(
         title=title_of(document.stacks),
         badge=badge_of(document.verdict),
-        contents=Table(columns=_OVERVIEW, rows=tuple(map(_overview, document.sections))),
+        contents=Table(columns=_OVERVIEW, rows=tuple(_overview(document))),
         blocks=(Links(tuple(links)), *_sections(document, details=details), *_end(details=details)),
         setting=describe_setting(document),
         made=_made(document),
@@ -101,7 +101,7 @@ def _pages(
     reports: Sequence[HostReport], links: Sequence[Link], links_of: Mapping[str, Sequence[Link]], *, details: bool
 ) -> Iterator[Page]:
     """The page over all machines, then one of each."""
-    rows = ((each.name, *_overview(section)) for each in reports for section in each.document.sections)
+    rows = ((each.name, *row) for each in reports for row in _overview(each.document))
     yield Page(
         title=title_of(stack for each in reports for stack in each.document.stacks),
         badge=badge_of(worst_of(reports)),
@@ -120,7 +120,7 @@ def _pages(
 
 def _sections(document: Document, *, details: bool) -> Iterator[Shown]:
     for each in document.sections:
-        yield Shown(f"{each.scenario}: {verdict_word(each.verdict)}", tuple(_blocks(each, details=details)))
+        yield Shown(f"{document.name_of(each)}: {verdict_word(each.verdict)}", tuple(_blocks(each, details=details)))
 
 
 def _end(*, details: bool) -> tuple[Text, ...]:
@@ -134,8 +134,9 @@ def _made(document: Document) -> str:
 _OVERVIEW: Final = tuple(Column(each, Kind.WORD) for each in ("scenario", "verdict", "trials", "in short"))
 
 
-def _overview(section: Section) -> tuple[Cell, ...]:
-    return section.scenario, badge_of(section.verdict), describe_success(section), summarize(section)
+def _overview(document: Document) -> Iterator[tuple[Cell, ...]]:
+    for each in document.sections:
+        yield document.name_of(each), badge_of(each.verdict), describe_success(each), summarize(each)
 
 
 def _blocks(section: Section, *, details: bool) -> Iterator[Block]:

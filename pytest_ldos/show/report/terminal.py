@@ -35,14 +35,14 @@ def render(document: Document, *, width: int, color: bool, setting: bool = True)
     """
     above = describe_setting(document) if setting else ()
     blocks: list[Block] = [Text(each, Tone.QUIET, is_whole=True) for each in above]
-    blocks += map(_show_section, document.sections)
+    blocks += (_show_section(each, document.name_of(each)) for each in document.sections)
     return terminal.render(Page(title="", blocks=tuple(blocks)), width=width, color=color)
 
 
-def _show_section(section: Section) -> Shown:
+def _show_section(section: Section, name: str) -> Shown:
     """The verdict and why, what moved and where, what to do; then all numbers."""
     return Shown(
-        section.scenario,
+        name,
         (
             listed(section.reasons),
             listed(describe_paths(section)),

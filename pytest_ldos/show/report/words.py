@@ -151,10 +151,13 @@ def title_of(stacks: Iterable[str]) -> str:
 
 
 def describe_setting(document: Document) -> tuple[str, ...]:
-    """Stack, tracer, host and commit of a run."""
-    head = next((section.head for section in document.sections if section.head is not None), None)
-    if head is None:
-        return ()
+    """Stack, tracer, host and commit of a run; of each stack where there are several."""
+    first = {section.stack: section.head for section in reversed(document.sections) if section.head is not None}
+    lines = (line for stack in document.stacks or first if stack in first for line in _describe_head(first[stack]))
+    return tuple(dict.fromkeys(lines))
+
+
+def _describe_head(head: Version) -> tuple[str, str]:
     commit = f", commit {head.commit}" if head.commit else ""
     return f"stack: {head.stack}", f"tracer: {head.recorder}; host class: {head.host_class}{commit}"
 

@@ -18,6 +18,7 @@ SCRIPT = ROOT / ".ci" / "check_dist.py"
 DATA = [
     "pytest_ldos/plugin/hooks.py",
     "pytest_ldos/py.typed",
+    "pytest_ldos/cli/measure.sh",
     "pytest_ldos/show/report/schema.json",
     "pytest_ldos/robot/dds/definitions/control_msgs.txt",
     "pytest_ldos/robot/dds/definitions/moveit_msgs.txt",
@@ -28,6 +29,7 @@ DATA = [
 TAG = "cpython-311-x86_64-linux-gnu"
 WHEEL = [
     *DATA,
+    "pytest_ldos/ros_ws/src/ldos_goal_client/package.xml",
     f"pytest_ldos/trace/ctf/_decoder.{TAG}.so",
     f"pytest_ldos/robot/dds/_lttng.{TAG}.so",
     "pytest_ldos/robot/dds/libldos_loopback.so",
@@ -40,6 +42,8 @@ WHEEL = [
 ]
 SDIST = [
     *DATA,
+    "ros_ws/src/ldos_goal_client/package.xml",
+    "ros_ws/src/ldos_load/src/flood_counter_parameters.yaml",
     "pytest_ldos/trace/ctf/native/CMakeLists.txt",
     "pytest_ldos/trace/ctf/native/census.cpp",
     "CMakeLists.txt",

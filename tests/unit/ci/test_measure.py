@@ -13,18 +13,32 @@ import pytest
 
 from tests.builders.git import git
 
-SCRIPT = Path(__file__).parents[3] / ".ci" / "measure"
+ROOT = Path(__file__).parents[3]
+SCRIPT = ROOT / ".ci" / "measure"
 
 PYTHON = """#!/bin/sh
 printf '%s\\n' "$0" "${ROS_DISTRO:-no ROS 2}" >made_by
 printf '%s\\n' "$@" "strict: ${LDOS_STRICT:-as on any CI}" >asked
-[ -n "${STUB_EMPTY:-}" ] || echo '{}' >results/result.json
+for each in "$@"; do case $each in --ldos-stack=*) stack=${each#*=} ;; */result.json) result=$each ;; esac; done
+echo "$stack ${ROS_DISTRO:-no ROS 2}" >>measured
+[ -n "${STUB_EMPTY:-}" ] || echo '{}' >"$result"
 mkdir -p .ldos/runs/1/baseline/trace '.ldos/runs/1/cpu load/trace' .ldos/runs/1/baseline/base .ldos/baselines/embedded/epyc
 for name in baseline baseline.pinned baseline.calibration; do echo '{}' >.ldos/baselines/embedded/epyc/$name.json; done
 for folder in baseline baseline/base 'cpu load'; do echo "$folder" >".ldos/runs/1/$folder/trials.json"; done
+case ${STUB_STATUSES:-} in *"$stack="*) of_stack=${STUB_STATUSES#*"$stack="} && exit "${of_stack%% *}" ;; esac
 exit "${STUB_STATUS:-0}"
 """
 LDOS = """#!/bin/sh
+if [ "$1" = join ]; then
+  echo "$@" >joined
+  for each in "$@"; do case $each in results/*) echo '{}' >"$each" ;; esac; done
+  exit
+elif [ "$1" = ros-packages ]; then
+  [ -z "${STUB_NO_PACKAGES:-}" ] || exit 2
+  echo "$AMENT_PREFIX_PATH" >ros-packages
+  [ ! -r "${STUB_PACKAGES:-/none}" ] || echo "$STUB_PACKAGES"
+  exit
+fi
 [ "$2" != "${STUB_BAD:-}" ] || exit 2
 echo "$2" >"$6"
 """
@@ -259,6 +273,7 @@ def test_results_of_an_earlier_run_do_not_count(measure, checkout):
         ({"GATE_MINUTES": "two"}, "GATE_MINUTES is no number"),
         ({"GATE_MINUTES": "10", "GATE_BASE": "main~1"}, "this may take about 38 min, and the job has 10"),
         ({"GATE_MINUTES": "10", "GATE_TRIALS": "400"}, "and the job has 10"),
+        ({"GATE_MINUTES": "40", "GATE_BASE": "main~1", "GATE_STACK": "both"}, "about 63 min, and the job has 40"),
         ({"GATE_STACK": "gazebo"}, "the stack is neither ros2 nor embedded"),
         ({"GATE_STACK": "$(touch owned)"}, "the stack is neither ros2 nor embedded"),
         ({"GATE_MAX_TRIALS": "-1"}, "GATE_MAX_TRIALS is no number"),
@@ -397,3 +412,107 @@ def test_an_environment_that_cannot_be_made_is_infra(measure, checkout):
 def test_what_the_job_has_time_for_is_measured(measure, checkout, settings):
     assert measure(**settings).returncode == 0
     assert (checkout / "asked").exists()
+
+
+BOTH = {"GATE_STACK": "both", **SOURCED}
+
+
+def lines(file: Path) -> list[str]:
+    return file.read_text("utf-8").splitlines()
+
+
+def test_both_stacks_are_measured_each_in_its_environment_and_joined(measure, checkout):
+    leave(checkout, "opt/ros/jazzy/setup.sh", ROS_SETUP)
+    done = measure(GATE_STACK="both", GATE_BASE="main~1")
+    assert done.returncode == 0, done.stderr
+    assert "measure: the stack is ros2 and embedded\n" in done.stderr
+    # ROS 2 is not sourced where the embedded stack runs.
+    assert lines(checkout / "measured") == ["ros2 jazzy", "embedded no ROS 2"]
+    assert "--ldos-build" not in asked(checkout)
+    joined = "ros2=results/ros2/result.json embedded=results/embedded/result.json"
+    assert f"join {joined} " in (checkout / "joined").read_text("utf-8")
+    assert (checkout / "results/result.json").is_file()
+    assert (checkout / "results/report.html").is_file()
+    assert measure(checkout, "pack").returncode == 0
+    assert "result/result.json" in packed(checkout)
+
+
+@pytest.mark.parametrize(
+    ("ros2", "embedded", "status"),
+    [(10, 0, 10), (0, 10, 10), (11, 10, 10), (12, 11, 11), (1, 10, 1), (10, 1, 1), (0, 0, 0)],
+)
+def test_of_both_stacks_the_worse_decides(measure, ros2, embedded, status):
+    assert measure(**BOTH, STUB_STATUSES=f"ros2={ros2} embedded={embedded} ").returncode == status
+
+
+def test_both_without_ros_is_infra_and_the_other_is_measured_all_the_same(measure, checkout):
+    done = measure(GATE_STACK="both", STUB_STATUSES="ros2=11 ")
+    assert done.returncode == 11
+    assert lines(checkout / "measured") == ["ros2 no ROS 2", "embedded no ROS 2"]
+
+
+def test_both_where_one_environment_cannot_be_made(measure, checkout):
+    done = measure(**BOTH, STUB_NO_PYTHON="1")
+    assert done.returncode == 11
+    assert [line.split()[0] for line in lines(checkout / "measured")] == ["embedded"]
+    assert "make ros2-setup failed" in done.stderr
+    assert (checkout / "results/result.json").is_file(), "the other's result, and that this one is missing"
+
+
+def test_a_machine_can_be_for_both(measure, checkout):
+    leave(checkout, "etc/ldos-lab/stack", "both\n")
+    assert measure(**SOURCED).returncode == 0
+    assert len(lines(checkout / "measured")) == 2
+
+
+def test_a_baseline_of_both_is_recorded(measure, checkout):
+    assert measure(**BOTH, GATE_RECORD="true").returncode == 0
+    assert (checkout / "results/baselines/embedded/epyc/baseline.json").is_file()
+    assert len([*checkout.glob(".ldos/baselines-before-*")]) == 0
+
+
+# --- as `ldos measure` calls it: in the environment that it is installed in -------------------------
+
+
+@pytest.fixture
+def installed(checkout, measure):
+    """An environment with pytest-ldos, and nothing that make could be asked for."""
+    (checkout / "Makefile").unlink()
+    folder = checkout.parent / "env/bin"
+    folder.mkdir(parents=True)
+    for name in ("python", "ldos"):
+        shutil.copy(checkout.parent / name, folder)
+
+    def run(**settings: str) -> subprocess.CompletedProcess[str]:
+        return measure(GATE_BIN=str(folder), **settings)
+
+    return run
+
+
+def test_an_environment_with_pytest_ldos_is_all_that_is_needed(installed, checkout):
+    leave(checkout, "opt/ros/jazzy/setup.sh", ROS_SETUP)
+    ours = checkout.parent / "ours.sh"
+    ours.write_text("ROS_DISTRO=jazzy-with-ours\n", "utf-8")
+    done = installed(GATE_BASE="main~1", STUB_PACKAGES=str(ours))
+    assert done.returncode == 0, done.stderr
+    assert lines(checkout / "measured") == ["ros2 jazzy-with-ours"]
+    assert lines(checkout / "ros-packages") == ["/opt/ros/jazzy"], "they are built over the ROS 2 that is sourced"
+    assert made_by(checkout)[0].endswith("/env/bin/python")
+    assert (checkout / "results/traces/1.pftrace").exists()
+
+
+def test_packages_that_are_sourced_already_are_not_sourced_again(installed, checkout):
+    assert installed(**SOURCED).returncode == 0
+    assert lines(checkout / "measured") == ["ros2 jazzy"]
+
+
+def test_packages_that_cannot_be_built_are_infra(installed, checkout):
+    done = installed(**SOURCED, STUB_NO_PACKAGES="1")
+    assert (done.returncode, (checkout / "asked").exists()) == (11, False)
+    assert "the packages of pytest-ldos cannot be built" in done.stderr
+
+
+def test_without_ros_none_of_its_packages_is_built(installed, checkout):
+    assert installed().returncode == 0
+    assert lines(checkout / "measured") == ["embedded no ROS 2"]
+    assert not (checkout / "ros-packages").exists()

@@ -24,33 +24,36 @@ def render(document: Document) -> Rendered:
 
 def compose_page(document: Document) -> Page:
     """Every scenario with its verdict and the way to it, then each by itself."""
-    anchored = [(f"scenario-{number}", section) for number, section in enumerate(document.sections, 1)]
+    anchored = [
+        (f"scenario-{number}", document.name_of(section), section)
+        for number, section in enumerate(document.sections, 1)
+    ]
     return Page(
         title=title_of(document.stacks),
         badge=badge_of(document.verdict),
         setting=describe_setting(document),
         contents=_overview(anchored),
         blocks=(
-            *(show_section(section, anchor) for anchor, section in anchored),
+            *(show_section(section, name=name, anchor=anchor) for anchor, name, section in anchored),
             Shown("How to read this", (Legend(_MEANINGS),)),
         ),
         made=f"{document.made_by} {document.made_at}".strip() or "pytest-ldos",
     )
 
 
-def _overview(anchored: list[tuple[str, Section]]) -> Table:
+def _overview(anchored: list[tuple[str, str, Section]]) -> Table:
     return Table(
         title="Scenarios and their verdicts",
         columns=tuple(Column(title, Kind.NAME) for title in ("scenario", "verdict", "trials", "in short")),
         rows=tuple(
-            (_way_to(anchor, section), badge_of(section.verdict), describe_success(section), summarize(section))
-            for anchor, section in anchored
+            (_way_to(anchor, name), badge_of(section.verdict), describe_success(section), summarize(section))
+            for anchor, name, section in anchored
         ),
     )
 
 
-def _way_to(anchor: str, section: Section) -> Drawing:
-    return Drawing(lambda: h.a(href=f"#{anchor}")[said(section.scenario)])
+def _way_to(anchor: str, name: str) -> Drawing:
+    return Drawing(lambda: h.a(href=f"#{anchor}")[said(name)])
 
 
 _MEANINGS: Final = (

@@ -29,9 +29,9 @@ from pytest_ldos.show.report.words import (
 )
 
 
-def show_section(section: Section, anchor: str) -> Shown:
+def show_section(section: Section, *, name: str, anchor: str) -> Shown:
     """A scenario below a heading of its own."""
-    return Shown(section.scenario, tuple(_blocks(section)), badge=badge_of(section.verdict), anchor=anchor)
+    return Shown(name, tuple(_blocks(section)), badge=badge_of(section.verdict), anchor=anchor)
 
 
 def _blocks(section: Section) -> Iterator[Block]:

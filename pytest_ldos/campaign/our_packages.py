@@ -1,0 +1,71 @@
+"""Builds the ROS packages that pytest-ldos brings, for stacks that are not its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.nearest import refuse_unknown
+from pytest_ldos.campaign.build import Build, build_workspace
+from pytest_ldos.campaign.kept_bases import Announce
+from pytest_ldos.campaign.underlay import find_underlay
+from pytest_ldos.campaign.workspace import Workspace
+from pytest_ldos.host.file_digests import FileDigests
+from pytest_ldos.host.ros import find_distro, find_ros_package
+from pytest_ldos.scenario.base import BaseSpec
+
+USUAL: Final = ("ldos_goal_client", "ldos_control_probe", "ldos_guard", "ldos_load")
+"""Packages that every stack needs or may load: goals, marks of the control loop, and the loads that are ROS nodes."""
+
+_WORKSPACE: Final = "ros_ws"
+
+
+def build_packages(names: Iterable[str], *, announce: Announce) -> Path | None:
+    """Builds packages with what they need of the workspace, over what is sourced; returns their setup script.
+
+    Packages in a sourced prefix are left out; ``None`` if all are.
+
+    Raises:
+        ConfigurationError: a package is unknown, or no ROS 2 is sourced.
+        PreparationFailed: names the package that failed, and has the end of its log.
+    """
+    home = find_workspace()
+    workspace = Workspace(home.parent, (home.name,))
+    refuse_unknown(names, workspace.packages(), "ROS package of pytest-ldos")
+    distro = find_distro()
+    if distro is None or not distro.is_sourced:
+        raise ConfigurationError("no ROS 2 is sourced", remedy="source its setup script, then do this again")
+    missing = tuple(sorted(each for each in set(names) if find_ros_package(each) is None))
+    if not missing:
+        return None
+    store = _cache() / "ros-packages"
+    digests = FileDigests(store / "digests-sources.json")
+    sources = workspace.digest(digests)
+    digests.save()
+    build = Build(
+        name="the ROS packages of pytest-ldos",
+        workspace=workspace,
+        sources=sources,
+        spec=BaseSpec(packages_up_to=missing),
+        underlay=find_underlay([store], (), store=store),
+        store=store,
+    )
+    return build_workspace(build, checkout=store, announce=announce).prefix / "local_setup.sh"
+
+
+def find_workspace() -> Path:
+    """The workspace's folder: in the installed package, or in the checkout that is installed in place."""
+    package = Path(__file__).parents[1]
+    found = next((each for each in (package / _WORKSPACE, package.parent / _WORKSPACE) if each.is_dir()), None)
+    if found is None:
+        raise ConfigurationError("the sources of the ROS packages are missing", remedy="install pytest-ldos again")
+    return found
+
+
+def _cache() -> Path:
+    """The user's cache."""
+    asked = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (asked if asked.is_absolute() else Path.home() / ".cache") / "pytest-ldos"

@@ -1,0 +1,50 @@
+"""``ldos measure``: what a job of a CI does with a commit, in the environment that this is installed in."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.host.checkout import ask_git
+
+_SCRIPT: Final = Path(__file__).with_name("measure.sh")
+
+
+def measure(
+    part: Annotated[str, typer.Argument(metavar="[pack]", help="Put results together for other machines.")] = "",
+    *,
+    base: Annotated[
+        str, typer.Option(envvar="GATE_BASE", help="Revision to compare with; the stored baseline by default.")
+    ] = "",
+    stack: Annotated[
+        str, typer.Option(envvar="GATE_STACK", help="ros2, embedded, or both; that of the settings by default.")
+    ] = "",
+    commit: Annotated[str, typer.Option(envvar="GATE_COMMIT", help="Commit that is checked out, 40 digits.")] = "",
+) -> None:
+    """Measure a commit as a job of a CI does.
+
+    Leaves the report in results/. On ros2, builds the workspaces of both versions and the packages of pytest-ldos
+    that they need; ROS 2 is sourced if it is in /opt/ros. More settings are variables: GATE_SCENARIOS, GATE_TRIALS,
+    GATE_MAX_TRIALS, GATE_MINUTES, GATE_RECORD.
+
+    Exit code: that of pytest: 10 regressed, 11 invalid or infra, 12 no verdict; of two stacks that of the worse.
+    """
+    given = {
+        "GATE_BASE": base,
+        "GATE_COMMIT": commit or _commit_here(),
+        "GATE_STACK": stack,
+        "GATE_BIN": str(Path(sys.executable).parent),
+    }
+    os.execvpe("sh", ["sh", str(_SCRIPT), *filter(None, [part])], {**os.environ, **given})  # noqa: S606 - no shell text
+
+
+def _commit_here() -> str:
+    found = ask_git(Path(), "rev-parse", "--verify", "--quiet", "HEAD")
+    if not found:
+        raise ConfigurationError("no commit is checked out here", remedy="call it in the root of a git checkout")
+    return found

@@ -1,0 +1,341 @@
+#!/bin/sh
+# Measures a commit, interleaved with a base where there is one, and leaves what came of it in results/.
+# Usage: ldos measure [pack]
+#
+# The gate of every CI calls this: GitHub's workflows, and the recipes in examples/ci. It runs in the root of a project. What
+# was in results/ before is removed.
+#
+# GATE_STACK      ros2, embedded, or both. Empty: what [tool.ldos.stack] says, else what /etc/ldos-lab/stack says
+#                 (lab/bootstrap writes it), else ros2 where it is sourced or in /opt/ros, else embedded. On ros2 the workspaces of
+#                 both versions are built ([tool.ldos.base]). A stack that cannot be measured is infra; no other takes its place.
+#                 Both are measured one after the other into one report; the worse verdict is that of the commit.
+# GATE_COMMIT     the commit, 40 hexadecimal digits; it is what is checked out, and need not be given to `ldos measure`
+# GATE_BASE       a revision to take turns with; empty: the baseline that is stored. 40 zeros (a new branch): the parent
+# GATE_SCENARIOS  names, separated by spaces (baseline cpu_load msg_load cpu_limit)
+# GATE_TRIALS     measured trials of each (10), and
+# GATE_MAX_TRIALS up to which some are added while a comparison is undecided (30)
+# GATE_MINUTES    time limit of the job [min]: what would take longer, by a rough estimate without builds, is refused
+#                 before anything is measured; empty: none
+# GATE_RECORD     true: record the commit as the baseline, compare with nothing
+#
+# results/result.json, report.html    the report, for programs and for people
+# results/traces/*.pftrace            the traces that were kept (of what failed or regressed), for Perfetto
+# results/baselines/                  with GATE_RECORD: what a maintainer commits as baselines/
+# results/junit.xml                   what pytest says of its tests; of both stacks in results/ros2/ and results/embedded/
+#
+# Its exit status is pytest's: 10 regressed, 11 invalid or infra, 12 no verdict; of two stacks that of the worse, which is the
+# smaller (pytest_ldos/base/exit_codes.py). LDOS_ROOT, for tests: the folder below which /etc/ldos-lab and /opt/ros are looked for.
+#
+# Called as `ldos measure pack`, it measures nothing, but puts together what jobs on other machines read, an artifact each.
+# The artifact's name says which machine it is of; nothing in it does.
+#
+# PAGE_URL, TRACE_URL    where the report's page and the traces lie
+#
+# results/packed/result/{result.json,page-url,trace-url}
+# results/packed/trials/RUN/SCENARIO/…     the records, for the history
+# results/packed/baselines/…
+set -eu
+
+say() { printf 'measure: %s\n' "$*" >&2; }
+fail() { say "$@"; exit 2; }
+
+is_commit() {
+  case $1 in *[!0-9a-f]*) return 1 ;; esac
+  [ "${#1}" -eq 40 ]
+}
+
+is_number() {
+  case $1 in '' | *[!0-9]*) return 1 ;; esac
+}
+
+# The commit of a revision; nothing that is given can be taken for an option.
+commit_of() {
+  git rev-parse --verify --quiet --end-of-options "$1^{commit}"
+}
+
+require_commit() {
+  is_commit "$commit" || fail "GATE_COMMIT is no commit: give its 40 hexadecimal digits"
+  [ "$(commit_of HEAD)" = "$commit" ] || fail "GATE_COMMIT is not what is checked out"
+}
+
+find_base() {
+  case $base in
+    '') return 0 ;;
+    0000000000000000000000000000000000000000) base=HEAD~1 ;;
+  esac
+  # A checkout of a commit has branches of its origin alone.
+  base=$(commit_of "$base" || commit_of "refs/remotes/origin/$base") || fail "GATE_BASE is no revision here; fetch the whole history"
+}
+
+# Names of scenarios as an expression of markers.
+choose() {
+  expression=
+  for name in $scenarios; do
+    case $name in *[!a-z0-9_+]*) fail "GATE_SCENARIOS holds what is no name of a scenario" ;; esac
+    expression="${expression:+$expression or }$name"
+  done
+  [ -n "$expression" ] || fail "GATE_SCENARIOS names no scenario"
+}
+
+# What [tool.ldos.stack] says: a kind of stack, or nothing. A launch file of one's own is ROS 2's.
+configured_stack() {
+  python3 -I -c '
+import pathlib, tomllib
+own, shared = pathlib.Path("ldos.toml"), pathlib.Path("pyproject.toml")
+table = tomllib.loads(own.read_text("utf-8")) if own.is_file() else {}
+if not own.is_file() and shared.is_file():
+    table = tomllib.loads(shared.read_text("utf-8")).get("tool", {}).get("ldos", {})
+stack = table.get("stack", {})
+print(stack if isinstance(stack, str) else stack.get("kind", "ros2" if "launch_file" in stack else ""))
+' 2>/dev/null || fail "[tool.ldos.stack] cannot be read; Python 3.11 or later is needed, and a valid file"
+}
+
+# Blocks of $1 trials where a version has $2 in all; see pytest_ldos/campaign/order.py.
+blocks() {
+  size=$((($2 + 5) / 6))
+  [ "$size" -ge 2 ] || size=2
+  echo $((($1 + size - 1) / size))
+}
+
+# Rough seconds of all trials that may be made, and of the starts of the stack with their warm-up: a guess, because nothing
+# is installed yet that could read what earlier runs took. See pytest_ldos/campaign/cost.py.
+estimate_s() {
+  most=$trials
+  [ "$max_trials" -le "$most" ] || [ "$record" = true ] || most=$max_trials
+  versions=1
+  starts=1
+  if [ -n "$base" ]; then
+    versions=2
+    starts=$(($(blocks "$trials" "$trials") + $(blocks $((most - trials)) "$most")))
+  fi
+  # shellcheck disable=SC2086 # one word a scenario
+  set -- $scenarios
+  scenarios_s=$(($# * versions * (starts * 33 + most * 9) / 2))
+  # shellcheck disable=SC2086 # one word a stack
+  set -- $stacks
+  echo $(($# * scenarios_s))
+}
+
+require_time() {
+  [ -n "$minutes" ] || return 0
+  is_number "$minutes" || fail "GATE_MINUTES is no number"
+  needed=$((($(estimate_s) + 59) / 60))
+  [ "$needed" -le "$minutes" ] ||
+    fail "this may take about $needed min, and the job has $minutes: give fewer scenarios or trials (GATE_MAX_TRIALS)"
+}
+
+is_sourced() { [ -n "${ROS_DISTRO:-}" ] && [ -n "${AMENT_PREFIX_PATH:-}" ]; }
+
+# The setup script of the newest ROS 2 in /opt/ros; nothing where there is none.
+ros2_setup() {
+  find "${LDOS_ROOT:-}/opt/ros" -mindepth 2 -maxdepth 2 -name setup.sh 2>/dev/null | LC_ALL=C sort | tail -n 1
+}
+
+# The stack of this machine: what its bootstrap chose, else ROS 2 where there is one.
+machine_stack() {
+  if [ -r "${LDOS_ROOT:-}/etc/ldos-lab/stack" ]; then
+    head -n 1 "${LDOS_ROOT:-}/etc/ldos-lab/stack"
+  elif is_sourced || [ -n "$(ros2_setup)" ]; then
+    echo ros2
+  else
+    echo embedded
+  fi
+}
+
+choose_stack() {
+  [ -n "$stack" ] || stack=$(configured_stack) || exit
+  case $stack in '' | auto) stack=$(machine_stack) ;; esac
+  case $stack in
+    ros2 | embedded) stacks=$stack ;;
+    both) stacks="ros2 embedded" ;;
+    *) fail "the stack is neither ros2 nor embedded nor both: see GATE_STACK" ;;
+  esac
+}
+
+source_ros2() {
+  ros=$(ros2_setup)
+  is_sourced || [ -z "$ros" ] || source_script "$ros"
+}
+
+# Sets the environment of a stack up: that of `ldos measure` itself, with the ROS packages that pytest-ldos brings, or one that
+# a target of make makes. Where ROS 2 is not there, that of the embedded stack does: in it, pytest reports what is missing, and
+# nothing else is measured.
+set_up() {
+  if [ -n "${GATE_BIN:-}" ]; then
+    bin=$GATE_BIN
+    [ "$stack" != ros2 ] || source_ros2
+    if [ "$stack" = ros2 ] && is_sourced; then source_ours || return; fi
+    return 0
+  fi
+  venv=.venv
+  target=setup
+  [ "$stack" != ros2 ] || source_ros2
+  if [ "$stack" = ros2 ] && is_sourced; then
+    venv=.venv-ros2
+    target=ros2-setup
+  fi
+  bin=$venv/bin
+  make "$target" || { say "make $target failed: the $stack stack cannot be measured"; return 11; }
+}
+
+# Programs of pytest-ldos for the user's stack: what of them the sourced prefixes lack is built.
+source_ours() {
+  ours=$("$bin/ldos" ros-packages) || { say "the packages of pytest-ldos cannot be built"; return 11; }
+  [ -z "$ours" ] || source_script "$ours"
+}
+
+# Setup scripts of ROS 2 read variables that are not set.
+source_script() {
+  say "sourcing $1"
+  set +euf
+  # shellcheck disable=SC1090
+  . "$1"
+  set -euf
+}
+
+runs() {
+  [ ! -d .ldos/runs ] || find .ldos/runs -mindepth 1 -maxdepth 1 -type d
+}
+
+# What is below runs that were not there before this measurement; below all of them where this script did not begin one.
+of_this_measurement() {
+  runs | { grep -Fxv -f "$before" || true; } | while IFS= read -r run; do find "$run" "$@"; done
+}
+
+export_traces() {
+  mkdir -p results/traces
+  count=0
+  of_this_measurement -type d -name trace | sort >results/.traces
+  while IFS= read -r trace; do
+    count=$((count + 1))
+    [ "$count" -le 6 ] || { say "more than 6 traces were kept; the others stay on this machine"; break; }
+    "$bin/ldos" export "$trace" --to perfetto --output "results/traces/$count.pftrace" </dev/null ||
+      say "a trace could not be exported: $trace"
+  done <results/.traces
+  rm results/.traces
+}
+
+# Measures the stack into a folder; in a shell of its own, in which its environment ends.
+measure_stack() (
+  results=$1
+  shift
+  mkdir -p "$results"
+  set_up || exit
+  [ "$stack" != ros2 ] || set -- "$@" --ldos-build
+  measured=0
+  "$bin/python" -m pytest -m "$expression" --ldos-trials "$trials" "$@" "--ldos-stack=$stack" \
+    --ldos-report "$results/result.json" --ldos-report "$results/report.html" --junitxml "$results/junit.xml" || measured=$?
+  if [ "$measured" -eq 0 ] && [ ! -s "$results/result.json" ]; then
+    say "nothing was measured"
+    measured=11
+  fi
+  exit "$measured"
+)
+
+# Notes the exit status of a stack: of those that are not 0, the smaller is the worse.
+note() {
+  if [ "$1" -ne 0 ] && { [ "$status" -eq 0 ] || [ "$1" -lt "$status" ]; }; then status=$1; fi
+}
+
+# The programs of pytest-ldos, of the environment of the stack that was measured last where that could be made.
+find_bin() {
+  made=".venv/bin .venv-ros2/bin"
+  [ "$stack" != ros2 ] || made=".venv-ros2/bin .venv/bin"
+  for bin in ${GATE_BIN:-$made}; do [ ! -x "$bin/ldos" ] || return 0; done
+}
+
+pack() {
+  rm -rf results/packed
+  if [ -s results/result.json ]; then
+    mkdir -p results/packed/result
+    cp results/result.json results/packed/result/
+    printf '%s\n' "${PAGE_URL:-}" >results/packed/result/page-url
+    printf '%s\n' "${TRACE_URL:-}" >results/packed/result/trace-url
+  fi
+  of_this_measurement -type f -name trials.json >results/.records
+  while IFS= read -r record; do
+    place=results/packed/trials/${record#.ldos/runs/}
+    mkdir -p "$(dirname "$place")"
+    cp "$record" "$place"
+  done <results/.records
+  rm results/.records
+  if [ -d results/baselines ]; then
+    mkdir -p results/packed
+    cp -R results/baselines results/packed/baselines
+  fi
+}
+
+before=/dev/null
+case ${1:-} in
+  '') ;;
+  -h | --help)
+    sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"
+    exit
+    ;;
+  pack)
+    [ ! -e results/.before ] || before=results/.before
+    mkdir -p results
+    pack
+    exit
+    ;;
+  *) fail "usage: ldos measure [pack]" ;;
+esac
+
+commit=${GATE_COMMIT:-}
+base=${GATE_BASE:-}
+scenarios=${GATE_SCENARIOS:-baseline cpu_load msg_load cpu_limit}
+trials=${GATE_TRIALS:-10}
+max_trials=${GATE_MAX_TRIALS:-30}
+record=${GATE_RECORD:-false}
+stack=${GATE_STACK:-}
+minutes=${GATE_MINUTES:-}
+
+require_commit
+is_number "$trials" || fail "GATE_TRIALS is no number"
+is_number "$max_trials" || fail "GATE_MAX_TRIALS is no number"
+choose
+choose_stack
+say "the stack is $(echo "$stacks" | sed 's/ / and /')"
+set -f # words of ours only from here on
+if [ "$record" = true ]; then
+  # No baseline is found there, so that all are recorded in the machine's own store; that there is none is no fault.
+  set -- --ldos-update-baseline --ldos-baselines results/none
+  if [ -d .ldos/baselines ]; then
+    aside=.ldos/baselines-before-$(date +%Y%m%d-%H%M%S)
+    mv .ldos/baselines "$aside"
+    say "the baselines of this machine were moved to $aside: all are recorded again"
+  fi
+  LDOS_STRICT=0
+  export LDOS_STRICT
+else
+  find_base
+  set -- --ldos-max-trials "$max_trials"
+  [ -z "$base" ] || set -- "$@" "--ldos-base=$base"
+  # Machines of one class share what a maintainer committed.
+  set -- "$@" --ldos-baselines=baselines
+fi
+
+require_time
+rm -rf results
+mkdir results
+before=results/.before
+runs >"$before"
+status=0
+for stack in $stacks; do
+  if [ "$stack" = "$stacks" ]; then place=results; else place=results/$stack; fi
+  measured=0
+  measure_stack "$place" "$@" || measured=$?
+  note "$measured"
+done
+find_bin
+if [ "$stack" != "$stacks" ]; then
+  "$bin/ldos" join ros2=results/ros2/result.json embedded=results/embedded/result.json \
+    --output results/result.json --output results/report.html || note 11
+fi
+export_traces
+if [ "$record" = true ] && [ -d .ldos/baselines ]; then
+  # What a maintainer has pinned and what was calibrated stays as it is.
+  cp -R .ldos/baselines results/baselines
+  find results/baselines -name '*.*.json' -type f -exec rm '{}' ';'
+fi
+exit "$status"

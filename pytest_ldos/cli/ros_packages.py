@@ -1,0 +1,25 @@
+"""``ldos ros-packages``: the ROS packages of pytest-ldos, built for a user's own stack."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pytest_ldos.campaign.our_packages import USUAL, build_packages
+from pytest_ldos.cli.say import say
+
+
+def ros_packages(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME…]", help=f"Packages; by default {', '.join(USUAL)}.")
+    ] = None,
+) -> None:
+    """Build the ROS packages that a measured stack needs.
+
+    Prints their setup script; in a shell with ROS 2 sourced: . "$(ldos ros-packages)". What is in a sourced prefix
+    is not built; if all is there, nothing is printed. Builds are kept in the user's cache.
+    """
+    script = build_packages(names or USUAL, announce=lambda text: say(text, err=True))
+    if script is not None:
+        say(str(script))

@@ -1,0 +1,65 @@
+"""``ldos measure``: the script that it runs gets its options and its environment."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.builders.command_line import run_ldos
+from tests.builders.git import git
+
+LDOS = Path(sys.executable).parent / "ldos"
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    git(tmp_path, "init", "--quiet", "--initial-branch=main")
+    git(tmp_path, "commit", "--quiet", "--allow-empty", "-m", "first")
+    return tmp_path
+
+
+def measure(checkout: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    own = {"PATH": os.environ["PATH"], **settings}
+    return subprocess.run(
+        [LDOS, "measure", *arguments], cwd=checkout, env=own, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def test_the_commit_that_is_checked_out_is_measured_in_this_environment(checkout):
+    """Up to pytest, which finds no test here."""
+    done = measure(checkout, "--stack=embedded", GATE_TRIALS="1")
+    assert done.returncode == 5, done.stdout + done.stderr
+    assert "measure: the stack is embedded" in done.stderr
+    assert (checkout / "results/junit.xml").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("--stack=gazebo",), "the stack is neither ros2 nor embedded nor both"),
+        (("--base=nowhere",), "GATE_BASE is no revision here"),
+        (("--commit", "1f" * 20), "GATE_COMMIT is not what is checked out"),
+        (("everything",), "usage: ldos measure [pack]"),
+    ],
+)
+def test_what_is_refused_is_not_measured(checkout, arguments, reason):
+    done = measure(checkout, *arguments)
+    assert done.returncode == 2
+    assert reason in done.stderr
+    assert not (checkout / "results").exists()
+
+
+def test_settings_of_a_job_are_variables(checkout):
+    assert "GATE_TRIALS is no number" in measure(checkout, GATE_TRIALS="ten").stderr
+
+
+def test_where_nothing_is_checked_out(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    done = run_ldos("measure")
+    assert done.returncode == 2
+    assert "no commit is checked out here" in done.stderr
