@@ -35,8 +35,9 @@ def join(
     Exit code: 0 also where something regressed; 2 where a file is no report.
     """
     document = compose([section for each in results for section in _sections(each)])
-    files: list[Path | None] = [*(output or [None])]
-    for file in files:
+    if not output:
+        put_out(document, choose_format(None, None), None)
+    for file in output or ():
         put_out(document, choose_format(None, file), file)
 
 

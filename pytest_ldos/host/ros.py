@@ -94,7 +94,7 @@ def remedy_for_packages(missing: Sequence[str], *, environment: Mapping[str, str
     theirs = [f"ros-{name}-{each.replace('_', '-')}" for each in missing if not each.startswith(_OURS)]
     steps = [f"sudo apt-get install {' '.join(theirs)}"] if theirs else []
     if len(theirs) < len(missing):
-        steps.append("build and source ros_ws (make ros2-baseline does)")
+        steps.append('build and source ros_ws: . "$(ldos ros-packages)" (make ros2-baseline does, too)')
     return "; ".join(steps)
 
 

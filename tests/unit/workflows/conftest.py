@@ -136,6 +136,8 @@ def machine(tmp_path):
     shutil.copytree(ROOT / ".ci", checkout / ".ci", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("Makefile", "pyproject.toml", "CMakeLists.txt", ".gitignore"):
         shutil.copy(ROOT / name, checkout / name)
+    script = "pytest_ldos/cli/measure.sh"
+    install(checkout / script, (ROOT / script).read_text("utf-8"))
     for name, text in PROGRAMS.items():
         install(programs / name, text)
     for name in ("python", "ldos"):

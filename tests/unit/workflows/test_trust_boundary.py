@@ -10,7 +10,7 @@ import pytest
 from tests.builders.workflows import dispatchers, events_of, find_faults, lab_jobs, parse, read_workflows
 
 ROOT = Path(__file__).parents[3]
-EXAMPLES = ROOT / "examples" / "ci" / "github"
+EXAMPLES = ROOT / "examples" / "ci"
 FORBIDDEN = ("pull_request", "pull_request_target", "workflow_run", "issue_comment")
 
 
@@ -20,9 +20,13 @@ def test_no_job_of_ours_begins_on_the_lab_s_machine_as_it_must_not():
     assert find_faults(workflows) == []
 
 
-def test_what_others_are_to_copy_is_as_safe():
-    workflows = {file.name: parse(file.read_text("utf-8")) for file in EXAMPLES.glob("*.yml")}
-    assert lab_jobs(workflows) == {("gate.yml", name) for name in ("classes", "measure", "report", "history")}
+@pytest.mark.parametrize(
+    ("folder", "jobs"),
+    [("github", ["classes", "measure", "report", "history"]), ("workspace/.github/workflows", ["measure", "report"])],
+)
+def test_what_others_are_to_copy_is_as_safe(folder, jobs):
+    workflows = {file.name: parse(file.read_text("utf-8")) for file in (EXAMPLES / folder).glob("*.yml")}
+    assert lab_jobs(workflows) == {("gate.yml", name) for name in jobs}
     assert find_faults(workflows) == []
 
 

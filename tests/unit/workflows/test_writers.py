@@ -62,7 +62,7 @@ def test_a_caller_of_ours_that_hands_in_what_was_measured_would_be_seen(given):
 
 def test_what_others_are_to_copy_names_a_commit():
     """Their own workflows call ours in another repository, whose tools they pin."""
-    for file in (ROOT / "examples" / "ci" / "github").glob("*.yml"):
+    for file in (ROOT / "examples" / "ci").rglob("gate.yml"):
         for job in parse(file.read_text("utf-8"))["jobs"].values():
             if "write" in job["permissions"].values():
                 given = job["with"]

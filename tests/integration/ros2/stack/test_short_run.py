@@ -56,7 +56,8 @@ def test_a_run_that_is_ended_leaves_nothing(project, number, mark, leaves_nothin
         time.sleep(0.05)
 
 
-EXAMPLE = Path(__file__).parents[4] / "examples/own_robot"
+EXAMPLE = Path(__file__).parents[4] / "examples/ci/workspace"
+INSTALLED, BY_PATH = "cell_bringup/cell.launch.py", "src/cell_bringup/launch/cell.launch.py"
 OVERRIDE = """
 import pytest
 from pathlib import Path
@@ -69,7 +70,7 @@ def ldos_stack_spec():
     return StackSpec(
         goals=str(HERE / "goals.yaml"),
         ros2=Ros2Spec(
-            launch_file=str(HERE / "cell.launch.py"),
+            launch_file=str(HERE / "src/cell_bringup/launch/cell.launch.py"),
             action="/cell/move_action",
             joint_states="/cell/joint_states",
             controller_manager="/cell/controller_manager",
@@ -83,9 +84,11 @@ def ldos_stack_spec():
 
 @pytest.mark.parametrize("by", ["table", "fixture"])
 def test_a_robot_of_ones_own_is_measured_by_a_table_or_a_fixture(tmp_path, by, leaves_nothing):
-    folder = tmp_path / "own_robot"
+    folder = tmp_path / "cell"
     shutil.copytree(EXAMPLE, folder)
     project = Project(folder, {**make_project(tmp_path).environment, "LDOS_STACK": "ros2"})
+    settings = (folder / "pyproject.toml").read_text("utf-8")
+    project.write("pyproject.toml", settings.replace(INSTALLED, f"./{BY_PATH}"))
     if by == "fixture":
         project.write("pyproject.toml", "[tool.pytest.ini_options]\n")
         project.write("conftest.py", OVERRIDE)

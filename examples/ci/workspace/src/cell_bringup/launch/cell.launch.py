@@ -7,7 +7,7 @@ from launch.actions import RegisterEventHandler, Shutdown
 from launch.event_handlers import OnProcessExit
 from launch_ros.actions import Node
 
-CONFIG = Path(__file__).parent / "config"
+CONFIG = Path(__file__).parents[1] / "config"
 CELL = "cell"
 
 
