@@ -1,0 +1,93 @@
+"""The ROS packages of pytest-ldos for other stacks: colcon is real, the packages are made up."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pytest_ldos.base.errors import ConfigurationError, PreparationFailed
+from pytest_ldos.campaign import our_packages
+from pytest_ldos.campaign.our_packages import USUAL, build_packages, find_workspace
+from pytest_ldos.campaign.workspace import Workspace
+from tests.builders.colcon import add_package, find_colcon
+from tests.builders.command_line import run_ldos
+from tests.builders.ros import add_packages
+
+ROOT = Path(__file__).parents[3]
+COLCON = find_colcon()
+
+
+@pytest.fixture
+def workspace(tmp_path, monkeypatch):
+    for name in ("COLCON_PREFIX_PATH", "CMAKE_PREFIX_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", os.environ["PATH"] + os.pathsep + COLCON)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(add_packages(tmp_path / "underlay", ["rclcpp", "ldos_guard"])))
+    monkeypatch.setenv("ROS_DISTRO", "jazzy")
+    folder = tmp_path / "ros_ws"
+    add_package(folder, "ldos_tracepoints")
+    add_package(folder, "ldos_goal_client", depends="ldos_tracepoints")
+    add_package(folder, "ldos_guard")
+    add_package(folder, "ldos_latency")
+    monkeypatch.setattr(our_packages, "find_workspace", lambda: folder)
+    return folder
+
+
+@pytest.mark.skipif(not COLCON, reason="colcon is not installed (make setup installs it)")
+def test_what_is_missing_is_built_once_with_what_it_needs(workspace, tmp_path):
+    said: list[str] = []
+    script = build_packages(["ldos_goal_client", "ldos_guard"], announce=said.append)
+    assert script is not None
+    assert script.is_relative_to(tmp_path / "cache/pytest-ldos")
+    installed = {each.name for each in script.parent.iterdir() if each.is_dir() and each.name.startswith("ldos_")}
+    assert installed == {"ldos_goal_client", "ldos_tracepoints"}, "neither what is sourced, nor what nobody asked for"
+    assert any("package 2 of 2, ldos_goal_client" in each for each in said)
+    again = len(said)
+    assert build_packages(["ldos_goal_client"], announce=said.append) == script
+    assert len(said) == again
+    (workspace / "src/ldos_tracepoints/value").write_text("2")
+    assert build_packages(["ldos_goal_client"], announce=said.append) != script, "their sources changed"
+
+
+@pytest.mark.skipif(not COLCON, reason="colcon is not installed (make setup installs it)")
+def test_the_command_prints_what_a_shell_sources(workspace):
+    done = run_ldos("ros-packages", "ldos_goal_client")
+    assert done.returncode == 0, done.stderr
+    assert Path(done.stdout.strip()).name == "local_setup.sh"
+    assert Path(done.stdout.strip()).is_file()
+    assert "building the ROS packages of pytest-ldos" in done.stderr
+
+
+@pytest.mark.skipif(not COLCON, reason="colcon is not installed (make setup installs it)")
+def test_a_package_that_does_not_build_is_named(workspace):
+    add_package(workspace, "ldos_goal_client", more='message(FATAL_ERROR "no moveit_msgs")')
+    with pytest.raises(PreparationFailed, match="package ldos_goal_client failed") as failed:
+        build_packages(["ldos_goal_client"], announce=str)
+    assert "no moveit_msgs" in failed.value.details
+
+
+def test_what_is_sourced_is_not_built(workspace):
+    assert build_packages(["ldos_guard"], announce=str) is None
+    done = run_ldos("ros-packages", "ldos_guard")
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_a_package_that_is_none_of_ours(workspace):
+    with pytest.raises(ConfigurationError, match="unknown ROS package of pytest-ldos 'ldos_gard'") as error:
+        build_packages(["ldos_gard"], announce=str)
+    assert "ldos_guard" in error.value.remedy
+
+
+def test_without_ros_it_says_so(workspace, monkeypatch):
+    monkeypatch.delenv("AMENT_PREFIX_PATH")
+    with pytest.raises(ConfigurationError, match="no ROS 2 is sourced"):
+        build_packages(["ldos_guard"], announce=str)
+
+
+def test_this_installation_has_them():
+    home = find_workspace()
+    assert home == ROOT / "ros_ws"
+    assert set(USUAL) <= Workspace(home.parent, (home.name,)).packages()
