@@ -61,6 +61,8 @@ _PYTHON = f"""if [ "$1 $2" = "-m venv" ]; then
   for last; do :; done
   mkdir -p "$last/bin"
   cp "$0" "$last/bin/python"
+  printf '%s\\n' '#!/bin/sh' '[ -n "$ROS_DISTRO" ] || exit 2' 'echo "$XDG_CACHE_HOME/$*/local_setup.sh"' >"$last/bin/ldos"
+  chmod 755 "$last/bin/ldos"
 elif [ "$1 $2" != "-m pip" ]; then
   exec "{sys.executable}" "$@"
 fi"""
@@ -147,6 +149,7 @@ def build_lab_machine(folder: Path) -> LabMachine:
     _add(machine.fakes, "python3", _PYTHON, is_noted=True)
     (machine.root / "run").mkdir(parents=True)
     machine.write("etc/os-release", UBUNTU)
+    machine.write("opt/ros/jazzy/setup.sh", "ROS_DISTRO=jazzy; export ROS_DISTRO\n")
     machine.write("etc/passwd", "root:x:0:0::/root:/bin/sh\n")
     machine.write("etc/group", "root:x:0:\n")
     machine.write("proc/self/mountinfo", "21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n")

@@ -1,9 +1,5 @@
-"""The same test as for the Panda: what differs is in pyproject.toml."""
-
-import pytest
+"""The same test as for the Panda, one for each scenario (pytest -m baseline); what differs is in pyproject.toml."""
 
 
-@pytest.mark.baseline
-def test_reach(ldos_stack, ldos_trials, ldos_gate):
-    trials = ldos_trials(ldos_stack, goals="reach")
-    ldos_gate.check(trials)
+def test_reach(ldos_scenario):
+    ldos_scenario()

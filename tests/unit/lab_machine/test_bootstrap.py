@@ -90,6 +90,32 @@ def test_a_bootstrap_that_is_killed_goes_on_with_the_phase_it_was_in(machine):
     assert "30-tracing: running" in again.stderr
 
 
+PACKAGES = "opt/ldos-lab/ros-packages/setup"
+
+
+def test_the_stack_of_ros_is_built_and_taken_away_again(machine):
+    for phase in ("machine", "ldos"):
+        assert machine.bootstrap("--only", phase).returncode == 0
+    built = f"{machine.root}/opt/ldos-lab/ros-packages/ros-packages ldos_bringup ldos_goal_client ldos_guard ldos_load/local_setup.sh\n"
+    assert machine.read(PACKAGES) == built
+    machine.configure(ROS2="no")
+    assert machine.bootstrap("--only", "ldos").returncode == 0
+    assert not (machine.root / PACKAGES).exists()
+    machine.configure(ROS2="yes")
+    assert machine.bootstrap("--only", "ldos").returncode == 0
+    assert machine.bootstrap("--undo", "--only", "ldos").returncode == 0
+    assert not (machine.root / PACKAGES).parent.exists()
+
+
+def test_a_stack_that_cannot_be_built_is_named(machine):
+    (machine.root / "opt/ros/jazzy/setup.sh").unlink()
+    assert machine.bootstrap("--only", "machine").returncode == 0
+    done = machine.bootstrap("--only", "ldos")
+    assert done.returncode == 1
+    assert "the ROS packages of pytest-ldos cannot be built over /opt/ros/jazzy/setup.sh" in done.stderr
+    assert not (machine.root / PACKAGES).exists()
+
+
 EVERYTHING = "ROS2=no\nTUNE_GOVERNOR=yes\nTUNE_TURBO=yes\nIRQ_CPUS=0\nISOLATED_CPUS=3\nRUNNER_SCOPE=orgs/acme\n"
 
 

@@ -9,6 +9,8 @@ from tests.builders.machine import add_program
 
 OUT = "var/lib/ldos-lab/out-of-service"
 LDOS = "opt/ldos-lab/venv/bin"
+PACKAGES = "opt/ldos-lab/ros-packages/setup"
+TRIED = "var/lib/ldos-lab/tried"
 
 
 @pytest.fixture
@@ -19,7 +21,16 @@ def watched(machine):
     machine.configure(MIN_FREE_GIB="0")
     (machine.root / "dev/shm").mkdir(parents=True)
     doctor(machine, 0)
+    machine.write(PACKAGES, f"{machine.root}/setup-1.sh\n")
+    machine.write(TRIED, f"{machine.root}/setup-1.sh\n")
+    stack(machine, 0)
     return machine
+
+
+def stack(machine, status, text="1 passed"):
+    """The stack that a trial starts, and what comes of it."""
+    noted = f'pwd >{machine.fakes}/trial; echo "$@ $SETUP" >>{machine.fakes}/trial; ls >>{machine.fakes}/trial'
+    add_program(machine.root / LDOS, "python", f"{noted}; printf '{text}\n'; exit {status}")
 
 
 def doctor(machine, status, text="ok"):
@@ -113,3 +124,68 @@ def test_the_phase_starts_the_timer_and_takes_it_away(machine):
     assert machine.bootstrap("--undo", "--only", "health").returncode == 0
     assert "systemctl disable --now ldos-health.timer" in machine.calls
     assert list((machine.root / "etc/systemd/system").iterdir()) == []
+
+
+# --- one trial of the real stack ------------------------------------------------------------
+
+
+def test_a_stack_that_was_built_is_tried_once(watched):
+    watched.write(PACKAGES, f"{watched.root}/setup-2.sh\n")
+    watched.write("setup-2.sh", "SETUP=sourced; export SETUP\n")
+    done = check(watched)
+    assert done.returncode == 0, done.stderr
+    assert "one trial of the real stack on mock hardware succeeded" in done.stderr
+    folder, asked, *files = (watched.fakes / "trial").read_text().splitlines()
+    assert folder.endswith("/trial")
+    assert "-m baseline --ldos-stack=ros2 --ldos-sim=mock --ldos-trials=1" in asked
+    assert asked.endswith(" sourced")
+    assert files == ["pytest.ini", "test_reach.py"]
+    # No job finds the machine taken.
+    assert watched.calls == ["systemctl stop ldos-runner.service", "systemctl start ldos-runner.service"]
+    (watched.fakes / "trial").unlink()
+    assert check(watched).returncode == 0
+    assert not (watched.fakes / "trial").exists(), "it was not built again"
+
+
+def test_a_stack_that_fails_takes_the_machine_out_until_it_does_not(watched):
+    (watched.root / TRIED).unlink()
+    stack(watched, 11, "infra: \\033[2Jmove_group died")
+    done = check(watched)
+    assert done.returncode == 1
+    assert "infra: ?[2Jmove_group died" in done.stdout
+    assert "one trial of the real stack on mock hardware failed (exit code 11)" in watched.read(OUT)
+    assert watched.calls[-1] == "systemctl stop ldos-runner.service"
+    assert not (watched.root / TRIED).exists()
+    stack(watched, 0)
+    assert check(watched).returncode == 0
+    assert not (watched.root / OUT).exists()
+    assert watched.calls[-1] == "systemctl start ldos-runner.service"
+
+
+def test_a_stack_is_tried_while_no_job_runs(watched):
+    (watched.root / TRIED).unlink()
+    add_program(watched.root / LDOS, "ldos", f": >{watched.fakes}/busy; exit 0")
+    assert check(watched).returncode == 0
+    assert not (watched.fakes / "trial").exists()
+    assert watched.calls == []
+
+
+def test_what_somebody_took_out_stays_out_of_service_after_a_trial(watched):
+    (watched.root / TRIED).unlink()
+    watched.write(OUT, "new disk, back on Monday\n")
+    assert check(watched).returncode == 0
+    assert watched.calls == ["systemctl stop ldos-runner.service"]
+
+
+def test_a_machine_whose_stack_was_never_built_is_not_well(watched):
+    (watched.root / PACKAGES).unlink()
+    assert check(watched).returncode == 1
+    assert "run lab/bootstrap --only ldos again" in watched.read(OUT)
+
+
+def test_a_machine_without_ros_tries_no_stack(watched):
+    watched.configure(MIN_FREE_GIB="0", ROS2="no")
+    for place in (PACKAGES, TRIED):
+        (watched.root / place).unlink()
+    assert check(watched).returncode == 0
+    assert not (watched.fakes / "trial").exists()
