@@ -15,12 +15,22 @@ from pytest_ldos.campaign.underlay import find_underlay
 from pytest_ldos.campaign.workspace import Workspace
 from pytest_ldos.host.file_digests import FileDigests
 from pytest_ldos.host.ros import find_distro, find_ros_package
+from pytest_ldos.robot.stack.ros2.installed import SEEDED_PLANNER
 from pytest_ldos.scenario.base import BaseSpec
+from pytest_ldos.scenario.model import StackSpec
 
 USUAL: Final = ("ldos_goal_client", "ldos_control_probe", "ldos_guard", "ldos_load")
 """Packages that every stack needs or may load: goals, marks of the control loop, and the loads that are ROS nodes."""
 
+_PANDA: Final = ("ldos_bringup", "ldos_panda_config")
 _WORKSPACE: Final = "ros_ws"
+
+
+def needed_by(stack: StackSpec) -> tuple[str, ...]:
+    """Packages that a stack needs: a user's own, or the Panda."""
+    is_panda = stack.ros2.is_panda
+    planner = (SEEDED_PLANNER,) if is_panda or stack.ros2.seeded_planner else ()
+    return (*USUAL, *planner, *(_PANDA if is_panda else ()))
 
 
 def build_packages(names: Iterable[str], *, announce: Announce) -> Path | None:

@@ -17,6 +17,8 @@
 # GATE_MINUTES    time limit of the job [min]: what would take longer, by a rough estimate without builds, is refused
 #                 before anything is measured; empty: none
 # GATE_RECORD     true: record the commit as the baseline, compare with nothing
+# GATE_BIN        folder of the programs python and ldos, which `ldos measure` sets to its own; empty: `make setup` makes .venv,
+#                 and `make ros2-setup`, called with ROS 2 sourced, .venv-ros2
 #
 # results/result.json, report.html    the report, for programs and for people
 # results/traces/*.pftrace            the traces that were kept (of what failed or regressed), for Perfetto

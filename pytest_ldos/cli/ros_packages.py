@@ -6,13 +6,15 @@ from typing import Annotated
 
 import typer
 
-from pytest_ldos.campaign.our_packages import USUAL, build_packages
+from pytest_ldos.campaign.our_packages import build_packages, needed_by
+from pytest_ldos.cli.paths import sources_here
 from pytest_ldos.cli.say import say
 
 
 def ros_packages(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME…]", help=f"Packages; by default {', '.join(USUAL)}.")
+        list[str] | None,
+        typer.Argument(metavar="[NAME…]", help="Packages; by default those that the stack here needs."),
     ] = None,
 ) -> None:
     """Build the ROS packages that a measured stack needs.
@@ -20,6 +22,6 @@ def ros_packages(
     Prints their setup script; in a shell with ROS 2 sourced: . "$(ldos ros-packages)". What is in a sourced prefix
     is not built; if all is there, nothing is printed. Builds are kept in the user's cache.
     """
-    script = build_packages(names or USUAL, announce=lambda text: say(text, err=True))
+    script = build_packages(names or needed_by(sources_here().stack_spec()), announce=lambda text: say(text, err=True))
     if script is not None:
         say(str(script))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 
@@ -9,8 +10,10 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, PreparationFailed
 from pytest_ldos.campaign import our_packages
-from pytest_ldos.campaign.our_packages import USUAL, build_packages, find_workspace
+from pytest_ldos.campaign.our_packages import USUAL, build_packages, find_workspace, needed_by
 from pytest_ldos.campaign.workspace import Workspace
+from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.scenario.ros2 import Ros2Spec
 from tests.builders.colcon import add_package, find_colcon
 from tests.builders.command_line import run_ldos
 from tests.builders.ros import add_packages
@@ -90,4 +93,12 @@ def test_without_ros_it_says_so(workspace, monkeypatch):
 def test_this_installation_has_them():
     home = find_workspace()
     assert home == ROOT / "ros_ws"
-    assert set(USUAL) <= Workspace(home.parent, (home.name,)).packages()
+    assert set(needed_by(StackSpec())) <= Workspace(home.parent, (home.name,)).packages()
+
+
+def test_what_a_stack_needs_follows_from_its_settings():
+    own = Ros2Spec(launch_file="cell_bringup/cell.launch.py")
+    assert needed_by(StackSpec(ros2=own)) == USUAL
+    seeded = needed_by(StackSpec(ros2=dataclasses.replace(own, seeded_planner=True)))
+    assert seeded == (*USUAL, "ldos_planner")
+    assert needed_by(StackSpec()) == (*seeded, "ldos_bringup", "ldos_panda_config")
