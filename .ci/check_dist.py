@@ -28,6 +28,7 @@ _NEEDED: Final = (
     r"pytest_ldos/plugin/hooks\.py",
     r"pytest_ldos/py\.typed",
     r"pytest_ldos/cli/measure\.sh",
+    r"(pytest_ldos/)?ros_ws/src/ldos_goal_client/CMakeLists\.txt",
     r"(pytest_ldos/)?ros_ws/src/ldos_goal_client/package\.xml",
     r"pytest_ldos/show/report/schema\.json",
     r"pytest_ldos/robot/dds/definitions/control_msgs\.txt",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
@@ -33,7 +33,7 @@ def needed_by(stack: StackSpec) -> tuple[str, ...]:
     return (*USUAL, *planner, *(_PANDA if is_panda else ()))
 
 
-def build_packages(names: Iterable[str], *, announce: Announce) -> Path | None:
+def build_packages(names: Collection[str], *, announce: Announce) -> Path | None:
     """Builds packages with what they need of the workspace, over what is sourced; returns their setup script.
 
     Packages in a sourced prefix are left out; ``None`` if all are.

@@ -29,6 +29,7 @@ DATA = [
 TAG = "cpython-311-x86_64-linux-gnu"
 WHEEL = [
     *DATA,
+    "pytest_ldos/ros_ws/src/ldos_goal_client/CMakeLists.txt",
     "pytest_ldos/ros_ws/src/ldos_goal_client/package.xml",
     f"pytest_ldos/trace/ctf/_decoder.{TAG}.so",
     f"pytest_ldos/robot/dds/_lttng.{TAG}.so",
@@ -42,6 +43,7 @@ WHEEL = [
 ]
 SDIST = [
     *DATA,
+    "ros_ws/src/ldos_goal_client/CMakeLists.txt",
     "ros_ws/src/ldos_goal_client/package.xml",
     "ros_ws/src/ldos_load/src/flood_counter_parameters.yaml",
     "pytest_ldos/trace/ctf/native/CMakeLists.txt",
