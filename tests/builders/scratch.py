@@ -82,6 +82,8 @@ def make_scratch(folder: Path) -> Scratch:
         path.mkdir(parents=True)
     _write_programs(made)
     shutil.copytree(ROOT / ".ci", made.work / ".ci", ignore=shutil.ignore_patterns("__pycache__"))
+    script = Path("pytest_ldos/cli/measure.sh")
+    _write(made.work / script, (ROOT / script).read_text("utf-8"))
     for file in sorted((ROOT / ".github" / "workflows").glob("*.yml")):
         lines = [line for line in file.read_text("utf-8").splitlines() if line.strip() != UNKNOWN_KEY]
         _write(made.work / ".github" / "workflows" / file.name, "\n".join(lines) + "\n")
