@@ -273,7 +273,7 @@ def test_results_of_an_earlier_run_do_not_count(measure, checkout):
         ({"GATE_MINUTES": "two"}, "GATE_MINUTES is no number"),
         ({"GATE_MINUTES": "10", "GATE_BASE": "main~1"}, "this may take about 38 min, and the job has 10"),
         ({"GATE_MINUTES": "10", "GATE_TRIALS": "400"}, "and the job has 10"),
-        ({"GATE_MINUTES": "40", "GATE_BASE": "main~1", "GATE_STACK": "both"}, "about 63 min, and the job has 40"),
+        ({"GATE_MINUTES": "40", "GATE_BASE": "main~1", "GATE_STACK": "both"}, "about 76 min, and the job has 40"),
         ({"GATE_STACK": "gazebo"}, "the stack is neither ros2 nor embedded"),
         ({"GATE_STACK": "$(touch owned)"}, "the stack is neither ros2 nor embedded"),
         ({"GATE_MAX_TRIALS": "-1"}, "GATE_MAX_TRIALS is no number"),
