@@ -11,6 +11,9 @@ Flags = npt.NDArray[np.bool_]
 
 _LEAST_VARIATION = 1e-12
 
+_FEWEST = 5
+"""Fewest values of a sample for a slope. Through two or three it can be anything, and an extrapolation goes anywhere."""
+
 
 def in_common_strata(strata: tuple[Groups, Groups]) -> tuple[Flags, Flags]:
     """Flags of the values of each sample whose stratum occurs in both samples: only those can be compared."""
@@ -43,9 +46,12 @@ def remove_covariate(
 
     The slope is fitted within the samples (least squares), so that a shift between them
     is not mistaken for an influence. Censored values, and values whose covariate is
-    unknown, do not count towards the fit and are not changed.
+    unknown, do not count towards the fit and are not changed. Nothing is removed where a sample
+    has one to four others.
     """
     known = [np.isfinite(value) & np.isfinite(cause) for value, cause in zip(values, covariate, strict=True)]
+    if any(0 < np.count_nonzero(use) < _FEWEST for use in known):
+        return values, 0.0
     centered = [
         (value[use] - value[use].mean(), cause[use] - cause[use].mean())
         for value, cause, use in zip(values, covariate, known, strict=True)
