@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.plugin.settings import Settings
 from pytest_ldos.plugin.sweep_cells import in_cell
 
@@ -15,16 +17,24 @@ if TYPE_CHECKING:
     from pytest_ldos.scenario.model import ScenarioSpec
 
 
-def describe_estimate(settings: Settings, scenarios: Sequence[pytest.Item], *, stack: str) -> str:
-    """Estimates the duration of the trials of some tests; builds are not counted.
+def estimate_lines(settings: Settings, scenarios: Sequence[pytest.Item], *, stack: str, beside: str = "") -> list[str]:
+    """One line on the duration of the trials of some tests; none if there are no trials. Builds are not counted.
 
     Args:
         stack: name of the stack under test, or the beginning of it.
+        beside: words about what else takes time.
     """
     from pytest_ldos.campaign.estimate import describe_expected
 
-    specs = (in_cell(item, settings.scenario_of(item)) for item in scenarios)
-    return describe_expected([_expected(settings, spec, stack) for spec in specs])
+    expected = [_expected(settings, spec, stack) for spec in _specs(settings, scenarios)]
+    return [f"ldos: {beside}{describe_expected(expected)}"] if expected else []
+
+
+def _specs(settings: Settings, scenarios: Sequence[pytest.Item]) -> Iterator[ScenarioSpec]:
+    """Scenarios of tests; a test without a valid one says so itself when it runs."""
+    for item in scenarios:
+        with suppress(ConfigurationError):
+            yield in_cell(item, settings.scenario_of(item))
 
 
 def _expected(settings: Settings, spec: ScenarioSpec, stack: str) -> Expected:

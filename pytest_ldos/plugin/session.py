@@ -11,7 +11,7 @@ import pytest
 
 from pytest_ldos.base import exit_codes
 from pytest_ldos.base.text import one_line
-from pytest_ldos.plugin.estimates import describe_estimate
+from pytest_ldos.plugin.estimates import estimate_lines
 from pytest_ldos.plugin.ledger import Ledger
 from pytest_ldos.plugin.machine import Machine
 from pytest_ldos.plugin.outputs import Outputs
@@ -122,7 +122,7 @@ def _describe_setup(settings: Settings, scenarios: Sequence[pytest.Item]) -> lis
         return [
             "ldos: stack ros2, whose workspace is built before it is measured",
             *([f"ldos: interleaved with base {base}"] if base else []),
-            f"ldos: beside the builds {describe_estimate(settings, scenarios, stack=StackKind.ROS2)}",
+            *estimate_lines(settings, scenarios, stack=StackKind.ROS2, beside="beside the builds "),
         ]
     absent = [each for each in (stack_available(spec), recording_available()) if not each.ok]
     if absent:
@@ -135,7 +135,7 @@ def _describe_setup(settings: Settings, scenarios: Sequence[pytest.Item]) -> lis
         f"ldos: stack {info.description}",
         *([f"ldos: interleaved with base {base}"] if base else []),
         f"ldos: tracer {recorder_name()}; host class {host.host_class}",
-        f"ldos: {describe_estimate(settings, scenarios, stack=info.name)}",
+        *estimate_lines(settings, scenarios, stack=info.name),
     ]
 
 

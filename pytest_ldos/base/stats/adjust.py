@@ -12,7 +12,7 @@ Flags = npt.NDArray[np.bool_]
 _LEAST_VARIATION = 1e-12
 
 _FEWEST = 5
-"""Fewest values of a sample for a slope. Through two or three it can be anything, and an extrapolation goes anywhere."""
+"""Fewest values of a sample for a slope: through two or three it can be anything."""
 
 
 def in_common_strata(strata: tuple[Groups, Groups]) -> tuple[Flags, Flags]:
