@@ -146,7 +146,7 @@ def test_under_load(panda_stack, ldos_loads, ldos_trials, ldos_gate):
 """
 
 
-@pytest.mark.parametrize("is_base_whole", [False, True])
+@pytest.mark.parametrize("is_base_whole", [False, pytest.param(True, marks=pytest.mark.acceptance)])
 def test_programs_of_a_load_are_looked_for_in_the_versions_that_were_built(
     run, project, repository, workspace, is_base_whole
 ):

@@ -47,6 +47,7 @@ def test_named_it_is_judged_by_at_once(run, shared, project):
     assert not list(project.path.glob(".ldos/baselines/**/*.json"))
 
 
+@pytest.mark.acceptance
 def test_named_in_the_settings_it_comes_before_the_machines_own(run, shared, project):
     run(*FAST, stack=SLOWER)
     (project.path / "ldos.toml").write_text('baselines = "baselines"\n')
@@ -61,6 +62,7 @@ def test_one_of_another_host_class_is_not_shown(run, shared):
     first.stdout.no_fnmatch_line("*median*change*")
 
 
+@pytest.mark.acceptance
 def test_one_that_is_damaged_is_named_and_not_judged_by(run, shared):
     (shared / "baseline.json").write_text("{")
     first = run(*FAST)
@@ -68,6 +70,7 @@ def test_one_that_is_damaged_is_named_and_not_judged_by(run, shared):
     first.stdout.fnmatch_lines(["*the baseline cannot be read*", "*recorded as the first baseline*"])
 
 
+@pytest.mark.acceptance
 def test_a_strict_run_needs_one_that_is_named(run, shared, project):
     assert run(*FAST, "--ldos-strict").ret == 12
     assert not list(project.path.glob(".ldos/baselines/**/*.json"))

@@ -130,6 +130,7 @@ def test_another_definition_is_not_resumed(sweep, project):
     sweep("--ldos-resume").assert_outcomes(passed=3)
 
 
+@pytest.mark.acceptance
 def test_killed_in_the_middle_it_goes_on(sweep, project):
     """SIGKILL, as soon as two cells are on disk."""
     sweep("--collect-only")

@@ -115,6 +115,7 @@ def test_equal_workspaces_are_built_once_and_are_one_version(project):
     assert len(project.builds) == 1, "it is kept"
 
 
+@pytest.mark.acceptance
 def test_head_with_changes_is_built_as_it_is_and_without_them_from_its_commit(project):
     commit = project.commit()
     add_package(project.workspace, "arm_planner", value=3)

@@ -55,6 +55,7 @@ def test_what_is_missing_is_built_once_with_what_it_needs(workspace, tmp_path):
     assert build_packages(["ldos_goal_client"], announce=said.append) != script, "their sources changed"
 
 
+@pytest.mark.acceptance
 @pytest.mark.skipif(not COLCON, reason="colcon is not installed (make setup installs it)")
 def test_the_command_prints_what_a_shell_sources(workspace):
     done = run_ldos("ros-packages", "ldos_goal_client")
@@ -64,6 +65,7 @@ def test_the_command_prints_what_a_shell_sources(workspace):
     assert "building the ROS packages of pytest-ldos" in done.stderr
 
 
+@pytest.mark.acceptance
 @pytest.mark.skipif(not COLCON, reason="colcon is not installed (make setup installs it)")
 def test_a_package_that_does_not_build_is_named(workspace):
     add_package(workspace, "ldos_goal_client", more='message(FATAL_ERROR "no moveit_msgs")')

@@ -47,8 +47,7 @@ def generate_launch_description():
     return LaunchDescription([
         *arguments(),
         OpaqueFunction(function=trace, condition=IfCondition(LaunchConfiguration('trace'))),
-        OpaqueFunction(function=state_publisher),
-        move_group(),
+        OpaqueFunction(function=planning),
         OpaqueFunction(function=hardware),
     ])
 
@@ -100,20 +99,27 @@ def trace(context):
     )]
 
 
-def state_publisher(context):
+def planning(context):
+    """Robot state publisher and move_group, with one description, which xacro makes once."""
+    description = robot_description(context)
+    return [state_publisher(context, description), move_group(description)]
+
+
+def state_publisher(context, description):
     """Robot state publisher: late, if that is asked for."""
     delay_ms = LaunchConfiguration('callback_delay_ms').perform(context)
-    late = Path(get_package_prefix('ldos_bringup')) / 'lib' / 'ldos_bringup' / 'liblate_transforms.so'
+    library = Path(get_package_prefix('ldos_bringup')) / 'lib' / 'ldos_bringup'
+    late = library / 'liblate_transforms.so'
     fault = {'LD_PRELOAD': joined([late], 'LD_PRELOAD'), 'LDOS_CALLBACK_DELAY_MS': delay_ms}
-    return [node(
-        'robot_state_publisher', 'robot_state_publisher', [robot_description()],
-        environment=fault if delay_ms else {})]
+    return node(
+        'robot_state_publisher', 'robot_state_publisher', [description],
+        environment=fault if delay_ms else {})
 
 
-def move_group():
+def move_group(description):
     semantics = (CONFIG / 'panda.srdf').read_text(encoding='utf-8')
     return node('moveit_ros_move_group', 'move_group', [
-        robot_description(),
+        description,
         {'robot_description_semantic': semantics},
         *(str(CONFIG / name) for name in MOVE_GROUP_FILES),
         LaunchConfiguration('planning'),
@@ -129,7 +135,7 @@ def mock_hardware():
     """Run the controller manager in a process of its own."""
     return [
         node('controller_manager', 'ros2_control_node', [LaunchConfiguration('controllers')]),
-        *controllers(),
+        spawner(),
     ]
 
 
@@ -139,7 +145,6 @@ def gazebo():
     create = Node(
         package='ros_gz_sim', executable='create', output='screen',
         arguments=['-world', world.stem, '-name', 'panda', '-topic', 'robot_description'])
-    first, *others = controllers()
     return [
         # Not through ros_gz_sim's launch file: its shell outlives a launch that is interrupted.
         ExecuteProcess(
@@ -148,21 +153,16 @@ def gazebo():
         node('ros_gz_bridge', 'parameter_bridge', [], arguments=[
             '/clock@rosgraph_msgs/msg/Clock[gz.msgs.Clock']),
         create,
-        after(create, first),
-        *others,
+        after(create, spawner()),
     ]
 
 
-def controllers():
-    """Spawners, one after the other: joint states first, then what moves and observes the arm."""
-    states = spawner('joint_state_broadcaster')
-    arm = spawner('panda_arm_controller', 'control_probe')
-    return [states, after(states, arm)]
-
-
-def spawner(*names):
+def spawner():
+    """One process for all controllers, one after the other: joint states first."""
     return Node(
-        package='controller_manager', executable='spawner', output='screen', arguments=[*names])
+        package='controller_manager', executable='spawner', output='screen',
+        arguments=['joint_state_broadcaster', 'panda_arm_controller', 'control_probe'],
+        on_exit=end_if_failed)
 
 
 def after(first, following):
@@ -171,6 +171,10 @@ def after(first, following):
         return [following] if event.returncode == 0 else end(event, context)
 
     return RegisterEventHandler(OnProcessExit(target_action=first, on_exit=proceed))
+
+
+def end_if_failed(event, context):
+    return end(event, context) if event.returncode else []
 
 
 def end(event, context):
@@ -189,17 +193,17 @@ def node(package, executable, parameters, arguments=(), environment=None):
     sim_time = EqualsSubstitution(LaunchConfiguration('sim'), 'gz')
     return Node(
         package=package, executable=executable, output='screen', parameters=parameters,
-        arguments=[*arguments], additional_env=environment, ros_arguments=['-p', ['use_sim_time:=', sim_time]],
-        on_exit=end)
+        arguments=[*arguments], additional_env=environment,
+        ros_arguments=['-p', ['use_sim_time:=', sim_time]], on_exit=end)
 
 
-def robot_description():
+def robot_description(context):
     description = get_package_share_path('ldos_panda_config') / 'urdf' / 'panda.urdf.xacro'
     step_probe = 'true' if step_probe_directory().is_dir() else 'false'
     text = Command([
         'xacro ', str(description),
         ' sim:=', LaunchConfiguration('sim'), f' step_probe:={step_probe}',
-        ' controllers:=', LaunchConfiguration('controllers')])
+        ' controllers:=', LaunchConfiguration('controllers')]).perform(context)
     return {'robot_description': ParameterValue(text, value_type=str)}
 
 
