@@ -55,6 +55,15 @@ def test_planning_takes_longer_by_what_was_planted(project, leaves_nothing):
     assert min(each.measurements["T1"].number for each in trials) > delay_ms
 
 
+def test_a_late_callback_is_where_the_state_feedback_waits(project, leaves_nothing):
+    planted = "\n[tool.ldos.stack.faults]\ncallback_delay_ms = 4\n"
+    project.write("pyproject.toml", (project.path / "pyproject.toml").read_text() + planted)
+    _, output = project.run("-m", "baseline", "--ldos-trials=1", "--ldos-warmup=0")
+    (trial,) = project.saved().trials
+    run_ns = trial.segments_ns["state feedback"]["callback run: /robot_state_publisher: /joint_states"]
+    assert run_ns > 4e6, output
+
+
 def test_what_would_take_a_change_of_a_node_is_refused(project, leaves_nothing):
     planted = "\n[tool.ldos.stack.faults]\ntransport_delay_ms = 5\n"
     project.write("pyproject.toml", (project.path / "pyproject.toml").read_text() + planted)
