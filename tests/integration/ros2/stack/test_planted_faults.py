@@ -17,7 +17,7 @@ control_rate_drop = 0.2
 """
 STEAL = """
 [tool.ldos.stack.faults]
-cpu_steal = 0.3
+cpu_steal = 0.8
 """
 
 
@@ -38,11 +38,12 @@ def test_goals_fail_and_the_loop_is_slower(project, leaves_nothing):
             assert each.measurements["T2"].number is None
 
 
-def test_what_takes_the_cpus_makes_the_loop_irregular(project, leaves_nothing):
+def test_what_takes_the_cpus_makes_planning_slow(project, leaves_nothing):
+    """Not surely the control loop, which runs at a real-time priority where that is permitted."""
     project.write("pyproject.toml", (project.path / "pyproject.toml").read_text() + STEAL)
     _, output = project.run("-m", "baseline", "--ldos-trials=1", "--ldos-warmup=0")
     (trial,) = project.saved().trials
-    assert trial.measurements["T3p99"].number > 1.0, output
+    assert trial.measurements["T1"].number > 60.0, output
 
 
 def test_planning_takes_longer_by_what_was_planted(project, leaves_nothing):
