@@ -12,6 +12,7 @@ import os
 import shutil
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -67,7 +68,7 @@ class Build:
     lock: int = -1
     is_unchanged: Callable[[], bool] = lambda: True
 
-    @property
+    @cached_property
     def recipe(self) -> dict[str, Any]:
         """Everything that the result depends on."""
         how = {

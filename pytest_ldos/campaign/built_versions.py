@@ -11,7 +11,7 @@ from typing import Final
 from pytest_ldos.base.errors import ConfigurationError, PreparationFailed
 from pytest_ldos.campaign.build import Build, build_workspace
 from pytest_ldos.campaign.checkouts import Checkout, Recipe, checked_out
-from pytest_ldos.campaign.kept_bases import Announce, digest_of
+from pytest_ldos.campaign.kept_bases import Announce
 from pytest_ldos.campaign.order import Role
 from pytest_ldos.campaign.prefixes import SETUP, find_prefix, source_over
 from pytest_ldos.campaign.prepare import name_of
@@ -27,7 +27,6 @@ from pytest_ldos.campaign.versions import (
 )
 from pytest_ldos.campaign.workspace import Workspace, entries_of, is_unchanged, tree_digest
 from pytest_ldos.host.checkout import describe_commit
-from pytest_ldos.host.file_digests import FileDigests
 from pytest_ldos.host.ros import find_distro
 from pytest_ldos.robot.stack.installation import Installation
 from pytest_ldos.robot.stack.ros2.installed import ros2_available
@@ -98,22 +97,16 @@ class BuiltVersions:
             workspace = Workspace(checkout.project, self._folders, beside=checkout.folder)
             workspace.require(name)
             sources = None if self.spec.setup else tree_digest(revision, self._folders)
-            build = self._build(name, workspace, sources or self._content(workspace), checkout=checkout)
+            build = self._build(name, workspace, sources or workspace.digest(self.store), checkout=checkout)
             return self._made(build, role=role, commit=commit)
 
     def _in_place(self, project: Path, *, role: Role, name: str, commit: str) -> Version:
         workspace = Workspace(project, self._folders)
         workspace.require(name)
-        sources = self._content(workspace)
+        sources = workspace.digest(self.store)
         build = self._build(name, workspace, sources)
-        watched = replace(build, is_unchanged=lambda: self._content(workspace) == sources)
+        watched = replace(build, is_unchanged=lambda: workspace.digest(self.store) == sources)
         return self._made(watched, role=role, commit=commit)
-
-    def _content(self, workspace: Workspace) -> Mapping[str, object]:
-        digests = FileDigests(self.store / f"digests-sources-{digest_of({'path': str(workspace.project)})}.json")
-        found = workspace.digest(digests)
-        digests.save()
-        return found
 
     def _build(
         self, name: str, workspace: Workspace, sources: Mapping[str, object], *, checkout: Checkout | None = None

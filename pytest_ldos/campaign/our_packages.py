@@ -13,8 +13,8 @@ from pytest_ldos.campaign.build import Build, build_workspace
 from pytest_ldos.campaign.kept_bases import Announce
 from pytest_ldos.campaign.underlay import find_underlay
 from pytest_ldos.campaign.workspace import Workspace
-from pytest_ldos.host.file_digests import FileDigests
 from pytest_ldos.host.ros import find_distro, find_ros_package
+from pytest_ldos.host.user_folders import cache_folder
 from pytest_ldos.robot.stack.ros2.installed import SEEDED_PLANNER
 from pytest_ldos.scenario.base import BaseSpec
 from pytest_ldos.scenario.model import StackSpec
@@ -51,14 +51,11 @@ def build_packages(names: Collection[str], *, announce: Announce) -> Path | None
     missing = tuple(sorted(each for each in set(names) if find_ros_package(each) is None))
     if not missing:
         return None
-    store = _cache() / "ros-packages"
-    digests = FileDigests(store / "digests-sources.json")
-    sources = workspace.digest(digests)
-    digests.save()
+    store = cache_folder(os.environ) / "pytest-ldos/ros-packages"
     build = Build(
         name="the ROS packages of pytest-ldos",
         workspace=workspace,
-        sources=sources,
+        sources=workspace.digest(store),
         spec=BaseSpec(packages_up_to=missing),
         underlay=find_underlay([store], (), store=store),
         store=store,
@@ -73,9 +70,3 @@ def find_workspace() -> Path:
     if found is None:
         raise ConfigurationError("the sources of the ROS packages are missing", remedy="install pytest-ldos again")
     return found
-
-
-def _cache() -> Path:
-    """The user's cache."""
-    asked = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (asked if asked.is_absolute() else Path.home() / ".cache") / "pytest-ldos"

@@ -81,14 +81,21 @@ class Workspace:
                     remedy="name a base that has it in [tool.ldos.base] workspace, or have setup make it there",
                 )
 
-    def digest(self, digests: FileDigests) -> dict[str, object]:
+    def digest(self, store: Path) -> dict[str, object]:
         """Digests of the content of all folders, without what colcon and hidden folders at their tops hold.
+
+        Args:
+            store: keeps the digests of files that were read.
 
         Raises:
             OSError: a file cannot be read.
+            NotWritten, ConfigurationError: see `FileDigests.save`.
         """
+        digests = FileDigests(store / f"digests-sources-{digest_of({'path': str(self.project)})}.json")
         places = zip(self.folders, self.places, strict=True)
-        return {each: digests.of_folder(place, skip=_made_in(place)) for each, place in places}
+        found: dict[str, object] = {each: digests.of_folder(place, skip=_made_in(place)) for each, place in places}
+        digests.save()
+        return found
 
 
 def name_in(manifest: Path) -> str:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from pytest_ldos.base.errors import MendFailed, RecordUnreadable
 from pytest_ldos.doctor.machine import Machine
+from pytest_ldos.host.user_folders import state_folder
 
 _FILE: Final = "ldos/doctor-changes.json"
 _BOOT_ID: Final = "proc/sys/kernel/random/boot_id"
@@ -19,12 +20,8 @@ _SCHEMA: Final = 1
 
 
 def changes_file(environment: Mapping[str, str]) -> Path:
-    """File with the changes that a user made.
-
-    Reference: XDG Base Directory Specification, ``XDG_STATE_HOME``.
-    """
-    state = environment.get("XDG_STATE_HOME", "")
-    return (Path(state) if state.startswith("/") else Path.home() / ".local/state") / _FILE
+    """File with the changes that a user made."""
+    return state_folder(environment) / _FILE
 
 
 @dataclass(frozen=True)
