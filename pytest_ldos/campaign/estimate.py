@@ -20,7 +20,7 @@ from pytest_ldos.measure.trial.phases import Durations, RunPhase, Spent
 from pytest_ldos.scenario.model import ScenarioSpec
 
 _LAST_RUNS: Final = 5
-_UNREADABLE: Final = (OSError, ValueError, LookupError, TypeError, AttributeError)
+_UNREADABLE: Final = (OSError, ValueError, LookupError, TypeError)
 _OF_START: Final = (RunPhase.STARTING, RunPhase.LOADS, RunPhase.STOPPING)
 _OF_TRIAL: Final = (RunPhase.TRIALS, RunPhase.HOMING, RunPhase.READING)
 
@@ -61,14 +61,18 @@ def amount_interleaved(spec: ScenarioSpec, trials: int, *, size: int | None) -> 
     return Amount(len(blocks), len(blocks) * min(spec.warmup, WARM_UPS), len(Role) * max(trials, spec.trials))
 
 
-def measured_cost(output: Path, *, stack: str, scenario: str) -> Cost | None:
+def duration_files(output: Path) -> list[Path]:
+    """Files of all runs below the output's folder, the last one first."""
+    return sorted(output.glob(f"{RUNS}/*/*/{DURATIONS_FILE}"), reverse=True)
+
+
+def measured_cost(files: Sequence[Path], *, stack: str, scenario: str) -> Cost | None:
     """The mean cost of the last runs here: of the scenario, else of any; ``None`` if none of the stack was measured.
 
     Args:
-        output: folder of all runs.
+        files: see `duration_files`.
         stack: its name, or the beginning of it.
     """
-    files = sorted(output.glob(f"{RUNS}/*/*/{DURATIONS_FILE}"), reverse=True)
     for candidates in ([file for file in files if file.parent.name == scenario], files):
         runs = list(islice(_runs_of(stack, candidates), _LAST_RUNS))
         if runs:
@@ -101,7 +105,8 @@ def _mean_cost(runs: Iterable[Durations]) -> Cost:
 
 def describe_expected(runs: Sequence[Expected]) -> str:
     """One line on how long some runs take, and why."""
-    least_s, most_s = (sum(each.seconds(getattr(each, name)) for each in runs) for name in ("least", "most"))
+    least_s = sum(each.seconds(each.least) for each in runs)
+    most_s = sum(each.seconds(each.most) for each in runs)
     amounts = [each.least for each in runs]
     starts, trials = sum(each.starts for each in amounts), sum(each.trials for each in amounts)
     trials_s = sum((each.cost or GUESS).trial_s * each.least.trials for each in runs)

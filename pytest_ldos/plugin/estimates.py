@@ -13,6 +13,7 @@ from pytest_ldos.plugin.settings import Settings
 from pytest_ldos.plugin.sweep_cells import in_cell
 
 if TYPE_CHECKING:
+    from pytest_ldos.campaign.cost import Cost
     from pytest_ldos.campaign.estimate import Expected
     from pytest_ldos.scenario.model import ScenarioSpec
 
@@ -24,9 +25,13 @@ def estimate_lines(settings: Settings, scenarios: Sequence[pytest.Item], *, stac
         stack: name of the stack under test, or the beginning of it.
         beside: words about what else takes time.
     """
-    from pytest_ldos.campaign.estimate import describe_expected
+    from pytest_ldos.campaign.estimate import describe_expected, duration_files, measured_cost
 
-    expected = [_expected(settings, spec, stack) for spec in _specs(settings, scenarios)]
+    files = duration_files(settings.output)
+    expected = [
+        _expected(settings, spec, measured_cost(files, stack=stack, scenario=spec.name))
+        for spec in _specs(settings, scenarios)
+    ]
     return [f"ldos: {beside}{describe_expected(expected)}"] if expected else []
 
 
@@ -37,10 +42,9 @@ def _specs(settings: Settings, scenarios: Sequence[pytest.Item]) -> Iterator[Sce
             yield in_cell(item, settings.scenario_of(item))
 
 
-def _expected(settings: Settings, spec: ScenarioSpec, stack: str) -> Expected:
-    from pytest_ldos.campaign.estimate import Expected, amount_alone, amount_interleaved, measured_cost
+def _expected(settings: Settings, spec: ScenarioSpec, cost: Cost | None) -> Expected:
+    from pytest_ldos.campaign.estimate import Expected, amount_alone, amount_interleaved
 
-    cost = measured_cost(settings.output, stack=stack, scenario=spec.name)
     counts = (spec.trials, max(spec.trials, spec.max_trials))
     if settings.value("base"):
         size = settings.value("block")

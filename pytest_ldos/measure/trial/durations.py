@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from pytest_ldos.base.plain import read_plain
 from pytest_ldos.base.writable import write_atomically
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder
 from pytest_ldos.measure.trial.phases import Durations, RunPhase, Spent
@@ -30,10 +32,8 @@ def read_durations(file: Path) -> tuple[str, Durations]:
     """The name of the stack and the durations of a run.
 
     Raises:
-        OSError, ValueError, LookupError, TypeError, AttributeError: it cannot be read, or is not of this kind.
+        OSError, ValueError, LookupError, TypeError: it cannot be read, or is not of this kind.
     """
     document = json.loads(file.read_text("utf-8"))
-    phases = document["phases"].items()
-    return str(document["stack"]), {
-        RunPhase(name): Spent(int(spent["times"]), float(spent["seconds"])) for name, spent in phases
-    }
+    phases: Durations = read_plain(Mapping[RunPhase, Spent], document["phases"], "phases")
+    return read_plain(str, document["stack"], "stack"), phases

@@ -10,6 +10,7 @@ from pytest_ldos.campaign.estimate import (
     amount_alone,
     amount_interleaved,
     describe_expected,
+    duration_files,
     measured_cost,
 )
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder
@@ -52,7 +53,7 @@ def test_an_interleaved_run_has_a_start_and_a_warm_up_for_each_block(trials, siz
 
 
 def test_nothing_is_known_before_the_first_run(tmp_path):
-    assert measured_cost(tmp_path, stack="embedded", scenario="baseline") is None
+    assert measured_cost(duration_files(tmp_path), stack="embedded", scenario="baseline") is None
 
 
 def test_the_cost_is_that_of_the_last_runs_of_the_scenario(tmp_path):
@@ -61,14 +62,14 @@ def test_the_cost_is_that_of_the_last_runs_of_the_scenario(tmp_path):
         keep(tmp_path, number, start_s=4.0 + number)
     keep(tmp_path, 8, scenario="cpu_load", trial_s=50.0)
     keep(tmp_path, 9, stack="ros2-mock", trial_s=70.0)
-    found = measured_cost(tmp_path, stack="embedded", scenario="baseline")
+    found = measured_cost(duration_files(tmp_path), stack="embedded", scenario="baseline")
     assert found == Cost(start_s=pytest.approx(8.0), warm_up_s=2.0, trial_s=pytest.approx(3.0))
-    assert measured_cost(tmp_path, stack="ros2", scenario="baseline").trial_s == pytest.approx(70.0)
+    assert measured_cost(duration_files(tmp_path), stack="ros2", scenario="baseline").trial_s == pytest.approx(70.0)
 
 
 def test_another_scenarios_cost_is_better_than_none(tmp_path):
     keep(tmp_path, 1, scenario="cpu_load", trial_s=5.0)
-    assert measured_cost(tmp_path, stack="embedded", scenario="baseline").trial_s == pytest.approx(5.0)
+    assert measured_cost(duration_files(tmp_path), stack="embedded", scenario="baseline").trial_s == pytest.approx(5.0)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"stack": "embedded"}', '{"stack": "embedded", "phases": {"?": {}}}'])
@@ -76,14 +77,14 @@ def test_damaged_files_do_not_count(tmp_path, text):
     keep(tmp_path, 1)
     keep(tmp_path, 2, trial_s=99.0)
     (tmp_path / "runs/2/baseline" / DURATIONS_FILE).write_text(text)
-    assert measured_cost(tmp_path, stack="embedded", scenario="baseline").trial_s == pytest.approx(3.0)
+    assert measured_cost(duration_files(tmp_path), stack="embedded", scenario="baseline").trial_s == pytest.approx(3.0)
 
 
 def test_a_run_without_trials_tells_nothing(tmp_path):
     folder = tmp_path / "runs/1/baseline"
     folder.mkdir(parents=True)
     write_durations(ScenarioFolder(folder), {RunPhase.STARTING: Spent(1, 60.0)}, stack="embedded")
-    assert measured_cost(tmp_path, stack="embedded", scenario="baseline") is None
+    assert measured_cost(duration_files(tmp_path), stack="embedded", scenario="baseline") is None
 
 
 def test_the_line_adds_up_all_scenarios_and_says_what_it_rests_on():

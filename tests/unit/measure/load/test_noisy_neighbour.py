@@ -23,10 +23,10 @@ from pytest_ldos.scenario.loads.spec import SchedulerGroup
 from pytest_ldos.scenario.model import FaultSpec, StackSpec
 from pytest_ldos.scenario.ros2 import Ros2Spec
 from pytest_ldos.scenario.words import Simulation, StackKind
+from tests.builders.needs import needs
 from tests.builders.stressors import is_gone, running, wait_until
 
-available = load_available(NoisyNeighbourSpec(), StackSpec())
-needs_embedded = pytest.mark.skipif(not available.ok, reason=available.reason or "available")
+needs_embedded = needs(lambda: load_available(NoisyNeighbourSpec(), StackSpec()))
 
 
 @pytest.mark.acceptance
