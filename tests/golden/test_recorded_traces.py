@@ -9,16 +9,16 @@ import pytest
 
 from pytest_ldos.base.errors import TraceUnreadable
 from pytest_ldos.trace.ctf.read import DecodedTrace, read_trace
+from tests.builders.representatives import representatives
 from tests.oracles.babeltrace import read_with_babeltrace, why_unavailable
 
-LONG = pytest.mark.acceptance
 WHOLE = [
-    pytest.param("discarded", marks=LONG),
     "gz_panda_baseline",
+    "discarded",
     "intra_process",
     "late_start",
     "lifecycle",
-    pytest.param("panda_baseline_1", marks=LONG),
+    "panda_baseline_1",
     "panda_unreachable_1",
     "pipeline_multi_links",
     "pipeline_single",
@@ -48,7 +48,7 @@ def assert_equal_events(trace: DecodedTrace, expected: list[dict]) -> None:
 
 
 @pytest.mark.skipif(bool(why_unavailable()), reason=why_unavailable() or "available")
-@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("name", representatives(WHOLE, 5))
 def test_every_event_is_what_babeltrace2_reads(golden, name):
     opinion = read_with_babeltrace(golden(name))
     assert opinion is not None

@@ -42,7 +42,8 @@ class ForkedPytest:
 
     def __init__(self) -> None:
         command = [sys.executable, __file__]
-        self._server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        without = os.environ | {"_RJEM_MALLOC_CONF": "background_thread:false"}
+        self._server = subprocess.Popen(command, env=without, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def run(self, folder: Path, *arguments: str, timeout_s: int = 300) -> pytest.RunResult:
         stdout, stderr = folder / "stdout", folder / "stderr"
@@ -106,17 +107,21 @@ LOADED = ("base", "host", "judge", "measure", "plugin", "record", "scenario", "s
 
 
 def load() -> None:
-    """Loads these wings with their libraries, but what needs polars: a fork would lose the threads that it starts."""
+    """Loads these wings with their libraries, but the tracer's: a fork would lose the threads that it starts.
+
+    Polars makes its pool of threads in the process that first computes. What it starts when it is loaded only gives
+    memory and files back; its allocator is told to do without.
+    """
     import scipy.optimize
     import scipy.special  # noqa: F401
 
-    sys.modules["polars"] = None  # type: ignore[assignment] # so that its import fails
+    sys.modules["pytest_ldos.robot.dds._lttng"] = None  # type: ignore[assignment] # so that its import fails
     for wing in LOADED:
         package = importlib.import_module(f"pytest_ldos.{wing}")
         for each in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             with suppress(ModuleNotFoundError):
                 importlib.import_module(each.name)
-    del sys.modules["polars"]
+    del sys.modules["pytest_ldos.robot.dds._lttng"]
     gc.collect()
     gc.freeze()
 

@@ -171,7 +171,8 @@ def pytest_ldos_metrics():
 """
 
 
-@pytest.mark.parametrize("end", [pytest.param(signal.SIGINT, marks=pytest.mark.acceptance), signal.SIGKILL])
+@pytest.mark.acceptance
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
 def test_whatever_ends_it_no_process_is_left(folder, tmp_path, end):
     """Ctrl-C reaches all processes of a terminal's group; SIGKILL only the one."""
     (tmp_path / "slow.py").write_text(SLOW)
