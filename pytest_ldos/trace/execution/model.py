@@ -84,6 +84,7 @@ class Tables:
     actions: pl.DataFrame
     executors: pl.DataFrame
     link_annotations: pl.DataFrame
+    pipeline_stages: pl.DataFrame
     publications: pl.DataFrame
     takes: pl.DataFrame
     enqueues: pl.DataFrame
@@ -94,6 +95,7 @@ class Tables:
     transitions: pl.DataFrame
     trial_spans: pl.DataFrame
     phases: pl.DataFrame
+    planning_stages: pl.DataFrame
     control_cycles: pl.DataFrame
     sim_steps: pl.DataFrame
 

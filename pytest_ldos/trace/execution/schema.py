@@ -55,12 +55,14 @@ ENTITIES: Final[Mapping[str, Schema]] = {
         "subscriptions": pl.List,
         "publishers": pl.List,
     },
+    "pipeline_stages": {"id": _ID, "process": _ID, "topic": pl.String, "position": _ID, "name": pl.String},
 }
 """Entities.
 
 `known` is false where no init event names the owner of a handle; `handle` is then the address that
 its events carry: the middleware's for publishers and subscriptions (within a process, rcl's or that
-of the buffer).
+of the buffer). `pipeline_stages` are the stages of MoveIt's planning pipelines, in order; at the end of each, the
+pipeline publishes on `topic`.
 """
 
 INSTANCES: Final[Mapping[str, Schema]] = {
@@ -145,6 +147,7 @@ INSTANCES: Final[Mapping[str, Schema]] = {
         "thread": _ID,
     },
     "phases": {"goal_id": pl.String, "phase": pl.String, "time_ns": _TIME, "thread": _ID},
+    "planning_stages": {"time_ns": _TIME, "thread": _ID, "name": pl.String},
     "control_cycles": {"time_ns": _TIME, "thread": _ID, "cycle": pl.UInt64, "sim_time_ns": _TIME, "period_ns": _TIME},
     "sim_steps": {"time_ns": _TIME, "thread": _ID, "step": pl.UInt64, "sim_time_ns": _TIME},
 }
@@ -153,5 +156,5 @@ INSTANCES: Final[Mapping[str, Schema]] = {
 `publications.time_ns` is `rmw_publish`; `intra_ns` is `rclcpp_intra_publish`, if the same call also gave the message to
 subscriptions in its own process; `intra` is true if it went to no other process (`time_ns` is then `intra_ns`).
 `takes.time_ns` is `rmw_take`, or the ring buffer's dequeue. `requests.step` is ``send_request``, ``take_request``,
-``send_response`` or ``take_response``.
+``send_response`` or ``take_response``. `planning_stages.time_ns` is the end of a stage.
 """

@@ -35,6 +35,7 @@ class SegmentKind(StrEnum):
     CPU_WAIT = "CPU wait"
     MOTION = "planned motion"
     OUTSIDE = "outside callbacks"
+    PLANNING_STAGE = "planning stage"
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ class CriticalPaths:
         self._start_ns, self._end_ns = (times_of(model.callback_runs, name) for name in ("start_ns", "end_ns"))
         self._run_thread = ids_of(model.callback_runs, "thread")
         self._take_thread = ids_of(model.takes, "thread")
+        self._publication_thread = ids_of(model.publications, "thread")
         self._is_timer = pick(ids_of(model.callbacks, "timer"), ids_of(model.callback_runs, "callback"), -1) >= 0
         self._runs = Runs(model)
         self._due_ns = timer_due_ns(model, self._runs)
@@ -148,7 +150,7 @@ class CriticalPaths:
             if since_ns >= until_ns:
                 return found
             if leg.run < 0 or leg.run in followed:
-                return [Segment(SegmentKind.OUTSIDE, leg.before, since_ns, until_ns), *found]
+                return [Segment(SegmentKind.OUTSIDE, leg.before, since_ns, until_ns, leg.thread), *found]
             followed.add(leg.run)
             leg = self._waited_for(leg.run)
 
@@ -176,7 +178,8 @@ class CriticalPaths:
         call = int(self._called_ns[publication])
         part = [*self._send(take), *self._deliver(take)]
         if sender < 0:
-            return _Leg(part, call, before=self._names.sender(publication))
+            thread = int(self._publication_thread[publication])
+            return _Leg(part, call, before=self._names.sender(publication), thread=thread)
         begin = int(self._start_ns[sender])
         return _Leg([self._in_run(SegmentKind.CALLBACK, sender, begin, call), *part], begin, run=sender)
 
@@ -207,12 +210,14 @@ class _Leg:
         begin_ns: begin of the first segment.
         run: callback run in which they begin; -1 for none.
         before: subject of the earlier time if there is no run.
+        thread: thread that this time was spent on; -1 if unknown.
     """
 
     segments: Sequence[Segment]
     begin_ns: int
     run: int = -1
     before: str = ""
+    thread: int = -1
 
 
 class _Feedback:

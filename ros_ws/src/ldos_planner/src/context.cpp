@@ -33,9 +33,11 @@
 namespace ldos_planner
 {
 
+using moveit_msgs::msg::MoveItErrorCodes;
+
 Context::Context(
   ompl_interface::ModelBasedPlanningContextPtr moveits, std::optional<Seed> seed,
-  const PlantedDelay & delay, std::chrono::steady_clock::time_point began)
+  const PlantedDelay & delay, Clock::time_point began)
 : PlanningContext(moveits->getName(), moveits->getGroupName()),
   moveits_(std::move(moveits)), seed_(seed), delay_(delay), began_(began)
 {
@@ -59,17 +61,41 @@ void Context::solve_measured(Response & response)
   ldos_tracepoints::cpu_speed(time_fixed_work());
   if (seed_) {
     response.error_code = seed_context(*moveits_, *seed_);
-    if (response.error_code.val != moveit_msgs::msg::MoveItErrorCodes::SUCCESS) {
+    if (response.error_code.val != MoveItErrorCodes::SUCCESS) {
       return;
     }
   }
+  const auto ready = Clock::now();
   moveits_->solve(response);
+  if (response.error_code.val == MoveItErrorCodes::SUCCESS) {
+    report_stages(ready);
+  }
   delay();
+}
+
+void Context::report_stages(Clock::time_point ready) const
+{
+  const auto now = Clock::now();
+  const auto report = [now](const char * name, Clock::time_point end) {
+      ldos_tracepoints::planning_stage(name, std::chrono::nanoseconds(now - end).count());
+    };
+  const auto seconds = [](double value) {
+      return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(value));
+    };
+  auto end = ready + seconds(moveits_->getLastPlanTime());
+  report("request adapters", began_);
+  report("goals", ready);
+  report("search", end);
+  if (moveits_->simplifySolutions()) {
+    end += seconds(moveits_->getLastSimplifyTime());
+    report("simplification", end);
+  }
+  report("interpolation", now);
 }
 
 void Context::delay() const
 {
-  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - began_;
+  const std::chrono::duration<double> taken = Clock::now() - began_;
   const std::chrono::duration<double, std::milli> fixed(delay_.delay_ms);
   std::this_thread::sleep_for(fixed + delay_.share * taken);
 }

@@ -20,7 +20,6 @@
 
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -38,6 +37,7 @@
 #include "ldos_planner/goal_samplers.hpp"
 #include "ldos_planner/ldos_planner_parameters.hpp"
 #include "ldos_planner/ompl_log.hpp"
+#include "ldos_planner/pipeline.hpp"
 #include "ldos_planner/seed.hpp"
 
 namespace ldos_planner
@@ -63,6 +63,7 @@ public:
     moveits_->getConstraintSamplerManager().registerSamplerAllocator(
       std::make_shared<GoalSamplers>());
     setPlannerConfigurations(moveits_->getPlannerConfigurations());
+    report_pipeline(*node, parameter_namespace);
     return true;
   }
 
@@ -96,7 +97,7 @@ public:
     const planning_scene::PlanningSceneConstPtr & scene, const MotionPlanRequest & request,
     MoveItErrorCodes & code) const override
   {
-    const auto began = std::chrono::steady_clock::now();
+    const auto began = Clock::now();
     const auto seed = seed_of(request);
     const auto context = seed ?
       idle_context(scene, request, code) : moveits_->getPlanningContext(scene, request, code);

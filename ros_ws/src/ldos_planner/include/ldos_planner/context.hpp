@@ -41,14 +41,16 @@ struct PlantedDelay
   double share{};
 };
 
+using Clock = std::chrono::steady_clock;
+
 /// MoveIt's context for one request, seeded if it has a seed. Emits `ldos:cpu_speed` on the
-/// thread that plans, before the search.
+/// thread that plans, before the search, and `ldos:planning_stage` for each stage of a plan found.
 class Context : public planning_interface::PlanningContext
 {
 public:
   Context(
     ompl_interface::ModelBasedPlanningContextPtr moveits, std::optional<Seed> seed,
-    const PlantedDelay & delay, std::chrono::steady_clock::time_point began);
+    const PlantedDelay & delay, Clock::time_point began);
 
   void solve(planning_interface::MotionPlanResponse & response) override;
   void solve(planning_interface::MotionPlanDetailedResponse & response) override;
@@ -58,12 +60,14 @@ public:
 private:
   template<typename Response>
   void solve_measured(Response & response);
+  /// How long each stage took is known from MoveIt after all; they are taken to follow each other.
+  void report_stages(Clock::time_point ready) const;
   void delay() const;
 
   ompl_interface::ModelBasedPlanningContextPtr moveits_;
   std::optional<Seed> seed_;
   PlantedDelay delay_;
-  std::chrono::steady_clock::time_point began_;
+  Clock::time_point began_;
 };
 
 }  // namespace ldos_planner

@@ -1,0 +1,91 @@
+"""Planning by its stages: what the planner reports, and messages of the pipeline's progress."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_ldos.base.paths import PathSpec
+from pytest_ldos.base.tracepoints import Marker
+from pytest_ldos.trace.flow.breakdown import break_down
+from pytest_ldos.trace.flow.build import build_flow
+from pytest_ldos.trace.flow.paths import find_path
+from tests.builders.ros2 import Recording
+
+FEEDBACK = "/move_action/_action/feedback"
+PROGRESS = "/planning_progress"
+PIPELINE = "CheckStart\nOMPLPlanner\nAddTime\n"
+CALL = 2
+
+
+class Planning:
+    """A goal whose client learns by feedback that move_group began to plan at 1000 and to execute at 9000."""
+
+    def __init__(self) -> None:
+        self.recording = Recording()
+        client, server = self.recording.process(1), self.recording.process(2)
+        self.client, self.server = client.thread(), server.thread()
+        node = server.node("/move_group")
+        self.feedback, self.progress = node.publisher(FEEDBACK), node.publisher(PROGRESS)
+        self.subscription = client.node("/client").subscription(FEEDBACK)
+
+    def reported(self, end_ns: int, name: str, ago_ns: int = 0) -> None:
+        self.server.at(end_ns + ago_ns).emit(Marker.PLANNING_STAGE, stage=name, ago_ns=ago_ns)
+
+    def segments(self) -> list[tuple[str, str, int]]:
+        for at, phase in ((1000, "planning"), (9000, "executing")):
+            message = self.server.at(at).publish(self.feedback)
+            self.client.at(at + 100).take(self.subscription, message)
+            self.client.at(at + 200).emit(Marker.PHASE, goal_id="one", phase=phase)
+        flow = build_flow(self.recording.model())
+        table = break_down(flow, find_path(flow, PathSpec(name="T1", via=("planning", "executing"))))
+        assert table["begin_ns"].to_list()[1:] == table["end_ns"].to_list()[:-1]
+        assert table["duration_ns"].sum() == 8000
+        planned = table.filter(table["end_ns"] <= 9000)
+        return planned.select("kind", "subject", "duration_ns").rows()
+
+
+def test_without_stages_planning_is_one_piece():
+    assert Planning().segments() == [("outside callbacks", "/move_group from planning to executing", 7800)]
+
+
+def test_stages_that_the_planner_reports_later_are_placed_where_they_ended():
+    planning = Planning()
+    planning.reported(2000, "request adapters", 3000)
+    planning.reported(4000, "search", 1000)
+    planning.reported(5000, "simplification")
+    assert planning.segments() == [
+        ("planning stage", "up to request adapters", 800),
+        ("planning stage", "search", 2000),
+        ("planning stage", "simplification", 1000),
+        ("outside callbacks", "/move_group from planning to executing", 4000),
+    ]
+
+
+def test_messages_of_the_progress_are_named_by_their_order():
+    planning = Planning()
+    planning.server.at(50).emit(Marker.PLANNING_PIPELINE, topic=PROGRESS, stages=PIPELINE)
+    for at in (2000, 5000, 8000):
+        planning.server.at(at).publish(planning.progress)
+    planning.reported(4000, "search")
+    assert planning.segments() == [
+        ("planning stage", "up to CheckStart", 800 + CALL),
+        ("planning stage", "search", 2000 - CALL),
+        ("planning stage", "OMPLPlanner", 1000 + CALL),
+        ("planning stage", "AddTime", 3000),
+        ("outside callbacks", "/move_group from planning to executing", 1000 - CALL),
+    ]
+
+
+@pytest.mark.parametrize("times", [(2000, 5000), (2000, 3000, 5000, 8000)])
+def test_a_pipeline_that_gave_up_or_began_again_is_not_named(times):
+    planning = Planning()
+    planning.server.at(50).emit(Marker.PLANNING_PIPELINE, topic=PROGRESS, stages=PIPELINE)
+    for at in times:
+        planning.server.at(at).publish(planning.progress)
+    assert planning.segments() == [("outside callbacks", "/move_group from planning to executing", 7800)]
+
+
+def test_stages_of_another_thread_are_not_of_this_plan():
+    planning = Planning()
+    planning.recording.process(3).thread().at(4000).emit(Marker.PLANNING_STAGE, stage="search", ago_ns=0)
+    assert planning.segments() == [("outside callbacks", "/move_group from planning to executing", 7800)]
