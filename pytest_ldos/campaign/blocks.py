@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from pytest_ldos.base.errors import BringUpFailed
 from pytest_ldos.base.paths import BUILT_IN_PATHS, PathSpec
 from pytest_ldos.campaign.order import Block, Role
-from pytest_ldos.campaign.versions import Version
+from pytest_ldos.campaign.versions.version import Version
 from pytest_ldos.measure.load.protocol import LoadSite, RunningLoad
 from pytest_ldos.measure.load.repeated import RepeatedLoad
 from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue

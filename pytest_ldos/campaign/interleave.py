@@ -12,7 +12,7 @@ from pytest_ldos.base.errors import BringUpFailed
 from pytest_ldos.base.units import counted
 from pytest_ldos.campaign.blocks import Bench, run_block
 from pytest_ldos.campaign.order import Block, Role, first_blocks, next_pair
-from pytest_ldos.campaign.versions import Version
+from pytest_ldos.campaign.versions.version import Version
 from pytest_ldos.judge.gate.decide import GateResult
 from pytest_ldos.measure.trial.artifacts import write_trials
 from pytest_ldos.measure.trial.conduct import why_ended

@@ -9,7 +9,7 @@ from pathlib import Path
 from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.campaign.blocks import WARM_UPS, Bench, BlockObserver, run_block
 from pytest_ldos.campaign.order import Block, Role
-from pytest_ldos.campaign.versions import head_version
+from pytest_ldos.campaign.versions.version import head_version
 from pytest_ldos.measure.load.repeated import RepeatedLoad
 from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue
 from pytest_ldos.measure.trial import rig

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from pytest_ldos.base.text import one_line
 from pytest_ldos.base.units import describe_duration
 from pytest_ldos.campaign.order import Block
-from pytest_ldos.campaign.versions import Version
+from pytest_ldos.campaign.versions.version import Version
 from pytest_ldos.measure.trial.record import Trial
 from pytest_ldos.scenario.model import ScenarioSpec
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from pytest_ldos.campaign.our_packages import build_packages, needed_by
+from pytest_ldos.campaign.versions.our_packages import build_packages, needed_by
 from pytest_ldos.cli.paths import sources_here
 from pytest_ldos.cli.say import say
 

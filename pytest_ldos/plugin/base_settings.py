@@ -14,7 +14,7 @@ from pytest_ldos.plugin.settings import Settings
 from pytest_ldos.scenario.settings import Sources, read_toml
 
 if TYPE_CHECKING:
-    from pytest_ldos.campaign.versions import Version
+    from pytest_ldos.campaign.versions.version import Version
     from pytest_ldos.scenario.model import ScenarioSpec
 
 _UNSEEN: Final = (

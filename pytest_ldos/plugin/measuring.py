@@ -13,7 +13,7 @@ from pytest_ldos.campaign.decision import decide_interleaved
 from pytest_ldos.campaign.interleave import interleave
 from pytest_ldos.campaign.order import Role
 from pytest_ldos.campaign.top_up import top_up
-from pytest_ldos.campaign.versions import Version
+from pytest_ldos.campaign.versions.version import Version
 from pytest_ldos.judge.baseline.lookup import Found, find_baseline
 from pytest_ldos.judge.gate.decide import decide
 from pytest_ldos.measure.metrics.catalogue import Catalogue

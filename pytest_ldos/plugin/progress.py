@@ -16,7 +16,7 @@ import pytest
 from pytest_ldos.base.text import one_line
 from pytest_ldos.base.units import ns_to_ms
 from pytest_ldos.campaign.order import Block
-from pytest_ldos.campaign.versions import Version
+from pytest_ldos.campaign.versions.version import Version
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.trial.record import MotionTrial
 from pytest_ldos.plugin.messages import write_line

@@ -17,7 +17,7 @@ from pytest_ldos.plugin.settings import Settings
 from pytest_ldos.plugin.versions import MeasuredVersions
 
 if TYPE_CHECKING:
-    from pytest_ldos.campaign.versions import Version
+    from pytest_ldos.campaign.versions.version import Version
     from pytest_ldos.measure.trial.artifacts import ScenarioFolder
     from pytest_ldos.measure.trial.record import TrialSet
     from pytest_ldos.scenario.model import ScenarioSpec

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pytest_ldos.base.series import Series
     from pytest_ldos.campaign.interleave import Interleaved
     from pytest_ldos.campaign.order import Role
-    from pytest_ldos.campaign.versions import Version
+    from pytest_ldos.campaign.versions.version import Version
     from pytest_ldos.judge.gate.decide import GateResult
     from pytest_ldos.measure.trial.artifacts import ScenarioFolder
     from pytest_ldos.measure.trial.record import TrialSet

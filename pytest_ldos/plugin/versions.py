@@ -12,9 +12,9 @@ from pytest_ldos.plugin.base_settings import describe_base_settings
 from pytest_ldos.plugin.settings import Settings
 
 if TYPE_CHECKING:
-    from pytest_ldos.campaign.built_versions import BuiltVersions
     from pytest_ldos.campaign.order import Role
-    from pytest_ldos.campaign.versions import Version
+    from pytest_ldos.campaign.versions.built import BuiltVersions
+    from pytest_ldos.campaign.versions.version import Version
     from pytest_ldos.scenario.model import StackSpec
     from pytest_ldos.scenario.words import StackKind
 
@@ -65,7 +65,7 @@ class MeasuredVersions:
             PreparationFailed: it could not be built, or cannot be started.
         """
         from pytest_ldos.campaign.order import Role
-        from pytest_ldos.campaign.versions import head_version
+        from pytest_ldos.campaign.versions.version import head_version
 
         is_asked = self._settings.value("build") and _is_ros2(stack)
         if is_asked or (like is not None and like.packages is not None):
@@ -75,7 +75,7 @@ class MeasuredVersions:
     def describe(self, versions: Mapping[Role, Version], stack: StackSpec, item: pytest.Item) -> tuple[str, ...]:
         """Notes on differences of base and head that the comparison does not show, or that explain it."""
         from pytest_ldos.campaign.order import Role
-        from pytest_ldos.campaign.version_notes import describe_distros, describe_packages
+        from pytest_ldos.campaign.versions.notes import describe_distros, describe_packages
 
         base, head = versions[Role.BASE], versions[Role.HEAD]
         of_both = (*describe_packages(base, head), *describe_distros(base, head))
@@ -87,7 +87,7 @@ class MeasuredVersions:
 
     def describe_head(self, head: Version, stack: StackSpec) -> tuple[str, ...]:
         """A note where head's workspace was not built, and its sources are newer than what is installed of it."""
-        from pytest_ldos.campaign.version_notes import describe_stale
+        from pytest_ldos.campaign.versions.notes import describe_stale
 
         if head.packages is not None or not _is_ros2(stack):
             return ()
@@ -110,9 +110,9 @@ class MeasuredVersions:
         return found
 
     def _find_base(self, stack: StackSpec, announce: Announce) -> Version:
-        from pytest_ldos.campaign.kept_bases import BASES
-        from pytest_ldos.campaign.prepare import prepare
-        from pytest_ldos.campaign.versions import Revision, find_base
+        from pytest_ldos.campaign.versions.kept import BASES
+        from pytest_ldos.campaign.versions.prepare import prepare
+        from pytest_ldos.campaign.versions.version import Revision, find_base
 
         settings = self._settings
         if _is_ros2(stack):
@@ -123,8 +123,8 @@ class MeasuredVersions:
         return found
 
     def _built(self, stack: StackSpec, announce: Announce) -> BuiltVersions:
-        from pytest_ldos.campaign.built_versions import BuiltVersions
-        from pytest_ldos.campaign.kept_bases import BASES
+        from pytest_ldos.campaign.versions.built import BuiltVersions
+        from pytest_ldos.campaign.versions.kept import BASES
 
         settings = self._settings
         return BuiltVersions(

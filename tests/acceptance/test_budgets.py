@@ -12,7 +12,7 @@ from pytest_ldos import api
 from pytest_ldos.campaign.blocks import Bench
 from pytest_ldos.campaign.interleave import interleave
 from pytest_ldos.campaign.order import Role
-from pytest_ldos.campaign.versions import head_version
+from pytest_ldos.campaign.versions.version import head_version
 from pytest_ldos.host.lock import measuring_lock
 from pytest_ldos.measure.trial.artifacts import new_run_folder, new_scenario_folder
 from pytest_ldos.measure.trial.rig import open_rig

@@ -10,7 +10,7 @@ from typing import Any
 
 from pytest_ldos.campaign.blocks import Bench
 from pytest_ldos.campaign.order import Block, Role
-from pytest_ldos.campaign.versions import Version
+from pytest_ldos.campaign.versions.version import Version
 from pytest_ldos.judge.gate.decide import GateResult
 from pytest_ldos.judge.gate.more_trials import MayFailMore
 from pytest_ldos.judge.gate.verdict import Verdict

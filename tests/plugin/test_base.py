@@ -7,7 +7,7 @@ import json
 import pytest
 
 from pytest_ldos.measure.trial.artifacts import read_trials
-from tests.unit.campaign.repository import Repository
+from tests.builders.repository import Repository
 
 FEW = ("--ldos-trials=10", "--ldos-base=./old")
 """Enough for a verdict."""

@@ -7,8 +7,8 @@ import os
 import pytest
 
 from tests.builders.colcon import COMPILED, add_launch_file, add_package, find_colcon
+from tests.builders.repository import Repository
 from tests.builders.ros import add_packages
-from tests.unit.campaign.repository import Repository
 
 COLCON = find_colcon()
 pytestmark = pytest.mark.skipif(not COLCON, reason="colcon is not installed (make setup installs it)")
@@ -24,9 +24,9 @@ launch_file = "arm_bringup/arm.launch.py"
 """
 
 ABLE = """
-from pytest_ldos.campaign import built_versions
+from pytest_ldos.campaign.versions import built
 from pytest_ldos.host.availability import Availability
-built_versions.ros2_available = lambda *_: Availability(True)
+built.ros2_available = lambda *_: Availability(True)
 """
 """ROS 2 itself is made up, too."""
 

@@ -8,7 +8,7 @@ import pytest
 
 from pytest_ldos.campaign.measured_version import version_here
 from pytest_ldos.scenario.model import StackSpec
-from tests.unit.campaign.repository import Repository
+from tests.builders.repository import Repository
 
 
 @pytest.fixture

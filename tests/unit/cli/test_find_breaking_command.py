@@ -20,8 +20,8 @@ from pytest_ldos.host.lock import measuring_lock
 from pytest_ldos.measure.trial import rig
 from tests.builders.breaking import MadeUpStack
 from tests.builders.command_line import invoke_ldos, lines_of
+from tests.builders.repository import Repository
 from tests.fakes.rig import noisy, open_fake_rig
-from tests.unit.campaign.repository import Repository
 
 ADDRESS = "stack.faults.planning_delay_ms"
 RANGE = ("--lo", "1", "--hi", "1000")

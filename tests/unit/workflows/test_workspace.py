@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pytest_ldos.campaign.workspace import Workspace
+from pytest_ldos.campaign.versions.workspace import Workspace
 from pytest_ldos.scenario.base import parse_base
 from pytest_ldos.scenario.settings import read_toml
 from tests.builders.git import git

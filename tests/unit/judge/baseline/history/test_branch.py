@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_ldos.judge.baseline.history.branch import branch_of
-from tests.unit.campaign.repository import Repository
+from tests.builders.repository import Repository
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_ldos.campaign.kept_bases import digest_of
-from pytest_ldos.campaign.prefixes import environment_without, installed_packages
+from pytest_ldos.campaign.versions.kept import digest_of
+from pytest_ldos.campaign.versions.prefixes import environment_without, installed_packages
 from pytest_ldos.host.checkout import OF_ANOTHER_CHECKOUT
 from pytest_ldos.host.file_digests import FileDigests
 from pytest_ldos.host.packaged import find_packaged

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, PreparationFailed
-from pytest_ldos.campaign import our_packages
-from pytest_ldos.campaign.our_packages import USUAL, build_packages, find_workspace, needed_by
-from pytest_ldos.campaign.workspace import Workspace
+from pytest_ldos.campaign.versions import our_packages
+from pytest_ldos.campaign.versions.our_packages import USUAL, build_packages, find_workspace, needed_by
+from pytest_ldos.campaign.versions.workspace import Workspace
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.ros2 import Ros2Spec
 from tests.builders.colcon import add_package, find_colcon
 from tests.builders.command_line import run_ldos
 from tests.builders.ros import add_packages
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 COLCON = find_colcon()
 
 

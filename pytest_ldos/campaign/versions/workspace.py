@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.base.errors import PreparationFailed
-from pytest_ldos.campaign.kept_bases import digest_of
-from pytest_ldos.campaign.versions import Revision
+from pytest_ldos.campaign.versions.kept import digest_of
+from pytest_ldos.campaign.versions.version import Revision
 from pytest_ldos.host.checkout import ask_git
 from pytest_ldos.host.file_digests import FileDigests, Skip
 

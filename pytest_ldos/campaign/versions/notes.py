@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from pytest_ldos.campaign.stale import find_stale
-from pytest_ldos.campaign.versions import Version
-from pytest_ldos.campaign.workspace import Workspace
+from pytest_ldos.campaign.versions.stale import find_stale
+from pytest_ldos.campaign.versions.version import Version
+from pytest_ldos.campaign.versions.workspace import Workspace
 
 _SHOWN: Final = 5
 

@@ -11,10 +11,10 @@ import psutil
 import pytest
 
 from pytest_ldos.base.errors import PreparationFailed
-from pytest_ldos.campaign.prepare import prepare
-from pytest_ldos.campaign.versions import find_base
+from pytest_ldos.campaign.versions.prepare import prepare
+from pytest_ldos.campaign.versions.version import find_base
 from pytest_ldos.scenario.base import BaseSpec
-from tests.unit.campaign.repository import Repository
+from tests.builders.repository import Repository
 
 MAKE = "mkdir -p .venv/bin && cp code.py .venv/bin/python && echo made >> ../../made"
 
@@ -169,7 +169,7 @@ def is_running(pid):
 def test_an_interruption_ends_setup_and_the_next_time_begins_anew(preparing, monkeypatch, tmp_path):
     """Also what setup started ends; that it takes long is told meanwhile."""
     commit = preparing.repository.commit(code_py="old")
-    monkeypatch.setattr("pytest_ldos.campaign.checkouts._WORD_EVERY_S", 0.1)
+    monkeypatch.setattr("pytest_ldos.campaign.versions.checkouts._WORD_EVERY_S", 0.1)
     pid = tmp_path / "pid"
 
     def interrupt(text):

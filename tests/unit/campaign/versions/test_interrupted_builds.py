@@ -15,26 +15,26 @@ import pytest
 from pytest_ldos.host.inherited import pids_with
 from tests.builders.colcon import COMPILED, HELD, TOO_LARGE, add_package, find_colcon
 from tests.builders.namespaces import apart
+from tests.builders.repository import Repository
 from tests.builders.ros import add_packages
-from tests.unit.campaign.repository import Repository
 
 COLCON = find_colcon()
 pytestmark = pytest.mark.skipif(not COLCON, reason="colcon is not installed (make setup installs it)")
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 RUN = """
 import sys
 from pathlib import Path
 from pytest_ldos.base.errors import LdosError
-from pytest_ldos.campaign import built_versions
+from pytest_ldos.campaign.versions import built
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.scenario.base import BaseSpec
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.ros2 import Ros2Spec
 
-built_versions.ros2_available = lambda *_: Availability(True)
+built.ros2_available = lambda *_: Availability(True)
 root = Path(sys.argv[1])
-versions = built_versions.BuiltVersions(
+versions = built.BuiltVersions(
     stack=StackSpec(ros2=Ros2Spec(launch_file=str(root / "arm.launch.py"))),
     spec=BaseSpec(workspace=("ros_ws",)),
     root=root,

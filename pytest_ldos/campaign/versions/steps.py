@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.base.writable import writing
-from pytest_ldos.campaign.kept_bases import Announce
+from pytest_ldos.campaign.versions.kept import Announce
 from pytest_ldos.host.kept import KeptTree
 
 _TO_THE_LOG: Final = ("sh", "-c", 'exec "$@" >&2', "sh")

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.base.errors import ConfigurationError, PreparationFailed
-from pytest_ldos.campaign.build import Build, build_workspace
-from pytest_ldos.campaign.checkouts import Checkout, Recipe, checked_out
-from pytest_ldos.campaign.kept_bases import Announce
 from pytest_ldos.campaign.order import Role
-from pytest_ldos.campaign.prefixes import SETUP, find_prefix, source_over
-from pytest_ldos.campaign.prepare import name_of
-from pytest_ldos.campaign.underlay import Underlay, find_underlay
-from pytest_ldos.campaign.versions import (
+from pytest_ldos.campaign.versions.build import Build, build_workspace
+from pytest_ldos.campaign.versions.checkouts import Checkout, Recipe, checked_out
+from pytest_ldos.campaign.versions.kept import Announce
+from pytest_ldos.campaign.versions.prefixes import SETUP, find_prefix, source_over
+from pytest_ldos.campaign.versions.prepare import name_of
+from pytest_ldos.campaign.versions.underlay import Underlay, find_underlay
+from pytest_ldos.campaign.versions.version import (
     Revision,
     Version,
     commit_in,
@@ -25,7 +25,7 @@ from pytest_ldos.campaign.versions import (
     project_in,
     resolve_base,
 )
-from pytest_ldos.campaign.workspace import Workspace, entries_of, is_unchanged, tree_digest
+from pytest_ldos.campaign.versions.workspace import Workspace, entries_of, is_unchanged, tree_digest
 from pytest_ldos.host.checkout import describe_commit
 from pytest_ldos.host.ros import find_distro
 from pytest_ldos.robot.stack.installation import Installation

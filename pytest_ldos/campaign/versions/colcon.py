@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from pytest_ldos.campaign.workspace import Workspace
+from pytest_ldos.campaign.versions.workspace import Workspace
 from pytest_ldos.host.logs import last_lines
 from pytest_ldos.scenario.base import BaseSpec
 

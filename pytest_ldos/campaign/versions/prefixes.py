@@ -10,7 +10,7 @@ from typing import Final
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.campaign.order import Role
-from pytest_ldos.campaign.versions import Version
+from pytest_ldos.campaign.versions.version import Version
 from pytest_ldos.host.ros import ros_prefixes
 from pytest_ldos.robot.stack.installation import OURS, Installation
 

@@ -19,12 +19,12 @@ from typing import Any, Final
 from pytest_ldos.base.errors import PreparationFailed
 from pytest_ldos.base.nearest import suggest
 from pytest_ldos.base.writable import unwritable
-from pytest_ldos.campaign.colcon import ColconLog, build_command
-from pytest_ldos.campaign.kept_bases import BUILT, Announce, digest_of, kept, read_note, write_note
-from pytest_ldos.campaign.prefixes import installed_packages
-from pytest_ldos.campaign.steps import Step, run_step
-from pytest_ldos.campaign.underlay import Underlay, changes_of
-from pytest_ldos.campaign.workspace import Workspace
+from pytest_ldos.campaign.versions.colcon import ColconLog, build_command
+from pytest_ldos.campaign.versions.kept import BUILT, Announce, digest_of, kept, read_note, write_note
+from pytest_ldos.campaign.versions.prefixes import installed_packages
+from pytest_ldos.campaign.versions.steps import Step, run_step
+from pytest_ldos.campaign.versions.underlay import Underlay, changes_of
+from pytest_ldos.campaign.versions.workspace import Workspace
 from pytest_ldos.host.logs import last_lines
 from pytest_ldos.scenario.base import BaseSpec
 

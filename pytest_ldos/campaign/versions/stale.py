@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from pytest_ldos.campaign.workspace import Workspace, name_in
+from pytest_ldos.campaign.versions.workspace import Workspace, name_in
 from pytest_ldos.host.ros import find_ros_package
 
 

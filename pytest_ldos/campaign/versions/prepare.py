@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from pytest_ldos.campaign.checkouts import Checkout, Recipe, checked_out
-from pytest_ldos.campaign.kept_bases import Announce
-from pytest_ldos.campaign.requirements import US, requirements_of
-from pytest_ldos.campaign.versions import Revision, Version, base_version
+from pytest_ldos.campaign.versions.checkouts import Checkout, Recipe, checked_out
+from pytest_ldos.campaign.versions.kept import Announce
+from pytest_ldos.campaign.versions.requirements import US, requirements_of
+from pytest_ldos.campaign.versions.version import Revision, Version, base_version
 from pytest_ldos.host.logs import last_lines
 from pytest_ldos.scenario.base import BaseSpec
 

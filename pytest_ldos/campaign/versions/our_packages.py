@@ -9,10 +9,10 @@ from typing import Final
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.nearest import refuse_unknown
-from pytest_ldos.campaign.build import Build, build_workspace
-from pytest_ldos.campaign.kept_bases import Announce
-from pytest_ldos.campaign.underlay import find_underlay
-from pytest_ldos.campaign.workspace import Workspace
+from pytest_ldos.campaign.versions.build import Build, build_workspace
+from pytest_ldos.campaign.versions.kept import Announce
+from pytest_ldos.campaign.versions.underlay import find_underlay
+from pytest_ldos.campaign.versions.workspace import Workspace
 from pytest_ldos.host.ros import find_distro, find_ros_package
 from pytest_ldos.host.user_folders import cache_folder
 from pytest_ldos.robot.stack.ros2.installed import SEEDED_PLANNER
@@ -65,7 +65,7 @@ def build_packages(names: Collection[str], *, announce: Announce) -> Path | None
 
 def find_workspace() -> Path:
     """The workspace's folder: in the installed package, or in the checkout that is installed in place."""
-    package = Path(__file__).parents[1]
+    package = Path(__file__).parents[2]
     found = next((each for each in (package / _WORKSPACE, package.parent / _WORKSPACE) if each.is_dir()), None)
     if found is None:
         raise ConfigurationError("the sources of the ROS packages are missing", remedy="install pytest-ldos again")

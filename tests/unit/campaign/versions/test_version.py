@@ -10,9 +10,9 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.campaign.order import Role
-from pytest_ldos.campaign.versions import Revision, Version, find_base, head_version
+from pytest_ldos.campaign.versions.version import Revision, Version, find_base, head_version
 from pytest_ldos.robot.stack.installation import OURS, Installation
-from tests.unit.campaign.repository import Repository
+from tests.builders.repository import Repository
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Final
 
 from pytest_ldos.base.errors import PreparationFailed
-from pytest_ldos.campaign.kept_bases import CHECKOUT, Announce, digest_of, kept, read_note, write_note
-from pytest_ldos.campaign.steps import Step, every_s, run_step
-from pytest_ldos.campaign.versions import Revision
+from pytest_ldos.campaign.versions.kept import CHECKOUT, Announce, digest_of, kept, read_note, write_note
+from pytest_ldos.campaign.versions.steps import Step, every_s, run_step
+from pytest_ldos.campaign.versions.version import Revision
 from pytest_ldos.host.checkout import OF_ANOTHER_CHECKOUT
 from pytest_ldos.host.logs import last_lines
 

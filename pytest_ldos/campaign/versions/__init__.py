@@ -1,0 +1,1 @@
+"""Versions to measure: checked out, prepared or built, and kept."""
