@@ -14,11 +14,12 @@ from pytest_ldos.campaign.versions.version import Version
 from pytest_ldos.measure.load.protocol import LoadSite, RunningLoad
 from pytest_ldos.measure.load.repeated import RepeatedLoad
 from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue
+from pytest_ldos.measure.trial import rig
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, new_block_folder
 from pytest_ldos.measure.trial.conduct import Observer, Procedure, Save, add_trials, new_record
 from pytest_ldos.measure.trial.phases import PhaseClock, clocked
 from pytest_ldos.measure.trial.record import TrialSet
-from pytest_ldos.measure.trial.rig import Rig, open_rig
+from pytest_ldos.measure.trial.rig import Rig
 from pytest_ldos.measure.trial.watch import Watch
 from pytest_ldos.robot.stack.goals import Goal
 from pytest_ldos.scenario.model import ScenarioSpec
@@ -62,7 +63,7 @@ class Bench:
     loads: Sequence[RepeatedLoad] = ()
     paths: Sequence[PathSpec] = BUILT_IN_PATHS
     catalogue: Catalogue = field(default_factory=lambda: METRICS)
-    open_rig: OpenRig = open_rig
+    open_rig: OpenRig = field(default_factory=lambda: rig.open_rig)
     watch: Callable[[Role], Watch | None] = lambda role: None
     clock: PhaseClock = field(default_factory=PhaseClock)
 
