@@ -30,6 +30,7 @@ STACKS = ("integration/embedded", "integration/ros2")
 MARKS = (
     "alone: needs the machine for itself: changes its control groups or takes its CPUs",
     "measures_time: asserts rates or durations: runs alone, and is skipped with the figure where others took the CPUs",
+    "starts_nothing: in a folder of whole stacks, but ends before one starts: runs beside other tests",
     "acceptance: a long proof, of which `make test` has a representative: runs in `make acceptance`",
 )
 
@@ -42,7 +43,8 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if any(item.path.is_relative_to(HERE / folder) for folder in STACKS):
+        in_stacks = any(item.path.is_relative_to(HERE / folder) for folder in STACKS)
+        if in_stacks and not item.get_closest_marker("starts_nothing"):
             item.add_marker(pytest.mark.measures_time)
         if item.path.is_relative_to(HERE / "acceptance"):
             item.add_marker(pytest.mark.acceptance)

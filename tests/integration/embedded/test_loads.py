@@ -126,6 +126,7 @@ def test_scenario(ldos_scenario):
 
 
 @pytest.mark.skipif(traffic_control_available().ok, reason="this machine can impair its network")
+@pytest.mark.starts_nothing
 @pytest.mark.parametrize(("when", "expected"), [("skip", 0), ("error", 11)])
 def test_an_impairment_that_is_not_possible_here_is_told_before_a_stack_starts(project, when, expected):
     """Real: whatever this machine lacks."""

@@ -18,6 +18,8 @@ from pytest_ldos.robot.stack.client_protocol import TrialTag
 from pytest_ldos.robot.stack.faulty_goals import PlantedFailure, plant_failure
 from pytest_ldos.robot.stack.goals import OutcomeClass
 
+pytestmark = pytest.mark.acceptance
+
 EXAMPLE = Path(__file__).parents[3] / "examples/own_metric/conftest.py"
 TRIALS = 3
 FAILURE_RATE = 0.7
@@ -120,7 +122,6 @@ def taken_by_thieves() -> dict[int, float]:
     return {pid: taken.user + taken.system for pid, taken in times.items()}
 
 
-@pytest.mark.acceptance
 def test_what_takes_the_cpus_makes_the_loops_irregular(tmp_path):
     """Thieves that come first for 3 of each 10 ms keep steps waiting for as long: the tails show them."""
     watch = ThiefWatch()

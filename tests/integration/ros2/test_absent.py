@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from pytest_ldos.base import exit_codes
 from tests.integration.project import make_project
 
 
+@pytest.mark.starts_nothing
 def test_no_ros_at_all(tmp_path):
     project = make_project(tmp_path)
     project.environment["LDOS_STACK"] = "ros2"
