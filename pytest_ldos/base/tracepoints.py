@@ -67,7 +67,6 @@ class Marker(StrEnum):
     CONTROL_CYCLE = "ldos:control_cycle"
     SIM_STEP = "ldos:sim_step"
     CPU_SPEED = "ldos:cpu_speed"
-    PLANNING_PIPELINE = "ldos:planning_pipeline"
     PLANNING_STAGE = "ldos:planning_stage"
 
 
@@ -144,7 +143,6 @@ FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     Marker.CONTROL_CYCLE: ("cycle", "sim_time_ns", "period_ns"),
     Marker.SIM_STEP: ("step", "sim_time_ns"),
     Marker.CPU_SPEED: ("work_ns",),
-    Marker.PLANNING_PIPELINE: ("topic", "stages"),
     Marker.PLANNING_STAGE: ("stage", "ago_ns"),
 }
 

@@ -17,7 +17,6 @@ from pytest_ldos.trace.execution.executors import build_executions, build_execut
 from pytest_ldos.trace.execution.lifecycle import build_transitions
 from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.execution.observed import Observed
-from pytest_ldos.trace.execution.planning import build_planning
 from pytest_ldos.trace.execution.publications import build_publications
 from pytest_ldos.trace.execution.requests import build_requests
 from pytest_ldos.trace.execution.takes import build_enqueues, build_takes
@@ -56,7 +55,6 @@ def build_execution(trace: DecodedTrace, *, pids: Collection[int] | None = None)
         "requests": build_requests(observed, endpoints),
         "transitions": build_transitions(observed, endpoints),
         **build_markers(observed),
-        **build_planning(observed),
     }
     kinds = (*endpoints.kinds(), callbacks)
     frames |= {kind.table: kind.frame() for kind in kinds}

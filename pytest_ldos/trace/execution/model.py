@@ -84,7 +84,6 @@ class Tables:
     actions: pl.DataFrame
     executors: pl.DataFrame
     link_annotations: pl.DataFrame
-    pipeline_stages: pl.DataFrame
     publications: pl.DataFrame
     takes: pl.DataFrame
     enqueues: pl.DataFrame

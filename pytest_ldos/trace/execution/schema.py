@@ -55,14 +55,12 @@ ENTITIES: Final[Mapping[str, Schema]] = {
         "subscriptions": pl.List,
         "publishers": pl.List,
     },
-    "pipeline_stages": {"id": _ID, "process": _ID, "topic": pl.String, "position": _ID, "name": pl.String},
 }
 """Entities.
 
 `known` is false where no init event names the owner of a handle; `handle` is then the address that
 its events carry: the middleware's for publishers and subscriptions (within a process, rcl's or that
-of the buffer). `pipeline_stages` are the stages of MoveIt's planning pipelines, in order; at the end of each, the
-pipeline publishes on `topic`.
+of the buffer).
 """
 
 INSTANCES: Final[Mapping[str, Schema]] = {

@@ -1,6 +1,6 @@
-"""Markers of provider `ldos`: trials, their phases, control cycles and simulator steps.
+"""Markers of provider `ldos`: trials, their phases and stages of planning, control cycles and simulator steps.
 
-Tracepoints: ``ldos:trial_begin``, ``ldos:phase``, ``ldos:plan``, ``ldos:cpu_speed``,
+Tracepoints: ``ldos:trial_begin``, ``ldos:phase``, ``ldos:plan``, ``ldos:cpu_speed``, ``ldos:planning_stage``,
 ``ldos:trial_end``, ``ldos:control_cycle``, ``ldos:sim_step``.
 """
 
@@ -26,6 +26,7 @@ def build_markers(observed: Observed) -> Frames:
     return {
         "trial_spans": _trial_spans(observed, phases),
         "phases": phases,
+        "planning_stages": _stages(observed.events(Marker.PLANNING_STAGE)),
         "control_cycles": _numbers(observed.events(Marker.CONTROL_CYCLE), "control_cycles"),
         "sim_steps": _numbers(observed.events(Marker.SIM_STEP), "sim_steps"),
     }
@@ -47,6 +48,12 @@ def _phases(events: Events) -> pl.DataFrame:
     known = pl.col("phase").is_in([phase.value for phase in Phase])
     entered = frame_of(INSTANCES["phases"], columns).filter(known)
     return entered.unique(["goal_id", "phase"], keep="first", maintain_order=True)
+
+
+def _stages(events: Events) -> pl.DataFrame:
+    ended_ns = events.times_ns - events["ago_ns"]
+    columns = {"time_ns": ended_ns, "thread": events.thread, "name": events.texts("stage")}
+    return frame_of(INSTANCES["planning_stages"], columns).sort("time_ns", maintain_order=True)
 
 
 def _trial_spans(observed: Observed, phases: pl.DataFrame) -> pl.DataFrame:

@@ -15,7 +15,7 @@ from pytest_ldos.trace.execution.model import ExecutionModel
 from pytest_ldos.trace.flow.critical import CriticalPaths, Segment, SegmentKind
 from pytest_ldos.trace.flow.graph import FlowGraph
 from pytest_ldos.trace.flow.paths import PathInstances
-from pytest_ldos.trace.flow.stages import PlanningStages
+from pytest_ldos.trace.flow.stages import split_by_stages
 
 _PHASES_OF_FEEDBACK: Final = frozenset({Phase.PLANNING, Phase.EXECUTING})
 
@@ -54,7 +54,6 @@ def _phase_segments(
     phases = flow.model.phases.select("goal_id", "phase", "time_ns", "thread")
     entered = {(goal_id, phase): (time_ns, thread) for goal_id, phase, time_ns, thread in phases.iter_rows()}
     planned = dict(flow.model.trial_spans.select("goal_id", "planned_ns").iter_rows())
-    stages = PlanningStages(flow.model)
     for row, goal_id in enumerate(instances.table["goal_id"]):
         found: list[Segment] = []
         for one, other in pairwise(instances.path.via):
@@ -63,7 +62,7 @@ def _phase_segments(
                 -1 if thread is None else thread, until_ns, since_ns, by_feedback=other in _PHASES_OF_FEEDBACK
             )
             named = _named(part, one, other, planned.get(goal_id))
-            found += [*stages.split(named[0]), *named[1:]] if other == Phase.EXECUTING else named
+            found += [*split_by_stages(flow.model, named[0]), *named[1:]] if other == Phase.EXECUTING else named
         yield row, [each for each in found if each.duration_ns]
 
 

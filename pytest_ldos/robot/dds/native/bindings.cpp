@@ -113,9 +113,6 @@ void define_ldos(nb::module_& module) {
     lttng_ust_tracepoint(ldos, sim_step, step, sim_time_ns);
   });
   module.def("cpu_speed", [](std::int64_t work_ns) { lttng_ust_tracepoint(ldos, cpu_speed, work_ns); });
-  module.def("planning_pipeline", [](const char* topic, const char* stages) {
-    lttng_ust_tracepoint(ldos, planning_pipeline, topic, stages);
-  });
   module.def("planning_stage", [](const char* stage, std::int64_t ago_ns) {
     lttng_ust_tracepoint(ldos, planning_stage, stage, ago_ns);
   });

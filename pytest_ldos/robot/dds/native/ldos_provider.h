@@ -55,12 +55,6 @@ LTTNG_UST_TRACEPOINT_EVENT(ldos, cpu_speed,
   LTTNG_UST_TP_FIELDS(
     lttng_ust_field_integer(int64_t, work_ns, work_ns)))
 
-LTTNG_UST_TRACEPOINT_EVENT(ldos, planning_pipeline,
-  LTTNG_UST_TP_ARGS(const char *, topic, const char *, stages),
-  LTTNG_UST_TP_FIELDS(
-    lttng_ust_field_string(topic, topic)
-    lttng_ust_field_string(stages, stages)))
-
 LTTNG_UST_TRACEPOINT_EVENT(ldos, planning_stage,
   LTTNG_UST_TP_ARGS(const char *, stage, int64_t, ago_ns),
   LTTNG_UST_TP_FIELDS(

@@ -37,7 +37,6 @@
 #include "ldos_planner/goal_samplers.hpp"
 #include "ldos_planner/ldos_planner_parameters.hpp"
 #include "ldos_planner/ompl_log.hpp"
-#include "ldos_planner/pipeline.hpp"
 #include "ldos_planner/seed.hpp"
 
 namespace ldos_planner
@@ -63,7 +62,6 @@ public:
     moveits_->getConstraintSamplerManager().registerSamplerAllocator(
       std::make_shared<GoalSamplers>());
     setPlannerConfigurations(moveits_->getPlannerConfigurations());
-    report_pipeline(*node, parameter_namespace);
     return true;
   }
 

@@ -133,19 +133,6 @@ LTTNG_UST_TRACEPOINT_EVENT(
 
 LTTNG_UST_TRACEPOINT_EVENT(
   ldos,
-  planning_pipeline,
-  LTTNG_UST_TP_ARGS(
-    const char *, topic_arg,
-    const char *, stages_arg
-  ),
-  LTTNG_UST_TP_FIELDS(
-    lttng_ust_field_string(topic, topic_arg)
-    lttng_ust_field_string(stages, stages_arg)
-  )
-)
-
-LTTNG_UST_TRACEPOINT_EVENT(
-  ldos,
   planning_stage,
   LTTNG_UST_TP_ARGS(
     const char *, stage_arg,

@@ -57,11 +57,6 @@ void ldos_cpu_speed(int64_t work_ns)
   lttng_ust_tracepoint(ldos, cpu_speed, work_ns);
 }
 
-void ldos_planning_pipeline(const char * topic, const char * stages)
-{
-  lttng_ust_tracepoint(ldos, planning_pipeline, topic, stages);
-}
-
 void ldos_planning_stage(const char * stage, int64_t ago_ns)
 {
   lttng_ust_tracepoint(ldos, planning_stage, stage, ago_ns);

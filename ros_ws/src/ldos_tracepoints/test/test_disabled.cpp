@@ -34,7 +34,6 @@ constexpr bool call_all()
   ldos_tracepoints::control_cycle(0, 0, 0);
   ldos_tracepoints::sim_step(0, 0);
   ldos_tracepoints::cpu_speed(0);
-  ldos_tracepoints::planning_pipeline("", "");
   ldos_tracepoints::planning_stage("", 0);
   return true;
 }

@@ -36,7 +36,6 @@ TEST(Emission, EveryEventCanBeEmittedWithoutASession)
   ldos_tracepoints::control_cycle(most, least, 2'000'000);
   ldos_tracepoints::sim_step(most, least);
   ldos_tracepoints::cpu_speed(least);
-  ldos_tracepoints::planning_pipeline("/progress", "A\nB");
   ldos_tracepoints::planning_stage("search", least);
   SUCCEED();
 }

@@ -32,7 +32,6 @@ int main()
   ldos_tracepoints::control_cycle(18446744073709551615u, -1, 2000000);
   ldos_tracepoints::sim_step(18446744073709551614u, -2);
   ldos_tracepoints::cpu_speed(-3);
-  ldos_tracepoints::planning_pipeline("/progress", "ResolveFrames\\nPlanner");
   ldos_tracepoints::planning_stage("search", -4);
 }
 """
@@ -118,7 +117,6 @@ def test_what_is_emitted_is_read_back(session, emitter):
         Marker.CONTROL_CYCLE: (2**64 - 1, -1, 2_000_000),
         Marker.SIM_STEP: (2**64 - 2, -2),
         Marker.CPU_SPEED: (-3,),
-        Marker.PLANNING_PIPELINE: ("/progress", "ResolveFrames\nPlanner"),
         Marker.PLANNING_STAGE: ("search", -4),
     }
 

@@ -1,8 +1,6 @@
-"""Planning by its stages: what the planner reports, and messages of the pipeline's progress."""
+"""Planning by its stages, as the planner reports them."""
 
 from __future__ import annotations
-
-import pytest
 
 from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.base.tracepoints import Marker
@@ -12,9 +10,6 @@ from pytest_ldos.trace.flow.paths import find_path
 from tests.builders.ros2 import Recording
 
 FEEDBACK = "/move_action/_action/feedback"
-PROGRESS = "/planning_progress"
-PIPELINE = "CheckStart\nOMPLPlanner\nAddTime\n"
-CALL = 2
 
 
 class Planning:
@@ -25,7 +20,7 @@ class Planning:
         client, server = self.recording.process(1), self.recording.process(2)
         self.client, self.server = client.thread(), server.thread()
         node = server.node("/move_group")
-        self.feedback, self.progress = node.publisher(FEEDBACK), node.publisher(PROGRESS)
+        self.feedback = node.publisher(FEEDBACK)
         self.subscription = client.node("/client").subscription(FEEDBACK)
 
     def reported(self, end_ns: int, name: str, ago_ns: int = 0) -> None:
@@ -59,30 +54,6 @@ def test_stages_that_the_planner_reports_later_are_placed_where_they_ended():
         ("planning stage", "simplification", 1000),
         ("outside callbacks", "/move_group from planning to executing", 4000),
     ]
-
-
-def test_messages_of_the_progress_are_named_by_their_order():
-    planning = Planning()
-    planning.server.at(50).emit(Marker.PLANNING_PIPELINE, topic=PROGRESS, stages=PIPELINE)
-    for at in (2000, 5000, 8000):
-        planning.server.at(at).publish(planning.progress)
-    planning.reported(4000, "search")
-    assert planning.segments() == [
-        ("planning stage", "up to CheckStart", 800 + CALL),
-        ("planning stage", "search", 2000 - CALL),
-        ("planning stage", "OMPLPlanner", 1000 + CALL),
-        ("planning stage", "AddTime", 3000),
-        ("outside callbacks", "/move_group from planning to executing", 1000 - CALL),
-    ]
-
-
-@pytest.mark.parametrize("times", [(2000, 5000), (2000, 3000, 5000, 8000)])
-def test_a_pipeline_that_gave_up_or_began_again_is_not_named(times):
-    planning = Planning()
-    planning.server.at(50).emit(Marker.PLANNING_PIPELINE, topic=PROGRESS, stages=PIPELINE)
-    for at in times:
-        planning.server.at(at).publish(planning.progress)
-    assert planning.segments() == [("outside callbacks", "/move_group from planning to executing", 7800)]
 
 
 def test_stages_of_another_thread_are_not_of_this_plan():

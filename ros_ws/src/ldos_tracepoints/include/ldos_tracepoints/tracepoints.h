@@ -48,8 +48,6 @@ void ldos_sim_step(uint64_t step, int64_t sim_time_ns);
 /// Emits `ldos:cpu_speed`: how long a fixed piece of work took.
 void ldos_cpu_speed(int64_t work_ns);
 
-void ldos_planning_pipeline(const char * topic, const char * stages);
-
 void ldos_planning_stage(const char * stage, int64_t ago_ns);
 
 #ifdef __cplusplus

@@ -96,12 +96,6 @@ LDOS_TRACEPOINTS_FUNCTION void cpu_speed([[maybe_unused]] std::int64_t work_ns) 
   LDOS_TRACEPOINTS_EMIT(ldos_cpu_speed(work_ns));
 }
 
-LDOS_TRACEPOINTS_FUNCTION void planning_pipeline(
-  [[maybe_unused]] const char * topic, [[maybe_unused]] const char * stages) noexcept
-{
-  LDOS_TRACEPOINTS_EMIT(ldos_planning_pipeline(topic, stages));
-}
-
 LDOS_TRACEPOINTS_FUNCTION void planning_stage(
   [[maybe_unused]] const char * stage, [[maybe_unused]] std::int64_t ago_ns) noexcept
 {

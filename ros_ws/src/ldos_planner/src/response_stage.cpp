@@ -18,20 +18,34 @@
 // OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN
 // THE SOFTWARE.
 
-#ifndef LDOS_PLANNER__PIPELINE_HPP_
-#define LDOS_PLANNER__PIPELINE_HPP_
 
 #include <string>
 
-#include <rclcpp/node.hpp>
+#include <moveit/planning_interface/planning_response_adapter.hpp>
+#include <pluginlib/class_list_macros.hpp>
+
+#include "ldos_tracepoints/tracepoints.hpp"
 
 namespace ldos_planner
 {
 
-/// Emits `ldos:planning_pipeline`: the topic of the pipeline's progress, and its stages in order.
-/// Nothing where the pipeline has no `progress_topic`.
-void report_pipeline(rclcpp::Node & node, const std::string & parameter_namespace);
+/// Changes nothing: emits `ldos:planning_stage` for the response adapters before it.
+class ResponseStage : public planning_interface::PlanningResponseAdapter
+{
+public:
+  std::string getDescription() const override
+  {
+    return "ResponseStage";
+  }
+
+  void adapt(
+    const planning_scene::PlanningSceneConstPtr &, const planning_interface::MotionPlanRequest &,
+    planning_interface::MotionPlanResponse &) const override
+  {
+    ldos_tracepoints::planning_stage("response adapters", 0);
+  }
+};
 
 }  // namespace ldos_planner
 
-#endif  // LDOS_PLANNER__PIPELINE_HPP_
+PLUGINLIB_EXPORT_CLASS(ldos_planner::ResponseStage, planning_interface::PlanningResponseAdapter)
