@@ -38,7 +38,7 @@ ELSEWHERE = {
     "base/parquet.py": "its callers are inside `writing`: they know what is written",
     "cli/export.py": "inside `writing` in the command",
     "record/perf.py": "a fault is a note beside what was measured",
-    "campaign/kept_bases.py": "its caller names the fault, as a base that cannot be built",
+    "campaign/versions/kept.py": "its caller names the fault, as a base that cannot be built",
     "instruments/latency/rounds.py": "below a folder of ours that was just made",
 }
 
