@@ -6,7 +6,7 @@ from collections.abc import Collection
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -17,6 +17,7 @@ from pytest_ldos.cli.help import Command, Group
 from pytest_ldos.cli.history_anchors import pin, unpin
 from pytest_ldos.cli.history_import import import_runs
 from pytest_ldos.cli.history_selection import Directory, HostClass, Scenario, Stack, Wanted, open_store, read_trends
+from pytest_ldos.cli.history_site import require_site, write_site
 from pytest_ldos.cli.paths import terminal
 from pytest_ldos.cli.say import emit, say
 from pytest_ldos.judge.baseline.history.commits import CommitPoint
@@ -43,6 +44,9 @@ class Format(StrEnum):
 LOOKED_AT = 1000
 """Runs of each series, unless older ones are asked for."""
 
+_SHOWN: Final = 40
+_SHOWN_ON_SITE: Final = 200
+
 _IMAGES = frozenset({".svg", ".png"})
 _PAGES = frozenset({".html", ".htm"})
 
@@ -55,21 +59,29 @@ def history(  # noqa: PLR0913, PLR0917 - one argument an option
     host_class: HostClass = "",
     stack: Stack = "",
     since: Annotated[str, typer.Option(help="Show commits from this one or this date on.")] = "",
-    last: Annotated[int, typer.Option(min=1, help="Show the last N commits.")] = 40,
+    last: Annotated[int | None, typer.Option(min=1, help="Show the last N commits; 40, on a site 200.")] = None,
     window: Annotated[int, typer.Option(min=1, help="Accepted runs that make the rolling anchor.")] = ROLLING_WINDOW,
     form: Annotated[Format, typer.Option("--format", help="Form of the result.")] = Format.TERMINAL,
     plot: Annotated[Path | None, typer.Option(help="Also plot it to this file: .html, .svg or .png.")] = None,
+    site: Annotated[Path | None, typer.Option(help="Also write pages and a badge to this folder.")] = None,
+    repository: Annotated[
+        str, typer.Option(help="Address that a site's commits link to, https://HOST/OWNER/NAME.")
+    ] = "",
     directory: Directory = None,
 ) -> None:
     """Show metrics over commits: steps, creep, changes of level."""
     if context.invoked_subcommand is not None:
         return
     _check_plot(plot)
+    _check_site(site, metric, repository)
+    last = last or (_SHOWN if site is None else _SHOWN_ON_SITE)
     wanted = Wanted(scenario, host_class, stack, metric)
     trends = read_trends(open_store(directory), wanted, window, runs=0 if since else max(LOOKED_AT, 4 * last))
     shown = [(trend, _choose(trend, since=since, last=last)) for trend in trends]
     if plot is not None:
         _write_plot(shown, plot)
+    if site is not None:
+        say(f"site: {write_site(site, shown, repository)}", err=True)
     if form is not Format.TERMINAL:
         emit(render_json(shown) if form is Format.JSON else render_csv(shown))
         return
@@ -112,6 +124,18 @@ def _check_plot(plot: Path | None) -> None:
     if plot.suffix not in _IMAGES | _PAGES:
         raise ConfigurationError(f"{plot} is no kind of plot", remedy="let its name end with .html, .svg or .png")
     require_format(ReportFormat.HTML)
+
+
+def _check_site(site: Path | None, metric: str, repository: str) -> None:
+    if site is None:
+        if repository:
+            raise ConfigurationError("--repository is for the links of a site", remedy="name its folder: --site FOLDER")
+        return
+    if metric:
+        raise ConfigurationError(
+            "a site shows all metrics", remedy="leave out --metric, or plot the one: --plot FILE.html"
+        )
+    require_site(site)
 
 
 def _write_plot(shown: list[tuple[Trend, tuple[CommitPoint, ...]]], plot: Path) -> None:

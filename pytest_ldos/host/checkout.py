@@ -46,6 +46,12 @@ def top_of_checkout(folder: Path) -> Path | None:
     return Path(top) if top else None
 
 
+def read_subjects(folder: Path) -> dict[str, str]:
+    """The first lines of all commits before the checkout's, by their identities; none outside of git."""
+    lines = (ask_git(folder, "log", "--no-show-signature", "--format=%H %s") or "").split("\n")
+    return {commit: subject for commit, _, subject in (line.partition(" ") for line in lines) if commit}
+
+
 def ask_git(folder: Path, *arguments: str) -> str | None:
     """Git's answer in a folder; ``None`` if it has none, or is not installed."""
     environment = {name: value for name, value in os.environ.items() if name not in OF_ANOTHER_CHECKOUT}

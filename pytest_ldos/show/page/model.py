@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import compress
 from typing import TYPE_CHECKING, Final
 
 from rich.cells import cell_len
@@ -145,6 +146,16 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     title: str = ""
     key: int = 1
+
+    def without_empty(self) -> Table:
+        """The table without columns in which no row has a word."""
+        kept = [any(map(_is_filled, cells)) for cells in zip(*self.rows, strict=True)]
+        rows = tuple(tuple(compress(row, kept)) for row in self.rows)
+        return replace(self, columns=tuple(compress(self.columns, kept)), rows=rows)
+
+
+def _is_filled(cell: Cell) -> bool:
+    return bool(cell.text if isinstance(cell, Words) else cell)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ class Trend:
 
     Attributes:
         pinned: what the pinned anchor is; empty where nothing is pinned, and the first runs stand for it.
+        pinned_trials: sets of trials that are pinned.
         anchor, rolling: the anchors now, in the metric's unit; ``None`` where there is none.
         window: accepted runs that make the rolling anchor.
         floor: relative effect below which a single step is not reported.
@@ -44,7 +45,12 @@ class Trend:
     floor: float
     run_deviation: float | None
     correlation: float
+    pinned_trials: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
+
+    def is_pinned(self, point: CommitPoint) -> bool:
+        """True if a run of the commit is pinned."""
+        return any(run.trials in self.pinned_trials for run in point.runs)
 
     @property
     def anchor_name(self) -> str:
@@ -83,6 +89,7 @@ def build_trend(
         floor=floor,
         run_deviation=abs(series.effect(noise.deviation)) if noise.is_estimated else None,
         correlation=noise.correlation,
+        pinned_trials=frozenset(run.trials for run in pinned),
         notes=tuple(_notes(series, pin, pinned, noise)),
     )
 

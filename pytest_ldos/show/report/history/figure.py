@@ -28,17 +28,18 @@ def chart_of(trend: Trend, points: Sequence[CommitPoint]) -> Chart:
     """The commits whose trials gave a number."""
     drawn = [point for point in points if math.isfinite(point.location)]
     marks = [_mark(trend, number, point) for number, point in enumerate(drawn)]
-    rules = tuple(_anchors(trend))
+    anchors = tuple(_anchors(trend))
     values = [value for mark in marks for value in (mark.y, mark.low, mark.high) if value is not None]
-    names = tuple(_series(drawn, marks))
+    values += [rule.value for _, rule in anchors]
+    names = tuple(_series(trend, drawn, marks))
     ticks = tuple((number, point.label[:_LETTERS]) for number, point in enumerate(drawn))
     return Chart(
         title=describe(trend.series),
         x=Axis(low=-0.5, high=max(1, len(drawn)) - 0.5, title="commit", ticks=ticks),
-        y=Axis.around([*values, *(rule.value for rule in rules)], title=f"{trend.series.metric}, {trend.series.unit}"),
+        y=Axis.around(values, title=f"{trend.series.metric}, {trend.series.unit}"),
         series=tuple(series for _, series in names),
-        rules=rules,
-        names=names,
+        rules=tuple(rule for _, rule in anchors),
+        names=(*names, *((name, _key(rule)) for name, rule in anchors)),
         width=900,
         height=360,
         top=44,
@@ -46,15 +47,18 @@ def chart_of(trend: Trend, points: Sequence[CommitPoint]) -> Chart:
     )
 
 
-def _series(drawn: Sequence[CommitPoint], marks: Sequence[Mark]) -> Iterator[tuple[str, Series]]:
+def _series(trend: Trend, drawn: Sequence[CommitPoint], marks: Sequence[Mark]) -> Iterator[tuple[str, Series]]:
     """All commits, and above them those that stand out, by their names in the legend."""
-    pairs = list(zip(drawn, marks, strict=True))
-    levels = tuple(Mark(mark.x, mark.y, mark.tip) for point, mark in pairs if point.change_point)
-    creeps = tuple(Mark(mark.x, mark.y, mark.tip) for point, mark in pairs if point.creeps)
+    pairs = [(point, Mark(mark.x, mark.y, mark.tip)) for point, mark in zip(drawn, marks, strict=True)]
+    pinned = tuple(mark for point, mark in pairs if trend.is_pinned(point))
+    levels = tuple(mark for point, mark in pairs if point.change_point)
+    creeps = tuple(mark for point, mark in pairs if point.creeps)
     yield (
         "location and 95 % interval",
         Series(kind="commit", marks=tuple(marks), colour="head", shape=Shape.CIRCLE, line="-", size=6),
     )
+    if pinned:
+        yield "pinned", Series(kind="pin", marks=pinned, colour="base", shape=Shape.SQUARE, is_hollow=True, size=12)
     if levels:
         yield "level changes", Series(kind="level", marks=levels, colour="bad", shape=Shape.DIAMOND, size=10)
     if creeps:
@@ -69,8 +73,14 @@ def _mark(trend: Trend, number: int, point: CommitPoint) -> Mark:
     return Mark(number, point.location, tip, low, high)
 
 
-def _anchors(trend: Trend) -> Iterator[Rule]:
+def _anchors(trend: Trend) -> Iterator[tuple[str, Rule]]:
+    """Rules across the chart, by their names in the legend."""
     name = "pinned anchor" if trend.pinned else "first runs"
     for label, value, dashes in ((name, trend.anchor, "--"), ("rolling anchor", trend.rolling, ":")):
         if value is not None:
-            yield Rule(kind="anchor", value=value, line=dashes, label=label)
+            yield label, Rule(kind="anchor", value=value, line=dashes)
+
+
+def _key(rule: Rule) -> Series:
+    """The look of a rule, for the legend."""
+    return Series(kind=rule.kind, marks=(), colour=rule.colour, line=rule.line)

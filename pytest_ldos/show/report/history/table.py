@@ -34,7 +34,7 @@ _COMMITS: Final = (
     Column("rolling", rank=5),
     Column("", Kind.WORD, rank=4),
 )
-_OVERVIEW: Final = (
+OVERVIEW: Final = (
     Column("scenario", Kind.NAME),
     Column("metric", Kind.NAME),
     Column("runs"),
@@ -52,8 +52,8 @@ def render_overview(trends: Sequence[Trend], *, width: int, color: bool) -> Rend
     """One row a series, in a table for each stack and host class."""
     sections = []
     for place in sorted({each.series.key.place for each in trends}):
-        rows = tuple(_overview_row(each) for each in trends if each.series.key.place == place)
-        sections.append(Section(describe_place(place), (Table(columns=_OVERVIEW, rows=rows),)))
+        rows = tuple(overview_row(each) for each in trends if each.series.key.place == place)
+        sections.append(Section(describe_place(place), (Table(columns=OVERVIEW, rows=rows),)))
     return render(Page(title="", blocks=tuple(sections)), Format.TERMINAL, width=width, color=color)
 
 
@@ -105,7 +105,7 @@ def describe_anchors(trend: Trend) -> Iterator[str]:
 
 def describe_marks(trend: Trend, point: CommitPoint) -> list[str]:
     """Remarks on a commit besides its numbers."""
-    marks = []
+    marks = ["pinned"] if trend.is_pinned(point) else []
     if point.change_point:
         marks.append("level changes")
     if point.creeps:
@@ -116,7 +116,7 @@ def describe_marks(trend: Trend, point: CommitPoint) -> list[str]:
     return marks
 
 
-def _overview_row(trend: Trend) -> tuple[Cell, ...]:
+def overview_row(trend: Trend) -> tuple[Cell, ...]:
     last, series = trend.commits[-1], trend.series
     changes = [point for point in trend.commits if point.change_point]
     marks = [f"level changed at {_short(changes[-1].label)}"] if changes else []
@@ -128,7 +128,7 @@ def _overview_row(trend: Trend) -> tuple[Cell, ...]:
         str(len(series.runs)),
         _quantity(last.location, series.unit),
         *_since_anchor(trend, last),
-        _change(trend, last.from_rolling),
+        show_change(trend, last.from_rolling),
         Words(", ".join(marks), Tone.DOUBT),
     )
 
@@ -142,10 +142,10 @@ def _row(trend: Trend, point: CommitPoint) -> tuple[Cell, ...]:
         _quantity(point.median, unit),
         _quantity(point.location, unit),
         _interval(point, unit),
-        _change(trend, point.step),
-        _change_interval(point.step),
+        show_change(trend, point.step),
+        describe_interval(point.step),
         *_since_anchor(trend, point),
-        _change(trend, point.from_rolling),
+        show_change(trend, point.from_rolling),
         Words(", ".join(describe_marks(trend, point)), Tone.DOUBT),
     )
 
@@ -160,13 +160,13 @@ def _interval(point: CommitPoint, unit: str) -> str:
     return f"{format_quantity(point.low, '')} … {format_quantity(point.high, unit)}"
 
 
-def _change_interval(change: Change | None) -> str:
+def describe_interval(change: Change | None) -> str:
     if change is None or not math.isfinite(change.low) or not math.isfinite(change.high):
         return ""
     return f"{format_ratio(1 + change.low).removesuffix(' %')} … {format_ratio(1 + change.high)}"
 
 
-def _change(trend: Trend, change: Change | None) -> Words:
+def show_change(trend: Trend, change: Change | None) -> Words:
     """Coloured where it lies above the floor and its interval excludes none."""
     if change is None:
         return Words("")
@@ -178,7 +178,7 @@ def _change(trend: Trend, change: Change | None) -> Words:
 
 def _since_anchor(trend: Trend, point: CommitPoint) -> tuple[Words, Words]:
     """Since the pinned commit, and since the first runs where nothing is pinned; one of them is empty."""
-    change = _change(trend, point.from_anchor)
+    change = show_change(trend, point.from_anchor)
     return (change, Words("")) if trend.pinned else (Words(""), change)
 
 

@@ -123,17 +123,12 @@ class Series:
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """A horizontal line across the chart.
-
-    Attributes:
-        label: text above its left end.
-    """
+    """A horizontal line across the chart."""
 
     kind: str
     value: float
     colour: str = "muted"
     line: str = "-"
-    label: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

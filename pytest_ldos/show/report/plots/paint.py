@@ -90,7 +90,6 @@ def _draw_field(axes: Axes, each: Field, tags: Tags) -> None:
 
 def _draw_rule(axes: Axes, rule: Rule, tags: Tags) -> None:
     axes.axhline(rule.value, color=light()[rule.colour], linewidth=1.5, linestyle=rule.line, gid=tags.add(rule.kind))
-    _write(axes, rule.label, (0.0, rule.value), rule.colour, xycoords=axes.get_yaxis_transform(), offset=4)
 
 
 def _write(
@@ -168,6 +167,7 @@ def _draw_legend(figure: Figure, axes: Axes, chart: Chart) -> None:
             [_NAN],
             color=light()[series.colour],
             marker=series.shape.value or None,
+            markerfacecolor="none" if series.is_hollow else light()[series.colour],
             linestyle=series.line or "none",
         )[0]
         for _, series in chart.names
