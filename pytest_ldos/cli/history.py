@@ -45,7 +45,7 @@ LOOKED_AT = 1000
 """Runs of each series, unless older ones are asked for."""
 
 _SHOWN: Final = 40
-_SHOWN_ON_SITE: Final = 200
+_SHOWN_ON_SITE: Final = 100
 
 _IMAGES = frozenset({".svg", ".png"})
 _PAGES = frozenset({".html", ".htm"})
@@ -59,7 +59,7 @@ def history(  # noqa: PLR0913, PLR0917 - one argument an option
     host_class: HostClass = "",
     stack: Stack = "",
     since: Annotated[str, typer.Option(help="Show commits from this one or this date on.")] = "",
-    last: Annotated[int | None, typer.Option(min=1, help="Show the last N commits; 40, on a site 200.")] = None,
+    last: Annotated[int | None, typer.Option(min=1, help="Show the last N commits; 40, on a site 100.")] = None,
     window: Annotated[int, typer.Option(min=1, help="Accepted runs that make the rolling anchor.")] = ROLLING_WINDOW,
     form: Annotated[Format, typer.Option("--format", help="Form of the result.")] = Format.TERMINAL,
     plot: Annotated[Path | None, typer.Option(help="Also plot it to this file: .html, .svg or .png.")] = None,

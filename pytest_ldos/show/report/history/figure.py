@@ -42,6 +42,7 @@ def chart_of(trend: Trend, points: Sequence[CommitPoint]) -> Chart:
         names=(*names, *((name, _key(rule)) for name, rule in anchors)),
         width=900,
         height=360,
+        right=40,
         top=44,
         bottom=60,
     )
