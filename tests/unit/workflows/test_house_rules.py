@@ -44,6 +44,7 @@ WRITING = {
     (".github/workflows/baseline.yml", "propose"): {"contents"},
     (".github/workflows/history.yml", "keep"): {"contents"},
     (".github/workflows/nightly.yml", "lab"): {"actions"},
+    (".github/workflows/pages.yml", "deploy"): {"pages", "id-token"},
     (".github/workflows/report.yml", "post"): {"pull-requests"},
     (".github/workflows/wheels.yml", "publish"): {"id-token", "attestations"},
 }
@@ -72,7 +73,7 @@ def test_a_right_to_write_is_where_no_code_of_others_runs():
     for where, job in found.items():
         assert rights_to_write(job) == WRITING[where], where
         assert job["runs-on"] == "ubuntu-24.04"
-        if where[1] == "publish":
+        if where[1] in {"publish", "deploy"}:
             continue
         used = [step["uses"].partition("@")[0] for step in job["steps"] if "uses" in step]
         assert used in (["actions/checkout", "actions/download-artifact"], ["actions/checkout"]), where
@@ -80,6 +81,26 @@ def test_a_right_to_write_is_where_no_code_of_others_runs():
         assert re.match(r"python3 -I \.ci/results (comment|propose|keep-history|start) ", run), where
         checkout = job["steps"][0]["with"]
         assert checkout["sparse-checkout"] == ".ci", where
+
+
+def test_pages_are_deployed_by_a_job_that_does_nothing_else():
+    """It takes an artifact by its name: in that run, no other job makes one, and none runs what was measured."""
+    workflow = WORKFLOWS[".github/workflows/pages.yml"]
+    make, deploy = (workflow["jobs"][name] for name in ("make", "deploy"))
+    assert len(workflow["jobs"]) == 2
+    (step,) = deploy["steps"]
+    assert step["uses"].startswith("actions/deploy-pages@")
+    assert "with" not in step
+    assert deploy["needs"] == "make"
+    assert "if" not in deploy, "it is skipped where nothing is made"
+    assert make["if"] == "${{ vars.LDOS_PAGES == 'true' }}", "somebody has asked for pages"
+    assert make["permissions"] == {"contents": "read"}
+    assert make["runs-on"] == deploy["runs-on"] == "ubuntu-24.04"
+    used = [each["uses"].partition("@")[0] for each in make["steps"] if "uses" in each]
+    assert used == ["actions/checkout", "actions/checkout", "actions/upload-artifact"]
+    for step in make["steps"][:2]:
+        assert "github.event.repository.default_branch" in step["with"]["ref"]
+        assert "workflow_run" not in str(step["with"])
 
 
 def test_what_a_right_to_write_takes_is_an_artifact_of_the_job_before_it_and_none_of_the_same_name():
@@ -149,6 +170,7 @@ def test_no_token_is_where_results_are_read():
         (".github/workflows/history.yml", "fetch-history"),
         (".github/workflows/history.yml", "keep-history"),
         (".github/workflows/nightly.yml", "start"),
+        (".github/workflows/pages.yml", "fetch-history"),
         (".github/workflows/report.yml", "comment"),
     }
 
@@ -199,7 +221,8 @@ def test_what_branch_protection_asks_for_has_one_name_and_is_reported_once():
 def test_labels_of_machines_are_checked_before_anything_is_made_of_them():
     """The variable is read in one place."""
     for file in FILES:
-        assert ("vars." in file.read_text("utf-8")) == (file.name == "classes.yml"), file
+        known = {"classes.yml": {"LDOS_HOST_CLASSES"}, "pages.yml": {"LDOS_PAGES"}}
+        assert {*re.findall(r"vars\.(\w+)", file.read_text("utf-8"))} == known.get(file.name, set()), file
     for where, job in jobs():
         matrix = job.get("strategy", {}).get("matrix", {})
         if "host-class" in matrix:

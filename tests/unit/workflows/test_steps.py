@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -75,8 +76,21 @@ def leave_history(machine: Machine) -> None:
     leave(machine, "received/rows/embedded/epyc/baseline/merged-runs.parquet", "PAR1PAR1")
 
 
+def leave_checkout(machine: Machine) -> None:
+    (machine.checkout / "measured").mkdir()
+
+
+def leave_pages(machine: Machine) -> None:
+    leave(machine, "site/index.html", "")
+
+
 def leave_measurement(machine: Machine) -> None:
     leave(machine, "results/result.json", "{}")
+
+
+def names_in(archive: Path) -> list[str]:
+    with tarfile.open(archive) as file:
+        return file.getnames()
 
 
 def leave_wheels(machine: Machine) -> None:
@@ -92,7 +106,9 @@ BEFORE: dict[str, Callable[[Machine], None]] = {
     "Make a branch, and say how its pull request is opened": leave_proposal,
     "Check and merge": leave_trials,
     "Keep": leave_history,
+    "Make the pages": leave_checkout,
     "Pack for other machines": leave_measurement,
+    "Pack them": leave_pages,
     "Put them together": leave_wheels,
 }
 """What steps and jobs before it have left."""
@@ -113,6 +129,7 @@ AFTER: dict[str, Callable[[Machine], object]] = {
         machine.github.started == [("explore.yml", {"ref": "main", "inputs": {"sha": machine.commit}})]
     ),
     "Pack for other machines": lambda machine: (machine.checkout / "results/packed/result/result.json").is_file(),
+    "Pack them": lambda machine: "./index.html" in names_in(machine.checkout / "artifact.tar"),
     "Put them together": lambda machine: len([*(machine.checkout / "dist").iterdir()]) == 3,
     "Every machine passed it": lambda machine: True,
     "Say so": lambda machine: True,
