@@ -138,7 +138,7 @@ class Engine:
             *_options("--platform", dict.fromkeys(["ubuntu-24.04", "self-hosted", *labels], "-self-hosted")),
             *_options("--local-repository", {f"{a.name}@{a.commit}": self._installed(a) for a in pinned_actions()}),
             *_options("--env", {**self._servers(), "GITHUB_REF": event.ref, "GITHUB_RUN_ID": "1"}),
-            *_options("--var", {"LDOS_HOST_CLASSES": json.dumps(labels)}),
+            *_options("--var", {"LDOS_HOST_CLASSES": json.dumps(labels), "LDOS_PAGES": "true"}),
             *_options("--secret", {"GITHUB_TOKEN": TOKEN}),
             *(("--job", job) if job else ()),
         ]

@@ -52,14 +52,14 @@ class Scratch:
     programs: Path
     prepared: Path
 
-    def commit(self, branch: str, files: Mapping[str, str], *, onto: str = "") -> str:
+    def commit(self, branch: str, files: Mapping[str, str], *, onto: str = "", subject: str = "") -> str:
         """Commits files to a branch of the origin; returns the commit's name."""
         git(self.work, "checkout", "--quiet", "-B", branch, *([onto] if onto else []))
         for name, text in files.items():
             (self.work / name).parent.mkdir(parents=True, exist_ok=True)
             (self.work / name).write_text(text, "utf-8")
         git(self.work, "add", "--all")
-        git(self.work, "commit", "--quiet", "--allow-empty", "--message", f"on {branch}")
+        git(self.work, "commit", "--quiet", "--allow-empty", "--message", subject or f"on {branch}")
         git(self.work, "push", "--quiet", "--force", "origin", branch)
         return git(self.work, "rev-parse", "HEAD").strip()
 

@@ -23,6 +23,7 @@ from tests.fakes import artifact_service, github_api
 from tests.fakes.artifact_service import ArtifactService
 from tests.fakes.github_api import FakeGitHub
 
+HOME = f"https://github.com/{REPOSITORY}"
 LABELS = ("ldos-lab-a", "ldos-lab-b")
 
 
@@ -78,6 +79,12 @@ class World:
         """A start by a schedule, whose event names no repository."""
         payload = {"schedule": "17 2 * * *"}
         return self._run(workflow, commit, Event("schedule", "refs/heads/main", payload), job=job)
+
+    def after_gate(self, commit: str) -> Run:
+        """What begins when a gate of the main branch has ended; but for GitHub's own action that publishes."""
+        gate = {"name": "Gate", "head_branch": "main", "head_sha": commit, "conclusion": "success"}
+        payload = {"action": "completed", "workflow_run": gate, "repository": _REPOSITORY}
+        return self._run("pages.yml", commit, Event("workflow_run", "refs/heads/main", payload), job="make")
 
     def _run(self, workflow: str, commit: str, event: Event, *, job: str = "") -> Run:
         git(self.scratch.work, "checkout", "--quiet", "--detach", commit)
