@@ -47,9 +47,9 @@ def top_of_checkout(folder: Path) -> Path | None:
 
 
 def read_subjects(folder: Path) -> dict[str, str]:
-    """The first lines of all commits before the checkout's, by their identities; none outside of git."""
+    """The first lines of the checkout's commits, by their first `ABBREVIATION` characters; none outside of git."""
     lines = (ask_git(folder, "log", "--no-show-signature", "--format=%H %s") or "").split("\n")
-    return {commit: subject for commit, _, subject in (line.partition(" ") for line in lines) if commit}
+    return {commit[:ABBREVIATION]: subject for commit, _, subject in (line.partition(" ") for line in lines) if commit}
 
 
 def ask_git(folder: Path, *arguments: str) -> str | None:

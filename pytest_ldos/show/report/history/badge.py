@@ -1,4 +1,4 @@
-"""A badge of a history: a drawing of its own, and what shields.io makes one of.
+"""The badge of a history: as an image, and as JSON for shields.io.
 
 Reference: https://shields.io/badges/endpoint-badge.
 """

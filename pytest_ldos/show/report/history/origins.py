@@ -25,7 +25,7 @@ class Origins:
 
     Attributes:
         url: address of the repository's pages; without it there are no links.
-        subjects: of commits, by whole identity.
+        subjects: of commits, by their abbreviations.
 
     Raises:
         ConfigurationError: `url` is no address.
@@ -33,17 +33,14 @@ class Origins:
 
     url: str = ""
     subjects: Mapping[str, str] = field(default_factory=dict)
-    _by_beginning: Mapping[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
         if self.url:
             object.__setattr__(self, "url", Link("", self.url.rstrip("/")).url)
-        beginnings = {commit[:ABBREVIATION]: subject for commit, subject in self.subjects.items()}
-        object.__setattr__(self, "_by_beginning", beginnings)
 
     def subject(self, commit: str) -> str:
         """The commit's first line; empty where it is not known."""
-        return self._by_beginning.get(commit[:ABBREVIATION], "") if _COMMIT.fullmatch(commit) else ""
+        return self.subjects.get(commit[:ABBREVIATION], "") if _COMMIT.fullmatch(commit) else ""
 
     def commit_url(self, commit: str) -> str:
         """The address of a commit; empty where it has none."""

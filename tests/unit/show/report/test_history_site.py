@@ -146,7 +146,7 @@ def test_the_badge_is_an_image_with_words(verdict):
 )
 def test_pull_requests_by_the_subject_of_their_commit(subject, number):
     point = trend_of().commits[0]
-    found = Origins(URL, {point.commit + "0" * 28: subject}).pull_request(point)
+    found = Origins(URL, {point.commit: subject}).pull_request(point)
     assert (found.title if found else "", found.url if found else "") == (number, number and f"{URL}/pull/{number[1:]}")
     assert Origins("", {point.commit: subject}).pull_request(point) is None
 
