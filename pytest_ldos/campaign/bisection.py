@@ -27,14 +27,11 @@ TRIALS_PER_START: Final = 4
 """Default number: a clear level then takes three starts to decide; with five trials, it takes three starts, too."""
 
 _BOTH_ENDS: Final = 2
-_EXTRA_LEVELS: Final = 3
-"""Levels reserved for narrowing from both sides of an inconclusive one, and for one check of monotony."""
+_BOTH_SIDES: Final = 2
+"""Levels reserved for narrowing from both sides of an inconclusive one."""
 
 _MOST_UNDECIDED: Final = 3
 """Number of inconclusive levels near the threshold at which the search stops narrowing."""
-
-_PATIENCE: Final = 2.0
-"""Multiple of the trials of a clear level, after which a level is given up as inconclusive."""
 
 _FORGIVEN: Final = 1
 """Number of excluded starts that a level may have before it is given up."""
@@ -88,6 +85,8 @@ class Batch:
 
     Attributes:
         trials: number of trials that count; 0 if the start is excluded.
+        broken: number of trials that count against the level.
+        sound: number of trials that count for it; all others where this is ``None``.
         achieved: the level that the load reached, if that was less than requested and is known.
         succeeded: number of successful trials, whether they count or not.
         unvalued: number of these without a value of the criterion's metric; they do not count.
@@ -96,6 +95,7 @@ class Batch:
     level: float
     trials: int = 0
     broken: int = 0
+    sound: int | None = None
     exclusion: Exclusion | None = None
     reason: str = ""
     achieved: float | None = None
@@ -122,6 +122,10 @@ class LevelRecord:
     @property
     def broken(self) -> int:
         return sum(each.broken for each in self.batches)
+
+    @property
+    def sound(self) -> int:
+        return sum(each.trials - each.broken if each.sound is None else each.sound for each in self.batches)
 
     @property
     def groups(self) -> list[tuple[int, int]]:
@@ -160,6 +164,9 @@ class SearchPlan:
         max_trials: largest number of trials; no start is made that would exceed it.
         calm_trials: least number of trials at the calm end, which the other levels are compared with.
         correlation: largest assumed correlation between trials of one start; see `stats.overdispersion`.
+        patience_factor: multiple of the trials of a clear level, after which a level is given up as inconclusive.
+        is_calm_given: True if the calm end holds by definition, and is not tested.
+        probes_monotony: True if a level above the calmest that breaks is tested, too.
     """
 
     scale: LevelScale
@@ -169,11 +176,15 @@ class SearchPlan:
     max_trials: int = 200
     calm_trials: int = 12
     correlation: float = SUPPOSED_CORRELATION
+    patience_factor: float = 2.0
+    is_calm_given: bool = False
+    probes_monotony: bool = True
 
     @cached_property
     def most_levels(self) -> int:
         """Largest number of levels that are tested; they share the probability of error equally."""
-        return _BOTH_ENDS + self.scale.halvings() + _EXTRA_LEVELS
+        ends = _BOTH_ENDS - self.is_calm_given
+        return ends + self.scale.halvings() + _BOTH_SIDES + self.probes_monotony
 
     @cached_property
     def test(self) -> BoundaryTest:
@@ -189,7 +200,7 @@ class SearchPlan:
     @cached_property
     def patience(self) -> int:
         """Trials after which a level is given up."""
-        return round(_PATIENCE * self.least_trials)
+        return round(self.patience_factor * self.least_trials)
 
     def patience_at(self, level: float) -> int:
         """Trials after which this level is given up: twice as many at an end, without which there is no interval."""
@@ -205,6 +216,8 @@ class Bisection:
     def __init__(self, plan: SearchPlan) -> None:
         self.plan = plan
         self.records: dict[float, LevelRecord] = {}
+        if plan.is_calm_given:
+            self.records[plan.scale.calm] = LevelRecord(plan.scale.calm, LevelState.HOLDS)
 
     def add(self, batch: Batch) -> None:
         """Adds the result of one start."""
@@ -311,7 +324,7 @@ class Bisection:
         if record.lacks_values and record.trials:
             return self._state_without_values(record)
         least = self.plan.calm_trials if record.level == self.plan.scale.calm else 0
-        side = self.plan.test.decide(record.broken, record.trials) if record.trials >= least else None
+        side = self._side(record) if record.trials >= least else None
         if side is not None:
             return LevelState.BREAKS if side is Side.ABOVE else LevelState.HOLDS
         if record.trials >= max(least, self.plan.patience_at(record.level)):
@@ -321,6 +334,9 @@ class Bisection:
         if is_beyond or len(exclusions) > _FORGIVEN:
             return _GIVEN_UP_AS[exclusions[-1]]
         return LevelState.OPEN
+
+    def _side(self, record: LevelRecord) -> Side | None:
+        return self.plan.test.decide(record.broken, record.trials, misses=record.sound)
 
     def _state_without_values(self, record: LevelRecord) -> LevelState:
         """State of a level with many missing values.
@@ -340,7 +356,8 @@ class Bisection:
         yield scale.harsh
         if len(self._of(LevelState.UNDECIDED)) < _MOST_UNDECIDED:
             yield from self._narrowing()
-        yield self._monotony_probe()
+        if self.plan.probes_monotony:
+            yield self._monotony_probe()
 
     def _narrowing(self) -> Iterator[float | None]:
         """Middles of the gaps between the level that holds and the one that breaks, the wider gap first."""

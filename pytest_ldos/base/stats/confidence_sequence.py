@@ -55,9 +55,14 @@ class BoundaryTest:
         if not (0 < self.boundary < 1 and 0 < self.error < 1 and 0 < self.exponent <= 1):
             raise ValueError(f"no test: boundary {self.boundary}, error {self.error}, exponent {self.exponent}")
 
-    def decide(self, hits: int, trials: int) -> Side | None:
-        """The side that the data show; ``None`` while inconclusive."""
-        return _decide(self, hits, trials)
+    def decide(self, hits: int, trials: int, *, misses: int | None = None) -> Side | None:
+        """The side that the data show; ``None`` while inconclusive.
+
+        Args:
+            misses: trials that count for the lower side, if they are not all that are no hits; while the data are
+                evidence for both sides, they show neither.
+        """
+        return _decide(self, hits, hits if misses is None else trials - misses, trials)
 
     def log_evidence(self, hits: int, trials: int, side: Side) -> float:
         """Logarithm of the evidence that the probability lies on `side`; negative values are evidence against it."""
@@ -95,8 +100,12 @@ class BoundaryTest:
 
 
 @lru_cache(maxsize=4096)
-def _decide(test: BoundaryTest, hits: int, trials: int) -> Side | None:
-    return next((side for side in Side if test.log_evidence(hits, trials, side) >= -math.log(test.error)), None)
+def _decide(test: BoundaryTest, hits: int, others: int, trials: int) -> Side | None:
+    below, above = test.log_evidence(others, trials, Side.BELOW), test.log_evidence(hits, trials, Side.ABOVE)
+    if min(below, above) > 0:
+        return None
+    shown = max(below, above) >= -math.log(test.error)
+    return (Side.BELOW if below > above else Side.ABOVE) if shown else None
 
 
 def _log_part(hit: float, missed: float, boundary: float, side: Side) -> float:

@@ -83,3 +83,14 @@ def test_intervals_are_as_wide_as_their_test_is_patient():
 def test_what_is_no_test_is_refused(wrong):
     with pytest.raises(ValueError, match="no test"):
         BoundaryTest(*wrong)
+
+
+def test_trials_may_count_for_both_sides_or_for_none():
+    """As two statistics of one trial can: evidence for both sides shows neither."""
+    test = BoundaryTest(0.5, 0.01)
+    assert test.decide(0, 16, misses=0) is None
+    assert test.decide(16, 16, misses=16) is None
+    assert test.decide(16, 16, misses=14) is None
+    assert test.decide(16, 16, misses=8) is Side.ABOVE
+    assert test.decide(8, 16, misses=16) is Side.BELOW
+    assert all(test.decide(hits, 16) is test.decide(hits, 16, misses=16 - hits) for hits in range(17))
