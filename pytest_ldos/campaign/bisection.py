@@ -165,8 +165,9 @@ class SearchPlan:
         calm_trials: least number of trials at the calm end, which the other levels are compared with.
         correlation: largest assumed correlation between trials of one start; see `stats.overdispersion`.
         patience_factor: multiple of the trials of a clear level, after which a level is given up as inconclusive.
-        is_calm_given: True if the calm end holds by definition, and is not tested.
-        probes_monotony: True if a level above the calmest that breaks is tested, too.
+        compares_ends: True if trials of each level are compared with those of both ends: the calm end then holds by
+            definition, nothing is searched unless the harsh one breaks, and no level beyond the calmest that
+            breaks is tested.
     """
 
     scale: LevelScale
@@ -177,14 +178,13 @@ class SearchPlan:
     calm_trials: int = 12
     correlation: float = SUPPOSED_CORRELATION
     patience_factor: float = 2.0
-    is_calm_given: bool = False
-    probes_monotony: bool = True
+    compares_ends: bool = False
 
     @cached_property
     def most_levels(self) -> int:
         """Largest number of levels that are tested; they share the probability of error equally."""
-        ends = _BOTH_ENDS - self.is_calm_given
-        return ends + self.scale.halvings() + _BOTH_SIDES + self.probes_monotony
+        ends_and_probe = 1 if self.compares_ends else _BOTH_ENDS + 1
+        return ends_and_probe + self.scale.halvings() + _BOTH_SIDES
 
     @cached_property
     def test(self) -> BoundaryTest:
@@ -216,7 +216,7 @@ class Bisection:
     def __init__(self, plan: SearchPlan) -> None:
         self.plan = plan
         self.records: dict[float, LevelRecord] = {}
-        if plan.is_calm_given:
+        if plan.compares_ends:
             self.records[plan.scale.calm] = LevelRecord(plan.scale.calm, LevelState.HOLDS)
 
     def add(self, batch: Batch) -> None:
@@ -301,8 +301,10 @@ class Bisection:
 
     @property
     def _is_over(self) -> bool:
-        """True if the result at the calm end leaves nothing to search for."""
-        calm = self.records.get(self.plan.scale.calm)
+        """True if the result at an end leaves nothing to search for."""
+        calm, harsh = (self.records.get(each) for each in (self.plan.scale.calm, self.plan.scale.harsh))
+        if harsh is not None and self.plan.compares_ends:
+            return harsh.standing not in {LevelState.OPEN, LevelState.BREAKS}
         return calm is not None and calm.standing not in {LevelState.OPEN, LevelState.HOLDS}
 
     def _is_settled(self, level: float) -> bool:
@@ -356,7 +358,7 @@ class Bisection:
         yield scale.harsh
         if len(self._of(LevelState.UNDECIDED)) < _MOST_UNDECIDED:
             yield from self._narrowing()
-        if self.plan.probes_monotony:
+        if not self.plan.compares_ends:
             yield self._monotony_probe()
 
     def _narrowing(self) -> Iterator[float | None]:

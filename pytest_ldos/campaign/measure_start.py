@@ -13,7 +13,7 @@ from pytest_ldos.campaign.versions.version import head_version
 from pytest_ldos.measure.load.repeated import RepeatedLoad
 from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue
 from pytest_ldos.measure.trial import rig
-from pytest_ldos.measure.trial.artifacts import drop_folder, new_run_folder, new_scenario_folder
+from pytest_ldos.measure.trial.artifacts import ScenarioFolder, drop_folder, new_run_folder, new_scenario_folder
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.scenario.model import ScenarioSpec
 
@@ -45,7 +45,17 @@ def measure_start(spec: ScenarioSpec, site: Site, *, block: int) -> TrialSet:
         Unavailable, RecordingFailed, BringUpFailed, LoadFailed: see `run_block`; logs are kept.
     """
     folder = new_scenario_folder(new_run_folder(site.output), spec.name)
-    bench = Bench(
+    bench = bench_of(spec, site, folder)
+    whole = Block(number=block, role=Role.HEAD, trials=range(spec.trials))
+    trials = run_block(bench, whole, head_version(Path.cwd()), None, lambda record: None)
+    if not trials.incomplete:
+        drop_folder(folder)
+    return trials
+
+
+def bench_of(spec: ScenarioSpec, site: Site, folder: ScenarioFolder) -> Bench:
+    """The bench for starts under the scenario's loads."""
+    return Bench(
         spec=spec,
         folder=folder,
         goals=spec.goals,
@@ -55,8 +65,3 @@ def measure_start(spec: ScenarioSpec, site: Site, *, block: int) -> TrialSet:
         observer=site.observer,
         open_rig=rig.open_rig,
     )
-    whole = Block(number=block, role=Role.HEAD, trials=range(spec.trials))
-    trials = run_block(bench, whole, head_version(Path.cwd()), None, lambda record: None)
-    if not trials.incomplete:
-        drop_folder(folder)
-    return trials

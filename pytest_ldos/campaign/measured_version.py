@@ -23,7 +23,7 @@ def version_here(root: Path, stack: StackSpec, *, baselines: Path) -> Mapping[st
     return {
         "commit": commit.removesuffix(CHANGED),
         "changes": _digest_of_changes(root, baselines) if commit.endswith(CHANGED) else "",
-        **_machine(stack),
+        **machine_here(stack),
     }
 
 
@@ -36,7 +36,7 @@ def _digest_of_changes(root: Path, baselines: Path) -> str:
     return hashlib.sha256(changes.encode("utf-8", "surrogateescape")).hexdigest()[:12] if changes else ""
 
 
-def _machine(stack: StackSpec) -> dict[str, str]:
+def machine_here(stack: StackSpec) -> dict[str, str]:
     """Host class and package versions; empty if the stack is not available."""
     if not stack_available(stack).ok:
         return {}

@@ -25,7 +25,7 @@ from pytest_ldos.cli.output import FormatOption, OutputOption, choose_format, pu
 from pytest_ldos.cli.own_metrics import MetricsOption
 from pytest_ldos.cli.paths import sources_here, terminal
 from pytest_ldos.cli.progress import MeasuringProgress
-from pytest_ldos.cli.quantities import parse_duration_s, parse_share
+from pytest_ldos.cli.quantities import parse_confidence, parse_duration_s, parse_share
 from pytest_ldos.cli.say import say
 from pytest_ldos.measure.metrics.catalogue import Catalogue, catalogue_of
 from pytest_ldos.measure.metrics.load_own import load_metrics
@@ -104,7 +104,7 @@ def find_breaking(  # noqa: PLR0913 - one a command-line option
         search=SearchPlan(
             scale=levels,
             boundary=criterion.boundary,
-            confidence=_parse_confidence(confidence),
+            confidence=parse_confidence(confidence),
             trials_per_start=trials_per_start,
             max_trials=max_trials,
         ),
@@ -137,13 +137,6 @@ def refuse_few_trials(plan: SearchPlan) -> None:
             remedy=f"allow {least} or more, better {plan.most_levels * plan.least_trials}; "
             "less --confidence and fewer --trials-per-start take fewer",
         )
-
-
-def _parse_confidence(text: str) -> float:
-    confidence = parse_share(text, what="--confidence")
-    if not 0.5 < confidence < 1:
-        raise ConfigurationError(f"--confidence is {text!r}", remedy="it must lie between 0.5 and 1, as 0.9 or 90%")
-    return confidence
 
 
 class _Progress(MeasuringProgress):

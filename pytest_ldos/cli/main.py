@@ -35,6 +35,7 @@ _PANELS: Final = {
         "selftest": "selftest:selftest",
         "sweep": "sweep:sweep",
         "find-breaking": "find_breaking:find_breaking",
+        "bisect": "bisect:bisect",
     },
     "Look at traces": {"analyze": "analyze:analyze", "export": "export:export", "profile": "profile:profile_app"},
     _INSTRUMENTS: {name.replace("_", "-"): f"{name}:{name}" for name in MODULES},

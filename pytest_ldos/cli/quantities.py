@@ -37,3 +37,15 @@ def parse_duration_s(text: str, *, what: str) -> float:
     if match is None:
         raise ConfigurationError(f"{what} is {text!r}", remedy="write it as 90s, 10min or 1h")
     return float(match[1]) * _SECONDS[match[2] or "s"]
+
+
+def parse_confidence(text: str) -> float:
+    """The value of ``--confidence``.
+
+    Raises:
+        ConfigurationError: it is no share between one half and 1.
+    """
+    confidence = parse_share(text, what="--confidence")
+    if not 0.5 < confidence < 1:
+        raise ConfigurationError(f"--confidence is {text!r}", remedy="it must lie between 0.5 and 1, as 0.9 or 90%")
+    return confidence

@@ -13,7 +13,7 @@ from pytest_ldos.plugin.settings import Settings
 
 if TYPE_CHECKING:
     from pytest_ldos.campaign.order import Role
-    from pytest_ldos.campaign.versions.built import BuiltVersions
+    from pytest_ldos.campaign.versions.find import VersionFinder
     from pytest_ldos.campaign.versions.version import Version
     from pytest_ldos.scenario.model import StackSpec
     from pytest_ldos.scenario.words import StackKind
@@ -52,7 +52,7 @@ class MeasuredVersions:
         """
         from pytest_ldos.campaign.order import Role
 
-        base = self._once(Role.BASE, stack, lambda: self._find_base(stack, announce))
+        base = self._once(Role.BASE, stack, lambda: self._finder(stack, announce).find(self.base_asked))
         return {Role.BASE: base, Role.HEAD: self.head(stack, announce=announce, like=base)}
 
     def head(self, stack: StackSpec, *, announce: Announce, like: Version | None = None) -> Version:
@@ -69,7 +69,7 @@ class MeasuredVersions:
 
         is_asked = self._settings.value("build") and _is_ros2(stack)
         if is_asked or (like is not None and like.packages is not None):
-            return self._once(Role.HEAD, stack, lambda: self._built(stack, announce).head())
+            return self._once(Role.HEAD, stack, self._finder(stack, announce).built.head)
         return head_version(self._settings.root)
 
     def describe(self, versions: Mapping[Role, Version], stack: StackSpec, item: pytest.Item) -> tuple[str, ...]:
@@ -109,30 +109,16 @@ class MeasuredVersions:
             raise found
         return found
 
-    def _find_base(self, stack: StackSpec, announce: Announce) -> Version:
-        from pytest_ldos.campaign.versions.kept import BASES
-        from pytest_ldos.campaign.versions.prepare import prepare
-        from pytest_ldos.campaign.versions.version import Revision, find_base
+    def _finder(self, stack: StackSpec, announce: Announce) -> VersionFinder:
+        from pytest_ldos.campaign.versions.find import VersionFinder
 
         settings = self._settings
-        if _is_ros2(stack):
-            return self._built(stack, announce).base(self.base_asked)
-        found = find_base(self.base_asked, folder=settings.folder, root=settings.root)
-        if isinstance(found, Revision):
-            return prepare(found, settings.sources.toml.base, store=settings.output / BASES, announce=announce)
-        return found
-
-    def _built(self, stack: StackSpec, announce: Announce) -> BuiltVersions:
-        from pytest_ldos.campaign.versions.built import BuiltVersions
-        from pytest_ldos.campaign.versions.kept import BASES
-
-        settings = self._settings
-        return BuiltVersions(
+        return VersionFinder(
             stack=stack,
             spec=settings.sources.toml.base,
             root=settings.root,
             folder=settings.folder,
-            store=settings.output / BASES,
+            output=settings.output,
             announce=announce,
         )
 

@@ -77,8 +77,7 @@ def plan_search(
         trials_per_start=trials_per_start,
         max_trials=max_trials // _SIDES,
         patience_factor=_PATIENCE,
-        is_calm_given=True,
-        probes_monotony=False,
+        compares_ends=True,
     )
 
 
@@ -91,6 +90,11 @@ def without(plan: SearchPlan, places: Iterable[float]) -> SearchPlan:
 def sides_at(plan: SearchPlan, place: float) -> int:
     """Number of versions that a round of a commit measures: BAD is compared with GOOD alone."""
     return _SIDES - (place == plan.scale.harsh)
+
+
+def least_trials(plan: SearchPlan) -> int:
+    """Smallest `max_trials` with which BAD and one commit more can be decided."""
+    return 2 * _SIDES * plan.least_trials
 
 
 def least_amount(plan: SearchPlan, warm_ups: int) -> Amount:

@@ -28,14 +28,15 @@ def moved_paths(section: Section) -> Iterator[tuple[str, PathReport]]:
 
 def describe_paths(section: Section) -> tuple[str, ...]:
     """A sentence for each path that moved: by how much, and in which of its segments."""
-    return tuple(_describe(path, name) for name, path in moved_paths(section))
+    return tuple(describe_path(path, name) for name, path in moved_paths(section))
 
 
 def _has_moved(whole: Segment) -> bool:
     return whole.is_certain and abs(whole.change_ns) > _SMALLEST_EFFECT * whole.base_ns
 
 
-def _describe(path: PathReport, name: str) -> str:
+def describe_path(path: PathReport, name: str) -> str:
+    """A sentence on one path: its change, and the segments that most of it is in."""
     named = [each for each in path.segments if each.share >= _SMALLEST_SHARE and each.is_certain][:_MOST]
     where = "; ".join(f"{100 * each.share:.0f} % of it in {each.name}, {format_change(each)}" for each in named)
     return f"{name} {format_change(path.whole)}: {where or 'no single segment stands out'}"

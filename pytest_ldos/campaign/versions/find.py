@@ -1,0 +1,61 @@
+"""Finds the version that a user names, and prepares or builds it for the stack under test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_ldos.campaign.versions.built import BuiltVersions
+from pytest_ldos.campaign.versions.kept import BASES, Announce
+from pytest_ldos.campaign.versions.prepare import prepare
+from pytest_ldos.campaign.versions.version import Revision, Version, find_base
+from pytest_ldos.robot.stack.choose import resolve_kind
+from pytest_ldos.scenario.base import BaseSpec
+from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.scenario.words import StackKind
+
+
+@dataclass(frozen=True, kw_only=True)
+class VersionFinder:
+    """Finds versions of a project.
+
+    Attributes:
+        stack: the stack under test.
+        root: root of the project.
+        folder: folder that relative paths start from.
+        output: folder of results, which keeps what is made.
+        announce: called with progress messages.
+    """
+
+    stack: StackSpec
+    spec: BaseSpec
+    root: Path
+    folder: Path
+    output: Path
+    announce: Announce
+
+    def find(self, text: str) -> Version:
+        """The version named by `text`: a revision, a folder with an environment, or an install prefix.
+
+        Raises:
+            ConfigurationError: there is none of this name.
+            PreparationFailed: it cannot be prepared, built or started.
+        """
+        if resolve_kind(self.stack) is StackKind.ROS2:
+            return self.built.base(text)
+        found = find_base(text, folder=self.folder, root=self.root)
+        if isinstance(found, Revision):
+            return prepare(found, self.spec, store=self.output / BASES, announce=self.announce)
+        return found
+
+    @property
+    def built(self) -> BuiltVersions:
+        """Versions of the ROS 2 workspace."""
+        return BuiltVersions(
+            stack=self.stack,
+            spec=self.spec,
+            root=self.root,
+            folder=self.folder,
+            store=self.output / BASES,
+            announce=self.announce,
+        )

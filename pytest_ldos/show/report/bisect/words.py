@@ -1,0 +1,147 @@
+"""Sentences and tables of a search for the commit that brought a regression."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from pytest_ldos.base.units import counted
+from pytest_ldos.campaign.commits.listing import Commit
+from pytest_ldos.campaign.commits.result import CHANGE_CONFIDENCE, CommitResult, Finding, Visited
+from pytest_ldos.show.page.model import ABSENT, Column, Kind, Table
+from pytest_ldos.show.report.compose import report_paths
+from pytest_ldos.show.report.paths import describe_path
+
+_OLDER = "name an older GOOD, in which it is good"
+
+
+def answer(result: CommitResult) -> str:
+    """One sentence."""
+    found = {
+        Finding.FOUND: _found,
+        Finding.NARROWED: _narrowed,
+        Finding.GOOD_FAILS: _good_fails,
+        Finding.NOT_WORSE: _not_worse,
+        Finding.UNKNOWN: _unknown,
+        Finding.UNMEASURED: _unmeasured,
+    }
+    return f"{found[result.finding](result)}; {result.trials} trials in {counted(result.starts, 'start')} of the stack"
+
+
+def _found(result: CommitResult) -> str:
+    (commit,) = result.suspects
+    return f"{result.metric.name} became worse with {name_of(commit)} ({_sure(result)}){_change_at(result, commit)}"
+
+
+def _narrowed(result: CommitResult) -> str:
+    first, last = result.suspects[0], result.suspects[-1]
+    return (
+        f"{result.metric.name} became worse with one of {len(result.suspects)} commits, from {name_of(first)} to "
+        f"{name_of(last)} ({_sure(result)}){_change_at(result, last)}"
+    )
+
+
+def _good_fails(result: CommitResult) -> str:
+    return f"no search: GOOD {result.good.name} is bad already: fewer than half of its trials succeed; {_OLDER}"
+
+
+def _not_worse(result: CommitResult) -> str:
+    return (
+        f"no search: in {result.metric.name}, BAD {result.bad.name} is not worse than GOOD {result.good.name} but "
+        f"better{_change_at(result, result.bad)}; GOOD may be bad already: {_OLDER}"
+    )
+
+
+def _unknown(result: CommitResult) -> str:
+    pairs = sum(each.pairs for each in result.visited)
+    return (
+        f"no search: BAD {result.bad.name} was not shown to be worse than GOOD {result.good.name} in "
+        f"{result.metric.name} by {counted(pairs, 'pair')} of trials{_change_at(result, result.bad)}; GOOD may be "
+        f"bad already ({_OLDER}), or the change is too small for this noise"
+    )
+
+
+def _unmeasured(result: CommitResult) -> str:
+    return f"no search: BAD {result.bad.name} could not be measured"
+
+
+def name_of(commit: Commit) -> str:
+    """Commit, date and subject."""
+    return f"{commit.name} of {commit.date}, “{commit.subject}”"
+
+
+def _sure(result: CommitResult) -> str:
+    return f"{100 * result.plan.confidence:g} % confidence"
+
+
+def _change_at(result: CommitResult, commit: Commit) -> str:
+    found = next((each for each in result.visited if each.commit == commit), None)
+    change = "" if found is None else _change(found)
+    return f": {change} from GOOD" if change else ""
+
+
+def _change(visited: Visited) -> str:
+    """``+15.2 % [+9.1, +20.3]``."""
+    if visited.change is None:
+        return ""
+    bounds = (_bound(visited.low), _bound(visited.high))
+    return f"{100 * visited.change:+.1f} % [{', '.join(bounds)}]"
+
+
+def _bound(bound: float) -> str:
+    if math.isinf(bound):
+        return "+∞" if bound > 0 else "-∞"
+    return f"{100 * bound:+.1f}"
+
+
+def remarks(result: CommitResult) -> Iterator[str]:
+    """Sentences that qualify the answer, and what to do next."""
+    if result.why:
+        yield result.why
+    if explained := explanation_of(result):
+        yield explained
+    for commit, reason in result.skipped:
+        yield f"skipped, because it could not be measured: {name_of(commit)}: {reason}"
+    if result.finding is Finding.FOUND and result.suspects[0].is_merge:
+        name = result.suspects[0].name
+        yield f"it is a merge; the commits of its branch: ldos bisect {name}^1 {name}^2"
+
+
+def explanation_of(result: CommitResult) -> str:
+    """A sentence on where the time went; empty if that is unknown."""
+    if result.explanation is None:
+        return ""
+    (path,) = report_paths({result.explanation.path: result.explanation})
+    return f"from GOOD to {result.suspects[-1].name}, {describe_path(path, result.metric.name)}"
+
+
+def commit_table(result: CommitResult) -> Table:
+    """A row for each measured commit."""
+    titles = (f"{result.metric.name} from GOOD", "worse than GOOD", "better than BAD")
+    columns = (Column("commit", Kind.WORD), *map(Column, titles), Column("result", Kind.WORD))
+    rows = (_row(each) for each in result.visited)
+    return Table(columns=(*columns, Column("subject", Kind.PROSE)), rows=tuple(rows))
+
+
+def _row(visited: Visited) -> tuple[str, ...]:
+    worse, better = (
+        ABSENT if each is None else f"{each} of {visited.pairs}" for each in (visited.worse, visited.better)
+    )
+    subject = f"{visited.commit.date} {visited.commit.subject}"
+    return (visited.commit.name, _change(visited) or ABSENT, worse, better, visited.standing.value, subject)
+
+
+def legend(result: CommitResult) -> Iterator[str]:
+    """Meanings of the numbers, and the error budget."""
+    yield (
+        f"{result.metric.name} from GOOD: median of the ratios of paired trials, with its "
+        f"{100 * CHANGE_CONFIDENCE:g} % interval (no decision depends on it)"
+    )
+    yield (
+        "worse than GOOD, better than BAD: of trials paired by seed and made in one round; a commit breaks if the "
+        "first is not chance, and holds if the second is not"
+    )
+    yield (
+        f"{_sure(result)}: up to {result.plan.most_levels} commits are decided, each wrongly with probability "
+        f"{100 * result.plan.test.error:.2g} % at most, however often one looks, if one commit brought it"
+    )
