@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from pytest_ldos.base.errors import PreparationFailed
+from pytest_ldos.base.errors import BringUpFailed, PreparationFailed
 from pytest_ldos.campaign.bisection import Bisection, LevelState, SearchPlan
 from pytest_ldos.campaign.commits.evidence import CommitEvidence
 from pytest_ldos.campaign.commits.listing import Commit
@@ -20,7 +20,7 @@ from pytest_ldos.campaign.versions.version import Version
 from pytest_ldos.measure.metrics.model import Metric
 
 _FORGIVEN: Final = 1
-"""Number of starts of a commit that may fail before it is skipped."""
+"""Number of starts in the rounds of a commit that may fail before it is skipped, or the search ends."""
 
 _NOT_MEASURED: Final = frozenset({LevelState.UNMEASURED, LevelState.UNVALUED, LevelState.NOT_STARTED})
 
@@ -69,7 +69,8 @@ class CommitSearch:
 
         Raises:
             PreparationFailed: GOOD or BAD cannot be built.
-            BringUpFailed, LoadFailed, RecordingFailed: see `measure_round`; complete rounds are kept.
+            BringUpFailed, CommitFailed: the stack of GOOD or BAD failed more than once.
+            LoadFailed, RecordingFailed: see `measure_round`; complete rounds are kept.
             RecordUnreadable: kept rounds cannot be read, although they may be whole.
         """
         for damaged in self.evidence.set_damaged_aside():
@@ -77,7 +78,7 @@ class CommitSearch:
         while (place := self._bisection.next_level()) is not None:
             try:
                 self._add_round(place)
-            except CommitFailed as error:
+            except (CommitFailed, BringUpFailed) as error:
                 self._fail(place, error)
             self._skip_unmeasured(place)
         self.evidence.drop()
@@ -138,16 +139,17 @@ class CommitSearch:
         trials = range(number * size, (number + 1) * size)
         self._bisection.add(compare_round(place, self._records[place], self.metric, trials))
 
-    def _fail(self, place: float, error: CommitFailed) -> None:
+    def _fail(self, place: float, error: CommitFailed | BringUpFailed) -> None:
         """Skips a commit that does not build, or whose stack failed more than once.
 
         Raises:
             CommitFailed: it is BAD.
+            BringUpFailed: it was the stack of GOOD or BAD, beside this commit.
         """
         self._failures[place] = self._failures.get(place, 0) + 1
         if not isinstance(error, CommitNotBuilt) and self._failures[place] <= _FORGIVEN:
             self.observer.note(f"{error.message}: tried again")
-        elif place == self.plan.scale.harsh:
+        elif isinstance(error, BringUpFailed) or place == self.plan.scale.harsh:
             raise error
         else:
             self._leave_out(place, error.message)

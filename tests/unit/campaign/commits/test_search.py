@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from pytest_ldos.base.errors import PreparationFailed
+from pytest_ldos.base.errors import BringUpFailed, PreparationFailed
 from pytest_ldos.campaign.bisection import LevelState
 from pytest_ldos.campaign.commits.result import Finding
 from pytest_ldos.campaign.commits.rounds import CommitFailed
@@ -126,6 +126,16 @@ def test_a_bad_that_is_better_ends_it_before_a_search(tmp_path):
 def test_an_end_that_cannot_be_measured_is_a_fault(tmp_path, end, place):
     with pytest.raises((PreparationFailed, CommitFailed), match=commit(place).name):
         search(MadeUpHistory(slow={4: 1.3}, **{end: frozenset({place})}), tmp_path)
+
+
+def test_a_stack_of_good_may_fail_once_beside_a_commit(tmp_path):
+    dead = BringUpFailed("000000000000, block 1: no controller")
+    watching = Watching()
+    once = search(MadeUpHistory(slow={5: 1.2}, ends={2: dead}), tmp_path, watching)
+    assert once.suspects == (commit(5),)
+    assert watching.notes == ["000000000000, block 1: no controller: tried again"]
+    with pytest.raises(BringUpFailed, match="no controller"):
+        search(MadeUpHistory(slow={5: 1.2}, ends={2: dead, 3: dead}), tmp_path)
 
 
 @pytest.mark.parametrize("interrupted_at", [1, 3, 8])
