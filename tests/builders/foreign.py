@@ -13,6 +13,7 @@ from typing import Any
 from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.base.text import Rendered
 from pytest_ldos.campaign.breaking_result import BreakingResult
+from pytest_ldos.campaign.commits.result import CommitResult
 from pytest_ldos.campaign.selftest import SelfTestResult
 from pytest_ldos.doctor.finding import error, ok, warning
 from pytest_ldos.fleet.summary import GoalValue, Outcome, Status, TraceSummary
@@ -25,9 +26,11 @@ from pytest_ldos.measure.trial.artifacts import ScenarioFolder, write_trials
 from pytest_ldos.record.profiles.difference import compare_profiles
 from pytest_ldos.record.profiles.folded import FoldedStacks
 from pytest_ldos.show.page.formats import Format
+from pytest_ldos.show.page.model import Badge, Tone
 from pytest_ldos.show.report import failure, json_text, markdown, terminal, workflow_commands
 from pytest_ldos.show.report.analysis import render_analysis
 from pytest_ldos.show.report.baselines import render_baselines
+from pytest_ldos.show.report.bisect.page import render_bisect_as
 from pytest_ldos.show.report.breaking.page import render_breaking_as
 from pytest_ldos.show.report.calibration import render_calibration, render_calibration_json
 from pytest_ldos.show.report.detection import render_self_test, render_self_test_json
@@ -40,6 +43,7 @@ from pytest_ldos.show.report.fleet import render_fleet
 from pytest_ldos.show.report.formats import render_as
 from pytest_ldos.show.report.history import data as history_data
 from pytest_ldos.show.report.history import page as history_page
+from pytest_ldos.show.report.history.badge import render_badge, render_endpoint
 from pytest_ldos.show.report.history.table import render_overview, render_trend
 from pytest_ldos.show.report.host_reports import name_reports
 from pytest_ldos.show.report.html import page
@@ -50,6 +54,7 @@ from pytest_ldos.show.report.sweep.formats import render_for, render_text
 from pytest_ldos.trace.flow.build import build_flow
 from pytest_ldos.trace.flow.graph import FlowGraph
 from tests.builders.breaking import breaking_result
+from tests.builders.commits import MadeUpHistory, search
 from tests.builders.history import series_of
 from tests.builders.reports import full_document
 from tests.builders.ros2 import Recording
@@ -186,6 +191,24 @@ def broken(say: Say) -> BreakingResult:
     return dataclasses.replace(found, plan=named, limit=say("limit"), stopped=say("stopped"), template=template, **told)
 
 
+def bisected(say: Say) -> CommitResult:
+    found = _bisected()
+    fields = ("good", "bad", "suspects", "visited", "skipped", "why", "explanation")
+    told = {name: spoken(getattr(found, name), say) for name in fields}
+    template = spoken(found.template, say, ours=frozenset({"spec", "metrics", "trials"}))
+    return dataclasses.replace(found, template=template, **told)
+
+
+@cache
+def _bisected() -> CommitResult:
+    with tempfile.TemporaryDirectory() as folder:
+        return search(MadeUpHistory(commits=5, slow={3: 1.5}, unbuildable=frozenset({2})), Path(folder))
+
+
+def badge(say: Say) -> Badge:
+    return Badge(say("passed"), Tone.GOOD)
+
+
 def tested(say: Say) -> SelfTestResult:
     told = spoken(TESTED, say, ours=frozenset({"fault", "base"}))
     return dataclasses.replace(told, base=noisy_set(1, name=say("baseline")))
@@ -233,6 +256,9 @@ SHOWN: Mapping[Callable[..., Rendered], Callable[[Say], list[Rendered]]] = {
     render_for: lambda say: [render_for(sweep(say), Path(f"x{end}")) for end in (".html", ".md")],
     render_study_as: _formats(render_study_as, found_by_instrument),
     render_breaking_as: _formats(render_breaking_as, broken),
+    render_bisect_as: _formats(render_bisect_as, bisected),
+    render_badge: _one(lambda say: render_badge(badge(say))),
+    render_endpoint: _one(lambda say: render_endpoint(badge(say))),
 }
 """Every renderer of words, and what it shows where somebody has a say in all of them."""
 

@@ -125,7 +125,7 @@ def test_every_renderer_is_among_them():
 MAKERS = {
     "base/errors.py", "plugin/outputs.py", "show/page/data_text.py", "show/page/html.py", "show/page/lines.py",
     "show/page/markdown_parts.py", "show/report/failure.py", "show/report/flame/drawing.py",
-    "show/report/markdown.py", "show/report/workflow_commands.py",
+    "show/report/history/badge.py",    "show/report/markdown.py", "show/report/workflow_commands.py",
 }  # fmt: skip
 """Modules that say of a text that it can be shown."""
 
