@@ -113,6 +113,7 @@ def rendering_functions():
 PARTS = {
     "page.lines.print_to_text", "page.data_text.to_csv", "page.data_text.to_json", "page.html.whole_page",
     "page.html.render", "page.markdown.render", "page.terminal.render", "page.formats.render",
+    "page.formats.render_result",
     "page.markdown_parts.join",
 }  # fmt: skip
 """What others are made of, or call by the format that is asked for."""

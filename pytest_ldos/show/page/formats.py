@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from pytest_ldos.base.errors import ConfigurationError, Unavailable
 from pytest_ldos.base.text import Rendered
 from pytest_ldos.show.page import markdown, terminal
+from pytest_ldos.show.page.data_text import to_json
 from pytest_ldos.show.page.model import Page
+
+_R = TypeVar("_R")
 
 
 class Format(StrEnum):
@@ -62,3 +66,14 @@ def render(page: Page, kind: Format, *, width: int = 100, color: bool = False) -
 
         return html.render(page)
     return markdown.render(page) if kind is Format.MARKDOWN else terminal.render(page, width=width, color=color)
+
+
+def render_result(
+    result: _R, kind: Format, *, page: Callable[[_R], Page], plain: Callable[[_R], Any], width: int, color: bool
+) -> Rendered:
+    """A result in a format: its page for people, its plain values for programs.
+
+    Raises:
+        Unavailable: see `require_format`.
+    """
+    return to_json(plain(result)) if kind is Format.JSON else render(page(result), kind, width=width, color=color)

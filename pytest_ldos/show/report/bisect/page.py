@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from pytest_ldos.base.text import Rendered
 from pytest_ldos.campaign.commits.result import CommitResult
-from pytest_ldos.show.page.data_text import to_json
-from pytest_ldos.show.page.formats import Format, render
+from pytest_ldos.show.page.formats import Format, render_result
 from pytest_ldos.show.page.model import Bullets, Page, Section, Tone
 from pytest_ldos.show.report.bisect.plain import to_plain
 from pytest_ldos.show.report.bisect.words import answer, commit_table, legend, name_of, remarks
@@ -19,9 +18,7 @@ def render_bisect_as(result: CommitResult, kind: Format, *, width: int = 100, co
     Raises:
         Unavailable: see `require_format`.
     """
-    if kind is Format.JSON:
-        return to_json(to_plain(result))
-    return render(compose_page(result), kind, width=width, color=color)
+    return render_result(result, kind, page=compose_page, plain=to_plain, width=width, color=color)
 
 
 def compose_page(result: CommitResult) -> Page:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pytest_ldos.base.text import Rendered
 from pytest_ldos.campaign.breaking_result import BreakingResult
-from pytest_ldos.show.page.data_text import to_json
-from pytest_ldos.show.page.formats import Format, render
+from pytest_ldos.show.page.formats import Format, render_result
 from pytest_ldos.show.page.model import Block, Bullets, Drawing, Legend, Page, Section, Tone
 from pytest_ldos.show.report.breaking.plain import to_plain
 from pytest_ldos.show.report.breaking.words import (
@@ -37,9 +36,7 @@ def render_breaking_as(result: BreakingResult, kind: Format, *, width: int = 100
     Raises:
         Unavailable: see `require_format`.
     """
-    if kind is Format.JSON:
-        return to_json(to_plain(result))
-    return render(compose_page(result), kind, width=width, color=color)
+    return render_result(result, kind, page=compose_page, plain=to_plain, width=width, color=color)
 
 
 def compose_page(result: BreakingResult) -> Page:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from pytest_ldos.base.text import Rendered
 from pytest_ldos.instruments import study as values
 from pytest_ldos.instruments.study import Study
-from pytest_ldos.show.page.data_text import to_json
-from pytest_ldos.show.page.formats import Format, render
+from pytest_ldos.show.page.formats import Format, render_result
 from pytest_ldos.show.page.model import Block, Bullets, Column, Drawing, Figure, Folded, Kind, Page, Section, Table
 from pytest_ldos.show.report.study.plain import to_plain
 from pytest_ldos.show.report.study.words import failures_of, setting_of, shown, title_of
@@ -24,9 +23,7 @@ def render_study_as(study: Study, kind: Format, *, width: int = 100, color: bool
     Raises:
         Unavailable: see `require_format`.
     """
-    if kind is Format.JSON:
-        return to_json(to_plain(study))
-    return render(compose_page(study), kind, width=width, color=color)
+    return render_result(study, kind, page=compose_page, plain=to_plain, width=width, color=color)
 
 
 def compose_page(study: Study) -> Page:
