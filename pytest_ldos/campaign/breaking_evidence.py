@@ -6,7 +6,6 @@ The starts of a finished search are deleted.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -14,12 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_ldos.base.errors import RecordUnreadable
-from pytest_ldos.base.writable import write_atomically
 from pytest_ldos.campaign.damaged_files import set_damaged_aside
+from pytest_ldos.campaign.kept_documents import plain_spec, plain_trials, read_document, write_document
 from pytest_ldos.judge.baseline.key import BaselineKey
-from pytest_ldos.measure.trial.artifacts import resumable
-from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
+from pytest_ldos.measure.trial.codec import decode_trials
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.scenario.model import ScenarioSpec
 
@@ -64,12 +61,11 @@ class BreakingEvidence:
         document = {
             "kind": KIND,
             "level": level,
-            "asked": plain(spec),
+            "asked": plain_spec(spec),
             "version": dict(version),
-            "trials": json.loads(encode_trials(trials)),
+            "trials": plain_trials(trials),
         }
-        with resumable():
-            write_atomically(self.folder / f"start-{number:04d}.json", json.dumps(document, allow_nan=False) + "\n")
+        write_document(self.folder / f"start-{number:04d}.json", document)
 
     def starts(self) -> list[KeptStart]:
         """The stored starts, in the order of measurement.
@@ -98,17 +94,13 @@ class BreakingEvidence:
         return sorted((int(match[1]), file) for match, file in found if match)
 
 
-def plain(spec: ScenarioSpec) -> Any:
-    """A scenario as JSON values, for comparison."""
-    return json.loads(json.dumps(dataclasses.asdict(spec), default=str))
-
-
 def _read(file: Path) -> KeptStart:
-    remedy = f"delete {file.name}: the search measures it again"
-    try:
-        document = json.loads(file.read_text("utf-8"))
-        level, asked, version = float(document["level"]), document["asked"], dict(document["version"])
-        trials = json.dumps(document["trials"])
-    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        raise RecordUnreadable(f"{file} is damaged ({type(error).__name__}: {error})", remedy=remedy) from None
+    level, asked, version, trials = read_document(
+        file, _parse, remedy=f"delete {file.name}: the search measures it again"
+    )
     return KeptStart(level, asked, version, decode_trials(trials, file))
+
+
+def _parse(document: Any) -> tuple[float, Any, dict[str, str], str]:
+    version, trials = dict(document["version"]), json.dumps(document["trials"])
+    return float(document["level"]), document["asked"], version, trials

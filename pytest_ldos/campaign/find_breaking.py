@@ -13,10 +13,11 @@ from typing import Protocol, cast
 from pytest_ldos.base.errors import BringUpFailed, LoadFailed, RecordingFailed, TraceUnreadable
 from pytest_ldos.campaign.arm_failure import has_lost_motion, with_lost_motion
 from pytest_ldos.campaign.bisection import Batch, Bisection, Exclusion, LevelRecord
-from pytest_ldos.campaign.breaking_evidence import BreakingEvidence, KeptStart, plain
+from pytest_ldos.campaign.breaking_evidence import BreakingEvidence, KeptStart
 from pytest_ldos.campaign.breaking_plan import BreakingPlan
 from pytest_ldos.campaign.breaking_result import BreakingResult, conclude
 from pytest_ldos.campaign.evidence import append_start
+from pytest_ldos.campaign.kept_documents import plain_spec
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.scenario.loads.registry import LOAD_SPECS
 from pytest_ldos.scenario.model import ScenarioSpec
@@ -110,7 +111,7 @@ class BreakingSearch:
 
     def _is_of_another_setting(self, kept: KeptStart) -> bool:
         """True if a start is of this version, but of settings other than the present ones."""
-        return kept.version == self.version and kept.asked != plain(self.at(kept.level))
+        return kept.version == self.version and kept.asked != plain_spec(self.at(kept.level))
 
     def _has_time(self, began: float, measured: int) -> bool:
         if self.plan.time_limit_s is None or not measured:

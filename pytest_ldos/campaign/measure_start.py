@@ -12,7 +12,6 @@ from pytest_ldos.campaign.order import Block, Role
 from pytest_ldos.campaign.versions.version import head_version
 from pytest_ldos.measure.load.repeated import RepeatedLoad
 from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue
-from pytest_ldos.measure.trial import rig
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, drop_folder, new_run_folder, new_scenario_folder
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.scenario.model import ScenarioSpec
@@ -63,5 +62,4 @@ def bench_of(spec: ScenarioSpec, site: Site, folder: ScenarioFolder) -> Bench:
         paths=site.paths,
         catalogue=site.catalogue,
         observer=site.observer,
-        open_rig=rig.open_rig,
     )

@@ -12,15 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_ldos.base.errors import RecordUnreadable
-from pytest_ldos.base.writable import write_atomically
-from pytest_ldos.campaign.breaking_evidence import plain
 from pytest_ldos.campaign.commits.listing import Commit
 from pytest_ldos.campaign.commits.rounds import Records, Side
 from pytest_ldos.campaign.damaged_files import set_damaged_aside
+from pytest_ldos.campaign.kept_documents import plain_spec, plain_trials, read_document, write_document
 from pytest_ldos.judge.baseline.key import BaselineKey
-from pytest_ldos.measure.trial.artifacts import resumable
-from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
+from pytest_ldos.measure.trial.codec import decode_trials
 from pytest_ldos.scenario.model import ScenarioSpec
 
 FOLDER: Final = "bisect"
@@ -59,10 +56,8 @@ class CommitEvidence:
         Raises:
             NotWritten: they could not be written; those of before are whole.
         """
-        sides = {side: json.loads(encode_trials(trials)) for side, trials in records.items()}
-        document = {"kind": KIND, **self._setting, "sides": sides}
-        with resumable():
-            write_atomically(self._file(commit), json.dumps(document, allow_nan=False) + "\n")
+        sides = {side: plain_trials(trials) for side, trials in records.items()}
+        write_document(self._file(commit), {"kind": KIND, **self._setting, "sides": sides})
 
     def records(self, commit: Commit) -> Records:
         """Rounds of a commit that an earlier call made with the same setting here; empty if there are none.
@@ -89,7 +84,7 @@ class CommitEvidence:
 
     @property
     def _setting(self) -> dict[str, Any]:
-        return {"asked": plain(self.spec), "where": dict(self.where)}
+        return {"asked": plain_spec(self.spec), "where": dict(self.where)}
 
     def _file(self, commit: Commit) -> Path:
         return self.folder / f"{commit.name}.json"
@@ -101,10 +96,9 @@ def _decode(file: Path) -> None:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    try:
-        document = json.loads(file.read_text("utf-8"))
-        sides = {Side(name): each for name, each in document["sides"].items()}
-        return {"asked": document["asked"], "where": document["where"], "sides": sides}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        remedy = f"delete {file.name}: its rounds are measured again"
-        raise RecordUnreadable(f"{file} is damaged ({type(error).__name__}: {error})", remedy=remedy) from None
+    return read_document(file, _parse, remedy=f"delete {file.name}: its rounds are measured again")
+
+
+def _parse(document: Any) -> dict[str, Any]:
+    sides = {Side(name): each for name, each in document["sides"].items()}
+    return {"asked": document["asked"], "where": document["where"], "sides": sides}

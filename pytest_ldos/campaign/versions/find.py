@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from pytest_ldos.campaign.versions.built import BuiltVersions
@@ -48,9 +49,9 @@ class VersionFinder:
             return prepare(found, self.spec, store=self.output / BASES, announce=self.announce)
         return found
 
-    @property
+    @cached_property
     def built(self) -> BuiltVersions:
-        """Versions of the ROS 2 workspace."""
+        """Versions of the ROS 2 workspace, over an underlay that is looked at once."""
         return BuiltVersions(
             stack=self.stack,
             spec=self.spec,
