@@ -1,4 +1,4 @@
-"""What may run on this machine, and in which state it must be: root's own file, in TOML."""
+"""Allow-list of jobs, with the state that the machine must be in: root's own file, in TOML."""
 
 from __future__ import annotations
 
@@ -14,10 +14,21 @@ from lab.runner.table import read_list, read_number, read_text, read_texts, read
 PUSH: Final = "push"
 MERGE_GROUP: Final = "merge_group"
 DISPATCH: Final = "workflow_dispatch"
-EVENTS: Final = (PUSH, MERGE_GROUP, DISPATCH)
-"""No allow-list can name another: whoever can open a pull request or write a comment could start the others."""
+REQUEST: Final = "pull_request_target"
+COMMENT: Final = "issue_comment"
+EVENTS: Final = (PUSH, MERGE_GROUP, DISPATCH, REQUEST, COMMENT)
+"""No allow-list can name another: the others run a stranger's workflow, or on nobody's word."""
 
-_BY_HAND: Final = {"actors", "own_commit", "inputs", "sha_input"}
+_NEEDED: Final = {"repository", "repository_id", "event", "refs", "workflows"}
+_KNOWN: Final[Mapping[str, frozenset[str]]] = {
+    PUSH: frozenset({"unprotected"}),
+    MERGE_GROUP: frozenset(),
+    DISPATCH: frozenset({"unprotected", "actors", "own_commit", "inputs", "sha_input"}),
+    REQUEST: frozenset({"unprotected", "actors"}),
+    COMMENT: frozenset({"unprotected", "actors"}),
+}
+"""Keys that a rule for an event may have beside those that all need."""
+
 _EVERY_WRITER: Final = "github-actions[bot]"
 """Whoever may push a branch may push a workflow that starts others by this name."""
 
@@ -37,9 +48,12 @@ class Rule:
         repository: ``OWNER/NAME``.
         repository_id: its number, which stays when somebody else takes over the name.
         event: one of `EVENTS`.
-        refs: full names of protected branches; of a merge group, the branch it is for.
+        refs: full names of branches; of a merge group, the branch it is for; of pull requests and comments, the
+            default branch, which the workflow is taken from.
         workflows: paths of the workflows that may be started, ``.github/workflows/…``.
-        actors: of starts by hand, logins that may name any commit; empty with `own_commit`.
+        unprotected: whether the branch need not be protected, as where a repository cannot have protected branches.
+        actors: of starts by hand, pull requests and comments, logins whose word counts for any commit; empty with
+            `own_commit`.
         own_commit: of starts by hand, whether everybody may, who names the commit that the branch is at.
         inputs: with `own_commit`, the values that other inputs may have, by name.
         sha_input: of a start by hand, the input that holds the commit.
@@ -50,6 +64,7 @@ class Rule:
     event: str
     refs: tuple[str, ...]
     workflows: tuple[str, ...]
+    unprotected: bool = False
     actors: tuple[str, ...] = ()
     own_commit: bool = False
     inputs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -110,40 +125,49 @@ def parse_allow_list(content: bytes) -> AllowList:
 
 
 def _rule(table: Mapping[str, Any]) -> Rule:
-    needed = {"repository", "repository_id", "event", "refs", "workflows"}
-    require_keys(table, "[[allow]]", needed=needed, known=_BY_HAND)
+    require_keys(table, "[[allow]]", needed=_NEEDED, known=set().union(*_KNOWN.values()))
     event = read_text(table, "event", re.compile(".*"))
     if event not in EVENTS:
         raise Refused(f"[[allow]] names the event {quoted(event)}; only {', '.join(EVENTS)} can be allowed")
-    if event != DISPATCH and (named := sorted(_BY_HAND & table.keys())):
-        raise Refused(f"[[allow]] has {', '.join(named)} for the event {event}, which nobody starts by hand")
-    return Rule(
+    if foreign := sorted(table.keys() - _NEEDED - _KNOWN[event]):
+        raise Refused(f"[[allow]] of {event} cannot have {', '.join(foreign)}")
+    rule = Rule(
         repository=read_text(table, "repository", _REPOSITORY),
         repository_id=read_value(table, "repository_id", int),
         event=event,
         refs=read_texts(table, "refs", _BRANCH),
         workflows=read_texts(table, "workflows", _WORKFLOW),
-        **(_by_hand(table) if event == DISPATCH else {}),
+        unprotected=_read_flag(table, "unprotected"),
+        actors=read_texts(table, "actors", _ACTOR) if "actors" in table else (),
+        own_commit=_read_flag(table, "own_commit"),
+        inputs=_read_inputs(table),
+        sha_input=read_text(table, "sha_input", _INPUT, default="sha"),
     )
+    _require_word(rule)
+    return rule
 
 
-def _by_hand(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Who may start a job, and of which commit: some name any, or everybody that of the branch, which was reviewed."""
-    own_commit = read_value(table, "own_commit", bool) if "own_commit" in table else False
-    if own_commit == ("actors" in table):
-        raise Refused(f"[[allow]] of {DISPATCH} needs either actors, who may name any commit, or own_commit = true")
-    actors = read_texts(table, "actors", _ACTOR) if "actors" in table else ()
-    if _EVERY_WRITER in actors:
-        raise Refused(f"actors has {_EVERY_WRITER}, which every writer can act as: allow own_commit = true instead")
+def _read_flag(table: Mapping[str, Any], key: str) -> bool:
+    return bool(read_value(table, key, bool)) if key in table else False
+
+
+def _read_inputs(table: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     inputs = read_value(table, "inputs", dict) if "inputs" in table else {}
-    if inputs and not own_commit:
+    return {name: read_texts(inputs, name, re.compile("[ -~]*")) for name in inputs}
+
+
+def _require_word(rule: Rule) -> None:
+    """Somebody's word on the commit: named people's on any, or the review of all that is on a protected branch."""
+    if rule.event in {REQUEST, COMMENT} and not rule.actors:
+        raise Refused(f"[[allow]] of {rule.event} needs actors, whose word on a commit counts")
+    if rule.event == DISPATCH and rule.own_commit == bool(rule.actors):
+        raise Refused(f"[[allow]] of {DISPATCH} needs either actors, who may name any commit, or own_commit = true")
+    if _EVERY_WRITER in rule.actors:
+        raise Refused(f"actors has {_EVERY_WRITER}, which every writer can act as")
+    if rule.inputs and not rule.own_commit:
         raise Refused("[[allow]] has inputs without own_commit = true; its actors may give any")
-    return {
-        "actors": actors,
-        "own_commit": own_commit,
-        "inputs": {name: read_texts(inputs, name, re.compile("[ -~]*")) for name in inputs},
-        "sha_input": read_text(table, "sha_input", _INPUT, default="sha"),
-    }
+    if rule.own_commit and rule.unprotected:
+        raise Refused("[[allow]] has own_commit = true, which trusts a protected branch, and unprotected = true")
 
 
 def _demands(table: Mapping[str, Any]) -> Demands:

@@ -1,33 +1,32 @@
-"""Whether a job may run here: allow-list, variables and payload have to agree, each with the others."""
+"""Decides on a job: allow-list, variables and payload have to agree, each with the others."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any
 
-from lab.runner.allow_list import DISPATCH, EVENTS, MERGE_GROUP, PUSH, AllowList, Rule
+from lab.runner.allow_list import EVENTS, MERGE_GROUP, AllowList, Rule
+from lab.runner.claim import Claim, read_claim
 from lab.runner.job import COMMIT, Job, at
 from lab.runner.refusal import Refused, quoted
 
-_OF_OTHER_EVENTS: Final = ("pull_request", "issue", "comment", "workflow_run", "review", "discussion", "client_payload")
 
-
-def authorise(job: Job, payload: Mapping[str, Any], allowed: AllowList) -> None:
-    """Returns if the job may run.
+def authorise(job: Job, payload: Mapping[str, Any], allowed: AllowList) -> str:
+    """The commit that the job may measure.
 
     Raises:
-        Refused: why not.
+        Refused: why it may not run.
     """
     if job.server_url != allowed.server_url:
         raise Refused(f"the job comes from {quoted(job.server_url)}, not from {allowed.server_url}")
     if job.event not in EVENTS:
         raise Refused(f"no job of the event {quoted(job.event)} may run here")
     _require_same_repository(job, payload)
-    _require_no_other_event(payload)
-    branch = _CHECKS[job.event](job, payload)
-    _require_rule(job, payload, allowed.rules, branch)
+    claim = read_claim(job, payload)
+    rule = _find_rule(job, payload, allowed.rules, claim)
     if job.workflow_sha != job.sha:
         raise Refused("the workflow was taken from another commit than it runs for")
+    return _commit(rule, payload, claim)
 
 
 def _require_same_repository(job: Job, payload: Mapping[str, Any]) -> None:
@@ -38,76 +37,34 @@ def _require_same_repository(job: Job, payload: Mapping[str, Any]) -> None:
         raise Refused("payload and variables give the repository different numbers")
 
 
-def _require_no_other_event(payload: Mapping[str, Any]) -> None:
-    found = [name for name in _OF_OTHER_EVENTS if name in payload]
-    if found:
-        raise Refused(f"the payload is one of another event: it has {', '.join(found)}")
-
-
-def _check_push(job: Job, payload: Mapping[str, Any]) -> str:
-    if at(payload, "ref") != job.ref or at(payload, "after") != job.sha:
-        raise Refused(f"payload and variables disagree on what was pushed to {quoted(job.ref)}")
-    if at(payload, "deleted") is not False:
-        raise Refused("the push deleted its branch")
-    return _protected(job)
-
-
-def _check_merge_group(job: Job, payload: Mapping[str, Any]) -> str:
-    """GitHub makes the group's branch, and only for a branch whose rules ask for a queue."""
-    group = at(payload, "merge_group")
-    if at(payload, "action") != "checks_requested" or not isinstance(group, dict):
-        raise Refused("the payload is not one of a merge group whose checks are requested")
-    if group.get("head_ref") != job.ref or group.get("head_sha") != job.sha:
-        raise Refused(f"payload and variables disagree on the merge group {quoted(job.ref)}")
-    base = group.get("base_ref")
-    if not isinstance(base, str) or not base.startswith("refs/heads/"):
-        raise Refused(f"the merge group is for {quoted(base)}, which is no branch")
-    if not job.ref.startswith(f"refs/heads/gh-readonly-queue/{base.removeprefix('refs/heads/')}/pr-"):
-        raise Refused(f"{quoted(job.ref)} is no merge group for {quoted(base)}")
-    return base
-
-
-def _check_dispatch(job: Job, payload: Mapping[str, Any]) -> str:
-    if at(payload, "ref") != job.ref:
-        raise Refused(f"payload and variables disagree on the branch {quoted(job.ref)}")
-    if job.workflow_ref != f"{job.repository}/{at(payload, 'workflow')}@{job.ref}":
-        raise Refused(f"payload and variables disagree on the workflow {quoted(job.workflow_ref)}")
-    if at(payload, "sender", "login") != job.actor:
-        raise Refused("payload and variables disagree on who started the job")
-    return _protected(job)
-
-
-_CHECKS: Final[Mapping[str, Callable[[Job, Mapping[str, Any]], str]]] = {
-    PUSH: _check_push,
-    MERGE_GROUP: _check_merge_group,
-    DISPATCH: _check_dispatch,
-}
-"""By event: requires that payload and variables agree, and gives the branch that counts."""
-
-
-def _protected(job: Job) -> str:
-    if not job.is_protected:
-        raise Refused(f"the branch {quoted(job.ref)} is not protected")
-    return job.ref
-
-
-def _require_rule(job: Job, payload: Mapping[str, Any], rules: tuple[Rule, ...], branch: str) -> None:
+def _find_rule(job: Job, payload: Mapping[str, Any], rules: tuple[Rule, ...], claim: Claim) -> Rule:
     """Narrows the rules down by one condition after the other; where none is left, that is the reason."""
     left = list(rules)
     for keeps, reason in (
         (lambda rule: rule.repository == job.repository, f"the repository {quoted(job.repository)} is not allowed"),
         (lambda rule: rule.repository_id == job.repository_id, f"another repository is called {job.repository} now"),
         (lambda rule: rule.event == job.event, f"the event {job.event} is not allowed in {job.repository}"),
-        (lambda rule: branch in rule.refs, f"the branch {quoted(branch)} is not allowed for the event {job.event}"),
+        (
+            lambda rule: claim.branch in rule.refs,
+            f"the branch {quoted(claim.branch)} is not allowed for the event {job.event}",
+        ),
+        (lambda rule: _is_protected(rule, job), f"the branch {quoted(job.ref)} is not protected"),
         (lambda rule: _has_workflow(rule, job), f"the workflow {quoted(job.workflow_ref)} is not allowed"),
-        (lambda rule: _has_actor(rule, job), f"{quoted(job.triggering_actor)} may not start jobs here by hand"),
-        (lambda rule: _has_commit(rule, payload), "no commit was named: give its 40 hexadecimal digits"),
-        (lambda rule: _is_own(rule, job, payload), f"only the commit that {quoted(branch)} is at may be started so"),
+        (lambda rule: _has_actor(rule, job), f"{_starters(job)} may not start jobs here"),
+        (lambda rule: _has_author(rule, claim), _needs_word(claim)),
+        (lambda rule: _commit(rule, payload, claim), "no commit was named: give its 40 hexadecimal digits"),
+        (lambda rule: _is_own(rule, job, payload), f"only the commit that {quoted(job.ref)} is at may be started so"),
         (lambda rule: _has_inputs(rule, payload), "an input has a value that the allow-list does not name"),
     ):
         left = [rule for rule in left if keeps(rule)]
         if not left:
             raise Refused(reason)
+    return left[0]
+
+
+def _is_protected(rule: Rule, job: Job) -> bool:
+    """The branch of a merge group is GitHub's own, and has no protection."""
+    return rule.unprotected or rule.event == MERGE_GROUP or job.is_protected
 
 
 def _has_workflow(rule: Rule, job: Job) -> bool:
@@ -115,16 +72,28 @@ def _has_workflow(rule: Rule, job: Job) -> bool:
 
 
 def _has_actor(rule: Rule, job: Job) -> bool:
-    """Both who started it first and who started it again."""
-    return rule.event != DISPATCH or rule.own_commit or {job.actor, job.triggering_actor} <= {*rule.actors}
+    """Both who started it first and who started it again, of the events that somebody must be named for."""
+    return not rule.actors or {job.actor, job.triggering_actor} <= {*rule.actors}
 
 
-def _has_commit(rule: Rule, payload: Mapping[str, Any]) -> bool:
-    """Only a start by hand names one."""
-    if rule.event != DISPATCH:
-        return True
-    commit = at(payload, "inputs", rule.sha_input)
-    return isinstance(commit, str) and COMMIT.fullmatch(commit) is not None
+def _starters(job: Job) -> str:
+    if job.actor == job.triggering_actor:
+        return quoted(job.actor)
+    return f"{quoted(job.actor)}, started again by {quoted(job.triggering_actor)},"
+
+
+def _has_author(rule: Rule, claim: Claim) -> bool:
+    return claim.author is None or claim.author in rule.actors
+
+
+def _needs_word(claim: Claim) -> str:
+    return f"the pull request is by {quoted(claim.author)}: it needs a maintainer's label ldos or comment /ldos SHA"
+
+
+def _commit(rule: Rule, payload: Mapping[str, Any], claim: Claim) -> str:
+    """The commit to be measured, of a start by hand the one that was typed; empty where there is none."""
+    commit = at(payload, "inputs", rule.sha_input) if claim.commit is None else claim.commit
+    return commit if isinstance(commit, str) and COMMIT.fullmatch(commit) else ""
 
 
 def _is_own(rule: Rule, job: Job, payload: Mapping[str, Any]) -> bool:

@@ -31,7 +31,7 @@ def read_configuration(path: Path, *, owner: int = ROOT) -> bytes:
 
 
 def _require_owned(path: Path, facts: os.stat_result, owner: int) -> None:
-    """What others may write in a sticky folder is theirs alone, and replaces nothing."""
+    """Refuses a file that others may write; a sticky folder is none: what they write in it replaces nothing."""
     if stat.S_ISLNK(facts.st_mode):
         raise Refused(f"{quoted(str(path))} is a symbolic link")
     is_sticky = stat.S_ISDIR(facts.st_mode) and bool(facts.st_mode & stat.S_ISVTX)

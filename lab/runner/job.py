@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from lab.runner.allow_list import REQUEST
 from lab.runner.files import read_payload
 from lab.runner.refusal import Refused, quoted
 
@@ -29,7 +30,7 @@ COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What the runner's variables say.
+    """Values of the runner's variables.
 
     Attributes:
         server_url: ``https://github.com``.
@@ -44,6 +45,8 @@ class Job:
         workflow_sha: of the commit that the workflow was taken from.
         actor: who started it first.
         triggering_actor: who started this attempt.
+        head_ref: of a pull request, the name of its branch; else empty.
+        base_ref: of a pull request, the name of the branch that it is for; else empty.
     """
 
     server_url: str
@@ -58,17 +61,22 @@ class Job:
     workflow_sha: str
     actor: str
     triggering_actor: str
+    head_ref: str = ""
+    base_ref: str = ""
 
 
 def read_job(environment: Mapping[str, str]) -> Job:
     """The job that is about to begin.
 
     Raises:
-        Refused: a variable is missing or is not of its form, or belongs to a pull request.
+        Refused: a variable is missing or is not of its form, or belongs to a pull request whose workflow is its own.
     """
-    for name in ("GITHUB_HEAD_REF", "GITHUB_BASE_REF"):
+    branches = ("GITHUB_HEAD_REF", "GITHUB_BASE_REF")
+    is_request = environment.get("GITHUB_EVENT_NAME") == REQUEST
+    for name in () if is_request else branches:
         if environment.get(name):
             raise Refused(f"{name} is set: this job belongs to a pull request")
+    head_ref, base_ref = (_variable(environment, name) if is_request else "" for name in branches)
     return Job(
         server_url=_variable(environment, "GITHUB_SERVER_URL"),
         repository=_variable(environment, "GITHUB_REPOSITORY"),
@@ -82,6 +90,8 @@ def read_job(environment: Mapping[str, str]) -> Job:
         workflow_sha=_variable(environment, "GITHUB_WORKFLOW_SHA", COMMIT),
         actor=_variable(environment, "GITHUB_ACTOR"),
         triggering_actor=_variable(environment, "GITHUB_TRIGGERING_ACTOR"),
+        head_ref=head_ref,
+        base_ref=base_ref,
     )
 
 
@@ -121,7 +131,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def at(payload: Mapping[str, Any], *keys: str) -> Any:
+def at(payload: object, *keys: str) -> Any:
     """The value behind some keys; ``None`` where there is none."""
     found: Any = payload
     for key in keys:

@@ -1,4 +1,4 @@
-"""Whether the machine is in the state in which it measures: idle, held by nobody, and set as it should be.
+"""State in which the machine measures: idle, held by nobody, and set as it should be.
 
 Reference: the kernel's ``proc(5)``, ``Documentation/admin-guide/pm/cpufreq.rst``, ``intel_pstate.rst``.
 """
@@ -18,7 +18,7 @@ from lab.runner.refusal import Refused, quoted
 
 _WINDOW_S: Final = 1.0
 _IDLE_FIELDS: Final = (3, 4)
-"""Of the first line of ``/proc/stat``: idle, and waiting for a disk."""
+"""Fields of the first line of ``/proc/stat``: idle, and waiting for a disk."""
 
 _CPU: Final = "sys/devices/system/cpu"
 _CREDENTIALS: Final = struct.Struct("3i")
@@ -40,7 +40,7 @@ def require_machine(demands: Demands, *, root: Path = Path("/"), sleep: Callable
 
 
 def require_settings(settings: Mapping[str, str], root: Path) -> None:
-    """What cannot be read is not as it should be."""
+    """Refuses another value, and one that cannot be read."""
     for name, wanted in settings.items():
         found = _READERS[name](root)
         if found != wanted:
@@ -55,7 +55,7 @@ def _read(file: Path) -> str:
 
 
 def _read_governor(root: Path) -> str:
-    """That of all CPUs."""
+    """Governor of all CPUs; several where they differ."""
     found = sorted({_read(file) for file in (root / _CPU).glob("cpu[0-9]*/cpufreq/scaling_governor")})
     return ", ".join(found) or "unknown"
 
@@ -119,7 +119,7 @@ def _busy_share(root: Path, sleep: Callable[[float], None]) -> float:
 
 
 def _read_times(root: Path) -> list[int]:
-    """Of all CPUs, without guests': these are in the first two as well."""
+    """Times of all CPUs, without guests': these are in the first two as well."""
     first, _, _ = _read(root / "proc/stat").partition("\n")
     name, *values = first.split() or [""]
     if name != "cpu" or len(values) < 8 or not all(value.isdecimal() for value in values):

@@ -16,7 +16,7 @@ from typing import Final, NoReturn
 from lab.runner.allow_list import Demands, parse_allow_list
 from lab.runner.authorise import authorise
 from lab.runner.files import ROOT, read_configuration
-from lab.runner.job import Job, read_event, read_job
+from lab.runner.job import read_event, read_job
 from lab.runner.machine import require_machine
 from lab.runner.refusal import Refused, annotation, quoted
 
@@ -29,8 +29,8 @@ def check(
     *,
     owner: int = ROOT,
     require: Callable[[Demands], None] = require_machine,
-) -> Job:
-    """Whether the job may run now: first whether ever, then whether the machine is ready.
+) -> str:
+    """Line for the log on a job that may run now: that it may at all, and that the machine is ready.
 
     Args:
         configuration: the allow-list.
@@ -42,9 +42,10 @@ def check(
     """
     allowed = parse_allow_list(read_configuration(configuration, owner=owner))
     job = read_job(environment)
-    authorise(job, read_event(job, owner=os.geteuid()), allowed)
+    commit = authorise(job, read_event(job, owner=os.geteuid()), allowed)
     require(allowed.demands)
-    return job
+    giver = job.actor if job.actor == job.triggering_actor else f"{job.actor} and {job.triggering_actor}"
+    return f"allowed: {job.event} of {job.repository}, measures {commit}, word of {giver}, {job.workflow_ref}"
 
 
 def run() -> None:
@@ -52,11 +53,10 @@ def run() -> None:
     parser = argparse.ArgumentParser(prog="job-started", description="Lets a job of the lab's runner begin, or not.")
     parser.add_argument("--configuration", type=Path, default=CONFIGURATION, help="the allow-list, root's own")
     arguments = parser.parse_args()
-    job = _checked(lambda: check(os.environ, arguments.configuration))
-    _note(f"allowed: {job.event} of {job.repository}, {job.sha}, {job.workflow_ref}")
+    _note(_checked(lambda: check(os.environ, arguments.configuration)))
 
 
-def _checked(attempt: Callable[[], Job]) -> Job:
+def _checked(attempt: Callable[[], str]) -> str:
     try:
         return attempt()
     except Refused as refusal:

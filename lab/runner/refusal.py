@@ -1,4 +1,4 @@
-"""Why a job may not run here, as one line that can do nothing to the log it is written to."""
+"""Reason why a job may not run here, as one line that can do nothing to the log it is written to."""
 
 from __future__ import annotations
 

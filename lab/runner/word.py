@@ -11,12 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from lab.runner.job import COMMIT
 from lab.runner.refusal import Refused, quoted
 
 LONGEST_LINE: Final = 1000
 _COMMAND: Final = re.compile(r"/ldos(?![!-~])")
 _PLAIN: Final = re.compile(r"[ -~]*")
-_COMMIT: Final = re.compile(r"[0-9a-f]{40}")
+
 _OPTIONS: Final = {
     "scenarios": re.compile(r"[a-z0-9_+]+(?:,[a-z0-9_+]+)*"),
     "stack": re.compile(r"ros2|embedded|both"),
@@ -49,7 +50,7 @@ def read_word(comment: str) -> Word:
     if _PLAIN.fullmatch(line) is None:
         raise Refused("the comment's first line has a character that is neither a space nor printable ASCII")
     _, *words = line.split()
-    if not words or _COMMIT.fullmatch(words[0]) is None:
+    if not words or COMMIT.fullmatch(words[0]) is None:
         raise Refused("/ldos needs a whole commit after it: 40 digits, 0-9 and a-f")
     return Word(words[0], _read_options(words[1:]))
 

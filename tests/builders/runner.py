@@ -15,9 +15,11 @@ REPOSITORY = "arm-makers/arm"
 NUMBER = 4711
 SHA = "1f" * 20
 BASE_SHA = "2e" * 20
+HEAD = "4c" * 20
 MAIN = "refs/heads/main"
 QUEUED = f"refs/heads/gh-readonly-queue/main/pr-12-{BASE_SHA}"
 GATE = ".github/workflows/gate.yml"
+ASKED = ".github/workflows/request.yml"
 NIGHT = ".github/workflows/explore.yml"
 
 ALLOW_LIST = f"""
@@ -40,8 +42,24 @@ repository = "{REPOSITORY}"
 repository_id = {NUMBER}
 event = "workflow_dispatch"
 refs = ["{MAIN}"]
-workflows = ["{GATE}"]
+workflows = ["{ASKED}"]
 actors = ["maintainer"]
+
+[[allow]]
+repository = "{REPOSITORY}"
+repository_id = {NUMBER}
+event = "pull_request_target"
+refs = ["{MAIN}"]
+workflows = ["{ASKED}"]
+actors = ["maintainer", "owner"]
+
+[[allow]]
+repository = "{REPOSITORY}"
+repository_id = {NUMBER}
+event = "issue_comment"
+refs = ["{MAIN}"]
+workflows = ["{ASKED}"]
+actors = ["maintainer", "owner"]
 
 [[allow]]
 repository = "{REPOSITORY}"
@@ -107,6 +125,13 @@ def _variables(event: str, ref: str, **changes: str) -> dict[str, str]:
         "GITHUB_WORKFLOW_SHA": SHA,
     }
     return {**plain, **changes}
+
+
+def _asked(event: str, sender: str, **changes: str) -> dict[str, str]:
+    """Variables of the default branch's workflow that somebody's action started."""
+    who = {"GITHUB_ACTOR": sender, "GITHUB_TRIGGERING_ACTOR": sender}
+    workflow = {"GITHUB_WORKFLOW": "Gate on request", "GITHUB_WORKFLOW_REF": f"{REPOSITORY}/{ASKED}@{MAIN}"}
+    return _variables(event, MAIN, **who, **workflow, **changes)
 
 
 def _repository(name: str = REPOSITORY, number: int = NUMBER) -> dict[str, Any]:
@@ -176,13 +201,13 @@ def merge_group() -> Started:
 def dispatch() -> Started:
     """By hand, for a commit that the maintainer typed."""
     payload = {
-        "inputs": {"sha": "4c" * 20, "base": "main"},
+        "inputs": {"sha": HEAD, "base": "main"},
         "ref": MAIN,
         "repository": _repository(),
         "sender": _sender(),
-        "workflow": GATE,
+        "workflow": ASKED,
     }
-    return Started(_variables("workflow_dispatch", MAIN), payload)
+    return Started(_asked("workflow_dispatch", "maintainer"), payload)
 
 
 def nightly() -> Started:
@@ -204,20 +229,50 @@ def nightly() -> Started:
     return Started(variables, payload)
 
 
-def fork_pull_request(event: str = "pull_request") -> Started:
+def _pull_request(author: str, *, of_fork: bool) -> dict[str, Any]:
+    whose, number = (f"{author}/arm", 666) if of_fork else (REPOSITORY, NUMBER)
+    owner = whose.partition("/")[0]
+    return {
+        "id": 1001,
+        "number": 13,
+        "state": "open",
+        "locked": False,
+        "title": "Typo",
+        "user": _sender(author),
+        "body": None,
+        "merged_at": None,
+        "labels": [],
+        "draft": False,
+        "head": {
+            "label": f"{owner}:steal",
+            "ref": "steal",
+            "sha": HEAD,
+            "user": _sender(owner),
+            "repo": _repository(whose, number),
+        },
+        "base": {
+            "label": "arm-makers:main",
+            "ref": "main",
+            "sha": BASE_SHA,
+            "user": _sender("arm-makers"),
+            "repo": _repository(),
+        },
+        "author_association": "CONTRIBUTOR",
+        "merged": False,
+    }
+
+
+def fork_pull_request() -> Started:
     """Of a stranger, whose branch has a workflow of its own."""
-    stranger = "stranger/arm"
-    head = {"label": "stranger:steal", "ref": "steal", "sha": SHA, "repo": _repository(stranger, 666)}
-    base = {"label": "arm-makers:main", "ref": "main", "sha": BASE_SHA, "repo": _repository()}
     payload = {
         "action": "opened",
         "number": 13,
-        "pull_request": {"number": 13, "state": "open", "title": "Typo", "head": head, "base": base, "draft": False},
+        "pull_request": _pull_request("stranger", of_fork=True),
         "repository": _repository(),
         "sender": _sender("stranger"),
     }
     variables = _variables(
-        event,
+        "pull_request",
         "refs/pull/13/merge",
         GITHUB_ACTOR="stranger",
         GITHUB_TRIGGERING_ACTOR="stranger",
@@ -227,6 +282,63 @@ def fork_pull_request(event: str = "pull_request") -> Started:
         GITHUB_WORKFLOW_REF=f"{REPOSITORY}/.github/workflows/steal.yml@refs/pull/13/merge",
     )
     return Started(variables, payload)
+
+
+def pull_request_target(
+    action: str = "opened", *, sender: str = "maintainer", author: str = "maintainer", of_fork: bool = False
+) -> Started:
+    """Somebody's action on a pull request, which started the default branch's workflow."""
+    payload = {
+        "action": action,
+        "number": 13,
+        "pull_request": _pull_request(author, of_fork=of_fork),
+        "repository": _repository(),
+        "organization": {"login": "arm-makers", "id": 1},
+        "sender": _sender(sender),
+        **_OF_ACTION.get(action, {}),
+    }
+    variables = _asked("pull_request_target", sender, GITHUB_BASE_REF="main", GITHUB_HEAD_REF="steal")
+    return Started(variables, payload)
+
+
+_OF_ACTION: dict[str, dict[str, Any]] = {
+    "synchronize": {"before": "7d" * 20, "after": HEAD},
+    "edited": {"changes": {"base": {"ref": {"from": "dev"}, "sha": {"from": "7d" * 20}}}},
+    "labeled": {"label": {"id": 5, "name": "ldos", "color": "ededed", "default": False, "description": None}},
+}
+
+
+def maintainers_word(body: str = f"/ldos {HEAD}", *, sender: str = "maintainer", action: str = "created") -> Started:
+    """A comment below a stranger's pull request, which started the default branch's workflow."""
+    written = "2026-05-15T15:20:21Z"
+    comment = {
+        "id": 492700400,
+        "user": _sender(sender),
+        "created_at": written,
+        "updated_at": written,
+        "author_association": "MEMBER",
+        "body": body,
+        "performed_via_github_app": None,
+    }
+    issue = {
+        "id": 444500041,
+        "number": 13,
+        "title": "Typo",
+        "user": _sender("stranger"),
+        "state": "open",
+        "locked": False,
+        "comments": 0,
+        "pull_request": {"url": f"https://api.github.com/repos/{REPOSITORY}/pulls/13", "merged_at": None},
+    }
+    payload = {
+        "action": action,
+        "issue": issue,
+        "comment": comment,
+        "repository": _repository(),
+        "organization": {"login": "arm-makers", "id": 1},
+        "sender": _sender(sender),
+    }
+    return Started(_asked("issue_comment", sender), payload)
 
 
 def workflow_run() -> Started:
@@ -240,18 +352,6 @@ def workflow_run() -> Started:
         "sender": _sender("stranger"),
     }
     return Started(_variables("workflow_run", MAIN, GITHUB_ACTOR="stranger"), payload)
-
-
-def issue_comment() -> Started:
-    """A stranger's, below a pull request."""
-    payload = {
-        "action": "created",
-        "issue": {"number": 13, "title": "Typo", "state": "open", "pull_request": {"url": "https://api.github.com/x"}},
-        "comment": {"id": 1, "body": "/measure", "user": _sender("stranger")},
-        "repository": _repository(),
-        "sender": _sender("stranger"),
-    }
-    return Started(_variables("issue_comment", MAIN, GITHUB_ACTOR="stranger"), payload)
 
 
 def schedule() -> Started:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.runner.allow_list import parse_allow_list
+from lab.runner.allow_list import EVENTS, parse_allow_list
 from lab.runner.refusal import Refused
 from tests.builders.runner import ALLOW_LIST
 
@@ -15,18 +15,42 @@ EXAMPLE = Path(__file__).parents[3] / "lab" / "runner" / "runner.toml"
 
 def test_the_example_is_one_and_allows_nobody():
     allowed = parse_allow_list(EXAMPLE.read_bytes())
-    assert {rule.event for rule in allowed.rules} == {"push", "merge_group", "workflow_dispatch"}
+    assert {rule.event for rule in allowed.rules} == {*EVENTS}
     assert {rule.repository_id for rule in allowed.rules} == {0}
+    assert not any(rule.unprotected for rule in allowed.rules)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
         ('event = "push"', 'event = "pull_request"', r"names the event 'pull_request'; only push, merge_group"),
-        ('event = "push"', 'event = "pull_request_target"', "only push, merge_group, workflow_dispatch can be allowed"),
+        (
+            'event = "push"',
+            'event = "pull_request_review"',
+            "dispatch, pull_request_target, issue_comment can be allowed",
+        ),
+        ('event = "push"', 'event = "pull_request_review_comment"', "can be allowed"),
         ('event = "push"', 'event = "workflow_run"', "can be allowed"),
-        ('event = "push"', 'event = "push"\nactors = ["a"]', "which nobody starts by hand"),
-        ('event = "push"', 'event = "push"\nown_commit = true', "own_commit for the event push, which nobody starts"),
+        ('event = "push"', 'event = "schedule"', "can be allowed"),
+        ('event = "push"', 'event = "repository_dispatch"', "can be allowed"),
+        ('event = "push"', 'event = "push"\nactors = ["a"]', r"\[\[allow\]\] of push cannot have actors"),
+        ('event = "push"', 'event = "push"\nown_commit = true', "of push cannot have own_commit"),
+        ('event = "push"', 'event = "push"\nunprotected = "yes"', "unprotected of the allow-list is not of type bool"),
+        ('event = "push"', 'event = "push"\nunprotected = 1', "unprotected of the allow-list is not of type bool"),
+        ('"merge_group"', '"merge_group"\nunprotected = true', "of merge_group cannot have unprotected"),
+        ('"merge_group"', '"merge_group"\nactors = ["a"]', "of merge_group cannot have actors"),
+        (
+            "own_commit = true",
+            "own_commit = true\nunprotected = true",
+            "which trusts a protected branch, and unprotected",
+        ),
+        ('"push"', '"pull_request_target"', "of pull_request_target needs actors, whose word on a commit counts"),
+        ('"push"', '"issue_comment"', "of issue_comment needs actors, whose word on a commit counts"),
+        ('["maintainer", "owner"]', "[]", "actors of the allow-list is empty"),
+        ('["maintainer", "owner"]', '["github-actions[bot]"]', "which every writer can act as"),
+        ('_target"', '_target"\nown_commit = true', "of pull_request_target cannot have own_commit"),
+        ('_target"', '_target"\ninputs = { a = ["x"] }', "of pull_request_target cannot have inputs"),
+        ('"issue_comment"', '"issue_comment"\nsha_input = "x"', "of issue_comment cannot have sha_input"),
         ('actors = ["maintainer"]', "", "needs either actors, who may name any commit, or own_commit = true"),
         ('actors = ["maintainer"]', "own_commit = false", "needs either actors"),
         ('actors = ["maintainer"]', 'actors = ["a"]\nown_commit = true', "needs either actors"),

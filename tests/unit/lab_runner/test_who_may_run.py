@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from lab.runner.allow_list import EVENTS
 from tests.builders.runner import (
+    ASKED,
     GATE,
     MAIN,
     NIGHT,
@@ -13,9 +15,10 @@ from tests.builders.runner import (
     SHA,
     dispatch,
     fork_pull_request,
-    issue_comment,
+    maintainers_word,
     merge_group,
     nightly,
+    pull_request_target,
     push,
     schedule,
     workflow_run,
@@ -31,34 +34,49 @@ def test_what_is_allowed_begins(refusal, started):
     assert refusal(started) == ""
 
 
-@pytest.mark.parametrize("event", ["pull_request", "pull_request_target"])
-def test_a_pull_request_of_a_fork_does_not(refusal, event):
-    assert refusal(fork_pull_request(event)) == "GITHUB_HEAD_REF is set: this job belongs to a pull request"
+@pytest.mark.parametrize("event", ["pull_request", "pull_request_review", "pull_request_review_comment"])
+def test_a_pull_request_whose_workflow_is_its_own_does_not(refusal, event):
+    started = fork_pull_request().changed(GITHUB_EVENT_NAME=event)
+    assert refusal(started) == "GITHUB_HEAD_REF is set: this job belongs to a pull request"
+    without = started.changed(GITHUB_HEAD_REF="", GITHUB_BASE_REF="")
+    assert refusal(without) == f"no job of the event '{event}' may run here"
 
 
-@pytest.mark.parametrize("started", [workflow_run(), issue_comment(), schedule()], ids=["run", "comment", "clock"])
+@pytest.mark.parametrize("started", [workflow_run(), schedule()], ids=["run", "clock"])
 def test_what_runs_on_the_main_branch_for_a_stranger_or_a_clock_does_not(refusal, started):
     """To the runner, all of these have the main branch, its workflow and its rights."""
     assert refusal(started) == f"no job of the event '{started.variables['GITHUB_EVENT_NAME']}' may run here"
-    assert refusal(started.changed(GITHUB_EVENT_NAME="push"))
-    assert refusal(started.changed(GITHUB_EVENT_NAME="workflow_dispatch"))
+    for event in EVENTS:
+        assert refusal(started.changed(GITHUB_EVENT_NAME=event))
+
+
+ALLOWED = [push(), merge_group(), dispatch(), pull_request_target(), maintainers_word()]
+
+
+@pytest.mark.parametrize("started", ALLOWED, ids=EVENTS)
+def test_an_event_by_the_name_of_another_does_not(refusal, started):
+    named = started.variables["GITHUB_EVENT_NAME"]
+    assert refusal(started) == ""
+    for event in {*EVENTS} - {named}:
+        assert refusal(started.changed(GITHUB_EVENT_NAME=event)), event
 
 
 @pytest.mark.parametrize(
     "event",
     [
         "pull_request",
-        "pull_request_target",
+        "pull_request_review",
+        "pull_request_review_comment",
         "workflow_run",
-        "issue_comment",
         "schedule",
         "repository_dispatch",
         "quake",
     ],
 )
-def test_no_other_event_does_even_where_all_else_is_as_a_push(refusal, event):
-    started = push().changed(GITHUB_EVENT_NAME=event)
-    assert refusal(started) == f"no job of the event '{event}' may run here"
+@pytest.mark.parametrize("started", ALLOWED, ids=EVENTS)
+def test_no_other_event_does_even_where_all_else_is_as_it_should_be(refusal, started, event):
+    without = started.changed(GITHUB_EVENT_NAME=event, GITHUB_HEAD_REF="", GITHUB_BASE_REF="")
+    assert refusal(without) == f"no job of the event '{event}' may run here"
 
 
 @pytest.mark.parametrize(
@@ -200,10 +218,10 @@ def test_a_start_by_hand_without_inputs(refusal, inputs):
         (dispatch().changed({"ref": "refs/heads/topic"}), "payload and variables disagree on the branch"),
         (dispatch().changed({"workflow": ".github/workflows/steal.yml"}), "payload and variables disagree on the work"),
         (dispatch().changed({"sender.login": "stranger"}), "payload and variables disagree on who started"),
-        (dispatch().changed(GITHUB_TRIGGERING_ACTOR="stranger"), "'stranger' may not start jobs here by hand"),
+        (dispatch().changed(GITHUB_TRIGGERING_ACTOR="stranger"), "'maintainer', started again by 'stranger', may"),
         (
             dispatch().changed({"sender.login": "stranger"}, GITHUB_ACTOR="stranger"),
-            "'maintainer' may not start jobs here by hand",
+            "'stranger', started again by 'maintainer', may not start jobs here",
         ),
         (dispatch().changed(GITHUB_REF_PROTECTED="False"), "the branch 'refs/heads/main' is not protected"),
         (
@@ -232,8 +250,8 @@ EVIL = "e5" * 20
         (nightly().changed({"inputs.sha": None}), "no commit was named"),
         (nightly().changed({"inputs.sha": EVIL}, GITHUB_SHA=EVIL), "the workflow was taken from another commit"),
         (
-            nightly().changed({"workflow": GATE}, GITHUB_WORKFLOW_REF=f"{REPOSITORY}/{GATE}@{MAIN}"),
-            "'github-actions[bot]' may not start jobs here by hand".replace("[bot]", r"\x5bbot\x5d"),
+            nightly().changed({"workflow": ASKED}, GITHUB_WORKFLOW_REF=f"{REPOSITORY}/{ASKED}@{MAIN}"),
+            "'github-actions[bot]' may not start jobs here".replace("[bot]", r"\x5bbot\x5d"),
         ),
     ],
 )
