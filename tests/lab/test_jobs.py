@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.builders.runner import fork_pull_request
+import pytest
+
+from tests.builders.runner import HEAD, SHA, dispatch, fork_pull_request, maintainers_word, pull_request_target, push
 from tests.lab.findings import findings
 from tests.lab.github import TOKEN
 
@@ -21,7 +23,6 @@ def test_an_allowed_job_runs(lab, github):
     assert f"hook ended with 0\nran as {result.user} in {folder}\nstep ended with 0\n" in result.output
     assert "step ended with 3\nand after that\n" in result.output
     assert 400_000 <= result.user < 500_000
-    assert "allowed: push of arm-makers/arm" in lab.journal("--identifier=ldos-lab")
     lab.await_runner_after(result.user)
     assert [line for line in findings(lab) if str(result.user) in line] == []
 
@@ -33,6 +34,49 @@ def test_no_step_of_a_refused_job_runs(lab, github):
     assert "ran" not in result.output.splitlines()
     assert "refused: GITHUB_HEAD_REF is set" in lab.journal("--identifier=ldos-lab")
     assert github.run("true").status == 0
+
+
+@pytest.mark.parametrize(
+    ("started", "commit"),
+    [
+        (push(), SHA),
+        (dispatch(), HEAD),
+        (pull_request_target(), HEAD),
+        (pull_request_target("labeled", author="writer"), HEAD),
+        (maintainers_word(f"/ldos {HEAD} trials=3"), HEAD),
+    ],
+    ids=["push", "hand", "own", "label", "comment"],
+)
+def test_what_a_maintainer_gave_a_word_on_runs(lab, github, started, commit):
+    """Each of the runner's events, as far as the machine's log, which names the commit."""
+    result = github.run("echo ran", started=started)
+    assert result.status == 0, result.output
+    assert "ran" in result.output.splitlines()
+    line = (
+        f"allowed: {started.variables['GITHUB_EVENT_NAME']} of arm-makers/arm, measures {commit}, word of maintainer,"
+    )
+    assert line in lab.journal("--identifier=ldos-lab")
+
+
+@pytest.mark.parametrize(
+    ("started", "reason"),
+    [
+        (pull_request_target(sender="stranger", author="stranger", of_fork=True), "the pull request is from a fork"),
+        (pull_request_target("labeled", author="stranger", of_fork=True), "the pull request is from a fork"),
+        (pull_request_target(sender="writer", author="writer"), "'writer' may not start jobs here"),
+        (pull_request_target("synchronize", author="writer"), "the pull request is by 'writer': it needs"),
+        (maintainers_word(sender="stranger"), "'stranger' may not start jobs here"),
+        (maintainers_word(action="edited"), "only a new comment counts"),
+        (maintainers_word("/ldos"), "/ldos needs a whole commit after it"),
+    ],
+    ids=["fork", "fork-label", "writer", "update", "stranger", "edited", "bare"],
+)
+def test_what_no_maintainer_gave_a_word_on_does_not(lab, github, started, reason):
+    result = github.run("echo ran", started=started)
+    assert result.status == -9, result.output
+    assert f"::error title=Refused by the lab machine::{reason}" in result.output
+    assert "ran" not in result.output.splitlines()
+    assert f"refused: {reason}" in lab.journal("--identifier=ldos-lab")
 
 
 def test_each_job_has_a_registration_and_none_has_the_token(lab, github):
