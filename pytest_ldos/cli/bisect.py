@@ -31,6 +31,7 @@ from pytest_ldos.campaign.commits.search import CommitSearch
 from pytest_ldos.campaign.estimate import Expected, describe_expected, duration_files, measured_cost
 from pytest_ldos.campaign.measure_start import Site
 from pytest_ldos.campaign.measured_version import machine_here
+from pytest_ldos.campaign.order import Role
 from pytest_ldos.campaign.versions.find import VersionFinder
 from pytest_ldos.cli.measuring import (
     chosen_scenarios,
@@ -171,7 +172,7 @@ def _search(
         commits=commits,
         plan=plan,
         metric=catalogue[metric].description,
-        prepare=lambda commit: dataclasses.replace(finder.find(commit.name), name=commit.name),
+        prepare=lambda commit: dataclasses.replace(finder.find(Role.BASE, commit.name), name=commit.name),
         measure=lambda versions, records, number: measure_round(spec, site, versions, records, number),
         evidence=CommitEvidence.of(output_here(), key_of(spec), (commits[0], commits[-1]), spec=spec, where=where),
         observer=progress,

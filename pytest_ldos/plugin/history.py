@@ -60,7 +60,7 @@ class HistoryWriter:
 
         store = HistoryStore(self._directory)
         try:
-            branch = branch_of(self._settings.root)
+            branch = "" if self._settings.value("head") else branch_of(self._settings.root)
             for run in self._record.runs:
                 name = run.folder.path.parent.name
                 for trials, result in run.judged:

@@ -9,6 +9,7 @@ import pytest
 
 from pytest_ldos.plugin.faults import named_faults
 from pytest_ldos.plugin.messages import add_section, skip_with, warn_of
+from pytest_ldos.plugin.selection import refuse_head
 from pytest_ldos.plugin.standby import session_of
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ def launch_for(request: pytest.FixtureRequest) -> Iterator[Launch]:
         skip_with(f"{available.reason} → {available.remedy}")
     session, node = session_of(request.config), request.node
     with named_faults():
+        refuse_head(session.settings, "ldos_launch records processes")
         folder = session.record.new_folder(node.name)
         recorded = RecordedLaunch(folder)
     if isinstance(node, pytest.Item) and session.settings.value("traces") is not KeepTraces.NONE:

@@ -60,9 +60,8 @@ class TrialMaker:
         """
         run, request = self.run, TrialRequest(self._spec_for(goals, n), goals, catalogue)
         with self._watched(request.spec.name) as watch:
-            if run.versions is not None:
+            if run.rig is None:
                 return self._make_interleaved(request, run.versions, watch)
-            assert run.rig is not None
             return self._make_alone(request, run.rig, watch.of(Role.HEAD))
 
     def _spec_for(self, goals: Goals, n: int | None) -> ScenarioSpec:
@@ -95,7 +94,7 @@ class TrialMaker:
             clock=self.run.clock,
         )
         spec, save = request.spec, partial(write_trials, self.run.folder)
-        record = new_record(rig, spec, request.catalogue, watch=watch)
+        record = new_record(rig, spec, request.catalogue, commit=self.run.versions[Role.HEAD].commit, watch=watch)
         trials = add_trials(rig, record, procedure, until=spec.trials, warmup=spec.warmup, save=save)
         lookup = find_baseline(stores_of(self.settings), trials)
         if not isinstance(lookup, Found):

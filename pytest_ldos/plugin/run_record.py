@@ -68,6 +68,7 @@ class RunRecord:
         Args:
             announce: called with each step that takes a while.
         """
+        from pytest_ldos.campaign.order import Role
         from pytest_ldos.measure.trial.phases import clocked
         from pytest_ldos.measure.trial.rig import open_rig
 
@@ -76,21 +77,18 @@ class RunRecord:
         run = ScenarioRun(item.nodeid, spec, self.new_folder(spec.name), paths=self._settings.sources.toml.paths)
         self.runs.append(run)
         try:
-            if self._versions.base_asked:
-                run.versions = self._versions.find(stack, announce=announce)
-                run.version_notes = self._versions.describe(run.versions, stack, item)
-                _require_loads(run, run.versions.values())
+            run.versions = self._versions.find(stack, announce=announce)
+            run.version_notes = self._versions.describe(run.versions, stack, item)
+            _require_loads(run, run.versions.values())
+            if Role.BASE in run.versions:
                 yield run
                 return
-            head = self._versions.head(stack, announce=announce)
-            run.version_notes = self._versions.describe_head(head, stack)
-            _require_loads(run, [head])
             announce("starting the stack")
             opened = open_rig(
                 stack,
                 run.folder,
                 on_waiting=lambda what: announce(f"waiting: {what}"),
-                installation=head.installation,
+                installation=run.versions[Role.HEAD].installation,
             )
             with clocked(opened, run.clock) as run.rig:
                 yield run

@@ -32,8 +32,8 @@ class ScenarioRun:
     """A scenario test that runs or has run.
 
     Attributes:
-        rig: the running stack; ``None`` where versions are interleaved, each with stacks of its own.
-        versions: the interleaved versions; ``None`` where head is measured alone.
+        rig: the running stack of head; ``None`` where versions are interleaved, each with stacks of its own.
+        versions: those that are measured: head, and the base where there is one.
         environments: of the versions that are measured, made by sourcing them; ``None`` stands for ours.
         interleaved: interleaved measurements, in order.
         unjudged: trials that no gate has seen.
@@ -49,7 +49,7 @@ class ScenarioRun:
     spec: ScenarioSpec
     folder: ScenarioFolder
     rig: Rig | None = None
-    versions: Mapping[Role, Version] | None = None
+    versions: Mapping[Role, Version] = field(default_factory=dict)
     environments: Sequence[Mapping[str, str] | None] = (None,)
     loads: list[Any] = field(default_factory=list)
     interleaved: list[Interleaved] = field(default_factory=list)

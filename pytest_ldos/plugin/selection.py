@@ -11,6 +11,7 @@ import pytest
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.plugin.instrument_marks import asked_instruments
 from pytest_ldos.plugin.marks import MEASURING_FIXTURE, STUDY_FIXTURE
+from pytest_ldos.plugin.settings import Settings
 from pytest_ldos.plugin.sweep_cells import cell_of
 
 if TYPE_CHECKING:
@@ -89,6 +90,22 @@ def refuse_disturbed(item: pytest.Item, *, is_one_sweep: bool) -> None:
     """
     _refuse_reruns(item.config, item)
     _refuse_parallel_runs(item.config, is_one_sweep=is_one_sweep)
+
+
+def refuse_head(settings: Settings, what: str) -> None:
+    """Refuses ``--ldos-head`` where a test measures programs of this environment instead of a stack.
+
+    Args:
+        what: it measures, with its verb.
+
+    Raises:
+        ConfigurationError: ``--ldos-head`` was given.
+    """
+    if head := settings.value("head"):
+        raise ConfigurationError(
+            f"--ldos-head {head}: only a stack is measured of a revision, and {what} of this environment",
+            remedy="leave out this test, or measure without --ldos-head in a checkout of the revision",
+        )
 
 
 def _refuse_reruns(config: pytest.Config, item: pytest.Item) -> None:

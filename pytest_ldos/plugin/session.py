@@ -117,11 +117,11 @@ def _describe_setup(settings: Settings, scenarios: Sequence[pytest.Item]) -> lis
     from pytest_ldos.robot.stack.choose import describe_stack, stack_available, why_not_ros2
     from pytest_ldos.scenario.words import StackKind
 
-    spec, base = settings.sources.stack_spec(), settings.value("base")
+    spec = settings.sources.stack_spec()
     if _is_to_be_built(settings, spec):
         return [
             "ldos: stack ros2, whose workspace is built before it is measured",
-            *([f"ldos: interleaved with base {base}"] if base else []),
+            *_describe_versions(settings),
             *estimate_lines(settings, scenarios, stack=StackKind.ROS2, beside="beside the builds "),
         ]
     absent = [each for each in (stack_available(spec), recording_available()) if not each.ok]
@@ -133,10 +133,16 @@ def _describe_setup(settings: Settings, scenarios: Sequence[pytest.Item]) -> lis
     return [
         *notes,
         f"ldos: stack {info.description}",
-        *([f"ldos: interleaved with base {base}"] if base else []),
+        *_describe_versions(settings),
         f"ldos: tracer {recorder_name()}; host class {host.host_class}",
         *estimate_lines(settings, scenarios, stack=info.name),
     ]
+
+
+def _describe_versions(settings: Settings) -> list[str]:
+    head, base = settings.value("head"), settings.value("base")
+    of_head = f"ldos: stack of head {head}; tests and settings of this checkout"
+    return [*([of_head] if head else []), *([f"ldos: interleaved with base {base}"] if base else [])]
 
 
 def _is_to_be_built(settings: Settings, stack: StackSpec) -> bool:
@@ -144,7 +150,7 @@ def _is_to_be_built(settings: Settings, stack: StackSpec) -> bool:
     from pytest_ldos.scenario.words import StackKind
 
     base = settings.value("base")
-    is_revision = bool(base) and not (settings.folder / base).is_dir()
+    is_revision = settings.value("head") or (base and not (settings.folder / base).is_dir())
     if settings.value("build"):
         return stack.kind is not StackKind.EMBEDDED
-    return is_revision and stack.kind is StackKind.ROS2
+    return bool(is_revision) and stack.kind is StackKind.ROS2

@@ -12,6 +12,7 @@ from pytest_ldos.base.errors import ConfigurationError, LdosError, Unavailable
 from pytest_ldos.plugin.instrument_marks import instrument_mark
 from pytest_ldos.plugin.messages import fail_with
 from pytest_ldos.plugin.scenario_run import ScenarioRun
+from pytest_ldos.plugin.selection import refuse_head
 from pytest_ldos.plugin.standby import session_of
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ def measured_study_for(request: pytest.FixtureRequest) -> MeasuredStudy:
     instrument, spec, name = _requested(item)
     _refuse_taken_name(session.record.runs, name, item.nodeid)
     try:
+        refuse_head(session.settings, "an instrument measures programs")
         return _measure(request, instrument, spec, name)
     except LdosError as error:
         if not isinstance(error, ConfigurationError):

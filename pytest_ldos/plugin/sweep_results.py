@@ -20,6 +20,7 @@ from pytest_ldos.campaign.measured_version import version_here
 from pytest_ldos.campaign.sweep import state_of
 from pytest_ldos.campaign.sweep_folder import Definition, SweepFolder, SweepKey, all_sweeps, find_sweep, new_sweep
 from pytest_ldos.campaign.sweep_records import CellState, StartRecord, collect, decode_start, encode_start
+from pytest_ldos.campaign.versions.version import find_revision
 from pytest_ldos.judge.gate.verdict import Verdict, worst
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.plugin.messages import begin_section, write_line, write_rendered
@@ -68,8 +69,13 @@ class SweepResults:
     def _version(self) -> Mapping[str, str]:
         settings, root = self._settings, self._settings.root
         version = version_here(root, settings.sources.stack_spec(), baselines=root / settings.value("baselines"))
+        head = find_revision(settings.value("head"), root) if settings.value("head") else None
         watch = settings.watch_spec
-        return {**version, **({"watched": repr(watch)} if watch.is_asked else {})}
+        return {
+            **version,
+            **({"head": head.commit} if head else {}),
+            **({"watched": repr(watch)} if watch.is_asked else {}),
+        }
 
     # --- where a cell is measured -----------------------------------------------------
 

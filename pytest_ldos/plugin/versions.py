@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_ldos.base.errors import LdosError
-from pytest_ldos.plugin.base_settings import describe_base_settings
 from pytest_ldos.plugin.settings import Settings
+from pytest_ldos.plugin.version_settings import describe_settings
 
 if TYPE_CHECKING:
     from pytest_ldos.campaign.order import Role
@@ -22,70 +23,70 @@ Announce = Callable[[str], None]
 
 
 class MeasuredVersions:
-    """Head, and the base that ``--ldos-base`` names.
-
-    Attributes:
-        base_asked: the base as it was named; empty where head is measured alone.
-    """
+    """Head, which ``--ldos-head`` may name, and the base that ``--ldos-base`` names."""
 
     def __init__(self, settings: Settings) -> None:
-        self.base_asked = str(settings.value("base"))
         self._settings = settings
         self._found: dict[tuple[Role, StackKind, str], Version | LdosError] = {}
 
     def stack_to_start(self, stack: StackSpec) -> StackSpec:
-        """The stack under test; `auto` is ROS 2 where head's workspace is to be built, whatever is installed of it.
+        """The stack under test; `auto` is ROS 2 where ``--ldos-build`` was given, whatever is installed of it.
 
         Raises:
-            Unavailable: a workspace is to be built, and no ROS 2 is sourced.
+            Unavailable: head's workspace is to be built, and no ROS 2 is sourced.
         """
         from pytest_ldos.robot.stack.choose import demand_ros2
+        from pytest_ldos.scenario.words import StackKind
 
-        return demand_ros2(stack) if self._settings.value("build") else stack
+        is_built = self._settings.value("head") and stack.kind is StackKind.ROS2
+        return demand_ros2(stack) if self._settings.value("build") or is_built else stack
 
     def find(self, stack: StackSpec, *, announce: Announce) -> Mapping[Role, Version]:
-        """Both versions of a stack. Head is built where the base is, so that only their sources differ.
+        """Head, and the base if there is one. Head is built where the base is, so that only their sources differ.
 
         Raises:
-            ConfigurationError: there is no such base.
+            ConfigurationError: there is no version of this name.
             PreparationFailed: one of them could not be made, or cannot be started.
         """
         from pytest_ldos.campaign.order import Role
 
-        base = self._once(Role.BASE, stack, lambda: self._finder(stack, announce).find(self.base_asked))
-        return {Role.BASE: base, Role.HEAD: self.head(stack, announce=announce, like=base)}
+        finder = self._finder(stack, announce)
+        named = [role for role in Role if self._named(role)]
+        found = {role: self._once(role, stack, partial(finder.find, role, self._named(role))) for role in named}
+        if Role.HEAD not in found:
+            found[Role.HEAD] = self._head_here(stack, finder, like=found.get(Role.BASE))
+        return found
 
-    def head(self, stack: StackSpec, *, announce: Announce, like: Version | None = None) -> Version:
-        """Head: built where that was asked for, or where the base was; else as it is installed.
+    def _named(self, role: Role) -> str:
+        """The version as the settings name it; empty where they name none."""
+        return str(self._settings.value(role))
+
+    def _head_here(self, stack: StackSpec, finder: VersionFinder, *, like: Version | None) -> Version:
+        """The checkout: built where that was asked for, or where the base was; else as it is installed.
 
         Args:
             like: the base.
-
-        Raises:
-            PreparationFailed: it could not be built, or cannot be started.
         """
         from pytest_ldos.campaign.order import Role
         from pytest_ldos.campaign.versions.version import head_version
 
         is_asked = self._settings.value("build") and _is_ros2(stack)
         if is_asked or (like is not None and like.packages is not None):
-            return self._once(Role.HEAD, stack, self._finder(stack, announce).built.head)
+            return self._once(Role.HEAD, stack, finder.built.head)
         return head_version(self._settings.root)
 
     def describe(self, versions: Mapping[Role, Version], stack: StackSpec, item: pytest.Item) -> tuple[str, ...]:
-        """Notes on differences of base and head that the comparison does not show, or that explain it."""
+        """Notes on differences that the measurement does not show, or that explain it."""
         from pytest_ldos.campaign.order import Role
         from pytest_ldos.campaign.versions.notes import describe_distros, describe_packages
 
-        base, head = versions[Role.BASE], versions[Role.HEAD]
-        of_both = (*describe_packages(base, head), *describe_distros(base, head))
-        return (
-            *self.describe_head(head, stack),
-            *of_both,
-            *describe_base_settings(base, self._settings, item),
-        )
+        head, base = versions[Role.HEAD], versions.get(Role.BASE)
+        of_both = () if base is None else (*describe_packages(base, head), *describe_distros(base, head))
+        others = [each for role, each in versions.items() if self._named(role)]
+        of_settings = [note for each in others for note in describe_settings(each, self._settings, item)]
+        return (*self._describe_stale(head, stack), *of_both, *of_settings)
 
-    def describe_head(self, head: Version, stack: StackSpec) -> tuple[str, ...]:
+    def _describe_stale(self, head: Version, stack: StackSpec) -> tuple[str, ...]:
         """A note where head's workspace was not built, and its sources are newer than what is installed of it."""
         from pytest_ldos.campaign.versions.notes import describe_stale
 

@@ -160,6 +160,14 @@ OPTIONS: Final[Mapping[str, Option]] = {
             "revision (git), a checkout, an environment, or for the ros2 stack an install prefix",
         ),
         Option(
+            name="head",
+            parse=_text,
+            default="",
+            metavar="REV",
+            help="revision (git) whose stack is measured in place of this checkout's, with the tests, settings and "
+            "pytest-ldos of this checkout; for the ros2 stack its workspace is built",
+        ),
+        Option(
             name="build",
             parse=parse_truth,
             default=False,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders.repository import Repository
 from tests.plugin.forked_pytest import ForkedPytest
 
 ROOT = Path(__file__).parents[2]
@@ -25,6 +26,9 @@ def test_reach(panda_stack, ldos_trials, ldos_gate):
     ldos_gate.check(ldos_trials(panda_stack))
 """
 
+SETUP = "[tool.ldos.base]\nsetup = ['sh', '-c', 'mkdir -p .venv/bin && touch .venv/bin/python']\n"
+"""Settings of a project whose environments take no time."""
+
 
 @pytest.fixture
 def project(pytester: pytest.Pytester, monkeypatch) -> pytest.Pytester:
@@ -37,6 +41,15 @@ def project(pytester: pytest.Pytester, monkeypatch) -> pytest.Pytester:
     pytester.makepyprojecttoml("[tool.pytest.ini_options]\naddopts = '-p no:cacheprovider --strict-markers'\n")
     pytester.makepyfile(test_scenario=SCENARIO)
     return pytester
+
+
+@pytest.fixture
+def repository(project: pytest.Pytester) -> Repository:
+    """The project as a git repository without commits."""
+    repository = Repository(project.path)
+    repository.git("init", "--quiet", "--initial-branch=main")
+    (project.path / ".gitignore").write_text(".ldos\n__pycache__\nconftest.py\n")
+    return repository
 
 
 @pytest.fixture(scope="session")

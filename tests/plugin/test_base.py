@@ -7,7 +7,7 @@ import json
 import pytest
 
 from pytest_ldos.measure.trial.artifacts import read_trials
-from tests.builders.repository import Repository
+from tests.plugin.conftest import SETUP
 
 FEW = ("--ldos-trials=10", "--ldos-base=./old")
 """Enough for a verdict."""
@@ -110,17 +110,6 @@ def test_a_folder_without_an_environment(run, project):
     assert result.ret == 1
     result.stdout.fnmatch_lines(["*./empty: the folder has no environment (.venv/bin/python or bin/python)*"])
     assert "Traceback" not in result.stdout.str()
-
-
-SETUP = "[tool.ldos.base]\nsetup = ['sh', '-c', 'mkdir -p .venv/bin && touch .venv/bin/python']\n"
-
-
-@pytest.fixture
-def repository(project):
-    repository = Repository(project.path)
-    repository.git("init", "--quiet", "--initial-branch=main")
-    (project.path / ".gitignore").write_text(".ldos\n__pycache__\nconftest.py\n")
-    return repository
 
 
 def test_a_revision_is_prepared_once_and_one_that_is_heads_is_called_a_a(run, project, repository):

@@ -6,8 +6,8 @@ import os
 
 import pytest
 
+from pytest_ldos.measure.trial.artifacts import read_trials
 from tests.builders.colcon import COMPILED, add_launch_file, add_package, find_colcon
-from tests.builders.repository import Repository
 from tests.builders.ros import add_packages
 
 COLCON = find_colcon()
@@ -45,9 +45,7 @@ def workspace(project, tmp_path_factory, monkeypatch):
 
 
 @pytest.fixture
-def repository(project, workspace):
-    repository = Repository(project.path)
-    repository.git("init", "--quiet", "--initial-branch=main")
+def repository(project, workspace, repository):
     (project.path / ".gitignore").write_text(".ldos\n__pycache__\nconftest.py\n/*.xml\n")
     project.makepyfile(able=ABLE)
     with (project.path / "test_scenario.py").open("a") as test:
@@ -69,6 +67,22 @@ def test_equal_workspaces_are_one_build_and_that_is_said_in_the_verdict(run, rep
         ]
     )
     result.stdout.no_fnmatch_line("*building head*")
+
+
+def test_head_of_a_revision_is_built_from_it_and_what_is_checked_out_is_not(run, project, repository, workspace):
+    old = repository.git("rev-parse", "--short=12", "HEAD")
+    add_package(workspace, "arm_planner", more="message(FATAL_ERROR lost)")
+    repository.commit()
+    result = run(f"--ldos-head={old}", "--ldos-trials=1")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*ldos: stack ros2, whose workspace is built before it is measured*",
+            f"*ldos: stack of head {old}; tests and settings of this checkout*",
+            f"*building head {old}: package 1 of 1, arm_bringup*",
+        ]
+    )
+    assert [read_trials(file).commit for file in project.path.glob(".ldos/runs/*/baseline/trials.json")] == [old]
 
 
 @pytest.mark.acceptance
@@ -113,12 +127,14 @@ def test_head_is_built_where_that_is_asked_for_and_else_what_is_stale_is_named(
     assert "newer than what is installed" not in run("--ldos-trials=1", "--ldos-build").stdout.str()
 
 
-@pytest.mark.parametrize("asked", [[], ["--ldos-stack=ros2"]])
+@pytest.mark.parametrize(
+    "asked", [["--ldos-build"], ["--ldos-build", "--ldos-stack=ros2"], ["--ldos-head=HEAD", "--ldos-stack=ros2"]]
+)
 def test_a_workspace_that_is_to_be_built_without_ros_is_infra_and_no_other_stack_is_measured(
     run, project, monkeypatch, asked
 ):
     monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
-    result = run("--ldos-trials=1", "--ldos-build", *asked)
+    result = run("--ldos-trials=1", *asked)
     assert result.ret == 11
     result.stdout.fnmatch_lines(["*a ROS 2 workspace is to be built, and no ROS 2 is sourced*", "*= ldos on ros2 =*"])
 

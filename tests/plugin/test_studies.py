@@ -148,3 +148,10 @@ def test_marks_are_known_with_the_commands_that_measure_alike(run):
     listed = run("", "--markers").stdout
     listed.fnmatch_lines(["*ldos_steady(**settings)*'ldos steady'*"])
     listed.fnmatch_lines(["*ldos_cpu_cost(**settings)*'ldos cpu-cost'*"])
+
+
+def test_programs_of_this_environment_are_not_measured_in_the_name_of_a_revision(run, project):
+    result = run("", "--ldos-head=HEAD~1")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*--ldos-head HEAD~1: only a stack is measured of a revision, and an instrument *"])
+    assert not list(project.path.glob(".ldos/runs"))

@@ -15,6 +15,7 @@ from _pytest.compat import ascii_escaped
 from pytest_ldos.campaign.sweep_folder import all_sweeps
 from pytest_ldos.campaign.sweep_records import CellState
 from pytest_ldos.plugin.sweep_cells import SweepCell, sweep_name
+from tests.plugin.conftest import SETUP
 
 SWEEP = """
 import pytest
@@ -128,6 +129,15 @@ def test_another_definition_is_not_resumed(sweep, project):
     sweep()
     project.makepyfile(test_scenario=SWEEP.replace("trials=2", "trials=1"))
     sweep("--ldos-resume").assert_outcomes(passed=3)
+
+
+def test_cells_of_another_head_are_measured(sweep, project, repository):
+    project.makepyprojecttoml("[tool.pytest.ini_options]\naddopts = '-p no:cacheprovider'\n" + SETUP)
+    old, new = repository.commit(README="old"), repository.commit(README="new")
+    one = (NODE.format(250), "--ldos-resume")
+    sweep(*one, f"--ldos-head={old}").assert_outcomes(passed=1)
+    sweep(*one, f"--ldos-head={old}").assert_outcomes(skipped=1)
+    sweep(*one, f"--ldos-head={new}").assert_outcomes(passed=1)
 
 
 @pytest.mark.acceptance

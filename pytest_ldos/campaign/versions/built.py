@@ -13,8 +13,8 @@ from pytest_ldos.campaign.order import Role
 from pytest_ldos.campaign.versions.build import Build, build_workspace
 from pytest_ldos.campaign.versions.checkouts import Checkout, Recipe, checked_out
 from pytest_ldos.campaign.versions.kept import Announce
+from pytest_ldos.campaign.versions.named import resolve_base, resolve_head
 from pytest_ldos.campaign.versions.prefixes import SETUP, find_prefix, source_over
-from pytest_ldos.campaign.versions.prepare import name_of
 from pytest_ldos.campaign.versions.underlay import Underlay, find_underlay
 from pytest_ldos.campaign.versions.version import (
     Revision,
@@ -23,7 +23,6 @@ from pytest_ldos.campaign.versions.version import (
     find_revision,
     head_version,
     project_in,
-    resolve_base,
 )
 from pytest_ldos.campaign.versions.workspace import Workspace, entries_of, is_unchanged, tree_digest
 from pytest_ldos.host.checkout import describe_commit
@@ -55,8 +54,19 @@ class BuiltVersions:
     store: Path
     announce: Announce
 
+    def find(self, role: Role, text: str) -> Version:
+        """The version named by `text`; see `resolve_head` and `base`.
+
+        Raises:
+            ConfigurationError: there is none of this name.
+            PreparationFailed: it cannot be built or started.
+        """
+        if role is Role.BASE:
+            return self.base(text)
+        return self._named(resolve_head(text, folder=self.folder, root=self.root), role)
+
     def head(self) -> Version:
-        """Head, built: from its commit where its workspace has no changes, otherwise from the files as they are.
+        """The checkout, built: from its commit where its workspace has no changes, else from the files as they are.
 
         Raises:
             PreparationFailed: it cannot be built or started.
@@ -76,8 +86,7 @@ class BuiltVersions:
         """
         found = resolve_base(text, folder=self.folder, root=self.root)
         if isinstance(found, Revision):
-            name = f"base {name_of(found)}"
-            return self._of_revision(found, role=Role.BASE, name=name, commit=found.commit)
+            return self._named(found, Role.BASE)
         project = project_in(found, self.root) or found
         if (found / SETUP).is_file() or not Workspace(project, self._folders).packages():
             return self._startable(find_prefix(text, folder=self.folder))
@@ -88,6 +97,9 @@ class BuiltVersions:
     def _is_tracked(self, revision: Revision) -> bool:
         """True if the revision holds something of each workspace; setup may make one that it does not hold."""
         return bool(self.spec.setup) or all(entries_of(revision, each) for each in self._folders)
+
+    def _named(self, revision: Revision, role: Role) -> Version:
+        return self._of_revision(revision, role=role, name=f"{role} {revision.name}", commit=revision.commit)
 
     def _of_revision(self, revision: Revision, *, role: Role, name: str, commit: str) -> Version:
         commands = [self.spec.setup] if self.spec.setup else []

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from pytest_ldos.campaign.order import Role
 from pytest_ldos.campaign.versions.built import BuiltVersions
 from pytest_ldos.campaign.versions.kept import BASES, Announce
+from pytest_ldos.campaign.versions.named import find_version
 from pytest_ldos.campaign.versions.prepare import prepare
-from pytest_ldos.campaign.versions.version import Revision, Version, find_base
+from pytest_ldos.campaign.versions.version import Revision, Version
 from pytest_ldos.robot.stack.choose import resolve_kind
 from pytest_ldos.scenario.base import BaseSpec
 from pytest_ldos.scenario.model import StackSpec
@@ -35,18 +37,18 @@ class VersionFinder:
     output: Path
     announce: Announce
 
-    def find(self, text: str) -> Version:
-        """The version named by `text`: a revision, a folder with an environment, or an install prefix.
+    def find(self, role: Role, text: str) -> Version:
+        """The version named by `text`: a revision; as a base, also a folder with an environment or an install prefix.
 
         Raises:
             ConfigurationError: there is none of this name.
             PreparationFailed: it cannot be prepared, built or started.
         """
         if resolve_kind(self.stack) is StackKind.ROS2:
-            return self.built.base(text)
-        found = find_base(text, folder=self.folder, root=self.root)
+            return self.built.find(role, text)
+        found = find_version(role, text, folder=self.folder, root=self.root)
         if isinstance(found, Revision):
-            return prepare(found, self.spec, store=self.output / BASES, announce=self.announce)
+            return prepare(found, role, self.spec, store=self.output / BASES, announce=self.announce)
         return found
 
     @cached_property

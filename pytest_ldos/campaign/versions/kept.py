@@ -150,7 +150,7 @@ def remove_unused(store: Path, *, checkout: Path, announce: Announce) -> None:
 
 
 def _try_to_remove(folder: Path, checkout: Path, announce: Announce) -> None:
-    what = "the built" if folder.name.startswith(BUILT) else "the environment of base"
+    what = "the built" if folder.name.startswith(BUILT) else "the environment of"
     announce(f"removing {what} {folder.name}: only the {KEPT} that were used last are kept")
     try:
         remove(folder, checkout=checkout)

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
 
+from pytest_ldos.campaign.order import Role
 from pytest_ldos.campaign.versions.checkouts import Checkout, Recipe, checked_out
 from pytest_ldos.campaign.versions.kept import Announce
 from pytest_ldos.campaign.versions.requirements import US, requirements_of
-from pytest_ldos.campaign.versions.version import Revision, Version, base_version
+from pytest_ldos.campaign.versions.version import Revision, Version, version_of
 from pytest_ldos.host.logs import last_lines
 from pytest_ldos.scenario.base import BaseSpec
 
-_COMMIT: Final = re.compile("[0-9a-f]{4,64}")
 
-
-def prepare(revision: Revision, spec: BaseSpec, *, store: Path, announce: Announce) -> Version:
+def prepare(revision: Revision, role: Role, spec: BaseSpec, *, store: Path, announce: Announce) -> Version:
     """Returns the revision with its environment, which is created unless it exists.
 
     Args:
@@ -33,18 +30,10 @@ def prepare(revision: Revision, spec: BaseSpec, *, store: Path, announce: Announ
         lambda checkout: _commands(checkout, spec),
         makes=spec.python,
     )
-    name = f"base {revision.commit}"
+    name = f"{role} {revision.commit}"
     with checked_out(revision, recipe, name=name, store=store, announce=announce) as checkout:
         python, project = checkout.project / spec.python, checkout.project
-    return base_version(name_of(revision), commit=revision.commit, python=python, project=project)
-
-
-def name_of(revision: Revision) -> str:
-    """The commit, preceded by the name that the user gave if that is another one."""
-    is_commit = _COMMIT.fullmatch(revision.text) and (
-        revision.commit.startswith(revision.text) or revision.text.startswith(revision.commit)
-    )
-    return revision.commit if is_commit else f"{revision.text} ({revision.commit})"
+    return version_of(role, revision.name, commit=revision.commit, python=python, project=project)
 
 
 def _commands(checkout: Checkout, spec: BaseSpec) -> list[Sequence[str]]:

@@ -1,20 +1,19 @@
-"""Versions of the project, and the one named by ``--ldos-base PATH_OR_REV``."""
+"""Versions of the project: its commits, and what is installed of them."""
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.campaign.order import Role
 from pytest_ldos.host.checkout import CHANGED, abbreviate, ask_git, describe_commit, top_of_checkout
 from pytest_ldos.robot.stack.installation import OURS, Installation
 from pytest_ldos.scenario.settings import SETTINGS_FILES
 
-INTERPRETERS: Final = (".venv/bin/python", "bin/python")
-"""Paths of the interpreter in a checkout and in an environment."""
+_COMMIT: Final = re.compile("[0-9a-f]{4,64}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +59,19 @@ class Revision:
     checkout: Path
     project: Path
 
+    @property
+    def name(self) -> str:
+        """The commit, preceded by the name that the user gave if that is another one."""
+        is_commit = _COMMIT.fullmatch(self.text) and (
+            self.commit.startswith(self.text) or self.text.startswith(self.commit)
+        )
+        return self.commit if is_commit else f"{self.text} ({self.commit})"
+
+    @property
+    def is_checked_out(self) -> bool:
+        """True if the user's checkout is at this commit, without changes."""
+        return self.commit == describe_commit(self.checkout)
+
 
 def head_version(root: Path) -> Version:
     """The version that this process runs in."""
@@ -67,44 +79,11 @@ def head_version(root: Path) -> Version:
     return Version(role=Role.HEAD, name=f"head ({commit})" if commit else "head", commit=commit, installation=OURS)
 
 
-def base_version(name: str, *, commit: str, python: Path, project: Path | None = None) -> Version:
-    """A base version with an environment of its own."""
+def version_of(role: Role, name: str, *, commit: str, python: Path, project: Path | None = None) -> Version:
+    """A version with an environment of its own."""
     is_ours = python.absolute() == Path(sys.executable).absolute()
     installation = OURS if is_ours else Installation(str(python.absolute()))
-    return Version(role=Role.BASE, name=f"base {name}", commit=commit, installation=installation, project=project)
-
-
-def find_base(text: str, *, folder: Path, root: Path) -> Revision | Version:
-    """The base of the embedded stack named by `text`: a folder with an environment, or a revision that needs one.
-
-    Raises:
-        ConfigurationError: see `resolve_base`; also for a folder without an environment.
-    """
-    found = resolve_base(text, folder=folder, root=root)
-    return found if isinstance(found, Revision) else _version_in(found, text, root)
-
-
-def resolve_base(text: str, *, folder: Path, root: Path) -> Revision | Path:
-    """The revision or the folder named by `text`.
-
-    Args:
-        folder: folder that relative paths start from.
-        root: root of the project, whose repository contains the revisions.
-
-    Raises:
-        ConfigurationError: neither, or both.
-    """
-    place = (folder / Path(text).expanduser()).resolve()
-    revision = find_revision(text, root)
-    if not place.is_dir():
-        if revision is None:
-            raise _unknown(text, root)
-        return revision
-    if revision is not None and not text.startswith((".", "/", "~")):
-        raise ConfigurationError(
-            f"--ldos-base {text} is a folder and a revision", remedy=f"write ./{text} for the folder, or a commit"
-        )
-    return place
+    return Version(role=role, name=f"{role} {name}", commit=commit, installation=installation, project=project)
 
 
 def find_revision(text: str, root: Path) -> Revision | None:
@@ -114,30 +93,6 @@ def find_revision(text: str, root: Path) -> Revision | None:
     if not commit or top is None:
         return None
     return Revision(text, abbreviate(commit, root), top, root.resolve().relative_to(top.resolve()))
-
-
-def _unknown(text: str, root: Path) -> ConfigurationError:
-    if top_of_checkout(root) is None:
-        return ConfigurationError(
-            f"--ldos-base {text}: there is no such folder, and {root} is in no git checkout that could know a revision",
-            remedy="name a checkout or environment of the version to compare with",
-        )
-    return ConfigurationError(
-        f"--ldos-base {text}: there is neither a folder nor a revision of this name",
-        remedy="name a commit, tag or branch that `git rev-parse` knows here (git fetch may be missing), or a folder",
-    )
-
-
-def _version_in(place: Path, text: str, root: Path) -> Version:
-    python = next((place / each for each in INTERPRETERS if (place / each).is_file()), None)
-    if python is None:
-        raise ConfigurationError(
-            f"--ldos-base {text}: the folder has no environment ({' or '.join(INTERPRETERS)})",
-            remedy="make one there, or name the revision, whose environment is then made for you",
-        )
-    commit = commit_in(place)
-    name = f"{text} ({commit})" if commit else text
-    return base_version(name, commit=commit, python=python, project=project_in(place, root))
 
 
 def commit_in(place: Path) -> str:

@@ -78,7 +78,7 @@ class Workspace:
             if not (self.project / folder).is_dir():
                 raise PreparationFailed(
                     f"{name} cannot be built: it has no workspace {folder}",
-                    remedy="name a base that has it in [tool.ldos.base] workspace, or have setup make it there",
+                    remedy="name a version that has it in [tool.ldos.base] workspace, or have setup make it there",
                 )
 
     def digest(self, store: Path) -> dict[str, object]:

@@ -38,7 +38,7 @@ class Project:
     def ends(self):
         return self.names[0], self.names[-1]
 
-    def find(self, name: str) -> Version:
+    def find(self, _: Role, name: str) -> Version:
         self.prepared.append(name)
         planning = self.repository.git("show", f"{name}:planning.txt")
         if planning == "broken":

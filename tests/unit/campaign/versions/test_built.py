@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from pytest_ldos.base.errors import ConfigurationError, PreparationFailed
+from pytest_ldos.campaign.order import Role
 from pytest_ldos.campaign.versions.built import BuiltVersions
 from pytest_ldos.campaign.versions.underlay import find_underlay
 from pytest_ldos.host.availability import Availability
@@ -98,6 +99,22 @@ def test_a_revision_is_built_from_its_own_sources_over_the_same_underlay(project
     assert f"building {base.name}: package 1 of 2, arm_bringup" in project.said
     assert f"building {base.name}: package 2 of 2, arm_planner" in project.said
     assert not list(project.store.rglob("build-*")), "the files of a build take room, and nobody needs them"
+
+
+def test_head_of_a_revision_is_built_from_it_whatever_is_checked_out(project):
+    old = project.commit()
+    add_package(project.workspace, "arm_planner", value=2)
+    new = project.commit()
+    add_package(project.workspace, "arm_planner", value=3)
+    versions = project.versions()
+    head = versions.find(Role.HEAD, old)
+    assert (head.role, head.name, head.commit, value_of(head)) == (Role.HEAD, f"head {old}", old, 1)
+    assert value_of(versions.find(Role.HEAD, "HEAD")) == 2, "what is checked out has changes, which are no part of it"
+    assert versions.find(Role.BASE, "HEAD~1").is_same(head)
+    assert versions.find(Role.HEAD, "HEAD").commit == new
+    assert len(project.builds) == 2
+    with pytest.raises(ConfigurationError, match=r"--ldos-head ros_ws is a folder"):
+        versions.find(Role.HEAD, "ros_ws")
 
 
 def test_equal_workspaces_are_built_once_and_are_one_version(project):

@@ -11,8 +11,10 @@ import psutil
 import pytest
 
 from pytest_ldos.base.errors import PreparationFailed
+from pytest_ldos.campaign.order import Role
+from pytest_ldos.campaign.versions.named import resolve_head
 from pytest_ldos.campaign.versions.prepare import prepare
-from pytest_ldos.campaign.versions.version import find_base
+from pytest_ldos.campaign.versions.version import Revision
 from pytest_ldos.scenario.base import BaseSpec
 from tests.builders.repository import Repository
 
@@ -27,11 +29,12 @@ class Preparing:
         self.store = path / "bases"
         self.said: list[str] = []
 
-    def __call__(self, revision="HEAD", *, setup=MAKE, **changes):
-        root = self.repository.path
-        found = find_base(revision, folder=root, root=root)
+    def find(self, revision="HEAD") -> Revision:
+        return resolve_head(revision, folder=self.repository.path, root=self.repository.path)
+
+    def __call__(self, revision="HEAD", *, role=Role.BASE, setup=MAKE, **changes):
         spec = BaseSpec(setup=("sh", "-c", setup) if isinstance(setup, str) else setup, **changes)
-        return prepare(found, spec, store=self.store, announce=self.said.append)
+        return prepare(self.find(revision), role, spec, store=self.store, announce=self.said.append)
 
     def folder(self, commit) -> Path:
         (found,) = self.store.glob(f"{commit}-????????")
@@ -91,6 +94,16 @@ def test_one_that_is_not_as_it_should_be_is_made_anew_and_that_is_told(preparing
     assert preparing().installation.python == python
     assert preparing.times_made == 2
     assert f", made for base {commit}: it is unfinished or damaged" in preparing.said[1]
+
+
+def test_head_of_a_revision_has_the_environment_that_it_has_as_a_base(preparing):
+    commit = preparing.repository.commit(code_py="old")
+    preparing.repository.commit(code_py="new")
+    head = preparing(commit, role=Role.HEAD)
+    assert (head.role, head.name, head.commit) == (Role.HEAD, f"head {commit}", commit)
+    assert preparing.said[0].startswith(f"preparing head {commit}: ")
+    assert preparing(commit).installation == head.installation
+    assert preparing.times_made == 1
 
 
 def test_one_made_by_another_recipe_lies_beside_it(preparing):
@@ -177,10 +190,9 @@ def test_an_interruption_ends_setup_and_the_next_time_begins_anew(preparing, mon
         if pid.exists() and pid.read_text():
             raise KeyboardInterrupt
 
-    root = preparing.repository.path
     spec = BaseSpec(setup=("sh", "-c", f"sleep 1000 & echo $! > {pid}; wait"))
     with pytest.raises(KeyboardInterrupt):
-        prepare(find_base("HEAD", folder=root, root=root), spec, store=preparing.store, announce=interrupt)
+        prepare(preparing.find(), Role.BASE, spec, store=preparing.store, announce=interrupt)
     assert not is_running(int(pid.read_text()))
     assert f"preparing base {commit}: 0 s" in preparing.said
     assert preparing().commit == commit
@@ -199,13 +211,13 @@ def test_a_second_run_waits_for_the_first(preparing):
         preparing.said.append(text)
         waits.set()
 
-    root = preparing.repository.path
-    found = find_base("HEAD", folder=root, root=root)
     spec = BaseSpec(setup=("sh", "-c", MAKE))
     with (preparing.store / f"{place.name}.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         other = threading.Thread(
-            target=prepare, args=(found, spec), kwargs={"store": preparing.store, "announce": announce}
+            target=prepare,
+            args=(preparing.find(), Role.BASE, spec),
+            kwargs={"store": preparing.store, "announce": announce},
         )
         other.start()
         assert waits.wait(20)

@@ -1,4 +1,4 @@
-"""What --ldos-base names, and what it must not be mistaken for."""
+"""Versions that --ldos-base and --ldos-head name, and names that they must not be mistaken for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.campaign.order import Role
-from pytest_ldos.campaign.versions.version import Revision, Version, find_base, head_version
+from pytest_ldos.campaign.versions.named import find_version
+from pytest_ldos.campaign.versions.version import Revision, Version, head_version
 from pytest_ldos.robot.stack.installation import OURS, Installation
 from tests.builders.repository import Repository
 
@@ -20,8 +21,8 @@ def repository(tmp_path) -> Repository:
     return Repository.create(tmp_path / "project")
 
 
-def find(text, repository, root=None):
-    return find_base(text, folder=repository.path, root=root or repository.path)
+def find(text, repository, root=None, role=Role.BASE):
+    return find_version(role, text, folder=repository.path, root=root or repository.path)
 
 
 def add_environment(folder: Path, place=".venv/bin/python") -> Path:
@@ -56,10 +57,42 @@ def test_a_name_that_looks_like_an_option(repository):
         find("--upload-pack=x", repository)
 
 
-def test_without_a_repository_no_revision_can_be_known(tmp_path, monkeypatch):
+@pytest.mark.parametrize("role", Role)
+def test_without_a_repository_no_revision_can_be_known(tmp_path, monkeypatch, role):
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    with pytest.raises(ConfigurationError, match="is in no git checkout"):
-        find_base("main", folder=tmp_path, root=tmp_path)
+    with pytest.raises(ConfigurationError, match=f"--ldos-{role} main: (.*)is in no git checkout"):
+        find_version(role, "main", folder=tmp_path, root=tmp_path)
+
+
+def test_a_revision_as_head(repository):
+    old = repository.commit(code_py="old")
+    repository.commit(code_py="new")
+    assert find("HEAD~1", repository, role=Role.HEAD) == Revision("HEAD~1", old, repository.path, Path())
+
+
+def test_a_commit_that_is_checked_out_as_head_is_measured_where_pytest_runs_unless_it_has_changes(repository):
+    commit = repository.commit(code_py="")
+    here = Version(role=Role.HEAD, name=f"head main ({commit})", commit=commit, installation=OURS)
+    assert find("main", repository, role=Role.HEAD) == here
+    assert find(commit, repository, role=Role.HEAD).name == f"head {commit}"
+    (repository.path / "code.py").write_text("changed")
+    assert isinstance(find("main", repository, role=Role.HEAD), Revision)
+
+
+@pytest.mark.parametrize("text", ["mian", "--upload-pack=x"])
+def test_an_unknown_name_of_head(repository, text):
+    repository.commit(code_py="")
+    with pytest.raises(ConfigurationError, match=rf"--ldos-head {text}: there is no revision(.|\n)*git rev-parse"):
+        find(text, repository, role=Role.HEAD)
+
+
+def test_a_folder_is_no_head(repository):
+    repository.commit(code_py="")
+    add_environment(repository.path / "old")
+    with pytest.raises(ConfigurationError, match=r"--ldos-head \./old is a folder(.|\n)*run pytest in it"):
+        find("./old", repository, role=Role.HEAD)
+    repository.git("branch", "old", "HEAD")
+    assert find("old", repository, role=Role.HEAD).name.startswith("head old (")
 
 
 @pytest.mark.parametrize("place", [".venv/bin/python", "bin/python"])

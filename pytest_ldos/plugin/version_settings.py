@@ -1,4 +1,4 @@
-"""Notes on settings of the base that differ from head's: both are measured with head's, which hides their effect."""
+"""Notes on settings of versions that differ from those they are measured with, which hides their effect."""
 
 from __future__ import annotations
 
@@ -17,39 +17,41 @@ if TYPE_CHECKING:
     from pytest_ldos.campaign.versions.version import Version
     from pytest_ldos.scenario.model import ScenarioSpec
 
-_UNSEEN: Final = (
-    "both were measured with head's, so their effect does not show; compare with a stored baseline to see it"
-)
+_UNSEEN: Final = "so their effect does not show"
+_OF_HEAD: Final = f"both were measured with head's, {_UNSEEN}; compare with a stored baseline to see it"
+_OF_THE_CHECKOUT: Final = f"it was measured with this checkout's, {_UNSEEN}; measure in a checkout of it to see it"
 
 
-def describe_base_settings(base: Version, head: Settings, item: pytest.Item) -> tuple[str, ...]:
-    """Differences that an interleaved comparison cannot show, because both versions got head's settings.
+def describe_settings(version: Version, settings: Settings, item: pytest.Item) -> tuple[str, ...]:
+    """Differences that a measurement cannot show, because all versions got the settings of this checkout.
 
     Args:
-        head: head's settings; its command line and environment apply to the base, too.
+        settings: of this checkout; their command line and environment apply to the version, too.
         item: the test that was measured.
 
     Returns:
-        One note, or none where the settings are equal or the base has none of its own.
+        One note, or none where the settings are equal or the version has none of its own.
     """
-    if base.project is None:
+    if version.project is None:
         return ()
+    ours, unseen = ("this checkout", _OF_THE_CHECKOUT) if settings.value("head") else ("head", _OF_HEAD)
     try:
-        ours, theirs = (head.scenario_of(item, each) for each in (head.sources, _sources_of(base.project, head)))
-        found = _differences(ours, head.root, theirs, base.project)
+        mine = settings.scenario_of(item)
+        theirs = settings.scenario_of(item, _sources_of(version.project, settings))
+        found = _differences(mine, settings.root, theirs, version.project)
     except LdosError as error:
-        return (f"the settings of {base.name} could not be compared with head's ({error.message}): {_UNSEEN}",)
-    return (f"settings differ between base and head ({found}): {_UNSEEN}",) if found else ()
+        return (f"the settings of {version.name} could not be compared with {ours}'s ({error.message}): {unseen}",)
+    return (f"settings differ between {version.role} and {ours} ({found}): {unseen}",) if found else ()
 
 
-def _sources_of(project: Path, head: Settings) -> Sources:
-    """Head's sources with the settings file of another checkout; one that lies in none is shared by both."""
-    file, root = _settings_file(head), head.root.resolve()
+def _sources_of(project: Path, ours: Settings) -> Sources:
+    """Our sources with the settings file of another checkout; one that lies in none is shared by both."""
+    file, root = _settings_file(ours), ours.root.resolve()
     if file is None:
-        return dataclasses.replace(head.sources, toml=read_toml(project))
+        return dataclasses.replace(ours.sources, toml=read_toml(project))
     if not file.is_relative_to(root):
-        return head.sources
-    return dataclasses.replace(head.sources, toml=read_toml(project, file.relative_to(root)))
+        return ours.sources
+    return dataclasses.replace(ours.sources, toml=read_toml(project, file.relative_to(root)))
 
 
 def _settings_file(settings: Settings) -> Path | None:
@@ -61,11 +63,11 @@ def _settings_file(settings: Settings) -> Path | None:
     return Path(start / named).resolve()
 
 
-def _differences(head: ScenarioSpec, root: Path, base: ScenarioSpec, project: Path) -> str:
+def _differences(ours: ScenarioSpec, root: Path, theirs: ScenarioSpec, project: Path) -> str:
     from pytest_ldos.show.report.version_reports import setting_differences
     from pytest_ldos.show.report.words import list_differences
 
-    return list_differences(setting_differences(_settings(head, root), _settings(base, project)))
+    return list_differences(setting_differences(_settings(ours, root), _settings(theirs, project)))
 
 
 def _settings(spec: ScenarioSpec, project: Path) -> dict[str, Any]:
