@@ -24,13 +24,16 @@ def measure(
     stack: Annotated[
         str, typer.Option(envvar="GATE_STACK", help="ros2, embedded, or both; that of the settings by default.")
     ] = "",
-    commit: Annotated[str, typer.Option(envvar="GATE_COMMIT", help="Commit that is checked out, 40 digits.")] = "",
+    commit: Annotated[
+        str, typer.Option(envvar="GATE_COMMIT", help="Commit, 40 digits; what is checked out by default.")
+    ] = "",
 ) -> None:
     """Measure a commit as a job of a CI does.
 
-    Leaves the report in results/. On ros2, builds the workspaces of both versions and the packages of pytest-ldos
+    Tests, scenarios and settings are those that are checked out, whichever commit is measured. Leaves the report in
+    results/. On ros2, builds the workspaces of both versions and the packages of pytest-ldos
     that they need; ROS 2 is sourced if it is in /opt/ros. More settings are variables: GATE_SCENARIOS, GATE_TRIALS,
-    GATE_MAX_TRIALS, GATE_MINUTES, GATE_RECORD.
+    GATE_MAX_TRIALS, GATE_MINUTES, GATE_RECORD, GATE_FROM.
 
     Exit code: that of pytest: 10 regressed, 11 invalid or infra, 12 no verdict; of two stacks that of the worse.
     """

@@ -2,15 +2,19 @@
 # Measures a commit, interleaved with a base where there is one, and leaves what came of it in results/.
 # Usage: ldos measure [pack]
 #
-# The gate of every CI calls this: GitHub's workflows, and the recipes in examples/ci. It runs in the root of a project. What
-# was in results/ before is removed.
+# The gate of every CI calls this: GitHub's workflows, and the recipes in examples/ci. It runs in the root of a project, whose
+# tests, scenarios and settings measure, with pytest-ldos of the checkout that this belongs to: the same, or one elsewhere. Of
+# the commit comes the stack alone. What was in results/ before is removed.
 #
 # GATE_STACK      ros2, embedded, or both. Empty: what [tool.ldos.stack] says, else what /etc/ldos-lab/stack says
 #                 (lab/bootstrap writes it), else ros2 where it is sourced or in /opt/ros, else embedded. On ros2 the workspaces of
 #                 both versions are built ([tool.ldos.base]). A stack that cannot be measured is infra; no other takes its place.
 #                 Both are measured one after the other into one report; the worse verdict is that of the commit.
-# GATE_COMMIT     the commit, 40 hexadecimal digits; it is what is checked out, and need not be given to `ldos measure`
-# GATE_BASE       a revision to take turns with; empty: the baseline that is stored. 40 zeros (a new branch): the parent
+# GATE_COMMIT     the commit, 40 hexadecimal digits; `ldos measure` needs it only for another than what is checked out
+# GATE_BASE       a revision to take turns with; empty: the baseline that is stored. 40 zeros (a new branch): the parent of
+#                 the commit
+# GATE_FROM       folder of another checkout, with the whole history: the commit and the base are fetched from there where this
+#                 repository lacks them
 # GATE_SCENARIOS  names, separated by spaces (baseline cpu_load msg_load cpu_limit)
 # GATE_TRIALS     measured trials of each (10), and
 # GATE_MAX_TRIALS up to which some are added while a comparison is undecided (30)
@@ -18,7 +22,7 @@
 #                 before anything is measured; empty: none
 # GATE_RECORD     true: record the commit as the baseline, compare with nothing
 # GATE_BIN        folder of the programs python and ldos, which `ldos measure` sets to its own; empty: `make setup` makes .venv,
-#                 and `make ros2-setup`, called with ROS 2 sourced, .venv-ros2
+#                 and `make ros2-setup`, called with ROS 2 sourced, .venv-ros2, in the checkout that this belongs to
 #
 # results/result.json, report.html    the report, for programs and for people
 # results/traces/*.pftrace            the traces that were kept (of what failed or regressed), for Perfetto
@@ -55,18 +59,37 @@ commit_of() {
   git rev-parse --verify --quiet --end-of-options "$1^{commit}"
 }
 
+# Without its whole history, a commit of GATE_FROM would leave a gap here.
+require_from() {
+  [ -n "$from" ] || return 0
+  case $from in /*) ;; *) from=$PWD/$from ;; esac
+  [ -d "$from" ] || fail "GATE_FROM is no folder"
+  [ "$(git -C "$from" rev-parse --is-shallow-repository)" = false ] || fail "GATE_FROM is no checkout with the whole history"
+}
+
+# The commit of a revision of GATE_FROM, which is fetched from there.
+fetched() {
+  [ -n "$from" ] || return 1
+  missing=$(git -C "$from" rev-parse --verify --quiet --end-of-options "$1^{commit}") || return 1
+  git fetch --quiet --no-tags --no-recurse-submodules --no-write-fetch-head "$from" "$missing" >&2 || return 1
+  commit_of "$missing"
+}
+
 require_commit() {
   is_commit "$commit" || fail "GATE_COMMIT is no commit: give its 40 hexadecimal digits"
-  [ "$(commit_of HEAD)" = "$commit" ] || fail "GATE_COMMIT is not what is checked out"
+  { commit_of "$commit" || fetched "$commit"; } >/dev/null ||
+    fail "GATE_COMMIT is no commit here; fetch it, or name a checkout that has it (GATE_FROM)"
 }
 
 find_base() {
   case $base in
     '') return 0 ;;
-    0000000000000000000000000000000000000000) base=HEAD~1 ;;
+    0000000000000000000000000000000000000000) base=$commit~1 ;;
   esac
   # A checkout of a commit has branches of its origin alone.
-  base=$(commit_of "$base" || commit_of "refs/remotes/origin/$base") || fail "GATE_BASE is no revision here; fetch the whole history"
+  of_origin=refs/remotes/origin/$base
+  base=$(commit_of "$base" || commit_of "$of_origin" || fetched "$base" || fetched "$of_origin") ||
+    fail "GATE_BASE is no revision here; fetch the whole history"
 }
 
 # Names of scenarios as an expression of markers.
@@ -159,25 +182,30 @@ source_ros2() {
   is_sourced || [ -z "$ros" ] || source_script "$ros"
 }
 
-# Sets the environment of a stack up: that of `ldos measure` itself, with the ROS packages that pytest-ldos brings, or one that
-# a target of make makes. Where ROS 2 is not there, that of the embedded stack does: in it, pytest reports what is missing, and
-# nothing else is measured.
+# Sets $tools to the folder of the checkout that this belongs to, with a slash behind it; empty where that is this one.
+find_tools() {
+  tools=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd -P)/
+  [ "$tools" != "$(pwd -P)/" ] || tools=
+}
+
+# Sets the environment of a stack up: that of `ldos measure` itself, or one that a target of make makes. Where ROS 2 is not
+# there, that of the embedded stack does: in it, pytest reports what is missing, and nothing else is measured.
 set_up() {
+  [ "$stack" != ros2 ] || source_ros2
   if [ -n "${GATE_BIN:-}" ]; then
     bin=$GATE_BIN
-    [ "$stack" != ros2 ] || source_ros2
-    if [ "$stack" = ros2 ] && is_sourced; then source_ours || return; fi
-    return 0
+  elif [ "$stack" = ros2 ] && is_sourced; then
+    make_environment ros2-setup .venv-ros2 || return
+  else
+    make_environment setup .venv || return
   fi
-  venv=.venv
-  target=setup
-  [ "$stack" != ros2 ] || source_ros2
-  if [ "$stack" = ros2 ] && is_sourced; then
-    venv=.venv-ros2
-    target=ros2-setup
-  fi
-  bin=$venv/bin
-  make "$target" || { say "make $target failed: the $stack stack cannot be measured"; return 11; }
+  # A project that pytest-ldos is no part of lacks the ROS packages that it brings.
+  if [ "$stack" = ros2 ] && is_sourced && [ -n "${GATE_BIN:-}$tools" ]; then source_ours || return; fi
+}
+
+make_environment() {
+  bin=$tools$2/bin
+  make ${tools:+--no-print-directory -C "$tools"} "$1" || { say "make $1 failed: the $stack stack cannot be measured"; return 11; }
 }
 
 # Programs of pytest-ldos for the user's stack: what of them the sourced prefixes lack is built.
@@ -223,7 +251,11 @@ measure_stack() (
   shift
   mkdir -p "$results"
   set_up || exit
-  [ "$stack" != ros2 ] || set -- "$@" --ldos-build
+  if [ -n "$head" ]; then
+    set -- "$@" "--ldos-head=$head"
+  elif [ "$stack" = ros2 ]; then
+    set -- "$@" --ldos-build
+  fi
   measured=0
   "$bin/python" -m pytest -m "$expression" --ldos-trials "$trials" "$@" "--ldos-stack=$stack" \
     --ldos-report "$results/result.json" --ldos-report "$results/report.html" --junitxml "$results/junit.xml" || measured=$?
@@ -241,9 +273,14 @@ note() {
 
 # The programs of pytest-ldos, of the environment of the stack that was measured last where that could be made.
 find_bin() {
-  made=".venv/bin .venv-ros2/bin"
-  [ "$stack" != ros2 ] || made=".venv-ros2/bin .venv/bin"
-  for bin in ${GATE_BIN:-$made}; do [ ! -x "$bin/ldos" ] || return 0; done
+  bin=${GATE_BIN:-}
+  [ -z "$bin" ] || return 0
+  made=".venv .venv-ros2"
+  [ "$stack" != ros2 ] || made=".venv-ros2 .venv"
+  for venv in $made; do
+    bin=$tools$venv/bin
+    [ ! -x "$bin/ldos" ] || return 0
+  done
 }
 
 pack() {
@@ -285,6 +322,7 @@ esac
 
 commit=${GATE_COMMIT:-}
 base=${GATE_BASE:-}
+from=${GATE_FROM:-}
 scenarios=${GATE_SCENARIOS:-baseline cpu_load msg_load cpu_limit}
 trials=${GATE_TRIALS:-10}
 max_trials=${GATE_MAX_TRIALS:-30}
@@ -292,7 +330,11 @@ record=${GATE_RECORD:-false}
 stack=${GATE_STACK:-}
 minutes=${GATE_MINUTES:-}
 
+require_from
 require_commit
+head= # where another commit than what is checked out is measured
+[ "$(commit_of HEAD)" = "$commit" ] || head=$commit
+find_tools
 is_number "$trials" || fail "GATE_TRIALS is no number"
 is_number "$max_trials" || fail "GATE_MAX_TRIALS is no number"
 choose

@@ -14,7 +14,7 @@ import pytest
 from tests.builders.git import git
 
 ROOT = Path(__file__).parents[3]
-SCRIPT = ROOT / ".ci" / "measure"
+SCRIPTS = (".ci/measure", "pytest_ldos/cli/measure.sh")
 
 PYTHON = """#!/bin/sh
 printf '%s\\n' "$0" "${ROS_DISTRO:-no ROS 2}" >made_by
@@ -55,14 +55,21 @@ export ROS_DISTRO AMENT_PREFIX_PATH
 """
 
 
+def install(folder: Path) -> None:
+    """Leaves the script in a folder, with targets that make its environments."""
+    for name in SCRIPTS:
+        (folder / name).parent.mkdir(parents=True)
+        shutil.copy(ROOT / name, folder / name)
+    (folder / "Makefile").write_text(MAKEFILE, "utf-8")
+
+
 @pytest.fixture
 def checkout(tmp_path) -> Path:
     for name, text in (("python", PYTHON), ("ldos", LDOS)):
         (tmp_path / name).write_text(text, "utf-8")
         (tmp_path / name).chmod(0o755)
     folder = tmp_path / "project"
-    folder.mkdir()
-    (folder / "Makefile").write_text(MAKEFILE, "utf-8")
+    install(folder)
     git(folder, "init", "--quiet", "--initial-branch=main")
     git(folder, "add", ".")
     git(folder, "commit", "--quiet", "-m", "first")
@@ -74,11 +81,13 @@ def checkout(tmp_path) -> Path:
 def measure(checkout) -> Callable[..., subprocess.CompletedProcess[str]]:
     head = git(checkout, "rev-parse", "HEAD").strip()
 
-    def run(folder: Path = checkout, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        folder: Path = checkout, *arguments: str, script: str = ".ci/measure", **settings: str
+    ) -> subprocess.CompletedProcess[str]:
         own = {"PATH": os.environ["PATH"], "GATE_COMMIT": head, "LDOS_ROOT": str(checkout.parent / "root")}
         environment = {**own, **settings}
         return subprocess.run(
-            ["sh", SCRIPT, *arguments],
+            ["sh", script, *arguments],
             cwd=folder,
             env=environment,
             capture_output=True,
@@ -261,7 +270,11 @@ def test_results_of_an_earlier_run_do_not_count(measure, checkout):
     [
         ({"GATE_COMMIT": ""}, "GATE_COMMIT is no commit"),
         ({"GATE_COMMIT": "main"}, "GATE_COMMIT is no commit"),
-        ({"GATE_COMMIT": "1f" * 20}, "GATE_COMMIT is not what is checked out"),
+        ({"GATE_COMMIT": "1f" * 20}, "GATE_COMMIT is no commit here"),
+        ({"GATE_FROM": "nowhere"}, "GATE_FROM is no folder"),
+        ({"GATE_FROM": "--upload-pack=touch owned"}, "GATE_FROM is no folder"),
+        ({"GATE_FROM": "ext::sh -c touch% owned"}, "GATE_FROM is no folder"),
+        ({"GATE_FROM": "/"}, "GATE_FROM is no checkout"),
         ({"GATE_COMMIT": "$(touch owned)"}, "GATE_COMMIT is no commit"),
         ({"GATE_BASE": "nowhere"}, "GATE_BASE is no revision here"),
         ({"GATE_BASE": "--output=owned"}, "GATE_BASE is no revision here"),
@@ -516,3 +529,126 @@ def test_without_ros_none_of_its_packages_is_built(installed, checkout):
     assert installed().returncode == 0
     assert lines(checkout / "measured") == ["embedded no ROS 2"]
     assert not (checkout / "ros-packages").exists()
+
+
+# --- another commit than what is checked out, which supplies the stack alone -------------------------
+
+
+def commit_in(folder: Path, message: str) -> str:
+    git(folder, "commit", "--quiet", "--allow-empty", "-m", message)
+    return git(folder, "rev-parse", "HEAD").strip()
+
+
+def versions(checkout: Path) -> list[str]:
+    """Options that say which versions are measured."""
+    return [each for each in asked(checkout) if each.startswith(("--ldos-head", "--ldos-base=", "--ldos-build"))]
+
+
+@pytest.fixture
+def fork(checkout) -> Path:
+    """Another checkout, with a commit that the project lacks: in it, nothing is measured, and all is well."""
+    git(checkout.parent, "clone", "--quiet", str(checkout), "fork")
+    folder = checkout.parent / "fork"
+    for name in SCRIPTS:
+        (folder / name).write_text("exit 0\n", "utf-8")
+    (folder / "Makefile").write_text("setup:\n\ttouch .venv\n", "utf-8")
+    git(folder, "add", ".")
+    commit_in(folder, "of the fork")
+    return folder
+
+
+def test_a_commit_that_is_not_checked_out(measure, checkout):
+    first = git(checkout, "rev-parse", "HEAD~1").strip()
+    assert measure(GATE_COMMIT=first).returncode == 0
+    assert versions(checkout) == [f"--ldos-head={first}"]
+    assert measure().returncode == 0
+    assert versions(checkout) == []
+
+
+def test_the_parent_of_the_commit_that_is_measured(measure, checkout):
+    second = git(checkout, "rev-parse", "HEAD").strip()
+    commit_in(checkout, "third")
+    assert measure(GATE_COMMIT=second, GATE_BASE="0" * 40).returncode == 0
+    first = git(checkout, "rev-parse", "HEAD~2").strip()
+    assert versions(checkout) == [f"--ldos-base={first}", f"--ldos-head={second}"]
+
+
+def test_on_ros_the_workspace_is_that_of_the_commit(measure, checkout):
+    first = git(checkout, "rev-parse", "HEAD~1").strip()
+    assert measure(GATE_COMMIT=first, **SOURCED).returncode == 0
+    assert versions(checkout) == [f"--ldos-head={first}"]
+
+
+def test_a_baseline_of_a_commit_that_is_not_checked_out(measure, checkout):
+    first = git(checkout, "rev-parse", "HEAD~1").strip()
+    assert measure(GATE_COMMIT=first, GATE_RECORD="true").returncode == 0
+    assert {"--ldos-update-baseline", f"--ldos-head={first}"} <= set(asked(checkout))
+
+
+@pytest.mark.parametrize("place", ["../fork", "absolute"])
+def test_a_commit_of_a_fork_comes_from_its_checkout_and_has_no_say(measure, checkout, fork, place):
+    commit = git(fork, "rev-parse", "HEAD").strip()
+    git(fork, "tag", "v9")
+    given = str(fork) if place == "absolute" else place
+    done = measure(GATE_COMMIT=commit, GATE_FROM=given, GATE_BASE="0" * 40)
+    assert done.returncode == 0, done.stderr
+    assert versions(checkout) == [f"--ldos-base={git(checkout, 'rev-parse', 'HEAD').strip()}", f"--ldos-head={commit}"]
+    assert made_by(checkout)[0] == ".venv/bin/python"
+    assert git(checkout, "for-each-ref", "--format=%(refname)").split() == ["refs/heads/main"], "nothing but the commit"
+    assert not (fork / ".venv").exists()
+
+
+def test_a_base_that_only_the_fork_has(measure, checkout, fork):
+    base = git(fork, "rev-parse", "HEAD").strip()
+    git(fork, "branch", "before")
+    commit = commit_in(fork, "one more")
+    for given in (base, "before"):
+        assert measure(GATE_COMMIT=commit, GATE_FROM="../fork", GATE_BASE=given).returncode == 0
+        assert versions(checkout)[0] == f"--ldos-base={base}"
+
+
+def test_a_commit_that_neither_has(measure, checkout, fork):
+    done = measure(GATE_COMMIT="1f" * 20, GATE_FROM="../fork")
+    assert (done.returncode, (checkout / "asked").exists()) == (2, False)
+    assert "GATE_COMMIT is no commit here; fetch it, or name a checkout that has it (GATE_FROM)" in done.stderr
+
+
+def test_a_fork_without_its_history_would_leave_a_gap(measure, checkout, fork):
+    git(checkout.parent, "clone", "--quiet", "--depth=1", fork.as_uri(), "shallow")
+    done = measure(GATE_COMMIT=git(fork, "rev-parse", "HEAD").strip(), GATE_FROM="../shallow")
+    assert (done.returncode, (checkout / "asked").exists()) == (2, False)
+    assert "GATE_FROM is no checkout with the whole history" in done.stderr
+
+
+@pytest.fixture
+def tools(checkout) -> Path:
+    """A checkout of pytest-ldos beside the project, which has none of it."""
+    folder = checkout.parent / "our tools"
+    install(folder)
+    for name in (*SCRIPTS, "Makefile"):
+        (checkout / name).unlink()
+    return folder
+
+
+ELSEWHERE = "../our tools/.ci/measure"
+
+
+def test_a_script_of_another_checkout_brings_its_own_environment(measure, checkout, tools):
+    first = git(checkout, "rev-parse", "HEAD~1").strip()
+    done = measure(script=ELSEWHERE, GATE_COMMIT=first, GATE_BASE="main")
+    assert done.returncode == 0, done.stderr
+    assert made_by(checkout)[0] == f"{tools}/.venv/bin/python"
+    assert (checkout / "results/traces/1.pftrace").exists()
+    assert not (checkout / ".venv").exists()
+    assert not (tools / "results").exists()
+    assert measure(checkout, "pack", script=ELSEWHERE).returncode == 0
+    assert "trials/1/baseline/base/trials.json" in packed(checkout)
+
+
+def test_a_script_of_another_checkout_brings_its_ros_packages(measure, checkout, tools):
+    ours = checkout.parent / "ours.sh"
+    ours.write_text("ROS_DISTRO=jazzy-with-ours\n", "utf-8")
+    done = measure(script=ELSEWHERE, STUB_PACKAGES=str(ours), **SOURCED)
+    assert done.returncode == 0, done.stderr
+    assert made_by(checkout) == [f"{tools}/.venv-ros2/bin/python", "jazzy-with-ours"]
+    assert "--ldos-build" in asked(checkout)

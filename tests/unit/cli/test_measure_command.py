@@ -42,7 +42,7 @@ def test_the_commit_that_is_checked_out_is_measured_in_this_environment(checkout
     [
         (("--stack=gazebo",), "the stack is neither ros2 nor embedded nor both"),
         (("--base=nowhere",), "GATE_BASE is no revision here"),
-        (("--commit", "1f" * 20), "GATE_COMMIT is not what is checked out"),
+        (("--commit", "1f" * 20), "GATE_COMMIT is no commit here"),
         (("everything",), "usage: ldos measure [pack]"),
     ],
 )
