@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from lab.runner.allow_list import COMMENT, DISPATCH, MERGE_GROUP, PUSH, REQUEST
-from lab.runner.job import COMMIT, Job, at
+from lab.runner.job import Job, at
+from lab.runner.pull_request import read_pull_request
 from lab.runner.refusal import Refused, quoted
 from lab.runner.word import read_word
-
-LABEL: Final = "ldos"
-"""By it, somebody on the allow-list asks for a measurement of a branch of this repository."""
 
 _OF_EVENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "pull_request": (REQUEST,),
@@ -85,52 +83,10 @@ def _claim_dispatch(job: Job, payload: Mapping[str, Any]) -> Claim:
 
 
 def _claim_request(job: Job, payload: Mapping[str, Any]) -> Claim:
-    """A pull request is measured at its head: what a label or another base asks for, and what its author pushes.
-
-    The payload names who opened the request and who did what happened now, not who pushed the head.
-    """
-    action, request = at(payload, "action"), at(payload, "pull_request")
     _require_default_branch(job, payload)
     _require_sender(job, payload)
-    _require_action(action, payload)
-    if at(request, "state") != "open":
-        raise Refused("the pull request is not open")
-    _require_own_branches(job, request)
-    head = at(request, "head", "sha")
-    if not isinstance(head, str) or COMMIT.fullmatch(head) is None:
-        raise Refused("the pull request's head is no whole commit")
-    if action == "synchronize" and at(payload, "after") != head:
-        raise Refused("the pull request's head is another commit than was pushed")
-    author = at(request, "user", "login")
-    return Claim(branch=job.ref, commit=head, author=None if action == "labeled" else author or "")
-
-
-def _require_action(action: object, payload: Mapping[str, Any]) -> None:
-    match action:
-        case "opened" | "reopened" | "synchronize":
-            return
-        case "edited":
-            if at(payload, "changes", "base") is None:
-                raise Refused("only the words of the pull request were edited, not its base")
-        case "labeled":
-            if at(payload, "label", "name") != LABEL:
-                raise Refused(f"only the label {LABEL} asks for a measurement")
-        case _:
-            raise Refused(f"no measurement is for the action {quoted(action)} of a pull request")
-
-
-def _require_own_branches(job: Job, request: Mapping[str, Any]) -> None:
-    if _repository(request, "base") != (job.repository, job.repository_id):
-        raise Refused("payload and variables disagree on the repository that the pull request is for")
-    if _repository(request, "head") != (job.repository, job.repository_id):
-        fork = quoted(at(request, "head", "repo", "full_name")) if at(request, "head", "repo") else "that is gone"
-        raise Refused(f"the pull request is from a fork ({fork}): it needs a maintainer's comment /ldos SHA")
-    if (at(request, "head", "ref"), at(request, "base", "ref")) != (job.head_ref, job.base_ref):
-        raise Refused(f"payload and variables disagree on the branches {quoted(job.head_ref)}, {quoted(job.base_ref)}")
-
-
-def _repository(request: Mapping[str, Any], side: str) -> tuple[object, object]:
-    return at(request, side, "repo", "full_name"), at(request, side, "repo", "id")
+    head, author = read_pull_request(job, payload)
+    return Claim(branch=job.ref, commit=head, author=author)
 
 
 def _claim_comment(job: Job, payload: Mapping[str, Any]) -> Claim:

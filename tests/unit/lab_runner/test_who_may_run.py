@@ -164,6 +164,7 @@ def test_a_push_that_is_not_what_it_says(refusal, started, reason):
         (merge_group().changed({"merge_group.head_sha": OTHER}), "payload and variables disagree on the merge group"),
         (merge_group().changed({"merge_group.head_ref": MAIN}), "payload and variables disagree on the merge group"),
         (merge_group().changed({"merge_group.base_ref": None}), "the merge group is for '<NoneType>'"),
+        (merge_group().changed({"merge_group.base_ref": "main"}), "the merge group is for 'main', which is no branch"),
         (merge_group().changed({"merge_group.base_ref": "refs/heads/x"}), "'refs/heads/gh-readonly-queue/main/pr-12-"),
         (
             merge_group().changed({"merge_group.head_ref": "refs/heads/topic"}, GITHUB_REF="refs/heads/topic"),
@@ -364,3 +365,17 @@ def test_what_no_variable_can_be(refusal, name, value):
     assert reason.isascii()
     assert reason.isprintable()
     assert "::" not in reason
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("GITHUB_SHA", "main"),
+        ("GITHUB_SHA", SHA[:12]),
+        ("GITHUB_WORKFLOW_SHA", SHA.upper()),
+        ("GITHUB_REPOSITORY_ID", "4711x"),
+        ("GITHUB_REPOSITORY_ID", "-1"),
+    ],
+)
+def test_what_is_not_of_a_variables_form(refusal, name, value):
+    assert refusal(push().changed(**{name: value})) == f"{name} cannot be '{value}'"
