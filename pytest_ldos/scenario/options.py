@@ -164,8 +164,8 @@ OPTIONS: Final[Mapping[str, Option]] = {
             parse=_text,
             default="",
             metavar="REV",
-            help="revision (git) whose stack is measured in place of this checkout's, with the tests, settings and "
-            "pytest-ldos of this checkout; for the ros2 stack its workspace is built",
+            help="revision (git) whose stack is measured in place of this checkout's; tests and settings stay this "
+            "checkout's; for the ros2 stack its workspace is built",
         ),
         Option(
             name="build",

@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from pytest_ldos.measure.trial.artifacts import ScenarioFolder, write_trials
+from tests.builders.command_line import run_ldos
 from tests.builders.git import git
+from tests.builders.trials import noisy_set
 
 ROOT = Path(__file__).parents[3]
 SCRIPTS = (".ci/measure", "pytest_ldos/cli/measure.sh")
@@ -204,6 +207,25 @@ def test_nothing_that_is_packed_names_a_machine(measure, checkout):
             "trials/1/baseline/trials.json": "baseline\n",
             "trials/1/cpu load/trials.json": "cpu load\n",
         }
+
+
+def test_another_job_decides_again_from_what_is_packed(measure, checkout):
+    """Each stack has a run of its own; the trials of a base that was interleaved lie below head's."""
+    for stack in ("embedded", "ros2"):
+        folder = ScenarioFolder(checkout / f".ldos/runs/of-{stack}/cpu_load")
+        of_both = {"session": stack, "stack_kind": stack}
+        write_trials(folder, noisy_set(1, commit="head", factors={"T1": 2.0}, **of_both))
+        write_trials(folder.base, noisy_set(2, commit="base", **of_both))
+    assert measure(checkout, "pack").returncode == 0
+    places = [
+        f"trials/of-{stack}/cpu_load/{base}trials.json" for stack in ("embedded", "ros2") for base in ("base/", "")
+    ]
+    assert list(packed(checkout)) == places
+    for stack in ("embedded", "ros2"):
+        done = run_ldos("report", checkout / f"results/packed/trials/of-{stack}", "--format", "json")
+        (section,) = json.loads(done.stdout)["sections"]
+        assert (section["verdict"], section["stack"]) == ("regressed", stack)
+        assert [section[each]["commit"] for each in ("head", "base")] == ["head", "base"]
 
 
 def test_of_nothing_nothing_is_packed(measure, checkout):

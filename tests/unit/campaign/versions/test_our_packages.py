@@ -80,6 +80,16 @@ def test_what_is_sourced_is_not_built(workspace):
     assert (done.returncode, done.stdout) == (0, "")
 
 
+def test_what_the_project_s_own_workspace_holds_is_built_with_it(workspace, tmp_path, monkeypatch):
+    """As in a checkout of pytest-ldos that is measured by another one."""
+    project = tmp_path / "project"
+    for name in needed_by(StackSpec()):
+        add_package(project, name)
+    monkeypatch.chdir(project)
+    done = run_ldos("ros-packages")
+    assert (done.returncode, done.stdout) == (0, "")
+
+
 def test_a_package_that_is_none_of_ours(workspace):
     with pytest.raises(ConfigurationError, match="unknown ROS package of pytest-ldos 'ldos_gard'") as error:
         build_packages(["ldos_gard"], announce=str)
