@@ -69,3 +69,11 @@ def test_a_launch_does_not_take_the_machine(project):
     )
     project.makeconftest(FAKE_LAUNCH.format(ok=True))
     project.runpytest_subprocess(timeout=300).assert_outcomes(passed=1)
+
+
+def test_a_launch_is_not_recorded_in_the_name_of_a_revision(project):
+    project.makepyfile(test_scenario="def test_it(ldos_launch): assert False")
+    project.makeconftest(FAKE_LAUNCH.format(ok=True))
+    result = project.runpytest_subprocess("--ldos-head=HEAD", timeout=300)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*--ldos-head HEAD: only a stack is measured of a revision, and ldos_launch *"])
