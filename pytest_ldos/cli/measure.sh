@@ -332,9 +332,10 @@ minutes=${GATE_MINUTES:-}
 
 require_from
 require_commit
-head= # where another commit than what is checked out is measured
-[ "$(commit_of HEAD)" = "$commit" ] || head=$commit
 find_tools
+# The commit gets an environment of its own where it is not checked out, and where this belongs to another checkout.
+head=$commit
+if [ "$(commit_of HEAD)" = "$commit" ] && { [ -z "$tools" ] || [ -n "${GATE_BIN:-}" ]; }; then head=; fi
 is_number "$trials" || fail "GATE_TRIALS is no number"
 is_number "$max_trials" || fail "GATE_MAX_TRIALS is no number"
 choose

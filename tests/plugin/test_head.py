@@ -82,9 +82,11 @@ def test_the_same_revision_as_both_is_prepared_once_and_called_a_a(run, old):
     result.stdout.no_fnmatch_line("*preparing head*")
 
 
-def test_what_is_checked_out_is_measured_where_pytest_runs(run, project, repository, old):
+def test_what_is_checked_out_gets_an_environment_where_pytest_runs_in_that_of_another_checkout(
+    run, project, repository, old
+):
     result = run("--ldos-head=HEAD", "--ldos-trials=1")
-    result.stdout.no_fnmatch_line("*preparing*")
+    result.stdout.fnmatch_lines(["*preparing head*"])
     assert commits(project) == [repository.git("rev-parse", "--short=12", "HEAD")]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -32,9 +33,14 @@ def find_version(role: Role, text: str, *, folder: Path, root: Path) -> Revision
         found = resolve_base(text, folder=folder, root=root)
         return found if isinstance(found, Revision) else _version_in(found, text, root)
     revision = resolve_head(text, folder=folder, root=root)
-    if not revision.is_checked_out:
+    if not (revision.is_checked_out and _is_own_environment(revision)):
         return revision
     return Version(role=role, name=f"{role} {revision.name}", commit=revision.commit, installation=OURS)
+
+
+def _is_own_environment(revision: Revision) -> bool:
+    """True if the environment of this process lies in the checkout: that of another checkout has another stack."""
+    return Path(sys.prefix).resolve().is_relative_to(revision.checkout.resolve())
 
 
 def resolve_head(text: str, *, folder: Path, root: Path) -> Revision:

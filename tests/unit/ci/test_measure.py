@@ -673,4 +673,5 @@ def test_a_script_of_another_checkout_brings_its_ros_packages(measure, checkout,
     done = measure(script=ELSEWHERE, STUB_PACKAGES=str(ours), **SOURCED)
     assert done.returncode == 0, done.stderr
     assert made_by(checkout) == [f"{tools}/.venv-ros2/bin/python", "jazzy-with-ours"]
-    assert "--ldos-build" in asked(checkout)
+    head = git(checkout, "rev-parse", "HEAD").strip()
+    assert f"--ldos-head={head}" in asked(checkout), "it is built, and in an environment of its own"

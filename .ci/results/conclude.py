@@ -1,0 +1,162 @@
+"""Writes the statuses of a commit after its measurement.
+
+It is green only where a job without the machine has decided so from the raw trials, and the machine's own job has
+succeeded, too. Whatever is missing makes it an error: nothing is green that was not measured.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import statuses
+from github_api import Api, Failed, commit_in, read_file
+from labels import FORM
+from pull_requests import Queued, ask_pull_request, merge_base, open_ones
+from reuse import find_measured
+from statuses import State
+from surroundings import run_url
+
+_MOST_CLASSES: Final = 16
+_LONGEST_TEXT: Final = 500
+_LARGEST: Final = 65_536
+_SHORT: Final = re.compile("[0-9a-f]{12,40}")
+"""Records name the first digits of a commit."""
+
+_STATES: Final = (State.SUCCESS, State.ERROR, State.FAILURE)
+"""The later, the worse: a regression is what people have to know first."""
+
+SUCCESS: Final = "success"
+CANCELLED: Final = "cancelled"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What was decided about the machines of one class."""
+
+    state: State
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """A measurement that has ended.
+
+    Attributes:
+        commit: that was measured.
+        base: that it was to be compared with; empty where what was measured says it.
+        number: of its pull request; 0 without one.
+        queued: its merge group; ``None`` without one.
+        result: of the job on the machines, as GitHub calls it.
+        run: number of the run of workflows; empty for this one.
+    """
+
+    commit: str
+    base: str
+    number: int
+    queued: Queued | None
+    result: str
+    run: str = ""
+
+
+def conclude(api: Api, measured: Measured, made: Path) -> str:
+    """Writes the status of all machines together, and of each class where there are several; returns what was written.
+
+    Args:
+        made: folder with what ``judge.py`` made; nothing is there where nothing came back.
+    """
+    base, found = _read(api, made / statuses.VERDICTS, measured)
+    url = run_url(measured.run)
+    if known := _known(api, measured, found):
+        return statuses.write(api, measured.commit, known.state, known.text, base=base, url=url)
+    whole = _whole(api, measured, base, found)
+    said = [statuses.write(api, measured.commit, whole.state, whole.text, base=base, url=url)]
+    if len(found) > 1:
+        for label, each in found.items():
+            said.append(statuses.write(api, measured.commit, each.state, each.text, base=base, url=url, label=label))
+    return "\n".join(said)
+
+
+def _whole(api: Api, measured: Measured, base: str, found: Mapping[str, Judged]) -> Judged:
+    if not found:
+        return _without_result(api, measured)
+    worst = max(found.values(), key=lambda each: _STATES.index(each.state))
+    if worst.state is not State.SUCCESS:
+        names = [label for label, each in found.items() if each.state is worst.state]
+        return Judged(worst.state, worst.text if len(found) == 1 else f"{worst.text}, on {', '.join(names)}")
+    if measured.result != SUCCESS:
+        return Judged(State.ERROR, "the job on the machine failed, although its trials passed: see the run")
+    return _unless_contradicted(api, measured, base, worst)
+
+
+def _known(api: Api, measured: Measured, found: Mapping[str, Judged]) -> Judged | None:
+    """The verdict on the pull request of a merge group that has none of its own, where it holds for the group."""
+    if measured.queued is None or any(each.state is not State.ERROR for each in found.values()):
+        return None
+    known = find_measured(api, measured.queued, measured.commit)
+    return Judged(State.SUCCESS, f"{known.text}; measured on the pull request, with equal files") if known else None
+
+
+def _without_result(api: Api, measured: Measured) -> Judged:
+    if measured.number:
+        head = ask_pull_request(api, measured.number).head
+        if head != measured.commit:
+            return Judged(State.ERROR, f"superseded by {head}")
+    if measured.result == CANCELLED:
+        return Judged(State.ERROR, "cancelled, or timed out, before there was a result: see the run")
+    return Judged(State.ERROR, "no result came from the machine: see the run")
+
+
+def _unless_contradicted(api: Api, measured: Measured, base: str, judged: Judged) -> Judged:
+    """One status cannot speak for two pull requests of one commit that are compared with different bases."""
+    others = _bases(api, measured) - {base}
+    if not others:
+        return judged
+    other = min(others)[:12]
+    return Judged(State.ERROR, f"another pull request of this commit has base {other}: close one of the two")
+
+
+def _bases(api: Api, measured: Measured) -> set[str]:
+    return {merge_base(api, each) for each in open_ones(api, measured.commit)}
+
+
+def _read(api: Api, file: Path, measured: Measured) -> tuple[str, dict[str, Judged]]:
+    """The base, and what was decided about each class of machines.
+
+    Raises:
+        Failed: the file is not what it should be, or is about another commit.
+    """
+    if not file.exists():
+        return measured.base, {}
+    try:
+        content = json.loads(read_file(file, _LARGEST))
+        commit, base, hosts = (content[name] for name in ("commit", "base", "hosts"))
+        found = {label: _judged(each["state"], each["text"]) for label, each in hosts.items()}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise Failed(f"{file} holds no verdicts: {type(error).__name__}") from None
+    if commit != measured.commit or not isinstance(base, str) or _SHORT.fullmatch(base) is None:
+        raise Failed(f"{file} is about another commit, or names no base")
+    if not 0 < len(found) <= _MOST_CLASSES or not all(map(FORM.fullmatch, found)):
+        raise Failed(f"{file} names no classes of machines")
+    whole = measured.base or commit_in(api.ask("GET", f"commits/{base}"), "sha")
+    if not whole.startswith(base):
+        raise Failed(f"{file} is about another base")
+    return whole, found
+
+
+def _judged(state: object, text: object) -> Judged:
+    """What was decided, of types that can be shown.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if not isinstance(text, str) or len(text) > _LONGEST_TEXT or not text.isprintable():
+        raise ValueError(text)
+    found = State(str(state))
+    if found not in _STATES:
+        raise ValueError(state)
+    return Judged(found, text)

@@ -1,0 +1,45 @@
+"""Ends waiting that nobody will end: a job that no machine took is dropped by GitHub after a day, without a word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import statuses
+from github_api import Api, Failed, commit_in
+from pull_requests import open_ones
+from statuses import CONTEXT, State
+
+_NEWEST: Final = 30
+"""Commits of the default branch that are looked at."""
+
+
+def sweep(api: Api, *, branch: str, hours: float, now: datetime) -> str:
+    """Turns statuses that have been pending for too long into errors; returns what was written."""
+    said = [line for commit in _commits(api, branch) for line in _sweep_commit(api, commit, hours, now)]
+    return "\n".join(said) or "nothing has waited for too long"
+
+
+def _commits(api: Api, branch: str) -> Iterator[str]:
+    """Heads of open pull requests, and the newest commits of a branch; each once."""
+    newest = api.ask("GET", f"commits?sha={branch}&per_page={_NEWEST}")
+    if not isinstance(newest, list):
+        raise Failed("GitHub's answer is no list of commits")
+    yield from dict.fromkeys([*(each.head for each in open_ones(api)), *(commit_in(each, "sha") for each in newest)])
+
+
+def _sweep_commit(api: Api, commit: str, hours: float, now: datetime) -> Iterator[str]:
+    for context, found in statuses.read_all(api, commit).items():
+        if found.state == State.PENDING and now - _time(found.created_at) > timedelta(hours=hours):
+            label = context.removeprefix(CONTEXT).strip(" ()")
+            text = f"timed out after {hours:g} h: it {found.text}. Ask again with /ldos {commit[:7]}…"
+            yield statuses.write(api, commit, State.ERROR, text, base="", url="", label=label)
+
+
+def _time(text: str) -> datetime:
+    """A time as GitHub writes it; one that cannot be read is long past."""
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except ValueError:
+        return datetime.min.replace(tzinfo=UTC)

@@ -1,0 +1,70 @@
+"""The word of a maintainer: a comment whose first line says which commit is to be measured.
+
+The machine's hook reads the same line with a program of its own (``lab/runner/word.py``): it trusts nothing that is
+decided here. One table of comments tests both.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from github_api import COMMIT, Failed
+
+COMMAND: Final = "/ldos"
+_BEGINNING: Final = re.compile(r"/ldos(?![!-~])")
+_PLAIN: Final = re.compile(r"[ -~]{1,1000}")
+_OPTIONS: Final = {
+    "scenarios": re.compile(r"[a-z0-9_+]+(?:,[a-z0-9_+]+)*"),
+    "stack": re.compile(r"ros2|embedded|both"),
+    "trials": re.compile(r"[1-9][0-9]?|1[0-9][0-9]|200"),
+}
+
+
+@dataclass(frozen=True)
+class Word:
+    """What a maintainer asks for.
+
+    Attributes:
+        commit: 40 hexadecimal digits.
+        options: ``scenarios`` (separated by commas), ``stack`` and ``trials``, where they are given.
+    """
+
+    commit: str
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+def is_meant(body: str) -> bool:
+    """True for a comment that begins with the command."""
+    return _BEGINNING.match(body) is not None
+
+
+def parse_word(body: str) -> Word:
+    """The commit and the options that a comment names.
+
+    Raises:
+        Failed: it is no word; says why.
+    """
+    line = body.partition("\n")[0].removesuffix("\r")
+    if not is_meant(line) or _PLAIN.fullmatch(line) is None:
+        raise Failed("the first line has more than words and spaces")
+    commit, *words = line.split()[1:] or [""]
+    if COMMIT.fullmatch(commit) is None:
+        raise Failed("no commit is named by its 40 digits")
+    return Word(commit, _parse_options(words))
+
+
+def _parse_options(words: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for word in words:
+        name, _, value = word.partition("=")
+        if name not in _OPTIONS:
+            raise Failed(f"options are {', '.join(f'{each}=…' for each in _OPTIONS)}")
+        if name in found:
+            raise Failed(f"{name} is given twice")
+        if _OPTIONS[name].fullmatch(value) is None:
+            raise Failed(f"{name} cannot be that")
+        found[name] = value
+    return found
