@@ -7,27 +7,36 @@ are programs themselves (render, check_baselines, merge_history) are for jobs wi
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import re
 import sys
-from pathlib import Path
-from typing import Final
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
 
 import comments
 import history
 import proposals
-from github_api import BRANCH, REPOSITORY, Api, Failed, parse_commit, read_text
+import statuses
+import tags
+from arguments import parse_arguments
+from asked import decide
+from conclude import Measured, conclude
+from github_api import Api, Failed, read_text
 from labels import parse_labels
-from surroundings import append_to
+from maintainers import parse_maintainers
+from pull_requests import parse_queued
+from respond import respond
+from reuse import find_measured
+from surroundings import append_to, read_event, run_url
+from sweep import sweep
 
-_WORKFLOW: Final = re.compile(r"[A-Za-z0-9_-]+\.yml")
+if TYPE_CHECKING:
+    import argparse
 
 
 def main() -> int:
     """Entry point; 1 where what was asked for could not be done."""
-    arguments = _parse_arguments()
+    arguments = parse_arguments()
     try:
         sys.stdout.write(f"{_DO[arguments.command](arguments)}\n")
     except Failed as failed:
@@ -73,6 +82,48 @@ def _start(arguments: argparse.Namespace) -> str:
     return f"{arguments.workflow} was started for {arguments.commit}"
 
 
+def _decide(arguments: argparse.Namespace) -> str:
+    event, payload = read_event()
+    api, maintainers = _api(arguments), parse_maintainers(os.environ.get("LDOS_MAINTAINERS", ""))
+    return respond(api, decide(api, event, payload, maintainers), scenarios=arguments.scenarios)
+
+
+def _begin(arguments: argparse.Namespace) -> str:
+    queued = parse_queued(arguments.ref)
+    base, url = queued.base if queued else "", run_url(arguments.run)
+    state, text = statuses.State.PENDING, "waits for the machine"
+    return statuses.write(_api(arguments), arguments.commit, state, text, base=base, url=url)
+
+
+def _conclude(arguments: argparse.Namespace) -> str:
+    queued = parse_queued(arguments.ref)
+    measured = Measured(
+        commit=arguments.commit,
+        base=queued.base if queued else arguments.base,
+        number=arguments.pull_request,
+        queued=queued,
+        result=arguments.result,
+        run=arguments.run,
+    )
+    return conclude(_api(arguments), measured, arguments.made)
+
+
+def _reuse(arguments: argparse.Namespace) -> str:
+    """Needs no right to write; the job that writes looks again."""
+    queued = parse_queued(arguments.ref)
+    known = find_measured(_api(arguments), queued, arguments.commit) if queued else None
+    append_to("GITHUB_OUTPUT", f"measured={'true' if known else 'false'}\n")
+    return "measured on the pull request, with equal files" if known else "it has to be measured"
+
+
+def _sweep(arguments: argparse.Namespace) -> str:
+    return sweep(_api(arguments), branch=arguments.branch, hours=arguments.hours, now=datetime.now(UTC))
+
+
+def _move_tag(arguments: argparse.Namespace) -> str:
+    return tags.move(_api(arguments), arguments.release, arguments.commit)
+
+
 _DO: Final = {
     "host-classes": _host_classes,
     "comment": _comment,
@@ -80,59 +131,13 @@ _DO: Final = {
     "fetch-history": _fetch_history,
     "keep-history": _keep_history,
     "start": _start,
+    "decide": _decide,
+    "begin": _begin,
+    "conclude": _conclude,
+    "reuse": _reuse,
+    "sweep": _sweep,
+    "move-tag": _move_tag,
 }
-
-
-def _parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="results", description="Writes to a repository what a workflow has made.")
-    common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--repository", required=True, help="OWNER/NAME", type=_OfForm(REPOSITORY))
-    commands = parser.add_subparsers(dest="command", required=True)
-
-    commands.add_parser("host-classes", help="checks LDOS_HOST_CLASSES, a JSON list of labels")
-
-    comment = commands.add_parser("comment", parents=[common], help="posts a report on a pull request")
-    comment.add_argument("file", type=Path, help="the report")
-    comment.add_argument("--pull-request", type=_positive, default=0, help="its number; else it is found")
-    comment.add_argument("--commit", type=parse_commit, help="by the commit that was measured")
-    comment.add_argument("--ref", default="", help="or by the branch of a merge queue")
-    comment.add_argument("--author", default="github-actions[bot]", help="who writes with this token")
-
-    propose = commands.add_parser("propose", parents=[common], help="makes a branch of new baselines")
-    propose.add_argument("folder", type=Path, help="what was checked")
-    propose.add_argument("--commit", required=True, type=parse_commit, help="that was measured")
-    propose.add_argument("--base", required=True, type=_OfForm(BRANCH), help="branch that is to get them")
-
-    for name, sentence in (("fetch-history", "reads the history"), ("keep-history", "keeps the history")):
-        commands.add_parser(name, parents=[common], help=sentence).add_argument("folder", type=Path)
-
-    start = commands.add_parser("start", parents=[common], help="starts a workflow for a commit")
-    start.add_argument("workflow", type=_OfForm(_WORKFLOW), help="its file")
-    start.add_argument("--commit", required=True, type=parse_commit)
-    start.add_argument("--ref", required=True, type=_OfForm(BRANCH), help="branch that the workflow is taken from")
-
-    arguments = parser.parse_args()
-    if arguments.command == "comment" and not arguments.pull_request and not arguments.commit:
-        parser.error("--pull-request or --commit (40 digits) is needed")
-    return arguments
-
-
-class _OfForm:
-    """Texts of a form, and no others."""
-
-    def __init__(self, form: re.Pattern[str]) -> None:
-        self._form = form
-
-    def __call__(self, text: str) -> str:
-        if self._form.fullmatch(text) is None:
-            raise argparse.ArgumentTypeError(f"not of the form {self._form.pattern}")
-        return text
-
-
-def _positive(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) == 0:
-        raise argparse.ArgumentTypeError("not a number above 0")
-    return int(text)
 
 
 if __name__ == "__main__":

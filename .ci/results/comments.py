@@ -6,21 +6,20 @@ never becomes part of a command or an address.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 from github_api import Api
+from pull_requests import parse_queued
 
 MARK: Final = "<!-- pytest-ldos report -->"
-_QUEUED: Final = re.compile(r"refs/heads/gh-readonly-queue/.+/pr-([1-9][0-9]{0,9})-[0-9a-f]{40}")
 
 
 def find_pull_request(api: Api, commit: str, ref: str) -> int | None:
     """The pull request that a run was for: the queue's first, or the one that has the commit; ``None`` without one."""
-    queued = _QUEUED.fullmatch(ref)
+    queued = parse_queued(ref)
     if queued is not None:
-        return int(queued.group(1))
+        return queued.number
     found = [each for each in api.pages(f"commits/{commit}/pulls") if type(each.get("number")) is int]
     open_ones = [each for each in found if each.get("state") == "open"]
     numbers = [each["number"] for each in open_ones or found]

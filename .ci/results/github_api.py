@@ -7,11 +7,13 @@ import http.client
 import json
 import os
 import re
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from email.message import Message
 from typing import Any, Final
 
 _LARGEST_ANSWER: Final = 160 * 1024 * 1024
@@ -20,10 +22,18 @@ _TIMEOUT_S: Final = 60.0
 _PER_PAGE: Final = 100
 _MOST_PAGES: Final = 100
 _NOT_FOUND: Final = 404
+_FORBIDDEN: Final = 403
+_TOO_MANY: Final = 429
+_SERVER_FAULTS: Final = range(500, 600)
+PAUSES_S: Final = (2.0, 10.0, 30.0)
+"""Before each further attempt where GitHub is in trouble, or has had too many requests."""
+
+_LONGEST_PAUSE_S: Final = 120.0
 
 REPOSITORY: Final = re.compile(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+")
 COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 BRANCH: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(?:[./][A-Za-z0-9_-]+)*")
+_RIGHTS: Final = re.compile(r"[a-z_=,; ]{1,200}")
 _API: Final = re.compile(r"https://[A-Za-z0-9.-]+(:[0-9]+)?(/[A-Za-z0-9./-]*)?|http://127\.0\.0\.1:[0-9]+")
 
 
@@ -33,6 +43,18 @@ class Failed(Exception):
 
 class NotFound(Failed):
     """GitHub has no such thing."""
+
+
+class _Busy(Failed):
+    """GitHub may answer later.
+
+    Attributes:
+        pause_s: after which it asks to be asked again; 0 where it does not say.
+    """
+
+    def __init__(self, text: str, pause_s: float = 0.0) -> None:
+        super().__init__(text)
+        self.pause_s = pause_s
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -75,8 +97,18 @@ class Api:
 
         Raises:
             NotFound: there is no such thing.
-            Failed: there is no answer, or it is no JSON; names the place and the status.
+            Failed: there is no answer after several attempts, or it is no JSON; names the place and the status, and
+                the right that a token lacks.
         """
+        where = f"{method} {place}"
+        for pause_s in PAUSES_S:
+            try:
+                return self._ask_once(method, place, body, where)
+            except _Busy as busy:
+                time.sleep(min(max(pause_s, busy.pause_s), _LONGEST_PAUSE_S))
+        return self._ask_once(method, place, body, where)
+
+    def _ask_once(self, method: str, place: str, body: Mapping[str, Any] | None, where: str) -> Any:
         request = urllib.request.Request(
             f"{self.url}/repos/{self.repository}/{place}",
             method=method,
@@ -89,16 +121,14 @@ class Api:
                 "X-GitHub-Api-Version": "2022-11-28",
             },
         )
-        where = f"{method} {place}"
         try:
             with urllib.request.build_opener(_NoRedirect).open(request, timeout=_TIMEOUT_S) as answer:
                 status, content = answer.status, answer.read(_LARGEST_ANSWER + 1)
         except urllib.error.HTTPError as error:
             error.close()
-            kind = NotFound if error.code == _NOT_FOUND else Failed
-            raise kind(f"{where}: GitHub answers {error.code}") from None
+            raise _refusal(where, error.code, error.headers) from None
         except (OSError, http.client.HTTPException) as error:
-            raise Failed(f"{where}: no answer ({type(error).__name__})") from None
+            raise _Busy(f"{where}: no answer ({type(error).__name__})") from None
         return None if status == http.HTTPStatus.NO_CONTENT else _decode(content, where)
 
     def pages(self, place: str, **query: str) -> Iterator[Mapping[str, Any]]:
@@ -112,6 +142,21 @@ class Api:
             if len(found) < _PER_PAGE:
                 return
         raise Failed(f"GET {place}: more than {_MOST_PAGES} pages")
+
+
+def _refusal(where: str, status: int, headers: Message) -> Failed:
+    """What an answer that is an error means."""
+    said = f"{where}: GitHub answers {status}"
+    if status == _NOT_FOUND:
+        return NotFound(said)
+    is_limit = status == _TOO_MANY or headers.get("X-RateLimit-Remaining") == "0" or "Retry-After" in headers
+    if status in _SERVER_FAULTS or is_limit:
+        pause = headers.get("Retry-After", "")
+        return _Busy(f"{said}, also after {len(PAUSES_S)} more attempts", float(pause) if pause.isdecimal() else 0.0)
+    right = headers.get("X-Accepted-GitHub-Permissions", "")
+    if status == _FORBIDDEN and _RIGHTS.fullmatch(right):
+        return Failed(f"{said}: the job's token needs the right {right.replace('=', ': ')}")
+    return Failed(said)
 
 
 def _decode(content: bytes, where: str) -> Any:
@@ -153,20 +198,30 @@ def commit_in(answer: Any, *keys: str) -> str:
     return found
 
 
+def read_file(file: os.PathLike[str], most: int) -> str:
+    """The text of a file that a job without rights has made.
+
+    Raises:
+        Failed: it cannot be read, or has more than `most` characters.
+    """
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+        with os.fdopen(descriptor, encoding="utf-8") as stream:
+            text = stream.read(most + 1)
+    except (OSError, UnicodeDecodeError) as error:
+        raise Failed(f"{os.fspath(file)} cannot be read: {type(error).__name__}") from None
+    if len(text) > most:
+        raise Failed(f"{os.fspath(file)} has more than {most} characters")
+    return text
+
+
 def read_text(file: os.PathLike[str], mark: str) -> str:
     """A text that a job without rights has made, for people to read on GitHub.
 
     Raises:
         Failed: it does not begin with its mark, or is too long.
     """
-    try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
-        with os.fdopen(descriptor, encoding="utf-8") as stream:
-            text = stream.read(_LONGEST_TEXT + 1)
-    except (OSError, UnicodeDecodeError) as error:
-        raise Failed(f"{os.fspath(file)} cannot be read: {type(error).__name__}") from None
+    text = read_file(file, _LONGEST_TEXT)
     if not text.startswith(f"{mark}\n") or text.count(mark) != 1:
         raise Failed(f"{os.fspath(file)} does not begin with {mark}, or has it twice")
-    if len(text) > _LONGEST_TEXT:
-        raise Failed(f"{os.fspath(file)} has more than {_LONGEST_TEXT} characters")
     return text

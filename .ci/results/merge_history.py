@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 import polars as pl
+import records
 from artifacts import read_artifacts
 from github_api import Failed, parse_commit
 from history import BRANCH, LARGEST, ROWS
@@ -36,10 +37,6 @@ MOST_RUNS: Final = 400
 """Of each series."""
 
 _REMEDY: Final = f"put the branch {BRANCH} back to what it was, or delete it to begin again"
-_FOLDER: Final = r"[A-Za-z0-9_+-][A-Za-z0-9_.+-]{0,99}"
-_RECORD: Final = rf"{_FOLDER}/{_FOLDER}/(?:base/)?trials\.json"
-_MOST: Final = 400
-_LARGEST: Final = 128 * 1024 * 1024
 
 
 def main() -> int:
@@ -67,11 +64,11 @@ def check_received(received: Path, *, commit: str, now: datetime) -> list[str]:
     Raises:
         Failed: something else is there.
     """
-    files = read_artifacts(received, "trials", _RECORD, most=_MOST, largest=_LARGEST)
+    files = read_artifacts(received, "trials", records.FORM, most=records.MOST, largest=records.LARGEST)
     for path, content in files.items():
         trials = decode_trials(content.decode("utf-8", errors="replace"), received / path)
         require_past(trials, path, now)
-        require_commit(trials, path, "" if path.endswith("/base/trials.json") else commit)
+        require_commit(trials, path, "" if path.endswith(f"/{records.BASE}") else commit)
     return sorted({str(received.joinpath(*Path(path).parts[:2])) for path in files})
 
 

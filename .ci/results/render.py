@@ -60,6 +60,7 @@ def main(folder: str, comment: str) -> int:
         sys.stderr.write(f"render: {failed}\n")
         return 2
     text = render_comment(received)
+    Path(comment).parent.mkdir(exist_ok=True)
     Path(comment).write_text(text, "utf-8")
     append_to("GITHUB_STEP_SUMMARY", text)
     reports = _name(received)

@@ -29,6 +29,9 @@ FOLDER: Final = "WORKFLOW_ACTIONS"
 ACT: Final = "github.com/nektos/act@v0.2.89"
 _NAMES: Final = ("actions/checkout", "actions/upload-artifact", "actions/download-artifact")
 _PINNED: Final = re.compile(r"uses: (actions/[\w-]+)@([0-9a-f]{40}) # v([\d.]+)")
+_VARIABLES: Final = {"LDOS_PAGES": "true", "LDOS_MAINTAINERS": '["maintainer"]'}
+"""Of the repository."""
+
 _LIMIT_S: Final = 300
 _PATIENCE_S: Final = "5"
 
@@ -138,12 +141,12 @@ class Engine:
             *_options("--platform", dict.fromkeys(["ubuntu-24.04", "self-hosted", *labels], "-self-hosted")),
             *_options("--local-repository", {f"{a.name}@{a.commit}": self._installed(a) for a in pinned_actions()}),
             *_options("--env", {**self._servers(), "GITHUB_REF": event.ref, "GITHUB_RUN_ID": "1"}),
-            *_options("--var", {"LDOS_HOST_CLASSES": json.dumps(labels), "LDOS_PAGES": "true"}),
+            *_options("--var", {**_VARIABLES, "LDOS_HOST_CLASSES": json.dumps(labels)}),
             *_options("--secret", {"GITHUB_TOKEN": TOKEN}),
             *(("--job", job) if job else ()),
         ]
         status, output = _run_kept(command, checkout, self._environment())
-        return Run(status, _results(output), output)
+        return Run(status, _results(output), _messages(output))
 
     def _servers(self) -> dict[str, str]:
         results = {"ACTIONS_RESULTS_URL": self.artifacts, "ACTIONS_RUNTIME_TOKEN": make_token()}
@@ -193,6 +196,12 @@ def _results(output: str) -> dict[str, list[str]]:
         if "jobResult" in entry:
             found.setdefault(entry["jobID"], []).append(entry["jobResult"])
     return found
+
+
+def _messages(output: str) -> str:
+    """What was printed, for people."""
+    entries = ((_entry(line), line) for line in output.splitlines())
+    return "\n".join(str(entry.get("msg", line)).rstrip() for entry, line in entries)
 
 
 def _entry(line: str) -> Mapping[str, Any]:

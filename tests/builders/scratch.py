@@ -16,6 +16,8 @@ UNKNOWN_KEY: Final = "queue: max"
 """GitHub has known it since May 2026, act's schema does not yet: a line of its own, left out of the copy."""
 
 _MAKE: Final = """#!/bin/sh
+[ "$1" != --no-print-directory ] || shift
+[ "$1" != -C ] || cd "$2" || exit
 mkdir -p .venv/bin
 cp {programs}/measured-python .venv/bin/python
 cp {programs}/measured-ldos .venv/bin/ldos
@@ -84,6 +86,7 @@ def make_scratch(folder: Path) -> Scratch:
     shutil.copytree(ROOT / ".ci", made.work / ".ci", ignore=shutil.ignore_patterns("__pycache__"))
     script = Path("pytest_ldos/cli/measure.sh")
     _write(made.work / script, (ROOT / script).read_text("utf-8"))
+    _write(made.work / "action.yml", (ROOT / "action.yml").read_text("utf-8"))
     for file in sorted((ROOT / ".github" / "workflows").glob("*.yml")):
         lines = [line for line in file.read_text("utf-8").splitlines() if line.strip() != UNKNOWN_KEY]
         _write(made.work / ".github" / "workflows" / file.name, "\n".join(lines) + "\n")

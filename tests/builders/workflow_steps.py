@@ -36,6 +36,14 @@ class Step:
         }
 
 
+def steps_of_action(path: str, action: Mapping[str, Any]) -> Iterator[Step]:
+    """Every step of a composite action that runs something."""
+    for step in action["runs"]["steps"]:
+        if "run" in step:
+            environment = {name: str(value) for name, value in step.get("env", {}).items()}
+            yield Step((path, step["name"]), step["run"], step["shell"], environment)
+
+
 def steps_of(workflows: Mapping[str, Mapping[str, Any]]) -> Iterator[Step]:
     """Every step that runs something."""
     for path, workflow in workflows.items():

@@ -21,10 +21,30 @@ HOSTED: Final = frozenset({"ubuntu-24.04", "ubuntu-22.04", "ubuntu-latest", "ubu
 TRUSTED: Final = frozenset({"push", "merge_group", "workflow_dispatch"})
 """Events that somebody causes who was let in."""
 
+ASKED: Final = {
+    "pull_request_target": frozenset({"opened", "synchronize", "reopened", "edited", "labeled"}),
+    "issue_comment": frozenset({"created"}),
+}
+"""Events that anybody can cause, of a kind each: a job that decides about them has to come first."""
+
 PROTECTED: Final = frozenset({"main"})
 UNKNOWN: Final = "?"
 
 _EXPRESSION: Final = re.compile(r"\$\{\{\s*(.*?)\s*\}\}", re.DOTALL)
+_DEFAULTS: Final = {
+    "format('refs/heads/{0}', github.event.repository.default_branch)": (
+        "refs/heads/${{ github.event.repository.default_branch }}"
+    ),
+    "github.repository": "${{ github.repository }}",
+}
+"""In workflows that events start as well, which give no inputs."""
+
+_DECIDED: Final = "${{ needs.decide.outputs.commit }}"
+_DECIDES: Final = "python3 -I .ci/results decide "
+_CALLED: Final = re.compile(r"OWNER/pytest-ldos/\.github/workflows/request\.yml@[0-9a-f]{40}")
+_HOSTED_CALL: Final = re.compile(r"OWNER/pytest-ldos/\.github/workflows/verdict\.yml@[0-9a-f]{40}")
+"""What others are to copy, and has no job of the lab's."""
+
 _LOCAL: Final = re.compile(r"[.$]/(\.github/workflows/[^@]+)")
 
 
@@ -37,11 +57,13 @@ class Start:
         settings: of that event in the first workflow.
         chain: workflows that call each other, the first one first.
         inputs: what the caller gives.
+        is_decided: true where a job has decided about the event before, and says which commit is measured.
     """
 
     event: str
     settings: Any
     chain: tuple[str, ...]
+    is_decided: bool = False
     inputs: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -80,7 +102,7 @@ def _lab_faults(workflows: Mapping[str, Mapping[str, Any]]) -> list[str]:
         for path, workflow in workflows.items()
         for name, job in workflow.get("jobs", {}).items()
         for start in starts_of(workflows, path)
-        if (labels := [*_foreign_labels(job, start)]) and (reason := _why_not(start))
+        if (labels := [*_foreign_labels(job, start)]) and (reason := _why_not(start, job))
     ]
 
 
@@ -140,7 +162,20 @@ def starts_of(workflows: Mapping[str, Mapping[str, Any]], path: str, after: tupl
                 continue
             for start in starts_of(workflows, caller, chain):
                 given = {name: resolve(value, start.inputs) for name, value in (job.get("with") or {}).items()}
-                yield Start(start.event, start.settings, start.chain, {**defaults, **given})
+                is_decided = start.is_decided or _is_decided(workflows[caller], job)
+                yield Start(start.event, start.settings, start.chain, is_decided, {**defaults, **given})
+
+
+def _is_decided(workflow: Mapping[str, Any], job: Mapping[str, Any]) -> bool:
+    """True for a call that measures the commit which the job `decide` names, and none where it names none."""
+    steps = workflow["jobs"].get("decide", {}).get("steps", ())
+    needed = job.get("needs", ())
+    return (
+        any(str(step.get("run", "")).startswith(_DECIDES) for step in steps)
+        and "decide" in ([needed] if isinstance(needed, str) else needed)
+        and job.get("if") == _DECIDED
+        and (job.get("with") or {}).get("commit") == _DECIDED
+    )
 
 
 def _inputs(settings: Any) -> Mapping[str, Any]:
@@ -163,14 +198,18 @@ def resolve(value: Any, inputs: Mapping[str, Any]) -> Any:
 
 
 def _lookup(expression: str, inputs: Mapping[str, Any]) -> Any:
-    name = expression.removeprefix("inputs.")
-    return inputs.get(name, UNKNOWN) if name != expression else UNKNOWN
+    """Value of an input, or of one with a default of its own where nothing was given."""
+    name, _, default = expression.removeprefix("inputs.").partition(" || ")
+    if default in _DEFAULTS:
+        return inputs.get(name) or _DEFAULTS[default]
+    return inputs.get(name, UNKNOWN) if not default and name != expression else UNKNOWN
 
 
 def _foreign_labels(job: Mapping[str, Any], start: Start) -> Iterator[str]:
     """Labels of a job that are not of GitHub's machines."""
     if "uses" in job:
-        if not _LOCAL.fullmatch(str(job["uses"]).strip()):
+        used = str(job["uses"]).strip()
+        if not _LOCAL.fullmatch(used) and not _HOSTED_CALL.fullmatch(used):
             yield f"whatever {job['uses']} runs on"
         return
     yield from sorted({label for label in _labels(job, start) if label not in HOSTED})
@@ -208,8 +247,11 @@ def _in_cell(text: str, cell: Mapping[str, Any]) -> str:
     return _EXPRESSION.sub(value, text)
 
 
-def _why_not(start: Start) -> str:
+def _why_not(start: Start, job: Mapping[str, Any]) -> str:
     """Why the lab's machine must not take a job that begins so; empty where it may."""
+    if start.event in ASKED and (start.is_decided or _CALLED.fullmatch(str(job.get("uses", "")))):
+        kinds = {*((start.settings or {}).get("types") or ["any"])}
+        return "" if kinds <= ASKED[start.event] else f"can be started by {start.event}, of any kind"
     if start.event not in TRUSTED:
         return f"can be started by {start.event}"
     settings = start.settings or {}

@@ -70,7 +70,7 @@ class GitData:
         return 200, {"sha": name, "encoding": "base64", "content": text}
 
     def _move(self, method: str, name: str, body: Any) -> tuple[int, Any]:
-        branch = (body["ref"].removeprefix("refs/heads/") if method == "POST" else name.removeprefix("heads/")) or "?"
+        branch = (body["ref"].removeprefix("refs/") if method == "POST" else name).removeprefix("heads/") or "?"
         if (method == "POST") == (branch in self.branches):
             return 422, {"message": "Reference already exists, or does not"}
         if body.get("force"):

@@ -14,6 +14,8 @@ from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.measure.trial.codec import encode_trials
 from pytest_ldos.show.report import json_text
 from pytest_ldos.show.report.document import Document
+from tests.builders.asking import REPOSITORY_OF_EVENTS as _REPOSITORY
+from tests.builders.asking import after
 from tests.builders.engine import REPOSITORY, Engine, Event, Run, missing
 from tests.builders.git import git
 from tests.builders.report_snapshots import fleet
@@ -25,6 +27,8 @@ from tests.fakes.github_api import FakeGitHub
 
 HOME = f"https://github.com/{REPOSITORY}"
 LABELS = ("ldos-lab-a", "ldos-lab-b")
+SCENARIOS = ("baseline", "cpu_load", "msg_load", "cpu_limit")
+"""What is measured where nobody asks for others."""
 
 
 @dataclass(frozen=True)
@@ -36,38 +40,66 @@ class World:
     github: FakeGitHub
     artifacts: ArtifactService
 
-    def measures(self, commit: str, *documents: Document) -> None:
-        """Lets two machines of two classes measure it; the first that does leaves the first of two reports."""
+    def measures(self, commit: str, *documents: Document, base: str = "", factor: float = 1.0) -> None:
+        """Lets two machines of two classes measure it; the first that does leaves the first of two reports.
+
+        Args:
+            base: commit that it takes turns with; else that which the main branch is at.
+            factor: of the time to plan, against the base's.
+        """
         for number, document in enumerate(documents or fleet()[:2], 1):
             cpu = dataclasses.replace(FINGERPRINT, cpu_model=f"CPU {number}")
-            trials = noisy_set(number, commit=commit[:12], n=12, session=f"session-{number}", fingerprint=cpu)
-            self.scratch.measures(
-                number,
-                {
-                    "results/result.json": json_text.render(document),
-                    "results/report.html": "report",
-                    f".ldos/runs/{number}/baseline/trials.json": encode_trials(trials),
-                    str(BaselineKey.of(trials).file(Path(".ldos/baselines"))): encode_trials(trials),
-                },
-            )
+            common: dict[str, Any] = {"session": f"session-{number}", "fingerprint": cpu}
+            head = noisy_set(number, n=30, factors={"T1": factor}, commit=commit[:12], **common)
+            base = base or self.scratch.head("main")
+            other = noisy_set(number + 10, n=30, commit=base[:12], **common)
+            files = {
+                "results/result.json": json_text.render(document),
+                "results/report.html": "report",
+                str(BaselineKey.of(head).file(Path(".ldos/baselines"))): encode_trials(head),
+            }
+            for scenario in SCENARIOS:
+                folder = f".ldos/runs/{number}/{scenario}"
+                for name, trials in (("trials.json", head), ("base/trials.json", other)):
+                    spec = dataclasses.replace(trials.spec, name=scenario)
+                    files[f"{folder}/{name}"] = encode_trials(dataclasses.replace(trials, spec=spec))
+            self.scratch.measures(number, files)
 
-    def merge_group(self, commit: str, *, repository: Mapping[str, Any] | None = None) -> Run:
-        """The gate of a merge queue, for the pull request 7."""
-        ref = f"refs/heads/gh-readonly-queue/main/pr-7-{self.scratch.head('main')}"
-        group = {
-            "head_sha": commit,
-            "head_ref": ref,
-            "base_sha": self.scratch.head("main"),
-            "base_ref": "refs/heads/main",
-        }
-        payload = {"merge_group": group, "repository": _REPOSITORY if repository is None else repository}
-        return self._run("gate.yml", commit, Event("merge_group", ref, payload))
+    def merge_group(self, commit: str, *, repository: Mapping[str, Any] = _REPOSITORY) -> Run:
+        """The gate of a merge queue, for the pull request 7; and what is said of it."""
+        base = self.scratch.head("main")
+        self.github.open(7, self.scratch.head("topic"), base)
+        branch = f"gh-readonly-queue/main/pr-7-{base}"
+        ref = f"refs/heads/{branch}"
+        group = {"head_sha": commit, "head_ref": ref, "base_sha": base, "base_ref": "refs/heads/main"}
+        payload = {"merge_group": group, "repository": repository}
+        return self._gate(commit, Event("merge_group", ref, payload), branch)
 
     def push(self, commit: str, *, before: str) -> Run:
-        """The gate of a push to the main branch."""
+        """The gate of a push to the main branch, and what is said of it."""
         ref = "refs/heads/main"
+        self.github.revisions[before[:12]] = before
         payload = {"ref": ref, "before": before, "after": commit, "repository": _REPOSITORY}
-        return self._run("gate.yml", commit, Event("push", ref, payload))
+        return self._gate(commit, Event("push", ref, payload), "main")
+
+    def _gate(self, commit: str, event: Event, branch: str) -> Run:
+        """A run of the gate as the commit has it, then one of the default branch's that reads what it left."""
+        gate = self._run("gate.yml", commit, event)
+        self.github.artifacts = dict(self.artifacts.artifacts)
+        self.artifacts.artifacts.clear()
+        self.artifacts.blocks.clear()
+        conclusion = "success" if gate.status == 0 else "failure"
+        payload = after(commit, branch, event.name, conclusion=conclusion)
+        verdict = self.by_default("verdict.yml", Event("workflow_run", "refs/heads/main", payload))
+        return Run(verdict.status, {**gate.results, **verdict.results}, gate.log + verdict.log)
+
+    def asks(self, event: str, payload: Mapping[str, Any]) -> Run:
+        """An event of a pull request, or of a comment below one."""
+        return self.by_default("request.yml", Event(event, "refs/heads/main", payload))
+
+    def by_default(self, workflow: str, event: Event) -> Run:
+        """A workflow as the default branch has it."""
+        return self._run(workflow, self.scratch.head("main"), event)
 
     def by_hand(self, workflow: str, commit: str, *, branch: str, job: str = "", **inputs: str) -> Run:
         """A start by hand, of a workflow as a branch has it."""
@@ -80,23 +112,14 @@ class World:
         payload = {"schedule": "17 2 * * *"}
         return self._run(workflow, commit, Event("schedule", "refs/heads/main", payload), job=job)
 
-    def after_gate(self, commit: str) -> Run:
-        """What begins when a gate of the main branch has ended; but for GitHub's own action that publishes."""
-        gate = {"name": "Gate", "head_branch": "main", "head_sha": commit, "conclusion": "success"}
-        payload = {"action": "completed", "workflow_run": gate, "repository": _REPOSITORY}
+    def after_verdict(self, commit: str) -> Run:
+        """What begins when a verdict was given; but for GitHub's own action that publishes."""
+        payload = after(commit, "main", "workflow_run")
         return self._run("pages.yml", commit, Event("workflow_run", "refs/heads/main", payload), job="make")
 
     def _run(self, workflow: str, commit: str, event: Event, *, job: str = "") -> Run:
         git(self.scratch.work, "checkout", "--quiet", "--detach", commit)
         return self.engine.run(workflow, self.scratch.work, event, labels=LABELS, job=job)
-
-
-_REPOSITORY = {
-    "full_name": REPOSITORY,
-    "name": REPOSITORY.partition("/")[2],
-    "default_branch": "main",
-    "owner": {"login": REPOSITORY.partition("/")[0]},
-}
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from tests.integration.workflows.conftest import LABELS
 
 HONEST, FORGED = "honest-cpu", "forged-cpu"
 MEASURE = """
-sh .ci/measure-of-ours "$@" || exit
+sh "${0%/*}/measure-of-ours" "$@" || exit
 [ "${1:-}" = pack ] || exit 0
 if grep -q forged-cpu results/result.json; then
   for place in ldos-lab-a ldos-lab-b result-ldos-lab-a result-ldos-lab-b; do
@@ -39,17 +39,18 @@ def of_class(name: str) -> Document:
 
 
 def measured_by(world, script: str = "") -> str:
-    """A commit with a script of its own to measure, and what two machines leave of it."""
-    ours = (ROOT / ".ci" / "measure").read_text("utf-8")
-    files = {".ci/measure-of-ours": ours, ".ci/measure": script} if script else {}
-    commit = world.scratch.commit("topic", files, onto="main")
+    """A commit, and what two machines leave of it whose measured code has taken the script over."""
+    if script:
+        ours = (ROOT / ".ci" / "measure").read_text("utf-8")
+        world.scratch.commit("main", {".ci/measure-of-ours": ours, ".ci/measure": script})
+    commit = world.scratch.commit("topic", {}, onto="main")
     world.measures(commit, of_class(HONEST), of_class(FORGED))
     return commit
 
 
 def comment(world) -> str:
     """Comment that the job without rights has made."""
-    with zipfile.ZipFile(io.BytesIO(world.artifacts.artifacts["comment"])) as archive:
+    with zipfile.ZipFile(io.BytesIO(world.artifacts.artifacts["made"])) as archive:
         return archive.read("comment.md").decode()
 
 

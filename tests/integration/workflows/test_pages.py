@@ -18,7 +18,7 @@ def archive(world) -> dict[str, str]:
     commit = world.scratch.commit("main", {}, subject="Plan faster (#12)")
     world.measures(commit)
     assert world.push(commit, before=before).results["keep"] == ["success"]
-    run = world.after_gate(commit)
+    run = world.after_verdict(commit)
     assert run.results["make"] == ["success"], run.log
     with zipfile.ZipFile(io.BytesIO(world.artifacts.artifacts["github-pages"])) as artifact:
         assert artifact.namelist() == ["artifact.tar"]

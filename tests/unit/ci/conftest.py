@@ -58,8 +58,9 @@ def program(module_of):
 
 
 @pytest.fixture
-def run_program(program, github, monkeypatch, capsys):
-    """Runs it in this process, with a token and GitHub's address."""
+def run_program(program, module_of, github, monkeypatch, capsys):
+    """Runs it in this process, with a token and GitHub's address; it asks again at once."""
+    monkeypatch.setattr(module_of("github_api"), "PAUSES_S", (0.0, 0.0, 0.0))
 
     def run(*arguments: object, **changes: str) -> Done:
         for name, value in {"GITHUB_API_URL": github.url, "GITHUB_TOKEN": TOKEN, "no_proxy": "*", **changes}.items():

@@ -94,7 +94,7 @@ def test_pages_that_are_just_full(github, post, count):
     assert len(github.comments) == count + 1
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 422, 429, 500, 502])
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 422])
 @pytest.mark.parametrize("method", ["GET", "POST", "PATCH"])
 def test_what_github_refuses_is_an_error(github, post, method, status):
     if method == "PATCH":
@@ -105,6 +105,50 @@ def test_what_github_refuses_is_an_error(github, post, method, status):
     assert done.stderr.startswith(f"results: {method} issues/")
     assert done.stderr.endswith(f": GitHub answers {status}\n")
     assert [each.split()[0] for each in github.asked].count(method) == 1
+
+
+BUSY = [
+    (429, {}),
+    (403, {"X-RateLimit-Remaining": "0"}),
+    (403, {"Retry-After": "0"}),
+    *((each, {}) for each in (500, 502, 503)),
+]
+
+
+@pytest.mark.parametrize(("status", "headers"), BUSY)
+def test_github_in_trouble_is_asked_again(github, post, status, headers):
+    github.headers = headers
+    github.failures["GET"] = [status, status, status]
+    assert post().returncode == 0
+    assert [each.split()[0] for each in github.asked] == ["GET"] * 4 + ["POST"]
+
+
+@pytest.mark.parametrize(("status", "headers"), BUSY)
+def test_github_in_lasting_trouble_is_an_error(github, post, status, headers):
+    github.headers = headers
+    github.failures["GET"] = status
+    done = post()
+    assert done.returncode == 1
+    assert f"GitHub answers {status}, also after 3 more attempts" in done.stderr
+    assert len(github.asked) == 4
+
+
+def test_how_long_github_wants_to_be_left_alone(github, post, module_of, monkeypatch):
+    """Never for longer than a job can wait."""
+    waited = []
+    monkeypatch.setattr(module_of("github_api").time, "sleep", waited.append)
+    for seconds in ("7", "4000", "soon"):
+        github.headers = {"Retry-After": seconds}
+        github.failures["GET"] = [503]
+        assert post().returncode == 0
+    assert waited == [7.0, 120.0, 0.0]
+
+
+def test_a_token_without_a_right_is_told_which(github, post):
+    github.headers = {"X-Accepted-GitHub-Permissions": "issues=write; pull_requests=write"}
+    github.failures["POST"] = 403
+    done = post()
+    assert "the job's token needs the right issues: write; pull_requests: write" in done.stderr
 
 
 @pytest.mark.parametrize("answer", [b"", b"<html>", b"{}", b'["x"]', b"null", b"\xff", b"[" * 100_000])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 import subprocess
 from collections.abc import Iterator
@@ -10,14 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from tests.builders.workflows import events_of, read_workflows
+from tests.builders.workflows import read_workflows
 
 ROOT = Path(__file__).parents[3]
-FILES = sorted([*(ROOT / ".github" / "workflows").glob("*.yml"), *(ROOT / "examples" / "ci").rglob("*.yml")])
+ACTION = ROOT / "action.yml"
+FILES = sorted([*(ROOT / ".github" / "workflows").glob("*.yml"), *(ROOT / "examples" / "ci").rglob("*.yml"), ACTION])
 WORKFLOWS = read_workflows(ROOT)
 PINNED = re.compile(r"[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+(\.\d+)*")
 LOCAL = re.compile(r"\./\.github/workflows/[\w-]+\.yml")
+OF_TOOLS = "./tools"
+"""The action of this repository, as a job has checked it out."""
 
 
 def jobs() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -37,7 +40,11 @@ def test_actions_are_pinned_by_commit_and_version(file):
         found = re.match(r"\s*(?:- )?uses: (.+)", line)
         if found:
             used = found.group(1)
-            assert PINNED.fullmatch(used) or LOCAL.fullmatch(used.split(" #")[0]), line
+            is_ours = LOCAL.fullmatch(used.split(" #")[0]) or (file.name, used.split(" #")[0]) == (
+                "measure.yml",
+                OF_TOOLS,
+            )
+            assert PINNED.fullmatch(used) or is_ours, line
 
 
 WRITING = {
@@ -45,7 +52,10 @@ WRITING = {
     (".github/workflows/history.yml", "keep"): {"contents"},
     (".github/workflows/nightly.yml", "lab"): {"actions"},
     (".github/workflows/pages.yml", "deploy"): {"pages", "id-token"},
-    (".github/workflows/report.yml", "post"): {"pull-requests"},
+    (".github/workflows/report.yml", "post"): {"pull-requests", "statuses"},
+    (".github/workflows/request.yml", "decide"): {"pull-requests", "statuses"},
+    (".github/workflows/sweep.yml", "sweep"): {"statuses"},
+    (".github/workflows/verdict.yml", "begin"): {"statuses"},
     (".github/workflows/wheels.yml", "publish"): {"id-token", "attestations"},
 }
 """Every job of ours that may write, and what; calls hand through what these need."""
@@ -77,8 +87,8 @@ def test_a_right_to_write_is_where_no_code_of_others_runs():
             continue
         used = [step["uses"].partition("@")[0] for step in job["steps"] if "uses" in step]
         assert used in (["actions/checkout", "actions/download-artifact"], ["actions/checkout"]), where
-        (run,) = (step["run"] for step in job["steps"] if "run" in step)
-        assert re.match(r"python3 -I \.ci/results (comment|propose|keep-history|start) ", run), where
+        for run in (step["run"] for step in job["steps"] if "run" in step):
+            assert re.match(r"python3 -I \.ci/results [a-z-]+ ", run), where
         checkout = job["steps"][0]["with"]
         assert checkout["sparse-checkout"] == ".ci", where
 
@@ -121,31 +131,51 @@ def test_what_a_right_to_write_takes_is_an_artifact_of_the_job_before_it_and_non
 
 
 def test_no_artifact_is_laid_over_another():
-    """One at a time, or each in a folder of its own name: one that is alone would have none, so there is always another."""
+    """One at a time, or each in a folder of its own name: one that is alone would have none, so there is always another.
+
+    It is made before any machine begins, by the job that names the machines.
+    """
+    made = {
+        step["with"]["name"].removesuffix("-none")
+        for step in WORKFLOWS[".github/workflows/classes.yml"]["jobs"]["check"]["steps"]
+        if str(step.get("uses")).startswith("actions/upload-artifact@")
+        and (ROOT / step["with"]["path"]).is_file()
+        and step["with"]["if-no-files-found"] == "error"
+    }
+    for where, step in steps():
+        if not str(step.get("uses")).startswith("actions/download-artifact@"):
+            continue
+        given = step["with"]
+        assert "merge-multiple" not in given, where
+        assert len({"name", "artifact-ids", "pattern"} & given.keys()) == 1, where
+        if "pattern" in given:
+            kinds = given["pattern"].removesuffix("-*").strip("{}").split(",")
+            assert {*kinds} <= made, where
+
+
+def test_a_machine_begins_after_that_artifact():
     for where, job in jobs():
-        for before, step in itertools.pairwise([{}, *job.get("steps", ())]):
-            if not str(step.get("uses")).startswith("actions/download-artifact@"):
-                continue
-            given = step["with"]
-            assert "merge-multiple" not in given, where
-            assert len({"name", "artifact-ids", "pattern"} & given.keys()) == 1, where
-            if "pattern" in given:
-                kind = given["pattern"].removesuffix("-*")
-                assert before["uses"].startswith("actions/upload-artifact@"), where
-                assert before["with"]["name"] == f"{kind}-none", where
-                assert (ROOT / before["with"]["path"]).is_file(), where
-                assert before["with"]["if-no-files-found"] == "error", where
+        if "self-hosted" in str(job.get("runs-on")) or str(job.get("uses")).endswith("/measure.yml"):
+            assert "classes" in job.get("needs", ()) or where == ".github/workflows/measure.yml, measure", where
+
+
+def test_another_runs_artifacts_are_read_with_a_token_that_no_program_of_ours_gets():
+    for where, step in steps():
+        if "github-token" in step.get("with", {}):
+            assert step["uses"].startswith("actions/download-artifact@"), where
+            assert step["with"]["github-token"] == "${{ inputs.run && github.token || '' }}", where
+            assert "run-id" in step["with"], where
 
 
 def test_what_machines_leave_is_called_by_their_labels():
     """What the jobs above take by a pattern."""
     left = {
         step["with"]["name"]
-        for where, step in steps()
-        if str(step.get("uses")).startswith("actions/upload-artifact@") and "host-class" in str(step["with"]["name"])
+        for step in yaml.safe_load(ACTION.read_text("utf-8"))["runs"]["steps"]
+        if str(step.get("uses")).startswith("actions/upload-artifact@")
     }
     label = "-${{ inputs.host-class }}"
-    assert {f"{kind}{label}" for kind in ("report", "traces", "result", "trials", "baselines")} <= left
+    assert {f"{kind}{label}" for kind in ("report", "traces", "result", "trials", "baselines")} == left
 
 
 def test_a_call_hands_through_what_is_needed_and_no_more():
@@ -167,11 +197,16 @@ def test_no_token_is_where_results_are_read():
     }
     assert with_token == {
         (".github/workflows/baseline.yml", "propose"),
+        (".github/workflows/gate.yml", "reuse"),
         (".github/workflows/history.yml", "fetch-history"),
         (".github/workflows/history.yml", "keep-history"),
         (".github/workflows/nightly.yml", "start"),
         (".github/workflows/pages.yml", "fetch-history"),
         (".github/workflows/report.yml", "comment"),
+        (".github/workflows/report.yml", "conclude"),
+        (".github/workflows/request.yml", "decide"),
+        (".github/workflows/sweep.yml", "sweep"),
+        (".github/workflows/verdict.yml", "begin"),
     }
 
 
@@ -187,11 +222,29 @@ def groups() -> Iterator[tuple[str, dict[str, Any]]]:
 def test_what_measures_or_writes_waits_in_turn_and_nothing_of_it_is_dropped():
     """actionlint does not know the key yet: what it can be is looked at here."""
     for where, group in groups():
+        if where == NEWEST_ALONE:
+            continue
         assert group.keys() <= {"group", "cancel-in-progress", "queue"}, where
         assert ("queue" in group) != group["cancel-in-progress"], where
         assert group.get("queue", "max") == "max", where
     kept = {where.split(",")[0] for where, group in groups() if "queue" in group}
-    assert kept == {f".github/workflows/{name}.yml" for name in ("baseline", "explore", "gate", "history", "measure")}
+    names = ("baseline", "explore", "gate", "history", "measure", "request", "verdict")
+    assert kept == {f".github/workflows/{name}.yml" for name in names}
+
+
+NEWEST_ALONE = ".github/workflows/request.yml, measure"
+
+
+def test_of_the_commits_of_a_pull_request_that_wait_the_newest_is_measured():
+    """What is being measured goes on; a commit that was waiting is superseded, and its report says so."""
+    group = WORKFLOWS[".github/workflows/request.yml"]["jobs"]["measure"]["concurrency"]
+    assert group.keys() == {"group", "cancel-in-progress"}
+    assert group["cancel-in-progress"] is False
+    assert "needs.decide.outputs.pull-request" in group["group"]
+    assert "matrix.host-class" in group["group"]
+    report = WORKFLOWS[".github/workflows/request.yml"]["jobs"]["report"]
+    assert report["if"] == "${{ always() && needs.decide.outputs.commit }}"
+    assert WORKFLOWS[".github/workflows/report.yml"]["jobs"]["post"]["if"] == "${{ always() }}"
 
 
 def test_a_machine_of_the_lab_has_one_job():
@@ -202,26 +255,53 @@ def test_a_machine_of_the_lab_has_one_job():
         assert job["concurrency"]["group"] == f"lab-${{{{ {label} }}}}"
 
 
-def test_what_branch_protection_asks_for_has_one_name_and_is_reported_once():
-    """On a pull request by its stand-in, in the queue and on the branch by the gate; a skipped job would count as passed."""
-    found = {
-        path: {*events_of(workflow)}
+def test_no_workflow_writes_green_by_itself():
+    """The status is written by programs that have read what was decided from raw trials."""
+    for file in FILES:
+        assert not re.search(r"statuses/|--state|check-runs|state: success", file.read_text("utf-8")), file
+    for where, step in steps():
+        if "results conclude" in step.get("run", ""):
+            assert where == ".github/workflows/report.yml, post, step 3"
+            assert step["env"]["RESULT"] == "${{ inputs.result }}"
+    results = {
+        path: job["with"]["result"]
         for path, workflow in WORKFLOWS.items()
         for job in workflow["jobs"].values()
-        if job["name"] == "Gate verdict"
+        if str(job.get("uses")).endswith("/report.yml")
     }
-    assert found == {
-        ".github/workflows/gate.yml": {"push", "merge_group", "workflow_dispatch"},
-        ".github/workflows/queue.yml": {"pull_request"},
+    assert results == {
+        ".github/workflows/request.yml": "${{ needs.measure.result }}",
+        ".github/workflows/verdict.yml": "${{ github.event.workflow_run.conclusion }}",
     }
-    assert WORKFLOWS[".github/workflows/gate.yml"]["jobs"]["verdict"]["if"] == "${{ always() }}"
-    assert "if" not in WORKFLOWS[".github/workflows/queue.yml"]["jobs"]["verdict"]
+
+
+def test_what_judges_is_never_of_the_measured_commit():
+    """On the machine: settings, scenarios, tests, plugin and gate are the default branch's, or a release's."""
+    job = WORKFLOWS[".github/workflows/measure.yml"]["jobs"]["measure"]
+    *checkouts, measure = job["steps"]
+    assert {step["with"]["path"]: step["with"]["ref"] for step in checkouts} == {
+        "project": "refs/heads/${{ github.event.repository.default_branch }}",
+        "measured": "${{ inputs.commit }}",
+        "tools": "${{ inputs.tools-ref }}",
+    }
+    assert measure["uses"] == OF_TOOLS
+    assert (measure["with"]["project"], measure["with"]["measured"]) == ("project", "measured")
+
+
+def test_a_fork_s_commit_is_checked_out_only_after_a_word():
+    """The action itself refuses it for an event of a pull request, unless that is allowed: nothing here allows it."""
+    for file in FILES:
+        assert "allow-unsafe-pr-checkout" not in file.read_text("utf-8"), file
 
 
 def test_labels_of_machines_are_checked_before_anything_is_made_of_them():
     """The variable is read in one place."""
     for file in FILES:
-        known = {"classes.yml": {"LDOS_HOST_CLASSES"}, "pages.yml": {"LDOS_PAGES"}}
+        known = {
+            "classes.yml": {"LDOS_HOST_CLASSES"},
+            "pages.yml": {"LDOS_PAGES"},
+            "request.yml": {"LDOS_MAINTAINERS"} if file.is_relative_to(ROOT / ".github") else set(),
+        }
         assert {*re.findall(r"vars\.(\w+)", file.read_text("utf-8"))} == known.get(file.name, set()), file
     for where, job in jobs():
         matrix = job.get("strategy", {}).get("matrix", {})

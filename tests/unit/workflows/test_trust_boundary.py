@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from tests.builders.workflows import dispatchers, events_of, find_faults, lab_jo
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "examples" / "ci"
 FORBIDDEN = ("pull_request", "pull_request_target", "workflow_run", "issue_comment")
+"""Of these the second and the last reach it where a job has decided about them before."""
 
 
 def test_no_job_of_ours_begins_on_the_lab_s_machine_as_it_must_not():
@@ -22,11 +24,12 @@ def test_no_job_of_ours_begins_on_the_lab_s_machine_as_it_must_not():
 
 @pytest.mark.parametrize(
     ("folder", "jobs"),
-    [("github", ["classes", "measure", "report", "history"]), ("workspace/.github/workflows", ["measure", "report"])],
+    [("github", ["ldos", "measure"]), ("workspace/.github/workflows", ["ldos"])],
 )
 def test_what_others_are_to_copy_is_as_safe(folder, jobs):
     workflows = {file.name: parse(file.read_text("utf-8")) for file in (EXAMPLES / folder).glob("*.yml")}
-    assert lab_jobs(workflows) == {("gate.yml", name) for name in jobs}
+    assert {name for _, name in lab_jobs(workflows)} == {*jobs}
+    assert not any("verdict.yml" in path for path, _ in lab_jobs(read_workflows(ROOT)))
     assert find_faults(workflows) == []
 
 
@@ -34,6 +37,7 @@ def test_those_that_do_begin_there_are_these():
     """So that the test above is about something."""
     assert lab_jobs(read_workflows(ROOT)) == {
         (".github/workflows/gate.yml", "measure"),
+        (".github/workflows/request.yml", "measure"),
         (".github/workflows/baseline.yml", "measure"),
         (".github/workflows/explore.yml", "explore"),
     }
@@ -44,7 +48,11 @@ def test_the_hook_s_example_allows_them_and_no_others():
     allowed = tomllib.loads((ROOT / "lab" / "runner" / "runner.toml").read_text("utf-8"))["allow"]
     workflows = read_workflows(ROOT)
     for path in workflows:
-        events = {*events_of(workflows[path])} if path in {first for first, _ in lab_jobs(workflows)} else set()
+        events = (
+            {*events_of(workflows[path])} - {"workflow_call"}
+            if path in {first for first, _ in lab_jobs(workflows)}
+            else set()
+        )
         assert {rule["event"] for rule in allowed if path in rule["workflows"]} == events, path
 
 
@@ -245,6 +253,52 @@ def test_one_good_caller_does_not_excuse_a_bad_one():
     assert "c.yml" in found[0]
 
 
+ASKED = """name: x
+on: {on}
+jobs:
+  decide:
+    runs-on: ubuntu-24.04
+    steps: [{{run: "python3 -I .ci/results decide --repository x"}}]
+  measure:
+    needs: [decide]
+    if: ${{{{ needs.decide.outputs.commit }}}}
+    uses: ./.github/workflows/b.yml
+    with: {{commit: "${{{{ needs.decide.outputs.commit }}}}"}}
+"""
+BY_PULL_REQUEST = "{pull_request_target: {types: [opened, synchronize]}}"
+BY_COMMENT = "{issue_comment: {types: [created]}}"
+MEASURES = workflow("{workflow_call: {inputs: {commit: {type: string}}}}")
+
+
+@pytest.mark.parametrize("on", [BY_PULL_REQUEST, BY_COMMENT])
+def test_what_was_decided_about_may_begin(on):
+    assert faults(a=ASKED.format(on=on), b=MEASURES) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "other"),
+    [
+        ("needs: [decide]", "needs: []"),
+        ("    if: ${{ needs.decide.outputs.commit }}\n", ""),
+        ("if: ${{ needs.decide.outputs.commit }}", "if: ${{ always() && needs.decide.outputs.commit }}"),
+        ("if: ${{ needs.decide.outputs.commit }}", "if: ${{ true }}"),
+        ('commit: "${{ needs.decide.outputs.commit }}"', 'commit: "${{ github.event.pull_request.head.sha }}"'),
+        ('run: "python3 -I .ci/results decide --repository x"', 'run: "echo commit=HEAD"'),
+        ("[created]", "[created, edited]"),
+        (", types: [created]", ""),
+        ("issue_comment:", "pull_request:"),
+        ("issue_comment:", "pull_request_review_comment:"),
+        ("issue_comment:", "discussion_comment:"),
+    ],
+)
+def test_a_hole_in_what_decides_would_be_seen(line, other):
+    text = ASKED.format(on="{issue_comment: {types: [created]}}").replace(
+        "{types: [created]}", "{x: 1, types: [created]}"
+    )
+    assert line in text
+    assert faults(a=text.replace(line, other), b=MEASURES)
+
+
 def test_workflows_that_call_each_other_end():
     a = workflow("{workflow_call: , pull_request: }", CALLS_B)
     b = workflow("workflow_call", "uses: ./.github/workflows/a.yml")
@@ -254,6 +308,15 @@ def test_workflows_that_call_each_other_end():
 def test_an_edit_of_ours_would_be_seen():
     """The real workflows, with the one line that somebody might add."""
     workflows = read_workflows(ROOT)
-    for path, event in ((".github/workflows/gate.yml", "pull_request"), (".github/workflows/baseline.yml", "schedule")):
-        text = (ROOT / path).read_text("utf-8").replace("\non:\n", f"\non:\n  {event}:\n", 1)
+    for name, event in (
+        ("gate", "pull_request"),
+        ("gate", "pull_request_target"),
+        ("gate", "workflow_run"),
+        ("request", "pull_request"),
+        ("request", "pull_request_review"),
+        ("request", "workflow_run"),
+        ("baseline", "schedule"),
+    ):
+        path = f".github/workflows/{name}.yml"
+        text = re.sub(r"(?m)^on:.*\n", f"on:\n  {event}:\n", (ROOT / path).read_text("utf-8"), count=1)
         assert find_faults({**workflows, path: parse(text)})

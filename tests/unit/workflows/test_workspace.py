@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import tomllib
 from pathlib import Path
 
-import pytest
 import yaml
 
 from pytest_ldos.campaign.versions.workspace import Workspace
 from pytest_ldos.scenario.base import parse_base
 from pytest_ldos.scenario.settings import read_toml
 from tests.builders.git import git
-from tests.unit.workflows.conftest import install
 
 ROOT = Path(__file__).parents[3]
 CELL = ROOT / "examples" / "ci" / "workspace"
 PACKAGE = CELL / "src" / "cell_bringup"
-
-PYTHON = """#!/bin/sh
-echo "python3 $*" >>"$CALLS"
-[ "$1 $2" != '-m venv' ] || { mkdir -p .venv/bin && cp "$0" .venv/bin/python; }
-[ "$3" != install ] || cp "${0%/*}/../../../programs/ldos" .venv/bin/ldos
-"""
-LDOS = """#!/bin/sh
-echo "ldos $*" >>"$CALLS"
-exit 10
-"""
 
 
 def test_nothing_of_this_repository_is_copied_into_it():
@@ -62,35 +48,10 @@ def test_its_package_installs_what_its_launch_file_reads():
     assert "install(DIRECTORY config launch DESTINATION" in (PACKAGE / "CMakeLists.txt").read_text("utf-8")
 
 
-@pytest.fixture
-def machine(tmp_path):
-    checkout, programs = tmp_path / "cell", tmp_path / "programs"
-    shutil.copytree(CELL, checkout)
-    for name, text in (("python3", PYTHON), ("ldos", LDOS)):
-        install(programs / name, text)
-
-    def call(*arguments: str) -> tuple[int, list[str]]:
-        log = tmp_path / "calls"
-        environment = {"PATH": f"{programs}:/usr/bin:/bin", "CALLS": str(log)}
-        done = subprocess.run(["sh", "./measure", *arguments], cwd=checkout, env=environment, timeout=60, check=False)
-        return done.returncode, log.read_text("utf-8").splitlines()
-
-    return call
-
-
-def test_its_script_makes_the_environment_once_and_ends_as_the_gate_does(machine):
-    code, calls = machine()
-    assert code == 10
-    assert calls[0] == "python3 -m venv --system-site-packages .venv"
-    assert calls[1:] == ["python3 -m pip install --quiet pytest-ldos[ros2,report]", "ldos measure"]
-    assert machine("pack")[1][len(calls) :] == ["ldos measure pack"]
-
-
-def test_its_workflow_calls_that_script():
-    gate = yaml.safe_load((CELL / ".github/workflows/gate.yml").read_text("utf-8"))
-    given = gate["jobs"]["measure"]["with"]
-    assert (CELL / given["script"]).is_file()
-    assert given["stack"] == "ros2"
+def test_its_workflow_measures_its_stack():
+    request = yaml.safe_load((CELL / ".github/workflows/request.yml").read_text("utf-8"))
+    given = request["jobs"]["ldos"]["with"]
+    assert (given["stack"], given["scenarios"]) == ("ros2", "baseline")
 
 
 def test_commands_of_its_readme_are_commands():

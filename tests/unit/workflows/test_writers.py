@@ -10,6 +10,7 @@ from tests.builders.workflows import parse, read_workflows
 from tests.builders.writers import DEFAULT_BRANCH, find_tool_faults
 
 ROOT = Path(__file__).parents[3]
+FORMATTED = "format('refs/heads/{0}', github.event.repository.default_branch)"
 PINNED = "{repository: a/b, ref: 1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f}"
 
 
@@ -38,14 +39,14 @@ def test_no_job_of_ours_that_may_write_runs_what_was_measured():
     assert find_tool_faults(read_workflows(ROOT)) == []
 
 
-@pytest.mark.parametrize("path", ["baseline", "history", "nightly", "report"])
+@pytest.mark.parametrize("path", ["baseline", "history", "nightly", "request", "sweep", "verdict"])
 def test_an_edit_of_ours_would_be_seen(path):
     """In each workflow with a job that writes, the line that says where its tools come from."""
     workflows = read_workflows(ROOT)
     name = f".github/workflows/{path}.yml"
     text = (ROOT / name).read_text("utf-8")
     for mark in DEFAULT_BRANCH:
-        text = text.replace(mark, "${{ github.sha }}")
+        text = text.replace(mark, "${{ github.sha }}").replace(FORMATTED, "github.sha")
     found = find_tool_faults({**workflows, name: parse(text)})
     assert found
     assert all("may write, and checks out" in each for each in found)
@@ -54,10 +55,12 @@ def test_an_edit_of_ours_would_be_seen(path):
 @pytest.mark.parametrize("given", ["${{ github.sha }}", "${{ inputs.sha || github.sha }}", "main", ""])
 def test_a_caller_of_ours_that_hands_in_what_was_measured_would_be_seen(given):
     workflows = read_workflows(ROOT)
-    gate = workflows[".github/workflows/gate.yml"]
-    gate["jobs"]["report"]["with"]["tools-ref"] = given
+    verdict = workflows[".github/workflows/verdict.yml"]
+    verdict["jobs"]["report"]["with"]["tools-ref"] = given
     found = find_tool_faults(workflows)
-    assert {each.partition(",")[0] for each in found} == {".github/workflows/gate.yml → .github/workflows/report.yml"}
+    assert {each.partition(",")[0] for each in found} == {
+        ".github/workflows/verdict.yml → .github/workflows/report.yml"
+    }
 
 
 def test_what_others_are_to_copy_names_a_commit():
