@@ -76,6 +76,7 @@ workflows: $(STAMP) ## Run whole workflows by act, with GitHub's own actions bel
 
 reference: $(STAMP) ## Write REFERENCE.md and the README's tables again, from what reads the settings
 	@$(PYTHON) .ci/reference.py
+	@$(PYTHON) -m tests.builders.event_table
 
 format: $(STAMP) ## Format the sources
 	@$(VENV)/bin/ruff check --fix --quiet .

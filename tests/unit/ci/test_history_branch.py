@@ -58,6 +58,20 @@ def test_one_that_was_kept_meanwhile_is_not_written_over(github, run_program, hi
     assert github.git.branches["ldos-history"] == other
 
 
+def test_one_that_was_deleted_is_begun_again(github, run_program, history, tmp_path):
+    """Not by the run that had read it: somebody may be putting it back."""
+    start = github.git.start("ldos-history", {f"{SERIES}/a.parquet": ROWS})
+    run_program("fetch-history", history, *WHERE)
+    del github.git.branches["ldos-history"]
+    done = run_program("keep-history", history, *WHERE)
+    assert done.stderr == f"results: ldos-history is at nothing now, not at {start}: run this workflow again\n"
+    again = tmp_path / "again"
+    assert run_program("fetch-history", again, *WHERE).stdout == "0 files of no history yet\n"
+    write(again, f"rows/{SERIES}/merged-runs.parquet", ROWS)
+    assert run_program("keep-history", again, *WHERE).returncode == 0
+    assert github.git.files("ldos-history") == {f"{SERIES}/merged-runs.parquet": ROWS}
+
+
 def test_other_files_of_the_branch_are_not_read(github, run_program, history):
     """Anybody who can push can write there."""
     others = [

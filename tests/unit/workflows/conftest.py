@@ -72,6 +72,7 @@ class Machine:
     def values(self) -> dict[str, str]:
         """Of all expressions that steps use."""
         return {
+            "github.ref_name": "v1.2.3",
             "github.repository": "arm-makers/arm",
             "github.run_id": "1",
             "github.server_url": "https://github.com",

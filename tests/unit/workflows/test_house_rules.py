@@ -57,6 +57,7 @@ WRITING = {
     (".github/workflows/sweep.yml", "sweep"): {"statuses"},
     (".github/workflows/verdict.yml", "begin"): {"statuses"},
     (".github/workflows/wheels.yml", "publish"): {"id-token", "attestations"},
+    (".github/workflows/wheels.yml", "tag"): {"contents"},
 }
 """Every job of ours that may write, and what; calls hand through what these need."""
 
@@ -207,6 +208,7 @@ def test_no_token_is_where_results_are_read():
         (".github/workflows/request.yml", "decide"),
         (".github/workflows/sweep.yml", "sweep"),
         (".github/workflows/verdict.yml", "begin"),
+        (".github/workflows/wheels.yml", "move-tag"),
     }
 
 

@@ -22,7 +22,7 @@ def test_it_is_published_on_a_tag_alone_after_everything_was_tried():
     publish = JOBS["publish"]
     assert "github.ref_type == 'tag'" in publish["if"]
     assert "github.event_name == 'push'" in publish["if"]
-    assert set(publish["needs"]) == set(JOBS) - {"publish"}
+    assert set(publish["needs"]) == set(JOBS) - {"publish", "tag"}
     assert publish["environment"] == "pypi"
     assert events_of(WORKFLOW)["push"]["tags"] == ["v*"]
 
@@ -31,10 +31,17 @@ def test_the_publisher_has_no_password_and_runs_nothing_of_ours():
     publish = JOBS["publish"]
     assert publish["permissions"] == {"attestations": "write", "id-token": "write"}
     assert [step["run"] for step in publish["steps"] if "run" in step] == ["ln --target-directory=dist wheels/*/*"]
-    assert not any("write" in job["permissions"].values() for name, job in JOBS.items() if name != "publish")
+    assert not any(
+        "write" in job["permissions"].values() for name, job in JOBS.items() if name not in {"publish", "tag"}
+    )
     last = publish["steps"][-1]
     assert last["uses"].startswith("pypa/gh-action-pypi-publish@")
     assert last["with"] == {"attestations": True}
+
+
+def test_the_major_tag_follows_what_was_published():
+    assert JOBS["tag"]["needs"] == "publish", "and so it is skipped where that is"
+    assert "if" not in JOBS["tag"]
 
 
 @pytest.mark.parametrize(("tag", "fits"), [("v2.0.0", True), ("v2.0.1", False), ("v2.0.0; true", False)])

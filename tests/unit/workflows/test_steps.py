@@ -171,6 +171,7 @@ AFTER: dict[str, Callable[[Machine], object]] = {
         machine.github.started == [("explore.yml", {"ref": "main", "inputs": {"sha": machine.commit}})]
     ),
     "Pack for other machines": lambda machine: (machine.checkout / "results/packed/result/result.json").is_file(),
+    "Move it": lambda machine: machine.github.git.branches["tags/v1"] == machine.commit,
     "Pack them": lambda machine: "./index.html" in names_in(machine.checkout / "artifact.tar"),
     "Put them together": lambda machine: len([*(machine.checkout / "dist").iterdir()]) == 3,
     "Measure": lambda machine: (machine.checkout / "results").is_dir(),
