@@ -82,7 +82,8 @@ def conclude(api: Api, measured: Measured, made: Path) -> str:
 
 
 def _whole(api: Api, measured: Measured, base: str, found: Mapping[str, Judged]) -> Judged:
-    if not found:
+    has_verdict = any(each.state is not State.ERROR for each in found.values())
+    if not found or (measured.result == CANCELLED and not has_verdict):
         return _without_result(api, measured)
     worst = max(found.values(), key=lambda each: _STATES.index(each.state))
     if worst.state is not State.SUCCESS:

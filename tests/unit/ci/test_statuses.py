@@ -91,8 +91,11 @@ def test_a_long_text_keeps_the_base(github, made, conclude):
     assert description.endswith(f"…; base {BASE}")
 
 
-def test_a_commit_that_was_replaced_while_it_waited(github, conclude):
+@pytest.mark.parametrize("is_judged", [True, False])
+def test_a_commit_that_was_replaced_while_it_waited(github, made, conclude, is_judged):
     github.open(7, NEWER, BASE)
+    if is_judged:
+        made(one("error", "ldos-lab left no trials"))
     conclude(result="cancelled", pull_request="7")
     assert github.shown(HEAD) == {"ldos": ("error", f"superseded by {NEWER}; base {BASE}")}
 
