@@ -21,11 +21,11 @@ import tags
 from arguments import parse_arguments
 from asked import decide
 from conclude import Measured, conclude
-from github_api import Api, Failed, read_text
+from github_api import COMMIT, Api, Failed, at, read_text
 from labels import parse_labels
 from maintainers import parse_maintainers
 from pull_requests import parse_queued
-from respond import respond
+from respond import refuse, respond
 from reuse import find_measured
 from surroundings import append_to, read_event, run_url
 from sweep import sweep
@@ -83,9 +83,15 @@ def _start(arguments: argparse.Namespace) -> str:
 
 
 def _decide(arguments: argparse.Namespace) -> str:
-    event, payload = read_event()
-    api, maintainers = _api(arguments), parse_maintainers(os.environ.get("LDOS_MAINTAINERS", ""))
-    return respond(api, decide(api, event, payload, maintainers), scenarios=arguments.scenarios)
+    (event, payload), api = read_event(), _api(arguments)
+    try:
+        decision = decide(api, event, payload, parse_maintainers(os.environ.get("LDOS_MAINTAINERS", "")))
+        return respond(api, decision, scenarios=arguments.scenarios, stack=arguments.stack)
+    except Failed as failed:
+        commit = at(payload, "pull_request", "head", "sha")
+        if isinstance(commit, str) and COMMIT.fullmatch(commit):
+            refuse(api, commit, str(failed))
+        raise
 
 
 def _begin(arguments: argparse.Namespace) -> str:
@@ -104,6 +110,7 @@ def _conclude(arguments: argparse.Namespace) -> str:
         queued=queued,
         result=arguments.result,
         run=arguments.run,
+        part=arguments.part,
     )
     return conclude(_api(arguments), measured, arguments.made)
 
@@ -111,7 +118,7 @@ def _conclude(arguments: argparse.Namespace) -> str:
 def _reuse(arguments: argparse.Namespace) -> str:
     """Needs no right to write; the job that writes looks again."""
     queued = parse_queued(arguments.ref)
-    known = find_measured(_api(arguments), queued, arguments.commit) if queued else None
+    known = find_measured(_api(arguments), queued, arguments.commit) if queued else {}
     append_to("GITHUB_OUTPUT", f"measured={'true' if known else 'false'}\n")
     return "measured on the pull request, with equal files" if known else "it has to be measured"
 

@@ -53,6 +53,8 @@ def _add_statuses(commands: Any, common: argparse.ArgumentParser) -> None:
     decide_ = commands.add_parser("decide", parents=[common], help="decides what becomes of the job's event")
     decide_.add_argument("--scenarios", required=True, help="names, where nobody asks for others")
 
+    decide_.add_argument("--stack", default="", help="where nobody asks for another")
+
     of_run = argparse.ArgumentParser(add_help=False, parents=[common])
     of_run.add_argument("--commit", required=True, type=parse_commit, help="that is measured")
     of_run.add_argument("--ref", default="", help="branch of the run, which may be a merge queue's")
@@ -63,6 +65,7 @@ def _add_statuses(commands: Any, common: argparse.ArgumentParser) -> None:
     conclude_.add_argument("made", type=Path, help="folder of what judge.py made; empty where nothing came back")
     conclude_.add_argument("--base", default="", type=_commit_or_none, help="commit that it was compared with")
     conclude_.add_argument("--pull-request", type=_number, default=0, help="its number; 0 without one")
+    conclude_.add_argument("--part", default="", help="options by which less was measured than the gate measures")
     conclude_.add_argument("--result", required=True, help="of the job on the machines")
 
     sweep_ = commands.add_parser("sweep", parents=[common], help="ends what has been pending for too long")

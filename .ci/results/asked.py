@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from github_api import BRANCH, COMMIT, Api, Failed, at, commit_in
 from pull_requests import PullRequest, ask_pull_request, merge_base, parse_pull_request
-from word import COMMAND, is_meant, parse_word
+from word import COMMAND, STACKS, is_meant, parse_word
 
 LABEL: Final = "ldos"
 _ZERO: Final = "0" * 40
@@ -87,11 +87,11 @@ def _of_pull_request(api: Api, payload: Mapping[str, Any], maintainers: frozense
     if reason := _why_nothing(action, payload, found):
         return Nothing(reason)
     if action == "labeled":
-        return _of_label(api, found, sender in maintainers)
+        return _of_label(api, found, sender.casefold() in maintainers)
     before = str(payload.get("before"))
     replaced = before if action == "synchronize" and COMMIT.fullmatch(before) and before != _ZERO else ""
     wanted = Wanted(number=found.number, commit=found.head, base=merge_base(api, found), replaced=replaced)
-    is_word = found.is_own and {sender, found.author} <= maintainers
+    is_word = found.is_own and {sender.casefold(), found.author.casefold()} <= maintainers
     return Measure(wanted) if is_word else Wait(wanted)
 
 
@@ -121,7 +121,7 @@ def _of_comment(api: Api, payload: Mapping[str, Any], maintainers: frozenset[str
         return Nothing("no new comment asks for anything")
     if at(payload, "issue", "pull_request") is None:
         return Nothing("an issue has no commit")
-    if sender not in maintainers or at(payload, "comment", "user", "login") != sender:
+    if sender.casefold() not in maintainers or at(payload, "comment", "user", "login") != sender:
         return Nothing(f"{sender!a} is not on the allow-list")
     number = at(payload, "issue", "number")
     if type(number) is not int:
@@ -156,6 +156,8 @@ def _of_hand(api: Api, payload: Mapping[str, Any], maintainers: frozenset[str]) 
         raise Failed("the base is no commit, branch or tag")
     found = commit_in(api.ask("GET", f"commits/{quote(revision, safe='')}"), "sha")
     stack = str(at(payload, "inputs", "stack") or "")
+    if stack not in ("", *STACKS):
+        raise Failed(f"the stack is none of {', '.join(STACKS)}")
     return Measure(Wanted(number=0, commit=commit, base=found, options={"stack": stack} if stack else {}))
 
 

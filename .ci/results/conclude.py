@@ -16,10 +16,11 @@ from typing import Final
 import statuses
 from github_api import Api, Failed, commit_in, read_file
 from labels import FORM
-from pull_requests import Queued, ask_pull_request, merge_base, open_ones
+from pull_requests import Queued, ask_pull_request, contradiction
 from reuse import find_measured
 from statuses import State
 from surroundings import run_url
+from word import COMMAND
 
 _MOST_CLASSES: Final = 16
 _LONGEST_TEXT: Final = 500
@@ -53,6 +54,7 @@ class Measured:
         queued: its merge group; ``None`` without one.
         result: of the job on the machines, as GitHub calls it.
         run: number of the run of workflows; empty for this one.
+        part: options by which less was measured than the gate measures; empty for all of it.
     """
 
     commit: str
@@ -61,6 +63,7 @@ class Measured:
     queued: Queued | None
     result: str
     run: str = ""
+    part: str = ""
 
 
 def conclude(api: Api, measured: Measured, made: Path) -> str:
@@ -68,17 +71,36 @@ def conclude(api: Api, measured: Measured, made: Path) -> str:
 
     Args:
         made: folder with what ``judge.py`` made; nothing is there where nothing came back.
+
+    Raises:
+        Failed: what it made cannot be read; the status says so.
     """
-    base, found = _read(api, made / statuses.VERDICTS, measured)
-    url = run_url(measured.run)
+    try:
+        base, found = _read(api, made / statuses.VERDICTS, measured)
+    except Failed as failed:
+        _write(api, measured, measured.base, {"": Judged(State.ERROR, str(failed))})
+        raise
     if known := _known(api, measured, found):
-        return statuses.write(api, measured.commit, known.state, known.text, base=base, url=url)
+        return _write(api, measured, base, known)
     whole = _whole(api, measured, base, found)
-    said = [statuses.write(api, measured.commit, whole.state, whole.text, base=base, url=url)]
-    if len(found) > 1:
-        for label, each in found.items():
-            said.append(statuses.write(api, measured.commit, each.state, each.text, base=base, url=url, label=label))
+    classes = {label: _within(whole, each) for label, each in found.items()} if len(found) > 1 else {}
+    return _write(api, measured, base, {"": whole, **classes})
+
+
+def _write(api: Api, measured: Measured, base: str, found: Mapping[str, Judged]) -> str:
+    url = run_url(measured.run)
+    said = (
+        statuses.write(api, measured.commit, each.state, each.text, base=base, url=url, label=label)
+        for label, each in found.items()
+    )
     return "\n".join(said)
+
+
+def _within(whole: Judged, judged: Judged) -> Judged:
+    """What is said of one class of machines: nothing is green where the whole is not."""
+    if judged.state is not State.SUCCESS or whole.state is State.SUCCESS:
+        return judged
+    return Judged(State.ERROR, f"{judged.text} here, but not as a whole: see {statuses.CONTEXT}")
 
 
 def _whole(api: Api, measured: Measured, base: str, found: Mapping[str, Judged]) -> Judged:
@@ -91,15 +113,18 @@ def _whole(api: Api, measured: Measured, base: str, found: Mapping[str, Judged])
         return Judged(worst.state, worst.text if len(found) == 1 else f"{worst.text}, on {', '.join(names)}")
     if measured.result != SUCCESS:
         return Judged(State.ERROR, "the job on the machine failed, although its trials passed: see the run")
-    return _unless_contradicted(api, measured, base, worst)
+    if measured.part:
+        return Judged(State.PENDING, f"passed with {measured.part} alone; a maintainer asks for all: {COMMAND} COMMIT")
+    reason = contradiction(api, measured.commit, base)
+    return Judged(State.ERROR, reason) if reason else worst
 
 
-def _known(api: Api, measured: Measured, found: Mapping[str, Judged]) -> Judged | None:
-    """The verdict on the pull request of a merge group that has none of its own, where it holds for the group."""
+def _known(api: Api, measured: Measured, found: Mapping[str, Judged]) -> dict[str, Judged]:
+    """The verdicts on the pull request of a merge group that has none of its own, where they hold for the group."""
     if measured.queued is None or any(each.state is not State.ERROR for each in found.values()):
-        return None
+        return {}
     known = find_measured(api, measured.queued, measured.commit)
-    return Judged(State.SUCCESS, f"{known.text}; measured on the pull request, with equal files") if known else None
+    return {label: Judged(State.SUCCESS, f"{each.text}; measured on the pull request") for label, each in known.items()}
 
 
 def _without_result(api: Api, measured: Measured) -> Judged:
@@ -110,19 +135,6 @@ def _without_result(api: Api, measured: Measured) -> Judged:
     if measured.result == CANCELLED:
         return Judged(State.ERROR, "cancelled, or timed out, before there was a result: see the run")
     return Judged(State.ERROR, "no result came from the machine: see the run")
-
-
-def _unless_contradicted(api: Api, measured: Measured, base: str, judged: Judged) -> Judged:
-    """One status cannot speak for two pull requests of one commit that are compared with different bases."""
-    others = _bases(api, measured) - {base}
-    if not others:
-        return judged
-    other = min(others)[:12]
-    return Judged(State.ERROR, f"another pull request of this commit has base {other}: close one of the two")
-
-
-def _bases(api: Api, measured: Measured) -> set[str]:
-    return {merge_base(api, each) for each in open_ones(api, measured.commit)}
 
 
 def _read(api: Api, file: Path, measured: Measured) -> tuple[str, dict[str, Judged]]:

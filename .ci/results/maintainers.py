@@ -16,7 +16,7 @@ _EVERY_WRITER: Final = "github-actions[bot]"
 
 
 def parse_maintainers(text: str) -> frozenset[str]:
-    """The logins; nobody's without any text.
+    """The logins in small letters, which GitHub does not tell from capital ones; nobody's without any text.
 
     Raises:
         Failed: it is no such list, or names the login that every workflow has.
@@ -27,6 +27,6 @@ def parse_maintainers(text: str) -> frozenset[str]:
         found = None
     if not isinstance(found, list) or not all(isinstance(each, str) and _LOGIN.fullmatch(each) for each in found):
         raise Failed('LDOS_MAINTAINERS is no JSON list of logins, such as ["octocat"]')
-    if _EVERY_WRITER in found:
+    if _EVERY_WRITER in map(str.casefold, found):
         raise Failed(f"LDOS_MAINTAINERS names {_EVERY_WRITER}, which every workflow can act as")
-    return frozenset(found)
+    return frozenset(map(str.casefold, found))

@@ -71,14 +71,19 @@ def ask_pull_request(api: Api, number: int) -> PullRequest:
 
 
 def open_ones(api: Api, commit: str = "") -> Iterator[PullRequest]:
-    """The open pull requests; of one commit, those whose head it is."""
-    found = api.pages(f"commits/{commit}/pulls") if commit else api.pages("pulls", state="open")
-    for each in (parse_pull_request(answer, api.repository) for answer in found if at(answer, "state") == "open"):
-        if commit in ("", each.head):
-            yield each
+    """The open pull requests; of one commit, those whose head it is. GitHub lists none of a fork by its commit."""
+    for answer in api.pages("pulls", state="open"):
+        if commit in ("", at(answer, "head", "sha")):
+            yield parse_pull_request(answer, api.repository)
 
 
 def merge_base(api: Api, pull_request: PullRequest) -> str:
     """The commit where a pull request left its base branch: nobody is blamed for what others merged since."""
     answer = api.ask("GET", f"compare/{pull_request.base}...{pull_request.head}")
     return commit_in(answer, "merge_base_commit", "sha")
+
+
+def contradiction(api: Api, commit: str, base: str) -> str:
+    """Why one status cannot speak for a commit: another open pull request of it has another base; else empty."""
+    others = {merge_base(api, each) for each in open_ones(api, commit)} - {base}
+    return f"another pull request of this commit has base {min(others)[:12]}: close one of the two" if others else ""

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Final
+
 import statuses
 from asked import Answer, Decision, Measure, Nothing, Wait, Wanted
-from github_api import Api
-from statuses import FINAL, State
+from github_api import Api, Failed
+from pull_requests import contradiction, open_ones
+from statuses import CONTEXT, FINAL, State, Status, label_of
 from surroundings import append_to, run_url
 
-_FOR_WORD = "waits for a maintainer's word"
-_FOR_MACHINE = "waits for the machine"
+_FOR_WORD: Final = "waits for a maintainer's word: /ldos COMMIT"
+_FOR_MACHINE: Final = "waits for the machine"
+_TRIALS: Final = 10
+"""Of each scenario, where nobody asks for more or fewer."""
 
 
-def respond(api: Api, decision: Decision, *, scenarios: str) -> str:
+def respond(api: Api, decision: Decision, *, scenarios: str, stack: str) -> str:
     """Carries it out; returns what was done.
 
     Args:
-        scenarios: names, separated by blanks, where nobody asks for others.
+        scenarios, stack: what is measured where nobody asks for others; names of scenarios are separated by blanks.
     """
     match decision:
         case Measure(wanted):
-            _tell(wanted, scenarios)
+            _tell(wanted, scenarios, stack)
             return _hold(api, wanted, _FOR_MACHINE)
         case Wait(wanted):
             return _hold(api, wanted, _FOR_WORD)
@@ -31,24 +37,50 @@ def respond(api: Api, decision: Decision, *, scenarios: str) -> str:
             return f"nothing to do: {reason}"
 
 
+def refuse(api: Api, commit: str, reason: str) -> str:
+    """Writes that nothing could be decided about a commit."""
+    return statuses.write(api, commit, State.ERROR, reason, base="", url=run_url())
+
+
 def _hold(api: Api, wanted: Wanted, text: str) -> str:
-    """Writes that a commit waits; one that was measured against this base keeps its status until it is again."""
+    """Writes that a commit waits, in every context that it has."""
     if wanted.replaced:
-        supersede(api, wanted.replaced, wanted.commit)
-    known = statuses.read(api, wanted.commit)
-    if text == _FOR_WORD and known is not None and known.state in FINAL and known.base == wanted.base:
-        return f"{wanted.commit} was measured against this base already: {known.state}"
-    return statuses.write(api, wanted.commit, State.PENDING, text, base=wanted.base, url=run_url())
+        _supersede(api, wanted)
+    known = statuses.read_all(api, wanted.commit)
+    state = State.PENDING
+    if reason := contradiction(api, wanted.commit, wanted.base):
+        state, text = State.ERROR, reason
+    elif text == _FOR_WORD and _stands(known.get(CONTEXT), wanted.base):
+        return f"{wanted.commit} is measured against this base already"
+    contexts = [CONTEXT, *(each for each in known if each != CONTEXT)]
+    said = (
+        statuses.write(api, wanted.commit, state, text, base=wanted.base, url=run_url(), label=label_of(each))
+        for each in contexts
+    )
+    return "\n".join(said)
 
 
-def supersede(api: Api, commit: str, by: str) -> None:
-    """Ends the waiting of a commit that its branch has left; what is being measured gets its verdict all the same."""
-    known = statuses.read(api, commit)
-    if known is not None and known.state == State.PENDING:
-        statuses.write(api, commit, State.ERROR, f"superseded by {by}", base="", url=run_url())
+def _stands(known: Status | None, base: str) -> bool:
+    """True for a verdict on a commit and this base, or where the machine is about to give one."""
+    if known is None or known.base != base:
+        return False
+    return known.state in FINAL or (known.state == State.PENDING and known.text == _FOR_MACHINE)
 
 
-def _tell(wanted: Wanted, scenarios: str) -> None:
+def _supersede(api: Api, wanted: Wanted) -> None:
+    """Ends the waiting of a commit that its branch has left; what is being measured gets its verdict all the same.
+
+    It stays where another pull request has it, and where no pull request's status is on it.
+    """
+    if any(open_ones(api, wanted.replaced)):
+        return
+    for context, known in statuses.read_all(api, wanted.replaced).items():
+        if known.state == State.PENDING and known.base:
+            text, label = f"superseded by {wanted.commit}", label_of(context)
+            statuses.write(api, wanted.replaced, State.ERROR, text, base="", url=run_url(), label=label)
+
+
+def _tell(wanted: Wanted, scenarios: str, stack: str) -> None:
     """Outputs of the job; no other is set where nothing is to be measured."""
     options = wanted.options
     told = {
@@ -58,5 +90,19 @@ def _tell(wanted: Wanted, scenarios: str) -> None:
         "scenarios": options.get("scenarios", "").replace(",", " ") or scenarios,
         "stack": options.get("stack", ""),
         "trials": options.get("trials", ""),
+        "part": _part(options, scenarios, stack),
     }
+    if any(not value.isprintable() for value in told.values()):
+        raise Failed("what was asked for is no plain text")
     append_to("GITHUB_OUTPUT", "".join(f"{name}={value}\n" for name, value in told.items()))
+
+
+def _part(options: Mapping[str, str], scenarios: str, stack: str) -> str:
+    """The options by which less is measured than the gate measures; empty where it is not less."""
+    names = options.get("scenarios", "")
+    less = {
+        "scenarios": bool(names) and not {*scenarios.split()} <= {*names.split(",")},
+        "stack": options.get("stack", stack) not in (stack, "both"),
+        "trials": int(options.get("trials", _TRIALS)) < _TRIALS,
+    }
+    return " ".join(f"{name}={options[name]}" for name, is_less in less.items() if is_less)

@@ -6,18 +6,19 @@ import statuses
 from branches import tree_of
 from github_api import Api
 from pull_requests import Queued, ask_pull_request
-from statuses import State, Status
+from statuses import CONTEXT, State, Status, label_of
 
 
-def find_measured(api: Api, queued: Queued, commit: str) -> Status | None:
-    """The status of the pull request's own commit where it holds for the group's as well; ``None`` where it does not.
+def find_measured(api: Api, queued: Queued, commit: str) -> dict[str, Status]:
+    """The statuses of the pull request's own commit, by the label of machines, where they hold for the group's as well.
 
     A pull request that is up to date and alone in the queue has the same files as its group: what was measured is the
     same. Whatever else is in the queue before it makes another base.
     """
     head = ask_pull_request(api, queued.number).head
-    known = statuses.read(api, head)
+    all_known = statuses.read_all(api, head)
+    known = all_known.get(CONTEXT)
     if known is None or known.state != State.SUCCESS or not known.base:
-        return None
+        return {}
     is_equal = tree_of(api, head) == tree_of(api, commit) and tree_of(api, known.base) == tree_of(api, queued.base)
-    return known if is_equal else None
+    return {label_of(context): each for context, each in all_known.items()} if is_equal else {}

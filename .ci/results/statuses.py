@@ -59,6 +59,11 @@ def context_of(label: str = "") -> str:
     return f"{CONTEXT} ({label})" if label else CONTEXT
 
 
+def label_of(context: str) -> str:
+    """Label of the machines that a context of ours is for; empty for all of them together."""
+    return context.removeprefix(CONTEXT).strip(" ()")
+
+
 def write(api: Api, commit: str, state: State, text: str, *, base: str, url: str, label: str = "") -> str:
     """Writes a status; says so.
 
@@ -84,11 +89,6 @@ def read_all(api: Api, commit: str) -> dict[str, Status]:
         if is_ours and context not in found:
             found[context] = _parse(each)
     return found
-
-
-def read(api: Api, commit: str) -> Status | None:
-    """Our newest status of a commit on all machines together; ``None`` without one."""
-    return read_all(api, commit).get(CONTEXT)
 
 
 def _parse(answer: Mapping[str, Any]) -> Status:

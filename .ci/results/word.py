@@ -16,9 +16,10 @@ from github_api import COMMIT, Failed
 COMMAND: Final = "/ldos"
 _BEGINNING: Final = re.compile(r"/ldos(?![!-~])")
 _PLAIN: Final = re.compile(r"[ -~]{1,1000}")
+STACKS: Final = ("ros2", "embedded", "both")
 _OPTIONS: Final = {
     "scenarios": re.compile(r"[a-z0-9_+]+(?:,[a-z0-9_+]+)*"),
-    "stack": re.compile(r"ros2|embedded|both"),
+    "stack": re.compile("|".join(STACKS)),
     "trials": re.compile(r"[1-9][0-9]?|1[0-9][0-9]|200"),
 }
 

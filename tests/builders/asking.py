@@ -53,8 +53,15 @@ def by_hand(commit: str, *, sender: str = MAINTAINER, **inputs: str) -> dict[str
 
 
 def after(
-    commit: str, branch: str, event: str, *, action: str = "completed", conclusion: str = "success"
+    commit: str,
+    branch: str,
+    event: str,
+    *,
+    action: str = "completed",
+    conclusion: str = "success",
+    of: str = REPOSITORY,
 ) -> dict[str, Any]:
-    """A run of the gate began, or ended."""
-    run = {"id": 2, "name": "Gate", "event": event, "head_branch": branch, "head_sha": commit, "conclusion": conclusion}
+    """A run of the gate began, or ended; `of` is the repository whose branch it ran for."""
+    found: dict[str, Any] = {"id": 2, "name": "Gate", "event": event, "head_branch": branch, "head_sha": commit}
+    run = {**found, "conclusion": conclusion, "head_repository": {"full_name": of}}
     return {"action": action, "workflow_run": run, "repository": REPOSITORY_OF_EVENTS, "sender": {"login": MAINTAINER}}

@@ -65,6 +65,8 @@ OWN, BRANCH, FORK, NONE = "own branch", "branch of the repository", "fork", "–
 BY_VERDICT: Final = "pending, then the verdict"
 """By ``verdict.yml``, when the run of the gate begins and when it has ended."""
 
+ANSWERED, NOTHING = "none; answered with the line to paste", "none"
+_NO_JOB: Final = (ANSWERED, NOTHING)
 _ACTIONS: Final = {
     "opened": "opened",
     "synchronize": "pushed to",
@@ -106,10 +108,11 @@ def render_table() -> str:
     """The table in Markdown."""
     alike: dict[tuple[str, ...], list[str]] = {}
     for row in rows():
-        cells = (row.who, row.where, _status(row), *_machine(row.started))
+        status = _status(row)
+        cells = (row.who, row.where, status, *_machine(row.started, is_asked=status not in _NO_JOB))
         alike.setdefault(cells, []).append(row.event)
     lines = [f"| {' | '.join(('; '.join(events), *cells))} |" for cells, events in alike.items()]
-    heads = ("event", "by", "commit on", "status `ldos`, answer", *(f"job on the machine, {kind}" for kind in KINDS))
+    heads = ("event", "by", "commit on", "status `ldos`, answer", *(f"a job on the machine, {kind}" for kind in KINDS))
     return "\n".join([f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}", *lines]) + "\n"
 
 
@@ -127,7 +130,7 @@ def _status(row: Row) -> str:
             return "pending, then the verdict"
         if github.statuses:
             return "pending: waits for a word"
-        return "none; answered with the line to paste" if github.comments else "none"
+        return ANSWERED if github.comments else NOTHING
 
 
 def _is_of_fork(payload: Mapping[str, Any]) -> bool:
@@ -167,13 +170,13 @@ def _decide(started: Started, url: str, output: Path) -> None:
     )
 
 
-def _machine(started: Started) -> Iterator[str]:
+def _machine(started: Started, *, is_asked: bool) -> Iterator[str]:
     """What the hook does, by kind of repository."""
     bare = started.changed(GITHUB_REF_PROTECTED="false")
     by_word = re.sub(r'(?m)^(event = "(?!merge_group)\w+")$', r"\1\nunprotected = true", ALLOW_LIST)
     by_word = re.sub(r"\[\[allow\]\]\n(?:(?!\[\[).*\n)*?own_commit = true\n(?:inputs.*\n)?", "", by_word)
     for each, allowed in ((started, ALLOW_LIST), (bare, ALLOW_LIST), (bare, by_word)):
-        yield "begins" if _takes(each, allowed) else "is refused"
+        yield ("begins" if is_asked else "is not asked for") if _takes(each, allowed) else "is refused"
 
 
 def _takes(started: Started, allowed: str) -> bool:

@@ -35,6 +35,9 @@ _DEFAULTS: Final = {
     "format('refs/heads/{0}', github.event.repository.default_branch)": (
         "refs/heads/${{ github.event.repository.default_branch }}"
     ),
+    "format('refs/heads/{0}', github.event.repository.default_branch || github.ref_name)": (
+        "refs/heads/${{ github.event.repository.default_branch || github.ref_name }}"
+    ),
     "github.repository": "${{ github.repository }}",
 }
 """In workflows that events start as well, which give no inputs."""
@@ -42,7 +45,7 @@ _DEFAULTS: Final = {
 _DECIDED: Final = "${{ needs.decide.outputs.commit }}"
 _DECIDES: Final = "python3 -I .ci/results decide "
 _CALLED: Final = re.compile(r"OWNER/pytest-ldos/\.github/workflows/request\.yml@[0-9a-f]{40}")
-_HOSTED_CALL: Final = re.compile(r"OWNER/pytest-ldos/\.github/workflows/verdict\.yml@[0-9a-f]{40}")
+_HOSTED_CALL: Final = re.compile(r"OWNER/pytest-ldos/\.github/workflows/(?:verdict|sweep)\.yml@[0-9a-f]{40}")
 """What others are to copy, and has no job of the lab's."""
 
 _LOCAL: Final = re.compile(r"[.$]/(\.github/workflows/[^@]+)")

@@ -42,6 +42,10 @@ class ArtifactService:
     def answer(self, method: str, asked: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
         """Answers a call of a method of the service."""
         name = asked.get("name", "")
+        if method == "DeleteArtifact":
+            self.blocks.pop(name, None)
+            found = self.artifacts.pop(name, None)
+            return (200, {"ok": True, "artifactId": "1"}) if found is not None else (404, {"code": "not_found"})
         if method == "CreateArtifact":
             taken = name in self.artifacts or name in self.blocks
             self.blocks.setdefault(name, {})

@@ -58,6 +58,8 @@ class GitData:
             branch = name.removeprefix("heads/")
             found = self.branches.get(branch)
             return (200, {"object": {"sha": found, "type": "commit"}}) if found else (404, {"message": "Not Found"})
+        if kind == "matching-refs":
+            return 200, [{"ref": f"refs/{each}"} for each in self.branches if each.startswith(name)]
         if kind == "commits":
             return 200, {"sha": name, "tree": {"sha": self.commits[name]["tree"]}}
         if kind == "trees":

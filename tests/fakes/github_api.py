@@ -117,7 +117,8 @@ class FakeGitHub:
 
     def _get(self, place: str, query: Mapping[str, list[str]]) -> tuple[int, Any]:
         if found := _PULLS_OF.fullmatch(place):
-            has = (each for each in self.pulls if each.get("head", {}).get("sha") in (None, found.group(1)))
+            # None of a fork's, as GitHub does.
+            has = (each for each in self.pulls if each["head"]["sha"] == found.group(1) and not _is_of_fork(each))
             return 200, _page([*has], query)
         if found := _STATUSES_OF.fullmatch(place):
             return 200, _page(self.statuses.get(found.group(1), [])[::-1], query)
@@ -181,6 +182,10 @@ class FakeGitHub:
             if found not in (None, 0):
                 return found
         return None
+
+
+def _is_of_fork(pull_request: Mapping[str, Any]) -> bool:
+    return bool(pull_request["head"]["repo"]["full_name"] != REPOSITORY)
 
 
 def _page(found: list[dict[str, Any]], query: Mapping[str, list[str]]) -> list[dict[str, Any]]:

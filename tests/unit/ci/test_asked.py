@@ -10,7 +10,7 @@ from tests.builders.asking import MAINTAINER, STRANGER, by_hand, comment, labele
 from tests.builders.words_of_maintainers import INVALID, VALID
 
 HEAD, NEWER, BASE, FORKED_AT = "1f" * 20, "4c" * 20, "2e" * 20, "3d" * 20
-WAITS_FOR_WORD = ("pending", f"waits for a maintainer's word; base {FORKED_AT}")
+WAITS_FOR_WORD = ("pending", f"waits for a maintainer's word: /ldos COMMIT; base {FORKED_AT}")
 WAITS_FOR_MACHINE = ("pending", f"waits for the machine; base {FORKED_AT}")
 
 
@@ -55,6 +55,7 @@ MEASURED = {
     "scenarios": "baseline cpu_load",
     "stack": "",
     "trials": "",
+    "part": "",
 }
 
 
@@ -94,7 +95,22 @@ def test_nobody_is_a_maintainer_by_default(github, opened, decide):
 def test_a_list_of_maintainers_that_is_none(github, opened, decide, text):
     said, _ = decide("pull_request_target", pull_request("opened", opened()), maintainers=text, status=1)
     assert "LDOS_MAINTAINERS" in said
-    assert github.statuses == {}
+    state, description = github.shown(HEAD)["ldos"]
+    assert state == "error"
+    assert "LDOS_MAINTAINERS" in description
+
+
+def test_a_pull_request_without_a_common_commit(github, opened, decide):
+    found = opened()
+    github.failures["GET compare"] = 404
+    decide("pull_request_target", pull_request("opened", found), status=1)
+    assert github.shown(HEAD)["ldos"][0] == "error"
+
+
+@pytest.mark.parametrize("login", ["Maintainer", "MAINTAINER"])
+def test_logins_are_told_apart_as_github_tells_them(github, opened, decide, login):
+    _, told = decide("issue_comment", comment(opened(), f"/ldos {HEAD}", sender=login))
+    assert told["commit"] == HEAD
 
 
 def test_a_newer_commit_supersedes_one_that_waits(github, opened, decide):
@@ -102,6 +118,43 @@ def test_a_newer_commit_supersedes_one_that_waits(github, opened, decide):
     decide("pull_request_target", pull_request("synchronize", opened(NEWER), before=HEAD))
     assert github.shown(HEAD) == {"ldos": ("error", f"superseded by {NEWER}")}
     assert github.shown(NEWER) == {"ldos": WAITS_FOR_MACHINE}
+
+
+def test_a_newer_commit_ends_no_waiting_of_others(github, opened, decide):
+    """Another pull request's, or that of a branch, where a fork's branch was at the same commit."""
+    github.add_status(HEAD, "pending", f"waits for the machine; base {FORKED_AT}")
+    github.merge_bases[BASE, HEAD] = FORKED_AT
+    github.open(8, HEAD, BASE)
+    decide("pull_request_target", pull_request("synchronize", opened(NEWER, fork=True), before=HEAD, sender=STRANGER))
+    assert github.shown(HEAD)["ldos"][0] == "pending"
+    github.pulls = [each for each in github.pulls if each["number"] == 7]
+    github.add_status(HEAD, "pending", "waits for the machine")
+    decide("pull_request_target", pull_request("synchronize", opened(NEWER, fork=True), before=HEAD, sender=STRANGER))
+    assert github.shown(HEAD)["ldos"] == ("pending", "waits for the machine"), "the main branch's"
+
+
+def test_another_pull_request_of_the_same_commit_onto_another_base(github, opened, decide):
+    """Before one of the two is closed nothing is green, whichever was measured."""
+    opened(fork=True)
+    github.add_status(HEAD, "success", f"passed; base {FORKED_AT}")
+    other = github.open(8, HEAD, NEWER, fork=True)
+    decide("pull_request_target", pull_request("opened", other, sender=STRANGER))
+    state, description = github.shown(HEAD)["ldos"]
+    assert (state, description[:34]) == ("error", "another pull request of this commi")
+
+
+def test_every_class_of_machines_waits_again(github, opened, decide):
+    github.add_status(HEAD, "success", f"passed; base {BASE}")
+    github.statuses[HEAD].append({**github.statuses[HEAD][0], "context": "ldos (ldos-lab-b)"})
+    decide("pull_request_target", pull_request("edited", opened(), changes={"base": {}}))
+    assert {state for state, _ in github.shown(HEAD).values()} == {"pending"}
+
+
+def test_a_stranger_does_not_touch_what_is_being_measured(github, opened, decide):
+    found = opened(fork=True)
+    decide("issue_comment", comment(found, f"/ldos {HEAD}"))
+    decide("pull_request_target", pull_request("reopened", found, sender=STRANGER))
+    assert github.shown(HEAD) == {"ldos": WAITS_FOR_MACHINE}
 
 
 @pytest.mark.parametrize("state", ["success", "failure"])
@@ -179,7 +232,34 @@ def test_a_maintainers_word(github, opened, decide, fork):
 def test_a_word_with_options(opened, decide):
     body = f"/ldos {HEAD} scenarios=baseline,msg_load stack=ros2 trials=20\r\nas agreed"
     _, told = decide("issue_comment", comment(opened(fork=True), body))
-    assert told == {**MEASURED, "scenarios": "baseline msg_load", "stack": "ros2", "trials": "20"}
+    part = "scenarios=baseline,msg_load stack=ros2"
+    assert told == {**MEASURED, "scenarios": "baseline msg_load", "stack": "ros2", "trials": "20", "part": part}
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        ("", ""),
+        ("scenarios=cpu_load,baseline", ""),
+        ("scenarios=cpu_load,baseline,msg_load trials=10", ""),
+        ("stack=both", ""),
+        ("stack=embedded", "stack=embedded"),
+        ("scenarios=baseline", "scenarios=baseline"),
+        ("trials=9 scenarios=x", "scenarios=x trials=9"),
+    ],
+)
+def test_less_than_the_gate_measures_is_a_part(opened, decide, options, part):
+    """What passes it alone is not green, and no merge group makes use of it."""
+    _, told = decide("issue_comment", comment(opened(), f"/ldos {HEAD} {options}"))
+    assert told["part"] == part
+
+
+def test_no_text_of_an_event_becomes_an_output(github, decide):
+    github.revisions["main"] = FORKED_AT
+    evil = f"ros2\ncommit={NEWER}\npull-request=7"
+    said, told = decide("workflow_dispatch", by_hand(HEAD, base="main", stack=evil), status=1)
+    assert "the stack is none of" in said
+    assert told == {}
 
 
 def test_a_push_between_reading_and_the_comment(github, opened, decide):

@@ -226,9 +226,12 @@ def test_the_pull_request_of_a_merge_queue(github, post):
 
 
 def test_the_pull_request_that_has_the_commit(github, post):
-    github.pulls = [{"number": 5, "state": "closed"}, {"number": 3, "state": "open"}, {"number": "x"}]
+    github.open(5, SHA, SHA)["state"] = "closed"
+    github.open(3, SHA, SHA)
+    github.open(9, "2e" * 20, SHA)
+    github.open(2, SHA, SHA)["number"] = "x"
     assert post("--commit", SHA, "--ref", "refs/heads/main").stdout == "pull request 3 got a comment\n"
-    github.pulls = [{"number": 5, "state": "closed"}]
+    del github.pulls[1]
     post("--commit", SHA, "--ref", "refs/heads/gh-readonly-queue/x/pr-1;-")
     assert github.asked[-1].endswith("/issues/5/comments") or "comments/100" in github.asked[-1]
 

@@ -72,9 +72,34 @@ def test_two_classes_of_which_one_fails(github, made, conclude):
     conclude(result="failure")
     assert github.shown(HEAD) == {
         "ldos": ("failure", f"regressed, on ldos-lab-b; base {BASE}"),
-        "ldos (ldos-lab-a)": ("success", f"passed; base {BASE}"),
+        "ldos (ldos-lab-a)": ("error", f"passed here, but not as a whole: see ldos; base {BASE}"),
         "ldos (ldos-lab-b)": ("failure", f"regressed; base {BASE}"),
     }
+
+
+@pytest.mark.parametrize("why", ["job", "base", "part"])
+def test_no_class_is_green_where_the_whole_is_not(github, made, conclude, why):
+    """Whatever class branch protection asks for."""
+    made({f"ldos-lab-{name}": {"state": "success", "text": "passed"} for name in "ab"})
+    if why == "base":
+        github.open(7, HEAD, BASE)
+        github.open(8, HEAD, OTHER, fork=True)
+    conclude(result="failure" if why == "job" else "success", **({"part": "trials=1"} if why == "part" else {}))
+    assert "success" not in {state for state, _ in github.shown(HEAD).values()}
+    assert len(github.shown(HEAD)) == 3
+
+
+def test_a_part_alone_is_not_green(github, made, conclude):
+    made(one("success", "passed"))
+    conclude(part="scenarios=baseline")
+    text = f"passed with scenarios=baseline alone; a maintainer asks for all: /ldos COMMIT; base {BASE}"
+    assert github.shown(HEAD) == {"ldos": ("pending", text)}
+
+
+def test_a_part_that_regressed_is_red(github, made, conclude):
+    made(one("failure", "regressed"))
+    conclude(part="scenarios=baseline", result="failure")
+    assert github.shown(HEAD)["ldos"][0] == "failure"
 
 
 def test_of_two_classes_a_regression_comes_before_an_error(github, made, conclude):
@@ -109,7 +134,7 @@ def test_a_machine_that_never_answers(github, conclude):
 def test_two_pull_requests_of_one_commit_with_different_bases(github, made, conclude):
     """One status cannot say what came of both."""
     github.open(7, HEAD, BASE)
-    github.open(8, HEAD, OTHER)
+    github.open(8, HEAD, OTHER, fork=True)
     made(one("success"))
     conclude(pull_request="7")
     state, text = github.shown(HEAD)["ldos"]
@@ -149,7 +174,7 @@ def test_a_file_of_verdicts_that_is_none(github, conclude, tmp_path, content):
     (tmp_path / "received" / "verdicts.json").write_text(content, "utf-8")
     done = conclude()
     assert done.returncode == 1
-    assert github.statuses == {}
+    assert github.shown(HEAD)["ldos"][0] == "error"
     assert "Traceback" not in done.stderr
 
 
@@ -193,9 +218,7 @@ def reuse(run_program, tmp_path):
 def test_a_group_with_equal_files_is_not_measured_again(equal_files, reuse, conclude):
     assert reuse() == "measured=true\n"
     conclude(commit=GROUP, base="", ref=QUEUE)
-    assert equal_files.shown(GROUP) == {
-        "ldos": ("success", f"passed; measured on the pull request, with equal files; base {OTHER}")
-    }
+    assert equal_files.shown(GROUP) == {"ldos": ("success", f"passed; measured on the pull request; base {OTHER}")}
 
 
 @pytest.mark.parametrize("change", ["files", "base", "red", "forged", "none", "other", "no base"])
@@ -216,6 +239,15 @@ def test_any_other_group_is_measured(equal_files, reuse, conclude, change):
     assert reuse() == "measured=false\n"
     conclude(commit=GROUP, base="", ref=QUEUE)
     assert equal_files.shown(GROUP)["ldos"][0] == "error"
+
+
+def test_each_class_of_machines_is_taken_over(equal_files, conclude):
+    equal_files.statuses[HEAD].append({**equal_files.statuses[HEAD][0], "context": "ldos (ldos-lab-b)"})
+    conclude(commit=GROUP, base="", ref=QUEUE)
+    assert {context: state for context, (state, _) in equal_files.shown(GROUP).items()} == {
+        "ldos": "success",
+        "ldos (ldos-lab-b)": "success",
+    }
 
 
 def test_a_push_is_no_group(equal_files, reuse):
@@ -248,7 +280,7 @@ def test_what_waits_for_too_long_is_an_error(github, sweep):
     github.add_status(OTHER, "success", f"passed; base {BASE}", at=now - timedelta(hours=30.5))
     assert sweep().returncode == 0
     assert github.shown(HEAD)["ldos"][0] == "error"
-    assert github.shown(HEAD)["ldos"][1].startswith("timed out after 30 h: it waits for the machine")
+    assert github.shown(HEAD)["ldos"][1] == f"timed out after 30 h; a maintainer comments /ldos {HEAD}"
     assert [github.shown(each)["ldos"][0] for each in (NEWER, OTHER)] == ["pending", "success"]
 
 
@@ -285,6 +317,13 @@ def test_a_release_moves_its_major_tag(github, move_tag):
     assert move_tag("v1.4.0").stdout == f"v1 is at {HEAD}\n"
     assert move_tag("v2.0.0").stdout == f"v2 is at {HEAD}\n"
     assert github.git.branches == {"tags/v1": HEAD, "tags/v2": HEAD}
+
+
+def test_an_old_release_leaves_it_where_it_is(github, move_tag):
+    github.git.branches.update({"tags/v1": NEWER, "tags/v1.10.0": NEWER, "tags/v1.9.0": BASE, "tags/v1.x": OTHER})
+    assert move_tag("v1.9.1").stdout == "v1 stays at v1.10.0, which is newer\n"
+    assert github.git.branches["tags/v1"] == NEWER
+    assert move_tag("v1.10.1").stdout == f"v1 is at {HEAD}\n"
 
 
 @pytest.mark.parametrize("release", ["v1", "1.2.3", "v1.2.3rc1", "v01.2.3", "main", "v1.2.3/x", ""])

@@ -98,6 +98,8 @@ class Machine:
             "github.event.workflow_run.id": "2",
             "inputs.measured && format('{0}/{1}', github.workspace, inputs.measured)": "",
             "inputs.minutes": "",
+            "inputs.part": "",
+            "github.event_name != 'workflow_dispatch' && inputs.stack || ''": "",
             "inputs.pull-request": "0",
             "inputs.ref": "main",
             "inputs.result": "success",

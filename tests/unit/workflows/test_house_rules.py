@@ -257,6 +257,36 @@ def test_a_machine_of_the_lab_has_one_job():
         assert job["concurrency"]["group"] == f"lab-${{{{ {label} }}}}"
 
 
+OURS_ALONE = (
+    "github.event.workflow_run.head_repository.full_name == github.repository && "
+    "(github.event.workflow_run.event == 'merge_group' || (github.event.workflow_run.event == 'push' && "
+    "github.event.workflow_run.head_branch == github.event.repository.default_branch))"
+)
+"""Anybody with a fork can have a workflow of the gate's name, and let it leave what they like."""
+
+
+def test_a_verdict_follows_the_gate_of_the_queue_and_of_the_default_branch_alone():
+    jobs = WORKFLOWS[".github/workflows/verdict.yml"]["jobs"]
+    assert jobs["begin"]["if"] == f"${{{{ github.event.action == 'requested' && {OURS_ALONE} }}}}"
+    assert jobs["classes"]["if"] == f"${{{{ github.event.action == 'completed' && {OURS_ALONE} }}}}"
+    for name in jobs.keys() - {"begin", "classes"}:
+        assert jobs[name]["needs"] == "classes", "it is skipped where that is"
+        condition = jobs[name]["if"]
+        assert "always()" not in condition
+        assert "!cancelled()" not in condition or "needs.classes.result != 'skipped'" in condition
+
+
+def test_no_call_waits_for_itself():
+    """Expressions of a called workflow have the caller's values: one group in both is a deadlock, which GitHub cancels."""
+    for file in FILES:
+        workflow = yaml.safe_load(file.read_text("utf-8"))
+        own = workflow.get("concurrency", {}).get("group")
+        for job in workflow.get("jobs", {}).values():
+            called = re.search(r"\.github/workflows/[\w-]+\.yml", str(job.get("uses", "")))
+            if called and own:
+                assert WORKFLOWS[called.group()].get("concurrency", {}).get("group") != own, file
+
+
 def test_no_workflow_writes_green_by_itself():
     """The status is written by programs that have read what was decided from raw trials."""
     for file in FILES:
