@@ -62,6 +62,7 @@ foreign-traces: $(STAMP) ## Compare what we read of all traces below ARGS="DIREC
 
 scorecard: $(STAMP) ## Our rule beside others': false alarms and power, on recorded and made trials
 	@$(PYTHON) -m benchmarks.scorecard.main $(ARGS)
+	@$(PYTHON) -m benchmarks.scorecard.unjudgeable
 
 SECONDS ?= 60
 

@@ -93,13 +93,13 @@ def key_of(spec: ScenarioSpec) -> BaselineKey:
 
 
 def policy_here(*, scenarios: int, own: Iterable[str] = ()) -> Policy:
-    """The project's gate. That a floor is of a metric which only its tests register is no fault here.
+    """The project's gate. That a floor, or a required metric, is one which only its tests register is no fault here.
 
     Args:
         own: names of metrics that a user registered, or that records have beside ours.
     """
     gate = sources_here().toml.gate
-    return Policy.configured(gate, scenarios=scenarios, own=(*own, *gate.get("floors", {})))
+    return Policy.configured(gate, scenarios=scenarios, own=(*own, *gate.get("floors", {}), *gate.get("required", ())))
 
 
 def output_here() -> Path:

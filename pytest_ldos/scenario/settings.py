@@ -30,7 +30,7 @@ LARGEST_EFFECT: Final = 5.0
 SETTINGS_FILES: Final = (OWN_FILE, PROJECT_FILE)
 """Files that may hold the settings of a project; only one of them does."""
 
-GATE_KEYS: Final = frozenset({"alpha", "floors", "relevant_effect"})
+GATE_KEYS: Final = frozenset({"alpha", "floors", "relevant_effect", "required"})
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class TomlSettings:
         options: of all scenarios.
         scenarios: all known scenarios, by name.
         stack: the stack under test.
-        gate: ``alpha``, ``floors`` and ``relevant_effect``.
+        gate: ``alpha``, ``floors``, ``relevant_effect`` and ``required``.
         paths: the declared ones, and the built-in ones whose names are not declared.
         base: setup of the environment of another revision.
     """
@@ -212,13 +212,22 @@ def _parse_options(values: Mapping[str, Any], where: str) -> dict[str, Any]:
 def _parse_gate(values: Mapping[str, Any]) -> dict[str, Any]:
     refuse_unknown(values, GATE_KEYS, "key [tool.ldos.gate]")
     floors = _table(values, "floors")
-    numbers = {name: value for name, value in values.items() if name != "floors"}
+    _refuse_unlike_names(values.get("required", []))
+    numbers = {name: value for name, value in values.items() if name not in {"floors", "required"}}
     for name, value in {**numbers, **floors}.items():
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ConfigurationError(f"[tool.ldos.gate] {name} is {value!r}", remedy="it must be a number")
     for name, value in {"relevant_effect": values.get("relevant_effect", 0), **_named_floors(floors)}.items():
         _refuse_percent(name, value)
     return dict(values)
+
+
+def _refuse_unlike_names(value: object) -> None:
+    require(
+        isinstance(value, list) and all(isinstance(each, str) for each in value),
+        f"[tool.ldos.gate] required is {value!r}",
+        remedy='it must be a list of metrics: required = ["T1", "T4"]',
+    )
 
 
 def _named_floors(floors: Mapping[str, float]) -> dict[str, float]:

@@ -16,7 +16,7 @@ from pytest_ldos.base.series import Missing
 from pytest_ldos.base.units import NS_PER_MS
 from pytest_ldos.host.fingerprint import Fingerprint
 from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
-from pytest_ldos.judge.gate.decide import decide
+from pytest_ldos.judge.gate.decide import GateResult, decide
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.metrics.model import CPU_WORK, PLANNED_DURATION, Measurement
@@ -39,6 +39,8 @@ class Judged:
     Attributes:
         verdict: of the scenario.
         regressed: metrics that were called so.
+        mde: minimum detectable effects, by metric, at the last look.
+        unjudged: metrics that the host could not judge.
         head_trials, base_trials: that were made until it was clear, or no more were allowed.
     """
 
@@ -46,6 +48,8 @@ class Judged:
     regressed: frozenset[str]
     head_trials: int
     base_trials: int
+    mde: Mapping[str, float]
+    unjudged: frozenset[str]
 
     @property
     def red(self) -> bool:
@@ -58,11 +62,13 @@ class Ours:
 
     Attributes:
         calibrated: whether it is told the host's noise where a calibration knows it.
+        required: metrics without which there is no verdict; the gate's own choice without it.
     """
 
     calibrated: bool
     name: str
     title: str
+    required: tuple[str, ...] | None = None
     source: str = "pytest_ldos.judge.gate.decide, called in process"
 
     def judge(self, batch: Batch, run: int, *, scenarios: int) -> Judged:
@@ -74,14 +80,19 @@ class Ours:
             sets = [_trial_set(batch, trials[:count], seen) for trials, count in ((head, look.head), (base, look.base))]
             result = decide(sets[0], sets[1], policy)
             if look is batch.looks[-1] or not result.more_trials_because:
-                regressed = frozenset(c.metric for c in result.comparisons if c.verdict is Verdict.REGRESSED)
-                return Judged(result.verdict, regressed, look.head, look.base)
+                regressed, unjudged = (_with(result, verdict) for verdict in (Verdict.REGRESSED, Verdict.NOT_JUDGED))
+                mde = {each.metric: each.mde for each in result.comparisons}
+                return Judged(result.verdict, regressed, look.head, look.base, mde, unjudged)
         raise ValueError("there is nothing to look at")
 
     def _policy(self, batch: Batch, run: int, scenarios: int) -> Policy:
         noise = batch.noise_of(run) if self.calibrated else {}
         calibrations = {batch.scenario: _calibration(batch.scenario, noise)} if noise else {}
-        return Policy(scenarios=scenarios, calibrations=calibrations)
+        return Policy(scenarios=scenarios, calibrations=calibrations, required=self.required)
+
+
+def _with(result: GateResult, verdict: Verdict) -> frozenset[str]:
+    return frozenset(each.metric for each in result.comparisons if each.verdict is verdict)
 
 
 def _calibration(scenario: str, noise: Mapping[str, MetricNoise]) -> Calibration:

@@ -13,13 +13,13 @@ from pytest_ldos.judge.gate.expectations import missed_expectations
 from pytest_ldos.judge.gate.gaps import lost_goals, lost_metrics, new_metrics, why_nothing_compares
 from pytest_ldos.judge.gate.hypothesis import compare_metrics, is_blind
 from pytest_ldos.judge.gate.more_trials import MayFailMore, MoreTrials
+from pytest_ldos.judge.gate.not_judged import explain_set_aside, explain_undecided, set_aside, unmeasured
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.reasons import (
     Distorted,
     Incomparable,
     LoadNotReached,
     Moved,
-    NotClear,
     NotFinished,
     NoTrials,
     OfBase,
@@ -82,7 +82,7 @@ def decide_run(pairs: Sequence[Pair], policy: Policy) -> list[GateResult]:
     rises = find_rises([(case.head, case.base) for case in measured], policy)
     found = zip(rises, compare_metrics(measured, policy), strict=True)
     return [
-        own if own.verdict is Verdict.INVALID else _weigh(case, own, *next(found))
+        own if own.verdict is Verdict.INVALID else _weigh(case, own, *next(found), policy)
         for case, own in zip(cases, alone, strict=True)
     ]
 
@@ -103,14 +103,15 @@ def _beside_distorted(own: GateResult, base: TrialSet) -> GateResult:
     return replace(own, verdict=Verdict.INVALID, reasons=(OfBase(Distorted(base.distortion)), *own.reasons))
 
 
-def _weigh(case: Case, own: GateResult, rise: bool, comparisons: Sequence[Comparison]) -> GateResult:
+def _weigh(case: Case, own: GateResult, rise: bool, compared_all: Sequence[Comparison], policy: Policy) -> GateResult:
     """Combines all findings on one scenario into one verdict."""
+    comparisons = set_aside(compared_all, case, policy)
     head, base, incomparable = case.head, case.base, case.incomparable
     reasons: list[Reason] = [*own.reasons, *([measure_rise(head, base)] if rise else [])]
     compared = {each.metric for each in comparisons}
-    lost = [*lost_metrics(case, but={*compared, *incomparable}), *lost_goals(case)]
+    lost = [*lost_metrics(case, but={*compared, *incomparable}), *lost_goals(case), *unmeasured(case, policy)]
     new = new_metrics(case, but={*compared, *incomparable})
-    reasons += [*_find_changes(comparisons), *incomparable.values(), *lost, *new]
+    reasons += [*_find_changes(comparisons, case, policy), *incomparable.values(), *lost, *new]
     verdicts = [own.verdict, *(each.verdict for each in comparisons)]
     if rise:
         verdicts.append(Verdict.REGRESSED)
@@ -123,6 +124,8 @@ def _weigh(case: Case, own: GateResult, rise: bool, comparisons: Sequence[Compar
     elif not comparisons:
         verdicts.append(Verdict.INCONCLUSIVE)
         reasons.append(why_nothing_compares(case))
+    elif all(each.verdict is Verdict.NOT_JUDGED for each in comparisons):
+        verdicts.append(Verdict.INCONCLUSIVE)
     verdict = worst(verdicts)
     more_trials_because = () if verdict is Verdict.REGRESSED else _why_more_trials(head, base, comparisons)
     return replace(
@@ -178,11 +181,15 @@ def load_faults(head: TrialSet) -> list[LoadNotReached]:
     return [LoadNotReached(str(load["shortfall"])) for load in head.loads if load["shortfall"]]
 
 
-def _find_changes(comparisons: Sequence[Comparison]) -> Iterator[Reason]:
+def _find_changes(comparisons: Sequence[Comparison], case: Case, policy: Policy) -> Iterator[Reason]:
     """One reason for each metric that did not pass; metrics with too few trials share one."""
     for each in comparisons:
-        if each.verdict is not Verdict.PASSED and not is_blind(each):
-            yield NotClear(each) if each.verdict is Verdict.INCONCLUSIVE else Moved(each)
+        if each.verdict in {Verdict.REGRESSED, Verdict.IMPROVED}:
+            yield Moved(each)
+        elif each.verdict is Verdict.NOT_JUDGED:
+            yield explain_set_aside(each, case, policy)
+        elif each.verdict is Verdict.INCONCLUSIVE and not is_blind(each):
+            yield explain_undecided(each, case, policy)
     blind = [each for each in comparisons if is_blind(each)]
     hopeless, hopeful = ([each for each in blind if bool(each.base_needs) is wanted] for wanted in (True, False))
     if hopeless:

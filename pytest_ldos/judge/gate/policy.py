@@ -28,6 +28,9 @@ class Policy:
         relevant_effect: what a change for the worse must be ruled out to exceed before a
             comparison counts as clear; trials are added until then, where they may be.
         doubt: probability of error at which `relevant_effect` is ruled out.
+        required: metrics without which there is no verdict; without it those of T1, T2x, T3, T4 and T5 that this host
+            can judge. Any other that it cannot judge is reported as not judged and does not turn the verdict. Success
+            rates are always judged.
         largest_invalid_share: largest share of trials with an invalid measurement.
         metrics: names of all metrics that can be judged; a floor for any other name is refused.
     """
@@ -38,6 +41,7 @@ class Policy:
     calibrations: Mapping[str, Calibration] = field(default_factory=dict)
     relevant_effect: float = 0.1
     doubt: float = 0.05
+    required: tuple[str, ...] | None = None
     largest_invalid_share: float = 0.1
     metrics: Collection[str] = frozenset(METRICS)
 
@@ -47,6 +51,7 @@ class Policy:
         if not 0 < self.relevant_effect < math.inf:
             raise ConfigurationError(f"relevant_effect is {self.relevant_effect}; it must be a number above 0")
         refuse_unknown(self.floors, self.metrics, "metric with an effect floor:")
+        refuse_unknown(self.required or (), self.metrics, "metric that is required:")
         if not all(0 <= floor < math.inf for floor in self.floors.values()):
             raise ConfigurationError("an effect floor is a number, 0 or above")
 
@@ -58,8 +63,13 @@ class Policy:
             own: names of metrics that a user registered, or that records contain in addition to the built-in ones.
         """
         numbers = {name: table[name] for name in ("alpha", "relevant_effect") if name in table}
-        metrics = frozenset(METRICS) | frozenset(own)
-        return cls(**numbers, floors=table.get("floors", {}), scenarios=max(1, scenarios), metrics=metrics)
+        return cls(
+            **numbers,
+            floors=table.get("floors", {}),
+            required=tuple(table["required"]) if "required" in table else None,
+            scenarios=max(1, scenarios),
+            metrics=frozenset(METRICS) | frozenset(own),
+        )
 
     @property
     def family_alpha(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -123,9 +124,33 @@ class Moved:
 
 @dataclass(frozen=True)
 class NotClear:
-    """The comparison of a metric is inconclusive."""
+    """The comparison of a metric is inconclusive.
+
+    Attributes:
+        usual: minimum detectable effect by this host's calibration; infinite if it is not known.
+    """
 
     comparison: Comparison
+    usual: float = math.inf
+
+
+@dataclass(frozen=True)
+class NotJudged:
+    """This host cannot judge a metric within the budget.
+
+    Attributes:
+        bound: largest minimum detectable effect with which it counts as judged.
+        trials: number of trials of each version that would be enough; 0 if trials alone would not, because the floor
+            is too high or runs at different times differ.
+        is_calibrated: True if this host's noise is known.
+        may_be_worse: True if the values point to a change for the worse, which is not certain.
+    """
+
+    comparison: Comparison
+    bound: float
+    trials: int
+    is_calibrated: bool
+    may_be_worse: bool
 
 
 @dataclass(frozen=True)
@@ -193,6 +218,13 @@ class LostMetric:
 
     metric: str
     why: str
+
+
+@dataclass(frozen=True)
+class RequiredMetric:
+    """A metric that the project requires, and that neither version has."""
+
+    metric: str
 
 
 @dataclass(frozen=True)
@@ -285,10 +317,12 @@ Reason = (
     | FailuresRose
     | Moved
     | NotClear
+    | NotJudged
     | TooFewTrials
     | TooFewInBaseline
     | Incomparable
     | LostMetric
+    | RequiredMetric
     | NewMetric
     | NewGoal
     | LostGoal

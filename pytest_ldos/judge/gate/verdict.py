@@ -18,7 +18,7 @@ class Tone(StrEnum):
 
 
 class Verdict(StrEnum):
-    """Result for a run, or for one of its metrics (one of the first four, or `NOT_COMPARABLE`).
+    """Result for a run, or for one of its metrics (one of the first four, `NOT_JUDGED` or `NOT_COMPARABLE`).
 
     Each has its severity (larger is more severe), its tone, and the exit code of a run that it fails: one of bad tone
     always, a doubtful one only if a verdict was required (``--ldos-strict``).
@@ -33,14 +33,15 @@ class Verdict(StrEnum):
         member._value_, member.severity, member.tone, member.exit_code = value, severity, tone, exit_code
         return member
 
-    PASSED = "passed", 0, Tone.GOOD
-    REGRESSED = "regressed", 7, Tone.BAD, exit_codes.REGRESSED
-    IMPROVED = "improved", 1, Tone.GOOD
-    INCONCLUSIVE = "inconclusive", 4, Tone.DOUBT, exit_codes.INCONCLUSIVE
-    INVALID = "invalid", 5, Tone.BAD, exit_codes.INVALID
-    INFRA = "infra", 6, Tone.BAD, exit_codes.INVALID
-    NO_BASELINE = "no_baseline", 2, Tone.DOUBT, exit_codes.INCONCLUSIVE
-    NOT_COMPARABLE = "not_comparable", 3, Tone.DOUBT, exit_codes.INCONCLUSIVE
+    PASSED = "passed", 1, Tone.GOOD
+    REGRESSED = "regressed", 8, Tone.BAD, exit_codes.REGRESSED
+    IMPROVED = "improved", 2, Tone.GOOD
+    INCONCLUSIVE = "inconclusive", 5, Tone.DOUBT, exit_codes.INCONCLUSIVE
+    NOT_JUDGED = "not_judged", 0, Tone.DOUBT, exit_codes.INCONCLUSIVE
+    INVALID = "invalid", 6, Tone.BAD, exit_codes.INVALID
+    INFRA = "infra", 7, Tone.BAD, exit_codes.INVALID
+    NO_BASELINE = "no_baseline", 3, Tone.DOUBT, exit_codes.INCONCLUSIVE
+    NOT_COMPARABLE = "not_comparable", 4, Tone.DOUBT, exit_codes.INCONCLUSIVE
 
     @property
     def word(self) -> str:

@@ -19,7 +19,7 @@ from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import TrialKind, TrialSet
 from pytest_ldos.show.page.data_text import finite
-from pytest_ldos.show.report.advice import advise
+from pytest_ldos.show.report.advice import Untried, advise
 from pytest_ldos.show.report.document import (
     CalibrationReport,
     Document,
@@ -90,6 +90,7 @@ def compose_section(
             is_undecided=bool(result.more_trials_because),
             base_needs=result.base_needs,
             is_study=trials.trial_kind is TrialKind.ROUND,
+            untried=_untried(trials, base, known),
         ),
         head=report_version(trials, label=THIS_RUN),
         metrics=metrics,
@@ -100,6 +101,14 @@ def compose_section(
         stack="" if trials.trial_kind is TrialKind.ROUND else trials.stack_kind,
     )
     return section if base is None else _beside(section, trials, base, result, known)
+
+
+def _untried(head: TrialSet, base: TrialSet | None, known: Background) -> Untried:
+    return Untried(
+        more_trials=not head.spec.max_trials,
+        interleaving=base is not None and not (head.session and head.session == base.session),
+        calibration=not isinstance(known.calibration, Calibrated),
+    )
 
 
 def _beside(section: Section, head: TrialSet, base: TrialSet, result: GateResult, known: Background) -> Section:

@@ -15,14 +15,14 @@ from pytest_ldos.show.report.terminal import badge_by_name, listed
 from pytest_ldos.show.report.words import (
     change_of,
     describe_measurement,
+    describe_outcome,
     describe_sources,
-    describe_success,
     interval_of,
     median_of,
     percent,
 )
 
-_QUIET: Final = frozenset({None, Verdict.PASSED, Verdict.NOT_COMPARABLE})
+_QUIET: Final = frozenset({None, Verdict.PASSED, Verdict.NOT_JUDGED, Verdict.NOT_COMPARABLE})
 _COLUMNS: Final = (Column("", Kind.WORD), Column("", Kind.WORD))
 _WIDTH: Final = 100
 
@@ -43,7 +43,7 @@ def _show_section(section: Section) -> Shown:
             listed(f"→ {each}" for each in section.advice),
         ),
         badge=None if section.verdict is None else badge_by_name(section.verdict),
-        remark=describe_success(section),
+        remark=describe_outcome(section),
     )
 
 

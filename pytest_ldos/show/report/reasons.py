@@ -45,8 +45,10 @@ def describe_reason(reason: why.Reason) -> str:  # noqa: C901, PLR0911, PLR0912 
             return f"failures rose {counts} (p = {p_value:.2g}, Boschloo's exact test)"
         case why.Moved(found):
             return f"{found.metric} ({found.title}) {found.verdict}: {_effect(found)}"
-        case why.NotClear(found):
-            return _not_clear(found)
+        case why.NotClear():
+            return _not_clear(reason)
+        case why.NotJudged():
+            return _not_judged(reason)
         case why.TooFewTrials(metrics, head, base, required):
             remedy = f": have {required} or more on both sides" if required else ""
             return f"{_cannot_be_decided(metrics, head, base)}{remedy}"
@@ -61,6 +63,8 @@ def describe_reason(reason: why.Reason) -> str:  # noqa: C901, PLR0911, PLR0912 
             return _other_sources(reason)
         case why.LostMetric(metric, why=cause):
             return f"{metric} has a baseline but no value in this run: {cause}"
+        case why.RequiredMetric(metric):
+            return f"{metric} is required and was not measured ([tool.ldos.gate] required)"
         case why.NewMetric(metric):
             return f"{metric} has no baseline: none of its trials measured it ({_RECORD_AGAIN})"
         case why.NewGoal(goal):
@@ -150,12 +154,39 @@ def _trials_failed(reason: why.TrialsFailed) -> str:
     return f"trial {', '.join(map(str, reason.numbers))} {reason.outcome}{code}{goal}: {reason.message}"
 
 
-def _not_clear(found: Comparison) -> str:
-    measured = f"(measured {_effect(found)})"
+def _not_clear(reason: why.NotClear) -> str:
+    found = reason.comparison
+    usual = f", {100 * reason.usual:.0f} % are usual on this host" if math.isfinite(reason.usual) else ""
+    return f"{found.metric} is undecided{_seen(found)}{usual} (measured {_effect(found)})"
+
+
+def _not_judged(reason: why.NotJudged) -> str:
+    """Minimum detectable effect and its limit, what was measured, and what would make the metric judgeable."""
+    found = reason.comparison
+    doubt = ", and may have become worse" if reason.may_be_worse else ""
+    seen = f"{found.metric} is not judged here{doubt}{_seen(found)} (measured {_effect(found)})"
+    if math.isinf(found.mde):
+        return seen
+    return f"{seen}; the limit is {100 * reason.bound:.0f} %, {_remedy(reason)}"
+
+
+def _remedy(reason: why.NotJudged) -> str:
+    """The remedy that would let a metric be judged."""
+    if reason.trials:
+        return f"about {reason.trials} trials of each version would do"
+    if reason.is_calibrated:
+        return "which versions that are measured interleaved reach sooner (--ldos-base)"
+    floor = f"{100 * reason.comparison.floor:.0f} %"
+    return f"but nothing below {floor} is reported until ldos calibrate learns a lower floor"
+
+
+def _seen(found: Comparison) -> str:
+    """``: only changes of 215 % or more could have been detected``."""
     if found.is_from_zero:
-        return f"{found.metric} is undecided {measured}"
-    seen = f"only changes of {100 * found.mde:.0f} % or more could have been detected"
-    return f"{found.metric} is undecided: {seen} {measured}"
+        return ""
+    if math.isinf(found.mde):
+        return ": no change could have been detected"
+    return f": only changes of {100 * found.mde:.0f} % or more could have been detected"
 
 
 def _effect(found: Comparison) -> str:

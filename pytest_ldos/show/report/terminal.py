@@ -17,9 +17,9 @@ from pytest_ldos.show.report.words import (
     change_of,
     describe_gaps,
     describe_measurement,
+    describe_outcome,
     describe_setting,
     describe_sources,
-    describe_success,
     interval_of,
     median_of,
     percent,
@@ -53,7 +53,7 @@ def _show_section(section: Section, name: str) -> Shown:
             listed(describe_measurement(section), Tone.QUIET),
         ),
         badge=None if section.verdict is None else badge_by_name(section.verdict),
-        remark=describe_success(section),
+        remark=describe_outcome(section),
     )
 
 

@@ -66,6 +66,22 @@ def describe_success(section: Section) -> str:
     return "nothing measured" if section.head is None else success_of(section.head)
 
 
+def describe_outcome(section: Section) -> str:
+    """``10 of 10 trials succeeded; not judged here: T3 (+12.0 %)``: what stands beside a verdict."""
+    return "; ".join((describe_success(section), *describe_caveats(section)))
+
+
+def describe_caveats(section: Section) -> Iterator[str]:
+    """Facts that a verdict must not hide: metrics that were not judged."""
+    unjudged = [metric for metric in section.metrics if metric.verdict is Verdict.NOT_JUDGED]
+    if unjudged:
+        yield f"not judged here: {', '.join(map(_with_change, unjudged))}"
+
+
+def _with_change(metric: MetricReport) -> str:
+    return metric.name if metric.change is None else f"{metric.name} ({change_of(metric.change)})"
+
+
 def success_of(version: Version) -> str:
     """``10 of 10 trials succeeded``."""
     return f"{version.successes} of {version.trials} trials succeeded" if version.trials else "no trial was made"
@@ -86,11 +102,10 @@ def moved_metrics(section: Section) -> list[MetricReport]:
 
 
 def summarize(section: Section) -> str:
-    """``T1 +43.2 %``: what moved, or else why the verdict is no better."""
-    changes = [f"{metric.name} {change_of(metric.change)}" for metric in moved_metrics(section) if metric.change]
-    if changes:
-        return ", ".join(changes)
-    return section.reasons[0] if section.reasons else "nothing moved"
+    """``T1 +43.2 %``: what moved, or else why the verdict is no better; then what it must not hide."""
+    changes = ", ".join(f"{each.name} {change_of(each.change)}" for each in moved_metrics(section) if each.change)
+    is_calm = section.verdict is Verdict.PASSED or not section.reasons
+    return "; ".join((changes or ("nothing moved" if is_calm else section.reasons[0]), *describe_caveats(section)))
 
 
 def describe_move(metric: MetricReport) -> str:

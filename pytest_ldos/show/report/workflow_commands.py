@@ -1,5 +1,7 @@
 """A document as commands to the log of a GitHub workflow: an annotation on the test of each scenario that needs a look.
 
+A notice, where the verdict is fine and hides something: metrics that were not judged.
+
 Reference: GitHub's "Workflow commands"; actions/runner, ``ActionCommand.cs``.
 """
 
@@ -14,7 +16,7 @@ from pytest_ldos.judge.gate.verdict import Tone
 from pytest_ldos.show.report.document import Document, Place, Section
 from pytest_ldos.show.report.host_reports import HostReport, worst_first
 from pytest_ldos.show.report.paths import describe_paths
-from pytest_ldos.show.report.words import describe_move, moved_metrics, title_of, verdict_word
+from pytest_ldos.show.report.words import describe_caveats, describe_move, moved_metrics, title_of, verdict_word
 
 MOST: Final = 10
 """Annotations of one kind that GitHub shows of a step."""
@@ -23,13 +25,14 @@ _LONGEST: Final = 600
 _MOST_LINES: Final = 8
 
 _COMMANDS: Final = {Tone.BAD: "error", Tone.DOUBT: "warning"}
+_KINDS: Final = (*_COMMANDS.values(), "notice")
 _IN_DATA: Final = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _IN_PROPERTY: Final = {**_IN_DATA, ":": "%3A", ",": "%2C"}
 _BELOW_ROOT: Final = re.compile(r"(?!/)(?!(?:.*/)?\.\.(?:/|$))[^\\\x00-\x1f]+")
 
 
 def render(document: Document) -> Rendered:
-    """A line for each scenario that is not fine; no text in it can be a command of its own."""
+    """A line for each scenario that needs a look; no text in it can be a command of its own."""
     return _render((section, "") for section in document.sections)
 
 
@@ -40,12 +43,14 @@ def render_several(reports: Sequence[HostReport]) -> Rendered:
 
 def _render(sections: Iterable[tuple[Section, str]]) -> Rendered:
     lines = [_annotate(command, each, where) for each, where in sections if (command := _command(each))]
-    kept = [line for command in ("error", "warning") for line in _first(lines, command)]
+    kept = [line for command in _KINDS for line in _first(lines, command)]
     return Rendered("".join(f"{line}\n" for line in kept))
 
 
 def _command(section: Section) -> str | None:
-    return None if section.verdict is None else _COMMANDS.get(section.verdict.tone)
+    if section.verdict is None:
+        return None
+    return _COMMANDS.get(section.verdict.tone) or ("notice" if any(describe_caveats(section)) else None)
 
 
 def _first(lines: list[str], command: str) -> list[str]:
@@ -74,7 +79,7 @@ def _place(test: Place | None) -> Iterator[str]:
 def _message(section: Section) -> Iterator[str]:
     """Changes with their segments and what to do; otherwise the reasons."""
     moved = [*map(describe_move, moved_metrics(section)), *describe_paths(section)]
-    yield from moved or section.reasons or (verdict_word(section.verdict),)
+    yield from moved or section.reasons or tuple(describe_caveats(section)) or (verdict_word(section.verdict),)
     yield from (f"→ {each}" for each in section.advice)
 
 

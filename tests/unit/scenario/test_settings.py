@@ -74,6 +74,8 @@ def test_a_wrong_environment_is_refused(environment, message):
         ({"stack": {"faults": {"control_rate_drop": 0.1, "control_rate_hz": 400}}}, "contradict each other"),
         ({"gate": {"alhpa": 0.1}}, "did you mean 'alpha'"),
         ({"gate": {"floors": {"T1": "low"}}}, "must be a number"),
+        ({"gate": {"required": "T1"}}, "required is 'T1'\n.*must be a list of metrics"),
+        ({"gate": {"required": [1]}}, r"required is \[1\]\n.*must be a list of metrics"),
         ({"gate": {"floors": {"T1": 15}}}, r"gate\] floors.T1 is 15, which is 1500 %\n.*write 0.15 for 15 %"),
         ({"gate": {"floors": {"T1": 5.1}}}, r"floors.T1 is 5.1"),
         ({"gate": {"relevant_effect": 10}}, r"gate\] relevant_effect is 10, which is 1000 %\n.*write 0.15 for 15 %"),

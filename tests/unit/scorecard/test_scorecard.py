@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -16,6 +17,8 @@ from benchmarks.scorecard.interval import clopper_pearson
 from benchmarks.scorecard.main import run
 from benchmarks.scorecard.plan import SMALL
 from benchmarks.scorecard.sample import generator
+from benchmarks.scorecard.unjudgeable import RULES, SHIFTS, judge_chunk
+from pytest_ldos.judge.gate.verdict import Verdict
 
 TINY = dataclasses.replace(
     SMALL,
@@ -125,3 +128,11 @@ def test_the_best_test_needs_more_trials_for_smaller_shifts():
     batch = data.draw("baseline", 200, generator("fewest"))
     assert fewest_head_trials(batch, "T1", 2.0) == 10
     assert fewest_head_trials(batch, "T1", 1.02) == 30
+
+
+def test_on_a_noisy_machine_every_required_metric_leaves_equal_versions_undecided_and_the_own_choice_passes_them():
+    every, own, _ = (
+        Counter(each.verdict for each in judge_chunk(0, runs=4, rule=rule, shift=SHIFTS[0])) for rule in RULES
+    )
+    assert every == {Verdict.INCONCLUSIVE: 4}
+    assert own == {Verdict.PASSED: 4}

@@ -23,8 +23,8 @@ from pytest_ldos.show.report.html.timeline import draw_timeline
 from pytest_ldos.show.report.paths import moved_paths
 from pytest_ldos.show.report.words import (
     describe_measurement,
+    describe_outcome,
     describe_sources,
-    describe_success,
     told_metrics,
 )
 
@@ -37,7 +37,7 @@ def show_section(section: Section, *, name: str, anchor: str) -> Shown:
 def _blocks(section: Section) -> Iterator[Block]:
     versions = [version for version in (section.base, section.head) if version is not None]
     measured = _listed(describe_measurement(section))
-    yield Text(describe_success(section), Tone.QUIET)
+    yield Text(describe_outcome(section), Tone.QUIET)
     yield from show_findings(section)
     if told_metrics(section):
         yield Shown("All metrics", (metrics_table(section), _listed(describe_sources(section))))

@@ -26,6 +26,7 @@ from pytest_ldos.measure.metrics.sources import published_states
 from pytest_ldos.measure.trial.record import Look
 from pytest_ldos.measure.trial.series_of import to_series
 from pytest_ldos.show.report.reasons import describe_reason
+from tests.builders.calibrations import calibration_of
 from tests.builders.sentences import sentences
 from tests.builders.trials import FINGERPRINT, TYPICAL, failed_trial, measured, noisy_set, taken_from, trial, trial_set
 
@@ -121,12 +122,76 @@ def test_an_effect_below_the_floor_is_not_reported_however_certain():
     assert compare(head, base, Policy(floors={"T1": 0.01})).comparison("T1").verdict is Verdict.REGRESSED
 
 
-def test_noise_that_hides_everything_is_inconclusive_not_passed():
+def test_noise_that_hides_everything_is_not_judged_and_not_passed():
     result = compare(noisy_set(1, cv={"T1": 0.8}), noisy_set(2, cv={"T1": 0.8}))
-    assert result.comparison("T1").verdict is Verdict.INCONCLUSIVE
+    assert result.comparison("T1").verdict is Verdict.NOT_JUDGED
     assert result.comparison("T1").mde > METRICS["T1"].largest_tolerable_mde
+    assert result.comparison("T4").verdict is Verdict.PASSED
+    assert result.verdict is Verdict.PASSED
+    assert "T1 is not judged here: only changes of" in sentences(result)[0]
+
+
+def test_what_is_required_is_inconclusive_where_it_cannot_be_judged():
+    noisy = [noisy_set(seed, cv={"T1": 0.8, "T3": 3.0}) for seed in (1, 2)]
+    result = compare(*noisy, Policy(required=("T1",)))
+    assert [result.comparison(name).verdict for name in ("T1", "T3")] == [Verdict.INCONCLUSIVE, Verdict.NOT_JUDGED]
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert "could have been detected" in sentences(result)[0]
+    assert "T1 is undecided" in sentences(result)[0]
+
+
+def test_what_is_required_and_nobody_measured_is_inconclusive():
+    result = compare(noisy_set(1), noisy_set(2), Policy(required=("T1", "T5p99")))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert "T5p99 is required and was not measured" in sentences(result)[0]
+
+
+def test_a_run_in_which_nothing_could_be_judged_is_not_green():
+    noise = dict.fromkeys(TYPICAL, 5.0)
+    only = ("T1", "T2x", "T3")
+    result = compare(*(with_only(only, noisy_set(seed, cv=noise)) for seed in (1, 2)))
+    assert {each.verdict for each in result.comparisons} == {Verdict.NOT_JUDGED}
+    assert result.verdict is Verdict.INCONCLUSIVE
+
+
+def with_only(names, trials):
+    changed = tuple(
+        dataclasses.replace(each, measurements={name: each.measurements[name] for name in names})
+        for each in trials.trials
+    )
+    return dataclasses.replace(trials, trials=changed)
+
+
+def test_what_is_not_judged_is_still_found_where_it_is_certain():
+    """Nothing less than a tenfold could be promised, and a hundredfold is seen."""
+    head, base = noisy_set(1, n=20, cv={"T3": 0.9}, factors={"T3": 100.0}), noisy_set(2, n=20, cv={"T3": 0.9})
+    same = compare(noisy_set(3, n=20, cv={"T3": 0.9}), base).comparison("T3")
+    assert same.mde > METRICS["T3"].largest_tolerable_mde
+    assert same.verdict is Verdict.NOT_JUDGED
+    assert compare(head, base).verdict is Verdict.REGRESSED
+
+
+def test_the_trials_that_would_be_enough_are_enough():
+    """As many as the reason says see what it says; half as many do not."""
+
+    def reason_for(count):
+        policy = Policy(floors={"T1": 0.05})
+        result = compare(noisy_set(1, n=count, cv={"T1": 0.5}), noisy_set(2, n=count, cv={"T1": 0.5}), policy)
+        return result.comparison("T1"), result.reasons
+
+    found, (reason,) = reason_for(20)
+    assert found.verdict is Verdict.NOT_JUDGED
+    assert reason_for(round(1.2 * reason.trials))[0].verdict is Verdict.PASSED
+    assert reason_for(reason.trials // 2)[0].verdict is Verdict.NOT_JUDGED
+
+
+@pytest.mark.parametrize(("trial_sd", "expected"), [(0.04, Verdict.INCONCLUSIVE), (0.5, Verdict.NOT_JUDGED)])
+def test_a_disturbed_run_of_a_host_that_can_judge_is_inconclusive(trial_sd, expected):
+    """The calibration, not this run alone, says what the host can judge."""
+    known = MetricNoise(trial_sd=trial_sd, start_sd=0.01, start_df=9, run_sd=0.01, run_df=9, floor=0.05)
+    policy = Policy(calibrations={"baseline": calibration_of({"T1": known})})
+    result = compare(noisy_set(1, cv={"T1": 0.8}), noisy_set(2, cv={"T1": 0.8}), policy)
+    assert result.comparison("T1").verdict is expected
+    assert ("are usual on this host" in sentences(result)[0]) == (expected is Verdict.INCONCLUSIVE)
 
 
 def test_one_trial_on_each_side_decides_nothing():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from pathlib import Path
 from typing import get_args
@@ -23,6 +24,8 @@ THERE = BaselineKey("embedded", "theirs", "baseline")
 FILE = Path("baseline.json")
 T1, *_ = decide(noisy_set(1, factors={"T1": 1.5}), noisy_set(2), Policy()).comparisons
 NOISY, *_ = decide(noisy_set(1, n=4), noisy_set(2, n=4), Policy()).comparisons
+WIDE = dataclasses.replace(T1, mde=2.15)
+MEASURED = f"{100 * (T1.ratio - 1):+.1f} %"
 AS_MANY = 10, 3
 
 REASONS = [
@@ -44,8 +47,32 @@ REASONS = [
     (why.Moved(T1), f"T1 ({T1.title}) regressed: {100 * (T1.ratio - 1):+.1f} %"),
     (
         why.NotClear(NOISY),
-        f"T1 is undecided: only changes of {100 * NOISY.mde:.0f} % or more could have been detected (measured {100 * (NOISY.ratio - 1):+.1f} %)",
+        f"T1 is undecided: no change could have been detected (measured {100 * (NOISY.ratio - 1):+.1f} %)",
     ),
+    (
+        why.NotClear(WIDE, 0.12),
+        f"T1 is undecided: only changes of 215 % or more could have been detected, 12 % are usual on this host (measured {MEASURED})",
+    ),
+    (
+        why.NotJudged(WIDE, 1.0, 81, is_calibrated=False, may_be_worse=False),
+        f"T1 is not judged here: only changes of 215 % or more could have been detected (measured {MEASURED}); "
+        "the limit is 100 %, about 81 trials of each version would do",
+    ),
+    (
+        why.NotJudged(WIDE, 1.0, 0, is_calibrated=True, may_be_worse=True),
+        f"T1 is not judged here, and may have become worse: only changes of 215 % or more could have been detected (measured {MEASURED}); "
+        "the limit is 100 %, which versions that are measured interleaved reach sooner (--ldos-base)",
+    ),
+    (
+        why.NotJudged(WIDE, 0.04, 0, is_calibrated=False, may_be_worse=False),
+        f"T1 is not judged here: only changes of 215 % or more could have been detected (measured {MEASURED}); the limit is 4 %, "
+        f"but nothing below {100 * WIDE.floor:.0f} % is reported until ldos calibrate learns a lower floor",
+    ),
+    (
+        why.NotJudged(NOISY, 1.0, 0, is_calibrated=False, may_be_worse=False),
+        f"T1 is not judged here: no change could have been detected (measured {100 * (NOISY.ratio - 1):+.1f} %)",
+    ),
+    (why.RequiredMetric("T5"), "T5 is required and was not measured ([tool.ldos.gate] required)"),
     (why.TooFewTrials(("T1", "T3"), *AS_MANY, 8), "T1, T3 cannot be decided by 10 trials against 3: have 8 or more on both sides"),
     (why.TooFewTrials(("T1",), *AS_MANY, 0), "T1 cannot be decided by 10 trials against 3"),
     (why.TooFewInBaseline(("T1",), *AS_MANY, 8), "T1 cannot be decided by 10 trials against 3: the baseline has too few, record it again with 8 or more"),

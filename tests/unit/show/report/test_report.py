@@ -29,6 +29,7 @@ from pytest_ldos.scenario.deadlines import DeadlineSpec
 from pytest_ldos.scenario.model import FaultSpec, StackSpec
 from pytest_ldos.show.report import failure, markdown
 from pytest_ldos.show.report.compose import Background, compose, compose_section
+from pytest_ldos.show.report.html import page as html
 from pytest_ldos.show.report.sources import APPROXIMATELY
 from pytest_ldos.show.report.terminal import render
 from pytest_ldos.show.report.words import (
@@ -39,7 +40,9 @@ from pytest_ldos.show.report.words import (
     interval_of,
     median_of,
     percent,
+    summarize,
 )
+from tests.builders.calibrations import calibration_of
 from tests.builders.own_metric import GRIP_RATE, with_own
 from tests.builders.reports import HOSTILE as HOSTILE_WORDS
 from tests.builders.reports import full_document, in_words
@@ -195,6 +198,40 @@ def test_what_is_undecided_from_zero_has_no_ratio():
     assert section.metric("retries").verdict is Verdict.INCONCLUSIVE
     assert "retries is undecided (measured from 0 to 9.00)" in section.reasons
     assert "change           from 0, interval –" in render_failure(section)
+
+
+UNJUDGED = {"T3": 3.0}
+
+
+def test_what_was_not_judged_stands_beside_the_verdict_in_every_format():
+    section = section_of(noisy_set(1, cv=UNJUDGED), noisy_set(2, cv=UNJUDGED))
+    beside = f"not judged here: T3 ({change_of(section.metric('T3').change)})"
+    first, reason, *_ = text_of(section).splitlines()
+    assert first == f"baseline: passed; 10 of 10 trials succeeded; {beside}"
+    assert "T3 is not judged here: only changes of" in reason
+    assert summarize(section) == f"nothing moved; {beside}"
+    document = compose([section])
+    assert section.metric("T3").verdict == "not_judged"
+    assert "nothing moved; not judged here: T3" in markdown.render(document)
+    assert beside in html.render(document)
+    assert "not_judged" in text_of(section)
+
+
+def test_a_remedy_that_was_used_up_is_not_advised():
+    """With all trials made, the next remedy is advised: interleaving, then a calibration, then a quieter machine."""
+
+    def advice_of(most=0, session="", lookup=None):
+        noise = dict.fromkeys(("T1", "T2x", "T3", "T4", "T5"), 3.0)
+        sets = [noisy_set(seed, cv=noise, session=session) for seed in (1, 2)]
+        head, base = (dataclasses.replace(each, spec=dataclasses.replace(each.spec, max_trials=most)) for each in sets)
+        result = decide(head, base, Policy(required=("T1",)))
+        assert result.verdict is Verdict.INCONCLUSIVE
+        return compose_section(head, result, base=base, background=Background(calibration=lookup)).advice
+
+    assert "--ldos-max-trials" in advice_of()[0]
+    assert "--ldos-base" in advice_of(most=10)[0]
+    assert "ldos calibrate" in advice_of(most=10, session="one")[0]
+    assert "ldos doctor" in advice_of(most=10, session="one", lookup=Calibrated(calibration_of({}), Path("x")))[0]
 
 
 def test_differences_of_the_environment_are_shown():

@@ -6,12 +6,16 @@ import dataclasses
 
 import pytest
 
+from pytest_ldos.judge.gate.decide import decide
+from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.show.report import workflow_commands
+from pytest_ldos.show.report.compose import compose_section
 from pytest_ldos.show.report.document import Document, Place, Section
 from tests.builders.reports import HOSTILE, full_document, full_section, in_words
+from tests.builders.trials import noisy_set
 
-COMMANDS = ("error", "warning")
+COMMANDS = ("error", "warning", "notice")
 
 
 def taken(line: str) -> tuple[str, dict[str, str], str]:
@@ -50,6 +54,15 @@ def test_what_a_regression_says():
         "→ look first at transport",
     ]
     assert taken(infra) == ("error", {"title": "ldos: cpu_load infra"}, "the stack did not start")
+
+
+def test_a_notice_says_what_a_good_verdict_does_not_cover():
+    head, base = (noisy_set(seed, cv={"T3": 3.0}) for seed in (1, 2))
+    section = compose_section(head, decide(head, base, Policy()), base=base)
+    (line,) = workflow_commands.render(Document(sections=(section,))).splitlines()
+    name, properties, text = taken(line)
+    assert (name, properties["title"]) == ("notice", "ldos on embedded: baseline passed")
+    assert text.startswith("T3 is not judged here: only changes of")
 
 
 def test_the_title_names_the_stack():

@@ -1,0 +1,111 @@
+"""Metrics that this host cannot judge within the budget: they are reported, and do not turn the verdict.
+
+The minimum detectable effect decides, never the effect that was seen. A metric that is not judged still regresses: a
+change large enough to be certain is reported all the same.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from scipy.special import ndtri
+
+from pytest_ldos.base.stats.power import POWER, smallest_detectable_shift
+from pytest_ldos.judge.baseline.calibration import MetricNoise
+from pytest_ldos.judge.gate.case import Case
+from pytest_ldos.judge.gate.comparison import Comparison
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.reasons import NotClear, NotJudged, RequiredMetric
+from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.measure.trial.record import Look
+
+USUALLY_REQUIRED: Final = frozenset({"T1", "T2x", "T3", "T4", "T5"})
+"""Metrics that are judged on every host that can, unless the project names others."""
+
+_MARGIN: Final = 1.5
+"""Factor by which a predicted effect must miss its bound: spreads are known from few trials."""
+
+_LARGEST_LOG: Final = 700.0
+
+
+def set_aside(comparisons: Sequence[Comparison], case: Case, policy: Policy) -> list[Comparison]:
+    """The comparisons, with those that cannot be decided on this host `NOT_JUDGED` instead of inconclusive."""
+    return [_set_aside(each, case, policy) for each in comparisons]
+
+
+def _set_aside(found: Comparison, case: Case, policy: Policy) -> Comparison:
+    if found.verdict is not Verdict.INCONCLUSIVE or _is_required(found, case, policy):
+        return found
+    return dataclasses.replace(found, verdict=Verdict.NOT_JUDGED)
+
+
+def _is_required(found: Comparison, case: Case, policy: Policy) -> bool:
+    """True if the verdict must wait for this metric.
+
+    Where the project names none: if its samples are too small or begin at zero, which is no property of the host; and
+    if the calibration says that this host can judge it, so that something disturbed this run.
+    """
+    if policy.required is not None:
+        return found.metric in policy.required
+    if math.isinf(found.mde) or found.is_from_zero:
+        return True
+    usual = usual_mde(found, case, policy)
+    return found.metric in USUALLY_REQUIRED and _MARGIN * math.log1p(usual) <= math.log1p(_bound(found, case))
+
+
+def usual_mde(found: Comparison, case: Case, policy: Policy) -> float:
+    """The minimum detectable effect of such a comparison by the host's calibration; infinite if it is not known."""
+    noise = policy.noise(case.head.scenario, found.metric)
+    if noise is None or not found.head_count or not found.base_count:
+        return math.inf
+    error = math.sqrt(_variance(noise, case, found))
+    half_width = -float(ndtri(found.tail)) * error
+    shift = smallest_detectable_shift(half_width, tail=found.tail, floor=math.log1p(found.floor))
+    return math.expm1(shift) if shift < _LARGEST_LOG else math.inf
+
+
+def _variance(noise: MetricNoise, case: Case, found: Comparison) -> float:
+    """Variance of the estimated shift between equal versions."""
+    starts = sum(1 / max(1, len(set(series.blocks))) for series in case.series(found.metric))
+    between = noise.start_sd**2 * starts
+    if not case.is_interleaved:
+        between = max(between, 2 * noise.run_sd**2)
+    return noise.trial_sd**2 * (1 / found.head_count + 1 / found.base_count) + between
+
+
+def unmeasured(case: Case, policy: Policy) -> list[RequiredMetric]:
+    """Metrics that the project requires, of which neither version has a value."""
+    values = (case.head_series, case.base_series)
+    names = policy.required or ()
+    return [RequiredMetric(name) for name in names if not any(len(each.get(name, ())) for each in values)]
+
+
+def explain_set_aside(found: Comparison, case: Case, policy: Policy) -> NotJudged:
+    """The reason for a metric that is not judged, with the number of trials that would be enough."""
+    bound, is_calibrated = _bound(found, case), policy.noise(case.head.scenario, found.metric) is not None
+    trials = 0 if is_calibrated and not case.is_interleaved else _enough_trials(found, bound)
+    return NotJudged(found, bound, trials, is_calibrated, may_be_worse=found.p_value <= policy.doubt)
+
+
+def _enough_trials(found: Comparison, bound: float) -> int:
+    """Trials of each version, in as many more starts, that could detect an effect of `bound`; 0 if none could."""
+    if math.isinf(found.mde) or found.floor >= bound:
+        return 0
+    certainty = float(ndtri(POWER))
+    both = certainty - float(ndtri(found.tail))
+    reach, floor, wanted = (math.log1p(effect) for effect in (found.mde, found.floor, bound))
+    error = min(reach / both, (reach - floor) / certainty)
+    enough = min(wanted / both, (wanted - floor) / certainty)
+    return math.ceil(2 * Look(found.head_count, found.base_count).information * (error / enough) ** 2)
+
+
+def explain_undecided(found: Comparison, case: Case, policy: Policy) -> NotClear:
+    """The reason for a metric that is required and undecided, with what this host usually detects."""
+    return NotClear(found, usual_mde(found, case, policy))
+
+
+def _bound(found: Comparison, case: Case) -> float:
+    return case.metrics[found.metric].largest_tolerable_mde
