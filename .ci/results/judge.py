@@ -40,6 +40,7 @@ from pytest_ldos.cli.paths import metric_names
 from pytest_ldos.judge.baseline.calibration_store import find_calibration
 from pytest_ldos.judge.baseline.store import BaselineStores
 from pytest_ldos.judge.gate.calibrated import doubted, with_calibration
+from pytest_ldos.judge.gate.decide import GateResult
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Tone, Verdict, worst
 from pytest_ldos.measure.trial.codec import decode_trials
@@ -113,11 +114,11 @@ def _judge(received: Path, label: str, asked: Asked, bases: set[str]) -> dict[st
         pairs = _read_pairs(received, label, asked)
         if not asked.base:
             bases |= {each.base.commit for each in pairs}
-        verdicts = _decide(pairs, asked)
+        results = _decide(pairs, asked)
         said = _machines_verdict(received, label)
     except (Failed, LdosError) as error:
         return {"state": State.ERROR, "text": one_line(str(error))[:400]}
-    return _word(verdicts, said, is_strict=_is_strict(asked.sources))
+    return _word(results, said, is_strict=_is_strict(asked.sources))
 
 
 def _read_pairs(received: Path, label: str, asked: Asked) -> list[Pair]:
@@ -157,8 +158,8 @@ def _read(content: bytes, file: Path, now: datetime) -> TrialSet:
     return trials
 
 
-def _decide(pairs: Sequence[Pair], asked: Asked) -> dict[str, Verdict]:
-    """The verdict on each scenario, with the settings and calibrations of the project."""
+def _decide(pairs: Sequence[Pair], asked: Asked) -> list[GateResult]:
+    """The result of each scenario and stack, with the settings and calibrations of the project."""
     own = metric_names(each for pair in pairs for each in (pair.head, pair.base))
     policy = Policy.configured(asked.sources.toml.gate, scenarios=len(pairs), own=own)
     stores = BaselineStores(
@@ -166,11 +167,10 @@ def _decide(pairs: Sequence[Pair], asked: Asked) -> dict[str, Verdict]:
         local=asked.project / ".none",
         repository_gates=True,
     )
-    found: dict[str, Verdict] = {}
+    found: list[GateResult] = []
     for pair in pairs:
         known = find_calibration(stores, pair.head)
-        result = doubted(decide_interleaved(pair.head, pair.base, with_calibration(policy, known)), known)
-        found[pair.head.scenario] = worst([result.verdict, found.get(pair.head.scenario, Verdict.PASSED)])
+        found.append(doubted(decide_interleaved(pair.head, pair.base, with_calibration(policy, known)), known))
     return found
 
 
@@ -191,15 +191,22 @@ def _machines_verdict(received: Path, label: str) -> Verdict:
     return said
 
 
-def _word(verdicts: Mapping[str, Verdict], said: Verdict, *, is_strict: bool) -> dict[str, str]:
-    own = worst(verdicts.values())
+def _word(results: Sequence[GateResult], said: Verdict, *, is_strict: bool) -> dict[str, str]:
+    own = worst(each.verdict for each in results)
     decided = worst([own, said])
     if decided.tone is Tone.DOUBT and not is_strict:
         return {"state": State.SUCCESS, "text": decided.word}
-    names = [name for name, verdict in verdicts.items() if verdict is decided]
+    names = {each.scenario for each in results if each.verdict is decided}
     by_machine = "" if decided is own else ", says the machine"
     of = f": {', '.join(sorted(names))}" if names and decided is not Verdict.PASSED else ""
-    return {"state": _STATES.get(decided, State.ERROR), "text": f"{decided.word}{of}{by_machine}"}
+    text = f"{decided.word}{of}{by_machine}{_unjudged(results)}"
+    return {"state": _STATES.get(decided, State.ERROR), "text": text}
+
+
+def _unjudged(results: Sequence[GateResult]) -> str:
+    """The metrics that the machine could not judge, in words."""
+    names = {found.metric for each in results for found in each.comparisons if found.verdict is Verdict.NOT_JUDGED}
+    return f"; not judged there: {', '.join(sorted(names))}" if names else ""
 
 
 def _is_strict(sources: Sources) -> bool:

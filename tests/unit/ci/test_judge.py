@@ -107,6 +107,15 @@ def test_a_scenario_that_left_no_trials(place, judge):
     assert judge("baseline cpu_load msg_load") == {LAB: ("error", "ldos-lab left no trials of cpu_load, msg_load")}
 
 
+def test_a_metric_that_the_machine_cannot_judge_is_named(place, judge):
+    """Green says what it is green about."""
+    head, base = (
+        noisy_set(n, n=30, cv={"T3": 1.5}, commit=commit[:12], session="s") for n, commit in ((1, HEAD), (2, BASE))
+    )
+    place.leave((head, base))
+    assert judge() == {LAB: ("success", "passed; not judged there: T3")}
+
+
 def test_each_scenario_counts(place, judge):
     place.leave(pair(), pair(factor=1.5, scenario="cpu_load"))
     assert judge("baseline cpu_load") == {LAB: ("failure", "regressed: cpu_load")}
