@@ -56,6 +56,16 @@ def test_failures_are_red_without_any_baseline(run):
     )
 
 
+def test_without_a_baseline_a_missed_success_rate_comes_first(run):
+    """Three of ten failed where one is allowed: that may be chance, and is said before there is no baseline."""
+    stack = "lambda i: Motion(error_code=-31 if i in (3, 5, 7) else 1, message='no joints reach it')"
+    result = run(*FAST, "--ldos-success-rate=0.9", "--ldos-strict", stack=stack)
+    assert result.ret == 12
+    said = result.stdout.str()
+    short = said.index("7 of 10 trials succeeded, 90 % are expected: fewer, which may be chance")
+    assert short < said.index("there is no baseline to compare with")
+
+
 def test_discarded_events_are_invalid_with_exit_status_11(run):
     result = run(*FAST, stack="noisy(1), discarded=77")
     assert result.ret == 11

@@ -6,9 +6,11 @@ import dataclasses
 
 from pytest_ldos.judge.baseline.lookup import Found, NoBaseline, NotComparable, Unreadable, shown_baseline
 from pytest_ldos.judge.gate.decide import GateResult, decide
+from pytest_ldos.judge.gate.expectations import falls_short
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.reasons import BaselineMissing, BaselineShared, BaselineUnreadable, Reason
 from pytest_ldos.judge.gate.verdict import Verdict, worst
+from pytest_ldos.judge.gate.weight import by_weight
 from pytest_ldos.measure.trial.record import TrialSet
 
 
@@ -21,7 +23,9 @@ def judge_without_baseline(
         own: the verdict on the run itself; a more severe finding there takes precedence.
     """
     verdict, reason = _why_not(lookup)
-    result = dataclasses.replace(own, verdict=worst([own.verdict, verdict]), reasons=(*own.reasons, reason))
+    short = falls_short(head) if own.verdict is Verdict.PASSED else []
+    reasons = by_weight([*own.reasons, *short, reason])
+    result = dataclasses.replace(own, verdict=worst([own.verdict, verdict]), reasons=reasons)
     shared = shown_baseline(lookup)
     return result if shared is None else _with_changes(result, decide(head, shared.trials, policy))
 

@@ -9,6 +9,7 @@ from pytest_ldos.judge.gate.decide import GateResult
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.reasons import CalibrationUnreadable
 from pytest_ldos.judge.gate.verdict import Verdict, worst
+from pytest_ldos.judge.gate.weight import by_weight
 
 
 def with_calibration(policy: Policy, lookup: CalibrationLookup) -> Policy:
@@ -23,7 +24,7 @@ def doubted(result: GateResult, lookup: CalibrationLookup) -> GateResult:
     """The result, made `invalid` if the calibration exists but cannot be read."""
     if not isinstance(lookup, UnreadableCalibration):
         return result
-    reasons = (*result.reasons, CalibrationUnreadable(lookup.reason))
+    reasons = by_weight([*result.reasons, CalibrationUnreadable(lookup.reason)])
     return dataclasses.replace(
         result, verdict=worst([result.verdict, Verdict.INVALID]), reasons=reasons, more_trials_because=()
     )

@@ -61,6 +61,11 @@ class Comparison:
         """True if the base's median is 0: a change is then a difference, and has no ratio."""
         return self.base_median == 0
 
+    @property
+    def has_ratio(self) -> bool:
+        """True if head is some positive multiple of base, also at a lower end of the interval."""
+        return not self.is_from_zero and self.ratio > 0 and not -math.inf < self.low < 0
+
 
 def judge(
     metric: Metric,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pytest_ldos.base.series import Series
-from pytest_ldos.base.stats.rank_sum import fewest_trials
+from pytest_ldos.judge.gate.blind import explain_blind
 from pytest_ldos.judge.gate.case import Case
 from pytest_ldos.judge.gate.comparison import Comparison
 from pytest_ldos.judge.gate.expectations import missed_expectations
@@ -24,12 +24,11 @@ from pytest_ldos.judge.gate.reasons import (
     NoTrials,
     OfBase,
     Reason,
-    TooFewInBaseline,
-    TooFewTrials,
     Untrusted,
 )
 from pytest_ldos.judge.gate.success import fails_more_often, find_failures, find_rises, measure_rise
 from pytest_ldos.judge.gate.verdict import Verdict, worst
+from pytest_ldos.judge.gate.weight import by_weight
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.measure.trial.series_of import all_series, invalid_trials
 
@@ -131,7 +130,7 @@ def _weigh(case: Case, own: GateResult, rise: bool, compared_all: Sequence[Compa
     return replace(
         own,
         verdict=verdict,
-        reasons=tuple(reasons),
+        reasons=by_weight(reasons),
         comparisons=tuple(comparisons),
         incomparable=incomparable,
         more_trials_because=more_trials_because,
@@ -190,16 +189,4 @@ def _find_changes(comparisons: Sequence[Comparison], case: Case, policy: Policy)
             yield explain_set_aside(each, case, policy)
         elif each.verdict is Verdict.INCONCLUSIVE and not is_blind(each):
             yield explain_undecided(each, case, policy)
-    blind = [each for each in comparisons if is_blind(each)]
-    hopeless, hopeful = ([each for each in blind if bool(each.base_needs) is wanted] for wanted in (True, False))
-    if hopeless:
-        yield TooFewInBaseline(*_counts(hopeless), max(each.base_needs for each in hopeless))
-    if hopeful:
-        tails = [each.tail for each in hopeful if each.tail > 0]
-        yield TooFewTrials(*_counts(hopeful), fewest_trials(tail=min(tails)) if tails else 0)
-
-
-def _counts(comparisons: Sequence[Comparison]) -> tuple[tuple[str, ...], int, int]:
-    """The metrics, and the trials of head and base."""
-    first = comparisons[0]
-    return tuple(each.metric for each in comparisons), first.head_count, first.base_count
+    yield from explain_blind(comparisons, case)

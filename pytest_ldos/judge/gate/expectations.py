@@ -8,7 +8,7 @@ from typing import Final
 from pytest_ldos.base.stats.spending import spend
 from pytest_ldos.base.stats.success import mean_shortfall_p, shortfall_p
 from pytest_ldos.judge.gate.policy import Policy
-from pytest_ldos.judge.gate.reasons import MissedDeadline, MissedSuccessRate
+from pytest_ldos.judge.gate.reasons import MissedDeadline, MissedSuccessRate, ShortOfSuccessRate
 from pytest_ldos.measure.metrics.deadlines import Kept
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.scenario.deadlines import DeadlineSpec
@@ -24,6 +24,12 @@ def missed_expectations(head: TrialSet, policy: Policy) -> list[MissedSuccessRat
     whole = policy.family_alpha * EXPECTATION_SHARE / policy.scenarios
     alpha = _of_this_look(head, whole / (1 + len(head.spec.deadlines)))
     return [*_missed_rate(head, alpha), *_missed_deadlines(head, alpha)]
+
+
+def falls_short(head: TrialSet) -> list[ShortOfSuccessRate]:
+    """The shortfall of the success rate, even if chance explains it; empty if there is none."""
+    expected, trials = head.spec.success_rate, len(head.trials)
+    return [ShortOfSuccessRate(head.successes, trials, expected)] if head.successes < expected * trials else []
 
 
 def _of_this_look(head: TrialSet, alpha: float) -> float:

@@ -69,6 +69,15 @@ class MissedSuccessRate:
 
 
 @dataclass(frozen=True)
+class ShortOfSuccessRate:
+    """Fewer trials succeeded than the scenario expects, which may be chance; `expected` is a share."""
+
+    successes: int
+    trials: int
+    expected: float
+
+
+@dataclass(frozen=True)
 class MissedDeadline:
     """A causal path missed its deadline too often.
 
@@ -165,6 +174,21 @@ class TooFewTrials:
     head_count: int
     base_count: int
     required: int
+
+
+@dataclass(frozen=True)
+class TooFewComparable:
+    """There are enough trials, and too few of them have a value of some metrics that can be compared.
+
+    Attributes:
+        has_failed: True if more than half of the trials of a version failed; otherwise the other version lacks their
+            goals or their pairs of starts.
+    """
+
+    metrics: tuple[str, ...]
+    head_count: int
+    base_count: int
+    has_failed: bool
 
 
 @dataclass(frozen=True)
@@ -312,6 +336,7 @@ Reason = (
     | Untrusted
     | NotFinished
     | MissedSuccessRate
+    | ShortOfSuccessRate
     | MissedDeadline
     | TrialsFailed
     | FailuresRose
@@ -319,6 +344,7 @@ Reason = (
     | NotClear
     | NotJudged
     | TooFewTrials
+    | TooFewComparable
     | TooFewInBaseline
     | Incomparable
     | LostMetric

@@ -181,7 +181,7 @@ def describe_uncalibrated(lookup: CalibrationLookup | None) -> tuple[str, ...]:
 
 
 def _has_ratio(comparison: Comparison) -> bool:
-    return 0 < comparison.ratio < math.inf and not comparison.is_from_zero
+    return comparison.has_ratio and comparison.ratio < math.inf
 
 
 def _score(result: GateResult, metrics: Sequence[Metric]) -> Score:

@@ -70,6 +70,7 @@ class Change:
         explained: share of the variance that covariates took out.
         is_endless: whether even the lower end of the interval lies beyond any bound, because so many trials failed.
         is_from_zero: whether the base's median is 0, so that there is no ratio, and all that would be one is null.
+        is_below_zero: whether the change, or an end of its interval, reaches below zero; there is no ratio either.
     """
 
     ratio: float | None
@@ -82,6 +83,12 @@ class Change:
     explained: float = 0.0
     is_endless: bool = False
     is_from_zero: bool = False
+    is_below_zero: bool = False
+
+    @property
+    def has_ratio(self) -> bool:
+        """True if this version is some positive multiple of the base."""
+        return not (self.is_from_zero or self.is_below_zero)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -50,7 +50,7 @@ def _show_section(section: Section) -> Shown:
 def _is_blind(metric: MetricReport) -> bool:
     """True if there is nothing to say about its change."""
     change = metric.change
-    if change is None or change.is_from_zero:
+    if change is None or not change.has_ratio:
         return change is None
     return metric.verdict is Verdict.INCONCLUSIVE and change.detectable is None
 

@@ -55,7 +55,7 @@ def _describe_sample(sample: Sample, unit: str) -> Iterator[tuple[str, str]]:
 
 
 def _describe_change(change: Change) -> Iterator[tuple[str, str]]:
-    if change.is_from_zero:
+    if not change.has_ratio:
         return
     yield "ratio", _number(change.ratio)
     yield "ratio_low", "0" if change.low is None and not change.is_endless else _number(change.low)

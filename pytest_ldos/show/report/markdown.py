@@ -22,7 +22,7 @@ from pytest_ldos.show.page.model import (
     Text,
 )
 from pytest_ldos.show.page.model import Section as Shown
-from pytest_ldos.show.report.badges import badge_of
+from pytest_ldos.show.report.badges import badge_of, badge_of_metric
 from pytest_ldos.show.report.document import Document, MetricReport, Section
 from pytest_ldos.show.report.findings import show_findings
 from pytest_ldos.show.report.host_reports import HostReport, worst_first, worst_of
@@ -156,5 +156,4 @@ def _row(metric: MetricReport) -> tuple[Cell, ...]:
     change = metric.change
     numbers = ("", "", "") if change is None else (change_of(change), interval_of(change), percent(change.detectable))
     base = "" if metric.base is None else median_of(metric, metric.base)
-    verdict = "" if metric.verdict is None else badge_of(metric.verdict)
-    return f"{metric.name} {metric.title}", base, median_of(metric, metric.head), *numbers, verdict
+    return f"{metric.name} {metric.title}", base, median_of(metric, metric.head), *numbers, badge_of_metric(metric)

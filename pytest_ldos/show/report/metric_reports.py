@@ -61,7 +61,7 @@ def _point(trial: int, block: int, goal: str, value: float) -> Point:
 
 
 def _change(comparison: Comparison) -> Change:
-    if comparison.is_from_zero:
+    if not comparison.has_ratio:
         return _without_ratios(comparison)
     is_open_below = comparison.low <= 0 and math.isinf(comparison.high)
     return Change(
@@ -87,7 +87,8 @@ def _without_ratios(comparison: Comparison) -> Change:
         floor=comparison.floor,
         detectable=None,
         explained=comparison.explained,
-        is_from_zero=True,
+        is_from_zero=comparison.is_from_zero,
+        is_below_zero=not comparison.is_from_zero,
     )
 
 

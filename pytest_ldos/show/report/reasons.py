@@ -36,6 +36,9 @@ def describe_reason(reason: why.Reason) -> str:  # noqa: C901, PLR0911, PLR0912 
             return f"the trials could not be finished: {cause}"
         case why.MissedSuccessRate(successes, trials, expected):
             return f"{successes} of {trials} trials succeeded, {100 * expected:.0f} % are expected"
+        case why.ShortOfSuccessRate(successes, trials, expected):
+            short = f"{successes} of {trials} trials succeeded, {100 * expected:.0f} % are expected"
+            return f"{short}: fewer, which may be chance"
         case why.MissedDeadline():
             return _missed_deadline(reason)
         case why.TrialsFailed():
@@ -52,6 +55,10 @@ def describe_reason(reason: why.Reason) -> str:  # noqa: C901, PLR0911, PLR0912 
         case why.TooFewTrials(metrics, head, base, required):
             remedy = f": have {required} or more on both sides" if required else ""
             return f"{_cannot_be_decided(metrics, head, base)}{remedy}"
+        case why.TooFewComparable(metrics, head, base, has_failed):
+            failed = "more than half of the trials of one version failed"
+            unlike = "too few of them have the goals and pairs of starts of the other version"
+            return f"{_cannot_be_decided(metrics, head, base)}: {failed if has_failed else unlike}"
         case why.TooFewInBaseline(metrics, head, base, required):
             remedy = f"the baseline has too few, record it again with {required} or more"
             return f"{_cannot_be_decided(metrics, head, base)}: {remedy}"
@@ -190,8 +197,9 @@ def _seen(found: Comparison) -> str:
 
 
 def _effect(found: Comparison) -> str:
-    if found.is_from_zero:
-        return f"from 0 to {format_quantity(found.head_median, found.unit)}"
+    if not found.has_ratio:
+        base = "0" if found.is_from_zero else format_quantity(found.base_median, found.unit)
+        return f"from {base} to {format_quantity(found.head_median, found.unit)}"
     return f"{100 * (found.ratio - 1):+.1f} %"
 
 

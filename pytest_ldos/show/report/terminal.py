@@ -10,7 +10,7 @@ from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.show.page import terminal
 from pytest_ldos.show.page.model import ABSENT, Badge, Block, Bullets, Cell, Column, Kind, Page, Table, Text, Tone
 from pytest_ldos.show.page.model import Section as Shown
-from pytest_ldos.show.report.badges import tone_of
+from pytest_ldos.show.report.badges import badge_of_metric, tone_of
 from pytest_ldos.show.report.document import Change, Document, MetricReport, Section
 from pytest_ldos.show.report.paths import describe_paths
 from pytest_ldos.show.report.words import (
@@ -90,7 +90,7 @@ def _row(metric: MetricReport) -> tuple[Cell, ...]:
         compared(change_of),
         compared(interval_of),
         compared(lambda change: percent(change.detectable)),
-        "" if metric.verdict is None else badge_by_name(metric.verdict),
+        badge_of_metric(metric, by_name=True),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from pytest_ldos.base.series import Better
 from pytest_ldos.base.units import counted, format_quantity, format_ratio
 from pytest_ldos.campaign.drift import FEWEST_BLOCKS
 from pytest_ldos.judge.gate.verdict import Verdict
@@ -40,9 +41,9 @@ def median_of(metric: MetricReport, sample: Sample | None) -> str:
 
 
 def change_of(change: Change) -> str:
-    """``+31.2 %``, or ``from 0``."""
-    if change.is_from_zero:
-        return "from 0"
+    """``+31.2 %``, ``from 0``, or ``below 0`` where that is no ratio."""
+    if not change.has_ratio:
+        return "from 0" if change.is_from_zero else "below 0"
     return "+∞" if change.ratio is None else format_ratio(change.ratio)
 
 
@@ -72,10 +73,25 @@ def describe_outcome(section: Section) -> str:
 
 
 def describe_caveats(section: Section) -> Iterator[str]:
-    """Facts that a verdict must not hide: metrics that were not judged."""
+    """Facts that a verdict must not hide: metrics that were not judged, and medians that differ all the same."""
     unjudged = [metric for metric in section.metrics if metric.verdict is Verdict.NOT_JUDGED]
     if unjudged:
         yield f"not judged here: {', '.join(map(_with_change, unjudged))}"
+    yield from (f"{metric.name} passed with {apart}" for metric in section.metrics if (apart := describe_apart(metric)))
+
+
+def describe_apart(metric: MetricReport) -> str:
+    """``a median 3.1 times as high``: of a metric that passed, more than could have been detected; empty if not so.
+
+    Medians are of all values; the verdict compares them goal by goal, start by start and without covariates.
+    """
+    if metric.verdict is not Verdict.PASSED or metric.change is None or metric.change.detectable is None:
+        return ""
+    medians = (metric.head and metric.head.median), (metric.base and metric.base.median)
+    worse, better = medians if metric.better is Better.LOWER else medians[::-1]
+    if not worse or not better or min(worse, better) <= 0 or worse / better <= 1 + metric.change.detectable:
+        return ""
+    return f"a median {worse / better:.2g} times as {'high' if metric.better is Better.LOWER else 'low'}"
 
 
 def _with_change(metric: MetricReport) -> str:
@@ -117,12 +133,12 @@ def describe_move(metric: MetricReport) -> str:
 def _change_and_interval(change: Change | None) -> str:
     if change is None:
         return ""
-    return f" {change_of(change)}" if change.is_from_zero else f" {change_of(change)} ({interval_of(change)})"
+    return f" {change_of(change)}" if not change.has_ratio else f" {change_of(change)} ({interval_of(change)})"
 
 
 def describe_unseen(section: Section) -> Iterator[str]:
     """Changes that the comparison could not have seen."""
-    compared = [metric for metric in section.metrics if metric.change is not None and not metric.change.is_from_zero]
+    compared = [metric for metric in section.metrics if metric.change is not None and metric.change.has_ratio]
     blind = [metric for metric in compared if metric.change and metric.change.detectable is None]
     seeing = [(metric, metric.change.detectable) for metric in compared if metric.change and metric.change.detectable]
     if seeing:

@@ -49,7 +49,7 @@ def draw_change(change: Change, verdict: Verdict | None, scale: Axis) -> Node:
     content: list[Node] = [
         box(left, 2, right - left, _HEIGHT - 4, "floor"),
         line(zero, 0, zero, _HEIGHT, "zero"),
-        None if change.is_from_zero else list(_interval(change, kind, scale)),
+        None if not change.has_ratio else list(_interval(change, kind, scale)),
     ]
     return ornament(_WIDTH, _HEIGHT, content)
 

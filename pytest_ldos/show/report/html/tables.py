@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from pytest_ldos.base.units import format_duration, format_quantity
 from pytest_ldos.show.page.model import ABSENT, Badge, Block, Bullets, Cell, Column, Drawing, Folded, Kind, Table
-from pytest_ldos.show.report.badges import badge_of
+from pytest_ldos.show.report.badges import badge_of, badge_of_metric
 from pytest_ldos.show.report.document import DifferenceKind, MetricReport, PathReport, Sample, Section, Segment, Version
 from pytest_ldos.show.report.html.intervals import draw_change, draw_scale, draw_segment, scale_of, segment_scale
 from pytest_ldos.show.report.paths import format_change
@@ -38,7 +38,7 @@ def _compared(section: Section) -> Table:
         Column("interval, drawn", Kind.WORD, drawing=Drawing(lambda: draw_scale(scale))),
         *map(Column, (*section.labels, "CV", "floor", "detectable")),
     )
-    rows = ((_name(metric), verdict_of(metric) or "", *_numbers(metric, scale)) for metric in section.metrics)
+    rows = ((_name(metric), badge_of_metric(metric), *_numbers(metric, scale)) for metric in section.metrics)
     title = f"Metrics of scenario {section.scenario}, and their change"
     return Table(title=title, columns=columns, rows=tuple(rows))
 

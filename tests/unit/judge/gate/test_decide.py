@@ -6,6 +6,8 @@ import dataclasses
 import itertools
 import math
 import random
+import re
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -19,7 +21,9 @@ from pytest_ldos.base.stats.location import median
 from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
 from pytest_ldos.judge.gate.decide import decide, judge_alone
 from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.reasons import Moved, Reason
 from pytest_ldos.judge.gate.verdict import Verdict, exit_code, is_failure, worst
+from pytest_ldos.judge.gate.weight import VERDICT_OF
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import Measurement
 from pytest_ldos.measure.metrics.sources import published_states
@@ -286,6 +290,72 @@ def test_values_of_zero_are_compared_by_differences():
 
     assert compare(shifted(3, -0.2), shifted(5, -0.2)).comparison("T2x").verdict is not Verdict.REGRESSED
     assert compare(shifted(3, 5.0), shifted(5, -0.2)).comparison("T2x").verdict is Verdict.REGRESSED
+
+
+def test_a_change_below_zero_is_no_percentage():
+    def latencies(seed, offset):
+        rng = np.random.default_rng(seed)
+        return trial_set([trial(index, {"T2x": offset + rng.normal(0, 0.3)}) for index in range(12)])
+
+    result = compare(latencies(1, -0.2), latencies(2, 30.0))
+    assert result.comparison("T2x").verdict is Verdict.IMPROVED
+    assert not result.comparison("T2x").has_ratio
+    assert re.fullmatch(
+        r"T2x \(execution beyond the plan\) improved: from 30\.\d ms to -0\.\d+ ms", sentences(result)[0]
+    )
+
+
+@pytest.mark.parametrize("session", ["", "one"])
+def test_more_trials_are_not_asked_for_where_there_are_enough(session):
+    """Six of ten failed on both sides: more than the seven that T1 needs were made."""
+
+    def failing(seed):
+        made = noisy_set(seed, failures=6, session=session)
+        return dataclasses.replace(made, spec=dataclasses.replace(made.spec, success_rate=0.0))
+
+    (few,) = (
+        each for each in sentences(compare(failing(1), failing(2))) if "cannot be decided" in each and "T1" in each
+    )
+    assert few.endswith("10 trials against 10: more than half of the trials of one version failed")
+
+
+def test_too_few_values_of_one_metric_are_counted_by_themselves():
+    """T3 has two values and T1 ten: only T3 is said to need more."""
+    sets = [noisy_set(seed) for seed in (1, 2)]
+    few = [
+        dataclasses.replace(
+            each,
+            trials=tuple(
+                dataclasses.replace(
+                    one, measurements={n: m for n, m in one.measurements.items() if n != "T3" or one.index < 2}
+                )
+                for one in each.trials
+            ),
+        )
+        for each in sets
+    ]
+    (said,) = sentences(compare(*few))
+    assert said.startswith("T3 cannot be decided by 2 trials against 2: the baseline has too few")
+
+
+def test_the_weightiest_reason_leads():
+    """Of two that got worse the larger first, then what is undecided, then what got better."""
+    factors = {"T2x": 0.5, "T3": 1.4, "T5": 3.0}
+    head, base = noisy_set(1, factors=factors, cv={"T1": 0.8}), noisy_set(2, cv={"T1": 0.8})
+    result = compare(head, base, Policy(required=("T1",)))
+    beginnings = [
+        "T5 (simulation-step deviation) regressed",
+        "T3 (control-loop jitter) regressed",
+        "T1 is undecided",
+        "T2x (",
+    ]
+    assert [said.startswith(beginning) for said, beginning in zip(sentences(result), beginnings, strict=True)] == [
+        True
+    ] * 4
+
+
+def test_every_kind_of_reason_has_a_weight():
+    assert {*VERDICT_OF, Moved} == {*get_args(Reason)}
 
 
 # --- failures -------------------------------------------------------------------------

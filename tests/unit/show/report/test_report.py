@@ -7,6 +7,7 @@ import inspect
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pytest_ldos.base.series import Better, Missing
@@ -232,6 +233,43 @@ def test_a_remedy_that_was_used_up_is_not_advised():
     assert "--ldos-base" in advice_of(most=10)[0]
     assert "ldos calibrate" in advice_of(most=10, session="one")[0]
     assert "ldos doctor" in advice_of(most=10, session="one", lookup=Calibrated(calibration_of({}), Path("x")))[0]
+
+
+def test_a_pass_does_not_hide_a_median_three_times_as_high():
+    """Base tried the slow goal seldom: goal by goal nothing changed, and the median of all values trebled."""
+
+    def with_goals(seed, slow):
+        rng = np.random.default_rng(seed)
+        return trial_set(
+            [
+                trial(
+                    index,
+                    {"T1": rng.normal(30.0 if index < slow else 10.0, 0.2)},
+                    goal="far" if index < slow else "near",
+                )
+                for index in range(20)
+            ]
+        )
+
+    section = section_of(with_goals(1, 14), with_goals(2, 6))
+    assert section.metric("T1").verdict is Verdict.PASSED
+    first, *_ = text_of(section).splitlines()
+    assert first == "baseline: passed; 20 of 20 trials succeeded; T1 passed with a median 3 times as high"
+    (row,) = (line for line in text_of(section, 160).splitlines() if line.startswith("  T1 "))
+    assert row.endswith("passed, a median 3 times as high")
+    document = compose([section])
+    for text in (markdown.render(document), html.render(document)):
+        assert "passed, a median 3 times as high" in text
+        assert "nothing moved; T1 passed with a median 3 times as high" in text
+
+
+def test_a_change_below_zero_is_shown_without_a_ratio():
+    head, base = (trial_set([trial(i, {"T2x": at + 0.1 * (i % 4)}) for i in range(12)]) for at in (-0.4, 30.0))
+    section = section_of(head, base)
+    change = section.metric("T2x").change
+    assert (change.ratio, change.low, change.high, change.is_below_zero) == (None, None, None, True)
+    assert "below 0" in text_of(section)
+    assert summarize(section) == "T2x below 0"
 
 
 def test_differences_of_the_environment_are_shown():
