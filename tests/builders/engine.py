@@ -18,11 +18,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from tests.builders.git import git
 from tests.fakes.artifact_service import make_token
 from tests.fakes.github_api import TOKEN
 
 WORKFLOWS: Final = Path(__file__).parents[2] / ".github" / "workflows"
 REPOSITORY: Final = "arm-makers/arm"
+OURS: Final = "OWNER/pytest-ldos"
+"""How the examples name this repository."""
+
 FOLDER: Final = "WORKFLOW_ACTIONS"
 """Variable that names the folder of actions; nothing of them is part of this repository."""
 
@@ -123,6 +127,7 @@ class Engine:
         origin: the repository that checkouts come from.
         api: address of GitHub's API.
         artifacts: address of its service for artifacts.
+        tools: a checkout of ours, for projects that name it as `OURS`; none for ours itself.
     """
 
     home: Path
@@ -130,6 +135,7 @@ class Engine:
     origin: Path
     api: str
     artifacts: str
+    tools: tuple[Path, ...] = ()
 
     def run(self, workflow: str, checkout: Path, event: Event, *, labels: Sequence[str], job: str = "") -> Run:
         """Runs a workflow of a checkout, or one job of it, for an event at its commit."""
@@ -140,6 +146,7 @@ class Engine:
             *("--no-cache-server", "--no-skip-checkout", "--action-cache-path", str(self.home / "cache")),
             *_options("--platform", dict.fromkeys(["ubuntu-24.04", "self-hosted", *labels], "-self-hosted")),
             *_options("--local-repository", {f"{a.name}@{a.commit}": self._installed(a) for a in pinned_actions()}),
+            *_options("--local-repository", {f"{OURS}@{head_of(each)}": each for each in self.tools}),
             *_options("--env", {**self._servers(), "GITHUB_REF": event.ref, "GITHUB_RUN_ID": "1"}),
             *_options("--var", {**_VARIABLES, "LDOS_HOST_CLASSES": json.dumps(labels)}),
             *_options("--secret", {"GITHUB_TOKEN": TOKEN}),
@@ -160,11 +167,17 @@ class Engine:
 
     def _environment(self) -> dict[str, str]:
         """Nothing of this process's but the path; repositories of GitHub's come from the origin."""
-        git = {f"url.{self.origin}.insteadOf": f"https://github.com/{REPOSITORY}", "protocol.file.allow": "always"}
-        keys = {f"GIT_CONFIG_KEY_{number}": name for number, name in enumerate(git)}
-        values = {f"GIT_CONFIG_VALUE_{number}": value for number, value in enumerate(git.values())}
+        settings = {f"url.{self.origin}.insteadOf": f"https://github.com/{REPOSITORY}", "protocol.file.allow": "always"}
+        settings |= {f"url.{each}.insteadOf": f"https://github.com/{OURS}" for each in self.tools}
+        keys = {f"GIT_CONFIG_KEY_{number}": name for number, name in enumerate(settings)}
+        values = {f"GIT_CONFIG_VALUE_{number}": value for number, value in enumerate(settings.values())}
         own = {"PATH": f"{self.programs}:{os.environ['PATH']}", "HOME": str(self.home), "no_proxy": "*"}
-        return {**own, **keys, **values, "GIT_CONFIG_COUNT": str(len(git))}
+        return {**own, **keys, **values, "GIT_CONFIG_COUNT": str(len(settings))}
+
+
+def head_of(checkout: Path) -> str:
+    """Commit that a checkout is at."""
+    return git(checkout, "rev-parse", "HEAD").strip()
 
 
 def _options(name: str, values: Mapping[str, object]) -> Iterator[str]:
