@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,7 +37,11 @@ def measuring(*, kept: str) -> Iterator[None]:
         kept: what stays when somebody interrupts it.
     """
     try:
-        with measuring_lock(), terminated_like_interrupted():
+        wait_s = sources_here().wait_s(os.environ)
+        with (
+            measuring_lock(wait_s=wait_s, on_waiting=lambda holder: say(f"ldos: waiting for {holder}", err=True)),
+            terminated_like_interrupted(),
+        ):
             yield
     except ConfigurationError:
         raise

@@ -2,54 +2,106 @@
 
 The lock is an abstract Unix socket that we listen on. It belongs to the machine (its
 network namespace), needs no file, ends with its holder, and tells a client which
-process holds it.
+process holds it. A second such socket, beside it, has what it measures in its name.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import math
 import os
 import socket
 import struct
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Final
 
 import psutil
 
 from pytest_ldos.base.errors import ConfigurationError, MachineBusy
+from pytest_ldos.base.text import one_line
 
 LOCK_VARIABLE: Final = "LDOS_LOCK"
 """Environment variable that names another lock; for tests of this project."""
 
 _DEFAULT_NAME: Final = "ldos-measuring"
 _CREDENTIALS: Final = struct.Struct("3i")
+_LONGEST_NAME: Final = 107
+"""Bytes of a socket's name."""
+
+_SOCKETS: Final = Path("/proc/net/unix")
 
 
 @contextmanager
-def measuring_lock(*, on_waiting: Callable[[str], None] | None = None) -> Iterator[None]:
-    """Holds the machine for as long as the context lasts.
+def measuring_lock(
+    *, wait_s: float = 0.0, on_waiting: Callable[[str], None] | None = None
+) -> Iterator[Callable[[str], None]]:
+    """Holds the machine for as long as the context lasts; yields a function that tells others what is measured.
+
+    Of several that wait, any may be the next.
 
     Args:
-        on_waiting: called with the holder; then waits for its end, without a limit.
+        wait_s: longest time to wait for other holders to end, seconds.
+        on_waiting: called with the holder before each wait.
 
     Raises:
-        MachineBusy: another process holds it and `on_waiting` is not given; the message names the process.
+        MachineBusy: another process still holds it; the message names the process.
         ConfigurationError: the name in `LOCK_VARIABLE` is impossible.
     """
     name = f"\0{os.environ.get(LOCK_VARIABLE, _DEFAULT_NAME)}"
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as holder:
+    end = time.monotonic() + wait_s
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as holder, _Sign(name) as sign:
         while not _bind(holder, name):
-            if on_waiting is None:
-                raise MachineBusy(
-                    f"another measuring session holds this machine: {_describe_holder(name)}",
-                    remedy="wait until it ends; two at once would disturb each other",
-                )
-            on_waiting(_describe_holder(name))
-            _await_end(name)
+            left_s = end - time.monotonic()
+            if left_s <= 0:
+                raise _busy(name, wait_s)
+            if on_waiting is not None:
+                on_waiting(_describe_holder(name))
+            _await_end(name, left_s)
         holder.listen()
-        yield
+        yield sign.show
+
+
+def _busy(name: str, waited_s: float) -> MachineBusy:
+    waited = f", after {waited_s:g} s of waiting" if waited_s else ""
+    return MachineBusy(
+        f"another measuring session holds this machine{waited}: {_describe_holder(name)}",
+        remedy="wait until it ends, here or by --ldos-wait (LDOS_WAIT); two at once would disturb each other",
+    )
+
+
+class _Sign(ExitStack):
+    """Socket whose name says what the holder measures, to every user of the machine."""
+
+    def __init__(self, lock: str) -> None:
+        super().__init__()
+        self._prefix = _sign_prefix(lock, os.getpid())
+
+    def show(self, what: str) -> None:
+        """Replaces what is said; what does not fit is cut."""
+        self.close()
+        text = f"{self._prefix}{one_line(what)}".encode("ascii", "replace")[:_LONGEST_NAME]
+        sign = self.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+        with contextlib.suppress(OSError):  # it is for people, and no measurement fails for it
+            sign.bind(text)
+
+
+def _sign_prefix(lock: str, pid: int) -> str:
+    return f"{lock}/{pid}: "
+
+
+def _read_sign(lock: str, pid: int) -> str:
+    """Reads what the holder says it measures; empty if it says nothing."""
+    prefix = _sign_prefix(lock, pid).replace("\0", "@")
+    with contextlib.suppress(OSError):
+        for line in _SOCKETS.read_text("ascii", "replace").splitlines():
+            _, found, what = line.partition(prefix)
+            if found:
+                return one_line(what)
+    return ""
 
 
 def _bind(holder: socket.socket, name: str) -> bool:
@@ -64,9 +116,10 @@ def _bind(holder: socket.socket, name: str) -> bool:
     return True
 
 
-def _await_end(name: str) -> None:
+def _await_end(name: str, limit_s: float) -> None:
     """Returns when the holder has released the lock: it answers no connection, but its end breaks it."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as waiting, contextlib.suppress(OSError):
+        waiting.settimeout(None if math.isinf(limit_s) else limit_s)
         waiting.connect(name)
         waiting.recv(1)
 
@@ -90,8 +143,10 @@ def _describe_holder(name: str) -> str:
     pid = _ask_holder(name)
     if pid is None:
         return "it is just ending"
+    what = _read_sign(name, pid)
+    measures = f", which measures {what}" if what else ""
     try:
         process = psutil.Process(pid)
-        return f"pid {pid} of user {process.username()}, in {process.cwd()}: {' '.join(process.cmdline())}"
+        return f"pid {pid} of user {process.username()}{measures}, in {process.cwd()}: {' '.join(process.cmdline())}"
     except psutil.Error:
-        return f"pid {pid}"
+        return f"pid {pid}{measures}"

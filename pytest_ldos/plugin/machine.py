@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,28 +25,36 @@ class Machine:
         self._is_shared = is_worker(config)
         self._resources = ExitStack()
         self._is_held = False
+        self._tell: Callable[[str], None] = lambda _: None
         self._termination: Termination | None = None
 
     @contextmanager
-    def held(self, announce: Callable[[str], None]) -> Iterator[None]:
+    def held(self, announce: Callable[[str], None], *, what: str, wait_s: float) -> Iterator[None]:
         """Holds the machine while the context lasts.
 
-        A worker waits until the machine is free. Another session is refused.
+        A worker waits until the machine is free.
+
+        Args:
+            what: the measurement, as others are told of it.
+            wait_s: longest time for which another session waits.
 
         Raises:
-            MachineBusy: another session measures, and this is no worker.
+            MachineBusy: another session still measures, and this is no worker.
         """
         from pytest_ldos.host.lock import measuring_lock
         from pytest_ldos.host.termination import terminated_like_interrupted
 
+        def taken(wait_s: float) -> AbstractContextManager[Callable[[str], None]]:
+            return measuring_lock(wait_s=wait_s, on_waiting=lambda holder: announce(f"waiting for {holder}"))
+
         with ExitStack() as resources:
             if self._is_shared:
-                lock = measuring_lock(on_waiting=lambda holder: announce(f"waiting for {holder}"))
-                resources.enter_context(lock)
+                self._tell = resources.enter_context(taken(math.inf))
             elif not self._is_held:
-                self._resources.enter_context(measuring_lock())
+                self._tell = self._resources.enter_context(taken(wait_s))
                 self._termination = self._resources.enter_context(terminated_like_interrupted())
                 self._is_held = True
+            self._tell(what)
             yield
 
     def settle(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -79,7 +79,7 @@ class MeasuringSession:
             require_loads(spec.loads, spec)
         with ExitStack() as resources:
             with refused(item.nodeid):
-                resources.enter_context(self.machine.held(announce))
+                resources.enter_context(self._held(item, announce))
             yield resources.enter_context(self.record.open_run(item, spec, announce=announce))
 
     @contextmanager
@@ -87,8 +87,11 @@ class MeasuringSession:
         """Holds the machine for a test that measures without a stack."""
         refuse_disturbed(item, is_one_sweep=False)
         _ = self.ledger.policy  # its faults are reported before anything is measured
-        with self.machine.held(announce):
+        with self._held(item, announce):
             yield
+
+    def _held(self, item: pytest.Item, announce: Callable[[str], None]) -> AbstractContextManager[None]:
+        return self.machine.held(announce, what=item.nodeid, wait_s=self.settings.wait_s)
 
     def finish(self, exit_status: int) -> int:
         """Writes the outputs and turns verdicts into the exit status.

@@ -58,6 +58,11 @@ class Settings:
         return bool(os.environ.get("CI")) if strict is None else bool(strict)
 
     @property
+    def wait_s(self) -> float:
+        """Longest time to wait for the machine: as set, or by default on CI."""
+        return self.sources.wait_s(os.environ)
+
+    @property
     def traces_limit_bytes(self) -> int:
         """Disk space that the traces of all runs may take."""
         return int(self.value("traces_limit_mb") * 1_000_000)

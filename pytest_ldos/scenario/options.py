@@ -25,6 +25,11 @@ from pytest_ldos.scenario.words import (
 )
 
 OWN_FILE: Final = "ldos.toml"
+CI_WAIT_S: Final = 1800
+"""Default wait for the machine in CI: several comparisons of a scenario (30 + 30 trials take six minutes), and little
+of the three hours after which jobs are ended, so that the message names the holder.
+"""
+
 """Alternative to ``[tool.ldos]``, for projects that do not want it in their pyproject.toml."""
 
 OTHER_VARIABLES: Final[Mapping[str, str]] = {
@@ -274,6 +279,14 @@ OPTIONS: Final[Mapping[str, Option]] = {
             is_flag=True,
             help="fail where no verdict is possible: no baseline, not comparable, inconclusive "
             "(default: only when CI is set in the environment)",
+        ),
+        Option(
+            name="wait",
+            parse=_at_least(0),
+            default=None,
+            metavar="SECONDS",
+            help="wait so long for another measuring session to end, instead of being refused at once "
+            f"(default: {CI_WAIT_S} when CI is set in the environment, otherwise 0)",
         ),
         Option(
             name="profile",

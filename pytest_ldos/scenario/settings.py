@@ -17,7 +17,7 @@ from pytest_ldos.scenario.base import BaseSpec, parse_base
 from pytest_ldos.scenario.loads.registry import LOAD_SPECS
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
 from pytest_ldos.scenario.option_values import parse_value
-from pytest_ldos.scenario.options import OPTIONS, OTHER_VARIABLES, OWN_FILE
+from pytest_ldos.scenario.options import CI_WAIT_S, OPTIONS, OTHER_VARIABLES, OWN_FILE
 from pytest_ldos.scenario.paths import parse_paths
 from pytest_ldos.scenario.scenario_table import BUILT_IN_SCENARIOS, ScenarioTable, find_scenario, parse_scenarios
 from pytest_ldos.scenario.stack_table import parse_stack
@@ -66,6 +66,11 @@ class Sources:
     command_line: Mapping[str, Any]
     environment: Mapping[str, Any]
     toml: TomlSettings
+
+    def wait_s(self, environment: Mapping[str, str]) -> float:
+        """Longest time to wait for the machine, seconds: as set, or `CI_WAIT_S` where ``CI`` is set."""
+        asked = self.value("wait")
+        return float(asked if asked is not None else CI_WAIT_S if environment.get("CI") else 0)
 
     def value(self, name: str, *, marker: Mapping[str, Any] | None = None, table: ScenarioTable | None = None) -> Any:
         """Value of an option from the strongest source."""

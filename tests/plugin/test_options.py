@@ -13,6 +13,7 @@ import pytest
 from pytest_ldos.host.lock import measuring_lock
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.trial.artifacts import read_trials
+from pytest_ldos.scenario.settings import Sources, TomlSettings
 from tests.plugin.conftest import CONFTEST
 
 TWO = ("--ldos-trials=2", "--ldos-warmup=1")
@@ -326,6 +327,20 @@ def test_the_second_of_two_runs_is_refused_and_told_of_the_first(run, monkeypatc
         result = run(*TWO)
     assert result.ret == 11
     result.stdout.fnmatch_lines(["*another measuring session holds this machine: pid *"])
+
+
+def test_a_run_waits_for_the_other_as_long_as_it_is_told(run):
+    with measuring_lock_of_inner_runs():
+        result = run(*TWO, "--ldos-wait=1")
+    assert result.ret == 11
+    result.stdout.fnmatch_lines(["*another measuring session holds this machine, after 1 s of waiting: pid *"])
+
+
+def test_ci_waits_by_default():
+    def waits(environment, **values):
+        return Sources(command_line=values, environment={}, toml=TomlSettings()).wait_s(environment)
+
+    assert (waits({}), waits({"CI": "true"}), waits({"CI": "true"}, wait=5)) == (0, 1800, 5)
 
 
 def measuring_lock_of_inner_runs():

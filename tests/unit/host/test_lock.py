@@ -16,7 +16,9 @@ from pytest_ldos.host.lock import LOCK_VARIABLE, measuring_lock
 HOLDER = """
 import sys
 from pytest_ldos.host.lock import measuring_lock
-with measuring_lock():
+with measuring_lock() as tell:
+    tell("the first")
+    tell("tests/test_reach.py::test_reach" + 100 * "\\u202e")
     print("held", flush=True)
     sys.stdin.readline()
 """
@@ -32,7 +34,7 @@ def test_a_name_that_no_lock_can_have_is_not_waited_for(monkeypatch):
     waits = []
     with (
         pytest.raises(ConfigurationError, match="fewer than a hundred letters"),
-        measuring_lock(on_waiting=waits.append),
+        measuring_lock(wait_s=60, on_waiting=waits.append),
     ):
         pass
     assert waits == []
@@ -44,10 +46,39 @@ def test_the_second_is_refused_and_told_of_the_first(own_lock):
     with pytest.raises(MachineBusy) as caught, measuring_lock():
         pytest.fail("two hold the machine")
     assert f"pid {holder.pid} " in str(caught.value)
+    assert "which measures tests/test_reach.py::test_reach" in str(caught.value)
+    assert "measures the first" not in str(caught.value)
+    assert "\u202e" not in str(caught.value)
     assert sys.executable in str(caught.value)
     holder.communicate("\n")
     with measuring_lock():
         pass
+
+
+def test_a_holder_that_outlives_the_wait_is_named_after_it(own_lock):
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    holder.stdout.readline()
+    waits, began = [], time.monotonic()
+    with pytest.raises(MachineBusy) as caught, measuring_lock(wait_s=0.5, on_waiting=waits.append):
+        pytest.fail("two hold the machine")
+    assert time.monotonic() - began >= 0.5
+    assert f"after 0.5 s of waiting: pid {holder.pid} " in str(caught.value)
+    (told,) = waits
+    assert told.startswith(f"pid {holder.pid} ")
+    holder.communicate("\n")
+
+
+def test_who_waits_long_enough_is_next(own_lock):
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    holder.stdout.readline()
+
+    def release(told):
+        holder.stdin.write("\n")
+        holder.stdin.flush()
+
+    with measuring_lock(wait_s=60, on_waiting=release):
+        assert holder.wait(60) == 0
+    holder.communicate()
 
 
 def test_a_killed_holder_leaves_nothing_behind(own_lock):
@@ -62,7 +93,7 @@ def test_a_killed_holder_leaves_nothing_behind(own_lock):
 WAITER = """
 import sys, time
 from pytest_ldos.host.lock import measuring_lock
-with measuring_lock(on_waiting=lambda holder: print("waiting for", holder, flush=True)):
+with measuring_lock(wait_s=float("inf"), on_waiting=lambda holder: print("waiting for", holder, flush=True)):
     print("held", flush=True)
 """
 
