@@ -66,7 +66,7 @@ CHUNK: Final = 20
 
 @dataclass
 class Counted:
-    """What became of runs.
+    """Verdicts and findings, counted over runs.
 
     Attributes:
         found: runs in which the metric with the shift was called regressed.

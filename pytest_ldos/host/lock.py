@@ -119,8 +119,8 @@ def _bind(holder: socket.socket, name: str) -> bool:
 def _await_end(name: str, limit_s: float) -> None:
     """Returns when the holder has released the lock: it answers no connection, but its end breaks it."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as waiting, contextlib.suppress(OSError):
-        waiting.settimeout(None if math.isinf(limit_s) else limit_s)
         waiting.connect(name)
+        waiting.settimeout(None if math.isinf(limit_s) else limit_s)
         waiting.recv(1)
 
 

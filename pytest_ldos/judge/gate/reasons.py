@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 
 from pytest_ldos.base.series import Better
 from pytest_ldos.judge.baseline.key import BaselineKey
@@ -176,19 +177,22 @@ class TooFewTrials:
     required: int
 
 
+class Unusable(StrEnum):
+    """Cause for which enough trials are not enough."""
+
+    FAILED = "more than half of the trials of one version failed"
+    UNPAIRED = "too few of them have the goals and pairs of starts of the other version"
+    UNKNOWN_NOISE = "the calibration knows too little of how much equal versions differ"
+
+
 @dataclass(frozen=True)
 class TooFewComparable:
-    """There are enough trials, and too few of them have a value of some metrics that can be compared.
-
-    Attributes:
-        has_failed: True if more than half of the trials of a version failed; otherwise the other version lacks their
-            goals or their pairs of starts.
-    """
+    """There are enough trials, and some metrics cannot be compared by them."""
 
     metrics: tuple[str, ...]
     head_count: int
     base_count: int
-    has_failed: bool
+    because: Unusable
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ class Metric:
         error_share: fraction of the false-alarm probability shared by the metrics of a scenario;
             independent of which other metrics there are.
         largest_tolerable_mde: largest acceptable minimum detectable effect (relative); above it, the
-            metric is `inconclusive`.
+            metric is not judged, or `inconclusive` where it is required.
         score_weight: weight in the overall score, which is displayed but not gated; 0 leaves it out.
 
     Raises:

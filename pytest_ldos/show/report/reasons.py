@@ -55,10 +55,8 @@ def describe_reason(reason: why.Reason) -> str:  # noqa: C901, PLR0911, PLR0912 
         case why.TooFewTrials(metrics, head, base, required):
             remedy = f": have {required} or more on both sides" if required else ""
             return f"{_cannot_be_decided(metrics, head, base)}{remedy}"
-        case why.TooFewComparable(metrics, head, base, has_failed):
-            failed = "more than half of the trials of one version failed"
-            unlike = "too few of them have the goals and pairs of starts of the other version"
-            return f"{_cannot_be_decided(metrics, head, base)}: {failed if has_failed else unlike}"
+        case why.TooFewComparable(metrics, head, base, because):
+            return f"{_cannot_be_decided(metrics, head, base)}: {because}"
         case why.TooFewInBaseline(metrics, head, base, required):
             remedy = f"the baseline has too few, record it again with {required} or more"
             return f"{_cannot_be_decided(metrics, head, base)}: {remedy}"

@@ -21,7 +21,7 @@ from pytest_ldos.base.stats.location import median
 from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
 from pytest_ldos.judge.gate.decide import decide, judge_alone
 from pytest_ldos.judge.gate.policy import Policy
-from pytest_ldos.judge.gate.reasons import Moved, Reason
+from pytest_ldos.judge.gate.reasons import Moved, Reason, Unusable
 from pytest_ldos.judge.gate.verdict import Verdict, exit_code, is_failure, worst
 from pytest_ldos.judge.gate.weight import VERDICT_OF
 from pytest_ldos.measure.metrics.catalogue import METRICS
@@ -317,6 +317,24 @@ def test_more_trials_are_not_asked_for_where_there_are_enough(session):
         each for each in sentences(compare(failing(1), failing(2))) if "cannot be decided" in each and "T1" in each
     )
     assert few.endswith("10 trials against 10: more than half of the trials of one version failed")
+
+
+def test_nor_where_trials_have_no_counterpart():
+    """Each version has ten trials, four of them of the goal that both have."""
+
+    def with_goals(seed, own):
+        trials = [dataclasses.replace(each, goal="near" if each.index < 4 else own) for each in noisy_set(seed).trials]
+        return trial_set(trials)
+
+    (few,) = (each for each in sentences(compare(with_goals(1, "far"), with_goals(2, "left"))) if "10 trials" in each)
+    assert few.endswith("too few of them have the goals and pairs of starts of the other version")
+
+
+def test_nor_where_the_calibration_knows_nothing():
+    known = MetricNoise(trial_sd=0.05, start_sd=0.0, start_df=9, run_sd=0.5, run_df=0.02, floor=0.05)
+    policy = Policy(calibrations={"baseline": calibration_of({"T1": known})})
+    (few,) = sentences(compare(noisy_set(1), noisy_set(2), policy))
+    assert few == f"T1 cannot be decided by 10 trials against 10: {Unusable.UNKNOWN_NOISE}"
 
 
 def test_too_few_values_of_one_metric_are_counted_by_themselves():

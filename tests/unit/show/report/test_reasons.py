@@ -76,9 +76,9 @@ REASONS = [
     (why.TooFewTrials(("T1", "T3"), *AS_MANY, 8), "T1, T3 cannot be decided by 10 trials against 3: have 8 or more on both sides"),
     (why.TooFewTrials(("T1",), *AS_MANY, 0), "T1 cannot be decided by 10 trials against 3"),
     (why.TooFewInBaseline(("T1",), *AS_MANY, 8), "T1 cannot be decided by 10 trials against 3: the baseline has too few, record it again with 8 or more"),
-    (why.TooFewComparable(("T1",), *AS_MANY, has_failed=True), "T1 cannot be decided by 10 trials against 3: more than half of the trials of one version failed"),
+    (why.TooFewComparable(("T1",), *AS_MANY, why.Unusable.FAILED), "T1 cannot be decided by 10 trials against 3: more than half of the trials of one version failed"),
     (
-        why.TooFewComparable(("T1",), *AS_MANY, has_failed=False),
+        why.TooFewComparable(("T1",), *AS_MANY, why.Unusable.UNPAIRED),
         "T1 cannot be decided by 10 trials against 3: too few of them have the goals and pairs of starts of the other version",
     ),
     (why.ShortOfSuccessRate(7, 10, 0.9), "7 of 10 trials succeeded, 90 % are expected: fewer, which may be chance"),
