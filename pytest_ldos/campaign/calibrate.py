@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from pytest_ldos.base.errors import CalibrationFailed
+from pytest_ldos.base.units import counted
 from pytest_ldos.campaign.noise import to_calibration
 from pytest_ldos.campaign.promise import TRIAL_COUNTS, Planted, Promise, Prover, fewest_trials
 from pytest_ldos.campaign.resample import Design, Pool
@@ -23,6 +24,9 @@ from pytest_ldos.measure.trial.series_of import missing_reasons
 
 FEW_STARTS: Final = 5
 """Fewest starts for a good estimate of how much starts differ."""
+
+ENOUGH_RUNS: Final = 5
+"""Fewest runs from which nothing is assumed about other times."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,8 +170,11 @@ def _notes(runs: Sequence[TrialSet], calibration: Calibration) -> tuple[str, ...
     notes = []
     if calibration.starts < FEW_STARTS:
         notes.append(f"{calibration.starts} starts tell little about how starts differ: measure {FEW_STARTS} or more")
-    if len(runs) == 1:
-        notes.append("one run: how much other days differ is not in it (ldos calibrate --add, at another time)")
+    if len(runs) < ENOUGH_RUNS:
+        notes.append(
+            f"{counted(len(runs), 'run')}: for versions measured one after the other, the difference between days is "
+            f"assumed, not known; {ENOUGH_RUNS} runs tell it (ldos calibrate --add, on other days)"
+        )
     failed = [trial for run in runs for trial in run.trials if not trial.succeeded]
     if failed:
         notes.append(

@@ -38,6 +38,7 @@ def to_calibration(template: TrialSet, starts: Sequence[Start]) -> Calibration:
         commit=template.commit,
         starts=len(starts),
         trials=sum(len(start.trials) for start in starts),
+        runs=len({start.run for start in starts}),
         metrics=learn_noise(template, starts),
     )
 

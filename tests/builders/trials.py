@@ -109,7 +109,7 @@ def noisy_set(
     failures: int = 0,
     **changes,
 ) -> TrialSet:
-    """Trials with log-normal noise around typical values, times a factor per metric."""
+    """Trials with log-normal noise around typical values, times a factor per metric; two of each start."""
     rng = np.random.default_rng(seed)
     factors = factors or {}
 
@@ -124,5 +124,27 @@ def noisy_set(
             )
             for name, typical in TYPICAL.items()
         }
-        trials.append(failed_trial(index) if index < failures else trial(index, values))
+        trials.append(
+            failed_trial(index, block=index // 2) if index < failures else trial(index, values, block=index // 2)
+        )
     return trial_set(trials, **changes)
+
+
+def in_starts(trials: TrialSet, per_start: int) -> TrialSet:
+    """The trials, so many of each stack start."""
+    own = tuple(dataclasses.replace(each, block=each.index // per_start) for each in trials.trials)
+    return dataclasses.replace(trials, trials=own)
+
+
+def times_three(trials: TrialSet, name: str, *, every: int = 1, until: int | None = None) -> TrialSet:
+    """The trials, of which each ``every``-th, before number ``until``, has three times its value."""
+    slow = {each.index for each in trials.trials[:until] if each.index % every == 0}
+    changed = tuple(
+        dataclasses.replace(
+            each, measurements={**each.measurements, name: measured(name, 3 * (each.measurements[name].number or 0.0))}
+        )
+        if each.index in slow
+        else each
+        for each in trials.trials
+    )
+    return dataclasses.replace(trials, trials=changed)

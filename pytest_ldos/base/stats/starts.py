@@ -2,7 +2,8 @@
 
 If starts differ, the trials of one start are not independent evidence about a version.
 The variance between starts is estimated by the method of moments (the one-way random model),
-and widens an interval that was computed without it.
+and widens an interval that was computed without it. Single trials that lie far from their start,
+and single starts among many, are drawn in before: see `robust_scale`.
 
 Reference: S. R. Searle, G. Casella, C. E. McCulloch, "Variance Components", 1992, chapter 3;
 degrees of freedom by F. E. Satterthwaite, "An approximate distribution of estimates of variance
@@ -18,14 +19,18 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri, stdtr, stdtrit
+from scipy.special import chdtri, ndtri, stdtr, stdtrit
 
 from pytest_ldos.base.stats.rank_sum import Shift
+from pytest_ldos.base.stats.robust_scale import winsorize_groups, winsorize_levels
 
 Numbers = npt.NDArray[np.float64]
 Starts = npt.NDArray[np.int64]
 
 _MOST_DEGREES: Final = 1e6
+
+_USUALLY: Final = 0.9
+"""Probability that a variance is less than what is taken for its largest when its degrees of freedom are judged."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,13 @@ class Variance:
     def __mul__(self, factor: float) -> Variance:
         return Variance(self.value * factor, self.degrees)
 
+    def __add__(self, other: Variance) -> Variance:
+        """The sum of two estimates that are independent; its degrees of freedom are Satterthwaite's."""
+        parts = [Variance(max(each.value, 0.0), each.degrees) for each in (self, other)]
+        total = sum(each.value for each in parts)
+        uncertainty = sum(each.value**2 / each.degrees for each in parts if each.value and each.degrees)
+        return Variance(total, total**2 / uncertainty) if uncertainty else Variance(total, self.degrees + other.degrees)
+
 
 UNKNOWN: Final = Variance(0.0, 0.0)
 
@@ -58,11 +70,12 @@ def variance_between_starts(values: Numbers, starts: Starts) -> Variance:
 
     Values that are not finite are ignored. A single start gives no estimate.
     """
-    groups = _groups(values, starts)
+    groups = winsorize_groups(_groups(values, starts))
     sizes = np.array([len(group) for group in groups], dtype=np.float64)
     if len(groups) < 2 or sizes.sum() <= len(groups):
         return UNKNOWN
-    means, whole = np.array([group.mean() for group in groups]), np.concatenate(groups).mean()
+    means = winsorize_levels(np.array([group.mean() for group in groups]))
+    whole = float(sizes @ means) / sizes.sum()
     between = float(np.sum(sizes * (means - whole) ** 2)) / (len(groups) - 1)
     usual_size = float(sizes.sum() - np.sum(sizes**2) / sizes.sum()) / (len(groups) - 1)
     return Variance((between - _variance_within(groups)) / usual_size, len(groups) - 1)
@@ -74,16 +87,16 @@ def variance_between_paired_starts(head: Numbers, base: Numbers, pairs: tuple[St
     Args:
         pairs: number of the pair that each value of `head` and of `base` belongs to.
     """
-    differences, shares, all_groups = [], [], []
+    found: list[Numbers] = []
     for pair in np.intersect1d(*pairs):
         groups = [values[(of == pair) & np.isfinite(values)] for values, of in zip((head, base), pairs, strict=True)]
-        if all(len(group) for group in groups):
-            differences.append(groups[0].mean() - groups[1].mean())
-            shares.append(sum(1 / len(group) for group in groups))
-            all_groups += groups
-    if len(differences) < 2 or sum(map(len, all_groups)) <= len(all_groups):
+        found += groups if all(len(group) for group in groups) else []
+    if len(found) < 4 or sum(map(len, found)) <= len(found):
         return UNKNOWN
-    by_trials = _variance_within(all_groups) * float(np.mean(shares))
+    found = winsorize_groups(found)
+    means = np.array([group.mean() for group in found])
+    differences = winsorize_levels(means[::2] - means[1::2])
+    by_trials = _variance_within(found) * 2 * float(np.mean([1 / len(group) for group in found]))
     return Variance((float(np.var(differences, ddof=1)) - by_trials) / 2, len(differences) - 1)
 
 
@@ -100,12 +113,20 @@ class Extra:
     between: Variance = UNKNOWN
     inflation: float = 1.0
 
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of what is to be added."""
+        return math.sqrt(max(self.between.value, 0.0))
+
     def of(self, shift: Shift) -> tuple[float, float]:
         """Total variance of the shift, and its degrees of freedom."""
         between = max(self.between.value, 0.0)
-        total = self.inflation * shift.standard_error**2 + between
-        degrees = self.between.degrees * (total / between) ** 2 if between else _MOST_DEGREES
-        return total, min(_MOST_DEGREES, degrees)
+        own = self.inflation * shift.standard_error**2
+        if between == 0:
+            return own, _MOST_DEGREES
+        # By chance the estimate may be small, and would then seem to matter little: it counts by what it may be.
+        largest = between * self.between.degrees / float(chdtri(self.between.degrees, _USUALLY))
+        return own + between, min(_MOST_DEGREES, self.between.degrees * (1 + own / largest) ** 2)
 
     def matters(self, shift: Shift) -> bool:
         known = math.isfinite(shift.standard_error) and math.isfinite(shift.estimate)

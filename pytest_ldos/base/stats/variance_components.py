@@ -17,7 +17,9 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import chdtri, fdtrc
+from scipy.special import chdtri
+
+from pytest_ldos.base.stats.robust_scale import winsorize_groups
 
 Sample = npt.NDArray[np.float64]
 Runs = Sequence[Sequence[Sample]]
@@ -25,10 +27,6 @@ Runs = Sequence[Sequence[Sample]]
 
 
 _CONFIDENCE: Final = 0.95
-
-_POOLED: Final = 0.25
-"""p-value above which mean squares are pooled (T. A. Bancroft, "Analysis and inference for
-incompletely specified models", Biometrics 20(3), 1964)."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +39,8 @@ class Components:
         start_df: degrees of freedom of `start_sd`.
         run_sd: between starts of different runs, beyond what their values explain; never less than
             `start_sd`, because different runs are different starts, too.
-        run_df: degrees of freedom of `run_sd`.
-        largest_run_sd: upper bound of `run_sd` with 95 % confidence.
+        run_df: degrees of freedom of what runs add to `start_sd`; 0 if that is not known, as from one run.
+        largest_run_sd: upper bound of `run_sd` with 95 % confidence; of one run, of `start_sd`.
     """
 
     trial_sd: float
@@ -70,25 +68,23 @@ class _MeanSquares:
 def estimate_components(runs: Runs) -> Components | None:
     """The components of finite values; ``None`` for fewer than two starts, or if no start has two values.
 
-    A single run is split into an earlier and a later half that stand for two runs, so that drift shows.
-    If runs differ by no more than starts do, the variance is estimated from all starts together.
+    Single values that lie far from their start are drawn in before; see `robust_scale`.
     """
-    kept = [[start for start in run if start.size] for run in runs]
-    kept = [run for run in kept if run]
+    kept = _without_outliers([[start for start in run if start.size] for run in runs])
     starts = [start for run in kept for start in run]
     if len(starts) < 2 or sum(start.size - 1 for start in starts) < 1:
         return None
-    start_part = _mean_squares(kept)
-    if start_part.start_df == 0:  # each start is a run of its own
-        start_part = _mean_squares([starts])
-    start = _start_level(start_part)
-    run = _run_level(kept if len(kept) > 1 else _halves(kept[0])) or _start_level(_mean_squares([starts]))
+    squares = _mean_squares(kept)
+    if squares.start_df == 0:  # each start is a run of its own
+        squares = _mean_squares([starts])
+    start = _start_level(squares)
+    run = _run_level(squares) if squares.run_df else start
     return Components(
-        trial_sd=math.sqrt(start_part.values),
+        trial_sd=math.sqrt(squares.values),
         start_sd=math.sqrt(start.variance),
         start_df=start.degrees,
         run_sd=math.sqrt(max(run.variance, start.variance)),
-        run_df=run.degrees,
+        run_df=float(squares.run_df),
         largest_run_sd=math.sqrt(max(run.largest, start.largest)),
     )
 
@@ -121,32 +117,25 @@ def _start_level(squares: _MeanSquares) -> _Level:
     return _Level(squares.starts / weight, squares.values / weight, float(squares.start_df))
 
 
-def _run_level(runs: Runs) -> _Level | None:
-    """Variation between starts of different runs; ``None`` if runs do not appear to differ by more than starts do."""
-    squares = _mean_squares(runs)
-    if squares.start_df == 0 or _may_be_chance(squares):
-        return None
+def _run_level(squares: _MeanSquares) -> _Level:
+    """Variation between starts of different runs.
+
+    What runs add is no less than the standard error of that estimate: a few runs cannot tell it from nothing.
+    """
     from_runs = 1 / squares.run_weight
     from_starts = (1 - squares.start_weight_in_runs * from_runs) / squares.start_weight
-    parts = (from_runs * squares.runs, from_starts * squares.starts)
+    by_starts = squares.starts * squares.start_weight_in_runs / squares.start_weight
+    least = by_starts * (1 + math.sqrt(2 / squares.run_df))
+    parts = (from_runs * max(squares.runs, least), from_starts * squares.starts)
     uncertainty = parts[0] ** 2 / squares.run_df + parts[1] ** 2 / squares.start_df
     degrees = sum(parts) ** 2 / uncertainty if uncertainty > 0 else float(squares.start_df)
     return _Level(sum(parts), (from_runs + from_starts) * squares.values, degrees)
 
 
-def _may_be_chance(squares: _MeanSquares) -> bool:
-    """True if the means of runs are no further apart than expected from the means of their starts.
-
-    All starts are then pooled, because a few runs alone give a poor estimate of their variance.
-    """
-    if squares.starts == 0:
-        return squares.runs == 0
-    return float(fdtrc(squares.run_df, squares.start_df, squares.runs / squares.starts)) > _POOLED
-
-
-def _halves(run: Sequence[Sample]) -> Runs:
-    middle = len(run) // 2
-    return [run[:middle], run[middle:]]
+def _without_outliers(runs: Runs) -> list[list[Sample]]:
+    """The runs that have starts, with outliers drawn in."""
+    drawn = iter(winsorize_groups([start for run in runs for start in run]))
+    return [[next(drawn) for _ in run] for run in runs if run]
 
 
 def _mean_squares(runs: Runs) -> _MeanSquares:

@@ -23,7 +23,7 @@ class MetricNoise:
         start_sd: between starts of one session, beyond what the variation of their trials explains.
         start_df: degrees of freedom of `start_sd`.
         run_sd: between runs at different times, beyond what the variation of their trials explains.
-        run_df: degrees of freedom of `run_sd`.
+        run_df: degrees of freedom of what runs add to `start_sd`; 0 if that is not known, as from one run.
         floor: relative effect below which nothing is reported on this host.
     """
 
@@ -42,6 +42,7 @@ class Calibration:
     Attributes:
         made_at: ISO 8601, UTC.
         starts, trials: numbers of stack starts and trials it is based on.
+        runs: number of runs, at different times, that the starts belong to.
     """
 
     scenario: str
@@ -52,3 +53,4 @@ class Calibration:
     starts: int
     trials: int
     metrics: Mapping[str, MetricNoise]
+    runs: int = 1

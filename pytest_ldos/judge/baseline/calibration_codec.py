@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -52,12 +52,18 @@ def decode_calibration(text: str, path: Path) -> Calibration:
 def _to_calibration(document: Mapping[str, Any]) -> Calibration:
     values = {name: value for name, value in document.items() if name not in ("kind", "schema")}
     calibration: Calibration = read_plain(Calibration, values, "the calibration")
-    for name in ("starts", "trials"):
+    for name in {"starts", "trials", "runs"} & values.keys():
         if values[name] < 1:
             raise ValueError(f"{name} is {values[name]!r}")
     for noise in calibration.metrics.values():
         _require_deviations(noise)
-    return calibration
+    return calibration if "runs" in values else _of_one_run(calibration)
+
+
+def _of_one_run(calibration: Calibration) -> Calibration:
+    """A calibration that does not state its runs: they may be the halves of one, which say nothing of other times."""
+    metrics = {name: replace(noise, run_df=0.0) for name, noise in calibration.metrics.items()}
+    return replace(calibration, metrics=metrics)
 
 
 def _require_deviations(noise: MetricNoise) -> None:

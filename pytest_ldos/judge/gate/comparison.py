@@ -142,12 +142,13 @@ def _floor(metric: Metric, contrasted: Contrast, noise: MetricNoise | None, poli
 
     On machines where trials vary, runs vary too: whole runs of the same version were seen to differ
     by up to about as much as their trials do. The learned difference between runs at different times
-    does not apply to interleaved versions.
+    does not apply to interleaved versions, and starts share in it: with several, it is less.
     """
     if metric.name in policy.floors:
         return policy.floors[metric.name]
     if noise is not None:
-        return min(noise.floor, UNCALIBRATED_FLOOR) if contrasted.is_interleaved else noise.floor
+        apart = 0.0 if contrasted.is_interleaved else contrasted.to_effect(contrasted.extra.deviation)
+        return min(noise.floor, max(UNCALIBRATED_FLOOR, apart))
     return max(UNCALIBRATED_FLOOR, contrasted.to_effect(contrasted.spread))
 
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from pytest_ldos.base.series import Better, Series
 from pytest_ldos.base.stats.adjust import in_common_strata, remove_covariate, remove_strata
 from pytest_ldos.base.stats.rank_sum import Sample, Shift, estimate_shift, rank_sum_p
+from pytest_ldos.base.stats.robust_scale import group_scale
 from pytest_ldos.base.stats.starts import (
     UNKNOWN,
     Extra,
@@ -22,7 +23,7 @@ from pytest_ldos.base.stats.starts import (
     widen,
     widened_p,
 )
-from pytest_ldos.judge.baseline.calibration import MetricNoise
+from pytest_ldos.judge.baseline.calibration import UNCALIBRATED_FLOOR, MetricNoise
 from pytest_ldos.measure.metrics.model import Metric
 
 _LARGEST_LOG: Final = 700.0
@@ -33,8 +34,25 @@ _SUPPOSED_SHARE: Final = 0.5
 versions interleaved over two blocks each were called regressed several times as often as allowed on hosts where starts
 differ by this much."""
 
-_SUPPOSED_DEGREES: Final = 8.0
-"""Degrees of freedom of `_SUPPOSED_SHARE`, as if estimated from that many starts."""
+_LEAST_SUPPOSED: Final = UNCALIBRATED_FLOOR / 2
+"""Least relative standard deviation that is assumed between starts: trials that hardly vary say nothing of starts."""
+
+_SUPPOSED_DEGREES: Final = 5.0
+"""Degrees of freedom of what is assumed of starts: some starts that were measured soon outweigh it."""
+
+_SEVERAL: Final = 3
+"""Starts of each version from which on they say how much starts differ."""
+
+_SHARE_OF_RUNS: Final = 0.25
+"""Variance between runs that is assumed with several starts on an uncalibrated host, in variances between starts. With
+a calibration, which promises that unchanged code is hardly ever called regressed, it is the whole."""
+
+_RESOLUTION: Final = 0.1
+"""Variance between runs that is assumed with fewer starts, in variances between trials, and in addition to one variance
+between starts: what trials of one start cannot tell from nothing."""
+
+_ENOUGH_RUNS: Final = 4.0
+"""Degrees of freedom with which a calibration knows the variance between runs; what it lacks is assumed."""
 
 _UNLIKE: Final = 0.001
 """p-value below which a covariate is taken to differ between the versions."""
@@ -86,12 +104,8 @@ class Contrast:
 
     @property
     def spread(self) -> float:
-        """Standard deviation between trials of one version, as a shift."""
-        samples = [values[np.isfinite(values)] for values in (self.head, self.base)]
-        degrees = sum(len(values) for values in samples) - len(samples)
-        if degrees < 1 or any(len(values) == 0 for values in samples):
-            return 0.0
-        return math.sqrt(sum(float(np.sum((values - values.mean()) ** 2)) for values in samples) / degrees)
+        """Standard deviation between trials of one version, as a shift; single outliers do not move it."""
+        return _spread((self.head, self.base))
 
     @property
     def p_value(self) -> float:
@@ -155,10 +169,10 @@ def contrast(
     names = [name for name in (*metric.adjust_for, *metric.adjust_where_alike) if name not in unlike]
     values, explained = _without_covariates(sides, names, is_interleaved=is_interleaved)
     sign = 1.0 if metric.better is Better.LOWER else -1.0
-    known = noise if on_logs or noise is None else _in_units(noise, 1 / scale)
-    extra = Extra(
-        _between(sides, values, known, is_interleaved=is_interleaved), _inflation(sides, is_interleaved=is_interleaved)
-    )
+    unit = 1.0 if on_logs else 1 / scale
+    known = None if noise is None else _in_units(noise, unit)
+    between = _between(sides, values, known, unit, is_interleaved=is_interleaved)
+    extra = Extra(between, _inflation(sides, is_interleaved=is_interleaved))
     return Contrast(sign * values[0], sign * values[1], sign, scale, explained, unlike, extra, is_interleaved)
 
 
@@ -217,34 +231,59 @@ def _inflation(sides: tuple[_Side, _Side], *, is_interleaved: bool) -> float:
 
 
 def _between(
-    sides: tuple[_Side, _Side], values: tuple[Sample, Sample], noise: MetricNoise | None, *, is_interleaved: bool
+    sides: tuple[_Side, _Side],
+    values: tuple[Sample, Sample],
+    noise: MetricNoise | None,
+    unit: float,
+    *,
+    is_interleaved: bool,
 ) -> Variance:
-    """Variance of the shift due to differences between equal starts, or between equal runs.
+    """Variance of the shift due to differences between equal starts and, at different times, between equal runs.
 
-    Runs at different times are at least separate starts, so the known variance between runs applies to them.
+    Starts are nested in runs: more starts of each version reduce the share of the starts, not that of the runs.
+
+    Args:
+        unit: shift of a relative effect of one.
     """
     head, base = sides
-    starts = [np.unique(side.blocks).size for side in sides]
-    if 0 in starts:
+    counts = [np.unique(side.blocks).size for side in sides]
+    if 0 in counts:
         return UNKNOWN
-    known = Variance(noise.start_sd**2, noise.start_df) if noise else UNKNOWN
     if is_interleaved:
-        known = known if noise else _supposed(values)
         seen = [variance_between_paired_starts(*values, (head.pairs, base.pairs))]
     else:
         seen = [variance_between_starts(each, side.blocks) for each, side in zip(values, sides, strict=True)]
-    by_starts = pool([*seen, known]) * (1 / starts[0] + 1 / starts[1])
+    if noise is None and not is_interleaved and min(counts) < _SEVERAL:
+        return pool(seen) * (1 / counts[0] + 1 / counts[1])
+    within, least = _spread(values) ** 2, (_LEAST_SUPPOSED * unit) ** 2
+    known = Variance(noise.start_sd**2, noise.start_df) if noise else _supposed(within, least)
+    of_starts = pool([*seen, known])
+    by_starts = of_starts * (1 / counts[0] + 1 / counts[1])
     if is_interleaved:
         return by_starts
-    by_runs = Variance(noise.run_sd**2, noise.run_df) * 2 if noise else UNKNOWN
-    return by_runs if by_runs.value >= by_starts.value and by_runs.degrees else by_starts
+    supposed = max(of_starts.value, 0.0)
+    if min(counts) < _SEVERAL:
+        supposed += _RESOLUTION * within
+    elif noise is None:
+        supposed *= _SHARE_OF_RUNS
+    return by_starts + _between_runs(supposed, noise) * 2
 
 
-def _supposed(values: tuple[Sample, Sample]) -> Variance:
+def _supposed(within: float, least: float) -> Variance:
     """Assumed variance between starts on an uncalibrated host: a few starts cannot estimate it, nor is it zero."""
-    finite = [each[np.isfinite(each)] for each in values]
-    spreads = [float(each.var(ddof=1)) for each in finite if len(each) > 1]
-    return Variance(_SUPPOSED_SHARE**2 * float(np.mean(spreads)), _SUPPOSED_DEGREES) if spreads else UNKNOWN
+    return Variance(max(_SUPPOSED_SHARE**2 * within, least), _SUPPOSED_DEGREES)
+
+
+def _between_runs(supposed: float, noise: MetricNoise | None) -> Variance:
+    """Variance between runs beyond that between their starts: from a calibration, and in place of runs that it lacks
+    as it is supposed.
+    """
+    known = Variance(noise.run_sd**2 - noise.start_sd**2, noise.run_df) if noise else UNKNOWN
+    return pool([known, Variance(supposed, max(0.0, _ENOUGH_RUNS - known.degrees))])
+
+
+def _spread(samples: tuple[Sample, Sample]) -> float:
+    return group_scale([values[np.isfinite(values)] for values in samples])
 
 
 def _in_units(noise: MetricNoise, unit: float) -> MetricNoise:

@@ -64,7 +64,7 @@ def test_failures_few_starts_and_one_run_are_noted():
     notes = " ".join(calibrate([measured_run(1, starts=3, failures=1)], NOTHING).notes)
     assert "3 starts tell little" in notes
     assert "3 of 24 trials failed" in notes
-    assert "one run" in notes
+    assert "1 run: for versions measured one after the other, the difference between days is assumed" in notes
 
 
 def test_a_metric_that_is_missing_or_never_varies_is_noted():

@@ -84,7 +84,7 @@ def test_faults_that_are_due_are_found():
 
 
 def test_a_gate_that_sees_nothing_breaks_its_promise():
-    result = self_tested(Stack(deaf=True), faults=["planning_delay"], sizes=[0.6])
+    result = self_tested(Stack(deaf=True), faults=["planning_delay"], sizes=[3.0])
     assert [each.keeping for each in result.detections] == [Keeping.KEPT, Keeping.BROKEN]
 
 

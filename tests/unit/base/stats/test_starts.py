@@ -111,3 +111,42 @@ def test_what_never_ends_stays_so():
     shift = estimate_shift(failed, np.arange(6.0), tail=0.01)
     assert widen(shift, Extra(Variance(1.0, 3)), tail=0.01) == shift
     assert widened_p(0.001, shift, Extra(Variance(1.0, 3))) == 0.001
+
+
+def test_a_sum_knows_as_much_as_its_parts():
+    assert Variance(1.0, 4) + UNKNOWN == Variance(1.0, 4)
+    both = Variance(1.0, 4) + Variance(2.0, 8)
+    assert both.value == 3.0
+    assert both.degrees == pytest.approx(3**2 / (1 / 4 + 4 / 8))
+    assert Variance(-1.0, 4) + Variance(2.0, 8) == Variance(2.0, 8)
+
+
+@pytest.mark.parametrize("trials", [2, 5])
+def test_single_trials_three_times_as_long_move_no_variance_between_starts(trials):
+    rng = np.random.default_rng(6)
+    found = {"clean": [], "dirty": [], "paired": []}
+    for _ in range(300):
+        (head, starts), (base, _) = (started(rng, starts=10, trials=trials, start_sd=0.05) for _ in range(2))
+        slow = math.log(3) * (rng.random(head.size) < 0.1)
+        found["clean"].append(variance_between_starts(head, starts).value)
+        found["dirty"].append(variance_between_starts(head + slow, starts).value)
+        found["paired"].append(variance_between_paired_starts(head + slow, base, (starts, starts)).value)
+    assert np.median(found["dirty"]) < np.median(found["clean"]) + 0.1**2
+    assert np.median(found["paired"]) < np.median(found["clean"]) + 0.1**2
+
+
+def test_a_start_among_many_that_is_slow_as_a_whole_is_an_outlier():
+    rng = np.random.default_rng(7)
+    values, starts = started(rng, starts=15, trials=2, start_sd=0.0)
+    slow = np.where(starts == 0, values + math.log(3), values)
+    assert variance_between_starts(slow, starts).value < 0.1**2
+
+
+def test_a_small_estimate_from_few_starts_is_no_certainty():
+    """It may be small by chance: the interval keeps heavy tails."""
+    shift = estimate_shift(np.random.default_rng(4).normal(size=10), np.zeros(10), tail=0.01)
+    small = shift.standard_error**2 / 2
+    total, few = Extra(Variance(small, 3)).of(shift)
+    assert total == pytest.approx(1.5 * shift.standard_error**2)
+    assert few < 10
+    assert Extra(Variance(small, 100)).of(shift)[1] > 500

@@ -32,9 +32,37 @@ def test_a_balanced_case_by_hand():
     assert found.trial_sd == pytest.approx(math.sqrt(2))
     assert found.start_df == 3
     assert found.start_sd == pytest.approx(math.sqrt((40 / 3 - 2) / 2))
-    # Halves: means 2 and 6, MS of runs 32, of starts in them 4; variance of a run's start 32/4 + 4/4 - 2/2.
+    assert found.run_sd == found.start_sd
+    assert found.run_df == 0
+
+
+def test_two_runs_by_hand():
+    """Means of runs 2 and 6, mean square of runs 32, of starts in them 4; variance of a run's start 32/4 + 4/4 - 2/2."""
+    found = estimate_components(runs_of([[0, 2], [2, 4]], [[4, 6], [6, 8]]))
     assert found.run_sd == pytest.approx(math.sqrt(32 / 4 + 4 / 4 - 2 / 2))
-    assert found.run_df == pytest.approx((8 + 1) ** 2 / (8**2 / 1 + 1**2 / 2))
+    assert found.run_df == 1
+
+
+def test_runs_that_are_alike_leave_open_what_they_could_not_tell():
+    """Mean square of starts 2: of runs, that may be 2 · (1 + √2) by chance; a fourth of the difference is assumed."""
+    found = estimate_components(runs_of([[0, 2], [1.5, 3.5]], [[0, 2], [1.5, 3.5]]))
+    squares = 1.5**2
+    assert found.start_sd == pytest.approx(math.sqrt((squares - 2) / 2))
+    assert found.run_sd**2 - found.start_sd**2 == pytest.approx(squares * math.sqrt(2) / 4)
+
+
+def test_one_value_in_eight_moves_nothing_much():
+    plain = [drawn(seed, start_sd=0.05, runs=4) for seed in range(60)]
+    for name, most in (("trial_sd", 2.0), ("start_sd", 2.0), ("run_sd", 2.0)):
+        clean, dirty = (
+            np.median([getattr(estimate_components(runs), name) for runs in sets])
+            for sets in (plain, [[[with_outlier(start) for start in run] for run in runs] for runs in plain])
+        )
+        assert dirty < most * clean
+
+
+def with_outlier(start):
+    return np.where(np.arange(start.size) == 3, start + math.log(3), start)
 
 
 def test_components_are_estimated_without_bias():
@@ -54,12 +82,11 @@ def test_unequal_numbers_are_no_bias():
     assert np.mean(found) == pytest.approx(0.01, rel=0.15)
 
 
-def test_drift_is_in_the_runs_component():
-    steps = [[np.full(4, 0.05 * number) + np.array([-0.01, 0.01, -0.01, 0.01]) for number in range(8)]]
-    found = estimate_components(steps)
-    still = estimate_components([[start - start.mean() for start in steps[0]]])
-    assert found.run_sd > found.start_sd > 0
-    assert still.start_sd == still.run_sd == 0
+def test_drift_is_in_the_starts_of_one_run_and_between_several():
+    steps = [np.full(4, 0.05 * number) + np.array([-0.01, 0.01, -0.01, 0.01]) for number in range(8)]
+    one, two = estimate_components([steps]), estimate_components([steps[:4], steps[4:]])
+    assert one.start_sd > two.start_sd
+    assert two.run_sd > one.run_sd
 
 
 def test_the_bound_holds():

@@ -150,3 +150,12 @@ def test_one_that_cannot_be_read(stores, text):
     found = find_calibration(stores, noisy_set(1))
     assert isinstance(found, UnreadableCalibration)
     assert "baseline.calibration.json" in found.reason
+
+
+def test_runs_that_are_not_stated_say_nothing_of_other_times():
+    """Earlier files had one run's halves for two."""
+    stated = decode_with(runs=3)
+    assert (stated.runs, stated.metrics["T1"].run_df) == (3, 5.5)
+    document = json.loads(encode_calibration(MADE))
+    del document["runs"]
+    assert decode_calibration(json.dumps(document), HERE).metrics["T1"] == dataclasses.replace(NOISE, run_df=0.0)

@@ -11,7 +11,7 @@ from pytest_ldos.judge.gate.decide import decide
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.verdict import Verdict
 from tests.builders.calibrations import calibration_of
-from tests.builders.trials import noisy_set
+from tests.builders.trials import in_starts, noisy_set
 
 
 def calibrated(run_sd, run_df):
@@ -35,13 +35,15 @@ def test_samples_that_lie_wholly_apart(trials, run_sd, run_df):
 
 def test_noise_that_is_hardly_known_leaves_everything_open():
     """Two runs far apart: intervals go beyond all numbers."""
-    head = noisy_set(2, n=30, factors={"T1": 1.5})
-    found = decide(head, noisy_set(1, n=30), calibrated(9.0, 1.0)).comparison("T1")
+    head, base = (in_starts(each, 30) for each in (noisy_set(2, n=30, factors={"T1": 1.5}), noisy_set(1, n=30)))
+    found = decide(head, base, calibrated(90.0, 1.0)).comparison("T1")
     assert (found.low, found.high, found.mde) == (0.0, math.inf, math.inf)
     assert found.verdict is Verdict.INCONCLUSIVE
 
 
 @pytest.mark.parametrize("trials", [8, 30])
 def test_what_starts_differ_by_is_no_change(trials):
-    head = noisy_set(2, n=trials, factors={"T1": 1.15})
-    assert decide(head, noisy_set(1, n=trials), calibrated(0.1, 7.0)).comparison("T1").verdict is not Verdict.REGRESSED
+    head, base = (
+        in_starts(noisy_set(seed, n=trials, factors={"T1": factor}), trials) for seed, factor in ((2, 1.15), (1, 1))
+    )
+    assert decide(head, base, calibrated(0.1, 7.0)).comparison("T1").verdict is not Verdict.REGRESSED

