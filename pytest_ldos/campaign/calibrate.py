@@ -173,7 +173,7 @@ def _notes(runs: Sequence[TrialSet], calibration: Calibration) -> tuple[str, ...
     if len(runs) < ENOUGH_RUNS:
         notes.append(
             f"{counted(len(runs), 'run')}: for versions measured one after the other, the difference between days is "
-            f"assumed, not known; {ENOUGH_RUNS} runs tell it (ldos calibrate --add, on other days)"
+            f"assumed, not known; {ENOUGH_RUNS} runs tell it (ldos calibrate, on other days)"
         )
     failed = [trial for run in runs for trial in run.trials if not trial.succeeded]
     if failed:

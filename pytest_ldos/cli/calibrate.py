@@ -12,6 +12,8 @@ import typer
 
 from pytest_ldos.campaign.calibrate import CalibrationResult, Proof
 from pytest_ldos.campaign.calibrate import calibrate as learn_and_prove
+from pytest_ldos.campaign.cost import Amount
+from pytest_ldos.campaign.estimate import Expected, describe_expected, duration_files, measured_cost
 from pytest_ldos.campaign.evidence import Evidence
 from pytest_ldos.campaign.measure_start import Site, measure_start, motions_of
 from pytest_ldos.campaign.sequence import SequencePlan, Sequencer
@@ -33,6 +35,7 @@ from pytest_ldos.host.checkout import describe_commit
 from pytest_ldos.judge.baseline.calibration_store import save_calibration
 from pytest_ldos.measure.metrics.catalogue import Catalogue, catalogue_of
 from pytest_ldos.measure.metrics.load_own import load_metrics
+from pytest_ldos.robot.stack.choose import resolve_kind
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.show.report.calibration import render_calibration, render_calibration_json
 
@@ -71,8 +74,9 @@ def calibrate(  # noqa: PLR0913 - one a command-line option
     runs: Annotated[int, typer.Option(min=1, help="Runs, one after another.")] = 1,
     pause: Annotated[str, typer.Option(help="Time between runs: 90s, 10min, 1h.")] = "0s",
     add: Annotated[
-        bool, typer.Option("--add", help="Count earlier calibrations' runs, too: so it knows how other days differ.")
-    ] = False,
+        bool,
+        typer.Option("--add/--afresh", help="Count runs of earlier calibrations, which tell how other days differ."),
+    ] = True,
     effect: Annotated[str, typer.Option(help="Prints the number of trials that finding this change takes.")] = "15%",
     time_limit: Annotated[
         str | None, typer.Option(help="No start begins that would not end by then: 90s, 10min, 1h.")
@@ -90,7 +94,7 @@ def calibrate(  # noqa: PLR0913 - one a command-line option
     measured interleaved or one after the other, and lets the gate judge them: how often it is wrong,
     and which change it would have seen with how many trials. The noise is stored beside the
     baseline and used from then on. What was measured is kept; a calibration that was interrupted
-    goes on where it ended.
+    goes on where it ended, and a later one adds its runs to it.
 
     Exit code: 0 calibrated, 11 it could not be measured, 130 interrupted.
     """
@@ -150,6 +154,7 @@ def _calibrate(spec: ScenarioSpec, asked: _Asked) -> tuple[CalibrationResult, st
         observer=progress,
         commit=describe_commit(Path()),
     )
+    progress.note(_describe_price(plan))
     with progress.shown():
         measured = sequencer.runs()
     proving = MeasuringProgress(asked.proof.decisions, name=f"{spec.name}: the gate judges equal versions")
@@ -157,6 +162,14 @@ def _calibrate(spec: ScenarioSpec, asked: _Asked) -> tuple[CalibrationResult, st
         result = learn_and_prove(measured, dataclasses.replace(asked.proof, on_decision=partial(proving.step, 1)))
     file = save_calibration(stores_here(), result.calibration, to_repository=asked.to_repository)
     return result, str(file)
+
+
+def _describe_price(plan: SequencePlan) -> str:
+    """Duration of all starts of a plan, without the pauses between its runs."""
+    spec, starts = plan.spec, plan.runs * plan.starts
+    amount = Amount(starts, starts * (motions_of(spec) - spec.trials), starts * spec.trials)
+    cost = measured_cost(duration_files(output_here()), stack=resolve_kind(spec.stack).value, scenario=spec.name)
+    return describe_expected([Expected(amount, amount, cost)])
 
 
 def _show(result: CalibrationResult, file: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -87,6 +88,7 @@ def test_a_host_is_calibrated(ldos, stack, tmp_path):
     assert any(line.startswith("T1 ") and line.endswith("5.0 %") for line in lines)
     assert any(line.startswith("interleaved with the base") for line in lines)
     assert "baseline: start 2 of 4, about" in result.stderr
+    assert re.search(r"baseline: about .*: 4 stack starts of \d+ s, 24 trials of \d+ s", result.stderr)
     assert not list((tmp_path / ".ldos/runs").glob("*/*"))
 
 
@@ -123,7 +125,8 @@ def test_what_ends_it_early_is_kept_and_it_goes_on(ldos, stack):
 def test_runs_are_added(ldos, stack):
     stack()
     ldos("calibrate", *QUICK)
-    assert "48 trials of 8 starts" in ldos("calibrate", *QUICK, "--add").stdout
+    assert "48 trials of 8 starts" in ldos("calibrate", *QUICK).stdout
+    assert "24 trials of 4 starts" in ldos("calibrate", *QUICK, "--afresh").stdout
 
 
 def test_what_says_nothing_is_told(ldos, stack):
