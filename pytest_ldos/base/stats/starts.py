@@ -125,8 +125,9 @@ class Extra:
         if between == 0:
             return own, _MOST_DEGREES
         # By chance the estimate may be small, and would then seem to matter little: it counts by what it may be.
-        largest = between * self.between.degrees / float(chdtri(self.between.degrees, _USUALLY))
-        return own + between, min(_MOST_DEGREES, self.between.degrees * (1 + own / largest) ** 2)
+        degrees = self.between.degrees
+        share = own * float(chdtri(degrees, _USUALLY)) / (between * degrees)
+        return own + between, min(_MOST_DEGREES, degrees * (1 + share) ** 2)
 
     def matters(self, shift: Shift) -> bool:
         known = math.isfinite(shift.standard_error) and math.isfinite(shift.estimate)

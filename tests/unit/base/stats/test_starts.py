@@ -150,3 +150,11 @@ def test_a_small_estimate_from_few_starts_is_no_certainty():
     assert total == pytest.approx(1.5 * shift.standard_error**2)
     assert few < 10
     assert Extra(Variance(small, 100)).of(shift)[1] > 500
+
+
+@pytest.mark.parametrize("degrees", [1e-9, 1e-3, 1e6])
+def test_hardly_any_or_full_knowledge_is_computed_too(degrees):
+    shift = estimate_shift(np.random.default_rng(4).normal(size=10), np.zeros(10), tail=0.01)
+    total, found = Extra(Variance(1.0, degrees)).of(shift)
+    assert total > 1.0
+    assert found >= degrees
