@@ -40,7 +40,7 @@ _LEAST_SUPPOSED: Final = UNCALIBRATED_FLOOR / 2
 _SUPPOSED_DEGREES: Final = 5.0
 """Degrees of freedom of what is assumed of starts: some starts that were measured soon outweigh it."""
 
-_SEVERAL: Final = 3
+SEVERAL_STARTS: Final = 3
 """Starts of each version from which on they say how much starts differ."""
 
 _SHARE_OF_RUNS: Final = 0.25
@@ -253,7 +253,7 @@ def _between(
         seen = [variance_between_paired_starts(*values, (head.pairs, base.pairs))]
     else:
         seen = [variance_between_starts(each, side.blocks) for each, side in zip(values, sides, strict=True)]
-    if noise is None and not is_interleaved and min(counts) < _SEVERAL:
+    if noise is None and not is_interleaved and min(counts) < SEVERAL_STARTS:
         return pool(seen) * (1 / counts[0] + 1 / counts[1])
     within, least = _spread(values) ** 2, (_LEAST_SUPPOSED * unit) ** 2
     known = Variance(noise.start_sd**2, noise.start_df) if noise else _supposed(within, least)
@@ -262,7 +262,7 @@ def _between(
     if is_interleaved:
         return by_starts
     supposed = max(of_starts.value, 0.0)
-    if min(counts) < _SEVERAL:
+    if min(counts) < SEVERAL_STARTS:
         supposed += _RESOLUTION * within
     elif noise is None:
         supposed *= _SHARE_OF_RUNS

@@ -17,6 +17,7 @@ from pytest_ldos.base.stats.power import POWER, smallest_detectable_shift
 from pytest_ldos.judge.baseline.calibration import MetricNoise
 from pytest_ldos.judge.gate.case import Case
 from pytest_ldos.judge.gate.comparison import Comparison
+from pytest_ldos.judge.gate.contrast import SEVERAL_STARTS
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.reasons import NotClear, NotJudged, RequiredMetric
 from pytest_ldos.judge.gate.verdict import Verdict
@@ -72,7 +73,7 @@ def _variance(noise: MetricNoise, case: Case, found: Comparison) -> float:
     starts = sum(1 / max(1, len(set(series.blocks))) for series in case.series(found.metric))
     between = noise.start_sd**2 * starts
     if not case.is_interleaved:
-        between = max(between, 2 * noise.run_sd**2)
+        between += 2 * max(noise.run_sd**2 - noise.start_sd**2, 0.0)
     return noise.trial_sd**2 * (1 / found.head_count + 1 / found.base_count) + between
 
 
@@ -86,8 +87,15 @@ def unmeasured(case: Case, policy: Policy) -> list[RequiredMetric]:
 def explain_set_aside(found: Comparison, case: Case, policy: Policy) -> NotJudged:
     """The reason for a metric that is not judged, with the number of trials that would be enough."""
     bound, is_calibrated = _bound(found, case), policy.noise(case.head.scenario, found.metric) is not None
-    trials = 0 if is_calibrated and not case.is_interleaved else _enough_trials(found, bound)
+    trials = _enough_trials(found, bound) if _narrows_with_trials(found, case, policy) else 0
     return NotJudged(found, bound, trials, is_calibrated, may_be_worse=found.p_value <= policy.doubt)
+
+
+def _narrows_with_trials(found: Comparison, case: Case, policy: Policy) -> bool:
+    """True if more trials alone narrow the interval; not if it allows for runs at different times, which differ."""
+    is_calibrated = policy.noise(case.head.scenario, found.metric) is not None
+    starts = min(len(set(series.blocks)) for series in case.series(found.metric))
+    return case.is_interleaved or (not is_calibrated and starts < SEVERAL_STARTS)
 
 
 def _enough_trials(found: Comparison, bound: float) -> int:

@@ -174,12 +174,24 @@ def test_what_is_not_judged_is_still_found_where_it_is_certain():
     assert compare(head, base).verdict is Verdict.REGRESSED
 
 
+def in_one_start(trials):
+    return dataclasses.replace(trials, trials=tuple(dataclasses.replace(each, block=0) for each in trials.trials))
+
+
+def test_where_runs_may_differ_no_number_of_trials_is_enough():
+    """More of them tell nothing of other times: the advice is to interleave."""
+    sets = [noisy_set(seed, n=20, cv={"T1": 0.5}) for seed in (1, 2)]
+    (reason,) = compare(*sets, Policy(floors={"T1": 0.05})).reasons
+    assert reason.trials == 0
+
+
 def test_the_trials_that_would_be_enough_are_enough():
     """As many as the reason says see what it says; half as many do not."""
 
     def reason_for(count):
         policy = Policy(floors={"T1": 0.05})
-        result = compare(noisy_set(1, n=count, cv={"T1": 0.5}), noisy_set(2, n=count, cv={"T1": 0.5}), policy)
+        one, other = (in_one_start(noisy_set(seed, n=count, cv={"T1": 0.5})) for seed in (1, 2))
+        result = compare(one, other, policy)
         return result.comparison("T1"), result.reasons
 
     found, (reason,) = reason_for(20)
@@ -331,7 +343,7 @@ def test_nor_where_trials_have_no_counterpart():
 
 
 def test_nor_where_the_calibration_knows_nothing():
-    known = MetricNoise(trial_sd=0.05, start_sd=0.0, start_df=9, run_sd=0.5, run_df=0.02, floor=0.05)
+    known = MetricNoise(trial_sd=0.05, start_sd=0.0, start_df=9, run_sd=400.0, run_df=9, floor=0.05)
     policy = Policy(calibrations={"baseline": calibration_of({"T1": known})})
     (few,) = sentences(compare(noisy_set(1), noisy_set(2), policy))
     assert few == f"T1 cannot be decided by 10 trials against 10: {Unusable.UNKNOWN_NOISE}"
