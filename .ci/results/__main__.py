@@ -97,8 +97,8 @@ def _decide(arguments: argparse.Namespace) -> str:
 def _begin(arguments: argparse.Namespace) -> str:
     queued = parse_queued(arguments.ref)
     base, url = queued.base if queued else "", run_url(arguments.run)
-    state, text = statuses.State.PENDING, "waits for the machine"
-    return statuses.write(_api(arguments), arguments.commit, state, text, base=base, url=url)
+    state = statuses.State.PENDING
+    return statuses.write(_api(arguments), arguments.commit, state, statuses.FOR_MACHINE, base=base, url=url)
 
 
 def _conclude(arguments: argparse.Namespace) -> str:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
-from github_api import BRANCH, REPOSITORY, parse_commit
+from github_api import BOT, BRANCH, REPOSITORY, parse_commit
 
 _WORKFLOW: Final = re.compile(r"[A-Za-z0-9_-]+\.yml")
 
@@ -26,7 +26,7 @@ def parse_arguments() -> argparse.Namespace:
     comment.add_argument("--pull-request", type=_number, default=0, help="its number; 0: it is found")
     comment.add_argument("--commit", type=parse_commit, help="by the commit that was measured")
     comment.add_argument("--ref", default="", help="or by the branch of a merge queue")
-    comment.add_argument("--author", default="github-actions[bot]", help="who writes with this token")
+    comment.add_argument("--author", default=BOT, help="who writes with this token")
 
     propose = commands.add_parser("propose", parents=[common], help="makes a branch of new baselines")
     propose.add_argument("folder", type=Path, help="what was checked")
@@ -52,7 +52,6 @@ def _add_statuses(commands: Any, common: argparse.ArgumentParser) -> None:
     """The commands that write statuses, or read them."""
     decide_ = commands.add_parser("decide", parents=[common], help="decides what becomes of the job's event")
     decide_.add_argument("--scenarios", required=True, help="names, where nobody asks for others")
-
     decide_.add_argument("--stack", default="", help="where nobody asks for another")
 
     of_run = argparse.ArgumentParser(add_help=False, parents=[common])

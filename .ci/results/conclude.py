@@ -18,7 +18,7 @@ from github_api import Api, Failed, commit_in, read_file
 from labels import FORM
 from pull_requests import Queued, ask_pull_request, contradiction
 from reuse import find_measured
-from statuses import State
+from statuses import CONTEXT, State, context_of
 from surroundings import run_url
 from word import COMMAND
 
@@ -78,20 +78,20 @@ def conclude(api: Api, measured: Measured, made: Path) -> str:
     try:
         base, found = _read(api, made / statuses.VERDICTS, measured)
     except Failed as failed:
-        _write(api, measured, measured.base, {"": Judged(State.ERROR, str(failed))})
+        _write(api, measured, measured.base, {CONTEXT: Judged(State.ERROR, str(failed))})
         raise
     if known := _known(api, measured, found):
         return _write(api, measured, base, known)
     whole = _whole(api, measured, base, found)
-    classes = {label: _within(whole, each) for label, each in found.items()} if len(found) > 1 else {}
-    return _write(api, measured, base, {"": whole, **classes})
+    classes = {context_of(label): _within(whole, each) for label, each in found.items()} if len(found) > 1 else {}
+    return _write(api, measured, base, {CONTEXT: whole, **classes})
 
 
 def _write(api: Api, measured: Measured, base: str, found: Mapping[str, Judged]) -> str:
     url = run_url(measured.run)
     said = (
-        statuses.write(api, measured.commit, each.state, each.text, base=base, url=url, label=label)
-        for label, each in found.items()
+        statuses.write(api, measured.commit, each.state, each.text, base=base, url=url, context=context)
+        for context, each in found.items()
     )
     return "\n".join(said)
 
@@ -100,7 +100,7 @@ def _within(whole: Judged, judged: Judged) -> Judged:
     """What is said of one class of machines: nothing is green where the whole is not."""
     if judged.state is not State.SUCCESS or whole.state is State.SUCCESS:
         return judged
-    return Judged(State.ERROR, f"{judged.text} here, but not as a whole: see {statuses.CONTEXT}")
+    return Judged(State.ERROR, f"{judged.text} here, but not as a whole: see {CONTEXT}")
 
 
 def _whole(api: Api, measured: Measured, base: str, found: Mapping[str, Judged]) -> Judged:
@@ -124,7 +124,7 @@ def _known(api: Api, measured: Measured, found: Mapping[str, Judged]) -> dict[st
     if measured.queued is None or any(each.state is not State.ERROR for each in found.values()):
         return {}
     known = find_measured(api, measured.queued, measured.commit)
-    return {label: Judged(State.SUCCESS, f"{each.text}; measured on the pull request") for label, each in known.items()}
+    return {name: Judged(State.SUCCESS, f"{each.text}; measured on the pull request") for name, each in known.items()}
 
 
 def _without_result(api: Api, measured: Measured) -> Judged:

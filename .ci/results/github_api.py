@@ -30,6 +30,9 @@ PAUSES_S: Final = (2.0, 10.0, 30.0)
 
 _LONGEST_PAUSE_S: Final = 120.0
 
+BOT: Final = "github-actions[bot]"
+"""Who acts with a workflow's token: whoever may push a workflow."""
+
 REPOSITORY: Final = re.compile(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+")
 COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 BRANCH: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(?:[./][A-Za-z0-9_-]+)*")

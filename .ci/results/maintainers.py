@@ -9,10 +9,9 @@ import json
 import re
 from typing import Final
 
-from github_api import Failed
+from github_api import BOT, Failed
 
 _LOGIN: Final = re.compile(r"[A-Za-z0-9_-]{1,60}(?:\[bot\])?")
-_EVERY_WRITER: Final = "github-actions[bot]"
 
 
 def parse_maintainers(text: str) -> frozenset[str]:
@@ -27,6 +26,6 @@ def parse_maintainers(text: str) -> frozenset[str]:
         found = None
     if not isinstance(found, list) or not all(isinstance(each, str) and _LOGIN.fullmatch(each) for each in found):
         raise Failed('LDOS_MAINTAINERS is no JSON list of logins, such as ["octocat"]')
-    if _EVERY_WRITER in map(str.casefold, found):
-        raise Failed(f"LDOS_MAINTAINERS names {_EVERY_WRITER}, which every workflow can act as")
+    if BOT in map(str.casefold, found):
+        raise Failed(f"LDOS_MAINTAINERS names {BOT}, which every workflow can act as")
     return frozenset(map(str.casefold, found))

@@ -9,11 +9,10 @@ import statuses
 from asked import Answer, Decision, Measure, Nothing, Wait, Wanted
 from github_api import Api, Failed
 from pull_requests import contradiction, open_ones
-from statuses import CONTEXT, FINAL, State, Status, label_of
+from statuses import CONTEXT, FINAL, FOR_MACHINE, State, Status
 from surroundings import append_to, run_url
 
 _FOR_WORD: Final = "waits for a maintainer's word: /ldos COMMIT"
-_FOR_MACHINE: Final = "waits for the machine"
 _TRIALS: Final = 10
 """Of each scenario, where nobody asks for more or fewer."""
 
@@ -27,7 +26,7 @@ def respond(api: Api, decision: Decision, *, scenarios: str, stack: str) -> str:
     match decision:
         case Measure(wanted):
             _tell(wanted, scenarios, stack)
-            return _hold(api, wanted, _FOR_MACHINE)
+            return _hold(api, wanted, FOR_MACHINE)
         case Wait(wanted):
             return _hold(api, wanted, _FOR_WORD)
         case Answer(number, text):
@@ -52,10 +51,9 @@ def _hold(api: Api, wanted: Wanted, text: str) -> str:
         state, text = State.ERROR, reason
     elif text == _FOR_WORD and _stands(known.get(CONTEXT), wanted.base):
         return f"{wanted.commit} is measured against this base already"
-    contexts = [CONTEXT, *(each for each in known if each != CONTEXT)]
     said = (
-        statuses.write(api, wanted.commit, state, text, base=wanted.base, url=run_url(), label=label_of(each))
-        for each in contexts
+        statuses.write(api, wanted.commit, state, text, base=wanted.base, url=run_url(), context=each)
+        for each in dict.fromkeys([CONTEXT, *known])
     )
     return "\n".join(said)
 
@@ -64,7 +62,7 @@ def _stands(known: Status | None, base: str) -> bool:
     """True for a verdict on a commit and this base, or where the machine is about to give one."""
     if known is None or known.base != base:
         return False
-    return known.state in FINAL or (known.state == State.PENDING and known.text == _FOR_MACHINE)
+    return known.state in FINAL or (known.state == State.PENDING and known.text == FOR_MACHINE)
 
 
 def _supersede(api: Api, wanted: Wanted) -> None:
@@ -76,8 +74,8 @@ def _supersede(api: Api, wanted: Wanted) -> None:
         return
     for context, known in statuses.read_all(api, wanted.replaced).items():
         if known.state == State.PENDING and known.base:
-            text, label = f"superseded by {wanted.commit}", label_of(context)
-            statuses.write(api, wanted.replaced, State.ERROR, text, base="", url=run_url(), label=label)
+            text = f"superseded by {wanted.commit}"
+            statuses.write(api, wanted.replaced, State.ERROR, text, base="", url=run_url(), context=context)
 
 
 def _tell(wanted: Wanted, scenarios: str, stack: str) -> None:

@@ -6,11 +6,11 @@ import statuses
 from branches import tree_of
 from github_api import Api
 from pull_requests import Queued, ask_pull_request
-from statuses import CONTEXT, State, Status, label_of
+from statuses import CONTEXT, State, Status
 
 
 def find_measured(api: Api, queued: Queued, commit: str) -> dict[str, Status]:
-    """The statuses of the pull request's own commit, by the label of machines, where they hold for the group's as well.
+    """The statuses of the pull request's own commit, by context, where they hold for the group's as well.
 
     A pull request that is up to date and alone in the queue has the same files as its group: what was measured is the
     same. Whatever else is in the queue before it makes another base.
@@ -21,4 +21,4 @@ def find_measured(api: Api, queued: Queued, commit: str) -> dict[str, Status]:
     if known is None or known.state != State.SUCCESS or not known.base:
         return {}
     is_equal = tree_of(api, head) == tree_of(api, commit) and tree_of(api, known.base) == tree_of(api, queued.base)
-    return {label_of(context): each for context, each in all_known.items()} if is_equal else {}
+    return all_known if is_equal else {}

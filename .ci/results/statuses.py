@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from github_api import Api, at
+from github_api import BOT, Api, at
 
 CONTEXT: Final = "ldos"
-AUTHOR: Final = "github-actions[bot]"
-"""Who writes with a workflow's token; a status of anybody else is none of ours."""
+FOR_MACHINE: Final = "waits for the machine"
+"""Text of a commit that is about to be measured."""
 
 VERDICTS: Final = "verdicts.json"
 """File in which a job without rights says what was decided."""
@@ -54,30 +54,25 @@ class Status:
     created_at: str
 
 
-def context_of(label: str = "") -> str:
-    """Context of all machines together, or of those with a label."""
-    return f"{CONTEXT} ({label})" if label else CONTEXT
+def context_of(label: str) -> str:
+    """Context of the machines with a label; that of all together is `CONTEXT`."""
+    return f"{CONTEXT} ({label})"
 
 
-def label_of(context: str) -> str:
-    """Label of the machines that a context of ours is for; empty for all of them together."""
-    return context.removeprefix(CONTEXT).strip(" ()")
-
-
-def write(api: Api, commit: str, state: State, text: str, *, base: str, url: str, label: str = "") -> str:
+def write(api: Api, commit: str, state: State, text: str, *, base: str, url: str, context: str = CONTEXT) -> str:
     """Writes a status; says so.
 
     Args:
         text: for people; too much of it is cut off.
         base: commit to name; empty for none.
         url: page that it leads to.
-        label: of the machines; empty for all of them.
+        context: of all machines together, or of a class of them.
     """
     ending = f"; base {base}" if base else ""
     shown = text if len(text) + len(ending) <= _LONGEST else f"{text[: _LONGEST - len(ending) - 1]}…"
-    body = {"state": state.value, "context": context_of(label), "description": f"{shown}{ending}"}
+    body = {"state": state.value, "context": context, "description": f"{shown}{ending}"}
     api.ask("POST", f"statuses/{commit}", {**body, **({"target_url": url} if url else {})})
-    return f"{context_of(label)} of {commit} is {state.value}: {shown}"
+    return f"{context} of {commit} is {state.value}: {shown}"
 
 
 def read_all(api: Api, commit: str) -> dict[str, Status]:
@@ -85,7 +80,7 @@ def read_all(api: Api, commit: str) -> dict[str, Status]:
     found: dict[str, Status] = {}
     for each in api.pages(f"commits/{commit}/statuses"):
         context = str(each.get("context"))
-        is_ours = context.partition(" ")[0] == CONTEXT and at(each, "creator", "login") == AUTHOR
+        is_ours = context.partition(" ")[0] == CONTEXT and at(each, "creator", "login") == BOT
         if is_ours and context not in found:
             found[context] = _parse(each)
     return found

@@ -9,7 +9,7 @@ from typing import Final
 import statuses
 from github_api import Api, Failed, commit_in
 from pull_requests import open_ones
-from statuses import State, label_of
+from statuses import State
 from word import COMMAND
 
 _NEWEST: Final = 30
@@ -36,7 +36,7 @@ def _sweep_commit(api: Api, commit: str, advice: str, hours: float, now: datetim
     for context, found in statuses.read_all(api, commit).items():
         if found.state == State.PENDING and now - _time(found.created_at) > timedelta(hours=hours):
             text = f"timed out after {hours:g} h; {advice}"
-            yield statuses.write(api, commit, State.ERROR, text, base="", url="", label=label_of(context))
+            yield statuses.write(api, commit, State.ERROR, text, base="", url="", context=context)
 
 
 def _time(text: str) -> datetime:
