@@ -58,6 +58,11 @@ _UNLIKE: Final = 0.001
 """p-value below which a covariate is taken to differ between the versions."""
 
 
+def log_to_effect(shift: float) -> float:
+    """Converts a shift of logarithms to a relative effect; infinite where that is no number."""
+    return math.expm1(shift) if math.isfinite(shift) and shift <= _LARGEST_LOG else math.inf
+
+
 @dataclass(frozen=True)
 class Contrast:
     """Two samples made comparable: adjusted, on a scale where a shift is an effect.
@@ -93,9 +98,9 @@ class Contrast:
 
     def to_effect(self, shift: float) -> float:
         """Converts a shift to a relative effect."""
-        if not math.isfinite(shift) or (self.scale == 0.0 and shift > _LARGEST_LOG):
-            return math.inf
-        return math.expm1(shift) if self.scale == 0.0 else shift * self.scale
+        if self.scale == 0.0:
+            return log_to_effect(shift)
+        return shift * self.scale if math.isfinite(shift) else math.inf
 
     @property
     def is_observed(self) -> bool:

@@ -17,7 +17,7 @@ from pytest_ldos.base.stats.power import POWER, smallest_detectable_shift
 from pytest_ldos.judge.baseline.calibration import MetricNoise
 from pytest_ldos.judge.gate.case import Case
 from pytest_ldos.judge.gate.comparison import Comparison
-from pytest_ldos.judge.gate.contrast import SEVERAL_STARTS
+from pytest_ldos.judge.gate.contrast import SEVERAL_STARTS, log_to_effect
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.reasons import NotClear, NotJudged, RequiredMetric
 from pytest_ldos.judge.gate.verdict import Verdict
@@ -28,8 +28,6 @@ USUALLY_REQUIRED: Final = frozenset({"T1", "T2x", "T3", "T4", "T5"})
 
 _MARGIN: Final = 1.5
 """Factor by which a predicted effect must miss its bound: spreads are known from few trials."""
-
-_LARGEST_LOG: Final = 700.0
 
 
 def set_aside(comparisons: Sequence[Comparison], case: Case, policy: Policy) -> list[Comparison]:
@@ -65,13 +63,12 @@ def usual_mde(found: Comparison, case: Case, policy: Policy) -> float:
     error = math.sqrt(_variance(noise, case, found))
     half_width = -float(ndtri(found.tail)) * error
     shift = smallest_detectable_shift(half_width, tail=found.tail, floor=math.log1p(found.floor))
-    return math.expm1(shift) if shift < _LARGEST_LOG else math.inf
+    return log_to_effect(shift)
 
 
 def _variance(noise: MetricNoise, case: Case, found: Comparison) -> float:
     """Variance of the estimated shift between equal versions."""
-    starts = sum(1 / max(1, len(set(series.blocks))) for series in case.series(found.metric))
-    between = noise.start_sd**2 * starts
+    between = noise.start_sd**2 * sum(1 / max(1, count) for count in _starts(found, case))
     if not case.is_interleaved:
         between += 2 * max(noise.run_sd**2 - noise.start_sd**2, 0.0)
     return noise.trial_sd**2 * (1 / found.head_count + 1 / found.base_count) + between
@@ -87,15 +84,18 @@ def unmeasured(case: Case, policy: Policy) -> list[RequiredMetric]:
 def explain_set_aside(found: Comparison, case: Case, policy: Policy) -> NotJudged:
     """The reason for a metric that is not judged, with the number of trials that would be enough."""
     bound, is_calibrated = _bound(found, case), policy.noise(case.head.scenario, found.metric) is not None
-    trials = _enough_trials(found, bound) if _narrows_with_trials(found, case, policy) else 0
+    trials = _enough_trials(found, bound) if _narrows_with_trials(found, case, is_calibrated=is_calibrated) else 0
     return NotJudged(found, bound, trials, is_calibrated, may_be_worse=found.p_value <= policy.doubt)
 
 
-def _narrows_with_trials(found: Comparison, case: Case, policy: Policy) -> bool:
+def _narrows_with_trials(found: Comparison, case: Case, *, is_calibrated: bool) -> bool:
     """True if more trials alone narrow the interval; not if it allows for runs at different times, which differ."""
-    is_calibrated = policy.noise(case.head.scenario, found.metric) is not None
-    starts = min(len(set(series.blocks)) for series in case.series(found.metric))
-    return case.is_interleaved or (not is_calibrated and starts < SEVERAL_STARTS)
+    return case.is_interleaved or (not is_calibrated and min(_starts(found, case)) < SEVERAL_STARTS)
+
+
+def _starts(found: Comparison, case: Case) -> list[int]:
+    """Number of starts of head and of base that have values of a metric."""
+    return [len(set(series.blocks)) for series in case.series(found.metric)]
 
 
 def _enough_trials(found: Comparison, bound: float) -> int:
