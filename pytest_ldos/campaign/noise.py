@@ -13,8 +13,8 @@ import numpy.typing as npt
 from pytest_ldos.base.stats.adjust import remove_covariate
 from pytest_ldos.base.stats.variance_components import Components, Sample, estimate_components
 from pytest_ldos.campaign.starts import Start
-from pytest_ldos.judge.baseline.calibration import UNCALIBRATED_FLOOR, Calibration, MetricNoise
-from pytest_ldos.measure.metrics.model import Metric
+from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
+from pytest_ldos.measure.metrics.model import USUAL_FLOOR, Metric
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.measure.trial.series_of import to_series
 
@@ -50,7 +50,8 @@ def learn_noise(template: TrialSet, starts: Sequence[Start]) -> dict[str, Metric
         template: trial set with the scenario, stack, host and metrics of the trials.
     """
     found = {metric.name: estimate_metric(metric, template, starts) for metric in template.metrics}
-    return {name: to_noise(components) for name, components in found.items() if components is not None}
+    floors = {metric.name: metric.usual_floor for metric in template.metrics}
+    return {name: to_noise(each, usual_floor=floors[name]) for name, each in found.items() if each is not None}
 
 
 def estimate_metric(metric: Metric, template: TrialSet, starts: Sequence[Start]) -> Components | None:
@@ -112,7 +113,7 @@ def _scale(values: Sample) -> float:
     return max(abs(float(np.median(finite))), 1e-9) if finite.size else 1.0
 
 
-def to_noise(components: Components) -> MetricNoise:
+def to_noise(components: Components, *, usual_floor: float = USUAL_FLOOR) -> MetricNoise:
     """Converts the variance components of a metric to the noise that a calibration stores."""
     return MetricNoise(
         trial_sd=components.trial_sd,
@@ -120,19 +121,19 @@ def to_noise(components: Components) -> MetricNoise:
         start_df=components.start_df,
         run_sd=components.run_sd,
         run_df=components.run_df,
-        floor=choose_floor(run_sd=components.run_sd, largest_run_sd=components.largest_run_sd),
+        floor=choose_floor(run_sd=components.run_sd, largest_run_sd=components.largest_run_sd, usual_floor=usual_floor),
     )
 
 
-def choose_floor(*, run_sd: float, largest_run_sd: float) -> float:
+def choose_floor(*, run_sd: float, largest_run_sd: float, usual_floor: float = USUAL_FLOOR) -> float:
     """The relative effect below which nothing is reported.
 
-    It is the uncalibrated floor, with two exceptions. It is lower if three standard deviations
+    It is the metric's usual floor, with two exceptions. It is lower if three standard deviations
     between unchanged runs, at their upper bound, are less: such a change is not noise. It is higher
     if a single standard deviation is more: runs of one version differ by as much.
     """
     safe, usual = (_apart(deviations, sd) for deviations, sd in ((3.0, largest_run_sd), (1.0, run_sd)))
-    return max(LEAST_FLOOR, min(UNCALIBRATED_FLOOR, safe), usual)
+    return max(LEAST_FLOOR, min(usual_floor, safe), usual)
 
 
 def _apart(deviations: float, run_sd: float) -> float:

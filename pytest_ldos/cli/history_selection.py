@@ -13,13 +13,14 @@ from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.nearest import refuse_unknown
 from pytest_ldos.cli.paths import sources_here, stores_here
 from pytest_ldos.cli.say import say
-from pytest_ldos.judge.baseline.calibration import UNCALIBRATED_FLOOR
 from pytest_ldos.judge.baseline.calibration_store import Calibrated, find_calibration_of
 from pytest_ldos.judge.baseline.history.anchors import Pin, read_pin
 from pytest_ldos.judge.baseline.history.series import COLUMNS, MetricSeries, build_series, latest_runs
 from pytest_ldos.judge.baseline.history.store import HistoryStore
 from pytest_ldos.judge.baseline.history.trend import Trend, build_trend
 from pytest_ldos.judge.baseline.key import KEY_COLUMNS, BaselineKey
+from pytest_ldos.measure.metrics.catalogue import METRICS
+from pytest_ldos.measure.metrics.model import USUAL_FLOOR
 
 Directory = Annotated[Path | None, typer.Option("--dir", help="The history; by default the one that is configured.")]
 Scenario = Annotated[str, typer.Option(help="Only this scenario.")]
@@ -95,7 +96,9 @@ def _floor(series: MetricSeries) -> float:
         return float(configured)
     known = find_calibration_of(stores_here(), series.key)
     noise = known.noise.get(series.metric) if isinstance(known, Calibrated) else None
-    return UNCALIBRATED_FLOOR if noise is None else noise.floor
+    if noise is not None:
+        return noise.floor
+    return METRICS[series.metric].usual_floor if series.metric in METRICS else USUAL_FLOOR
 
 
 def _read_pins(store: HistoryStore, rows: pl.DataFrame) -> dict[BaselineKey, Pin]:

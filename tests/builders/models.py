@@ -71,7 +71,11 @@ def _trial_frames(trials: Sequence[TrialSpan]) -> dict[str, pl.DataFrame]:
     }
     phases = [(trial.goal_id, phase.value, at, None) for trial in trials for phase, at in trial.phases.items()]
     columns = {name: [row[at] for row in phases] for at, name in enumerate(INSTANCES["phases"])}
+    requests = [each for trial in trials for each in trial.plan_requests]
+    own = {name: [getattr(each, name) for each in requests] for name in ("begin_ns", "end_ns", "cpu_work_ns")}
+    unknown = {name: [None] * len(requests) for name in INSTANCES["plan_requests"]}
     return {
+        "plan_requests": frame_of(INSTANCES["plan_requests"], unknown | own),
         "trial_spans": frame_of(INSTANCES["trial_spans"], spans),
         "phases": frame_of(INSTANCES["phases"], columns),
     }

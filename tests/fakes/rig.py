@@ -134,6 +134,9 @@ class FakeStack:
     goal_book: GoalBook = PANDA_GOALS
     is_repeatable: bool = True
     seeds: list[int | None] = field(default_factory=list)
+    can_plan_only: bool = True
+    plan_requests: int = 0
+    planning_ns: int = MS
     info: StackInfo = field(default_factory=lambda: StackInfo("embedded", "fake stack", "fakedds", {"fake": "1.0"}))
 
     def pids(self) -> list[int]:
@@ -147,7 +150,10 @@ class FakeStack:
         seed: int | None,
         trial: TrialTag | None,
         start: Mapping[str, float] | None = None,
+        plan_only: bool = False,
     ) -> MotionOutcome:
+        if plan_only:
+            return self._plan_only(goal_id)
         self.goals.append(goal.name)
         self.seeds.append(seed)
         if trial is None:
@@ -156,6 +162,22 @@ class FakeStack:
             )
         return self._trial(goal_id, trial, self.script(trial.index))
 
+    def _plan_only(self, goal_id: str) -> MotionOutcome:
+        """Plans as long as the last trial did, on a CPU that is as fast."""
+        self.plan_requests += 1
+        times = {
+            Phase.GOAL_SENT: self.now_ns,
+            Phase.PLANNING: self.now_ns + MS,
+            Phase.RESULT: self.now_ns + MS + self.planning_ns,
+        }
+        for phase, time_ns in times.items():
+            self.recorder.emit(PHASE, time_ns, goal_id=goal_id, phase=phase.value)
+        self.recorder.emit(PLAN, times[Phase.RESULT] + 1000, goal_id=goal_id, duration_ns=MS, points=10)
+        self.now_ns = times[Phase.RESULT] + MS
+        return MotionOutcome(
+            goal_id=goal_id, outcome=OutcomeClass.SUCCESS, error_code=ErrorCode.SUCCESS, message="", stamps_ns={}
+        )
+
     def _trial(self, goal_id: str, trial: TrialTag, motion: Motion) -> MotionOutcome:
         times = self._times(motion)
         self.recorder.emit(BEGIN, self.now_ns, goal_id=goal_id, scenario=trial.scenario, index=trial.index)
@@ -163,6 +185,8 @@ class FakeStack:
             self.recorder.emit(PHASE, time_ns, goal_id=goal_id, phase=phase.value)
         self._loops(motion, self.now_ns, max(times.values()) + 5 * MS)
         executed = Phase.EXECUTING in times
+        if executed:
+            self.planning_ns = times[Phase.EXECUTING] - times[Phase.PLANNING]
         planned_ns = round(motion.planned_ms * MS) if executed else None
         if motion.error_code is None:
             return MotionOutcome(

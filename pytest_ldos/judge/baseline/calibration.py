@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from pytest_ldos.host.fingerprint import Fingerprint
-
-UNCALIBRATED_FLOOR: Final = 0.05
-"""Relative effect below which nothing is reported if the noise of the host is unknown."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ import numpy as np
 from pytest_ldos.base.series import Series
 from pytest_ldos.base.stats.adjust import remove_covariate
 from pytest_ldos.base.stats.power import smallest_detectable_shift
-from pytest_ldos.judge.baseline.calibration import UNCALIBRATED_FLOOR, MetricNoise
+from pytest_ldos.judge.baseline.calibration import MetricNoise
 from pytest_ldos.judge.gate.contrast import Contrast
 from pytest_ldos.judge.gate.more_trials import MayBeWorse, MoreTrials, VariesTooMuch
 from pytest_ldos.judge.gate.policy import Policy
@@ -148,8 +148,8 @@ def _floor(metric: Metric, contrasted: Contrast, noise: MetricNoise | None, poli
         return policy.floors[metric.name]
     if noise is not None:
         apart = 0.0 if contrasted.is_interleaved else contrasted.to_effect(contrasted.extra.deviation)
-        return min(noise.floor, max(UNCALIBRATED_FLOOR, apart))
-    return max(UNCALIBRATED_FLOOR, contrasted.to_effect(contrasted.spread))
+        return min(noise.floor, max(metric.usual_floor, apart))
+    return max(metric.usual_floor, contrasted.to_effect(contrasted.spread))
 
 
 def coefficient_of_variation(series: Series) -> float:

@@ -23,7 +23,7 @@ from pytest_ldos.base.stats.starts import (
     widen,
     widened_p,
 )
-from pytest_ldos.judge.baseline.calibration import UNCALIBRATED_FLOOR, MetricNoise
+from pytest_ldos.judge.baseline.calibration import MetricNoise
 from pytest_ldos.measure.metrics.model import Metric
 
 _LARGEST_LOG: Final = 700.0
@@ -34,8 +34,9 @@ _SUPPOSED_SHARE: Final = 0.5
 versions interleaved over two blocks each were called regressed several times as often as allowed on hosts where starts
 differ by this much."""
 
-_LEAST_SUPPOSED: Final = UNCALIBRATED_FLOOR / 2
-"""Least relative standard deviation that is assumed between starts: trials that hardly vary say nothing of starts."""
+_LEAST_SUPPOSED: Final = 0.5
+"""Least standard deviation that is assumed between starts, in the metric's usual floor: trials that hardly vary say
+nothing of starts."""
 
 _SUPPOSED_DEGREES: Final = 5.0
 """Degrees of freedom of what is assumed of starts: some starts that were measured soon outweigh it."""
@@ -176,7 +177,8 @@ def contrast(
     sign = 1.0 if metric.better is Better.LOWER else -1.0
     unit = 1.0 if on_logs else 1 / scale
     known = None if noise is None else _in_units(noise, unit)
-    between = _between(sides, values, known, unit, is_interleaved=is_interleaved)
+    least = _LEAST_SUPPOSED * metric.usual_floor * unit
+    between = _between(sides, values, known, least, is_interleaved=is_interleaved)
     extra = Extra(between, _inflation(sides, is_interleaved=is_interleaved))
     return Contrast(sign * values[0], sign * values[1], sign, scale, explained, unlike, extra, is_interleaved)
 
@@ -239,7 +241,7 @@ def _between(
     sides: tuple[_Side, _Side],
     values: tuple[Sample, Sample],
     noise: MetricNoise | None,
-    unit: float,
+    least: float,
     *,
     is_interleaved: bool,
 ) -> Variance:
@@ -248,7 +250,7 @@ def _between(
     Starts are nested in runs: more starts of each version reduce the share of the starts, not that of the runs.
 
     Args:
-        unit: shift of a relative effect of one.
+        least: standard deviation that is assumed between starts at least.
     """
     head, base = sides
     counts = [np.unique(side.blocks).size for side in sides]
@@ -260,8 +262,8 @@ def _between(
         seen = [variance_between_starts(each, side.blocks) for each, side in zip(values, sides, strict=True)]
     if noise is None and not is_interleaved and min(counts) < SEVERAL_STARTS:
         return pool(seen) * (1 / counts[0] + 1 / counts[1])
-    within, least = _spread(values) ** 2, (_LEAST_SUPPOSED * unit) ** 2
-    known = Variance(noise.start_sd**2, noise.start_df) if noise else _supposed(within, least)
+    within = _spread(values) ** 2
+    known = Variance(noise.start_sd**2, noise.start_df) if noise else _supposed(within, least**2)
     of_starts = pool([*seen, known])
     by_starts = of_starts * (1 / counts[0] + 1 / counts[1])
     if is_interleaved:

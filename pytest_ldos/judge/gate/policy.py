@@ -22,15 +22,15 @@ class Policy:
             of it is spent on success rates, half on all metrics together.
         scenarios: number of scenarios that the run judges; they share `alpha`.
         floors: relative effect per metric that is too small to be reported; of the others it
-            is what the host's calibration says, or without one `UNCALIBRATED_FLOOR` or the spread
+            is what the host's calibration says, or without one the metric's usual floor or the spread
             between their trials, whichever is more.
         calibrations: how much equal versions differ on this host, by scenario.
         relevant_effect: what a change for the worse must be ruled out to exceed before a
             comparison counts as clear; trials are added until then, where they may be.
         doubt: probability of error at which `relevant_effect` is ruled out.
-        required: metrics without which there is no verdict; without it those of T1, T2x, T3, T4 and T5 that this host
-            can judge. Any other that it cannot judge is reported as not judged and does not turn the verdict. Success
-            rates are always judged.
+        required: metrics without which there is no verdict; without it those of T1, T1mean, T2x, T3mean, T3p90, T4 and
+            T5mean that this host can judge. Any other that it cannot judge is reported as not judged and does not turn
+            the verdict. Success rates are always judged.
         largest_invalid_share: largest share of trials with an invalid measurement.
         metrics: names of all metrics that can be judged; a floor for any other name is refused.
     """

@@ -12,12 +12,15 @@ from pytest_ldos.measure.metrics.latency import T1, T2, T2X, T4
 from pytest_ldos.measure.metrics.measured import MeasuredMetric
 from pytest_ldos.measure.metrics.model import OWN_SHARES
 from pytest_ldos.measure.metrics.own import OwnMetric, require_own
-from pytest_ldos.measure.metrics.regularity import T3, T3_P99, T5, T5_P99
+from pytest_ldos.measure.metrics.plans import T1_MEAN
+from pytest_ldos.measure.metrics.regularity import T3, T3_MEAN, T3_P90, T3_P99, T5, T5_MEAN, T5_P99
 
 Catalogue = Mapping[str, MeasuredMetric]
 """Metrics by name, in display order."""
 
-METRICS: Final[Catalogue] = {metric.name: metric for metric in (T1, T2, T2X, T3, T3_P99, T4, T5, T5_P99)}
+_BUILT_IN: Final = (T1, T1_MEAN, T2, T2X, T3, T3_MEAN, T3_P90, T3_P99, T4, T5, T5_MEAN, T5_P99)
+
+METRICS: Final[Catalogue] = {metric.name: metric for metric in _BUILT_IN}
 """Built-in metrics. A record carries the descriptions of its own metrics (`TrialSet.metrics`)."""
 
 

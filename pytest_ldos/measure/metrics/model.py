@@ -21,16 +21,22 @@ PLANNED_DURATION: Final = "planned_duration_ms"
 CPU_WORK: Final = "cpu_work_ms"
 """Covariate: duration of a fixed computation on the planner's CPU right before planning."""
 
+PLANS_CPU_WORK: Final = "plans_cpu_work_ms"
+"""Covariate: mean of this duration over all plans of a trial."""
+
 PRIMARY_SHARE: Final = 0.18
 """Share of the false-alarm probability for each of T1 to T5."""
 
 SECONDARY_SHARE: Final = 0.02
 """Share for each metric that refines one of them; large effects are found nevertheless."""
 
+USUAL_FLOOR: Final = 0.05
+"""Relative effect below which nothing is reported of most metrics, unless the host was calibrated."""
+
 OWN_SHARES: Final = 0.04
 """Share for all user metrics together; the k-th receives ``6 / (π k)²`` of it."""
 
-COVARIATES: Final = (PLANNED_DURATION, CPU_WORK)
+COVARIATES: Final = (PLANNED_DURATION, CPU_WORK, PLANS_CPU_WORK)
 
 
 @dataclass(frozen=True)
@@ -102,6 +108,7 @@ class Metric:
             independent of which other metrics there are.
         largest_tolerable_mde: largest acceptable minimum detectable effect (relative); above it, the
             metric is not judged, or `inconclusive` where it is required.
+        usual_floor: relative effect below which nothing is reported on a host that was not calibrated.
         score_weight: weight in the overall score, which is displayed but not gated; 0 leaves it out.
 
     Raises:
@@ -118,6 +125,7 @@ class Metric:
     adjust_where_alike: tuple[str, ...] = ()
     error_share: float = 0.0
     largest_tolerable_mde: float = 1.0
+    usual_floor: float = USUAL_FLOOR
     score_weight: float = 0.0
 
     def __post_init__(self) -> None:
@@ -140,6 +148,7 @@ class Metric:
         for covariate in (*self.adjust_for, *self.adjust_where_alike):
             self._require_one_of("covariate", covariate, COVARIATES)
         self._require_number("largest_tolerable_mde", above_zero=True)
+        self._require_number("usual_floor", above_zero=True)
         self._require_number("score_weight", above_zero=False)
         self._require_number("error_share", above_zero=False)
 

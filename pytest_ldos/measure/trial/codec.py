@@ -17,7 +17,7 @@ from typing import Any, Final
 from pytest_ldos.base.errors import ConfigurationError, RecordUnreadable
 from pytest_ldos.base.plain import PlainReader, read_plain
 from pytest_ldos.base.series import Invalid, Missing
-from pytest_ldos.measure.metrics.model import Measurement
+from pytest_ldos.measure.metrics.model import USUAL_FLOOR, Measurement, Metric
 from pytest_ldos.measure.trial.damage import require_undamaged
 from pytest_ldos.measure.trial.record import MotionTrial, RoundTrial, Trial, TrialKind, TrialSet
 from pytest_ldos.scenario.loads.spec import LoadSpec
@@ -110,13 +110,20 @@ def _to_plain(trials: TrialSet) -> dict[str, Any]:
         "last_look": None if trials.last_look is None else asdict(trials.last_look),
         "spec": _spec_to_plain(trials.spec),
         "fingerprint": asdict(trials.fingerprint),
-        "metrics": [asdict(metric) for metric in trials.metrics],
+        "metrics": [_metric_to_plain(metric) for metric in trials.metrics],
         "trials": [_trial_to_plain(trial) for trial in trials.trials],
     }
 
 
 def _spec_to_plain(spec: ScenarioSpec) -> dict[str, Any]:
     return {**asdict(spec), "loads": {load.KIND: asdict(load) for load in spec.loads}}
+
+
+def _metric_to_plain(metric: Metric) -> dict[str, Any]:
+    plain = asdict(metric)
+    if metric.usual_floor == USUAL_FLOOR:
+        del plain["usual_floor"]  # as in files of versions that knew no other
+    return plain
 
 
 def _trial_to_plain(trial: Trial) -> dict[str, Any]:

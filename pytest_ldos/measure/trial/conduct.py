@@ -9,11 +9,13 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.paths import BUILT_IN_PATHS, PathSpec
 from pytest_ldos.base.series import Invalid
+from pytest_ldos.base.tracepoints import Phase
+from pytest_ldos.base.units import NS_PER_S
 from pytest_ldos.host.checkout import describe_commit
 from pytest_ldos.host.fingerprint import take_fingerprint
 from pytest_ldos.measure.load.protocol import RunningLoad, proof_to_dict
@@ -31,6 +33,12 @@ from pytest_ldos.robot.stack.client_protocol import TrialTag
 from pytest_ldos.robot.stack.goals import Goal, OutcomeClass
 from pytest_ldos.robot.stack.protocol import MotionOutcome
 from pytest_ldos.scenario.model import ScenarioSpec
+
+_PLAN_REQUESTS: Final = 6
+"""Planning-only requests after a trial: beyond, the mean of its plans scatters hardly less."""
+
+_PLANNING_NS: Final = NS_PER_S
+"""Time that planning-only requests after a trial may take, by what its own planning took."""
 
 Disturb = Callable[[], AbstractContextManager[Sequence[RunningLoad]]]
 """Applies loads while the context lasts; yields the running loads."""
@@ -229,6 +237,21 @@ class _Session:
         if outcome.outcome is not OutcomeClass.SUCCESS:
             raise _StackIsGone(f"the arm could not return home ({outcome.outcome}: {outcome.message})")
 
+    def plan_again(self, goal: Goal, index: int, outcome: MotionOutcome) -> None:
+        """Has the goal of a trial planned again from home, without execution.
+
+        The way home lies between these requests and the next trial, which so begins with a planner as idle as ever.
+        """
+        for _ in range(_requests_worth(outcome) if self.rig.stack.can_plan_only else 0):
+            self.rig.stack.move(
+                goal,
+                goal_id=uuid.uuid4().hex,
+                seed=self.seed(index),
+                trial=None,
+                start=self.home.joints,
+                plan_only=True,
+            )
+
     def warm_up(self, count: int) -> None:
         for number in range(1, count + 1):
             self.procedure.clock.enter(RunPhase.WARM_UP)
@@ -248,6 +271,7 @@ class _Session:
             self.procedure.observer.trial(trial)
             if outcome.outcome is OutcomeClass.STACK_DIED:
                 raise _StackIsGone(outcome.message)
+            self.plan_again(goal, index, outcome)
             self.procedure.clock.enter(RunPhase.HOMING)
             self.go_home(index)
 
@@ -314,6 +338,14 @@ def _measured_at_end(session: _Session, *, is_last: bool) -> Iterator[None]:
             raise trace_not_whole(session.rig.recorder.directory, recorded.fault)
         if not is_last:
             session.rig.recorder.resume()
+
+
+def _requests_worth(outcome: MotionOutcome) -> int:
+    """Number of planning-only requests after a trial: as many as fit into `_PLANNING_NS`; none after a failure."""
+    planned, executed = (outcome.stamps_ns.get(phase) for phase in (Phase.PLANNING, Phase.EXECUTING))
+    if outcome.outcome is not OutcomeClass.SUCCESS or planned is None or executed is None:
+        return 0
+    return min(_PLAN_REQUESTS, _PLANNING_NS // max(executed - planned, 1))
 
 
 def _to_trial(outcome: MotionOutcome, goal: Goal, *, index: int, seed: int | None, block: int) -> MotionTrial:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import chain
 from typing import ClassVar, Final
 
 from pytest_ldos.base.units import ns_to_ms
 from pytest_ldos.host.fingerprint import Fingerprint
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.deadlines import Kept
-from pytest_ldos.measure.metrics.model import CPU_WORK, PLANNED_DURATION, Measurement, Metric
+from pytest_ldos.measure.metrics.model import CPU_WORK, PLANNED_DURATION, PLANS_CPU_WORK, Measurement, Metric
 from pytest_ldos.measure.metrics.segments import SegmentsNs
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.scenario.model import ScenarioSpec
@@ -115,7 +116,11 @@ class MotionTrial(Trial):
     @property
     def covariates_ms(self) -> Mapping[str, float]:
         found = {PLANNED_DURATION: self.plan_duration_ns, CPU_WORK: self.cpu_work_ns}
-        return {name: ns_to_ms(duration_ns) for name, duration_ns in found.items() if duration_ns is not None}
+        details = (each.details.items() for each in self.measurements.values())
+        return {
+            **{name: ns_to_ms(duration_ns) for name, duration_ns in found.items() if duration_ns is not None},
+            **{name: value for name, value in chain.from_iterable(details) if name == PLANS_CPU_WORK},
+        }
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,14 @@ def to_series(trials: TrialSet, metric: Metric) -> Series:
     """Series of a metric over the trials.
 
     A failed trial counts as infinitely slow in latencies that a failure cuts short, so
-    that failing fast never reads as getting faster; in other metrics it keeps its value.
+    that failing fast never reads as getting faster; in other metrics it keeps its value. A latency
+    that no successful trial has is not measured in this set, and its failed trials do not count either.
     Invalid values are left out; the caller must have counted them before (`invalid_trials`).
     """
-    chosen = [(trial, value) for trial in trials.trials if (value := _value(trial, metric)) is not None]
+    succeeded = [_value(trial, metric) for trial in trials.trials if trial.succeeded]
+    is_measured = not succeeded or any(value is not None for value in succeeded)
+    counted = trials.trials if is_measured else ()
+    chosen = [(trial, value) for trial in counted if (value := _value(trial, metric)) is not None]
     causes = [trial.covariates_ms for trial, _ in chosen]
     return Series(
         name=metric.name,

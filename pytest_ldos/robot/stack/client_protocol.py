@@ -28,6 +28,7 @@ class MoveCommand:
         trial: set for measured goals, which get markers in the trace.
         start: joints at which the plan begins; ``None`` for the arm's present position.
         timeout_s: wall-clock time after which the client gives up on the goal.
+        plan_only: the goal is planned and not executed; its phases and its plan are marked in the trace.
         failure: planted fault that makes the goal fail (`PlantedFailure`), or empty; only the embedded
             stack's client ever receives one.
     """
@@ -41,12 +42,14 @@ class MoveCommand:
     velocity_scaling: float
     acceleration_scaling: float
     timeout_s: float
+    plan_only: bool = False
     failure: str = ""
 
     def to_line(self) -> str:
         values = {**asdict(self), "goal": self.goal.to_dict()}
-        if not self.failure:
-            del values["failure"]
+        for name in ("plan_only", "failure"):
+            if not values[name]:
+                del values[name]
         return json.dumps(values) + "\n"
 
 
@@ -59,12 +62,18 @@ def parse_command(line: str) -> MoveCommand:
 
 @dataclass(frozen=True)
 class ReadyEvent:
-    """The stack can accept goals."""
+    """The stack can accept goals.
+
+    Attributes:
+        plan_only: the client knows `MoveCommand.plan_only`; those of earlier versions do not say so.
+    """
 
     kind: ClassVar[str] = "ready"
 
+    plan_only: bool = False
+
     def to_line(self) -> str:
-        return json.dumps({"event": self.kind}) + "\n"
+        return json.dumps({"event": self.kind, **asdict(self)}) + "\n"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +117,7 @@ def parse_event(line: str) -> ReadyEvent | MoveReport:
     values: dict[str, Any] = json.loads(line)
     match values:
         case {"event": ReadyEvent.kind}:
-            return ReadyEvent()
+            return ReadyEvent(plan_only=values.get("plan_only") is True)
         case {"event": MoveReport.kind}:
             return MoveReport.from_dict(values)
     raise ValueError(f"unknown event: {line.strip()}")

@@ -32,6 +32,7 @@ def to_command(
     seed: int | None,
     trial: TrialTag | None,
     start: Mapping[str, float] | None,
+    plan_only: bool = False,
 ) -> MoveCommand:
     """Builds a client's command for a goal, with the stack's settings and a time limit."""
     return MoveCommand(
@@ -44,6 +45,7 @@ def to_command(
         velocity_scaling=spec.velocity_scaling,
         acceleration_scaling=spec.acceleration_scaling,
         timeout_s=spec.planning_time_s + _MOTION_LIMIT_S,
+        plan_only=plan_only,
     )
 
 
@@ -56,6 +58,7 @@ class Conversation:
 
     Attributes:
         misunderstood: output of the client that is not an event; it ends the conversation.
+        can_plan_only: True once a client is ready that takes goals that are only planned.
     """
 
     def __init__(self, client: Child, what_ended: Callable[[], str]) -> None:
@@ -63,6 +66,7 @@ class Conversation:
         self._what_ended = what_ended
         self._events: queue.Queue[ReadyEvent | MoveReport] = queue.Queue()
         self.misunderstood = ""
+        self.can_plan_only = False
         threading.Thread(target=self._read_events, name="goal client's events", daemon=True).start()
 
     def _read_events(self) -> None:
@@ -75,7 +79,9 @@ class Conversation:
 
     def await_ready(self, timeout_s: float) -> bool:
         """Returns True if the client reported in time, and before any process ended, that goals can be sent."""
-        return self._next_event(timeout_s) is not None
+        event = self._next_event(timeout_s)
+        self.can_plan_only = isinstance(event, ReadyEvent) and event.plan_only
+        return event is not None
 
     def move(self, command: MoveCommand, *, timeout_s: float) -> MoveReport | None:
         """Sends a goal; returns its report, or ``None`` if none came in time or a process ended.

@@ -70,6 +70,10 @@ class RunningStack(Protocol):
     goal_book: GoalBook
     is_repeatable: bool
 
+    @property
+    def can_plan_only(self) -> bool:
+        """True if goals can be planned without being executed: stacks of earlier versions cannot."""
+
     def move(
         self,
         goal: Goal,
@@ -78,10 +82,12 @@ class RunningStack(Protocol):
         seed: int | None,
         trial: TrialTag | None,
         start: Mapping[str, float] | None = None,
+        plan_only: bool = False,
     ) -> MotionOutcome:
         """Sends a goal and waits for its end. Always returns in bounded time.
 
         Args:
+            plan_only: plan and do not execute; the outcome's pose errors are then of an arm that did not move.
             start: joints at which the plan begins, instead of the arm's present position; the
                 arm must be there within the planner's start tolerance.
         """

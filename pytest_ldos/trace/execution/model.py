@@ -32,6 +32,19 @@ class Plan:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PlanRequest:
+    """A goal that was planned and not executed, from the begin of planning to the result.
+
+    Attributes:
+        cpu_work_ns: see `TrialSpan`.
+    """
+
+    begin_ns: int
+    end_ns: int
+    cpu_work_ns: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class TrialSpan:
     """One trial from its markers, or a goal without markers from the publications of its action server.
 
@@ -42,6 +55,7 @@ class TrialSpan:
         end_ns, error_code: from ``ldos:trial_end``; ``None`` where the trial has no end.
         marked: True if the values come from markers. Of other goals, scenario, plan and outcome are unknown, and
             only the phases that publications show are present.
+        plan_requests: those after this trial and before the next one.
 
     Tracepoints: ``ldos:trial_begin``, ``ldos:phase``, ``ldos:plan``, ``ldos:cpu_speed``, ``ldos:trial_end``.
     """
@@ -56,6 +70,7 @@ class TrialSpan:
     error_code: int | None
     cpu_work_ns: int | None = None
     marked: bool = True
+    plan_requests: tuple[PlanRequest, ...] = ()
 
     @property
     def first_phase(self) -> Phase:
@@ -94,6 +109,7 @@ class Tables:
     transitions: pl.DataFrame
     trial_spans: pl.DataFrame
     phases: pl.DataFrame
+    plan_requests: pl.DataFrame
     planning_stages: pl.DataFrame
     control_cycles: pl.DataFrame
     sim_steps: pl.DataFrame
@@ -121,6 +137,7 @@ class ExecutionModel(Tables):
     @cached_property
     def trials(self) -> Mapping[str, TrialSpan]:
         """Trials by goal id, ordered by begin."""
+        requests = self._plan_requests_by_trial()
         phases: dict[str, dict[Phase, int]] = {}
         for goal_id, phase, time_ns in self.phases.select("goal_id", "phase", "time_ns").iter_rows():
             phases.setdefault(goal_id, {})[Phase(phase)] = time_ns
@@ -135,9 +152,22 @@ class ExecutionModel(Tables):
                 end_ns=row["end_ns"],
                 error_code=row["error_code"],
                 cpu_work_ns=row["cpu_work_ns"],
+                plan_requests=tuple(requests.get(row["goal_id"], ())),
             )
             for row in self.trial_spans.iter_rows(named=True)
         }
+
+    def _plan_requests_by_trial(self) -> dict[str, list[PlanRequest]]:
+        """Planning-only requests by the goal id of the trial that began last before them."""
+        begins = self.trial_spans["begin_ns"].to_numpy()
+        goals = self.trial_spans["goal_id"].to_list()
+        found: dict[str, list[PlanRequest]] = {}
+        for row in self.plan_requests.iter_rows(named=True):
+            after = int(np.searchsorted(begins, row["begin_ns"])) - 1
+            if after >= 0:
+                request = PlanRequest(begin_ns=row["begin_ns"], end_ns=row["end_ns"], cpu_work_ns=row["cpu_work_ns"])
+                found.setdefault(goals[after], []).append(request)
+        return found
 
     @cached_property
     def cycle_times_ns(self) -> TimesNs:

@@ -12,7 +12,7 @@ from typing import Final
 
 import polars as pl
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 
 _ID: Final = pl.Int32
 _TIME: Final = pl.Int64
@@ -145,6 +145,7 @@ INSTANCES: Final[Mapping[str, Schema]] = {
         "thread": _ID,
     },
     "phases": {"goal_id": pl.String, "phase": pl.String, "time_ns": _TIME, "thread": _ID},
+    "plan_requests": {"goal_id": pl.String, "begin_ns": _TIME, "end_ns": _TIME, "cpu_work_ns": _TIME, "thread": _ID},
     "planning_stages": {"time_ns": _TIME, "thread": _ID, "name": pl.String},
     "control_cycles": {"time_ns": _TIME, "thread": _ID, "cycle": pl.UInt64, "sim_time_ns": _TIME, "period_ns": _TIME},
     "sim_steps": {"time_ns": _TIME, "thread": _ID, "step": pl.UInt64, "sim_time_ns": _TIME},
@@ -154,5 +155,6 @@ INSTANCES: Final[Mapping[str, Schema]] = {
 `publications.time_ns` is `rmw_publish`; `intra_ns` is `rclcpp_intra_publish`, if the same call also gave the message to
 subscriptions in its own process; `intra` is true if it went to no other process (`time_ns` is then `intra_ns`).
 `takes.time_ns` is `rmw_take`, or the ring buffer's dequeue. `requests.step` is ``send_request``, ``take_request``,
-``send_response`` or ``take_response``. `planning_stages.time_ns` is the end of a stage.
+``send_response`` or ``take_response``. `plan_requests` are goals that were planned and not executed, from the begin of
+planning to the result. `planning_stages.time_ns` is the end of a stage.
 """

@@ -17,15 +17,20 @@ from pytest_ldos.trace.execution.observed import Events, Observed
 from pytest_ldos.trace.execution.schema import INSTANCES
 
 _FROM_SENDING_TO_PLANNED: Final = (Phase.GOAL_SENT, Phase.EXECUTING, Phase.RESULT)
-"""A goal that is not planned has no `Phase.EXECUTING`: its planning ends with the result."""
+"""A goal that could not be planned, or is not executed, has no `Phase.EXECUTING`: its planning ends with the result."""
 
 
 def build_markers(observed: Observed) -> Frames:
     """Tables of the markers. Of repeated phases, the first entry counts."""
     phases = _phases(observed.events(Marker.PHASE))
+    spans = _trial_spans(observed, phases)
+    of_others = phases.join(spans, "goal_id", "anti")
+    executed = of_others.filter(pl.col("phase") == Phase.EXECUTING.value)
+    only_planned = of_others.join(executed, "goal_id", "anti")
     return {
-        "trial_spans": _trial_spans(observed, phases),
-        "phases": phases,
+        "trial_spans": spans,
+        "phases": phases.join(only_planned, "goal_id", "anti"),
+        "plan_requests": _plan_requests(observed, only_planned),
         "planning_stages": _stages(observed.events(Marker.PLANNING_STAGE)),
         "control_cycles": _numbers(observed.events(Marker.CONTROL_CYCLE), "control_cycles"),
         "sim_steps": _numbers(observed.events(Marker.SIM_STEP), "sim_steps"),
@@ -70,9 +75,28 @@ def _trial_spans(observed: Observed, phases: pl.DataFrame) -> pl.DataFrame:
     plans = _last(observed.events(Marker.PLAN), planned_ns="duration_ns", points="points")
     ends = _last(observed.events(Marker.TRIAL_END), error_code="error_code", end_ns=None)
     spans = spans.join(plans, "goal_id", "left").join(ends, "goal_id", "left").sort("begin_ns", maintain_order=True)
-    spans = spans.with_columns(_work_of_planning(spans, phases, observed.events(Marker.CPU_SPEED)))
-    schema = INSTANCES["trial_spans"]
-    return spans.select(pl.col(name).cast(kind) for name, kind in schema.items())
+    return _complete(spans, "trial_spans", phases, observed)
+
+
+def _plan_requests(observed: Observed, phases: pl.DataFrame) -> pl.DataFrame:
+    """Goals that were planned, with success, and not executed.
+
+    Args:
+        phases: of goals that are no trials and were not executed.
+    """
+    entered = {
+        phase: phases.filter(pl.col("phase") == phase.value).select("goal_id", "thread", pl.col("time_ns").alias(name))
+        for phase, name in ((Phase.PLANNING, "begin_ns"), (Phase.RESULT, "end_ns"))
+    }
+    planned = _last(observed.events(Marker.PLAN)).join(entered[Phase.RESULT].drop("thread"), "goal_id")
+    requests = entered[Phase.PLANNING].join(planned, "goal_id").sort("begin_ns", maintain_order=True)
+    return _complete(requests, "plan_requests", phases, observed)
+
+
+def _complete(goals: pl.DataFrame, table: str, phases: pl.DataFrame, observed: Observed) -> pl.DataFrame:
+    """A table of goals, with the work of their planning."""
+    goals = goals.with_columns(_work_of_planning(goals, phases, observed.events(Marker.CPU_SPEED)))
+    return goals.select(pl.col(name).cast(kind) for name, kind in INSTANCES[table].items())
 
 
 def _last(events: Events, **columns: str | None) -> pl.DataFrame:
@@ -84,12 +108,12 @@ def _last(events: Events, **columns: str | None) -> pl.DataFrame:
     return pl.DataFrame({"goal_id": goals, **values}).unique("goal_id", keep="last", maintain_order=True)
 
 
-def _work_of_planning(spans: pl.DataFrame, phases: pl.DataFrame, speeds: Events) -> pl.Series:
+def _work_of_planning(goals: pl.DataFrame, phases: pl.DataFrame, speeds: Events) -> pl.Series:
     """The last fixed computation timed between sending the goal and the end of its planning."""
     entered = {(goal_id, phase): time_ns for goal_id, phase, time_ns, _ in phases.iter_rows()}
     timed = list(zip(speeds.times_ns.tolist(), speeds["work_ns"].tolist(), strict=True))
     found = []
-    for goal_id in spans["goal_id"]:
+    for goal_id in goals["goal_id"]:
         sent, planned, failed = (entered.get((goal_id, phase)) for phase in _FROM_SENDING_TO_PLANNED)
         until = failed if planned is None else planned
         within = [] if sent is None or until is None else [work for at, work in timed if sent <= at <= until]

@@ -13,7 +13,14 @@ import polars as pl
 from pytest_ldos.base.series import Invalid, Missing
 from pytest_ldos.base.text import visible
 from pytest_ldos.judge.baseline.key import BaselineKey
-from pytest_ldos.measure.metrics.model import COVARIATES, CPU_WORK, PLANNED_DURATION, Measurement, Metric
+from pytest_ldos.measure.metrics.model import (
+    COVARIATES,
+    CPU_WORK,
+    PLANNED_DURATION,
+    PLANS_CPU_WORK,
+    Measurement,
+    Metric,
+)
 from pytest_ldos.measure.trial.record import Trial, TrialSet
 
 
@@ -63,6 +70,7 @@ SCHEMA: Final[dict[str, Any]] = {
     "source": pl.String,
     PLANNED_DURATION: pl.Float64,
     CPU_WORK: pl.Float64,
+    PLANS_CPU_WORK: pl.Float64,
 }
 """Columns. ``trials`` identifies a set of trials; ``run`` is the folder that it was saved in. ``adjust_for`` and
 ``adjust_where_alike`` name covariates that explain part of the variation (see `metrics.model.Metric`). ``value`` is

@@ -9,12 +9,12 @@ from typing import Final
 import numpy as np
 
 from pytest_ldos.base.stats.change_points import find_change_points
-from pytest_ldos.judge.baseline.calibration import UNCALIBRATED_FLOOR
 from pytest_ldos.judge.baseline.history.anchors import Pin
 from pytest_ldos.judge.baseline.history.commits import CommitPoint, build_commits
 from pytest_ldos.judge.baseline.history.creep import PIN, START, Anchor, find_creep
 from pytest_ldos.judge.baseline.history.levels import AcceptedRuns, Noise, noise_of
 from pytest_ldos.judge.baseline.history.series import MetricSeries, Run
+from pytest_ldos.measure.metrics.model import USUAL_FLOOR
 
 ROLLING_WINDOW: Final = 10
 """Default number of accepted runs in the rolling anchor."""
@@ -59,7 +59,7 @@ class Trend:
 
 
 def build_trend(
-    series: MetricSeries, *, pin: Pin | None = None, window: int = ROLLING_WINDOW, floor: float = UNCALIBRATED_FLOOR
+    series: MetricSeries, *, pin: Pin | None = None, window: int = ROLLING_WINDOW, floor: float = USUAL_FLOOR
 ) -> Trend:
     """Builds the trend of a series.
 

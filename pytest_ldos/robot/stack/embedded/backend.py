@@ -161,6 +161,10 @@ class EmbeddedStack:
     def _why(self) -> str:
         return self._group.describe_ended() or self._conversation.misunderstood
 
+    @property
+    def can_plan_only(self) -> bool:
+        return self._conversation.can_plan_only
+
     def pids(self) -> list[int]:
         return [child.pid for child in self._nodes]
 
@@ -172,15 +176,18 @@ class EmbeddedStack:
         seed: int | None,
         trial: TrialTag | None,
         start: Mapping[str, float] | None = None,
+        plan_only: bool = False,
     ) -> MotionOutcome:
         _refuse_other_joints(goal)
-        command = to_command(self._spec, goal, goal_id=goal_id, seed=seed, trial=trial, start=start)
+        command = to_command(
+            self._spec, goal, goal_id=goal_id, seed=seed, trial=trial, start=start, plan_only=plan_only
+        )
         failure = plant_failure(self._spec.faults.failure_rate, seed=seed, trial=trial)
         command = replace(command, failure=failure or "")
         limit_s = command.timeout_s + ANSWER_GRACE_S
         report = self._conversation.move(command, timeout_s=limit_s)
         if report is not None:
-            return to_outcome(report)
+            return to_outcome(report, check_pose=not plan_only)
         reason = self._why() or f"the goal client gave no answer within {limit_s:.0f} s"
         return died(goal_id, f"{reason}\n{self._group.last_words()}")
 

@@ -75,24 +75,28 @@ class Motion:
     def goal_id(self) -> str:
         return self.command.goal_id
 
+    @property
+    def is_marked(self) -> bool:
+        return self.command.trial is not None or self.command.plan_only
+
     def begin(self) -> None:
         trial = self.command.trial
         if trial is not None:
             emit.trial_begin(self.goal_id, trial.scenario, trial.index)
 
     def enter(self, phase: Phase) -> None:
-        """Stamps a phase when it is first entered, and marks it if the goal is a trial."""
+        """Stamps a phase when it is first entered, and marks it if the goal is a trial or only planned."""
         if phase in self.stamps:
             return
         self.stamps[phase] = time.monotonic_ns()
-        if self.command.trial is not None:
+        if self.is_marked:
             emit.phase(self.goal_id, phase)
 
     def end(self, error_code: int, planned: Planned | None) -> None:
         self.enter(Phase.RESULT)
+        if self.is_marked and planned is not None:
+            emit.plan(self.goal_id, planned.duration_ns, planned.points)
         if self.command.trial is not None:
-            if planned is not None:
-                emit.plan(self.goal_id, planned.duration_ns, planned.points)
             emit.trial_end(self.goal_id, error_code)
 
 
@@ -118,7 +122,7 @@ class GoalClient:
         if not self._is_ready:
             self._is_ready = self._stack_is_ready()
             if self._is_ready:
-                _write(ReadyEvent())
+                _write(ReadyEvent(plan_only=True))
         elif self._motion is not None and time.monotonic_ns() > self._motion.deadline_ns:
             self._give_up(self._motion)
 
@@ -145,7 +149,7 @@ class GoalClient:
         goal = default(
             f"{MOVE_ACTION_TYPE}_Goal",
             request=self._request(motion.command),
-            planning_options=default("moveit_msgs/msg/PlanningOptions"),
+            planning_options=default("moveit_msgs/msg/PlanningOptions", plan_only=motion.command.plan_only),
         )
         motion.enter(Phase.GOAL_SENT)
         self._action.send_goal(

@@ -189,8 +189,8 @@ class MoveGroup:
             goal.publish_feedback(state="PLANNING")
             plan = self._plan(goal.goal)
             self._fail_if_planted(ErrorCode.PLANNING_FAILED, "no path was found (a planted fault)")
-            goal.publish_feedback(state="MONITOR")
             if not goal.goal.planning_options.plan_only:
+                goal.publish_feedback(state="MONITOR")
                 self._execute(goal, execution, plan.path)
             goal.publish_feedback(state="IDLE")
             self._finish(goal, GoalStatus.SUCCEEDED, ErrorCode.SUCCESS, "", plan)

@@ -103,6 +103,10 @@ class Ros2Stack:
             "or run `ldos doctor`",
         )
 
+    @property
+    def can_plan_only(self) -> bool:
+        return self._conversation.can_plan_only
+
     def pids(self) -> list[int]:
         self._seen_pids.update(self._tree.pids())
         return sorted({self._client.pid, *self._seen_pids, *self._launch.pids()})
@@ -115,11 +119,14 @@ class Ros2Stack:
         seed: int | None,
         trial: TrialTag | None,
         start: Mapping[str, float] | None = None,
+        plan_only: bool = False,
     ) -> MotionOutcome:
         # MoveIt plans from where the arm is if it also executes. Motions that are no trials share a seed: home is then
         # the same to the last bit, whichever trial was before it.
-        own_seed = seed if trial is not None or seed is None else FIRST_SEED
-        command = to_command(self._spec, goal, goal_id=goal_id, seed=own_seed, trial=trial, start=None)
+        own_seed = seed if trial is not None or plan_only or seed is None else FIRST_SEED
+        command = to_command(
+            self._spec, goal, goal_id=goal_id, seed=own_seed, trial=trial, start=None, plan_only=plan_only
+        )
         if (
             plant_failure(self._spec.faults.failure_rate, seed=None if trial is None else trial.index + 1, trial=trial)
             is not None
@@ -129,7 +136,7 @@ class Ros2Stack:
         report = self._conversation.move(command, timeout_s=limit_s)
         if report is None:
             return self._died(goal_id, f"the goal client gave no answer within {limit_s:.0f} s")
-        outcome = to_outcome(report, check_pose=goal.pose is not None)
+        outcome = to_outcome(report, check_pose=goal.pose is not None and not plan_only)
         return outcome if outcome.outcome is OutcomeClass.SUCCESS else self._unless_died(outcome)
 
     def _unless_died(self, outcome: MotionOutcome) -> MotionOutcome:

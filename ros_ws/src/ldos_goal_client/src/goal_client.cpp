@@ -245,7 +245,7 @@ void GoalClient::conclude(
     command.goal_id, error_code, message, motion_->stamps(), plan, planning_time_s, std::nullopt};
   const bool is_known =
     error_code != MoveItErrorCodes::COMMUNICATION_FAILURE && cancelled_ != Cancelled::interrupted;
-  if (is_known && std::holds_alternative<Pose>(command.goal.target)) {
+  if (is_known && !command.plan_only && std::holds_alternative<Pose>(command.goal.target)) {
     tip_.expect_after_now(command.goal.link);
     deadline_ns_ = monotonic_ns() + tip_grace_ns;
     state_ = State::awaiting_tip;

@@ -70,7 +70,7 @@ void Motion::begin()
 
 void Motion::enter(Phase phase)
 {
-  if (stamps_.enter(phase, clock_()) && command_.trial) {
+  if (stamps_.enter(phase, clock_()) && is_marked()) {
     markers_.phase(command_.goal_id, phase);
   }
 }
@@ -78,13 +78,17 @@ void Motion::enter(Phase phase)
 void Motion::end(std::int32_t error_code, const std::optional<Plan> & plan)
 {
   enter(Phase::result);
-  if (!command_.trial) {
-    return;
-  }
-  if (plan) {
+  if (plan && is_marked()) {
     markers_.plan(command_.goal_id, *plan);
   }
-  markers_.trial_end(command_.goal_id, error_code);
+  if (command_.trial) {
+    markers_.trial_end(command_.goal_id, error_code);
+  }
+}
+
+bool Motion::is_marked() const
+{
+  return command_.trial || command_.plan_only;
 }
 
 bool Motion::is_overdue() const

@@ -96,6 +96,16 @@ std::string text_at(const json & object, const std::string & key)
   return value.get<std::string>();
 }
 
+/// False where the key is absent.
+bool truth_at(const json & object, const std::string & key)
+{
+  const json & value = at(object, key);
+  if (!value.is_null() && !value.is_boolean()) {
+    throw BadValue("'" + key + "' must be true or false");
+  }
+  return value.is_boolean() && value.get<bool>();
+}
+
 template<std::size_t size>
 std::array<double, size> numbers_at(const json & object, const std::string & key)
 {
@@ -173,7 +183,7 @@ MoveCommand command_of(const json & object, std::string goal_id)
 {
   require_keys(
     object, "the command", {"goal_id", "goal", "seed", "trial", "start", "planning_time_s",
-      "velocity_scaling", "acceleration_scaling", "timeout_s"});
+      "velocity_scaling", "acceleration_scaling", "timeout_s", "plan_only"});
   MoveCommand command;
   command.goal_id = std::move(goal_id);
   command.goal = goal_of(at(object, "goal"));
@@ -186,6 +196,7 @@ MoveCommand command_of(const json & object, std::string goal_id)
   command.velocity_scaling = positive_at(object, "velocity_scaling", 1.0);
   command.acceleration_scaling = positive_at(object, "acceleration_scaling", 1.0);
   command.timeout_s = positive_at(object, "timeout_s", 86400.0);
+  command.plan_only = truth_at(object, "plan_only");
   return command;
 }
 

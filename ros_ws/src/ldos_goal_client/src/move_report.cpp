@@ -52,7 +52,7 @@ ordered_json stamps_of(const PhaseStamps & stamps)
 
 std::string ready_line()
 {
-  return line_of({{"event", "ready"}});
+  return line_of({{"event", "ready"}, {"plan_only", true}});
 }
 
 std::string to_line(const MoveReport & report)

@@ -146,6 +146,7 @@ moveit_msgs::action::MoveGroup::Goal to_request(
   request.goal_constraints = {to_constraints(command.goal, planner.base_frame)};
   request.goal_constraints[0].name = name_with(command.seed, command.goal.name);
   request.start_state = start_state(command.start);
+  goal.planning_options.plan_only = command.plan_only;
   goal.planning_options.planning_scene_diff.is_diff = true;
   goal.planning_options.planning_scene_diff.robot_state.is_diff = true;
   return goal;

@@ -43,9 +43,10 @@ namespace
 class MotionTest : public testing::Test
 {
 protected:
-  Motion motion(bool is_trial)
+  Motion motion(bool is_trial, bool plan_only = false)
   {
     auto object = good_command();
+    object["plan_only"] = plan_only;
     if (!is_trial) {
       object["trial"] = nullptr;
     }
@@ -115,6 +116,19 @@ TEST_F(MotionTest, OtherGoalsAreStampedButNotMarked)
   EXPECT_EQ(markers.text, "");
   EXPECT_EQ(other.stamps().at(Phase::goal_sent), 1000);
   EXPECT_EQ(other.stamps().at(Phase::result), 1000);
+}
+
+TEST_F(MotionTest, AGoalThatIsOnlyPlannedHasPhasesAndAPlan)
+{
+  auto planned = motion(false, true);
+  planned.begin();
+  planned.enter(Phase::planning);
+  planned.end(1, Plan{1'900'000'000, 40});
+  EXPECT_EQ(
+    markers.text,
+    "phase " + goal_id + " planning\n"
+    "phase " + goal_id + " result\n"
+    "plan " + goal_id + " 1900000000 40\n");
 }
 
 TEST_F(MotionTest, IsOverdueAfterItsTimeout)

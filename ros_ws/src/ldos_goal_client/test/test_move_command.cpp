@@ -72,6 +72,14 @@ TEST(MoveCommand, NullsStandForNothing)
   EXPECT_EQ(std::get<Joints>(command.goal.target), (Joints{{"a", 1.0}}));
 }
 
+TEST(MoveCommand, OnlyPlansWhereItSaysSo)
+{
+  auto object = good_command();
+  EXPECT_FALSE(parse_command(object.dump()).plan_only);
+  object["plan_only"] = true;
+  EXPECT_TRUE(parse_command(object.dump()).plan_only);
+}
+
 TEST(MoveCommand, WithoutAnIdHasNobodyToReportTo)
 {
   for (const char * line : {"", "reach!", "[]", "{}", R"({"goal_id": "0123"})",
@@ -120,6 +128,7 @@ INSTANTIATE_TEST_SUITE_P(
       [](json & o) {o["goal"]["pose"]["orientation"] = {1, 2, 3, "x"};}},
     Spoilt{"an orientation is no rotation; give a quaternion x, y, z, w",
       [](json & o) {o["goal"]["pose"]["orientation"] = {0, 0, 0, 0};}},
+    Spoilt{"'plan_only' must be true or false", [](json & o) {o["plan_only"] = 1;}},
     Spoilt{"'index' must be a whole number from 0 to 4294967295",
       [](json & o) {o["trial"]["index"] = -1;}},
     Spoilt{"'index' must be a whole number from 0 to 4294967295",

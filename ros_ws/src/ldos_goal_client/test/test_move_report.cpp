@@ -69,5 +69,5 @@ TEST(MoveReport, AnyMessageStaysOneLineOfJson)
 
 TEST(Ready, IsAnEvent)
 {
-  EXPECT_EQ(ready_line(), "{\"event\":\"ready\"}\n");
+  EXPECT_EQ(ready_line(), "{\"event\":\"ready\",\"plan_only\":true}\n");
 }

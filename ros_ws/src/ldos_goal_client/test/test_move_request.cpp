@@ -77,6 +77,13 @@ TEST(MoveRequest, LeavesThePlanningSceneAsItIs)
   EXPECT_TRUE(options.planning_scene_diff.robot_state.is_diff);
 }
 
+TEST(MoveRequest, OnlyPlansWhereTheCommandDoes)
+{
+  auto planned = command();
+  planned.plan_only = true;
+  EXPECT_TRUE(to_request(planned, planner).planning_options.plan_only);
+}
+
 TEST(MoveRequest, APoseIsASphereAndARotation)
 {
   const auto goals = to_request(command(), planner).request.goal_constraints;

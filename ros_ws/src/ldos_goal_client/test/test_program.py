@@ -284,14 +284,14 @@ def await_handler(pid):
 
 def test_commands_on_standard_input(server, client):
     with client(interactive=True) as program:
-        program.await_line('{"event":"ready"}')
+        program.await_line('{"event":"ready","plan_only":true}')
         program.say(command_line('far'))
         program.say('faster!')
         program.say(command_line('far', velocity_scaling=2.0))
         program.say(command_line('near', goal_id=GOAL_ID[::-1], trial=None))
         program.process.stdin.close()
         assert program.await_end() == 0
-    assert json.loads(program.lines[0]) == {'event': 'ready'}
+    assert json.loads(program.lines[0]) == {'event': 'ready', 'plan_only': True}
     assert [result['error_code'] for result in program.results()] == [1, 99999, 1]
     assert [result['goal_id'] for result in program.results()] == [GOAL_ID, GOAL_ID, GOAL_ID[::-1]]
     assert program.results()[1]['message'].startswith("bad command: 'velocity_scaling'")

@@ -331,6 +331,20 @@ def test_more_trials_are_not_asked_for_where_there_are_enough(session):
     assert few.endswith("10 trials against 10: more than half of the trials of one version failed")
 
 
+def test_failures_do_not_stand_for_a_latency_that_a_version_was_not_asked_for():
+    """A stack that cannot plan alone has no T1mean: its failed trials make none of it, and the other no better."""
+    head = noisy_set(1, n=30)
+    head = dataclasses.replace(
+        head,
+        trials=tuple(
+            dataclasses.replace(each, measurements={**each.measurements, "T1mean": Measurement(10.0)})
+            for each in head.trials
+        ),
+    )
+    base = noisy_set(2, n=30, failures=2)
+    assert "T1mean" not in {each.metric for each in compare(head, base).comparisons}
+
+
 def test_nor_where_trials_have_no_counterpart():
     """Each version has ten trials, four of them of the goal that both have."""
 

@@ -18,7 +18,7 @@ from pytest_ldos.measure.metrics.model import Interfaces
 from pytest_ldos.measure.metrics.reception import EXECUTING_DELAY, PLANNING_DELAY
 from pytest_ldos.measure.metrics.sources import CONTROL_PROBE, MARKERS, SIMULATOR_PROBE
 from pytest_ldos.trace.ctf.stats import Gap, ReadStats, StreamStats
-from pytest_ldos.trace.execution.model import ExecutionModel, Plan, TrialSpan
+from pytest_ldos.trace.execution.model import ExecutionModel, Plan, PlanRequest, TrialSpan
 from tests.builders.models import changed, empty_model
 
 MS = 1_000_000
@@ -52,6 +52,10 @@ def trial() -> TrialSpan:
         plan=Plan(70 * MS, 10),
         end_ns=START + 115 * MS,
         error_code=1,
+        plan_requests=tuple(
+            PlanRequest(begin_ns=START + 116 * MS, end_ns=START + (116 + took) * MS, cpu_work_ns=work)
+            for took, work in ((2, MS), (8, 4 * MS))
+        ),
     )
 
 
@@ -81,6 +85,34 @@ def test_latencies(model):
     assert measured["T2"] == 100.0
     assert measured["T2x"] == 30.0
     assert measured["T4"] == 114.0
+
+
+def test_the_mean_of_planning_is_geometric_with_the_cpus_speed_beside_it(model, trial):
+    found = measure(model)["T1mean"]
+    assert found.value == pytest.approx(4.0)
+    assert found.details == {"plans": 2, "plans_cpu_work_ms": pytest.approx(2.0)}
+    once = changed(model, trials=[dataclasses.replace(trial, plan_requests=())])
+    assert measure(once)["T1mean"].value == Missing("the goal was not planned again")
+
+
+def test_an_event_lost_while_the_goal_is_planned_again_concerns_that_alone(model):
+    lossy = changed(model, stats=stats(Gap(START + 117 * MS, START + 118 * MS, 3, 1)))
+    assert [name for name, found in measure(lossy).items() if found.number is None] == ["T1mean"]
+
+
+def test_a_speed_that_is_not_known_of_each_plan_is_no_covariate(model, trial):
+    first, second = trial.plan_requests
+    unknown = dataclasses.replace(trial, plan_requests=(first, dataclasses.replace(second, cpu_work_ns=None)))
+    assert measure(changed(model, trials=[unknown]))["T1mean"].details == {"plans": 2}
+
+
+def test_mean_periods_and_the_percentile_of_jitter(model):
+    slow = changed(model, control_cycles=times([2.0] * 20 + [3.0] * 30), sim_steps=times([1.0] * 50 + [2.0] * 40))
+    found = {name: each.value for name, each in measure(slow).items()}
+    assert found["T3mean"] == pytest.approx(np.mean([2.0] * 13 + [3.0] * 24))
+    assert found["T3p90"] == pytest.approx(1.0)
+    assert found["T5mean"] == pytest.approx(np.mean([1.0] * 50 + [2.0] * 32))
+    assert measure(model)["T3p90"].value == 0.0
 
 
 def test_a_perfect_loop_has_no_jitter(model):
@@ -248,9 +280,9 @@ def test_the_overall_score_has_the_weights_of_the_seed_and_no_tails():
 def test_markers_and_probes_are_the_sources(model):
     sources = {name: found.source for name, found in measure(model).items()}
     assert sources == {
-        **dict.fromkeys(("T1", "T2", "T2x", "T4"), MARKERS),
-        **dict.fromkeys(("T3", "T3p99"), CONTROL_PROBE),
-        **dict.fromkeys(("T5", "T5p99"), SIMULATOR_PROBE),
+        **dict.fromkeys(("T1", "T1mean", "T2", "T2x", "T4"), MARKERS),
+        **dict.fromkeys(("T3", "T3mean", "T3p90", "T3p99"), CONTROL_PROBE),
+        **dict.fromkeys(("T5", "T5mean", "T5p99"), SIMULATOR_PROBE),
     }
     assert not any(source.is_approximate for source in sources.values())
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from pytest_ldos.base.errors import RecordingFailed
-from pytest_ldos.base.series import Invalid
+from pytest_ldos.base.series import Invalid, Missing
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, read_trials
 from pytest_ldos.measure.trial.conduct import Unwatched, conduct, undisturbed
 from pytest_ldos.robot.stack.goals import GOAL_SETS, ErrorCode, Goal, OutcomeClass, Pose
@@ -38,6 +38,33 @@ def test_every_trial_begins_at_home_and_warm_ups_leave_no_trace(folder):
     assert [trial.index for trial in trials.trials] == [0, 1, 2]
     assert trials.incomplete == ""
     assert all(trial.measurements["T1"].number is not None for trial in trials.trials)
+
+
+def test_a_trials_goal_is_planned_again_before_the_arm_goes_home(folder):
+    trials, rig = run(folder, script=lambda index: Motion(planning_ms=10 + index))
+    assert rig.stack.plan_requests == 3 * 6
+    assert [trial.measurements["T1mean"].value for trial in trials.trials] == pytest.approx([10.0, 11.0, 12.0])
+    assert {trial.measurements["T1mean"].details["plans"] for trial in trials.trials} == {6}
+
+
+@pytest.mark.parametrize(("planning_ms", "requests"), [(166, 6), (400, 2), (1100, 0)])
+def test_a_slow_planner_is_asked_less_often(folder, planning_ms, requests):
+    trials, rig = run(folder, script=lambda index: Motion(planning_ms=planning_ms), trials=1)
+    assert rig.stack.plan_requests == requests
+    assert (trials.trials[0].measurements["T1mean"].number is not None) == (requests > 0)
+
+
+def test_a_failed_goal_is_not_planned_again(folder):
+    _, rig = run(folder, script=lambda index: Motion(error_code=ErrorCode.PLANNING_FAILED))
+    assert rig.stack.plan_requests == 0
+
+
+def test_a_stack_that_cannot_plan_alone_is_not_asked_to(folder):
+    with open_fake_rig(StackSpec(), folder) as rig:
+        rig.stack.can_plan_only = False
+        trials = conduct(rig, ScenarioSpec(name="baseline", trials=1), REACH)
+    assert rig.stack.plan_requests == 0
+    assert trials.trials[0].measurements["T1mean"].value == Missing("the goal was not planned again")
 
 
 def test_goals_take_turns(folder):

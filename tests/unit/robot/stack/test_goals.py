@@ -100,7 +100,8 @@ def test_commands_and_reports_survive_a_line(goal):
         rotation_error_rad=None,
     )
     assert parse_event(report.to_line()) == report
-    assert parse_event(ReadyEvent().to_line()) == ReadyEvent()
+    assert parse_event(ReadyEvent(plan_only=True).to_line()) == ReadyEvent(plan_only=True)
+    assert parse_event('{"event": "ready"}') == ReadyEvent(plan_only=False)
 
 
 def test_a_line_that_is_no_event():

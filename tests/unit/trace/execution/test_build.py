@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from pytest_ldos.base.tracepoints import Phase
@@ -42,6 +44,28 @@ def test_trials_have_their_phases_plan_and_end(recorder):
     assert good.end_ns > good.phases[Phase.RESULT]
     assert (bad.index, bad.error_code, bad.plan) == (1, ErrorCode.NO_IK_SOLUTION, None)
     assert Phase.EXECUTING not in bad.phases
+
+
+def test_goals_that_are_only_planned_belong_to_the_trial_before_them(recorder):
+    stack = FakeStack(recorder, lambda index: Motion(planning_ms=10))
+    send = partial(stack.move, REACH, seed=1)
+    send(goal_id="e" * 32, trial=None, plan_only=True)
+    for index in range(2):
+        send(goal_id=f"{index:032x}", trial=TrialTag("baseline", index))
+        recorder.emit(SPEED, stack.now_ns, work_ns=7 + index)
+        send(goal_id=f"{index:031x}e", trial=None, plan_only=True)
+    send(goal_id="d" * 32, trial=None, plan_only=True)
+    model = model_of(recorder)
+    first, second = model.trials.values()
+    assert [(each.end_ns - each.begin_ns, each.cpu_work_ns) for each in first.plan_requests] == [(10 * MS, 7)]
+    assert [each.cpu_work_ns for each in second.plan_requests] == [8, None]
+    assert set(model.phases["goal_id"]) == set(model.trials)
+
+
+def test_a_goal_without_a_plan_is_no_planning_request(recorder):
+    for number, phase in enumerate((Phase.GOAL_SENT, Phase.PLANNING, Phase.RESULT)):
+        recorder.emit(PHASE, number * MS, goal_id="a" * 32, phase=phase.value)
+    assert model_of(recorder).plan_requests.is_empty()
 
 
 def test_a_trial_without_an_end(recorder):

@@ -38,7 +38,7 @@ def test_another_schema(model, tmp_path):
     write_model(model, tmp_path)
     manifest = json.loads((tmp_path / MANIFEST).read_text())
     (tmp_path / MANIFEST).write_text(json.dumps(manifest | {"schema_version": 99}))
-    with pytest.raises(RecordUnreadable, match="has schema version 99, this version reads 1"):
+    with pytest.raises(RecordUnreadable, match="has schema version 99, this version reads 2"):
         read_model(tmp_path)
 
 

@@ -63,7 +63,8 @@ public:
   void trial_end(const std::string & goal_id, std::int32_t error_code) override;
 };
 
-/// One goal on its way: stamps each phase when it is entered, and marks it if this is a trial.
+/// One goal on its way: stamps each phase when it is entered. Marks those of trials, and of goals
+/// that are only planned.
 class Motion
 {
 public:
@@ -85,6 +86,8 @@ public:
   const PhaseStamps & stamps() const {return stamps_;}
 
 private:
+  bool is_marked() const;
+
   MoveCommand command_;
   Markers & markers_;
   Clock clock_;

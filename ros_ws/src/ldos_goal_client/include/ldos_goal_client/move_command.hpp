@@ -55,6 +55,8 @@ struct MoveCommand
   double acceleration_scaling{};
   /// Wall-clock time after which the goal is given up.
   double timeout_s{};
+  /// The goal is planned and not executed; its phases and its plan are marked.
+  bool plan_only{};
 };
 
 /// A line that is no command.

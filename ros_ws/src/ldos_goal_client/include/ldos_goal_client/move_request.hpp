@@ -48,7 +48,7 @@ struct Planner
 /// joints within 1 mrad, as the embedded stack's client sends them.
 moveit_msgs::msg::Constraints to_constraints(const Goal & goal, const std::string & base_frame);
 
-/// The action's goal: plan once and execute. A seed ends the constraints' name, where
+/// The action's goal: plan once, and execute unless the command only plans. A seed ends the constraints' name, where
 /// ldos_planner finds it and other planners ignore it: `reach#ldos_seed=7`.
 moveit_msgs::action::MoveGroup::Goal to_request(
   const MoveCommand & command, const Planner & planner);
