@@ -1,0 +1,54 @@
+"""Scores of dispersion and of the upper tail, around each version's own median: a shift alone does not change them.
+
+Klotz' scores, squared normal scores of the ranks of distances, have the power of the variance ratio for normal values,
+and single outliers count by their rank alone. The tail's score is 1 for the largest tenth of all values.
+
+Reference: J. Klotz, "Nonparametric tests for scale", Annals of Mathematical Statistics 33, 1962.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+Numbers = npt.NDArray[np.float64]
+Samples = tuple[Numbers, Numbers]
+
+TAIL_SHARE: Final = 0.1
+"""Share of all values, of both samples together, that are the upper tail."""
+
+
+def around_medians(samples: Samples) -> Samples:
+    """The samples, each less its own median."""
+    return samples[0] - np.median(samples[0]), samples[1] - np.median(samples[1])
+
+
+def klotz_scores(centered: Samples) -> Samples:
+    """Scores that grow with the distance from the median."""
+    distances = np.abs(np.concatenate(centered))
+    scores = ndtri(0.5 + _ranks(distances) / (2 * (distances.size + 1))) ** 2
+    return _split(scores, centered)
+
+
+def tail_threshold(centered: Samples) -> float:
+    """Distance above the median beyond which the upper tail of both samples together lies."""
+    return float(np.quantile(np.concatenate(centered), 1 - TAIL_SHARE))
+
+
+def tail_scores(centered: Samples) -> Samples:
+    """1 for each value of the upper tail, 0 for others."""
+    return _split(np.where(np.concatenate(centered) > tail_threshold(centered), 1.0, 0.0), centered)
+
+
+def _ranks(values: Numbers) -> Numbers:
+    """Ranks from 1; equal values share the mean of theirs."""
+    ordered = np.sort(values)
+    ranks: Numbers = (np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right") + 1) / 2
+    return ranks
+
+
+def _split(scores: Numbers, like: Samples) -> Samples:
+    return scores[: like[0].size], scores[like[0].size :]
