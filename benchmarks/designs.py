@@ -3,8 +3,8 @@
     python -m benchmarks.designs                    # everything: some minutes on two cores
     python -m benchmarks.designs --runs 20          # only shows that it works
 
-For each machine, design and calibration it prints unchanged runs that are red, with the upper 95 % bound, planted
-+15 % that is found, and the mean number of trials of head. A run is four
+For each machine, design and calibration it prints unchanged runs that are red, with the upper 95 % bound, changes of
+one metric that are found, and the mean number of trials of head with +15 %. A run is four
 scenarios of five metrics. The same seed gives the same numbers.
 """
 
@@ -14,9 +14,9 @@ import argparse
 import math
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final
 
@@ -31,7 +31,42 @@ from pytest_ldos.judge.baseline.calibration import MetricNoise
 from pytest_ldos.measure.trial.record import Look
 
 SEED: Final = 20261123
-EFFECT: Final = 1.15
+
+Plant = Callable[[Numbers, np.random.Generator], Numbers]
+"""Changes the values of head's trials, shape (runs, trials)."""
+
+
+def spread_by(factor: float) -> Plant:
+    """Multiplies logarithmic distances from the median of each run."""
+
+    def plant(values: Numbers, _: np.random.Generator) -> Numbers:
+        medians = np.median(values, axis=1, keepdims=True)
+        spread: Numbers = medians * (values / medians) ** factor
+        return spread
+
+    return plant
+
+
+def slow_trials(share: float) -> Plant:
+    """Makes a share of the trials three times as slow."""
+    return lambda values, rng: values * np.where(rng.random(values.shape) < share, 3.0, 1.0)
+
+
+def late(factor: float) -> Plant:
+    """Makes the last third of the trials slower."""
+    return lambda values, _: values * np.where(np.arange(values.shape[1]) * 3 < values.shape[1] * 2, 1.0, factor)
+
+
+PLANTED: Final[Mapping[str, Plant]] = {
+    "+15 %": lambda values, _: values * 1.15,
+    "spread x 2": spread_by(2.0),
+    "spread x 3": spread_by(3.0),
+    "5 % x 3": slow_trials(0.05),
+    "30 % x 3": slow_trials(0.3),
+    "late x 1.4": late(1.4),
+    "late x 2": late(2.0),
+}
+"""Changes of one metric; all but the first are looked for in interleaved versions alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +143,7 @@ class Design:
         if not self.is_interleaved:
             own = np.repeat(np.arange(self.starts), self.per_start)
             return own, own, (Look(own.size, own.size),)
-        blocks, looks = first_blocks(self.trials), [Look(self.trials, self.trials)]
+        blocks, looks = first_blocks(self.trials, size=self.per_start or None), [Look(self.trials, self.trials)]
         size = len(blocks[-1].trials)
         while pair := next_pair(blocks[-1], limit=self.most, size=size):
             blocks += pair
@@ -129,6 +164,7 @@ DESIGNS: Final = (
     Design(name="interleaved 10", trials=10, most=10),
     Design(name="interleaved 10 to 30", trials=10, most=30),
     Design(name="interleaved 30", trials=30, most=30),
+    Design(name="interleaved 15 x 2", trials=30, most=30, per_start=2),
 )
 
 CALIBRATIONS: Final[Mapping[str, tuple[int, int, int] | None]] = {
@@ -159,15 +195,22 @@ class Cell:
         for scenario in SCENARIOS:
             batch = self._draw(scenario)
             red |= np.array([OURS.judge(batch, run, scenarios=len(SCENARIOS)).red for run in range(self.runs)])
-        planted = self._draw("planted").with_shift(METRICS[0], EFFECT)
-        judged = [OURS.judge(planted, run, scenarios=len(SCENARIOS)) for run in range(self.runs)]
-        found = np.mean([METRICS[0] in each.regressed for each in judged])
+        planted = {name: self._find(name) for name in PLANTED if self.design.is_interleaved or name == "+15 %"}
+        found = " ".join(f"{f'{100 * planted[name][0]:.0f}' if name in planted else '-':>10}" for name in PLANTED)
         alarms = clopper_pearson(int(red.sum()), self.runs)
         return (
             f"{self.machine.name:27} {self.design.name:21} {self.calibration:15} "
-            f"{100 * alarms.rate:6.1f} (<= {100 * alarms.high:5.1f}) {100 * found:6.0f} "
-            f"{np.mean([each.head_trials for each in judged]):6.1f}"
+            f"{100 * alarms.rate:6.1f} (<= {100 * alarms.high:5.1f}) {found} {planted['+15 %'][1]:6.1f}"
         )
+
+    def _find(self, name: str) -> tuple[float, float]:
+        """Share of the runs in which a change of one metric is found, and the mean number of trials of head."""
+        batch = self._draw("planted")
+        changed = PLANTED[name](batch.head.values[METRICS[0]], generator(self.seed, name))
+        batch = replace(batch, head=replace(batch.head, values={**batch.head.values, METRICS[0]: changed}))
+        judged = [OURS.judge(batch, run, scenarios=len(SCENARIOS)) for run in range(self.runs)]
+        found = np.mean([METRICS[0] in each.regressed for each in judged])
+        return float(found), float(np.mean([each.head_trials for each in judged]))
 
     def _draw(self, scenario: str) -> Batch:
         rng = generator(self.seed, self.machine.name, self.design.name, self.calibration, scenario)
@@ -220,7 +263,10 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     began = time.monotonic()
-    print(f"{'machine':27} {'design':21} {'calibration':15} {'red %':>6} {'':10} {'+15 %':>6} {'trials':>6}")
+    print(
+        f"{'machine':27} {'design':21} {'calibration':15} {'red %':>6} {'':10} "
+        f"{' '.join(f'{name:>10}' for name in PLANTED)} {'trials':>6}"
+    )
     with ProcessPoolExecutor(options.processes) as pool:
         for line in pool.map(Cell.judge, cells(options.runs, options.seed, options.only)):
             print(line, flush=True)

@@ -32,7 +32,7 @@ def judge_without_baseline(
 
 def _with_changes(result: GateResult, compared: GateResult) -> GateResult:
     unjudged = (
-        dataclasses.replace(each, verdict=Verdict.NO_BASELINE, more_trials_because=None, base_needs=0)
+        dataclasses.replace(each, location=Verdict.NO_BASELINE, findings=(), more_trials_because=None, base_needs=0)
         for each in compared.comparisons
     )
     return dataclasses.replace(

@@ -11,6 +11,7 @@ from pytest_ldos.base.series import Series
 from pytest_ldos.base.stats.adjust import remove_covariate
 from pytest_ldos.base.stats.power import smallest_detectable_shift
 from pytest_ldos.judge.baseline.calibration import MetricNoise
+from pytest_ldos.judge.gate.aspects import Finding
 from pytest_ldos.judge.gate.contrast import Contrast
 from pytest_ldos.judge.gate.more_trials import MayBeWorse, MoreTrials, VariesTooMuch
 from pytest_ldos.judge.gate.policy import Policy
@@ -23,6 +24,7 @@ class Comparison:
     """The gate's result for one metric.
 
     Attributes:
+        location: verdict on the location alone.
         head_median, base_median: medians of the uncensored values, in the metric's unit.
         ratio, low, high: head over base, with the interval that the verdict is based on.
         p_value: one-sided, for a change for the worse.
@@ -34,12 +36,13 @@ class Comparison:
         unlike: covariates left in because they differ between the versions.
         more_trials_because: why more trials would help; ``None`` if the result is clear.
         base_needs: trials required of a stored baseline before more trials of head can help; 0 if it has enough.
+        findings: on the other aspects that were tested.
     """
 
     metric: str
     title: str
     unit: str
-    verdict: Verdict
+    location: Verdict
     head_count: int
     base_count: int
     head_median: float
@@ -55,6 +58,12 @@ class Comparison:
     unlike: tuple[str, ...] = ()
     more_trials_because: MoreTrials | None = None
     base_needs: int = 0
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """Verdict on all aspects of the metric."""
+        return Verdict.REGRESSED if any(each.is_regressed for each in self.findings) else self.location
 
     @property
     def is_from_zero(self) -> bool:
@@ -106,7 +115,7 @@ def judge(
         metric=metric.name,
         title=metric.title,
         unit=metric.unit,
-        verdict=verdict,
+        location=verdict,
         head_count=len(head),
         base_count=len(base),
         head_median=_median(head),
@@ -150,6 +159,12 @@ def _floor(metric: Metric, contrasted: Contrast, noise: MetricNoise | None, poli
         apart = 0.0 if contrasted.is_interleaved else contrasted.to_effect(contrasted.extra.deviation)
         return min(noise.floor, max(metric.usual_floor, apart))
     return max(metric.usual_floor, contrasted.to_effect(contrasted.spread))
+
+
+def least_floor(metric: Metric, noise: MetricNoise | None, policy: Policy) -> float:
+    """The relative effect below which no aspect is reported; of the location, see also `Comparison.floor`."""
+    learned = metric.usual_floor if noise is None else min(noise.floor, metric.usual_floor)
+    return policy.floors.get(metric.name, learned)
 
 
 def coefficient_of_variation(series: Series) -> float:

@@ -16,6 +16,7 @@ from pytest_ldos.base.stats.robust_scale import group_scale
 from pytest_ldos.base.stats.starts import (
     UNKNOWN,
     Extra,
+    Starts,
     Variance,
     pool,
     variance_between_paired_starts,
@@ -75,6 +76,7 @@ class Contrast:
         unlike: covariates left in because they differ between the versions.
         extra: variance of the shift that the spread within the samples does not show.
         is_interleaved: True if both versions were measured interleaved.
+        starts: start of each value of head and of base.
     """
 
     head: Sample
@@ -85,6 +87,7 @@ class Contrast:
     unlike: tuple[str, ...]
     extra: Extra
     is_interleaved: bool
+    starts: tuple[Starts, Starts]
 
     def ratio(self, shift: float) -> float:
         """Head over base for a shift on this scale."""
@@ -180,7 +183,8 @@ def contrast(
     least = _LEAST_SUPPOSED * metric.usual_floor * unit
     between = _between(sides, values, known, least, is_interleaved=is_interleaved)
     extra = Extra(between, _inflation(sides, is_interleaved=is_interleaved))
-    return Contrast(sign * values[0], sign * values[1], sign, scale, explained, unlike, extra, is_interleaved)
+    starts = sides[0].blocks, sides[1].blocks
+    return Contrast(sign * values[0], sign * values[1], sign, scale, explained, unlike, extra, is_interleaved, starts)
 
 
 def _comparable(head: _Side, base: _Side, *, is_interleaved: bool) -> tuple[_Side, _Side]:

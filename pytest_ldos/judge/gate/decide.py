@@ -24,6 +24,7 @@ from pytest_ldos.judge.gate.reasons import (
     NoTrials,
     OfBase,
     Reason,
+    ShapeRegressed,
     Untrusted,
 )
 from pytest_ldos.judge.gate.success import fails_more_often, find_failures, find_rises, measure_rise
@@ -183,7 +184,8 @@ def load_faults(head: TrialSet) -> list[LoadNotReached]:
 def _find_changes(comparisons: Sequence[Comparison], case: Case, policy: Policy) -> Iterator[Reason]:
     """One reason for each metric that did not pass; metrics with too few trials share one."""
     for each in comparisons:
-        if each.verdict in {Verdict.REGRESSED, Verdict.IMPROVED}:
+        yield from (ShapeRegressed(each, found.shape) for found in each.findings if found.is_regressed)
+        if each.location in {Verdict.REGRESSED, Verdict.IMPROVED}:
             yield Moved(each)
         elif each.verdict is Verdict.NOT_JUDGED:
             yield explain_set_aside(each, case, policy)

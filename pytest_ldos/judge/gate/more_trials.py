@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pytest_ldos.judge.gate.aspects import Aspect
+
 
 @dataclass(frozen=True)
 class MayFailMore:
@@ -29,4 +31,12 @@ class VariesTooMuch:
     metric: str
 
 
-MoreTrials = MayFailMore | MayBeWorse | VariesTooMuch
+@dataclass(frozen=True)
+class MayHaveChanged:
+    """The spread or the tail of a metric may have grown, or it may have risen within the run."""
+
+    metric: str
+    aspect: Aspect
+
+
+MoreTrials = MayFailMore | MayBeWorse | VariesTooMuch | MayHaveChanged

@@ -38,7 +38,7 @@ def set_aside(comparisons: Sequence[Comparison], case: Case, policy: Policy) -> 
 def _set_aside(found: Comparison, case: Case, policy: Policy) -> Comparison:
     if found.verdict is not Verdict.INCONCLUSIVE or _is_required(found, case, policy):
         return found
-    return dataclasses.replace(found, verdict=Verdict.NOT_JUDGED)
+    return dataclasses.replace(found, location=Verdict.NOT_JUDGED)
 
 
 def _is_required(found: Comparison, case: Case, policy: Policy) -> bool:

@@ -10,6 +10,7 @@ from enum import StrEnum
 from pytest_ldos.base.series import Better
 from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.judge.baseline.mismatch import OtherHostClasses, OtherLoads, OtherScenario
+from pytest_ldos.judge.gate.aspects import Shape
 from pytest_ldos.judge.gate.comparison import Comparison
 
 
@@ -127,9 +128,17 @@ class FailuresRose:
 
 @dataclass(frozen=True)
 class Moved:
-    """A metric regressed or improved."""
+    """The location of a metric regressed or improved."""
 
     comparison: Comparison
+
+
+@dataclass(frozen=True)
+class ShapeRegressed:
+    """Spread or tail of a metric grew, or it rose within the run."""
+
+    comparison: Comparison
+    shape: Shape
 
 
 @dataclass(frozen=True)
@@ -345,6 +354,7 @@ Reason = (
     | TrialsFailed
     | FailuresRose
     | Moved
+    | ShapeRegressed
     | NotClear
     | NotJudged
     | TooFewTrials

@@ -11,7 +11,13 @@ from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.judge.gate.verdict import Verdict
 
 _KINDS: Final[Mapping[Verdict, tuple[type, ...]]] = {
-    Verdict.REGRESSED: (why.MissedSuccessRate, why.MissedDeadline, why.TrialsFailed, why.FailuresRose),
+    Verdict.REGRESSED: (
+        why.MissedSuccessRate,
+        why.MissedDeadline,
+        why.TrialsFailed,
+        why.FailuresRose,
+        why.ShapeRegressed,
+    ),
     Verdict.INVALID: (
         why.NoTrials,
         why.Distorted,
@@ -60,7 +66,7 @@ def by_weight(reasons: Iterable[why.Reason]) -> tuple[why.Reason, ...]:
 
 def _lightness(reason: why.Reason) -> tuple[int, float]:
     if isinstance(reason, why.Moved):
-        return -reason.comparison.verdict.severity, -_size(reason.comparison.ratio)
+        return -reason.comparison.location.severity, -_size(reason.comparison.ratio)
     return -VERDICT_OF[type(reason)].severity, -math.inf
 
 

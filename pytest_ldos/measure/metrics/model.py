@@ -25,16 +25,16 @@ PLANS_CPU_WORK: Final = "plans_cpu_work_ms"
 """Covariate: mean of this duration over all plans of a trial."""
 
 PRIMARY_SHARE: Final = 0.18
-"""Share of the false-alarm probability for each of T1 to T5."""
+"""Weight of a metric that is judged for itself, where metrics divide the false-alarm probability."""
 
 SECONDARY_SHARE: Final = 0.02
-"""Share for each metric that refines one of them; large effects are found nevertheless."""
+"""Weight of a metric of which large effects alone matter."""
 
 USUAL_FLOOR: Final = 0.05
 """Relative effect below which nothing is reported of most metrics, unless the host was calibrated."""
 
 OWN_SHARES: Final = 0.04
-"""Share for all user metrics together; the k-th receives ``6 / (π k)²`` of it."""
+"""Weight of all user metrics together; the k-th receives ``6 / (π k)²`` of it."""
 
 COVARIATES: Final = (PLANNED_DURATION, CPU_WORK, PLANS_CPU_WORK)
 
@@ -104,8 +104,7 @@ class Metric:
         adjust_for: covariates (`COVARIATES`) whose effect the gate removes.
         adjust_where_alike: covariates whose effect it removes only if both versions have similar values of
             them: differences between trials are chance, but a difference between versions is a real one.
-        error_share: fraction of the false-alarm probability shared by the metrics of a scenario;
-            independent of which other metrics there are.
+        error_share: weight of the metric where the metrics of a scenario divide the false-alarm probability.
         largest_tolerable_mde: largest acceptable minimum detectable effect (relative); above it, the
             metric is not judged, or `inconclusive` where it is required.
         usual_floor: relative effect below which nothing is reported on a host that was not calibrated.

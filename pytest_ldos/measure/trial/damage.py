@@ -7,10 +7,8 @@ from itertools import pairwise
 from typing import Final
 
 from pytest_ldos.base.plain import read_plain
-from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import Look, MotionTrial, TrialSet
 
-_ROUNDING: Final = 1e-9
 _TOLD_OF_LOADS: Final = ("shortfall", "summary")
 
 
@@ -21,7 +19,6 @@ def require_undamaged(trials: TrialSet) -> None:
         ValueError: the message states the damage.
     """
     _require_described(trials)
-    _require_shares(trials.metrics)
     _require_ascending(trials.looks)
     _require_counts(trials.discarded_events, "discarded_events")
     for load in trials.loads:
@@ -41,12 +38,6 @@ def _require_described(trials: TrialSet) -> None:
     undescribed = {name for trial in trials.trials for name in trial.measurements} - described
     if undescribed:
         raise ValueError(f"it does not say what {', '.join(sorted(undescribed))} is")
-
-
-def _require_shares(metrics: Sequence[Metric]) -> None:
-    together = sum(metric.error_share for metric in metrics)
-    if together > 1 + _ROUNDING:
-        raise ValueError(f"its metrics' error_share is {together:g} together, more than 1")
 
 
 def _require_ascending(looks: Sequence[Look]) -> None:

@@ -122,6 +122,31 @@ class Gap:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AspectReport:
+    """A property of a metric beside its location that was tested for a change for the worse.
+
+    Attributes:
+        name: ``spread``, ``tail`` or ``late_rise``.
+        words: its numbers in words.
+        base: mean distance from the median (relative), or share of the trials in the upper tail; null of a rise.
+        head: the same of this version; of a rise, the ratio of later trials to earlier ones.
+        p_value: one-sided, of a change for the worse.
+        tail: probability of error granted to the test.
+        is_regressed: whether it changed for the worse.
+        is_suspect: whether it may have, which is not certain.
+    """
+
+    name: str
+    words: str
+    base: float | None
+    head: float | None
+    p_value: float
+    tail: float
+    is_regressed: bool = False
+    is_suspect: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class MetricReport:
     """One metric of a scenario.
 
@@ -137,6 +162,7 @@ class MetricReport:
         origins: where this version's numbers were taken.
         gaps: trials of this version without a usable number.
         incomparable: why it was not compared although both versions have it; empty otherwise.
+        aspects: what else was tested than its location.
     """
 
     name: str
@@ -150,6 +176,7 @@ class MetricReport:
     origins: tuple[Origin, ...] = ()
     gaps: tuple[Gap, ...] = ()
     incomparable: str = ""
+    aspects: tuple[AspectReport, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -64,6 +64,7 @@ def _show_metric(metric: MetricReport) -> Shown:
         ("change", f"{change_of(change)}, interval {interval_of(change)}"),
         ("reported from", f"{percent(change.floor)} on (floor)"),
         ("could have seen", percent(change.detectable)),
+        *(("regressed", each.words) for each in metric.aspects if each.is_regressed),
     )
     return Shown(
         f"{metric.name} {metric.title}", (Table(columns=_COLUMNS, rows=rows),), badge=badge_by_name(metric.verdict)

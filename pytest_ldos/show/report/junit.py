@@ -45,6 +45,7 @@ def _describe_metric(metric: MetricReport) -> Iterator[tuple[str, str]]:
         yield from _describe_sample(metric.head, metric.unit)
     if metric.change is not None:
         yield from _describe_change(metric.change)
+    yield from ((f"{each.name}.p_value", _number(each.p_value)) for each in metric.aspects)
 
 
 def _describe_sample(sample: Sample, unit: str) -> Iterator[tuple[str, str]]:

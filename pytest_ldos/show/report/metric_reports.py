@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from pytest_ldos.base.series import Series
 from pytest_ldos.base.stats.location import median
+from pytest_ldos.judge.gate.aspects import Finding, LateRise
 from pytest_ldos.judge.gate.comparison import Comparison, adjusted_variation, coefficient_of_variation
 from pytest_ldos.judge.gate.decide import GateResult
 from pytest_ldos.judge.gate.verdict import Verdict
@@ -14,7 +15,8 @@ from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.measure.trial.series_of import invalid_trials, metrics_of, missing_reasons, sources_of
 from pytest_ldos.show.page.data_text import finite
-from pytest_ldos.show.report.document import Change, Gap, MetricReport, Point, Sample
+from pytest_ldos.show.report.aspects import describe_aspect
+from pytest_ldos.show.report.document import AspectReport, Change, Gap, MetricReport, Point, Sample
 from pytest_ldos.show.report.reasons import describe_reason
 from pytest_ldos.show.report.sources import report_origins
 
@@ -41,6 +43,22 @@ def _report(metric: Metric, head: TrialSet, result: GateResult) -> MetricReport:
         origins=report_origins(sources_of(head, metric)),
         gaps=_gaps(metric, head),
         incomparable="" if incomparable is None else describe_reason(incomparable),
+        aspects=() if comparison is None else tuple(map(_aspect, comparison.findings)),
+    )
+
+
+def _aspect(found: Finding) -> AspectReport:
+    aspect = found.shape.aspect
+    of_base, of_head = (None, aspect.ratio) if isinstance(aspect, LateRise) else (aspect.base, aspect.head)
+    return AspectReport(
+        name=aspect.name,
+        words=describe_aspect(aspect),
+        base=None if of_base is None else finite(of_base),
+        head=finite(of_head),
+        p_value=found.shape.p_value,
+        tail=found.tail,
+        is_regressed=found.is_regressed,
+        is_suspect=found.is_suspect,
     )
 
 

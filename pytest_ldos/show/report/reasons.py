@@ -10,7 +10,8 @@ from pytest_ldos.base.units import counted, format_quantity
 from pytest_ldos.judge.baseline.mismatch import LoadDifference, OtherHostClasses, OtherLoads, OtherScenario
 from pytest_ldos.judge.gate import reasons as why
 from pytest_ldos.judge.gate.comparison import Comparison
-from pytest_ldos.judge.gate.more_trials import MayBeWorse, MayFailMore, MoreTrials, VariesTooMuch
+from pytest_ldos.judge.gate.more_trials import MayBeWorse, MayFailMore, MayHaveChanged, MoreTrials, VariesTooMuch
+from pytest_ldos.show.report.aspects import describe_aspect
 from pytest_ldos.show.report.keys import describe_host, describe_key
 
 _RECORD_AGAIN: Final = "record it again: --ldos-update-baseline"
@@ -47,7 +48,9 @@ def describe_reason(reason: why.Reason) -> str:  # noqa: C901, PLR0911, PLR0912 
             counts = f"from {base_failures} of {base_trials} to {head_failures} of {head_trials}"
             return f"failures rose {counts} (p = {p_value:.2g}, Boschloo's exact test)"
         case why.Moved(found):
-            return f"{found.metric} ({found.title}) {found.verdict}: {_effect(found)}"
+            return f"{found.metric} ({found.title}) {found.location}: {_effect(found)}"
+        case why.ShapeRegressed(found, shape):
+            return f"{found.metric} ({found.title}) regressed: {describe_aspect(shape.aspect)}"
         case why.NotClear():
             return _not_clear(reason)
         case why.NotJudged():
@@ -118,6 +121,8 @@ def describe_more_trials(use: MoreTrials) -> str:
             return f"{metric} may have become worse {f'by {100 * by:.0f} %' if math.isfinite(by) else 'by any amount'}"
         case VariesTooMuch(metric):
             return f"{metric} varies too much for what is to be seen"
+        case MayHaveChanged(metric, aspect):
+            return f"{metric} may have become worse: {describe_aspect(aspect)}"
         case _:
             assert_never(use)
 

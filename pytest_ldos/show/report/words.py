@@ -78,6 +78,10 @@ def describe_caveats(section: Section) -> Iterator[str]:
     if unjudged:
         yield f"not judged here: {', '.join(map(_with_change, unjudged))}"
     yield from (f"{metric.name} passed with {apart}" for metric in section.metrics if (apart := describe_apart(metric)))
+    for metric in section.metrics:
+        for aspect in metric.aspects:
+            if aspect.is_suspect:
+                yield f"{metric.name} may have become worse: {aspect.words}, p = {aspect.p_value:.1g}"
 
 
 def describe_apart(metric: MetricReport) -> str:
@@ -119,15 +123,22 @@ def moved_metrics(section: Section) -> list[MetricReport]:
 
 def summarize(section: Section) -> str:
     """``T1 +43.2 %``: what moved, or else why the verdict is no better; then what it must not hide."""
-    changes = ", ".join(f"{each.name} {change_of(each.change)}" for each in moved_metrics(section) if each.change)
+    changes = ", ".join(_short_move(each, each.change) for each in moved_metrics(section) if each.change)
     is_calm = section.verdict is Verdict.PASSED or not section.reasons
     return "; ".join((changes or ("nothing moved" if is_calm else section.reasons[0]), *describe_caveats(section)))
 
 
+def _short_move(metric: MetricReport, change: Change) -> str:
+    """``T1 +43.2 %``, with each other aspect that regressed."""
+    aspects = [each.words for each in metric.aspects if each.is_regressed]
+    return "; ".join((f"{metric.name} {change_of(change)}", *aspects))
+
+
 def describe_move(metric: MetricReport) -> str:
-    """``T1 planning latency +43.2 % (+26.8 % … +65.7 %), 12.0 ms → 16.6 ms``."""
+    """``T1 planning latency +43.2 % (+26.8 % … +65.7 %), 12.0 ms → 16.6 ms``, with each other aspect that regressed."""
     medians = f"{median_of(metric, metric.base)} → {median_of(metric, metric.head)}"
-    return f"{metric.name} {metric.title}{_change_and_interval(metric.change)}, {medians}"
+    aspects = (each.words for each in metric.aspects if each.is_regressed)
+    return "; ".join((f"{metric.name} {metric.title}{_change_and_interval(metric.change)}, {medians}", *aspects))
 
 
 def _change_and_interval(change: Change | None) -> str:
@@ -204,6 +215,7 @@ def describe_measurement(section: Section) -> Iterator[str]:
     yield from _describe_base(section.base)
     yield from section.notes
     yield from describe_interleaving(section.interleaving)
+    yield from describe_aspects(section)
     yield from describe_additions(section.additions)
     yield from describe_calibration(section.calibration)
 
@@ -272,6 +284,13 @@ def describe_interleaving(interleaving: Interleaving | None) -> Iterator[str]:
         yield f"drift over {interleaving.blocks} blocks: {', '.join(drifts)}{warning}"
     elif interleaving.blocks < FEWEST_BLOCKS:
         yield f"drift: {interleaving.blocks} blocks are too few to tell, {FEWEST_BLOCKS} are needed"
+
+
+def describe_aspects(section: Section) -> Iterator[str]:
+    """``T1: spread × 1.1 (…), p = 0.3``: of each metric, what was tested beside its location."""
+    for metric in section.metrics:
+        if metric.aspects:
+            yield f"{metric.name}: {'; '.join(f'{each.words}, p = {each.p_value:.1g}' for each in metric.aspects)}"
 
 
 def describe_additions(additions: Additions | None) -> Iterator[str]:

@@ -13,8 +13,9 @@ from pytest_ldos.base.series import Better
 from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.judge.baseline.mismatch import LoadDifference, OtherHostClasses, OtherLoads, OtherScenario
 from pytest_ldos.judge.gate import reasons as why
+from pytest_ldos.judge.gate.aspects import LateRise, Shape, Spread, Tail
 from pytest_ldos.judge.gate.decide import decide
-from pytest_ldos.judge.gate.more_trials import MayBeWorse, MayFailMore, MoreTrials, VariesTooMuch
+from pytest_ldos.judge.gate.more_trials import MayBeWorse, MayFailMore, MayHaveChanged, MoreTrials, VariesTooMuch
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.show.report.reasons import describe_more_trials, describe_other_calibration, describe_reason
 from tests.builders.trials import noisy_set
@@ -27,6 +28,7 @@ NOISY, *_ = decide(noisy_set(1, n=4), noisy_set(2, n=4), Policy()).comparisons
 WIDE = dataclasses.replace(T1, mde=2.15)
 MEASURED = f"{100 * (T1.ratio - 1):+.1f} %"
 AS_MANY = 10, 3
+SPREAD = Spread(base=0.064, head=0.134)
 
 REASONS = [
     (why.NoTrials(""), "no trial was made: none was asked for"),
@@ -44,6 +46,18 @@ REASONS = [
     (why.TrialsFailed((1, 3), "stack_died", None, "", "gone"), "trial 1, 3 stack_died: gone"),
     (why.TrialsFailed((2,), "planning_failed", -31, "shelf", "no"), "trial 2 planning_failed (MoveIt code -31) of goal 'shelf': no"),
     (why.FailuresRose(0, 10, 6, 10, 0.0054), "failures rose from 0 of 10 to 6 of 10 (p = 0.0054, Boschloo's exact test)"),
+    (
+        why.ShapeRegressed(T1, Shape(SPREAD, 1e-5, 0.2)),
+        f"T1 ({T1.title}) regressed: spread × 2.1 (on average 13.4 % from the median, 6.4 % in the baseline)",
+    ),
+    (
+        why.ShapeRegressed(T1, Shape(Tail(0.04, 0.2, 0.43), 1e-5, 0.2)),
+        f"T1 ({T1.title}) regressed: tail: 20 % of the trials, 4 % in the baseline, are more than 43 % worse than their median",
+    ),
+    (
+        why.ShapeRegressed(T1, Shape(LateRise(20, 1.4), 1e-5, 0.4)),
+        f"T1 ({T1.title}) regressed: worse from trial 20 on: × 1.40",
+    ),
     (why.Moved(T1), f"T1 ({T1.title}) regressed: {100 * (T1.ratio - 1):+.1f} %"),
     (
         why.NotClear(NOISY),
@@ -121,6 +135,10 @@ USES = [
     (MayBeWorse("T1", 0.123), "T1 may have become worse by 12 %"),
     (MayBeWorse("T1", math.inf), "T1 may have become worse by any amount"),
     (VariesTooMuch("T1"), "T1 varies too much for what is to be seen"),
+    (
+        MayHaveChanged("T1", SPREAD),
+        "T1 may have become worse: spread × 2.1 (on average 13.4 % from the median, 6.4 % in the baseline)",
+    ),
 ]
 
 

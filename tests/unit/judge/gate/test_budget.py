@@ -1,0 +1,48 @@
+"""The probability of error of a run is divided by weight among what it judges."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from pytest_ldos.base.series import Better
+from pytest_ldos.judge.gate.aspects import LateRise, Shape, Spread
+from pytest_ldos.judge.gate.budget import LOCATION, aspect_shares, metric_shares
+from pytest_ldos.measure.metrics.catalogue import METRICS
+from pytest_ldos.measure.metrics.model import Metric
+
+OWN = Metric(name="grip", title="grip force", unit="ms", better=Better.LOWER, error_share=0.04)
+SHAPES = Shape(Spread(0.1, 0.1), 0.5, 0.0), Shape(LateRise(20, 1.0), 0.5, 0.0)
+
+
+def test_metrics_share_no_more_than_there_is():
+    assert sum(metric_shares(METRICS.values()).values()) < 1
+    assert sum(metric_shares([*METRICS.values(), OWN]).values()) == pytest.approx(1)
+
+
+def test_a_metric_that_is_not_measured_leaves_its_share_to_the_others():
+    few, all_ = metric_shares([METRICS["T1"], METRICS["T4"]]), metric_shares(METRICS.values())
+    assert few["T1"] / few["T4"] == pytest.approx(all_["T1"] / all_["T4"])
+    assert few["T1"] > 2 * all_["T1"]
+
+
+def test_metrics_that_weigh_more_than_all_there_are_share_it_all():
+    heavy = [dataclasses.replace(metric.description, error_share=0.9) for metric in METRICS.values()]
+    assert sum(metric_shares([*heavy, OWN]).values()) == pytest.approx(1)
+
+
+def test_a_metric_of_a_user_changes_nothing_for_the_others():
+    without, beside = metric_shares(METRICS.values()), metric_shares([*METRICS.values(), OWN])
+    assert {name: beside[name] for name in without} == without
+
+
+def test_metrics_of_users_alone_share_it_all():
+    assert metric_shares([dataclasses.replace(OWN, error_share=1.0)]) == {"grip": 1.0}
+
+
+def test_the_location_has_most_and_all_where_nothing_else_is_tested():
+    assert aspect_shares(()) == {LOCATION: 1.0}
+    shares = aspect_shares(SHAPES)
+    assert sum(shares.values()) == pytest.approx(1)
+    assert shares[LOCATION] > 0.8
