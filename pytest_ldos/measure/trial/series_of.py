@@ -18,9 +18,7 @@ def to_series(trials: TrialSet, metric: Metric) -> Series:
     that no successful trial has is not measured in this set, and its failed trials do not count either.
     Invalid values are left out; the caller must have counted them before (`invalid_trials`).
     """
-    succeeded = [_value(trial, metric) for trial in trials.trials if trial.succeeded]
-    is_measured = not succeeded or any(value is not None for value in succeeded)
-    counted = trials.trials if is_measured else ()
+    counted = trials.trials if not metric.censored_by_failure or _is_measured(trials, metric) else ()
     chosen = [(trial, value) for trial in counted if (value := _value(trial, metric)) is not None]
     causes = [trial.covariates_ms for trial, _ in chosen]
     return Series(
@@ -69,6 +67,11 @@ def missing_reasons(trials: TrialSet, metric: Metric) -> dict[int, str]:
         if trial.succeeded and measurement is not None and isinstance(measurement.value, Missing):
             reasons[trial.index] = measurement.value.reason
     return reasons
+
+
+def _is_measured(trials: TrialSet, metric: Metric) -> bool:
+    values = [_value(trial, metric) for trial in trials.trials if trial.succeeded]
+    return not values or any(value is not None for value in values)
 
 
 def _value(trial: Trial, metric: Metric) -> float | None:
