@@ -130,6 +130,20 @@ def noisy_set(
     return trial_set(trials, **changes)
 
 
+def with_metric(trials: TrialSet, name: str, *, typical: float, cv: float, seed: int = 0) -> TrialSet:
+    """The trials, with another metric in those that succeeded."""
+    rng = np.random.default_rng(seed)
+    own = tuple(
+        dataclasses.replace(
+            each, measurements={**each.measurements, name: measured(name, typical * float(rng.lognormal(0, cv)))}
+        )
+        if each.succeeded
+        else each
+        for each in trials.trials
+    )
+    return dataclasses.replace(trials, trials=own)
+
+
 def in_starts(trials: TrialSet, per_start: int) -> TrialSet:
     """The trials, so many of each stack start."""
     own = tuple(dataclasses.replace(each, block=each.index // per_start) for each in trials.trials)

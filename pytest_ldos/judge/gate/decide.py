@@ -10,7 +10,7 @@ from pytest_ldos.judge.gate.blind import explain_blind
 from pytest_ldos.judge.gate.case import Case
 from pytest_ldos.judge.gate.comparison import Comparison
 from pytest_ldos.judge.gate.expectations import missed_expectations
-from pytest_ldos.judge.gate.gaps import lost_goals, lost_metrics, new_metrics, why_nothing_compares
+from pytest_ldos.judge.gate.gaps import lost_goals, lost_metrics, new_metrics, stands_beside, why_nothing_compares
 from pytest_ldos.judge.gate.hypothesis import compare_metrics, is_blind
 from pytest_ldos.judge.gate.more_trials import MayFailMore, MoreTrials
 from pytest_ldos.judge.gate.not_judged import explain_set_aside, explain_undecided, set_aside, unmeasured
@@ -117,7 +117,7 @@ def _weigh(case: Case, own: GateResult, rise: bool, compared_all: Sequence[Compa
         verdicts.append(Verdict.REGRESSED)
     if lost:
         verdicts.append(Verdict.INCONCLUSIVE)
-    if new:
+    if any(not stands_beside(each.metric) for each in new):
         verdicts.append(Verdict.NO_BASELINE)
     if incomparable:
         verdicts.append(Verdict.NOT_COMPARABLE)
@@ -187,8 +187,7 @@ def _find_changes(comparisons: Sequence[Comparison], case: Case, policy: Policy)
         yield from (ShapeRegressed(each, found.shape) for found in each.findings if found.is_regressed)
         if each.location in {Verdict.REGRESSED, Verdict.IMPROVED}:
             yield Moved(each)
-        elif each.verdict is Verdict.NOT_JUDGED:
-            yield explain_set_aside(each, case, policy)
         elif each.verdict is Verdict.INCONCLUSIVE and not is_blind(each):
             yield explain_undecided(each, case, policy)
+    yield from explain_set_aside(comparisons, case, policy)
     yield from explain_blind(comparisons, case)

@@ -14,6 +14,7 @@ from pytest_ldos.judge.gate.reasons import (
     NothingInCommon,
     OtherGoals,
 )
+from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.measure.trial.series_of import missing_reasons
 
@@ -34,6 +35,11 @@ def new_metrics(case: Case, *, but: Collection[str]) -> list[NewMetric]:
     """Metrics that the run has and the baseline lacks; see `lost_metrics`."""
     both = ((name, *case.series(name)) for name in case.metrics if name not in but and case.base.trials)
     return [NewMetric(name) for name, ours, theirs in both if len(ours) and not len(theirs)]
+
+
+def stands_beside(metric: str) -> bool:
+    """True for our own metrics that refine another: a baseline of an earlier version without them is still one."""
+    return metric in METRICS and bool(METRICS[metric].refines)
 
 
 def lost_goals(case: Case) -> list[NewGoal | LostGoal]:

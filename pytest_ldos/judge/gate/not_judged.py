@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from scipy.special import ndtri
@@ -19,12 +19,16 @@ from pytest_ldos.judge.gate.case import Case
 from pytest_ldos.judge.gate.comparison import Comparison
 from pytest_ldos.judge.gate.contrast import SEVERAL_STARTS, log_to_effect
 from pytest_ldos.judge.gate.policy import Policy
-from pytest_ldos.judge.gate.reasons import NotClear, NotJudged, RequiredMetric
+from pytest_ldos.judge.gate.reasons import JudgedBy, NotClear, NotJudged, RequiredMetric
 from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.trial.record import Look
 
-USUALLY_REQUIRED: Final = frozenset({"T1", "T1mean", "T2x", "T3mean", "T3p90", "T4", "T5mean"})
-"""Metrics that are judged on every host that can, unless the project names others."""
+_STEADY: Final = frozenset({"T1mean", "T2x", "T3mean", "T3p90", "T4", "T5mean"})
+"""Metrics of which few trials are enough on most hosts; they stand for others of the same quantity."""
+
+USUALLY_REQUIRED: Final = _STEADY | {"T1"}
+"""Metrics that are judged on every host that can, unless the project names others; T1 where T1mean is not judged."""
 
 _MARGIN: Final = 1.5
 """Factor by which a predicted effect must miss its bound: spreads are known from few trials."""
@@ -32,16 +36,30 @@ _MARGIN: Final = 1.5
 
 def set_aside(comparisons: Sequence[Comparison], case: Case, policy: Policy) -> list[Comparison]:
     """The comparisons, with those that cannot be decided on this host `NOT_JUDGED` instead of inconclusive."""
-    return [_set_aside(each, case, policy) for each in comparisons]
+    return [_set_aside(each, stand_ins(each.metric, comparisons), case, policy) for each in comparisons]
 
 
-def _set_aside(found: Comparison, case: Case, policy: Policy) -> Comparison:
-    if found.verdict is not Verdict.INCONCLUSIVE or _is_required(found, case, policy):
+def _set_aside(found: Comparison, instead: Sequence[str], case: Case, policy: Policy) -> Comparison:
+    if found.verdict is not Verdict.INCONCLUSIVE or _is_required(found, instead, case, policy):
         return found
-    return dataclasses.replace(found, location=Verdict.NOT_JUDGED)
+    more = None if instead else found.more_trials_because
+    return dataclasses.replace(found, location=Verdict.NOT_JUDGED, more_trials_because=more)
 
 
-def _is_required(found: Comparison, case: Case, policy: Policy) -> bool:
+def stand_ins(metric: str, comparisons: Sequence[Comparison]) -> tuple[str, ...]:
+    """Metrics of the same quantity that are judged, where this one is not: T3mean and T3p90 for T3."""
+    if metric in _STEADY or metric not in METRICS:
+        return ()
+    undecided = (Verdict.INCONCLUSIVE, Verdict.NOT_JUDGED)
+    judged = [each.metric for each in comparisons if each.metric in _STEADY and each.verdict not in undecided]
+    return tuple(name for name in judged if _quantity(name) == _quantity(metric))
+
+
+def _quantity(name: str) -> str:
+    return METRICS[name].refines or name
+
+
+def _is_required(found: Comparison, instead: Sequence[str], case: Case, policy: Policy) -> bool:
     """True if the verdict must wait for this metric.
 
     Where the project names none: if its samples are too small or begin at zero, which is no property of the host; and
@@ -51,8 +69,10 @@ def _is_required(found: Comparison, case: Case, policy: Policy) -> bool:
         return found.metric in policy.required
     if math.isinf(found.mde) or found.is_from_zero:
         return True
+    if found.metric not in USUALLY_REQUIRED or instead:
+        return False
     usual = usual_mde(found, case, policy)
-    return found.metric in USUALLY_REQUIRED and _MARGIN * math.log1p(usual) <= math.log1p(_bound(found, case))
+    return _MARGIN * math.log1p(usual) <= math.log1p(_bound(found, case))
 
 
 def usual_mde(found: Comparison, case: Case, policy: Policy) -> float:
@@ -81,7 +101,21 @@ def unmeasured(case: Case, policy: Policy) -> list[RequiredMetric]:
     return [RequiredMetric(name) for name in names if not any(len(each.get(name, ())) for each in values)]
 
 
-def explain_set_aside(found: Comparison, case: Case, policy: Policy) -> NotJudged:
+def explain_set_aside(comparisons: Sequence[Comparison], case: Case, policy: Policy) -> Iterator[NotJudged | JudgedBy]:
+    """Reasons for metrics that are not judged; those for which others stand share one, unless they may be worse."""
+    stood_for: dict[tuple[str, ...], list[str]] = {}
+    for each in comparisons:
+        if each.verdict is not Verdict.NOT_JUDGED:
+            continue
+        reason, others = _explain(each, case, policy), stand_ins(each.metric, comparisons)
+        if others and not reason.may_be_worse:
+            stood_for.setdefault(others, []).append(each.metric)
+        else:
+            yield reason
+    yield from (JudgedBy(tuple(metrics), others) for others, metrics in stood_for.items())
+
+
+def _explain(found: Comparison, case: Case, policy: Policy) -> NotJudged:
     """The reason for a metric that is not judged, with the number of trials that would be enough."""
     bound, is_calibrated = _bound(found, case), policy.noise(case.head.scenario, found.metric) is not None
     trials = _enough_trials(found, bound) if _narrows_with_trials(found, case, is_calibrated=is_calibrated) else 0

@@ -173,6 +173,18 @@ class NotJudged:
 
 
 @dataclass(frozen=True)
+class JudgedBy:
+    """This host cannot judge some metrics within the budget, and judges others of the same quantity.
+
+    Attributes:
+        others: the names of those.
+    """
+
+    metrics: tuple[str, ...]
+    others: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class TooFewTrials:
     """The samples of some metrics are too small to detect any change.
 
@@ -357,6 +369,7 @@ Reason = (
     | ShapeRegressed
     | NotClear
     | NotJudged
+    | JudgedBy
     | TooFewTrials
     | TooFewComparable
     | TooFewInBaseline

@@ -52,7 +52,7 @@ _KINDS: Final[Mapping[Verdict, tuple[type, ...]]] = {
         OtherLoads,
     ),
     Verdict.NO_BASELINE: (why.NewMetric, why.BaselineMissing, why.BaselineShared),
-    Verdict.NOT_JUDGED: (why.NotJudged,),
+    Verdict.NOT_JUDGED: (why.NotJudged, why.JudgedBy),
 }
 
 VERDICT_OF: Final = {kind: verdict for verdict, kinds in _KINDS.items() for kind in kinds}

@@ -32,7 +32,17 @@ from pytest_ldos.measure.trial.series_of import to_series
 from pytest_ldos.show.report.reasons import describe_reason
 from tests.builders.calibrations import calibration_of
 from tests.builders.sentences import sentences
-from tests.builders.trials import FINGERPRINT, TYPICAL, failed_trial, measured, noisy_set, taken_from, trial, trial_set
+from tests.builders.trials import (
+    FINGERPRINT,
+    TYPICAL,
+    failed_trial,
+    measured,
+    noisy_set,
+    taken_from,
+    trial,
+    trial_set,
+    with_metric,
+)
 
 POLICY = Policy()
 
@@ -333,16 +343,36 @@ def test_more_trials_are_not_asked_for_where_there_are_enough(session):
 
 def test_failures_do_not_stand_for_a_latency_that_a_version_was_not_asked_for():
     """A stack that cannot plan alone has no T1mean: its failed trials make none of it, and the other no better."""
-    head = noisy_set(1, n=30)
-    head = dataclasses.replace(
-        head,
-        trials=tuple(
-            dataclasses.replace(each, measurements={**each.measurements, "T1mean": Measurement(10.0)})
-            for each in head.trials
-        ),
-    )
-    base = noisy_set(2, n=30, failures=2)
-    assert "T1mean" not in {each.metric for each in compare(head, base).comparisons}
+    head = with_metric(noisy_set(1, n=30), "T1mean", typical=10.0, cv=0.05)
+    assert "T1mean" not in {each.metric for each in compare(head, noisy_set(2, n=30, failures=2)).comparisons}
+
+
+def test_a_baseline_of_a_version_that_had_fewer_metrics_is_still_one():
+    head = with_metric(noisy_set(1, n=30), "T1mean", typical=10.0, cv=0.05)
+    result = compare(head, noisy_set(2, n=30))
+    assert result.verdict is Verdict.PASSED
+    assert "T1mean has no baseline" in " ".join(sentences(result))
+
+
+def scattering(seed, **noise):
+    """Trials whose T1 cannot be judged, with a steadier T1mean."""
+    made = noisy_set(seed, n=30, cv={"T1": 0.8, "T3": 0.05, "T5": 0.05, "T2x": 0.05}, session="one")
+    return with_metric(made, "T1mean", typical=10.0, seed=seed, **noise)
+
+
+def test_a_metric_for_which_a_steadier_one_stands_asks_for_nothing():
+    result = compare(scattering(1, cv=0.05), scattering(2, cv=0.05))
+    assert result.comparison("T1").verdict is Verdict.NOT_JUDGED
+    assert result.comparison("T1mean").verdict is Verdict.PASSED
+    assert sentences(result) == ("not judged here: T1, for T1mean is",)
+    assert result.more_trials_because == ()
+
+
+def test_where_the_steadier_one_scatters_too_both_are_named():
+    result = compare(scattering(1, cv=0.8), scattering(2, cv=0.8))
+    assert {each.metric for each in result.comparisons if each.verdict is Verdict.NOT_JUDGED} == {"T1", "T1mean"}
+    assert all(name in " ".join(sentences(result)) for name in ("T1 is not judged", "T1mean is not judged"))
+    assert result.more_trials_because
 
 
 def test_nor_where_trials_have_no_counterpart():

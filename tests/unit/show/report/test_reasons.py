@@ -86,6 +86,8 @@ REASONS = [
         why.NotJudged(NOISY, 1.0, 0, is_calibrated=False, may_be_worse=False),
         f"T1 is not judged here: no change could have been detected (measured {100 * (NOISY.ratio - 1):+.1f} %)",
     ),
+    (why.JudgedBy(("T1",), ("T1mean",)), "not judged here: T1, for T1mean is"),
+    (why.JudgedBy(("T3", "T3p99"), ("T3mean", "T3p90")), "not judged here: T3, T3p99, for T3mean and T3p90 are"),
     (why.RequiredMetric("T5"), "T5 is required and was not measured ([tool.ldos.gate] required)"),
     (why.TooFewTrials(("T1", "T3"), *AS_MANY, 8), "T1, T3 cannot be decided by 10 trials against 3: have 8 or more on both sides"),
     (why.TooFewTrials(("T1",), *AS_MANY, 0), "T1 cannot be decided by 10 trials against 3"),
