@@ -20,6 +20,7 @@ from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import TrialKind, TrialSet
 from pytest_ldos.show.page.data_text import finite
 from pytest_ldos.show.report.advice import Untried, advise
+from pytest_ldos.show.report.apart import describe_apart
 from pytest_ldos.show.report.document import (
     CalibrationReport,
     Document,
@@ -119,7 +120,14 @@ def _beside(section: Section, head: TrialSet, base: TrialSet, result: GateResult
         differences=report_differences(head, base),
         score=_score(result, head.metrics),
         interleaving=report_interleaving(head, base, known.drifts),
+        notes=(*section.notes, *_describe_apart(head, base, known)),
     )
+
+
+def _describe_apart(head: TrialSet, base: TrialSet, known: Background) -> tuple[str, ...]:
+    is_judged = head.trial_kind is TrialKind.MOTION and known.calibration is not None
+    told = describe_apart(head, base, known.calibration) if is_judged else ""
+    return (told,) if told else ()
 
 
 def without_verdict(section: Section) -> Section:

@@ -1,0 +1,37 @@
+"""Words for what cannot be known of versions that were measured at different times."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pytest_ldos.base.units import counted
+from pytest_ldos.judge.baseline.calibration_store import Calibrated, CalibrationLookup
+from pytest_ldos.judge.gate.contrast import SEVERAL_STARTS
+from pytest_ldos.measure.trial.record import TrialSet
+
+ENOUGH_RUNS: Final = 5
+"""Runs of a calibration, at different times, that tell how much runs differ."""
+
+
+def describe_apart(head: TrialSet, base: TrialSet, calibration: CalibrationLookup | None) -> str:
+    """Tells that the variation between times is not known here, and what the verdict makes of it.
+
+    Empty for interleaved versions, and where a calibration has seen enough times.
+    """
+    runs = calibration.calibration.runs if isinstance(calibration, Calibrated) else 0
+    if (head.session and head.session == base.session) or runs >= ENOUGH_RUNS:
+        return ""
+    starts = [len({trial.block for trial in trials.trials}) for trials in (head, base)]
+    is_assumed = runs > 0 or min(starts) >= SEVERAL_STARTS
+    allowance = "assumed" if is_assumed else "not allowed for: unchanged code may be called regressed"
+    return (
+        f"measured at different times, this version in {counted(starts[0], 'start')} and the baseline in {starts[1]}: "
+        f"how much equal versions then differ is not known here ({_seen(runs)}) and {allowance}; "
+        "interleaved versions need not know it (--ldos-base)"
+    )
+
+
+def _seen(runs: int) -> str:
+    if not runs:
+        return "no calibration"
+    return f"{counted(runs, 'run')} of calibration, {ENOUGH_RUNS} at different times would tell"
