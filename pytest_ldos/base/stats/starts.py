@@ -137,18 +137,22 @@ class Extra:
 def widen(shift: Shift, extra: Extra, *, tail: float) -> Shift:
     """The interval of a shift whose variance is larger than its samples show.
 
+    Each end keeps its own distance, to which the variance is added: an outlier on one side of samples that hardly vary
+    is not magnified with them.
+
     Args:
         tail: probability of error of each end of the interval.
     """
     if not extra.matters(shift):
         return shift
     total, degrees = extra.of(shift)
-    reach = -float(stdtrit(degrees, tail)) * math.sqrt(total)
-    if shift.standard_error == 0:
-        return Shift(shift.estimate, shift.low - reach, shift.high + reach, math.sqrt(total))
-    factor = reach / (-float(ndtri(tail)) * shift.standard_error)
-    low, high = (shift.estimate + factor * (end - shift.estimate) for end in (shift.low, shift.high))
-    return Shift(shift.estimate, low, high, math.sqrt(total))
+    quantile = -float(stdtrit(degrees, tail))
+    factor = math.sqrt(extra.inflation) * quantile / -float(ndtri(tail))
+    below, above = (
+        math.hypot(factor * distance, quantile * extra.deviation)
+        for distance in (shift.estimate - shift.low, shift.high - shift.estimate)
+    )
+    return Shift(shift.estimate, shift.estimate - below, shift.estimate + above, math.sqrt(total))
 
 
 def widened_p(p_value: float, shift: Shift, extra: Extra) -> float:

@@ -583,7 +583,7 @@ def test_a_trial_of_no_time_does_not_make_a_host_free_of_noise():
         metrics={"T2x": noise},
     )
     policy = Policy(calibrations={"baseline": calibration})
-    head, base = noisy_set(1, n=20, factors={"T2x": 1.4}), noisy_set(2, n=20)
+    head, base = noisy_set(1, n=20, factors={"T2x": 1.25}), noisy_set(2, n=20)
     first = head.trials[0]
     still = dataclasses.replace(first, measurements={**first.measurements, "T2x": measured("T2x", 0.0)})
     for trials in (head, dataclasses.replace(head, trials=(still, *head.trials[1:]))):

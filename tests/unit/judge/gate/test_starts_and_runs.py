@@ -51,7 +51,7 @@ def test_the_floor_falls_with_the_number_of_starts():
     assert compared(2, policy).floor == pytest.approx(0.05, abs=0.01)
 
 
-@pytest.mark.parametrize("policy", [noise_of(start_sd=0.02, start_df=7, run_sd=0.02, run_df=0)])
+@pytest.mark.parametrize("policy", [noise_of(start_sd=0.03, start_df=7, run_sd=0.03, run_df=0)])
 def test_one_start_each_cannot_know_without_runs_at_several_times(policy):
     alone, several = (compared(per_start, policy, factor=1.2).verdict for per_start in (30, 2))
     assert alone is Verdict.INCONCLUSIVE
