@@ -73,6 +73,13 @@ DATA_SETS: Final[tuple[DataSet, ...]] = (
         interleaved=True,
     ),
     Recorded(
+        name="recorded_in_pairs",
+        title="recorded, interleaved in twos",
+        about=f"{_RECORDED} Each pair of blocks is two neighbouring starts, two trials each.",
+        interleaved=True,
+        per_start=2,
+    ),
+    Recorded(
         name="recorded_sequential",
         title="recorded, one after another",
         about=f"{_RECORDED} Base and head are three neighbouring starts each, six trials a start, from two places of the recording.",

@@ -12,7 +12,6 @@ from pytest_ldos.measure.trial.record import Look
 
 TRIALS: Final = 30
 PER_START: Final = 5
-STARTS: Final = TRIALS // PER_START
 HEAD_LOOKS: Final = (10, 15, 20, 25, 30)
 
 AFTER_BASE: Final = tuple(Look(head, TRIALS) for head in HEAD_LOOKS)
@@ -22,8 +21,8 @@ IN_TURNS: Final = tuple(Look(count, count) for count in HEAD_LOOKS)
 """Both grow."""
 
 
-def turns() -> tuple[Indices, Indices]:
+def turns(per_start: int = PER_START) -> tuple[Indices, Indices]:
     """Positions of the base's and the head's starts in a session, in the order of the gate's own sessions."""
-    blocks = first_blocks(TRIALS, size=PER_START)
+    blocks = first_blocks(TRIALS, size=per_start)
     base, head = (np.array([block.number for block in blocks if block.role is role]) for role in (Role.BASE, Role.HEAD))
     return base, head

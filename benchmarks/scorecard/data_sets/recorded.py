@@ -50,12 +50,17 @@ CALIBRATION_RUNS: Final = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Recorded:
-    """See the module."""
+    """See the module.
+
+    Attributes:
+        per_start: trials of a start of interleaved versions.
+    """
 
     name: str
     title: str
     about: str
     interleaved: bool
+    per_start: int = design.PER_START
     metrics: tuple[str, ...] = METRICS
     scenarios: tuple[str, ...] = SCENARIOS
     power_scenarios: tuple[str, ...] = SCENARIOS[:2]
@@ -66,19 +71,19 @@ class Recorded:
 
     def draw(self, scenario: str, runs: int, rng: np.random.Generator) -> Batch:
         pool = read_pool(POOLS[scenario])
-        return (
-            _in_turns(scenario, pool, runs, rng) if self.interleaved else _one_after_another(scenario, pool, runs, rng)
-        )
+        if self.interleaved:
+            return _in_turns(scenario, pool, runs, self.per_start, rng)
+        return _one_after_another(scenario, pool, runs, rng)
 
 
-def _in_turns(scenario: str, pool: Mapping[str, Numbers], runs: int, rng: np.random.Generator) -> Batch:
+def _in_turns(scenario: str, pool: Mapping[str, Numbers], runs: int, per_start: int, rng: np.random.Generator) -> Batch:
     """Each pair of blocks is two neighbouring starts; which is whose takes turns."""
-    starts = len(pool["T1"])
-    first = rng.integers(starts - 1, size=(runs, design.STARTS))
-    turn = (np.arange(design.STARTS) + rng.integers(2, size=(runs, 1))) % 2
+    starts, pairs = len(pool["T1"]), design.TRIALS // per_start
+    first = rng.integers(starts - 1, size=(runs, pairs))
+    turn = (np.arange(pairs) + rng.integers(2, size=(runs, 1))) % 2
     # The same trials of both: equal numbers have equal plans, as in a session.
-    order = np.argsort(rng.random((runs, design.STARTS, COMMON)), axis=2)[:, :, : design.PER_START]
-    blocks = tuple(np.repeat(positions, design.PER_START) for positions in design.turns())
+    order = np.argsort(rng.random((runs, pairs, COMMON)), axis=2)[:, :, :per_start]
+    blocks = tuple(np.repeat(positions, per_start) for positions in design.turns(per_start))
     return Batch(
         scenario=scenario,
         base=_side(pool, first + turn, order, blocks[0]),

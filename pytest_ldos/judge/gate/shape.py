@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from pytest_ldos.base.stats.dispersion import (
+    IN_TAIL,
     Numbers,
     Samples,
     around_medians,
@@ -36,8 +37,8 @@ FEWEST_STARTS: Final = 9
 FEWEST_TRIALS: Final = 20
 """Trials of each version, for spread and for rises within a run."""
 
-FEWEST_OF_TAIL: Final = 60
-"""Trials of each version with which the upper tail has twelve."""
+FEWEST_OF_TAIL: Final = 5 * IN_TAIL
+"""Trials of each version of which the upper tail of both is a tenth; with fewer, the spread shows more."""
 
 _FAR: Final = 0.95
 """Quantile of the distances above the median: it must rise by more than the floor, or a spread is none to report."""

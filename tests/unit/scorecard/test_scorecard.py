@@ -55,7 +55,7 @@ def test_a_scorecard_is_written_and_the_same_seed_gives_the_same(tmp_path):
     assert (folders[0] / "scorecard.svg").read_text().startswith("<?xml")
 
 
-LONG = {"recorded_in_turns", "recorded_sequential"}
+LONG = {"recorded_in_turns", "recorded_in_pairs", "recorded_sequential"}
 
 
 @pytest.mark.parametrize(

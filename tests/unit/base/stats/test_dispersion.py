@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pytest_ldos.base.stats.dispersion import around_medians, klotz_scores, tail_scores, tail_threshold
+from pytest_ldos.base.stats.dispersion import IN_TAIL, around_medians, klotz_scores, tail_scores, tail_threshold
 
 RNG = np.random.default_rng(1)
 NARROW, WIDE = RNG.normal(3, 1, 50), RNG.normal(5, 2, 50)
@@ -33,9 +33,10 @@ def test_equal_distances_share_their_rank():
     assert scores[0] == scores[1]
 
 
-def test_the_tail_is_a_tenth_of_all_values():
+def test_the_tail_is_a_number_of_the_largest_values():
     centered = around_medians((WIDE, NARROW))
     head, base = tail_scores(centered)
-    assert head.sum() + base.sum() == 10
+    assert head.sum() + base.sum() == IN_TAIL
     assert head.sum() > base.sum()
     assert (centered[0] > tail_threshold(centered)).sum() == head.sum()
+    assert tail_threshold((WIDE[:5], NARROW[:5])) == min(*WIDE[:5], *NARROW[:5])

@@ -1,0 +1,61 @@
+"""Spread, tail and rises within a run: in every format, with their numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.show.report import failure, junit, markdown
+from pytest_ldos.show.report.compose import compose
+from pytest_ldos.show.report.document import AspectReport
+from pytest_ldos.show.report.html import page as html
+from pytest_ldos.show.report.terminal import render
+from pytest_ldos.show.report.words import describe_measurement, describe_move, summarize
+from tests.builders.reports import full_section
+
+WORDS = "spread × 2.1 (on average 13.4 % from the median, 6.4 % in the baseline)"
+SPREAD = AspectReport(name="spread", words=WORDS, base=0.064, head=0.134, p_value=2e-6, tail=1e-5, is_regressed=True)
+SUSPECT = dataclasses.replace(SPREAD, p_value=0.002, is_regressed=False, is_suspect=True)
+QUIET = dataclasses.replace(SPREAD, p_value=0.3, is_regressed=False)
+
+
+def section_with(aspect, verdict):
+    section = full_section(verdict=verdict)
+    first = section.metrics[0]
+    head = first.head if verdict is Verdict.REGRESSED else first.base
+    moved = dataclasses.replace(first, verdict=verdict, head=head, aspects=(aspect,))
+    return dataclasses.replace(section, metrics=(moved,))
+
+
+def formats(section):
+    document = compose([section])
+    yield render(document, width=300, color=False, setting=False)
+    yield markdown.render(document)
+    yield html.render(document)
+
+
+def test_a_spread_that_grew_stands_beside_the_change_of_the_median():
+    section = section_with(SPREAD, Verdict.REGRESSED)
+    assert summarize(section) == f"T1 +40.0 %; {WORDS}"
+    assert describe_move(section.metrics[0]).endswith(f"; {WORDS}")
+    assert "spread × 2.1" in failure.render(compose([section]))
+    for text in formats(section):
+        assert WORDS in text
+
+
+def test_a_spread_that_may_have_grown_stands_beside_the_verdict():
+    section = section_with(SUSPECT, Verdict.PASSED)
+    beside = f"T1 may have become worse: {WORDS}, p = 0.002"
+    assert summarize(section) == f"nothing moved; {beside}"
+    for text in formats(section):
+        assert beside in text
+
+
+@pytest.mark.parametrize("aspect", [SPREAD, SUSPECT, QUIET])
+def test_what_was_tested_is_shown_with_its_p_value(aspect):
+    section = section_with(aspect, Verdict.PASSED)
+    assert f"T1: {WORDS}, p = {aspect.p_value:.1g}" in describe_measurement(section)
+    described = junit.render(compose([section]))
+    assert f"{aspect.p_value:.6g}" in {value for name, value in described.items() if name.endswith("T1.spread.p_value")}
