@@ -1,4 +1,7 @@
-"""Scores of dispersion and of the upper tail, around each version's own median: a shift alone does not change them.
+"""Scores of dispersion and of the upper tail, around a median.
+
+Around own medians, a shift alone changes no score. Permutations of scores are exact only around the common median:
+where half of one version's starts are slow by chance, its median lies between both kinds, and all its values seem far.
 
 Klotz' scores, squared normal scores of the ranks of distances, have the power of the variance ratio for normal values,
 and single outliers count by their rank alone. The tail's score is 1 for a fixed number of the largest values.
@@ -26,6 +29,12 @@ whatever the size of the samples."""
 def around_medians(samples: Samples) -> Samples:
     """The samples, each less its own median."""
     return samples[0] - np.median(samples[0]), samples[1] - np.median(samples[1])
+
+
+def around_common_median(samples: Samples) -> Samples:
+    """The samples, less the median of both together."""
+    middle = np.median(np.concatenate(samples))
+    return samples[0] - middle, samples[1] - middle
 
 
 def klotz_scores(centered: Samples) -> Samples:

@@ -17,6 +17,7 @@ from pytest_ldos.base.stats.dispersion import (
     IN_TAIL,
     Numbers,
     Samples,
+    around_common_median,
     around_medians,
     klotz_scores,
     tail_scores,
@@ -84,8 +85,10 @@ class _Values:
     def centered(self) -> Samples:
         return around_medians(self.samples)
 
-    def p_value(self, scores: Samples) -> float:
-        return permutation_p(*sum_by_start(scores, self.starts))
+    def p_value(self, score: Callable[[Samples], Samples]) -> float:
+        """The larger p-value of both centers: the common one makes it exact, the own ones leave out the location."""
+        centers = self.centered, around_common_median(self.samples)
+        return max(permutation_p(*sum_by_start(score(each), self.starts)) for each in centers)
 
     @property
     def rise_of_far(self) -> float:
@@ -113,16 +116,15 @@ def _test_spread(values: _Values) -> Shape | None:
     if not values.reach(FEWEST_TRIALS):
         return None
     head, base = (values.contrasted.to_effect(float(np.abs(each).mean())) for each in values.centered)
-    return Shape(Spread(base, head), values.p_value(klotz_scores(values.centered)), values.rise_of_far)
+    return Shape(Spread(base, head), values.p_value(klotz_scores), values.rise_of_far)
 
 
 def _test_tail(values: _Values) -> Shape | None:
     if not values.reach(FEWEST_OF_TAIL):
         return None
-    scores = tail_scores(values.centered)
-    head, base = (float(each.mean()) for each in scores)
+    head, base = (float(each.mean()) for each in tail_scores(values.centered))
     beyond = values.contrasted.to_effect(tail_threshold(values.centered))
-    return Shape(Tail(base, head, beyond), values.p_value(scores), values.rise_of_far)
+    return Shape(Tail(base, head, beyond), values.p_value(tail_scores), values.rise_of_far)
 
 
 def _test_late_rise(values: _Values) -> Shape | None:

@@ -87,6 +87,13 @@ def test_slow_starts_count_once_however_many_trials_they_have():
     assert findings(head, noise(2, 36), size=4)[Spread].shape.p_value > 0.01
 
 
+def test_two_kinds_of_starts_are_no_spread():
+    """Half of head's starts are slow, which may be chance; around its own median, between both kinds, all are far."""
+    head = noise(1, 30, 0.02) + 0.3 * (np.arange(30) < 16)
+    head[14:16] = 0.15
+    assert findings(head, noise(2, 30, 0.02))[Spread].shape.p_value > 1e-4
+
+
 def test_a_spread_that_may_have_grown_asks_for_more_trials():
     head, base = versions(noise(1, 30, 0.16), noise(3, 30, 0.06))
     comparison = decide(head, base, Policy(relevant_effect=1.0, scenarios=20)).comparison("T1")
