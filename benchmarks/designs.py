@@ -1,6 +1,6 @@
 """The gate by designs of a comparison: one start a side, several starts, interleaved; on machines that are known.
 
-    python -m benchmarks.designs                    # everything: some minutes on two cores
+    python -m benchmarks.designs                    # everything: hours on two cores; see --only
     python -m benchmarks.designs --runs 20          # only shows that it works
 
 For each machine, design and calibration it prints unchanged runs that are red, with the upper 95 % bound, changes of
