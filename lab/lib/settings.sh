@@ -9,6 +9,7 @@ KERNEL_TRACING yes (yes|no)
 TUNE_GOVERNOR no (yes|no)
 TUNE_TURBO no (yes|no)
 TUNE_SMT no (yes|no)
+TUNE_SWITCHES no (yes|no)
 IRQ_CPUS - ([0-9]{1,4}(-[0-9]{1,4})?(,[0-9]{1,4}(-[0-9]{1,4})?)*)?
 ISOLATED_CPUS - ([0-9]{1,4}(-[0-9]{1,4})?(,[0-9]{1,4}(-[0-9]{1,4})?)*)?
 RUNNER_SCOPE - (repos/[A-Za-z0-9-]+/\.?[A-Za-z0-9_-][A-Za-z0-9._-]*|orgs/[A-Za-z0-9-]+)?

@@ -19,6 +19,7 @@ from pytest_ldos.doctor.changes import ChangeLog
 from pytest_ldos.doctor.cpu import check_governor, check_smt, check_turbo
 from pytest_ldos.doctor.finding import Finding, Status
 from pytest_ldos.doctor.machine import Machine
+from pytest_ldos.doctor.switches import check_switches_of_users
 
 _RECORD: Final = "var/lib/ldos-lab/tuning.json"
 _ONLINE: Final = "sys/devices/system/cpu/online"
@@ -28,6 +29,7 @@ _CHECKS: Final[Mapping[str, Callable[[Machine], Finding]]] = {
     "smt": check_smt,  # first: it takes CPUs away
     "turbo": check_turbo,
     "governor": check_governor,
+    "switches": check_switches_of_users,
 }
 
 

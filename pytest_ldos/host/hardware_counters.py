@@ -13,7 +13,11 @@ import platform
 import struct
 from collections.abc import Iterable
 from enum import Enum
+from pathlib import Path
 from typing import Final
+
+from pytest_ldos.host.availability import Availability
+from pytest_ldos.host.cpu import read_setting
 
 _SYSCALLS: Final = {"x86_64": 298, "aarch64": 241}
 _ATTRIBUTES: Final = struct.Struct("=IIQQQQQIIQ")
@@ -22,6 +26,10 @@ _TIME_ENABLED_AND_RUNNING: Final = 3
 _INHERIT: Final = 1 << 1
 _CLOSE_ON_EXEC: Final = 8
 _ANY_CPU: Final = -1
+_ANY_PROCESS: Final = -1
+_PARANOID: Final = "proc/sys/kernel/perf_event_paranoid"
+_SWITCHES: Final = 1 << 5 | 1 << 18 | 1 << 26
+"""Flags: not the kernel's own events, thread and time with each record, context switches."""
 _NO_GROUP: Final = -1
 
 
@@ -32,6 +40,7 @@ class Event(Enum):
     CACHE_MISSES = (0, 3)
     PAGE_FAULTS = (1, 2)
     CPU_MIGRATIONS = (1, 4)
+    NOTHING = (1, 9)
 
 
 class Counters:
@@ -65,15 +74,30 @@ class Counters:
             os.close(self._descriptors.pop())
 
 
-def _open(event: Event, pid: int) -> int:
+def switches_permitted(root: Path = Path("/")) -> Availability:
+    """Asks the kernel for context switches of all processes on one CPU.
+
+    Args:
+        root: below which ``proc`` is, for tests.
+    """
+    try:
+        os.close(_open(Event.NOTHING, _ANY_PROCESS, cpu=min(os.sched_getaffinity(0)), flags=_SWITCHES))
+    except OSError as error:
+        level = read_setting(root / _PARANOID)
+        text = f"context switches of all processes are {_explain(error)}{f', which is {level}' if level else ''}"
+        return Availability(False, text, "sudo sysctl kernel.perf_event_paranoid=0, or run it as root")
+    return Availability(True)
+
+
+def _open(event: Event, pid: int, *, cpu: int = _ANY_CPU, flags: int = _INHERIT) -> int:
     number = _SYSCALLS.get(platform.machine())
     if number is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     kind, config = event.value
-    attributes = _ATTRIBUTES.pack(kind, _ATTRIBUTES.size, config, 0, 0, _TIME_ENABLED_AND_RUNNING, _INHERIT, 0, 0, 0)
+    attributes = _ATTRIBUTES.pack(kind, _ATTRIBUTES.size, config, 0, 0, _TIME_ENABLED_AND_RUNNING, flags, 0, 0, 0)
     libc = ctypes.CDLL(None, use_errno=True)
     libc.syscall.restype = ctypes.c_long
-    descriptor: int = libc.syscall(number, attributes, pid, _ANY_CPU, _NO_GROUP, ctypes.c_ulong(_CLOSE_ON_EXEC))
+    descriptor: int = libc.syscall(number, attributes, pid, cpu, _NO_GROUP, ctypes.c_ulong(_CLOSE_ON_EXEC))
     if descriptor < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return descriptor

@@ -7,31 +7,24 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import subprocess
-import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
 from pytest_ldos.base.errors import ProfilingFailed
-from pytest_ldos.base.text import one_line
 from pytest_ldos.host.availability import Availability, find_programs, program_version
 from pytest_ldos.host.hardware_counters import Counters, Event
-from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.host.temporary import temporary_folder
-from pytest_ldos.record.interruption import interrupt
+from pytest_ldos.record.perf_process import PerfProcess, first_reason
 from pytest_ldos.record.profiler import Sampled
 from pytest_ldos.record.profiles.perf_script import FIELDS, ReadSamples, fold_perf_script
 
 CALL_GRAPH: Final = "dwarf,8192"
 """Keeps bytes of the stack and unwinds them afterwards: most distributions' libraries have no frame pointers."""
 
-_READY_S: Final = 15.0
-_END_S: Final = 30.0
 _READ_S: Final = 600.0
-_POLL_S: Final = 0.005
 _PROBE_S: Final = 20.0
 _PARANOID: Final = Path("/proc/sys/kernel/perf_event_paranoid")
 _NOT_PERMITTED: Final = "sudo sysctl kernel.perf_event_paranoid=1, or run it as root; or --ldos-profiler=py-spy"
@@ -53,19 +46,13 @@ def perf_available() -> Availability:
         return Availability(False, "perf does not return", "run by hand: perf record -e cpu-clock true")
     if done.returncode == 0:
         return Availability(True)
-    return Availability(False, f"perf may not sample here: {_reason(done.stderr)}{_paranoia()}", _NOT_PERMITTED)
+    return Availability(False, f"perf may not sample here: {first_reason(done.stderr)}{_paranoia()}", _NOT_PERMITTED)
 
 
 def _paranoia() -> str:
     with contextlib.suppress(OSError):
         return f" (kernel.perf_event_paranoid is {_PARANOID.read_text('ascii').strip()})"
     return ""
-
-
-def _reason(said: str) -> str:
-    """The reason in perf's output: its first line that is no heading."""
-    lines = [one_line(line).strip() for line in said.splitlines()]
-    return next((line for line in lines if line and not line.endswith("Error:")), "no reason given")
 
 
 class PerfProfiler:
@@ -79,8 +66,7 @@ class PerfProfiler:
     def __init__(self, log_directory: Path, *, rate_hz: int) -> None:
         self._rate_hz = rate_hz
         self._log_directory = log_directory
-        self._group = ProcessGroup(log_directory=log_directory)
-        self._child: Child | None = None
+        self._perf = PerfProcess(log_directory)
         self._resources = ExitStack()
         self._folder: Path | None = None
         self._names: Mapping[int, str] = {}
@@ -95,42 +81,16 @@ class PerfProfiler:
     def start(self, processes: Mapping[int, str]) -> None:
         self._names = dict(processes)
         self._folder = self._resources.enter_context(temporary_folder("ldos-perf-"))
+        arguments = ["-e", self._event, "-F", str(self._rate_hz), "--call-graph", CALL_GRAPH]
         try:
-            self._begin(processes, self._folder / "control", self._folder / "answer")
+            self._perf.start([*arguments, "-p", ",".join(map(str, processes))], self._data)
         except BaseException:
             self.cancel()
             raise
 
-    def _begin(self, processes: Iterable[int], control: Path, answer: Path) -> None:
-        os.mkfifo(control)
-        os.mkfifo(answer)
-        command = ["perf", "record", "-e", self._event, "-F", str(self._rate_hz), "--call-graph", CALL_GRAPH]
-        command += ["-D", "-1", f"--control=fifo:{control},{answer}", "-o", str(self._data)]
-        self._child = self._group.start("perf-record", [*command, "-p", ",".join(map(str, processes))], fresh_log=True)
-        self._enable(self._child, control, answer)
-
-    def _enable(self, child: Child, control: Path, answer: Path) -> None:
-        """Has perf begin, and waits for its acknowledgement."""
-        deadline = time.monotonic() + _READY_S
-        reader = os.open(answer, os.O_RDWR | os.O_NONBLOCK)
-        writer = os.open(control, os.O_RDWR | os.O_NONBLOCK)
-        try:
-            os.write(writer, b"enable\n")
-            while time.monotonic() < deadline and child.exit_code is None:
-                if select.select([reader], [], [], _POLL_S)[0]:
-                    os.read(reader, 64)
-                    return
-        finally:
-            os.close(reader)
-            os.close(writer)
-        said = _reason(child.last_lines())
-        how = "did not begin" if child.exit_code is None else "ended"
-        raise ProfilingFailed(f"perf record {how}: {said}", remedy=f"see {child.log}")
-
     def stop(self) -> Sampled:
-        assert self._child is not None
         try:
-            interrupt(self._child, limit_s=_END_S)
+            self._perf.stop()
             return self._read()
         finally:
             self.cancel()
@@ -146,13 +106,13 @@ class PerfProfiler:
                 raise ProfilingFailed("perf script did not end", remedy="sample less: --ldos-profile-rate") from None
         with text.open(encoding="utf-8", errors="replace", newline="\n") as lines:
             read = fold_perf_script(lines, self._names)
-        said = _reason(log.read_text("utf-8", errors="replace"))
+        said = first_reason(log.read_text("utf-8", errors="replace"))
         if code != 0 and not read.profile:
             raise ProfilingFailed(f"perf script cannot read what perf record wrote: {said}", remedy=f"see {log}")
         return Sampled(read.profile, tuple(_remarks(read, said if code != 0 else "")))
 
     def cancel(self) -> None:
-        self._group.stop()
+        self._perf.cancel()
         self._resources.close()
 
 

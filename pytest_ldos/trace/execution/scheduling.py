@@ -29,6 +29,7 @@ from pytest_ldos.trace.execution.kernel_events import (
 )
 from pytest_ldos.trace.execution.kernel_losses import split_at_losses
 from pytest_ldos.trace.execution.thread_keys import dense_codes
+from pytest_ldos.trace.perf.switches import with_switches
 
 SCHEDULING_EVENTS: Final = frozenset(Kernel)
 """Events that `build_thread_states` reads, to be given to `read_trace` as `events`."""
@@ -64,8 +65,15 @@ def build_thread_states(trace: DecodedTrace) -> pl.DataFrame:
     (`trace.stats`) ends the intervals of its host, and the thread's next event starts over.
     An interval that contradicts the event at its end is left out, too.
 
+    Without kernel events, the context switches are read that perf recorded beside the trace (`trace.perf`), which has
+    no wakeups: time in which a woken thread waited for a CPU counts as blocked.
+
+    Raises:
+        TraceUnreadable: a file of perf's is damaged.
+
     Reference: lttng-modules, ``instrumentation/events/sched.h``.
     """
+    trace = with_switches(trace)
     vocabulary = Vocabulary.of(trace.traces)
     found = collect_kernel_events(trace, vocabulary)
     epochs, limits = split_at_losses(found, trace.stats, vocabulary)

@@ -13,6 +13,7 @@ from tests.builders.lab import CPU
 GOVERNORS = [f"{CPU}/cpu{cpu}/cpufreq/scaling_governor" for cpu in range(4)]
 TURBO = f"{CPU}/intel_pstate/no_turbo"
 SMT = f"{CPU}/smt/control"
+PARANOID = "proc/sys/kernel/perf_event_paranoid"
 RECORD = "var/lib/ldos-lab/tuning.json"
 
 
@@ -48,6 +49,15 @@ def test_what_was_chosen_is_set_and_put_back(machine, arguments, after):
     assert tune(machine, "undo") == 0
     assert settings(machine) == BEFORE
     assert not (machine.root / RECORD).exists()
+
+
+def test_users_may_record_context_switches_and_no_more_when_it_is_undone(machine, capsys):
+    machine.write(PARANOID, "4\n")
+    assert tune(machine, "apply", "--switches") == 0
+    assert machine.read(PARANOID).strip() == "0"
+    assert "every user can then see when which program runs" in capsys.readouterr().out
+    assert tune(machine, "undo") == 0
+    assert machine.read(PARANOID).strip() == "4"
 
 
 def test_values_from_before_are_recorded(machine):
@@ -135,9 +145,12 @@ def test_the_phase_tunes_at_once_and_at_every_boot_and_undoes_both(machine):
     assert "systemctl enable ldos-tuning.service" in machine.calls
     assert "systemctl disable --now irqbalance.service" in machine.calls
 
-    machine.configure(TUNE_TURBO="yes")
+    machine.write(PARANOID, "4\n")
+    machine.configure(TUNE_TURBO="yes", TUNE_SWITCHES="yes")
     assert machine.bootstrap("--only", "tuning").returncode == 0
     assert settings(machine) == ["schedutil"] * 4 + ["1", "on", "0-3", "f"]
+    assert machine.read(PARANOID).strip() == "0"
+    assert any("linux-tools-generic" in call for call in machine.calls)
     assert "systemctl enable --now irqbalance.service" in machine.calls
 
     machine.configure(TUNE_GOVERNOR="yes", IRQ_CPUS="0")

@@ -1,0 +1,122 @@
+"""perf beside a recording: real context switches of real processes, by the clock of user-space traces."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pytest_ldos.host.availability import Availability
+from pytest_ldos.record import choose
+from pytest_ldos.record.protocol import RecordingReport
+from pytest_ldos.record.switches import SWITCHES_FOLDER, WithSwitches, switches_available
+from pytest_ldos.trace.perf import switches as reader
+from pytest_ldos.trace.perf.data import read_perf_records
+from tests.builders.forbidden import forbid
+
+ABLE = switches_available()
+needs_switches = pytest.mark.skipif(not ABLE.ok, reason=ABLE.reason or "perf can record")
+SLEEPER = "import time\nfor _ in range(5): a = time.monotonic_ns(); time.sleep(0.05); print(a, time.monotonic_ns())"
+
+
+class Other:
+    """Another recording; see `Recorder`."""
+
+    name = "another tracer"
+    prefix: Sequence[str] = ("nice",)
+    environment: Mapping[str, str] = {"A": "1"}
+    open_environment: Mapping[str, str] = {"B": "2"}
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.calls: list[str] = []
+
+    def start(self) -> None:
+        self.calls.append("start")
+
+    def pause(self) -> RecordingReport:
+        self.calls.append("pause")
+        return RecordingReport(3, 0)
+
+    def resume(self) -> None:
+        self.calls.append("resume")
+
+    def rotate(self) -> Path:
+        return self.directory
+
+    def stop(self) -> None:
+        self.calls.append("stop")
+
+
+@pytest.fixture
+def recorder(tmp_path):
+    made = WithSwitches(Other(tmp_path / "trace"), tmp_path)
+    yield made
+    made.stop()
+
+
+def files(recorder):
+    return sorted((recorder.directory / SWITCHES_FOLDER).iterdir())
+
+
+def sleep_five_times() -> tuple[int, list[list[int]]]:
+    with subprocess.Popen([sys.executable, "-c", SLEEPER], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        return process.pid, [[int(word) for word in line.split()] for line in process.stdout]
+
+
+def test_writer_and_reader_agree_on_the_folder():
+    assert SWITCHES_FOLDER == reader.SWITCHES_FOLDER
+
+
+@needs_switches
+def test_its_clock_is_that_of_user_space_traces(recorder):
+    """A thread that sleeps leaves its CPU and gets it back between its own stamps of CLOCK_MONOTONIC."""
+    recorder.start()
+    pid, sleeps = sleep_five_times()
+    assert recorder.pause() == RecordingReport(3, 0)
+    (file,) = files(recorder)
+    records = read_perf_records(file)
+    own = records.switches["tid"] == pid
+    outs = np.sort(records.switches["time"][own & records.is_out & ~records.is_preempted])
+    for before, after in sleeps:
+        assert np.count_nonzero((outs > before) & (outs < after)) == 1
+    assert records.names[pid].startswith("python")
+
+
+@needs_switches
+def test_each_part_of_a_recording_has_a_file_of_its_own(recorder):
+    recorder.start()
+    recorder.pause()
+    recorder.resume()
+    pid, _ = sleep_five_times()
+    recorder.pause()
+    first, second = map(read_perf_records, files(recorder))
+    assert not np.any(first.switches["tid"] == pid)
+    assert np.any(second.switches["tid"] == pid)
+    assert recorder.name.startswith("another tracer, perf ")
+    assert (recorder.prefix, recorder.environment, recorder.open_environment) == (("nice",), {"A": "1"}, {"B": "2"})
+
+
+@needs_switches
+def test_where_perf_fails_the_other_recording_goes_on(tmp_path, monkeypatch, recorder):
+    forbid("perf", tmp_path / "bin", "perf_event_open")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=":")
+    recorder.start()
+    assert recorder.pause() == RecordingReport(3, 0)
+    recorder.stop()
+    assert recorder._recorder.calls == ["start", "pause", "stop"]
+    assert (tmp_path / "perf-switches.log").read_text()
+
+
+@pytest.mark.parametrize("able", [True, False])
+def test_switches_are_recorded_where_they_are_asked_for_and_permitted(tmp_path, monkeypatch, able):
+    monkeypatch.setattr(choose, "recording_available", lambda: Availability(True))
+    monkeypatch.setattr(choose, "switches_available", lambda: Availability(able))
+    made = choose.choose_recorder(tmp_path / "trace", tmp_path, switches=True)
+    assert isinstance(made, WithSwitches) is able
+    assert not isinstance(choose.choose_recorder(tmp_path / "trace", tmp_path), WithSwitches)

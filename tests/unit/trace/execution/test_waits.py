@@ -1,0 +1,61 @@
+"""A process's time, split by whoever had its CPU."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from pytest_ldos.trace.execution.scheduling import BLOCKED, RUNNABLE, RUNNING
+from pytest_ldos.trace.execution.waits import ProcessSplit, split_process
+
+PLANNER, HELPER, SIMULATOR, CARGO = 10, 11, 20, 30
+OWNERS = {PLANNER: 1, HELPER: 1, SIMULATOR: 2, CARGO: 3}
+
+
+def split(*rows, begin=0, end=100):
+    columns = {"tid": pl.Int64, "state": pl.String, "begin_ns": pl.Int64, "end_ns": pl.Int64, "cpu": pl.Int32}
+    states = pl.DataFrame(rows, schema=columns, orient="row")
+    return split_process(states, OWNERS, 1, begin_ns=begin, end_ns=end, own_side={1, 2})
+
+
+def test_each_part_of_a_span():
+    found = split(
+        (PLANNER, RUNNING, -50, 20, 0),
+        (PLANNER, RUNNABLE, 20, 60, 0),
+        (SIMULATOR, RUNNING, 20, 30, 0),
+        (CARGO, RUNNING, 30, 60, 0),
+        (CARGO, RUNNING, 0, 60, 1),
+        (PLANNER, RUNNING, 60, 70, 0),
+        (PLANNER, BLOCKED, 70, 95, None),
+    )
+    assert found == ProcessSplit(ran=30, own=10, strangers=30, blocked=25, unknown=5)
+
+
+def test_a_process_runs_while_one_of_its_threads_does():
+    found = split((PLANNER, RUNNABLE, 0, 100, 0), (CARGO, RUNNING, 0, 100, 0), (HELPER, RUNNING, 40, 100, 1))
+    assert found == ProcessSplit(ran=60, own=0, strangers=40, blocked=0, unknown=0)
+
+
+def test_no_more_is_a_strangers_than_what_only_strangers_took():
+    """One thread waits for the simulator, another for a stranger: the process would not have run either way."""
+    found = split(
+        (PLANNER, RUNNABLE, 0, 100, 0),
+        (SIMULATOR, RUNNING, 0, 100, 0),
+        (HELPER, RUNNABLE, 0, 100, 1),
+        (CARGO, RUNNING, 0, 100, 1),
+    )
+    assert found == ProcessSplit(ran=0, own=100, strangers=0, blocked=0, unknown=0)
+
+
+@pytest.mark.parametrize("helper", [(), ((HELPER, BLOCKED, 0, 100, None),)])
+def test_a_wait_for_nobody_that_is_known_is_unknown(helper):
+    assert split((PLANNER, RUNNABLE, 0, 100, 0), *helper) == ProcessSplit(0, 0, 0, 0, 100)
+
+
+def test_threads_that_nobody_knows_are_strangers_and_other_processes_do_not_count():
+    found = split((PLANNER, RUNNABLE, 10, 50, 0), (99, RUNNING, 0, 30, 0), (SIMULATOR, BLOCKED, 0, 100, None))
+    assert found == ProcessSplit(ran=0, own=0, strangers=20, blocked=0, unknown=80)
+
+
+def test_an_empty_span():
+    assert split(begin=5, end=5) == ProcessSplit(0, 0, 0, 0, 0)
