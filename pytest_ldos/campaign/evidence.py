@@ -14,6 +14,7 @@ from typing import Final
 from pytest_ldos.base.errors import RecordUnreadable
 from pytest_ldos.base.writable import write_atomically
 from pytest_ldos.campaign.starts import template_of
+from pytest_ldos.host.interference import add_up
 from pytest_ldos.judge.baseline.key import BaselineKey
 from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.measure.trial.codec import encode_trials
@@ -82,6 +83,8 @@ def append_start(run: TrialSet | None, start: TrialSet) -> TrialSet:
         loads=(*run.loads, *start.loads),
         discarded_events=losses,
         incomplete=start.incomplete or run.incomplete,
+        surroundings=add_up(each.surroundings for each in (run, start) if each.surroundings is not None),
+        repeated=(*run.repeated, *start.repeated),
         metrics=template_of([run, start]).metrics,
     )
 

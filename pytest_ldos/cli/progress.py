@@ -17,7 +17,8 @@ from pytest_ldos.base.text import one_line
 from pytest_ldos.base.units import describe_duration
 from pytest_ldos.campaign.order import Block
 from pytest_ldos.campaign.versions.version import Version
-from pytest_ldos.measure.trial.record import Trial
+from pytest_ldos.host.interference import Interference, describe_interference
+from pytest_ldos.measure.trial.record import MotionTrial, Trial
 from pytest_ldos.scenario.model import ScenarioSpec
 
 _SPEED_PERIOD_S = 600.0
@@ -85,6 +86,11 @@ class MeasuringProgress:
 
     def waiting(self, what: str) -> None: ...
 
+    def surroundings(self, found: Interference) -> None:
+        text = describe_interference(found)
+        if text:
+            self.note(f"{text} (before the first trial)")
+
     def warm_up(self, number: int) -> None:
         self.step()
 
@@ -93,6 +99,9 @@ class MeasuringProgress:
         if not trial.succeeded:
             reason = (trial.message or "no reason given").splitlines()[0]
             self.note(f"trial {trial.index + 1} {trial.outcome}: {reason}")
+
+    def repeat(self, trial: MotionTrial) -> None:
+        self.note(f"trial {trial.index + 1} is made again: {describe_interference(trial.interference)}")
 
     def end(self) -> None: ...
 

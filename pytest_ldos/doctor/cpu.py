@@ -21,6 +21,7 @@ from pytest_ldos.host.cpu import (
     read_smt,
     read_turbo,
 )
+from pytest_ldos.host.interference import describe_interference, describe_others
 
 _STEADY: Final = "performance"
 _NEW_CLASS: Final = "(another host class: its baselines are its own)"
@@ -68,6 +69,14 @@ def check_smt(machine: Machine) -> Finding:
         f"echo off | sudo tee /{SMT_CONTROL}",
         fix if can_switch else None,
     )
+
+
+def check_others(machine: Machine) -> Finding:
+    found = machine.interference()
+    load = describe_interference(found)
+    if load:
+        return warning("other programs", load, "end them, or measure when they have ended")
+    return ok("other programs", describe_others(found) or "not to be seen here")
 
 
 def check_isolated_cpus(machine: Machine) -> Finding:

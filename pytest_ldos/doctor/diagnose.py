@@ -17,6 +17,7 @@ from pytest_ldos.doctor import (
     sockets,
     storage,
     strays,
+    switches,
 )
 from pytest_ldos.doctor.finding import Finding, Status
 from pytest_ldos.doctor.machine import Machine
@@ -32,10 +33,12 @@ _ALL: Final[Sequence[Callable[[Machine], Finding]]] = (
     lttng.check_library,
     lttng.check_modules,
     lttng.check_tracing_group,
+    switches.check_switches,
     cpu.check_governor,
     cpu.check_turbo,
     cpu.check_smt,
     cpu.check_isolated_cpus,
+    cpu.check_others,
     realtime.check_realtime,
     sockets.check_receive_buffer,
     sockets.check_send_buffer,

@@ -15,6 +15,8 @@ import psutil
 
 from pytest_ldos.base.errors import MendFailed
 from pytest_ldos.host.cpu import read_setting
+from pytest_ldos.host.interference import Interference
+from pytest_ldos.host.interference_meter import measure_briefly
 from pytest_ldos.host.lock import find_holder
 from pytest_ldos.host.ros import find_distro
 from pytest_ldos.scenario.model import StackSpec
@@ -79,6 +81,7 @@ class Machine:
         python_path: folders to search for Python packages, instead of ``sys.path``.
         processes: lists the running processes.
         measuring: pid of the session that measures now.
+        interference: measures for a moment what others use of the machine.
     """
 
     root: Path = Path("/")
@@ -90,6 +93,7 @@ class Machine:
     python_path: Sequence[str] | None = None
     processes: Callable[[], Sequence[ProcessFacts]] = list_processes
     measuring: Callable[[], int | None] = find_holder
+    interference: Callable[[], Interference] = measure_briefly
 
     @property
     def asks_for_ros2(self) -> bool:

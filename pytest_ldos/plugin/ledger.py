@@ -15,6 +15,7 @@ from pytest_ldos.plugin.selection import Selection
 from pytest_ldos.plugin.settings import Settings
 
 if TYPE_CHECKING:
+    from pytest_ldos.host.interference import Interference
     from pytest_ldos.judge.gate.family import Family
     from pytest_ldos.judge.gate.policy import Policy
     from pytest_ldos.judge.gate.verdict import Verdict
@@ -73,13 +74,21 @@ class Ledger:
         if is_failure(verdict, strict=self._settings.is_strict):
             self._failed_by_verdict.add(nodeid)
 
-    def enter_infra(self, nodeid: str, scenario: str, error: LdosError, *, stack: str = "") -> None:
-        """Takes a scenario that could not be measured at all; `stack` is the kind that was requested."""
+    def enter_infra(
+        self, nodeid: str, scenario: str, error: LdosError, *, stack: str = "", interference: Interference | None = None
+    ) -> None:
+        """Takes a scenario that could not be measured at all.
+
+        Args:
+            stack: the kind that was requested.
+            interference: what others took from the machine meanwhile.
+        """
         from pytest_ldos.judge.gate.verdict import Verdict
         from pytest_ldos.show.report.compose import compose_infra
 
         reasons = error.summary.splitlines()  # the details are in the test's own message
-        self.enter_section(nodeid, compose_infra(scenario, reasons, stack=stack), Verdict.INFRA)
+        section = compose_infra(scenario, reasons, stack=stack, interference=interference)
+        self.enter_section(nodeid, section, Verdict.INFRA)
 
     def enter_report(self, report: pytest.TestReport) -> None:
         """Remembers a test that failed, for whatever reason."""

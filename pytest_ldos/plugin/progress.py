@@ -17,6 +17,7 @@ from pytest_ldos.base.text import one_line
 from pytest_ldos.base.units import ns_to_ms
 from pytest_ldos.campaign.order import Block
 from pytest_ldos.campaign.versions.version import Version
+from pytest_ldos.host.interference import Interference, describe_interference
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.trial.record import MotionTrial
 from pytest_ldos.plugin.messages import write_line
@@ -71,6 +72,11 @@ class Progress:
             beforehand = f", {warmup} before them to warm up" if warmup else ""
             self._write_line(f"{self._label}trials to make: {len(trials)}{beforehand}")
 
+    def surroundings(self, found: Interference) -> None:
+        text = describe_interference(found)
+        if text:
+            self._show(f"{text} (before the first trial)", is_kept=True)
+
     def warm_up(self, number: int) -> None:
         self._made += 1
         self._show(f"{self._bar()} warm-up {number} of {self._warmup}", is_kept=False)
@@ -82,6 +88,9 @@ class Progress:
         if is_bad:
             line += f": {trial.message.splitlines()[0] if trial.message else 'no reason given'}"
         self._show(f"{self._bar()} {line}" if self._is_terminal and not is_bad else line, is_kept=is_bad)
+
+    def repeat(self, trial: MotionTrial) -> None:
+        self._show(f"trial {trial.index + 1} is made again: {describe_interference(trial.interference)}", is_kept=True)
 
     def end(self) -> None:
         self._label = ""

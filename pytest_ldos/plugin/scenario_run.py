@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pytest_ldos.base.errors import NotWritten
+from pytest_ldos.host.interference_meter import InterferenceMeter
 from pytest_ldos.measure.trial.phases import PhaseClock
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class ScenarioRun:
         version_notes: notes on what was measured and with which settings, for every report.
         paths: causal paths that are known.
         clock: adds up the time of each phase.
+        surroundings: measures interference since its stack was asked for.
         began_ns, ended_ns: Unix time at which its stack was asked for, and was gone.
     """
 
@@ -60,6 +62,7 @@ class ScenarioRun:
     version_notes: tuple[str, ...] = ()
     paths: Sequence[PathSpec] = ()
     clock: PhaseClock = field(default_factory=PhaseClock)
+    surroundings: InterferenceMeter = field(default_factory=InterferenceMeter)
     began_ns: int = field(default_factory=time.time_ns)
     ended_ns: int = 0
 

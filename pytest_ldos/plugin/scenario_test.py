@@ -22,6 +22,7 @@ from pytest_ldos.scenario.loads.spec import LoadSpec
 from pytest_ldos.scenario.model import StackSpec
 
 if TYPE_CHECKING:
+    from pytest_ldos.host.interference import Interference
     from pytest_ldos.judge.gate.decide import GateResult
     from pytest_ldos.measure.load.protocol import RunningLoad
     from pytest_ldos.measure.trial.record import TrialSet
@@ -143,8 +144,20 @@ def _end_as_infra(item: pytest.Item, error: LdosError, stack: StackSpec | None =
     session, run = session_of(item.config), item.stash.get(_RUN, None)
     scenario = run.spec.name if run else session.settings.scenario_of(item).name
     requested = _requested_kind(session.settings, run.spec.stack if run else stack)
-    session.ledger.enter_infra(item.nodeid, scenario, error, stack=requested)
-    fail_with(f"scenario '{scenario}': infra\n{error}")
+    begun = session.record.runs_of(item.nodeid)
+    interference = begun[-1].surroundings.measure() if begun else None
+    session.ledger.enter_infra(item.nodeid, scenario, error, stack=requested, interference=interference)
+    fail_with("\n".join([f"scenario '{scenario}': infra", str(error), *_load(interference)]))
+
+
+def _load(interference: Interference | None) -> Iterator[str]:
+    """The sentence on what else used the machine, where that matters."""
+    from pytest_ldos.show.report.version_reports import report_surroundings
+    from pytest_ldos.show.report.words import describe_load
+
+    load = describe_load(report_surroundings(interference))
+    if load:
+        yield load
 
 
 def _requested_kind(settings: Settings, stack: StackSpec | None) -> str:

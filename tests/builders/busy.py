@@ -6,7 +6,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
 
 import psutil
 
@@ -45,9 +46,23 @@ def busy_process(*, gently: bool = False) -> AbstractContextManager[subprocess.P
 
 
 @contextmanager
-def ready_process(*command: str) -> Iterator[subprocess.Popen[str]]:
+def foreign_load(folder: Path, *, is_foreign: bool = True) -> Iterator[str]:
+    """Two busy loops, each in a session of its own, or in the test's; yields their program's name.
+
+    Sessions share a machine that is busy otherwise. They also end by themselves after half a minute.
+    """
+    script = folder / "foreign_load.py"
+    script.write_text(_BUSY)
+    with ExitStack() as running:
+        for _ in range(2):
+            running.enter_context(ready_process(sys.executable, str(script), start_new_session=is_foreign))
+        yield script.name
+
+
+@contextmanager
+def ready_process(*command: str, start_new_session: bool = False) -> Iterator[subprocess.Popen[str]]:
     """One that has said that it is ready when the context begins, and is ended with it."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=start_new_session)
     assert process.stdout is not None
     try:
         assert process.stdout.readline() == "ready\n"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_ldos.doctor.machine import Machine
+from pytest_ldos.host.interference import Interference
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.ros2 import Ros2Spec
 from pytest_ldos.scenario.words import StackKind
@@ -52,6 +53,7 @@ def build_machine(root: Path, files: dict[str, str] | None = None, **facts: Any)
         "output": root / "results",
         "processes": list,
         "measuring": lambda: None,
+        "interference": lambda: Interference(seconds=1.0, cpus=2, others_s=0.02, steal_s=0.0),
     }
     return Machine(**{**given, **facts})
 

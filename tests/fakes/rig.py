@@ -6,6 +6,7 @@ The trace is a real CTF trace that the real decoder reads.
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -134,6 +135,7 @@ class FakeStack:
     goal_book: GoalBook = PANDA_GOALS
     is_repeatable: bool = True
     seeds: list[int | None] = field(default_factory=list)
+    motion_s: float = 0.0
     can_plan_only: bool = True
     plan_requests: int = 0
     planning_ns: int = MS
@@ -156,6 +158,7 @@ class FakeStack:
             return self._plan_only(goal_id)
         self.goals.append(goal.name)
         self.seeds.append(seed)
+        time.sleep(self.motion_s)
         if trial is None:
             return MotionOutcome(
                 goal_id=goal_id, outcome=OutcomeClass.SUCCESS, error_code=ErrorCode.SUCCESS, message="", stamps_ns={}
@@ -242,21 +245,22 @@ def open_fake_rig(
     script: Script = TYPICAL,
     base: Script | None = None,
     discarded: int = 0,
+    motion_s: float = 0.0,
 ) -> Iterator[Rig]:
-    """Another installation than ours follows the script `base`, if there is one."""
+    """Another installation than ours follows the script `base`, if there is one; motions last for `motion_s`."""
     recorder = FakeRecorder(folder.trace, discarded=discarded)
     recorder.start()
     chosen = script if base is None or installation.is_ours else base
     try:
-        yield Rig(FakeStack(recorder, chosen), spec, recorder, folder)
+        yield Rig(FakeStack(recorder, chosen, motion_s=motion_s), spec, recorder, folder)
     finally:
         recorder.stop()
 
 
-def install(script: Script = TYPICAL, *, base: Script | None = None, discarded: int = 0) -> None:
+def install(script: Script = TYPICAL, *, base: Script | None = None, discarded: int = 0, motion_s: float = 0.0) -> None:
     """Makes the plugin of this process use fakes; for conftest files of inner test runs."""
     import functools
 
     from pytest_ldos.measure.trial import rig
 
-    rig.open_rig = functools.partial(open_fake_rig, script=script, base=base, discarded=discarded)
+    rig.open_rig = functools.partial(open_fake_rig, script=script, base=base, discarded=discarded, motion_s=motion_s)

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from tests.builders.busy import foreign_load
+
 FAST = ("--ldos-trials=10", "--ldos-warmup=0")
 
 
@@ -261,3 +263,52 @@ def test_an_arm_that_does_not_come_home_is_said_once_in_each_place(project, warm
     assert has_numbers is (warmup == 0)
     assert ("| T1 planning latency |" in (project.path / "r.md").read_text("utf-8")) is has_numbers
     assert "score: none" not in shown
+
+
+FEW = ("--ldos-trials=4", "--ldos-warmup=2")
+
+
+def test_a_foreign_load_is_named_before_the_first_trial_and_beside_a_failure(run, project):
+    with foreign_load(project.path) as name:
+        result = run(*FEW, "--ldos-report=out.json", stack="lambda i: Motion(error_code=-31), motion_s=0.15")
+    assert result.ret == 10
+    result.stdout.fnmatch_lines(
+        [
+            f"*others used * CPUs: *{name}*(before the first trial)*",
+            "*0 of 4 trials succeeded, 100 % are expected*",
+            f"*meanwhile, others used * CPUs: *{name}*",
+        ]
+    )
+    section = json.loads((project.path / "out.json").read_text())["sections"][0]
+    assert name in section["reasons"][1]
+    assert name in section["head"]["surroundings"]["programs"]
+
+
+DEAD = """
+import time
+from pytest_ldos.base.errors import BringUpFailed
+from pytest_ldos.measure.trial import rig
+
+def open_rig(*given, **more):
+    time.sleep(0.7)
+    raise BringUpFailed("no controller answers", remedy="look at the logs")
+
+rig.open_rig = open_rig
+"""
+
+
+@pytest.mark.parametrize(
+    ("conftest", "reason"),
+    [
+        (HOMELESS.replace("noisy(1)", "noisy(1), motion_s=0.6"), "the arm could not return home"),
+        (DEAD, "no controller"),
+    ],
+    ids=["invalid", "infra"],
+)
+def test_a_foreign_load_is_named_where_nothing_could_be_judged(project, conftest, reason):
+    project.makeconftest(conftest)
+    with foreign_load(project.path) as name:
+        result = project.runpytest_subprocess("--ldos-warmup=0", "--ldos-report=r.md", timeout=60)
+    assert result.ret == 11
+    result.stdout.fnmatch_lines([f"*{reason}*", f"*meanwhile, others used * CPUs: *{name}*"])
+    assert name in (project.path / "r.md").read_text("utf-8").replace("\\", "")

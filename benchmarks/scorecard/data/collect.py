@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from pytest_ldos.measure.metrics.model import COVARIATES
+from pytest_ldos.measure.metrics.model import CPU_WORK, PLANNED_DURATION
 from pytest_ldos.measure.trial.artifacts import read_trials
 from pytest_ldos.measure.trial.record import Trial, TrialSet
 
@@ -47,7 +47,7 @@ def why_left_out(trials: TrialSet) -> str:
 def rows_of(pool: str, start: int, minute: float, trials: TrialSet) -> Iterator[list[object]]:
     for trial in trials.trials:
         first = (f"{pool}-{trials.scenario}", start, round(minute, 1), trial.index, trial.outcome.value)
-        covariates = (_digits(trial.covariates_ms.get(name)) for name in COVARIATES)
+        covariates = (_digits(trial.covariates_ms.get(name)) for name in (PLANNED_DURATION, CPU_WORK))
         yield [*first, *covariates, *_values(trial)]
 
 

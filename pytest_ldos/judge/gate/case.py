@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pytest_ldos.base.series import Series
 from pytest_ldos.judge.gate.reasons import Incomparable
 from pytest_ldos.judge.gate.sources import find_incomparable
+from pytest_ldos.judge.gate.strangers import without_strangers
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.measure.trial.series_of import metrics_of, to_series
@@ -42,5 +43,5 @@ class Case:
         return bool(self.head.session) and self.head.session == self.base.session
 
     def series(self, metric: str) -> tuple[Series, Series]:
-        """Head's and base's series of a metric."""
-        return self.head_series[metric], self.base_series[metric]
+        """Head's and base's series of a metric, as they are compared."""
+        return without_strangers(self.head_series[metric], self.base_series[metric])

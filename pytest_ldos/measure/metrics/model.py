@@ -24,6 +24,9 @@ CPU_WORK: Final = "cpu_work_ms"
 PLANS_CPU_WORK: Final = "plans_cpu_work_ms"
 """Covariate: mean of this duration over all plans of a trial."""
 
+WAITED_FOR_STRANGERS: Final = "waited_for_strangers_ms"
+"""Covariate, part of T1: time for which the planner could run, and programs outside the measurement had its CPU."""
+
 PRIMARY_SHARE: Final = 0.18
 """Weight of a metric that is judged for itself, where metrics divide the false-alarm probability."""
 
@@ -36,7 +39,7 @@ USUAL_FLOOR: Final = 0.05
 OWN_SHARES: Final = 0.04
 """Weight of all user metrics together; the k-th receives ``6 / (π k)²`` of it."""
 
-COVARIATES: Final = (PLANNED_DURATION, CPU_WORK, PLANS_CPU_WORK)
+COVARIATES: Final = (PLANNED_DURATION, CPU_WORK, PLANS_CPU_WORK, WAITED_FOR_STRANGERS)
 
 
 @dataclass(frozen=True)

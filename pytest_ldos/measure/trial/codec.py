@@ -89,7 +89,13 @@ _AGAIN: Final = "record it again with --ldos-update-baseline"
 _REMEDY: Final = f"restore it, or {_AGAIN}"
 
 
-_USUAL: Final = {"watched": "", "distortion": "", "trial_kind": TrialKind.MOTION}
+_USUAL: Final = {
+    "watched": "",
+    "distortion": "",
+    "trial_kind": TrialKind.MOTION,
+    "surroundings": None,
+    "repeated": (),
+}
 """Values that are omitted, so that builds from before these fields existed read such records."""
 
 _FIRST: Final = ("index", "goal", "goal_id", "seed", "block", "outcome", "error_code", "message", "stamps_ns")
@@ -104,6 +110,10 @@ def _to_plain(trials: TrialSet) -> dict[str, Any]:
     nested = ("spec", "fingerprint", "metrics", "trials", "looks", "last_look")
     plain = {name: value for name, value in vars(trials).items() if name not in nested}
     plain = {name: value for name, value in plain.items() if name not in _USUAL or value != _USUAL[name]}
+    if trials.surroundings is not None:
+        plain["surroundings"] = asdict(trials.surroundings)
+    if trials.repeated:
+        plain["repeated"] = [_trial_to_plain(trial) for trial in trials.repeated]
     return {
         **plain,
         "looks": [asdict(look) for look in trials.looks],
@@ -131,6 +141,9 @@ def _trial_to_plain(trial: Trial) -> dict[str, Any]:
     plain["measurements"] = {name: _measurement_to_plain(found) for name, found in trial.measurements.items()}
     if isinstance(trial, MotionTrial):
         plain["deadlines"] = {path: asdict(kept) for path, kept in trial.deadlines.items()}
+        del plain["interference"]  # is left out where it was not measured, as in records from before it was
+        if trial.interference is not None:
+            plain["interference"] = asdict(trial.interference)
     return plain
 
 

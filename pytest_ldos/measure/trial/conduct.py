@@ -18,6 +18,8 @@ from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.base.units import NS_PER_S
 from pytest_ldos.host.checkout import describe_commit
 from pytest_ldos.host.fingerprint import take_fingerprint
+from pytest_ldos.host.interference import Interference, add_up
+from pytest_ldos.host.interference_meter import InterferenceMeter
 from pytest_ldos.measure.load.protocol import RunningLoad, proof_to_dict
 from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue, catalogue_of
 from pytest_ldos.measure.metrics.model import Measurement
@@ -49,6 +51,9 @@ def undisturbed() -> AbstractContextManager[Sequence[RunningLoad]]:
     return nullcontext(())
 
 
+TRIALS_PER_REPETITION: Final = 5
+"""Requested trials for each that may be made again."""
+
 Save = Callable[[TrialSet], None]
 """Writes the record of unfinished trials to disk."""
 
@@ -59,11 +64,17 @@ class Observer(Protocol):
     def begin(self, spec: ScenarioSpec, *, trials: range, warmup: int) -> None:
         """Called before the trials of a scenario, with their indices and the number of preceding warm-up trials."""
 
+    def surroundings(self, found: Interference) -> None:
+        """Called before the first trial of a start, with the interference since the stack was asked for."""
+
     def warm_up(self, number: int) -> None:
         """Called when a warm-up trial (counted from 1) has ended."""
 
     def trial(self, trial: MotionTrial) -> None:
         """Called when a trial has ended; its measurements are not available yet."""
+
+    def repeat(self, trial: MotionTrial) -> None:
+        """Called when a trial has ended that is made again, because others took too much from the machine."""
 
     def end(self) -> None:
         """Called when there are no more trials."""
@@ -74,9 +85,13 @@ class Unwatched:
 
     def begin(self, spec: ScenarioSpec, *, trials: range, warmup: int) -> None: ...
 
+    def surroundings(self, found: Interference) -> None: ...
+
     def warm_up(self, number: int) -> None: ...
 
     def trial(self, trial: MotionTrial) -> None: ...
+
+    def repeat(self, trial: MotionTrial) -> None: ...
 
     def end(self) -> None: ...
 
@@ -163,6 +178,7 @@ def add_trials(
     try:
         with _measured_at_end(session, is_last=is_last):
             session.warm_up(warmup)
+            procedure.observer.surroundings(rig.surroundings.measure())
             procedure.clock.enter(RunPhase.LOADS)
             with watched, procedure.disturb() as applied:
                 session.loads = (*procedure.beside, *applied)
@@ -194,6 +210,8 @@ class _Session:
     Attributes:
         record: the record before, without `trials`.
         trials: the added trials.
+        repeated: trials that were made again.
+        own_pids: processes that ran during trials and belong to the measurement.
         loads: loads applied during them.
     """
 
@@ -203,6 +221,8 @@ class _Session:
     block: int
     save: Save
     trials: list[MotionTrial] = field(default_factory=list)
+    repeated: list[MotionTrial] = field(default_factory=list)
+    own_pids: set[int] = field(default_factory=set)
     loads: Sequence[RunningLoad] = ()
 
     @property
@@ -237,16 +257,16 @@ class _Session:
         if outcome.outcome is not OutcomeClass.SUCCESS:
             raise _StackIsGone(f"the arm could not return home ({outcome.outcome}: {outcome.message})")
 
-    def plan_again(self, goal: Goal, index: int, outcome: MotionOutcome) -> None:
+    def plan_again(self, goal: Goal, trial: MotionTrial) -> None:
         """Has the goal of a trial planned again from home, without execution.
 
         The way home lies between these requests and the next trial, which so begins with a planner as idle as ever.
         """
-        for _ in range(_requests_worth(outcome) if self.rig.stack.can_plan_only else 0):
+        for _ in range(_requests_worth(trial) if self.rig.stack.can_plan_only else 0):
             self.rig.stack.move(
                 goal,
                 goal_id=uuid.uuid4().hex,
-                seed=self.seed(index),
+                seed=self.seed(trial.index),
                 trial=None,
                 start=self.home.joints,
                 plan_only=True,
@@ -263,17 +283,37 @@ class _Session:
         goals = self.procedure.goals
         for index in range(len(self.record.trials), until):
             goal = goals[index % len(goals)]
-            self.procedure.clock.enter(RunPhase.TRIALS)
-            outcome = self.move(goal, index, is_trial=True)
-            trial = _to_trial(outcome, goal, index=index, seed=self.seed(index), block=self.block)
+            trial = self.make_trial(goal, index)
+            while self.is_to_be_repeated(trial):
+                self.repeated.append(trial)
+                self.procedure.observer.repeat(trial)
+                self.end_trial(trial)
+                trial = self.make_trial(goal, index)
             self.trials.append(trial)
             self.save(self.snapshot())
             self.procedure.observer.trial(trial)
-            if outcome.outcome is OutcomeClass.STACK_DIED:
-                raise _StackIsGone(outcome.message)
-            self.plan_again(goal, index, outcome)
-            self.procedure.clock.enter(RunPhase.HOMING)
-            self.go_home(index)
+            self.plan_again(goal, trial)
+            self.end_trial(trial)
+
+    def make_trial(self, goal: Goal, index: int) -> MotionTrial:
+        self.procedure.clock.enter(RunPhase.TRIALS)
+        meter = InterferenceMeter()
+        outcome = self.move(goal, index, is_trial=True)
+        trial = _to_trial(outcome, goal, index=index, seed=self.seed(index), block=self.block)
+        trial = replace(trial, interference=meter.measure())
+        self.own_pids |= meter.own_pids
+        return trial
+
+    def is_to_be_repeated(self, trial: MotionTrial) -> bool:
+        """True if others took too much, and not all repetitions are used up. A failure counts as it is."""
+        left = self.spec.trials // TRIALS_PER_REPETITION - len(self.record.repeated) - len(self.repeated)
+        return left > 0 and trial.succeeded and trial.interference is not None and trial.interference.is_heavy
+
+    def end_trial(self, trial: MotionTrial) -> None:
+        if trial.outcome is OutcomeClass.STACK_DIED:
+            raise _StackIsGone(trial.message)
+        self.procedure.clock.enter(RunPhase.HOMING)
+        self.go_home(trial.index)
 
     def take_proofs(self) -> None:
         """Records the proofs of the loads in this block, replacing earlier ones of the same block."""
@@ -296,21 +336,28 @@ class _Session:
             reason = Measurement(Invalid(f"the trace is not whole: {recorded.fault}"))
             distrusted = dict.fromkeys(self.procedure.catalogue, reason)
             self.trials[:] = [replace(trial, measurements=distrusted) for trial in self.trials]
-        elif self.trials:
-            self.trials[:] = measure_trials(
-                self.trials,
+        elif self.trials or self.repeated:
+            measured = measure_trials(
+                [*self.trials, *self.repeated],
                 self.rig,
                 self.procedure.paths,
                 catalogue=self.procedure.catalogue,
                 deadlines=self.spec.deadlines,
+                own_pids=self.own_pids,
             )
+            self.trials, self.repeated = measured[: len(self.trials)], measured[len(self.trials) :]
 
     def take_watch(self) -> None:
         """Reads what was watched, and records the tools that actually watched, of those requested."""
         watch = self.procedure.watch
         if watch is not None:
-            watch.read(self.rig, len(self.trials))
+            watch.read(self.rig, len(self.trials) + len(self.repeated))
             self.record = replace(self.record, watched=watch.tools, distortion=watch.distortion)
+
+    def take_surroundings(self) -> None:
+        """Adds the interference since this stack was asked for, or since the last trials on it."""
+        spans = [self.record.surroundings, self.rig.surroundings.lap()]
+        self.record = replace(self.record, surroundings=add_up(span for span in spans if span is not None))
 
     def leave_incomplete(self, reason: str) -> None:
         """Records the reason why the remaining trials were not made."""
@@ -318,7 +365,8 @@ class _Session:
         self.save(self.snapshot())
 
     def snapshot(self) -> TrialSet:
-        return replace(self.record, trials=(*self.record.trials, *self.trials))
+        repeated = (*self.record.repeated, *self.repeated)
+        return replace(self.record, trials=(*self.record.trials, *self.trials), repeated=repeated)
 
 
 @contextmanager
@@ -328,6 +376,7 @@ def _measured_at_end(session: _Session, *, is_last: bool) -> Iterator[None]:
         yield
     finally:
         session.procedure.clock.enter(RunPhase.READING)
+        session.take_surroundings()
         session.take_proofs()
         recorded = session.rig.recorder.pause()
         session.take_losses(recorded.discarded_events)
@@ -340,10 +389,10 @@ def _measured_at_end(session: _Session, *, is_last: bool) -> Iterator[None]:
             session.rig.recorder.resume()
 
 
-def _requests_worth(outcome: MotionOutcome) -> int:
+def _requests_worth(trial: MotionTrial) -> int:
     """Number of planning-only requests after a trial: as many as fit into `_PLANNING_NS`; none after a failure."""
-    planned, executed = (outcome.stamps_ns.get(phase) for phase in (Phase.PLANNING, Phase.EXECUTING))
-    if outcome.outcome is not OutcomeClass.SUCCESS or planned is None or executed is None:
+    planned, executed = (trial.stamps_ns.get(phase) for phase in (Phase.PLANNING, Phase.EXECUTING))
+    if not trial.succeeded or planned is None or executed is None:
         return 0
     return min(_PLAN_REQUESTS, _PLANNING_NS // max(executed - planned, 1))
 

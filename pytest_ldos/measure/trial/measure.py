@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -13,7 +13,9 @@ from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue
 from pytest_ldos.measure.metrics.context import TraceFlow
 from pytest_ldos.measure.metrics.deadlines import Deadlines
 from pytest_ldos.measure.metrics.extract import TrialMetrics, extract_trial, find_trial
+from pytest_ldos.measure.metrics.latency import T1
 from pytest_ldos.measure.metrics.model import Interfaces, Measurement
+from pytest_ldos.measure.metrics.planning_split import PlanningSplits
 from pytest_ldos.measure.metrics.regularity import nominal_period_ns
 from pytest_ldos.measure.metrics.segments import PathSegments, SegmentsNs
 from pytest_ldos.measure.trial.record import MotionTrial
@@ -35,6 +37,7 @@ def measure_trials(
     *,
     catalogue: Catalogue = METRICS,
     deadlines: Sequence[DeadlineSpec] = (),
+    own_pids: Collection[int] = (),
 ) -> list[MotionTrial]:
     """Returns the trials with their measurements from the trace.
 
@@ -44,20 +47,22 @@ def measure_trials(
     Args:
         paths: paths whose segments are kept with each trial.
         deadlines: expected deadlines of some of them.
+        own_pids: processes that belong to the measurement; all others are strangers.
 
     Raises:
         ConfigurationError: a path declares a link that the stack does not have.
     """
     try:
         trace = read_trace(rig.recorder.directory, events=NEEDED_EVENTS | SCHEDULING_EVENTS)
+        states = build_thread_states(trace)
     except TraceUnreadable as error:
         distrusted = dict.fromkeys(catalogue, Measurement(Invalid(str(error))))
         return [replace(trial, measurements=distrusted) for trial in trials]
     model = build_execution(trace, pids=rig.stack.pids())
-    states = build_thread_states(trace)
     flow = build_flow(model, paths)
     segments = PathSegments(flow, paths, thread_states=states if len(states) else None)
     expected = Deadlines(flow, paths, deadlines)
+    splits = PlanningSplits(trace, states, own_pids)
     trace_flow = TraceFlow(lambda: flow)
     interfaces = Interfaces.of(rig.spec)
     offset_ns = trace.traces[0].clock_offset_ns if trace.traces else 0
@@ -75,7 +80,7 @@ def measure_trials(
             catalogue=catalogue,
             trace_flow=trace_flow,
         )
-        measured.append(_with_metrics(trial, found, segments, expected))
+        measured.append(_with_split(_with_metrics(trial, found, segments, expected), splits.of(found.trial)))
     return measured
 
 
@@ -89,6 +94,15 @@ def _with_metrics(
         deadlines={} if measured.trial is None else expected.of(measured.trial),
         cpu_work_ns=measured.cpu_work_ns,
     )
+
+
+def _with_split(trial: MotionTrial, split: Mapping[str, float]) -> MotionTrial:
+    """Adds the parts of T1 to its details."""
+    found = trial.measurements.get(T1.name)
+    if found is None or found.number is None or not split:
+        return trial
+    detailed = replace(found, details={**found.details, **split})
+    return replace(trial, measurements={**trial.measurements, T1.name: detailed})
 
 
 def _segments(measured: TrialMetrics, segments: PathSegments) -> SegmentsNs:

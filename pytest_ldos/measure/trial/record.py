@@ -10,12 +10,23 @@ from typing import ClassVar, Final
 
 from pytest_ldos.base.units import ns_to_ms
 from pytest_ldos.host.fingerprint import Fingerprint
+from pytest_ldos.host.interference import Interference, add_up
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.deadlines import Kept
-from pytest_ldos.measure.metrics.model import CPU_WORK, PLANNED_DURATION, PLANS_CPU_WORK, Measurement, Metric
+from pytest_ldos.measure.metrics.model import (
+    CPU_WORK,
+    PLANNED_DURATION,
+    PLANS_CPU_WORK,
+    WAITED_FOR_STRANGERS,
+    Measurement,
+    Metric,
+)
 from pytest_ldos.measure.metrics.segments import SegmentsNs
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.scenario.model import ScenarioSpec
+
+_IN_DETAILS: Final = frozenset({PLANS_CPU_WORK, WAITED_FOR_STRANGERS})
+"""Covariates that a metric finds while it is measured."""
 
 OURS: Final = tuple(metric.description for metric in METRICS.values())
 """Metrics of a trial set if no user has registered one."""
@@ -89,6 +100,7 @@ class MotionTrial(Trial):
         deadlines: compliance of its passages with the scenario's deadlines, by path.
         cpu_work_ns: duration of a fixed computation on the planner's CPU right before
             planning, or as it begins; ``None`` if it was not timed.
+        interference: what others took from the machine during the motion; ``None`` if it was not measured.
     """
 
     KIND = TrialKind.MOTION
@@ -104,6 +116,7 @@ class MotionTrial(Trial):
     segments_ns: SegmentsNs = field(default_factory=dict)
     deadlines: Mapping[str, Kept] = field(default_factory=dict)
     cpu_work_ns: int | None = None
+    interference: Interference | None = None
 
     @property
     def identity(self) -> str:
@@ -119,7 +132,7 @@ class MotionTrial(Trial):
         details = (each.details.items() for each in self.measurements.values())
         return {
             **{name: ns_to_ms(duration_ns) for name, duration_ns in found.items() if duration_ns is not None},
-            **{name: value for name, value in chain.from_iterable(details) if name == PLANS_CPU_WORK},
+            **{name: value for name, value in chain.from_iterable(details) if name in _IN_DETAILS},
         }
 
 
@@ -156,6 +169,10 @@ class TrialSet:
         metrics: metrics of the trials' measurements, in display order.
         watched: tools that watched the processes in addition to the tracer; such trials become no baseline.
         distortion: reason why their times are not comparable with others; empty if they are.
+        surroundings: interference over its stack starts, each from when the stack was asked for to the end of its
+            trials; ``None`` if it was not measured.
+        repeated: trials that were made again, and are not judged, because others took too much from the machine;
+            a trial of the same index is among `trials`.
 
     Raises:
         ValueError: a trial is of another kind.
@@ -180,6 +197,8 @@ class TrialSet:
     watched: str = ""
     distortion: str = ""
     trial_kind: TrialKind = TrialKind.MOTION
+    surroundings: Interference | None = None
+    repeated: tuple[MotionTrial, ...] = ()
 
     def __post_init__(self) -> None:
         for trial in self.trials:
@@ -190,6 +209,12 @@ class TrialSet:
     def motions(self) -> tuple[MotionTrial, ...]:
         """Its trials if they are motions; otherwise none."""
         return tuple(trial for trial in self.trials if isinstance(trial, MotionTrial))
+
+    @property
+    def interference(self) -> Interference | None:
+        """Interference during its trials; over whole starts where it is incomplete, or where that alone is known."""
+        of_trials = add_up(each.interference for each in self.motions if each.interference is not None)
+        return self.surroundings or of_trials if self.incomplete else of_trials or self.surroundings
 
     @property
     def scenario(self) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from pytest_ldos.host.interference_meter import InterferenceMeter
 from pytest_ldos.measure.load.protocol import LoadSite
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder
 from pytest_ldos.record.choose import choose_recorder
@@ -21,6 +22,7 @@ class Rig:
     """Stack, recorder and folder of trials.
 
     Attributes:
+        surroundings: measures interference since the recording was started.
         site: where loads are applied.
     """
 
@@ -28,6 +30,7 @@ class Rig:
     spec: StackSpec
     recorder: Recorder
     folder: ScenarioFolder
+    surroundings: InterferenceMeter = field(default_factory=InterferenceMeter)
 
     @property
     def site(self) -> LoadSite:
@@ -62,10 +65,11 @@ def open_rig(
         RecordingFailed: the tracer refused.
         BringUpFailed: the stack did not become ready.
     """
+    surroundings = InterferenceMeter()
     with ExitStack() as resources:
-        recorder = choose_recorder(folder.trace, folder.logs)
+        recorder = choose_recorder(folder.trace, folder.logs, switches=True)
         resources.callback(recorder.stop)
         recorder.start()
         backend = choose_backend(spec, recorder=recorder, log_directory=folder.logs, installation=installation)
         resources.callback(backend.stop)
-        yield Rig(backend.start(on_waiting=on_waiting), spec, recorder, folder)
+        yield Rig(backend.start(on_waiting=on_waiting), spec, recorder, folder, surroundings)

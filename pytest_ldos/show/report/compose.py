@@ -11,11 +11,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
+from pytest_ldos.host.interference import Interference
 from pytest_ldos.judge.baseline.calibration_store import Calibrated, CalibrationLookup, Uncalibrated
 from pytest_ldos.judge.explain.explain import METRIC_PATHS, Explanation, SegmentChange, explain
 from pytest_ldos.judge.gate.comparison import Comparison
 from pytest_ldos.judge.gate.decide import GateResult
-from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.judge.gate.verdict import Tone, Verdict
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import TrialKind, TrialSet
 from pytest_ldos.show.page.data_text import finite
@@ -29,6 +30,7 @@ from pytest_ldos.show.report.document import (
     Score,
     Section,
     Segment,
+    Surroundings,
 )
 from pytest_ldos.show.report.metric_reports import report_metrics
 from pytest_ldos.show.report.reasons import describe_more_trials, describe_other_calibration, describe_reasons
@@ -36,8 +38,10 @@ from pytest_ldos.show.report.version_reports import (
     report_additions,
     report_differences,
     report_interleaving,
+    report_surroundings,
     report_version,
 )
+from pytest_ldos.show.report.words import describe_load
 
 THIS_RUN: Final = "this run"
 BASELINE: Final = "baseline"
@@ -78,10 +82,11 @@ def compose_section(
     known = background or Background()
     metrics = report_metrics(trials, result, base)
     paths = () if base is None else report_paths(explain(base, trials))
+    head = report_version(trials, label=THIS_RUN)
     section = Section(
         scenario=trials.scenario,
         verdict=result.verdict,
-        reasons=describe_reasons(result.reasons),
+        reasons=name_load(describe_reasons(result.reasons), result.verdict, head.surroundings),
         undecided=tuple(map(describe_more_trials, result.more_trials_because)),
         advice=advise(
             result.verdict,
@@ -93,7 +98,7 @@ def compose_section(
             is_study=trials.trial_kind is TrialKind.ROUND,
             untried=_untried(trials, base, known),
         ),
-        head=report_version(trials, label=THIS_RUN),
+        head=head,
         metrics=metrics,
         paths=paths,
         additions=report_additions(trials),
@@ -102,6 +107,12 @@ def compose_section(
         stack="" if trials.trial_kind is TrialKind.ROUND else trials.stack_kind,
     )
     return section if base is None else _beside(section, trials, base, result, known)
+
+
+def name_load(reasons: Sequence[str], verdict: Verdict, surroundings: Surroundings | None) -> tuple[str, ...]:
+    """The reasons of a verdict that is no good news, and behind the first what else used the machine."""
+    load = describe_load(surroundings) if verdict.tone is not Tone.GOOD else ""
+    return (*reasons[:1], *([load] if load else []), *reasons[1:])
 
 
 def _untried(head: TrialSet, base: TrialSet | None, known: Background) -> Untried:
@@ -135,10 +146,18 @@ def without_verdict(section: Section) -> Section:
     return dataclasses.replace(section, verdict=None, advice=())
 
 
-def compose_infra(scenario: str, reasons: Sequence[str], *, stack: str = "") -> Section:
-    """A scenario that could not be measured at all; `stack` is the kind that was requested."""
+def compose_infra(
+    scenario: str, reasons: Sequence[str], *, stack: str = "", interference: Interference | None = None
+) -> Section:
+    """A scenario that could not be measured at all.
+
+    Args:
+        stack: the kind that was requested.
+        interference: what others took from the machine meanwhile.
+    """
     advice = advise(Verdict.INFRA, (), ())
-    return Section(scenario=scenario, verdict=Verdict.INFRA, reasons=tuple(reasons), advice=advice, stack=stack)
+    named = name_load(reasons, Verdict.INFRA, report_surroundings(interference))
+    return Section(scenario=scenario, verdict=Verdict.INFRA, reasons=named, advice=advice, stack=stack)
 
 
 def report_paths(explained: Mapping[str, Explanation]) -> tuple[PathReport, ...]:

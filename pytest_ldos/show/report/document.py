@@ -233,6 +233,33 @@ class Deadline:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """Interference by others during a version's trials.
+
+    Attributes:
+        summary: in words; empty where it was too little to matter.
+        seconds: length of the trials together; of the whole starts where not all trials were made.
+        cpus: CPUs of the machine.
+        others_s: CPU time that others used; null where it is not known.
+        steal_s: CPU time that the hypervisor gave to others; null where it is not known.
+        throttled_s: time for which a quota stopped our own control group; null where it is not known.
+        thermal_throttles: how many times cores slowed down for heat; null where it is not known.
+        memory_stall_s: time in which some process waited for memory; null where it is not known.
+        programs: names of the programs that used most, the first used the most.
+    """
+
+    summary: str
+    seconds: float
+    cpus: int
+    others_s: float | None = None
+    steal_s: float | None = None
+    throttled_s: float | None = None
+    thermal_throttles: int | None = None
+    memory_stall_s: float | None = None
+    programs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Version:
     """One measured version: this one, or the base.
 
@@ -252,6 +279,8 @@ class Version:
         failures: the ways in which trials failed.
         loads: what disturbed the stack.
         deadlines: what was expected of causal paths.
+        surroundings: what others took from the machine; null where it was not measured.
+        repeated: trials that were made again because others took too much, each in words.
     """
 
     label: str
@@ -269,6 +298,8 @@ class Version:
     failures: tuple[Failure, ...] = ()
     loads: tuple[Load, ...] = ()
     deadlines: tuple[Deadline, ...] = ()
+    surroundings: Surroundings | None = None
+    repeated: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

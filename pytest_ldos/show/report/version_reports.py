@@ -7,8 +7,9 @@ from dataclasses import asdict
 
 from pytest_ldos.campaign import drift
 from pytest_ldos.host.fingerprint import find_differences
+from pytest_ldos.host.interference import Interference, describe_interference
 from pytest_ldos.judge.gate.expectations import kept_in_trials
-from pytest_ldos.measure.trial.record import Look, TrialKind, TrialSet
+from pytest_ldos.measure.trial.record import Look, MotionTrial, TrialKind, TrialSet
 from pytest_ldos.scenario.deadlines import DeadlineSpec
 from pytest_ldos.show.report.document import (
     Additions,
@@ -20,6 +21,7 @@ from pytest_ldos.show.report.document import (
     Interleaving,
     Load,
     LookReport,
+    Surroundings,
     Version,
 )
 
@@ -42,7 +44,22 @@ def report_version(trials: TrialSet, *, label: str, file: str = "") -> Version:
         failures=_failures(trials),
         loads=tuple(Load(summary=str(load["summary"]), shortfall=str(load["shortfall"])) for load in trials.loads),
         deadlines=tuple(_deadline(each, trials) for each in trials.spec.deadlines),
+        surroundings=report_surroundings(trials.interference),
+        repeated=tuple(_describe_repetition(each) for each in trials.repeated),
     )
+
+
+def _describe_repetition(trial: MotionTrial) -> str:
+    load = describe_interference(trial.interference)
+    return f"trial {trial.index + 1} ({load})" if load else f"trial {trial.index + 1}"
+
+
+def report_surroundings(found: Interference | None) -> Surroundings | None:
+    """Interference in numbers and words; ``None`` if it was not measured."""
+    if found is None:
+        return None
+    facts = {name: value for name, value in asdict(found).items() if name != "programs"}
+    return Surroundings(summary=describe_interference(found), programs=tuple(found.programs), **facts)
 
 
 def _deadline(deadline: DeadlineSpec, trials: TrialSet) -> Deadline:

@@ -22,6 +22,7 @@ from pytest_ldos.show.report.document import (
     Sample,
     Score,
     Section,
+    Surroundings,
     Version,
 )
 from pytest_ldos.show.report.paths import MOVED
@@ -209,6 +210,7 @@ def describe_measurement(section: Section) -> Iterator[str]:
     if section.head is not None:
         yield from (load.summary for load in section.head.loads)
         yield from (_describe_deadline(each, section.head) for each in section.head.deadlines)
+    yield from _describe_loads(section)
     yield from _describe_score(section.score)
     yield from _describe_differences(section)
     yield from _describe_incomplete(section)
@@ -218,6 +220,22 @@ def describe_measurement(section: Section) -> Iterator[str]:
     yield from describe_aspects(section)
     yield from describe_additions(section.additions)
     yield from describe_calibration(section.calibration)
+
+
+def describe_load(surroundings: Surroundings | None) -> str:
+    """``meanwhile, others used 1.6 of 2 CPUs: cargo, cc1plus``; empty where they did not matter."""
+    return f"meanwhile, {surroundings.summary}" if surroundings is not None and surroundings.summary else ""
+
+
+def _describe_loads(section: Section) -> Iterator[str]:
+    """Loads that others were during the trials of each version, unless it is among the reasons."""
+    for version in (section.head, section.base):
+        load = "" if version is None else describe_load(version.surroundings)
+        if version is not None and load and not (version is section.head and load in section.reasons):
+            yield f"{version.label}: {load}"
+        if version is not None and version.repeated:
+            made = counted(len(version.repeated), "trial was made again", "trials were made again")
+            yield f"{version.label}: {made} because others used the machine: {'; '.join(version.repeated)}"
 
 
 def _describe_deadline(deadline: Deadline, head: Version) -> str:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_ldos.doctor.cpu import check_governor, check_isolated_cpus, check_smt, check_turbo
+from pytest_ldos.doctor.cpu import check_governor, check_isolated_cpus, check_others, check_smt, check_turbo
 from pytest_ldos.doctor.finding import Status
 from pytest_ldos.host.cpu import read_turbo
+from pytest_ldos.host.interference import Interference
+from pytest_ldos.host.interference_meter import measure_briefly
+from tests.builders.busy import foreign_load
 from tests.builders.machine import CPU, build_machine
 
 
 def test_a_steady_machine(tmp_path):
     machine = build_machine(tmp_path)
-    checks = (check_governor, check_turbo, check_smt, check_isolated_cpus)
+    checks = (check_governor, check_turbo, check_smt, check_isolated_cpus, check_others)
     assert {check(machine).status for check in checks} == {Status.OK}
 
 
@@ -64,3 +67,16 @@ def test_a_virtual_machine_has_no_frequencies(tmp_path):
 
 def test_isolated_cpus_are_told(tmp_path):
     assert "2-3" in check_isolated_cpus(build_machine(tmp_path, {f"{CPU}/isolated": "2-3"})).text
+
+
+def test_a_foreign_load_is_named(tmp_path):
+    with foreign_load(tmp_path) as name:
+        finding = check_others(build_machine(tmp_path, interference=measure_briefly))
+    assert finding.status is Status.WARNING
+    assert "others used " in finding.text
+    assert name in finding.text
+
+
+def test_a_machine_that_does_not_show_its_processes(tmp_path):
+    machine = build_machine(tmp_path, interference=lambda: Interference(seconds=1.0, cpus=2))
+    assert check_others(machine).text == "not to be seen here"

@@ -18,6 +18,7 @@ from pytest_ldos.measure.metrics.model import (
     CPU_WORK,
     PLANNED_DURATION,
     PLANS_CPU_WORK,
+    WAITED_FOR_STRANGERS,
     Measurement,
     Metric,
 )
@@ -71,6 +72,7 @@ SCHEMA: Final[dict[str, Any]] = {
     PLANNED_DURATION: pl.Float64,
     CPU_WORK: pl.Float64,
     PLANS_CPU_WORK: pl.Float64,
+    WAITED_FOR_STRANGERS: pl.Float64,
 }
 """Columns. ``trials`` identifies a set of trials; ``run`` is the folder that it was saved in. ``adjust_for`` and
 ``adjust_where_alike`` name covariates that explain part of the variation (see `metrics.model.Metric`). ``value`` is

@@ -8,6 +8,7 @@ import pytest
 
 from pytest_ldos.base.errors import RecordingFailed
 from pytest_ldos.base.series import Invalid, Missing
+from pytest_ldos.host.interference import Interference
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, read_trials
 from pytest_ldos.measure.trial.conduct import Unwatched, conduct, undisturbed
 from pytest_ldos.robot.stack.goals import GOAL_SETS, ErrorCode, Goal, OutcomeClass, Pose
@@ -203,3 +204,77 @@ def test_loads_begin_when_the_stack_is_warm(folder):
 
     run(folder, observer=Watching(), disturb=disturb, trials=2, warmup=1)
     assert order == ["warm-up 1", "loads begin", "trial 0", "trial 1", "loads end"]
+
+
+def test_interference_is_a_fact_of_each_trial_and_known_before_the_first(folder):
+    order = []
+
+    class Watching(Unwatched):
+        def surroundings(self, found):
+            order.append(found.seconds > 0)
+
+        def warm_up(self, number):
+            order.append("warm-up")
+
+        def trial(self, trial):
+            order.append("trial")
+
+    trials, _ = run(folder, observer=Watching(), trials=2, warmup=1)
+    assert order == ["warm-up", True, "trial", "trial"]
+    spans = [trial.interference for trial in trials.trials]
+    assert all(0 < each.seconds < trials.surroundings.seconds and each.cpus >= 1 for each in spans)
+    assert trials.interference.seconds == sum(each.seconds for each in spans)
+    assert read_trials(folder.trials_file) == trials
+
+
+def test_of_an_early_end_the_whole_start_is_told(folder):
+    trials, _ = run(folder, script=lambda index: Motion(error_code=None, message="it died"), trials=2)
+    assert trials.incomplete
+    assert trials.interference == trials.surroundings
+
+
+@pytest.fixture
+def interfered(monkeypatch):
+    """Makes the next trials last for a second, in which others use so many of two CPUs."""
+
+    def script(*others_s):
+        following = iter(others_s)
+
+        class Meter:
+            own_pids = frozenset()
+
+            def measure(self):
+                return Interference(seconds=1.0, cpus=2, others_s=next(following, 0.0), programs={"cargo": 1.0})
+
+        monkeypatch.setattr("pytest_ldos.measure.trial.conduct.InterferenceMeter", Meter)
+
+    return script
+
+
+def test_trials_beside_a_heavy_load_are_made_again_and_kept(folder, interfered):
+    again = []
+
+    class Watching(Unwatched):
+        def repeat(self, trial):
+            again.append(trial.index)
+
+    interfered(0.1, 1.5, 0.1, 1.9, 1.9)
+    trials, rig = run(folder, observer=Watching(), trials=10)
+    assert [trial.index for trial in trials.trials] == list(range(10))
+    assert again == [trial.index for trial in trials.repeated] == [1, 2]
+    assert trials.trials[2].interference.others_s == 1.9, "two of ten are made again at most"
+    assert all(trial.measurements["T1"].number for trial in (*trials.trials, *trials.repeated))
+    assert rig.stack.goals == ["reach", "home"] * 13
+    assert read_trials(folder.trials_file) == trials
+
+
+def test_a_failure_beside_a_heavy_load_counts(folder, interfered):
+    interfered(1.9, 1.9)
+    trials, _ = run(folder, script=lambda index: Motion(error_code=ErrorCode.PLANNING_FAILED), trials=5)
+    assert (trials.repeated, trials.successes) == ((), 0)
+
+
+def test_few_trials_are_not_repeated(folder, interfered):
+    interfered(1.9, 1.9)
+    trials, _ = run(folder, trials=4)
+    assert trials.repeated == ()

@@ -14,6 +14,7 @@ from pytest_ldos.base.series import Better, Missing
 from pytest_ldos.base.text import visible
 from pytest_ldos.cli import compare as compare_command
 from pytest_ldos.cli import report as report_command
+from pytest_ldos.host.interference import Interference
 from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
 from pytest_ldos.judge.baseline.calibration_store import Calibrated, Uncalibrated
 from pytest_ldos.judge.baseline.key import BaselineKey
@@ -465,3 +466,34 @@ def test_samples_are_the_series_that_were_compared():
     )
     without = dataclasses.replace(result, head_series={}, base_series={})
     assert all(each.head is each.base is None for each in compose_section(head, without, base=base).metrics)
+
+
+BUSY = Interference(seconds=4.0, cpus=2, others_s=6.4, programs={"cargo": 4.0, "cc1plus\x1b[2J": 2.0})
+NAMED = "meanwhile, others used 1.6 of 2 CPUs: cargo, cc1plus\\x1b[2J"
+
+
+def beside_a_load(trials):
+    busy = tuple(dataclasses.replace(each, interference=BUSY) for each in trials.trials)
+    return dataclasses.replace(trials, trials=busy, repeated=busy[:1])
+
+
+def test_a_load_stands_behind_the_first_reason_of_bad_news_and_among_the_facts_of_good_news():
+    base, slow = noisy_set(1, n=20), noisy_set(2, n=20, factors={"T1": 1.5})
+    bad, good = section_of(beside_a_load(slow), base), section_of(beside_a_load(noisy_set(3, n=20)), base)
+    assert (bad.verdict, good.verdict) == (Verdict.REGRESSED, Verdict.PASSED)
+    assert bad.reasons[1] == NAMED
+    assert f"this run: {NAMED}" not in describe_measurement(bad)
+    assert f"this run: {NAMED}" in describe_measurement(good)
+    for each in (bad, good):
+        assert NAMED in failure.render(compose([each]))
+
+
+def test_trials_that_were_made_again_are_counted_with_their_loads():
+    section = section_of(beside_a_load(noisy_set(1, n=20)), noisy_set(2, n=20))
+    words = "this run: 1 trial was made again because others used the machine: trial 1 (others used 1.6 of 2 CPUs: "
+    assert any(line.startswith(words) for line in describe_measurement(section))
+
+
+def test_the_load_beside_a_stored_base_is_named():
+    section = section_of(noisy_set(1, n=20), beside_a_load(noisy_set(2, n=20)))
+    assert f"baseline: {NAMED}" in describe_measurement(section)

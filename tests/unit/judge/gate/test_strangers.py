@@ -1,0 +1,71 @@
+"""What strangers took from the planner is taken out of T1, and nothing else is."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+
+import pytest
+
+from pytest_ldos.judge.gate.case import Case
+from pytest_ldos.judge.gate.decide import decide
+from pytest_ldos.judge.gate.policy import Policy
+from pytest_ldos.judge.gate.verdict import Verdict
+from pytest_ldos.measure.metrics.model import WAITED_FOR_STRANGERS
+from tests.builders.trials import noisy_set
+
+POLICY = Policy(floors={"T1": 0.05})
+
+
+def delayed(trials, *, most_ms, seed, told=1.0, unknown=()):
+    """Trials from whose planner strangers took some milliseconds; a share of that is told, except of some trials."""
+    rng, changed = random.Random(seed), []
+    for each in trials.trials:
+        taken, planning = rng.uniform(0, most_ms), each.measurements["T1"]
+        details = {} if each.index in unknown else {WAITED_FOR_STRANGERS: told * taken}
+        longer = dataclasses.replace(planning, value=planning.number + taken, details=details)
+        changed.append(dataclasses.replace(each, measurements={**each.measurements, "T1": longer}))
+    return dataclasses.replace(trials, trials=tuple(changed))
+
+
+def t1(head, base):
+    return decide(head, base, POLICY).comparison("T1")
+
+
+def test_a_version_that_strangers_delayed_is_not_slower():
+    head, base = (noisy_set(seed, n=30) for seed in (1, 2))
+    busy, quiet = delayed(head, most_ms=12, seed=3), delayed(base, most_ms=0, seed=4)
+    assert t1(busy, quiet).verdict is Verdict.PASSED
+    assert t1(busy, quiet).ratio == pytest.approx(t1(head, base).ratio)
+    assert t1(delayed(head, most_ms=12, seed=3, unknown=range(30)), quiet).verdict is Verdict.REGRESSED
+
+
+def test_a_slower_version_is_found_beside_strangers():
+    head, base = noisy_set(1, n=30, factors={"T1": 1.2}), noisy_set(2, n=30)
+    sides = delayed(head, most_ms=12, seed=3), delayed(base, most_ms=12, seed=4)
+    assert t1(*sides).verdict is Verdict.REGRESSED
+    assert t1(*sides).ratio == pytest.approx(1.2, rel=0.1)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_nothing_is_taken_out_where_one_trial_of_either_version_does_not_tell(side):
+    unknown = [(), ()]
+    unknown[side] = (7,)
+    sets = [delayed(noisy_set(seed), most_ms=5, seed=seed, unknown=unknown[seed]) for seed in (0, 1)]
+    case = Case.of(*sets)
+    assert case.series("T1") == (case.head_series["T1"], case.base_series["T1"])
+
+
+def test_no_more_is_taken_out_than_there_is():
+    sets = [delayed(noisy_set(seed), most_ms=50, seed=seed, told=10.0) for seed in (0, 1)]
+    case = Case.of(*sets)
+    assert case.series("T1") == (case.head_series["T1"], case.base_series["T1"])
+
+
+def test_other_metrics_stay_as_they_are():
+    head, base = (delayed(noisy_set(seed), most_ms=5, seed=seed) for seed in (0, 1))
+    case = Case.of(head, base)
+    assert case.series("T4") == (case.head_series["T4"], case.base_series["T4"])
+    ours, _ = case.series("T1")
+    taken = case.head_series["T1"].covariates[WAITED_FOR_STRANGERS]
+    assert ours.values == tuple(map(float.__sub__, case.head_series["T1"].values, taken))

@@ -1,0 +1,64 @@
+"""Parts of T1, by context switches that perf recorded beside a trace."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_ldos.base.tracepoints import Phase
+from pytest_ldos.measure.metrics.planning_split import PlanningSplits
+from pytest_ldos.trace.ctf.read import read_trace
+from pytest_ldos.trace.execution.model import TrialSpan
+from pytest_ldos.trace.execution.scheduling import build_thread_states
+from pytest_ldos.trace.perf.switches import SWITCHES_FOLDER
+from tests.builders.ctf import Event, Int, Packet, Record, TraceBuilder
+from tests.builders.perf_data import PerfData
+
+EPOCH_NS, MS = 1_700_000_000_000_000_000, 1_000_000
+PLANNER, SIMULATOR, CARGO = 10, 20, 30
+SPEED = Event("ldos:cpu_speed", 1, {"_work_ns": Int(64, signed=True)})
+PHASES = {Phase.PLANNING: EPOCH_NS + 10 * MS, Phase.EXECUTING: EPOCH_NS + 30 * MS}
+TRIAL = TrialSpan(
+    goal_id="1", scenario="reach", index=0, begin_ns=EPOCH_NS, phases=PHASES, plan=None, end_ns=None, error_code=None
+)
+
+
+def splits(folder, *pids, switches=True):
+    records = [Record(SPEED, 9 * MS, {"_work_ns": 7}, {"_vpid": pid}) for pid in pids]
+    builder = TraceBuilder([SPEED], context={"_vpid": Int(32, signed=True)}, clock_offset=EPOCH_NS)
+    builder.write(folder / "ust", {"ch_0": [Packet(records)]})
+    data = PerfData()
+    data.switch(5 * MS, 0, 0, PLANNER)
+    data.switch(14 * MS, 0, PLANNER, SIMULATOR, preempted=True)
+    data.switch(15 * MS, 0, SIMULATOR, CARGO)
+    data.switch(21 * MS, 0, CARGO, PLANNER, preempted=True)
+    data.switch(40 * MS, 0, PLANNER, 0)
+    if switches:
+        data.write(folder / SWITCHES_FOLDER / "001.data")
+    trace = read_trace(folder)
+    return PlanningSplits(trace, build_thread_states(trace), {PLANNER, SIMULATOR})
+
+
+def test_the_planner_ran_and_waited_for_its_own_side_and_for_strangers(tmp_path):
+    found = splits(tmp_path, PLANNER).of(TRIAL)
+    assert found == {
+        "ran_ms": pytest.approx(13, abs=0.001),
+        "waited_for_own_ms": pytest.approx(1, abs=0.001),
+        "waited_for_strangers_ms": pytest.approx(6, abs=0.001),
+        "blocked_ms": 0.0,
+    }
+
+
+@pytest.mark.parametrize("pids", [(), (PLANNER, SIMULATOR), (77,)], ids=["none", "two", "unseen"])
+def test_without_one_planner_that_was_seen_nothing_is_known(tmp_path, pids):
+    assert splits(tmp_path, *pids).of(TRIAL) == {}
+
+
+def test_without_context_switches_nothing_is_known(tmp_path):
+    assert splits(tmp_path, PLANNER, switches=False).of(TRIAL) == {}
+
+
+def test_a_trial_that_never_planned_or_was_before_the_recording_has_no_parts(tmp_path):
+    found = splits(tmp_path, PLANNER)
+    early = {phase: time_ns - 100 * MS for phase, time_ns in PHASES.items()}
+    for trial in (None, *(TrialSpan(**{**vars(TRIAL), "phases": phases}) for phases in ({}, early))):
+        assert found.of(trial) == {}
