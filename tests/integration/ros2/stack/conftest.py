@@ -14,7 +14,9 @@ import psutil
 import pytest
 
 from pytest_ldos.host.inherited import pids_with
+from pytest_ldos.host.ros import find_ros_packages
 from pytest_ldos.robot.stack.ros2.installed import ros2_available
+from pytest_ldos.robot.stack.ros2.launch_file import GAZEBO_PACKAGES
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.ros2 import Ros2Spec
 from pytest_ldos.scenario.words import Simulation
@@ -22,6 +24,8 @@ from tests.builders.needs import lttng_here
 from tests.integration.project import Project, make_project, shared_memory
 
 MOCK = StackSpec(ros2=Ros2Spec(sim=Simulation.MOCK))
+GAZEBO = find_ros_packages(GAZEBO_PACKAGES)
+needs_gazebo = pytest.mark.skipif(not GAZEBO.ok, reason=GAZEBO.reason or "Gazebo is installed")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

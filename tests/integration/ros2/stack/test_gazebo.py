@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
+from tests.integration.ros2.stack.conftest import needs_gazebo
 
-from pytest_ldos.host.ros import find_ros_packages
-from pytest_ldos.robot.stack.ros2.launch_file import GAZEBO_PACKAGES
-
-GAZEBO = find_ros_packages(GAZEBO_PACKAGES)
-
-pytestmark = pytest.mark.skipif(not GAZEBO.ok, reason=GAZEBO.reason or "Gazebo is installed")
+pytestmark = needs_gazebo
 
 KILLS_THE_SIMULATOR = """
 import threading

@@ -12,7 +12,7 @@ import pytest
 
 from pytest_ldos.base.series import Missing
 from tests.integration.project import Project, make_project
-from tests.integration.ros2.stack.conftest import survivors
+from tests.integration.ros2.stack.conftest import needs_gazebo, survivors
 
 
 def test_a_short_run_measures_everything_but_a_simulator(project, rmw, leaves_nothing):
@@ -42,7 +42,9 @@ def test_a_short_run_measures_everything_but_a_simulator(project, rmw, leaves_no
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_a_run_that_is_ended_leaves_nothing(project, number, mark, leaves_nothing):
+@pytest.mark.parametrize("sim", ["mock", pytest.param("gz", marks=needs_gazebo)])
+def test_a_run_that_is_ended_leaves_nothing(project, sim, number, mark, leaves_nothing):
+    project.environment["LDOS_SIM"] = sim
     process = project.start("-m", "baseline", "--ldos-trials=50")
     assert process.stdout is not None
     for line in process.stdout:
