@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pytest_ldos.base.errors import NotWritten
-from pytest_ldos.host.interference_meter import InterferenceMeter
 from pytest_ldos.measure.trial.phases import PhaseClock
 
 if TYPE_CHECKING:
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from pytest_ldos.campaign.interleave import Interleaved
     from pytest_ldos.campaign.order import Role
     from pytest_ldos.campaign.versions.version import Version
+    from pytest_ldos.host.interference_meter import InterferenceMeter
     from pytest_ldos.judge.gate.decide import GateResult
     from pytest_ldos.measure.trial.artifacts import ScenarioFolder
     from pytest_ldos.measure.trial.record import TrialSet
@@ -26,6 +26,12 @@ if TYPE_CHECKING:
     from pytest_ldos.scenario.loads.spec import LoadSpec
     from pytest_ldos.scenario.model import ScenarioSpec
     from pytest_ldos.scenario.words import KeepTraces
+
+
+def _meter() -> InterferenceMeter:
+    from pytest_ldos.host.interference_meter import InterferenceMeter
+
+    return InterferenceMeter()
 
 
 @dataclass
@@ -62,7 +68,7 @@ class ScenarioRun:
     version_notes: tuple[str, ...] = ()
     paths: Sequence[PathSpec] = ()
     clock: PhaseClock = field(default_factory=PhaseClock)
-    surroundings: InterferenceMeter = field(default_factory=InterferenceMeter)
+    surroundings: InterferenceMeter = field(default_factory=_meter)
     began_ns: int = field(default_factory=time.time_ns)
     ended_ns: int = 0
 

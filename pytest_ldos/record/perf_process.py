@@ -59,10 +59,12 @@ class PerfProcess:
         deadline = time.monotonic() + _READY_S
         reader = os.open(answer, os.O_RDWR | os.O_NONBLOCK)
         writer = os.open(control, os.O_RDWR | os.O_NONBLOCK)
+        answered = select.poll()  # unlike select, it takes file descriptors of any size
+        answered.register(reader, select.POLLIN)
         try:
             os.write(writer, b"enable\n")
             while time.monotonic() < deadline and child.exit_code is None:
-                if select.select([reader], [], [], _POLL_S)[0]:
+                if answered.poll(1000 * _POLL_S):
                     os.read(reader, 64)
                     return
         finally:

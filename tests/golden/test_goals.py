@@ -18,6 +18,7 @@ from pytest_ldos.base.paths import BUILT_IN_PATHS
 from pytest_ldos.base.series import Invalid, Missing
 from pytest_ldos.base.tracepoints import Ros2
 from pytest_ldos.base.units import ns_to_ms
+from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.extract import TrialMetrics, extract_metrics, extract_trial, find_trial
 from pytest_ldos.measure.metrics.reception import EXECUTING_DELAY, PLANNING_DELAY
 from pytest_ldos.measure.metrics.sources import (
@@ -146,7 +147,7 @@ def test_each_metric_says_where_it_was_taken_or_why_not(recorded, measured):
                 assert name not in recorded.sources or report.error_code != ErrorCode.SUCCESS
             else:
                 assert measurement.number > 0
-                assert measurement.source.name == recorded.sources[name.removesuffix("p99")]
+                assert measurement.source.name == recorded.sources[METRICS[name].refines or name]
 
 
 @pytest.mark.parametrize("name", ["workspace_mock", "workspace_gz"])

@@ -23,11 +23,13 @@ def baseline(run, project):
 
 
 def calibration_beside(baseline, run_sd):
-    """Text of a calibration in which runs differ by so much in T1."""
+    """Text of a calibration in which runs differ by so much in planning."""
     trials = read_trials(baseline)
     noise = MetricNoise(trial_sd=0.05, start_sd=run_sd, start_df=7, run_sd=run_sd, run_df=7, floor=0.05)
     return encode_calibration(
-        calibration_of({"T1": noise, "T4": noise}, stack_kind=trials.stack_kind, fingerprint=trials.fingerprint)
+        calibration_of(
+            {"T1": noise, "T1mean": noise, "T4": noise}, stack_kind=trials.stack_kind, fingerprint=trials.fingerprint
+        )
     )
 
 

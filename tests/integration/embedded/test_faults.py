@@ -29,10 +29,10 @@ def ldos_trials(ldos_trials, monkeypatch):
     from pytest_ldos.robot.stack.embedded.backend import EmbeddedStack
     move = EmbeddedStack.move
 
-    def move_and_kill(self, goal, *, goal_id, seed, trial, start):
+    def move_and_kill(self, goal, *, goal_id, seed, trial, **more):
         if trial is not None and trial.index == 1 and trial.scenario == "baseline":
             threading.Timer(DELAY, kill_soon, ["VICTIM"]).start()
-        return move(self, goal, goal_id=goal_id, seed=seed, trial=trial, start=start)
+        return move(self, goal, goal_id=goal_id, seed=seed, trial=trial, **more)
 
     monkeypatch.setattr(EmbeddedStack, "move", move_and_kill)
     return ldos_trials
@@ -70,12 +70,12 @@ move = EmbeddedStack.move
 def consumers():
     return [each for each in psutil.Process().children(recursive=True) if each.name() == "lttng-consumerd"]
 
-def move_while_the_consumer_sleeps(self, goal, *, goal_id, seed, trial, start):
+def move_while_the_consumer_sleeps(self, goal, *, goal_id, seed, trial, **more):
     if trial is not None:
         for consumer in consumers():
             consumer.suspend()
             threading.Timer(1.0, consumer.resume).start()
-    return move(self, goal, goal_id=goal_id, seed=seed, trial=trial, start=start)
+    return move(self, goal, goal_id=goal_id, seed=seed, trial=trial, **more)
 
 EmbeddedStack.move = move_while_the_consumer_sleeps
 """

@@ -206,7 +206,9 @@ def test_the_projects_names_are_usual(analyze, golden, tmp_path):
     (tmp_path / "pyproject.toml").write_text('[tool.ldos.stack]\naction = "/fetch"\njoint_states = "/states"\n')
     assert "goals" not in analyze(golden("panda_baseline_1")).stdout
     lines = lines_of(analyze(golden("panda_baseline_1"), "--interface", "action=/move_action").stdout)
-    assert "no T3, T3mean, T3p90, T3p99: the trace has no control cycles, nor joint states on /states meanwhile" in lines
+    assert (
+        "no T3, T3mean, T3p90, T3p99: the trace has no control cycles, nor joint states on /states meanwhile" in lines
+    )
 
 
 EXAMPLE = Path(__file__).parents[3] / "examples/own_metric/conftest.py"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -59,6 +62,17 @@ def recorder(tmp_path):
     made.stop()
 
 
+@pytest.fixture
+def many_open_files():
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
+    with ExitStack() as held:
+        for _ in range(1100):
+            held.enter_context(Path(os.devnull).open())
+        yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
 def files(recorder):
     return sorted((recorder.directory / SWITCHES_FOLDER).iterdir())
 
@@ -86,6 +100,15 @@ def test_its_clock_is_that_of_user_space_traces(recorder):
     for before, after in sleeps:
         assert np.count_nonzero((outs > before) & (outs < after)) == 1
     assert records.names[pid].startswith("python")
+
+
+@needs_switches
+def test_a_process_with_many_open_files_records_too(recorder, many_open_files):
+    """File descriptors above 1023, which select() does not take."""
+    recorder.start()
+    recorder.pause()
+    (file,) = files(recorder)
+    assert read_perf_records(file).switches.size
 
 
 @needs_switches

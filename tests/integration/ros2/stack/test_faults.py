@@ -30,11 +30,11 @@ from pytest_ldos.robot.stack.ros2.running import Ros2Stack
 
 move = Ros2Stack.move
 
-def move_and_kill(self, goal, *, goal_id, seed, trial, start):
+def move_and_kill(self, goal, *, goal_id, seed, trial, **more):
     if trial is not None and trial.index == 1:
         (planner,) = [each for each in psutil.process_iter() if each.pid in self.pids() and each.name() == "move_group"]
         threading.Timer(1.0, planner.kill).start()
-    return move(self, goal, goal_id=goal_id, seed=seed, trial=trial, start=start)
+    return move(self, goal, goal_id=goal_id, seed=seed, trial=trial, **more)
 
 Ros2Stack.move = move_and_kill
 """
@@ -57,12 +57,12 @@ rclpy.spin_until_future_complete(node, future, timeout_sec=10.0)
 assert future.result().ok
 '''
 
-def switch_off_and_move(self, goal, *, goal_id, seed, trial, start):
+def switch_off_and_move(self, goal, *, goal_id, seed, trial, **more):
     if trial is not None:
         environment = {**os.environ, "ROS_DOMAIN_ID": str(self.domain), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
                        "RMW_IMPLEMENTATION": self.info.rmw}
         subprocess.run([sys.executable, "-c", SWITCH], env=environment, check=True, timeout=60)
-    return move(self, goal, goal_id=goal_id, seed=seed, trial=trial, start=start)
+    return move(self, goal, goal_id=goal_id, seed=seed, trial=trial, **more)
 
 Ros2Stack.move = switch_off_and_move
 """

@@ -13,11 +13,11 @@ from pytest_ldos.robot.stack.ros2.running import Ros2Stack
 
 move = Ros2Stack.move
 
-def move_and_kill(self, goal, *, goal_id, seed, trial, start):
+def move_and_kill(self, goal, *, goal_id, seed, trial, **more):
     if trial is not None:
         (simulator,) = [each for each in psutil.process_iter() if each.pid in self.pids() and each.name() == "ruby"]
         threading.Timer(1.0, simulator.kill).start()
-    return move(self, goal, goal_id=goal_id, seed=seed, trial=trial, start=start)
+    return move(self, goal, goal_id=goal_id, seed=seed, trial=trial, **more)
 
 Ros2Stack.move = move_and_kill
 """
