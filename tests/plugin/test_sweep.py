@@ -94,6 +94,7 @@ def test_each_combination_is_a_test_and_all_are_kept_and_shown(project, run):
     assert {"report.html", "report.json"} <= {file.name for file in folder.path.iterdir()}
 
 
+@pytest.mark.acceptance
 def test_each_cell_has_a_baseline_of_its_own(sweep, project):
     sweep("--ldos-trials=10")
     names = {name for name, _ in records(project)}
@@ -131,6 +132,7 @@ def test_another_definition_is_not_resumed(sweep, project):
     sweep("--ldos-resume").assert_outcomes(passed=3)
 
 
+@pytest.mark.acceptance
 def test_cells_of_another_head_are_measured(sweep, project, repository):
     project.makepyprojecttoml("[tool.pytest.ini_options]\naddopts = '-p no:cacheprovider'\n" + SETUP)
     old, new = repository.commit(README="old"), repository.commit(README="new")

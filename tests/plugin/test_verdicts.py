@@ -300,10 +300,14 @@ rig.open_rig = open_rig
 @pytest.mark.parametrize(
     ("conftest", "reason"),
     [
-        (HOMELESS.replace("noisy(1)", "noisy(1), motion_s=0.6"), "the arm could not return home"),
-        (DEAD, "no controller"),
+        pytest.param(
+            HOMELESS.replace("noisy(1)", "noisy(1), motion_s=0.6"),
+            "the arm could not return home",
+            marks=pytest.mark.acceptance,
+            id="invalid",
+        ),
+        pytest.param(DEAD, "no controller", id="infra"),
     ],
-    ids=["invalid", "infra"],
 )
 def test_a_foreign_load_is_named_where_nothing_could_be_judged(project, conftest, reason):
     project.makeconftest(conftest)

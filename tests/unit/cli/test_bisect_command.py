@@ -92,6 +92,7 @@ def test_a_commit_that_does_not_build_is_named_in_the_document(project):
     assert project.names[2] not in project.started
 
 
+@pytest.mark.acceptance
 def test_the_versions_of_a_round_are_interleaved(project):
     invoke_ldos("bisect", *project.ends)
     good, bad = project.ends
@@ -143,6 +144,7 @@ def test_a_bad_that_is_not_worse_ends_with_exit_code_11(project):
     assert "is not worse than GOOD" in " ".join(lines_of(result.stdout))
 
 
+@pytest.mark.acceptance
 def test_a_page_in_a_file(project, tmp_path):
     result = invoke_ldos("bisect", *project.ends, "--output", tmp_path / "bisect.html")
     assert result.exit_code == 0

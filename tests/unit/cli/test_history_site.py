@@ -71,6 +71,7 @@ def test_only_what_is_asked_for(history):
     assert commit(0).encode() not in files["index.html"]
 
 
+@pytest.mark.acceptance
 def test_a_site_shows_more_commits_than_a_terminal_unless_told(history, monkeypatch):
     monkeypatch.setattr(history_command, "_SHOWN", 1)
     add_run(history, 2)
