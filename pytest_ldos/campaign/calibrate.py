@@ -15,7 +15,7 @@ from pytest_ldos.campaign.noise import to_calibration
 from pytest_ldos.campaign.promise import TRIAL_COUNTS, Planted, Promise, Prover, fewest_trials
 from pytest_ldos.campaign.resample import Design, Pool
 from pytest_ldos.campaign.starts import starts_of, template_of
-from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
+from pytest_ldos.judge.baseline.calibration import ENOUGH_RUNS, Calibration, MetricNoise
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.model import Metric
@@ -24,9 +24,6 @@ from pytest_ldos.measure.trial.series_of import missing_reasons
 
 FEW_STARTS: Final = 5
 """Fewest starts for a good estimate of how much starts differ."""
-
-ENOUGH_RUNS: Final = 5
-"""Fewest runs from which nothing is assumed about other times."""
 
 
 @dataclass(frozen=True, kw_only=True)

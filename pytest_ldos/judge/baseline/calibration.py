@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from pytest_ldos.host.fingerprint import Fingerprint
+
+ENOUGH_RUNS: Final = 5
+"""Fewest runs at different times from which nothing is assumed about other times."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ from pytest_ldos.base.stats.starts import (
     widen,
     widened_p,
 )
-from pytest_ldos.judge.baseline.calibration import MetricNoise
+from pytest_ldos.judge.baseline.calibration import ENOUGH_RUNS, MetricNoise
 from pytest_ldos.measure.metrics.model import Metric
 
 _LARGEST_LOG: Final = 700.0
@@ -53,7 +53,7 @@ _RESOLUTION: Final = 0.1
 """Variance between runs that is assumed with fewer starts, in variances between trials, and in addition to one variance
 between starts: what trials of one start cannot tell from nothing."""
 
-_ENOUGH_RUNS: Final = 4.0
+_ENOUGH_DEGREES: Final = ENOUGH_RUNS - 1.0
 """Degrees of freedom with which a calibration knows the variance between runs; what it lacks is assumed."""
 
 _UNLIKE: Final = 0.001
@@ -290,7 +290,7 @@ def _between_runs(supposed: float, noise: MetricNoise | None) -> Variance:
     as it is supposed.
     """
     known = Variance(noise.run_sd**2 - noise.start_sd**2, noise.run_df) if noise else UNKNOWN
-    return pool([known, Variance(supposed, max(0.0, _ENOUGH_RUNS - known.degrees))])
+    return pool([known, Variance(supposed, max(0.0, _ENOUGH_DEGREES - known.degrees))])
 
 
 def _spread(samples: tuple[Sample, Sample]) -> float:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from pytest_ldos.base.units import counted
+from pytest_ldos.judge.baseline.calibration import ENOUGH_RUNS
 from pytest_ldos.judge.baseline.calibration_store import Calibrated, CalibrationLookup
 from pytest_ldos.judge.gate.contrast import SEVERAL_STARTS
 from pytest_ldos.measure.trial.record import TrialSet
-
-ENOUGH_RUNS: Final = 5
-"""Runs of a calibration, at different times, that tell how much runs differ."""
 
 
 def describe_apart(head: TrialSet, base: TrialSet, calibration: CalibrationLookup | None) -> str:
