@@ -158,6 +158,7 @@ class Design:
 
 DESIGNS: Final = (
     Design(name="1 start x 15", starts=1, per_start=15),
+    Design(name="3 starts x 4", starts=3, per_start=4),
     Design(name="3 starts x 5", starts=3, per_start=5),
     Design(name="5 starts x 2", starts=5, per_start=2),
     Design(name="15 starts x 2", starts=15, per_start=2),

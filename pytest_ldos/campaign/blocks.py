@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol
+from typing import Protocol
 
 from pytest_ldos.base.errors import BringUpFailed
 from pytest_ldos.base.paths import BUILT_IN_PATHS, PathSpec
@@ -24,10 +24,6 @@ from pytest_ldos.measure.trial.watch import Watch
 from pytest_ldos.robot.stack.goals import Goal
 from pytest_ldos.scenario.model import ScenarioSpec
 
-WARM_UPS: Final = 1
-"""Largest number of warm-up trials per block, whatever is configured: each stack start is cold, and warm-ups take
-time without measuring."""
-
 OpenRig = Callable[..., AbstractContextManager[Rig]]
 """See `open_rig`."""
 
@@ -44,7 +40,7 @@ class BlockObserver(Observer, Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Bench:
-    """Settings shared by all blocks of a session, for either version.
+    """Settings shared by all blocks of a session, for each version.
 
     Attributes:
         folder: folder of the session.
@@ -66,11 +62,6 @@ class Bench:
     open_rig: OpenRig = field(default_factory=lambda: rig.open_rig)
     watch: Callable[[Role], Watch | None] = lambda role: None
     clock: PhaseClock = field(default_factory=PhaseClock)
-
-    @property
-    def warmup(self) -> int:
-        """Warm-up trials of a block: part of the cost of its start."""
-        return min(self.spec.warmup, WARM_UPS)
 
 
 def run_block(bench: Bench, block: Block, version: Version, record: TrialSet | None, save: Save) -> TrialSet:
@@ -103,7 +94,7 @@ def run_block(bench: Bench, block: Block, version: Version, record: TrialSet | N
             record or new_record(rig, bench.spec, bench.catalogue, commit=version.commit, watch=watch),
             procedure,
             until=block.trials.stop,
-            warmup=bench.warmup,
+            warmup=bench.spec.warmup,
             save=save,
             block=block.number,
             is_last=True,
@@ -119,8 +110,10 @@ def _beside(loads: Sequence[RepeatedLoad], site: LoadSite) -> Iterator[list[Runn
 
 @contextmanager
 def _started(bench: Bench, block: Block, version: Version) -> Iterator[Rig]:
-    """Starts the version's stack with its recording; if it fails to start, the error names the version."""
-    folder = new_block_folder(bench.folder, block.number, block.role)
+    """Starts the version's stack with its recording; if that fails, the error names version and block, unless there are
+    no others yet.
+    """
+    folder = _folder_of(bench, block)
     with ExitStack() as resources:
         try:
             opened = bench.open_rig(
@@ -128,6 +121,14 @@ def _started(bench: Bench, block: Block, version: Version) -> Iterator[Rig]:
             )
             rig = resources.enter_context(clocked(opened, bench.clock))
         except BringUpFailed as error:
+            if folder is bench.folder:
+                raise
             message = f"{version.name}, block {block.number + 1}: {error.message}"
             raise BringUpFailed(message, details=error.details, remedy=error.remedy) from None
         yield rig
+
+
+def _folder_of(bench: Bench, block: Block) -> ScenarioFolder:
+    """The scenario's own folder for the first start of head alone, where a single start has always been looked for."""
+    is_first_alone = block.number == 0 and block.role is Role.HEAD
+    return bench.folder if is_first_alone else new_block_folder(bench.folder, block.number, block.role)

@@ -194,7 +194,7 @@ def unlike(spec: ScenarioSpec, assignments: Mapping[str, Value]) -> list[str]:
 
 def estimate_s(spec: ScenarioSpec) -> float:
     """Approximate duration of a stack start with its trials."""
-    return GUESS.of(Amount(1, min(1, spec.warmup), spec.trials))
+    return GUESS.of(Amount(1, spec.warmup, spec.trials))
 
 
 def running_order(grid: Grid, starts: int) -> list[tuple[str, int]]:

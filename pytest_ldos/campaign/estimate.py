@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
+from math import ceil
 from pathlib import Path
 from typing import Final
 
 from pytest_ldos.base.units import counted, describe_duration
-from pytest_ldos.campaign.blocks import WARM_UPS
 from pytest_ldos.campaign.cost import GUESS, Amount, Cost
-from pytest_ldos.campaign.order import Role, first_blocks, next_pair
+from pytest_ldos.campaign.order import Role, blocks_alone, first_blocks, next_pair, usual_size_alone
 from pytest_ldos.measure.trial.artifacts import RUNS
 from pytest_ldos.measure.trial.durations import DURATIONS_FILE, read_durations
 from pytest_ldos.measure.trial.phases import Durations, RunPhase, Spent
@@ -43,9 +43,11 @@ class Expected:
         return (self.cost or GUESS).of(amount)
 
 
-def amount_alone(spec: ScenarioSpec, trials: int) -> Amount:
-    """A run of head alone: one start."""
-    return Amount(1, spec.warmup, trials)
+def amount_alone(spec: ScenarioSpec, trials: int, *, size: int | None) -> Amount:
+    """A run of head alone; arguments as of `amount_interleaved`."""
+    added = max(0, trials - spec.trials)
+    starts = len(blocks_alone(spec.trials, size=size)) + ceil(added / (size or usual_size_alone(trials)))
+    return Amount(starts, starts * spec.warmup, spec.trials + added)
 
 
 def amount_interleaved(spec: ScenarioSpec, trials: int, *, size: int | None) -> Amount:
@@ -58,7 +60,7 @@ def amount_interleaved(spec: ScenarioSpec, trials: int, *, size: int | None) -> 
     blocks = first_blocks(spec.trials, size=size)
     while pair := next_pair(blocks[-1], size=size, limit=trials):
         blocks += pair
-    return Amount(len(blocks), len(blocks) * min(spec.warmup, WARM_UPS), len(Role) * max(trials, spec.trials))
+    return Amount(len(blocks), len(blocks) * spec.warmup, len(Role) * max(trials, spec.trials))
 
 
 def duration_files(output: Path) -> list[Path]:

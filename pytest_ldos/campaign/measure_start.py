@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytest_ldos.base.paths import PathSpec
-from pytest_ldos.campaign.blocks import WARM_UPS, Bench, BlockObserver, run_block
+from pytest_ldos.campaign.blocks import Bench, BlockObserver, run_block
 from pytest_ldos.campaign.order import Block, Role
 from pytest_ldos.campaign.versions.version import head_version
 from pytest_ldos.measure.load.repeated import RepeatedLoad
@@ -34,7 +34,7 @@ class Site:
 
 def motions_of(spec: ScenarioSpec) -> int:
     """Number of trials and warm-up trials of one start."""
-    return spec.trials + min(spec.warmup, WARM_UPS)
+    return spec.trials + spec.warmup
 
 
 def measure_start(spec: ScenarioSpec, site: Site, *, block: int) -> TrialSet:

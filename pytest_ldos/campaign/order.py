@@ -1,9 +1,9 @@
-"""Order of the blocks of two interleaved versions, so that drift in time does not look like a difference.
+"""Blocks of trials: those of one version alone, and the order of two interleaved versions' blocks.
 
-Blocks come in pairs, one of each version, with the same trials. Which of them goes first follows the
-Thue–Morse sequence: ABBA BAAB BAAB ABBA. A linear drift cancels over every two pairs, a quadratic
-one over every four; of an odd number of pairs, one pair's share of a linear drift is left. After any number of
-pairs, both versions have had equally many trials.
+Drift in time should not look like a difference between versions. Their blocks therefore come in pairs, one of each
+version, with the same trials. Which of them goes first follows the Thue–Morse sequence: ABBA BAAB BAAB ABBA. A linear
+drift cancels over every two pairs, a quadratic one over every four; of an odd number of pairs, one pair's share of a
+linear drift is left. After any number of pairs, both versions have had equally many trials.
 
 Reference: J.-P. Allouche, J. Shallit, "The Ubiquitous Prouhet–Thue–Morse Sequence", 1999.
 """
@@ -17,6 +17,8 @@ from typing import Final
 
 _MOST_PAIRS: Final = 6
 _SMALLEST_BLOCK: Final = 2
+_MOST_BLOCKS_ALONE: Final = 6
+_SMALLEST_BLOCK_ALONE: Final = 4
 
 
 class Role(StrEnum):
@@ -47,6 +49,25 @@ def usual_size(trials: int) -> int:
     trial costs more than it tells.
     """
     return max(_SMALLEST_BLOCK, ceil(trials / _MOST_PAIRS))
+
+
+def usual_size_alone(trials: int) -> int:
+    """Trials of a block of one version, unless another size is requested: three blocks for ten trials, six for thirty.
+
+    A stored baseline is compared by three starts or more; what more starts tell is less than what differs between runs.
+    """
+    return max(_SMALLEST_BLOCK_ALONE, ceil(trials / _MOST_BLOCKS_ALONE))
+
+
+def blocks_alone(trials: int, *, size: int | None = None) -> list[Block]:
+    """Blocks for the given number of trials of head alone.
+
+    Args:
+        size: largest number of trials of a block, by default `usual_size_alone`.
+    """
+    count = ceil(trials / (size or usual_size_alone(trials)))
+    bounds = [trials * block // count for block in range(count + 1)]
+    return [Block(block, Role.HEAD, range(bounds[block], bounds[block + 1])) for block in range(count)]
 
 
 def first_blocks(trials: int, *, size: int | None = None) -> list[Block]:

@@ -14,7 +14,6 @@ from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.nearest import refuse_unknown
 from pytest_ldos.base.units import counted
 from pytest_ldos.campaign.bisection import TRIALS_PER_START, Bisection, SearchPlan
-from pytest_ldos.campaign.blocks import WARM_UPS
 from pytest_ldos.campaign.commits.evidence import CommitEvidence
 from pytest_ldos.campaign.commits.listing import Commit, list_commits
 from pytest_ldos.campaign.commits.plan import (
@@ -129,9 +128,8 @@ def _refuse_few_trials(plan: SearchPlan, max_trials: int) -> None:
 
 def _costs(spec: ScenarioSpec, plan: SearchPlan, commits: Sequence[Commit]) -> tuple[str, ...]:
     """Lines on what is searched, and what it costs."""
-    warm_ups = min(spec.warmup, WARM_UPS)
     cost = measured_cost(duration_files(output_here()), stack=resolve_kind(spec.stack).value, scenario=spec.name)
-    expected = Expected(least_amount(plan, warm_ups), most_amount(plan, warm_ups), cost)
+    expected = Expected(least_amount(plan, spec.warmup), most_amount(plan, spec.warmup), cost)
     after, most = counted(len(commits) - 1, "commit"), plan.most_levels
     first = f"{after} after GOOD {commits[0].name} up to BAD {commits[-1].name}; at most {most} are built and measured"
     amount = f"{counted(expected.most.starts, 'stack start')} and {counted(expected.most.trials, 'trial')} at most"
@@ -156,7 +154,7 @@ def _search(
     plan: SearchPlan, commits: Sequence[Commit], spec: ScenarioSpec, catalogue: Catalogue, metric: str
 ) -> CommitResult:
     """Measures until it is found."""
-    progress = _Progress(most_amount(plan, min(spec.warmup, WARM_UPS)).trials, name=f"{spec.name}: bisect")
+    progress = _Progress(most_amount(plan, spec.warmup).trials, name=f"{spec.name}: bisect")
     sources = sources_here()
     site = Site(output=output_here(), paths=sources.toml.paths, catalogue=catalogue, observer=progress)
     finder = VersionFinder(

@@ -46,9 +46,6 @@ def _expected(settings: Settings, spec: ScenarioSpec, cost: Cost | None) -> Expe
     from pytest_ldos.campaign.estimate import Expected, amount_alone, amount_interleaved
 
     counts = (spec.trials, max(spec.trials, spec.max_trials))
-    if settings.value("base"):
-        size = settings.value("block")
-        least, most = (amount_interleaved(spec, trials, size=size) for trials in counts)
-    else:
-        least, most = (amount_alone(spec, trials) for trials in counts)
+    amount = amount_interleaved if settings.value("base") else amount_alone
+    least, most = (amount(spec, trials, size=settings.value("block")) for trials in counts)
     return Expected(least, most, cost)

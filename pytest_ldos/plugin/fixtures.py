@@ -37,15 +37,15 @@ def panda_stack(ldos_stack: ScenarioRun) -> ScenarioRun:
 
 @pytest.fixture
 def ldos_stack(request: pytest.FixtureRequest, ldos_stack_spec: StackSpec) -> Iterator[ScenarioRun]:
-    """The running stack under test, recorded from before its start; ends with the test."""
-    from pytest_ldos.plugin.scenario_test import running_stack
+    """The stack under test. `ldos_trials` starts it for each block of trials, recorded from before its start."""
+    from pytest_ldos.plugin.scenario_test import open_scenario_run
 
-    yield from running_stack(request, ldos_stack_spec)
+    yield from open_scenario_run(request, ldos_stack_spec)
 
 
 @pytest.fixture
 def ldos_loads(request: pytest.FixtureRequest, ldos_stack: ScenarioRun) -> Callable[..., AbstractContextManager[Any]]:
-    """All loads of the scenario: ``with ldos_loads() as loads:`` gives the running loads by kind."""
+    """All loads of the scenario: ``with ldos_loads() as loads:`` gives them by kind; they run while trials are made."""
     from pytest_ldos.plugin.scenario_test import all_loads
 
     return all_loads(request.node, ldos_stack)

@@ -63,7 +63,9 @@ def judge(settings: Settings, ledger: Ledger, run: ScenarioRun, trials: TrialSet
     notes += _record(settings, stores, trials, own, lookup, reasons=result.reasons)
     is_regressed = result.verdict is Verdict.REGRESSED
     if trials.trace and is_worth_keeping(trials, regressed=is_regressed, policy=settings.value("traces")):
-        notes.append(f"trace: {run.folder.trace}")
+        others = run.folder.path / BLOCKS
+        more = f"; those of the other starts: {others}" if others.exists() else ""
+        notes.append(f"trace: {run.folder.trace}{more}")
     base = None if shown is None else shown.trials
     return result, compose_section(trials, result, base=base, background=background, notes=notes)
 

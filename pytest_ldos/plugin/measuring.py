@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 
+from pytest_ldos.campaign.alone import StoredBase, measure_alone
 from pytest_ldos.campaign.blocks import Bench
 from pytest_ldos.campaign.decision import decide_interleaved
 from pytest_ldos.campaign.interleave import interleave
 from pytest_ldos.campaign.order import Role
-from pytest_ldos.campaign.top_up import top_up
-from pytest_ldos.campaign.versions.version import Version
 from pytest_ldos.judge.baseline.lookup import Found, find_baseline
 from pytest_ldos.judge.gate.decide import decide
 from pytest_ldos.measure.metrics.catalogue import Catalogue
-from pytest_ldos.measure.trial.artifacts import write_trials
-from pytest_ldos.measure.trial.conduct import Procedure, add_trials, new_record
 from pytest_ldos.measure.trial.record import TrialSet
-from pytest_ldos.measure.trial.rig import Rig
-from pytest_ldos.measure.trial.watch import Watch
 from pytest_ldos.plugin.judging import policy_for, stores_of
 from pytest_ldos.plugin.ledger import Ledger
 from pytest_ldos.plugin.progress import Progress
@@ -58,11 +52,11 @@ class TrialMaker:
             n: number of trials that the test asks for; the command line overrides it.
             catalogue: the metrics to take.
         """
+        self.run.begin_trials()
         run, request = self.run, TrialRequest(self._spec_for(goals, n), goals, catalogue)
         with self._watched(request.spec.name) as watch:
-            if run.rig is None:
-                return self._make_interleaved(request, run.versions, watch)
-            return self._make_alone(request, run.rig, watch.of(Role.HEAD))
+            bench = self._bench(request, watch)
+            return self._make_interleaved(bench) if Role.BASE in run.versions else self._make_alone(bench)
 
     def _spec_for(self, goals: Goals, n: int | None) -> ScenarioSpec:
         """The scenario with the loads that run now, and what the test asks for."""
@@ -82,50 +76,36 @@ class TrialMaker:
         finally:
             self.run.notes += watch.write()
 
-    def _make_alone(self, request: TrialRequest, rig: Rig, watch: Watch | None) -> TrialSet:
-        """Trials on the running stack; adds more while the comparison with the stored baseline is inconclusive."""
-        procedure = Procedure(
-            goals=rig.stack.goal_book.goals(request.goals) if isinstance(request.goals, str) else request.goals,
-            catalogue=request.catalogue,
-            beside=tuple(self.run.loads),
-            paths=self.settings.sources.toml.paths,
-            observer=Progress(self.settings.config),
-            watch=watch,
-            clock=self.run.clock,
-        )
-        spec, save = request.spec, partial(write_trials, self.run.folder)
-        record = new_record(rig, spec, request.catalogue, commit=self.run.versions[Role.HEAD].commit, watch=watch)
-        trials = add_trials(rig, record, procedure, until=spec.trials, warmup=spec.warmup, save=save)
-        lookup = find_baseline(stores_of(self.settings), trials)
-        if not isinstance(lookup, Found):
-            return trials
-        base, policy = lookup.trials, policy_for(self.settings, self.ledger, trials)
-        return top_up(
-            rig,
-            trials,
-            procedure,
-            base=len(base.trials),
-            size=self.settings.value("block"),
-            decide=lambda head: decide(head, base, policy),
-            save=save,
-        )
-
-    def _make_interleaved(self, request: TrialRequest, versions: Mapping[Role, Version], watch: TrialWatch) -> TrialSet:
-        """Head's trials, interleaved with the base's."""
-        bench = Bench(
+    def _bench(self, request: TrialRequest, watch: TrialWatch) -> Bench:
+        return Bench(
             spec=request.spec,
             folder=self.run.folder,
             goals=request.goals,
             catalogue=request.catalogue,
             loads=tuple(self.run.loads),
             paths=self.settings.sources.toml.paths,
-            observer=Progress(self.settings.config),
+            observer=Progress(self.settings.config, is_alone=Role.BASE not in self.run.versions),
             watch=watch.of,
             clock=self.run.clock,
         )
+
+    def _make_alone(self, bench: Bench) -> TrialSet:
+        """Head's trials; more of them while the comparison with the stored baseline is inconclusive."""
+        head = self.run.versions[Role.HEAD]
+        return measure_alone(bench, head, size=self.settings.value("block"), find_base=self._stored_base)
+
+    def _stored_base(self, trials: TrialSet) -> StoredBase | None:
+        lookup = find_baseline(stores_of(self.settings), trials)
+        if not isinstance(lookup, Found):
+            return None
+        base, policy = lookup.trials, policy_for(self.settings, self.ledger, trials)
+        return StoredBase(len(base.trials), lambda head: decide(head, base, policy))
+
+    def _make_interleaved(self, bench: Bench) -> TrialSet:
+        """Head's trials, interleaved with the base's."""
         made = interleave(
             bench,
-            versions,
+            self.run.versions,
             size=self.settings.value("block"),
             decide=lambda head, base: decide_interleaved(head, base, policy_for(self.settings, self.ledger, head)),
         )

@@ -28,9 +28,14 @@ _BAR_WIDTH: Final = 20
 
 
 class Progress:
-    """Reports progress; see `Observer`."""
+    """Reports progress; see `BlockObserver`.
 
-    def __init__(self, config: pytest.Config) -> None:
+    Args:
+        is_alone: one version is measured, so it is not named.
+    """
+
+    def __init__(self, config: pytest.Config, *, is_alone: bool = False) -> None:
+        self._is_alone = is_alone
         self._capture = config.pluginmanager.getplugin("capturemanager")
         reporter = config.pluginmanager.getplugin("terminalreporter")
         self._reporter: pytest.TerminalReporter | None = reporter
@@ -58,6 +63,9 @@ class Progress:
 
     def block(self, block: Block, version: Version) -> None:
         """Reports the begin of a block; see `BlockObserver`."""
+        if self._is_alone:
+            self.announce("starting the stack" if block.number == 0 else "starting the stack again")
+            return
         self._version = f", {block.role}"
         self._show(f"block {block.number + 1}: starting the stack of {version.name}", is_kept=not self._is_terminal)
 

@@ -61,17 +61,11 @@ class RunRecord:
     def open_run(
         self, item: pytest.Item, spec: ScenarioSpec, *, announce: Callable[[str], None]
     ) -> Iterator[ScenarioRun]:
-        """Starts a recorded stack for a test and ends it with the test.
-
-        With ``--ldos-base`` none is started yet: each version gets stacks of its own when trials are made.
+        """Finds the versions that a test measures; its stacks start when trials are made.
 
         Args:
             announce: called with each step that takes a while.
         """
-        from pytest_ldos.campaign.order import Role
-        from pytest_ldos.measure.trial.phases import clocked
-        from pytest_ldos.measure.trial.rig import open_rig
-
         stack = self._versions.stack_to_start(spec.stack)
         spec = dataclasses.replace(spec, stack=stack)
         run = ScenarioRun(item.nodeid, spec, self.new_folder(spec.name), paths=self._settings.sources.toml.paths)
@@ -80,18 +74,7 @@ class RunRecord:
             run.versions = self._versions.find(stack, announce=announce)
             run.version_notes = self._versions.describe(run.versions, stack, item)
             _require_loads(run, run.versions.values())
-            if Role.BASE in run.versions:
-                yield run
-                return
-            announce("starting the stack")
-            opened = open_rig(
-                stack,
-                run.folder,
-                on_waiting=lambda what: announce(f"waiting: {what}"),
-                installation=run.versions[Role.HEAD].installation,
-            )
-            with clocked(opened, run.clock) as run.rig:
-                yield run
+            yield run
         finally:
             run.end(self._settings.value("traces"))
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from pytest_ldos.judge.gate.decide import GateResult
     from pytest_ldos.measure.trial.artifacts import ScenarioFolder
     from pytest_ldos.measure.trial.record import TrialSet
-    from pytest_ldos.measure.trial.rig import Rig
-    from pytest_ldos.scenario.loads.spec import LoadSpec
     from pytest_ldos.scenario.model import ScenarioSpec
     from pytest_ldos.scenario.words import KeepTraces
 
@@ -39,7 +36,8 @@ class ScenarioRun:
     """A scenario test that runs or has run.
 
     Attributes:
-        rig: the running stack of head; ``None`` where versions are interleaved, each with stacks of its own.
+        folder: of the last trials.
+        earlier: folders of trials before them.
         versions: those that are measured: head, and the base where there is one.
         environments: of the versions that are measured, made by sourcing them; ``None`` stands for ours.
         interleaved: interleaved measurements, in order.
@@ -56,7 +54,7 @@ class ScenarioRun:
     nodeid: str
     spec: ScenarioSpec
     folder: ScenarioFolder
-    rig: Rig | None = None
+    earlier: list[ScenarioFolder] = field(default_factory=list)
     versions: Mapping[Role, Version] = field(default_factory=dict)
     environments: Sequence[Mapping[str, str] | None] = (None,)
     loads: list[Any] = field(default_factory=list)
@@ -77,20 +75,13 @@ class ScenarioRun:
         taken, self.notes = self.notes, []
         return taken
 
-    def applied(self, load: LoadSpec) -> AbstractContextManager[Any]:
-        """A load on the running stack; where versions are interleaved, one that each of their stacks will get."""
-        from pytest_ldos.measure.load.choose import run_load
-        from pytest_ldos.measure.load.repeated import RepeatedLoad
+    def begin_trials(self) -> None:
+        """Makes a folder for trials that begin, if the one that is there has some of this test."""
+        from pytest_ldos.measure.trial.artifacts import is_used, new_scenario_folder
 
-        if self.rig is None:
-            return nullcontext(RepeatedLoad(load))
-        return run_load(load, dataclasses.replace(self.rig.site, paths=self.paths, beside=self._other_loads()))
-
-    def _other_loads(self) -> list[LoadSpec]:
-        """Loads that run, and loads of the scenario that do not run yet."""
-        running = [each.spec for each in self.loads]
-        kinds = {each.KIND for each in running}
-        return [*running, *(each for each in self.spec.loads if each.KIND not in kinds)]
+        if is_used(self.folder):
+            self.earlier.append(self.folder)
+            self.folder = new_scenario_folder(self.folder.path.parent, self.spec.name)
 
     def interleaved_with(self, trials: TrialSet) -> Interleaved | None:
         """The interleaved measurement that trials are the head of; ``None`` where they have no base."""
@@ -112,7 +103,8 @@ class ScenarioRun:
         regressed = any(result.verdict is Verdict.REGRESSED for _, result in self.judged)
         measured = [*self.trial_sets, *(each.base for each in self.interleaved)]
         if not any(is_worth_keeping(each, regressed=regressed, policy=keep) for each in measured):
-            drop_traces(self.folder)
+            for folder in (*self.earlier, self.folder):
+                drop_traces(folder)
         if self.trial_sets:
             with suppress(NotWritten):  # only estimates of later runs need it
                 write_durations(self.folder, self.clock.durations, stack=self.trial_sets[0].stack_kind)

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 _RUN: pytest.StashKey[ScenarioRun] = pytest.StashKey()
 
 
-def running_stack(request: pytest.FixtureRequest, stack: StackSpec) -> Iterator[ScenarioRun]:
-    """A recorded stack for a test; ends with it."""
+def open_scenario_run(request: pytest.FixtureRequest, stack: StackSpec) -> Iterator[ScenarioRun]:
+    """The run of a scenario test; ends with it."""
     session = session_of(request.config)
     item = request.node
     announce = Progress(request.config).announce
@@ -68,19 +68,21 @@ def one_load(kind: str, item: pytest.Item, run: ScenarioRun) -> Callable[..., Ab
 
 @contextmanager
 def _applied(item: pytest.Item, run: ScenarioRun, spec: LoadSpec) -> Iterator[Any]:
-    """Applies a load while the context lasts, and adds it to the loads of the run."""
+    """A load that each stack gets which starts while the context lasts."""
+    from pytest_ldos.measure.load.repeated import RepeatedLoad
+
     with _named_faults(item):
         require_loads([spec], run.spec, run.environments)
-        with run.applied(spec) as running:
-            run.loads.append(running)
-            try:
-                yield running
-            finally:
-                run.loads.remove(running)
+        load = RepeatedLoad(spec)
+        run.loads.append(load)
+        try:
+            yield load
+        finally:
+            run.loads.remove(load)
 
 
 def trial_maker(request: pytest.FixtureRequest) -> Callable[..., TrialSet]:
-    """A function that makes trials of a running stack, and keeps them until a gate has seen them."""
+    """A function that makes trials of a stack, and keeps them until a gate has seen them."""
     from pytest_ldos.measure.metrics.catalogue import catalogue_of
     from pytest_ldos.plugin.measuring import TrialMaker
 

@@ -105,7 +105,7 @@ class ScenarioSpec:
         name: also the pytest marker that selects it.
         trials: number of measured trials.
         max_trials: limit up to which trials are added while the verdict is inconclusive; ``0`` adds none.
-        warmup: number of preceding trials, which are dropped.
+        warmup: number of trials after each start of the stack that are dropped: what has just started is slower.
         success_rate: lowest expected rate; checked without a baseline.
         seeds: with `fixed`, trial ``i`` always plans with the same random numbers, so that
             equal versions plan equal paths.
@@ -118,7 +118,7 @@ class ScenarioSpec:
     name: str
     trials: int = 10
     max_trials: int = 0
-    warmup: int = 2
+    warmup: int = 1
     success_rate: float = 1.0
     seeds: SeedMode = SeedMode.FIXED
     goals: str = "reach"

@@ -185,16 +185,16 @@ OPTIONS: Final[Mapping[str, Option]] = {
             parse=_at_least(1),
             default=None,
             metavar="N",
-            help="trials of one version between two stack starts, with --ldos-base; "
-            "and trials that are added at once, with --ldos-max-trials (default: a sixth of the trials, at least 2)",
+            help="trials of one version between two stack starts, and trials that are added at once, with "
+            "--ldos-max-trials (default: a sixth of the trials, at least 4; with --ldos-base at least 2)",
         ),
         Option(
             name="warmup",
             parse=_at_least(0),
-            default=2,
+            default=1,
             metavar="N",
             per_scenario=True,
-            help="trials before them that are dropped (default: 2)",
+            help="trials after each start of the stack that are dropped (default: 1)",
         ),
         Option(
             name="seeds",

@@ -208,9 +208,9 @@ def test_files_of_the_project_are_the_same_in_any_checkout(project, measured_aga
 
 
 def test_settings_of_the_scenario_count_too(measured_against):
-    old = "[tool.ldos.scenarios.baseline]\nseeds = 'random'\nwarmup = 1\n"
+    old = "[tool.ldos.scenarios.baseline]\nseeds = 'random'\nwarmup = 2\n"
     said = measured_against(old, "")
-    assert "warmup 1 → 2" in said
+    assert "warmup 2 → 1" in said
     assert "seeds random → fixed" in said
 
 
@@ -265,7 +265,7 @@ def test_no_trials_are_added_beside_a_stored_base_that_has_too_few(run, project)
 
 
 @pytest.mark.acceptance
-def test_without_a_base_trials_are_added_on_the_running_stack(run, project):
+def test_without_a_base_trials_are_added_in_more_starts(run, project):
     run("--ldos-trials=5", "--ldos-warmup=0", stack=f"noisy(1, {NOISY})")
     project.path.joinpath(".ldos/runs").rename(project.path / "before")
     run("--ldos-trials=5", "--ldos-warmup=0", "--ldos-max-trials=9", "--ldos-block=3", stack=f"noisy(2, {NOISY})")

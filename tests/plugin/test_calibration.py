@@ -11,7 +11,7 @@ from pytest_ldos.measure.trial.artifacts import read_trials
 from tests.builders.calibrations import calibration_of
 
 FAST = ("--ldos-trials=10", "--ldos-warmup=0")
-SLOWER = "noisy(2, planning=1.4)"
+SLOWER = "noisy(2, planning=3.0)"
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def baseline(run, project):
 def calibration_beside(baseline, run_sd):
     """Text of a calibration in which runs differ by so much in planning."""
     trials = read_trials(baseline)
-    noise = MetricNoise(trial_sd=0.05, start_sd=run_sd, start_df=7, run_sd=run_sd, run_df=7, floor=0.05)
+    noise = MetricNoise(trial_sd=0.05, start_sd=0.05, start_df=7, run_sd=run_sd, run_df=7, floor=0.05)
     return encode_calibration(
         calibration_of(
             {"T1": noise, "T1mean": noise, "T4": noise}, stack_kind=trials.stack_kind, fingerprint=trials.fingerprint
@@ -35,7 +35,7 @@ def calibration_beside(baseline, run_sd):
 
 def test_runs_that_are_known_to_differ_are_not_called_regressed(run, baseline):
     """The same run is red without the calibration (`test_verdicts`)."""
-    baseline.with_name("baseline.calibration.json").write_text(calibration_beside(baseline, 0.2))
+    baseline.with_name("baseline.calibration.json").write_text(calibration_beside(baseline, 0.4))
     result = run(*FAST, stack=SLOWER)
     assert result.ret == 0
     result.stdout.fnmatch_lines(["*calibration: .ldos/*baseline.calibration.json (8 starts, 64 trials, 2026-01-01T*)*"])
@@ -53,7 +53,7 @@ def test_one_that_cannot_be_read_makes_it_invalid(run, baseline):
 def test_another_hosts_is_not_used_and_that_is_said(run, baseline):
     other = baseline.parents[1] / "other_host"
     other.mkdir()
-    (other / "baseline.calibration.json").write_text(calibration_beside(baseline, 0.2))
+    (other / "baseline.calibration.json").write_text(calibration_beside(baseline, 0.4))
     result = run(*FAST, stack=SLOWER)
     assert result.ret == exit_codes.REGRESSED
     result.stdout.fnmatch_lines(

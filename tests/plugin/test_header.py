@@ -25,9 +25,9 @@ FEW = ("--ldos-trials=6", "--ldos-warmup=1")
 def test_an_estimate_is_printed_before_anything_is_measured_and_rests_on_earlier_runs(run, project):
     first, second = run(*FEW), run(*FEW)
     first.stdout.fnmatch_lines(
-        ["ldos: about 44 s: 1 stack start of 16 s, 6 trials of 4 s (a guess*)", "*trial 1 of 6*"]
+        ["ldos: about 60 s: 2 stack starts of 16 s, 6 trials of 4 s (a guess*)", "*trial 1 of 6*"]
     )
-    second.stdout.fnmatch_lines(["ldos: about * s: 1 stack start of * s, 6 trials of * s (as measured here)"])
+    second.stdout.fnmatch_lines(["ldos: about * s: 2 stack starts of * s, 6 trials of * s (as measured here)"])
     assert len(list(project.path.glob(".ldos/runs/*/baseline/durations.json"))) == 2
 
 

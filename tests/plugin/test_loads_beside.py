@@ -9,15 +9,28 @@ from tests.builders.needs import needs_stress_ng
 def test_a_stressor_that_dies_makes_the_run_invalid(run, project):
     project.makepyfile(
         test_scenario="""
+        import contextlib
         import psutil
         import pytest
+        from pytest_ldos.measure.load.repeated import RepeatedLoad
+
+        @pytest.fixture
+        def death(monkeypatch):
+            beside = RepeatedLoad.beside
+
+            @contextlib.contextmanager
+            def dying(load, site):
+                with beside(load, site) as running:
+                    for process in psutil.Process().children(recursive=True):
+                        if process.name().startswith("stress-ng"):
+                            process.kill()
+                    yield running
+
+            monkeypatch.setattr(RepeatedLoad, "beside", dying)
 
         @pytest.mark.cpu_load
-        def test_reach(panda_stack, cpu_load, ldos_trials, ldos_gate):
+        def test_reach(panda_stack, cpu_load, ldos_trials, ldos_gate, death):
             with cpu_load(workers=1, percent=10):
-                for process in psutil.Process().children(recursive=True):
-                    if process.name().startswith("stress-ng"):
-                        process.kill()
                 trials = ldos_trials(panda_stack)
             ldos_gate.check(trials)
         """

@@ -240,7 +240,7 @@ def test_which_traces_stay(run, project, which, stack, kept):
 
 def test_a_regressed_trace_stays(run, project):
     run("--ldos-trials=10", "--ldos-warmup=0")
-    run("--ldos-trials=10", "--ldos-warmup=0", stack="noisy(2, planning=1.5)")
+    run("--ldos-trials=10", "--ldos-warmup=0", stack="noisy(2, planning=3.0)")
     assert len(list(project.path.glob(".ldos/runs/*/baseline/trace/metadata"))) == 1
 
 

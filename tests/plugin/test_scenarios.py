@@ -101,8 +101,8 @@ def test_a_test_applies_what_its_scenario_says(project, run):
 @pytest.mark.ldos_scenario("cpu_load+msg_load", trials=3)
 def test_own(ldos_stack, ldos_loads, ldos_trials):
     with ldos_loads() as loads:
-        assert (loads["dds_flood"].spec.rate_hz, ORDER) == (1000, ["cpu_load", "dds_flood"])
         trials = ldos_trials(ldos_stack)
+    assert (loads["dds_flood"].spec.rate_hz, ORDER) == (1000, ["cpu_load", "dds_flood"])
     assert [load.KIND for load in trials.spec.loads] == ["cpu_load", "dds_flood"]
 
 @pytest.mark.msg_load

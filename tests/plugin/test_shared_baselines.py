@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 FAST = ("--ldos-trials=10", "--ldos-warmup=0")
-SLOWER = "noisy(2, planning=1.4)"
+SLOWER = "noisy(2, planning=3.0)"
 SHOWN = "*changes since the repository's, which another machine of its host class recorded, are shown and not judged*"
 
 
@@ -35,11 +35,11 @@ def test_a_regression_from_it_is_shown_and_green(run, shared):
 
 def test_the_machines_own_is_judged_by_once_there_is_one(run, shared):
     run(*FAST, stack=SLOWER)
-    second = run(*FAST, stack="noisy(3, planning=1.4)")
+    second = run(*FAST, stack="noisy(3, planning=3.0)")
     assert second.ret == 0
     second.stdout.fnmatch_lines(["*baseline: passed; 10 of 10*"])
     second.stdout.no_fnmatch_line(SHOWN)
-    assert run(*FAST, stack="noisy(4, planning=2.0)").ret == 10
+    assert run(*FAST, stack="noisy(4, planning=9.0)").ret == 10
 
 
 def test_named_it_is_judged_by_at_once(run, shared, project):

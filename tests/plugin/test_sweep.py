@@ -99,7 +99,7 @@ def test_each_cell_has_a_baseline_of_its_own(sweep, project):
     sweep("--ldos-trials=10")
     names = {name for name, _ in records(project)}
     assert {file.stem for file in project.path.glob(".ldos/baselines/embedded/*/*.json")} == names
-    slower = sweep("--ldos-trials=10", NODE.format(250), stack="noisy(2, planning=1.5)")
+    slower = sweep("--ldos-trials=10", NODE.format(250), stack="noisy(2, planning=3.0)")
     assert slower.ret == 10
     slower.stdout.fnmatch_lines(["*scenario 'baseline@stack.control_rate_hz=250': regressed*"])
     assert [record.verdict for record in records(project).values()] == ["regressed"]
@@ -393,7 +393,7 @@ def test_workers_with_nothing_left_to_measure_show_the_table(sweep, project):
 
 def test_a_verdict_of_a_worker_is_that_of_the_session(sweep):
     sweep("--ldos-trials=10")
-    result = sweep("--ldos-trials=10", "-n", "2", stack="noisy(2, planning=1.5)")
+    result = sweep("--ldos-trials=10", "-n", "2", stack="noisy(2, planning=3.0)")
     assert result.ret == 10
     result.assert_outcomes(failed=3)
 

@@ -24,7 +24,7 @@ def test_a_first_run_records_a_baseline_and_a_second_compares(run):
 
 def test_a_slower_planner_is_red_with_exit_status_10(run):
     run(*FAST)
-    slower = run(*FAST, stack="noisy(2, planning=1.4)")
+    slower = run(*FAST, stack="noisy(2, planning=3.0)")
     assert slower.ret == 10
     slower.stdout.fnmatch_lines(
         [

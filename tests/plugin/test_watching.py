@@ -56,7 +56,12 @@ def test_a_profile_lies_in_the_runs_folder_and_the_report_says_where(project, wa
         ]
     )
     folder = folder_of(project)
-    assert {each.name for each in folder.iterdir()} == {"start-1.folded", "flame.svg", "profile.speedscope.json"}
+    assert {each.name for each in folder.iterdir()} == {
+        "start-1.folded",
+        "start-2.folded",
+        "flame.svg",
+        "profile.speedscope.json",
+    }
     assert json.loads((folder / "profile.speedscope.json").read_text())["profiles"][0]["endValue"] > 0
     assert "profile of" in (project.path / "report.html").read_text()
     assert not list(project.path.glob(".ldos/baselines/**/*.json"))

@@ -42,16 +42,9 @@ nothing of starts."""
 _SUPPOSED_DEGREES: Final = 5.0
 """Degrees of freedom of what is assumed of starts: some starts that were measured soon outweigh it."""
 
-SEVERAL_STARTS: Final = 3
-"""Starts of each version from which on they say how much starts differ."""
-
-_SHARE_OF_RUNS: Final = 0.25
-"""Variance between runs that is assumed with several starts on an uncalibrated host, in variances between starts. With
-a calibration, which promises that unchanged code is hardly ever called regressed, it is the whole."""
-
 _RESOLUTION: Final = 0.1
-"""Variance between runs that is assumed with fewer starts, in variances between trials, and in addition to one variance
-between starts: what trials of one start cannot tell from nothing."""
+"""Variance between runs that is assumed where it is not calibrated, in variances between trials, and in addition to one
+variance between starts: what trials of one run cannot tell from nothing."""
 
 _ENOUGH_DEGREES: Final = ENOUGH_RUNS - 1.0
 """Degrees of freedom with which a calibration knows the variance between runs; what it lacks is assumed."""
@@ -264,19 +257,13 @@ def _between(
         seen = [variance_between_paired_starts(*values, (head.pairs, base.pairs))]
     else:
         seen = [variance_between_starts(each, side.blocks) for each, side in zip(values, sides, strict=True)]
-    if noise is None and not is_interleaved and min(counts) < SEVERAL_STARTS:
-        return pool(seen) * (1 / counts[0] + 1 / counts[1])
     within = _spread(values) ** 2
     known = Variance(noise.start_sd**2, noise.start_df) if noise else _supposed(within, least**2)
     of_starts = pool([*seen, known])
     by_starts = of_starts * (1 / counts[0] + 1 / counts[1])
     if is_interleaved:
         return by_starts
-    supposed = max(of_starts.value, 0.0)
-    if min(counts) < SEVERAL_STARTS:
-        supposed += _RESOLUTION * within
-    elif noise is None:
-        supposed *= _SHARE_OF_RUNS
+    supposed = max(of_starts.value, 0.0) + _RESOLUTION * within
     return by_starts + _between_runs(supposed, noise) * 2
 
 

@@ -17,7 +17,7 @@ from pytest_ldos.base.stats.power import POWER, smallest_detectable_shift
 from pytest_ldos.judge.baseline.calibration import MetricNoise
 from pytest_ldos.judge.gate.case import Case
 from pytest_ldos.judge.gate.comparison import Comparison
-from pytest_ldos.judge.gate.contrast import SEVERAL_STARTS, log_to_effect
+from pytest_ldos.judge.gate.contrast import log_to_effect
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.judge.gate.reasons import JudgedBy, NotClear, NotJudged, RequiredMetric
 from pytest_ldos.judge.gate.verdict import Verdict
@@ -118,13 +118,8 @@ def explain_set_aside(comparisons: Sequence[Comparison], case: Case, policy: Pol
 def _explain(found: Comparison, case: Case, policy: Policy) -> NotJudged:
     """The reason for a metric that is not judged, with the number of trials that would be enough."""
     bound, is_calibrated = _bound(found, case), policy.noise(case.head.scenario, found.metric) is not None
-    trials = _enough_trials(found, bound) if _narrows_with_trials(found, case, is_calibrated=is_calibrated) else 0
+    trials = _enough_trials(found, bound) if case.is_interleaved else 0  # apart, runs differ however many trials
     return NotJudged(found, bound, trials, is_calibrated, may_be_worse=found.p_value <= policy.doubt)
-
-
-def _narrows_with_trials(found: Comparison, case: Case, *, is_calibrated: bool) -> bool:
-    """True if more trials alone narrow the interval; not if it allows for runs at different times, which differ."""
-    return case.is_interleaved or (not is_calibrated and min(_starts(found, case)) < SEVERAL_STARTS)
 
 
 def _starts(found: Comparison, case: Case) -> list[int]:

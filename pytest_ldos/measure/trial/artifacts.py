@@ -96,6 +96,11 @@ def new_scenario_folder(run: Path, scenario: str) -> ScenarioFolder:
     raise RuntimeError(f"{run} holds too many scenarios named {scenario}")
 
 
+def is_used(folder: ScenarioFolder) -> bool:
+    """True if a stack or trials have left files in it."""
+    return any(folder.logs.iterdir()) or any(each != folder.logs for each in folder.path.iterdir())
+
+
 def new_block_folder(folder: ScenarioFolder, number: int, version: str) -> ScenarioFolder:
     """A folder for the logs and the trace of one stack start."""
     return _made(ScenarioFolder(folder.path / BLOCKS / f"{number}-{version}"))

@@ -107,7 +107,6 @@ class Procedure:
     Attributes:
         goals: used in turn.
         disturb: applies the loads after the warm-up trials, which warm up the stack without them.
-        beside: loads that are applied before, and therefore during the warm-up trials, too.
         paths: causal paths whose segments are kept with each trial.
         catalogue: metrics to measure: the built-in ones and a user's own.
         watch: watches the stack during the trials, in addition to the tracer; not during warm-up. ``None``: nothing.
@@ -117,7 +116,6 @@ class Procedure:
     goals: Sequence[Goal]
     catalogue: Catalogue = field(default_factory=lambda: METRICS)
     disturb: Disturb = undisturbed
-    beside: Sequence[RunningLoad] = ()
     paths: Sequence[PathSpec] = BUILT_IN_PATHS
     observer: Observer = field(default_factory=Unwatched)
     watch: Watch | None = None
@@ -172,7 +170,7 @@ def add_trials(
         block: number of the stack start of `rig`; see `Trial`.
         is_last: nothing will be recorded on this rig afterwards, which then ends sooner.
     """
-    session = _Session(rig, procedure, record, block, save, loads=procedure.beside)
+    session = _Session(rig, procedure, record, block, save)
     watched = nullcontext() if procedure.watch is None else procedure.watch.beside(rig)
     procedure.observer.begin(record.spec, trials=range(len(record.trials), until), warmup=warmup)
     try:
@@ -180,8 +178,7 @@ def add_trials(
             session.warm_up(warmup)
             procedure.observer.surroundings(rig.surroundings.measure())
             procedure.clock.enter(RunPhase.LOADS)
-            with watched, procedure.disturb() as applied:
-                session.loads = (*procedure.beside, *applied)
+            with watched, procedure.disturb() as session.loads:
                 session.run(until)
     except _StackIsGone as gone:
         session.leave_incomplete(str(gone))

@@ -5,12 +5,11 @@ from __future__ import annotations
 from pytest_ldos.base.units import counted
 from pytest_ldos.judge.baseline.calibration import ENOUGH_RUNS
 from pytest_ldos.judge.baseline.calibration_store import Calibrated, CalibrationLookup
-from pytest_ldos.judge.gate.contrast import SEVERAL_STARTS
 from pytest_ldos.measure.trial.record import TrialSet
 
 
 def describe_apart(head: TrialSet, base: TrialSet, calibration: CalibrationLookup | None) -> str:
-    """Tells that the variation between times is not known here, and what the verdict makes of it.
+    """Tells that the variation between times is not known here, and that the verdict assumes it.
 
     Empty for interleaved versions, and where a calibration has seen enough times.
     """
@@ -18,11 +17,9 @@ def describe_apart(head: TrialSet, base: TrialSet, calibration: CalibrationLooku
     if (head.session and head.session == base.session) or runs >= ENOUGH_RUNS:
         return ""
     starts = [len({trial.block for trial in trials.trials}) for trials in (head, base)]
-    is_assumed = runs > 0 or min(starts) >= SEVERAL_STARTS
-    allowance = "assumed" if is_assumed else "not allowed for: unchanged code may be called regressed"
     return (
         f"measured at different times, this version in {counted(starts[0], 'start')} and the baseline in {starts[1]}: "
-        f"how much equal versions then differ is not known here ({_seen(runs)}) and {allowance}; "
+        f"how much equal versions then differ is not known here ({_seen(runs)}) and assumed; "
         "interleaved versions need not know it (--ldos-base)"
     )
 

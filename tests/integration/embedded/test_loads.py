@@ -36,25 +36,26 @@ def test_reach_beside_cpu_load(panda_stack, cpu_load, ldos_trials, ldos_gate):
 """
 
 TOGETHER = """
+import contextlib
 import json
 import psutil
 import pytest
+from pytest_ldos.measure.load.repeated import RepeatedLoad
+
 
 @pytest.mark.baseline
-def test_reach_beside_four_loads(panda_stack, cpu_load, cpu_limit, memory_load, noisy_neighbour, ldos_trials, tmp_path):
+def test_reach_beside_four_loads(
+    panda_stack, cpu_load, cpu_limit, memory_load, noisy_neighbour, ldos_trials, neighbour_found
+):
     with (
         cpu_limit(cpus=1),
         noisy_neighbour() as neighbour,
         memory_load(workers=1, size_mb=50),
         cpu_load(workers=1, percent=20, group="own"),
     ):
-        tree = psutil.Process().children(recursive=True)
-        driver = next(each for each in tree if "pytest_ldos.measure.load.neighbour_driver" in each.cmdline())
         ldos_trials(panda_stack)
-        pids = [driver.pid, *(each.pid for each in driver.children(recursive=True))]
-        found = {"pids": pids, "domains": [panda_stack.rig.stack.domain, neighbour.proof.domain]}
     with open("neighbour.json", "w") as file:
-        json.dump(found, file)
+        json.dump([neighbour_found, neighbour.proof.domain], file)
 """
 
 FEW = ("--ldos-trials=2", "--ldos-warmup=0")
@@ -161,13 +162,12 @@ def test_four_loads_at_once_are_proven_each_and_a_neighbour_stays_out_of_the_tra
     assert proofs["memory_load"]["resident_mb"] >= 47
     assert proofs["noisy_neighbour"]["cpu_seconds"] > 0
     assert "as the stack" in proofs["noisy_neighbour"]["group_found"] or not is_grouped_by_session()
-    found = json.loads((project.path / "neighbour.json").read_text())
-    ours, neighbours = found["domains"]
-    assert ours != neighbours
+    found, neighbours = json.loads((project.path / "neighbour.json").read_text())
+    assert found["ours"] != neighbours
     (trace,) = project.path.glob(".ldos/runs/*/baseline/trace")
     recorded = {int(pid) for table in read_trace(trace).events.values() for pid in set(table["vpid"].tolist())}
     assert recorded
-    assert not recorded & set(found["pids"])
+    assert not recorded & set(map(int, found["processes"]))
 
 
 @pytest.mark.acceptance

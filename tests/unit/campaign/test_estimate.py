@@ -18,7 +18,7 @@ from pytest_ldos.measure.trial.durations import DURATIONS_FILE, write_durations
 from pytest_ldos.measure.trial.phases import RunPhase, Spent
 from pytest_ldos.scenario.model import ScenarioSpec
 
-SPEC = ScenarioSpec(name="baseline", trials=10, max_trials=30, warmup=2)
+SPEC = ScenarioSpec(name="baseline", trials=10, max_trials=30, warmup=1)
 
 
 def keep(output, number, *, scenario="baseline", stack="embedded", start_s=4.0, trial_s=3.0, warm_up_s=2.0):
@@ -35,8 +35,17 @@ def keep(output, number, *, scenario="baseline", stack="embedded", start_s=4.0, 
     write_durations(ScenarioFolder(folder), durations, stack=stack)
 
 
-def test_a_run_alone_is_one_start():
-    assert amount_alone(SPEC, 10) == Amount(1, 2, 10)
+@pytest.mark.parametrize(
+    ("trials", "size", "amount"),
+    [
+        (10, None, Amount(3, 3, 10)),
+        (30, None, Amount(7, 7, 30)),
+        (10, 10, Amount(1, 1, 10)),
+        (30, 10, Amount(3, 3, 30)),
+    ],
+)
+def test_a_run_alone_has_a_start_and_a_warm_up_for_each_block(trials, size, amount):
+    assert amount_alone(SPEC, trials, size=size) == amount
 
 
 @pytest.mark.parametrize(

@@ -82,21 +82,34 @@ def test_a_flood_ends_with_a_run_that_is_killed(project, rmw, mark, leaves_nothi
 
 
 LIMITED = """
+import contextlib
 import json
 import pytest
 from pytest_ldos.host.affinity import read_affinities, with_descendants
+from pytest_ldos.measure.load.repeated import RepeatedLoad
 
-def every_thread(stack):
-    found = read_affinities(with_descendants(stack.rig.stack.pids()))
-    return {thread.describe(): sorted(cpus) for thread, cpus in found.items()}
+def every_thread(pids):
+    return {thread.describe(): sorted(cpus) for thread, cpus in read_affinities(with_descendants(pids)).items()}
+
+@pytest.fixture
+def found(monkeypatch):
+    found, beside = [], RepeatedLoad.beside
+
+    @contextlib.contextmanager
+    def looked_at(load, site):
+        found.append(every_thread(site.pids()))
+        with beside(load, site) as running:
+            yield running
+            found.append(every_thread(site.pids()))
+        found.append(every_thread(site.pids()))
+
+    monkeypatch.setattr(RepeatedLoad, "beside", looked_at)
+    return found
 
 @pytest.mark.cpu_limit
-def test_reach_on_one_cpu(panda_stack, cpu_limit, ldos_trials, ldos_gate):
-    found = [every_thread(panda_stack)]
+def test_reach_on_one_cpu(panda_stack, cpu_limit, ldos_trials, ldos_gate, found):
     with cpu_limit(cpus=1):
         trials = ldos_trials(panda_stack)
-        found.append(every_thread(panda_stack))
-    found.append(every_thread(panda_stack))
     with open("cpus.json", "w") as file:
         json.dump(found, file)
     ldos_gate.check(trials)
@@ -120,21 +133,19 @@ def test_every_thread_of_the_stack_runs_on_one_cpu_and_gets_back_what_it_had(pro
 
 
 NEIGHBOUR = """
+import contextlib
 import json
 import psutil
 import pytest
+from pytest_ldos.measure.load.repeated import RepeatedLoad
+
 
 @pytest.mark.baseline
-def test_reach_beside_a_neighbour(panda_stack, noisy_neighbour, ldos_trials, ldos_gate):
+def test_reach_beside_a_neighbour(panda_stack, noisy_neighbour, ldos_trials, ldos_gate, neighbour_found):
     with noisy_neighbour(stack="ros2") as neighbour:
-        tree = psutil.Process().children(recursive=True)
-        driver = next(each for each in tree if "pytest_ldos.measure.load.neighbour_driver" in each.cmdline())
         trials = ldos_trials(panda_stack)
-        processes = [driver, *driver.children(recursive=True)]
-        found = {each.pid: each.name() for each in processes}
-        domains = [panda_stack.rig.stack.domain, neighbour.proof.domain]
     with open("neighbour.json", "w") as file:
-        json.dump([found, domains], file)
+        json.dump([neighbour_found, neighbour.proof.domain], file)
     ldos_gate.check(trials)
 """
 
@@ -145,12 +156,12 @@ def test_a_second_stack_of_ros_moves_beside_ours_on_another_domain(project, rmw,
     code, output = project.run(f"--ldos-rmw={rmw}", *few)
     assert code == 0, output
     (proof,) = project.saved().loads
-    processes, (ours, neighbours) = json.loads((project.path / "neighbour.json").read_text())
+    found, neighbours = json.loads((project.path / "neighbour.json").read_text())
     assert proof["shortfall"] == ""
     assert proof["cpu_seconds"] > 0
-    assert proof["domain"] == neighbours != ours
-    assert "move_group" in processes.values()
+    assert proof["domain"] == neighbours != found["ours"]
+    assert "move_group" in found["processes"].values()
     (trace,) = project.path.glob(".ldos/runs/*/baseline/trace")
     recorded = {int(pid) for table in read_trace(trace).events.values() for pid in set(table["vpid"].tolist())}
     assert recorded
-    assert not recorded & set(map(int, processes))
+    assert not recorded & set(map(int, found["processes"]))

@@ -33,7 +33,7 @@ def t1(head, base):
 
 
 def test_a_version_that_strangers_delayed_is_not_slower():
-    head, base = (noisy_set(seed, n=30) for seed in (1, 2))
+    head, base = (noisy_set(seed, n=30, session="one") for seed in (1, 2))
     busy, quiet = delayed(head, most_ms=12, seed=3), delayed(base, most_ms=0, seed=4)
     assert t1(busy, quiet).verdict is Verdict.PASSED
     assert t1(busy, quiet).ratio == pytest.approx(t1(head, base).ratio)
@@ -41,7 +41,8 @@ def test_a_version_that_strangers_delayed_is_not_slower():
 
 
 def test_a_slower_version_is_found_beside_strangers():
-    head, base = noisy_set(1, n=30, factors={"T1": 1.2}), noisy_set(2, n=30)
+    head = noisy_set(1, n=30, factors={"T1": 1.2}, session="one")
+    base = noisy_set(2, n=30, session="one")
     sides = delayed(head, most_ms=12, seed=3), delayed(base, most_ms=12, seed=4)
     assert t1(*sides).verdict is Verdict.REGRESSED
     assert t1(*sides).ratio == pytest.approx(1.2, rel=0.1)

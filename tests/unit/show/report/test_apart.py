@@ -29,7 +29,7 @@ def told(lookup, *, per_start=10, session=""):
     ("lookup", "per_start", "words"),
     [
         (Uncalibrated(), 10, "in 1 start and the baseline in 1: how much equal versions then differ is not known here "
-         "(no calibration) and not allowed for: unchanged code may be called regressed; "),
+         "(no calibration) and assumed; "),
         (Uncalibrated(), 2, "in 5 starts and the baseline in 5: how much equal versions then differ is not known here "
          "(no calibration) and assumed; "),
         (calibrated(1), 10, "(1 run of calibration, 5 at different times would tell) and assumed; "),

@@ -119,7 +119,7 @@ def test_the_interval_stays_at_80_columns():
 
 @pytest.mark.parametrize("width", [80, 100, 160])
 def test_tables_fit_the_width(width):
-    section = section_of(noisy_set(1, factors={"T1": 1.4}), noisy_set(2))
+    section = section_of(noisy_set(1, factors={"T1": 1.4}, session="one"), noisy_set(2, session="one"))
     lines = [line for line in text_of(section, width).splitlines() if line.startswith("  T")]
     assert all(len(line) <= width for line in lines)
     assert any("T1" in line and "regressed" in line for line in lines)
@@ -206,7 +206,7 @@ UNJUDGED = {"T3": 3.0}
 
 
 def test_what_was_not_judged_stands_beside_the_verdict_in_every_format():
-    section = section_of(noisy_set(1, cv=UNJUDGED), noisy_set(2, cv=UNJUDGED))
+    section = section_of(*(noisy_set(seed, cv=UNJUDGED, session="one") for seed in (1, 2)))
     beside = f"not judged here: T3 ({change_of(section.metric('T3').change)})"
     first, reason, *_ = text_of(section).splitlines()
     assert first == f"baseline: passed; 10 of 10 trials succeeded; {beside}"

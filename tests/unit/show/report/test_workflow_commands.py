@@ -57,7 +57,7 @@ def test_what_a_regression_says():
 
 
 def test_a_notice_says_what_a_good_verdict_does_not_cover():
-    head, base = (noisy_set(seed, cv={"T3": 3.0}) for seed in (1, 2))
+    head, base = (noisy_set(seed, cv={"T3": 3.0}, session="one") for seed in (1, 2))
     section = compose_section(head, decide(head, base, Policy()), base=base)
     (line,) = workflow_commands.render(Document(sections=(section,))).splitlines()
     name, properties, text = taken(line)

@@ -1,0 +1,29 @@
+"""What is seen of a neighbour while trials are made; imported by inner test runs."""
+
+from __future__ import annotations
+
+import contextlib
+
+import psutil
+import pytest
+
+from pytest_ldos.measure.load.repeated import RepeatedLoad
+
+
+@pytest.fixture
+def neighbour_found(monkeypatch):
+    """Processes of the neighbour while it runs, and the domain of the stack beside it."""
+    found, beside = {}, RepeatedLoad.beside
+
+    @contextlib.contextmanager
+    def looked_at(load, site):
+        with beside(load, site) as running:
+            if load.spec.KIND == "noisy_neighbour":
+                tree = psutil.Process().children(recursive=True)
+                driver = next(each for each in tree if "pytest_ldos.measure.load.neighbour_driver" in each.cmdline())
+                found["processes"] = {each.pid: each.name() for each in [driver, *driver.children(recursive=True)]}
+                found["ours"] = site.domain
+            yield running
+
+    monkeypatch.setattr(RepeatedLoad, "beside", looked_at)
+    return found
