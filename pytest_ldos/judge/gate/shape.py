@@ -47,9 +47,17 @@ _FAR: Final = 0.95
 
 def shapes_of(case: Case, metric: Metric) -> Iterator[Shape]:
     """The aspects of a metric that this run can test, beside the location."""
-    if case.is_interleaved:
+    if case.is_interleaved and all(
+        _are_enough(case, FEWEST_TRIALS, len(series), len(set(series.blocks))) for series in case.series(metric.name)
+    ):
         values = _Values.of(case, metric)
         yield from (shape for test in _TESTS if (shape := test(values)) is not None)
+
+
+def _are_enough(case: Case, fewest: int, trials: int, starts: int) -> bool:
+    """True if one version's trials, of enough starts, will be so many at the last look."""
+    share = fractions_of(case.head, case.base)[-1]
+    return starts >= FEWEST_STARTS * share and trials >= fewest * share
 
 
 @dataclass(frozen=True)
@@ -77,9 +85,8 @@ class _Values:
 
     def reach(self, trials: int) -> bool:
         """True if there will be so many trials of each version, of enough starts, at the last look."""
-        share = fractions_of(self.case.head, self.case.base)[-1]
-        starts = min(np.unique(each).size for each in self.starts)
-        return starts >= FEWEST_STARTS * share and min(each.size for each in self.samples) >= trials * share
+        sizes = zip(self.samples, self.starts, strict=True)
+        return all(_are_enough(self.case, trials, own.size, np.unique(starts).size) for own, starts in sizes)
 
     @cached_property
     def centered(self) -> Samples:
