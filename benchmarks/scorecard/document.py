@@ -14,7 +14,7 @@ from benchmarks.scorecard.family import Alarms
 from benchmarks.scorecard.interval import clopper_pearson
 from benchmarks.scorecard.plan import Plan
 from benchmarks.scorecard.power import FAILURES, Found, PlantedShift
-from benchmarks.scorecard.rules.chosen import OTHERS, OURS
+from benchmarks.scorecard.rules.chosen import OTHERS, OURS, OWN
 from benchmarks.scorecard.rules.otava import Otava
 from benchmarks.scorecard.rules.ours import Ours
 from benchmarks.scorecard.rules.protocol import Rule
@@ -48,7 +48,7 @@ def compose(plan: Plan, results: Results, peers: Peers, checks: Mapping[str, str
 
 
 def _rules(peers: Peers) -> dict[str, dict[str, Any]]:
-    all_rules: list[Ours | Rule | Otava] = [OURS, *OTHERS, Otava(peers.python or Path())]
+    all_rules: list[Ours | Rule | Otava] = [*OWN, *OTHERS, Otava(peers.python or Path())]
     found: dict[str, dict[str, Any]] = {rule.name: {"title": rule.title, "source": rule.source} for rule in all_rules}
     if peers.python is None:
         found[Otava.name]["missing"] = f"{PACKAGES[0]}: {peers.reason}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from benchmarks.scorecard.data_sets.protocol import DataSet
-from benchmarks.scorecard.rules.chosen import OTHERS, OURS
+from benchmarks.scorecard.rules.chosen import OTHERS, OURS, OWN
 from benchmarks.scorecard.rules.ours import Judged
 from benchmarks.scorecard.rules.protocol import Rule
 from benchmarks.scorecard.sample import Batch, Flags, Numbers, generator
@@ -79,12 +79,14 @@ class FamilyRuns:
     def judge(self) -> FamilyResult:
         result = FamilyResult()
         red = {rule.name: np.zeros(self.others, dtype=np.bool_) for rule in OTHERS}
-        red[OURS.name] = np.zeros(self.runs, dtype=np.bool_)
+        red |= {rule.name: np.zeros(self.runs, dtype=np.bool_) for rule in OWN}
         for scenario in self.data.scenarios:
             batch = self.data.draw(scenario, self.runs, generator(self.seed, self.data.name, scenario, self.first))
-            judged = [OURS.judge(batch, run, scenarios=len(self.data.scenarios)) for run in range(self.runs)]
-            red[OURS.name] |= np.array([each.red for each in judged])
-            _count(judged, result)
+            for rule in OWN:
+                judged = [rule.judge(batch, run, scenarios=len(self.data.scenarios)) for run in range(self.runs)]
+                red[rule.name] |= np.array([each.red for each in judged])
+                if rule is OURS:
+                    _count(judged, result)
             for metric in self.data.metrics if self.others else ():
                 self._ask_others(batch, metric, red, result)
         for name, flags in red.items():

@@ -12,8 +12,10 @@ from benchmarks.scorecard.bound import fewest_head_trials, power_of_failures, po
 from benchmarks.scorecard.data_sets import design
 from benchmarks.scorecard.data_sets.protocol import DataSet
 from benchmarks.scorecard.family import ask
-from benchmarks.scorecard.rules.chosen import OTHERS, OURS
+from benchmarks.scorecard.rules.chosen import OTHERS, OURS, OWN
+from benchmarks.scorecard.rules.ours import Judged
 from benchmarks.scorecard.sample import Batch, Numbers, Side, generator
+from pytest_ldos.measure.trial.record import Look
 
 SHIFTS: Final = {"+5%": 1.05, "+10%": 1.10, "+15%": 1.15, "+25%": 1.25, "+50%": 1.5, "+100%": 2.0}
 FAILURES: Final = "failures 0→30%"
@@ -61,11 +63,11 @@ class PlantedShift:
         bound = power_of_shift(batch, self.metric, SHIFTS[self.shift])
         fewest = fewest_head_trials(batch, self.metric, SHIFTS[self.shift])
         batch = batch.with_shift(self.metric, SHIFTS[self.shift])
-        judged = [OURS.judge(batch, run, scenarios=len(self.data.scenarios)) for run in range(self.runs)]
+        judged = _judge(batch, self.runs, len(self.data.scenarios))
         base, head = batch.base.passed(self.metric), batch.head.passed(self.metric)
         found = {rule.name: int(ask(rule, base, head, batch).sum()) for rule in OTHERS}
-        found[OURS.name] = sum(self.metric in each.regressed for each in judged)
-        trials = Counter(each.head_trials for each in judged)
+        found |= {name: sum(self.metric in each.regressed for each in runs) for name, runs in judged.items()}
+        trials = Counter(each.head_trials for each in judged[OURS.name])
         series = (base[: self.for_otava], head[: self.for_otava])
         return Found(variation, self.runs, found, trials, bound, fewest, series)
 
@@ -86,22 +88,28 @@ class PlantedFailures:
     def judge(self) -> Found:
         rng = generator(self.seed, self.data.name, self.scenario, FAILURES)
         batch = _with_failures(self.data.draw(self.scenario, 2 * self.runs, rng), self.runs, rng)
-        judged = [OURS.judge(batch, run, scenarios=len(self.data.scenarios)) for run in range(self.runs)]
+        judged = _judge(batch, self.runs, len(self.data.scenarios))
         red = {rule.name: np.zeros(self.runs, dtype=np.bool_) for rule in OTHERS}
         for metric in self.data.metrics:
             for rule in OTHERS:
                 red[rule.name] |= ask(rule, batch.base.passed(metric), batch.head.passed(metric), batch)
         found = {name: int(flags.sum()) for name, flags in red.items()}
-        found[OURS.name] = sum(each.red for each in judged)
+        found |= {name: sum(each.red for each in runs) for name, runs in judged.items()}
         bound = power_of_failures(base_trials=batch.base.trials, head_trials=batch.head.trials, rate=FAILURE_RATE)
-        return Found(float("nan"), self.runs, found, Counter(each.head_trials for each in judged), bound)
+        trials = Counter(each.head_trials for each in judged[OURS.name])
+        return Found(float("nan"), self.runs, found, trials, bound)
+
+
+def _judge(batch: Batch, runs: int, scenarios: int) -> dict[str, list[Judged]]:
+    """Our results of each run, by rule."""
+    return {rule.name: [rule.judge(batch, run, scenarios=scenarios) for run in range(runs)] for rule in OWN}
 
 
 def _with_failures(batch: Batch, runs: int, rng: np.random.Generator) -> Batch:
     """Two bases make one of 60 trials; the head of the first has failures."""
     base, head = _two_as_one(batch.base, runs), _some(batch.head, runs)
     head = replace(head, failed=rng.random(head.failed.shape) < FAILURE_RATE)
-    looks = tuple(replace(look, base=base.trials) for look in design.AFTER_BASE)
+    looks = tuple(Look(head_trials, base.trials) for head_trials in design.HEAD_LOOKS)
     return replace(batch, base=base, head=head, looks=looks, interleaved=False, success_rate=0.0)
 
 

@@ -15,10 +15,12 @@ from benchmarks.scorecard.rules.chosen import OURS
 from benchmarks.scorecard.work import Results
 
 LARGEST_FALSE_ALARM: Final = 0.01
-LEAST_POWER: Final = 0.95
+LARGEST_BOUND_OF_FALSE_ALARM: Final = 0.02
+LEAST_POWER: Final = 0.90
 LEAST_POWER_OF_FAILURES: Final = 0.90
 LEAST_POWER_OF_DOUBLING: Final = 0.90
 LARGEST_MEDIAN: Final = 15
+IN_TURNS: Final = "in_turns"
 LARGEST_SPENT: Final = 30
 
 
@@ -53,13 +55,13 @@ def _false_alarms(plan: Plan, results: Results) -> Iterator[Target]:
             alarms.add(results.families[data.name].rules[OURS.name])
         if alarms.runs:
             rate = clopper_pearson(alarms.red, alarms.runs)
-            met = rate.high <= LARGEST_FALSE_ALARM
-            yield Target("A/A runs red ≤ 1 % (upper 95 % bound)", name, met, f"{_exact(rate)}, {alarms.runs} runs")
+            met = rate.rate <= LARGEST_FALSE_ALARM and rate.high <= LARGEST_BOUND_OF_FALSE_ALARM
+            yield Target("A/A runs red ≤ 1 %, upper 95 % bound ≤ 2 %", name, met, f"{_exact(rate)}, {alarms.runs} runs")
 
 
 def _shifts(plan: Plan, results: Results) -> Iterator[Target]:
-    name = f"{MAIN_SHIFT} found ≥ 95 % where CV ≤ 10 %, median of head trials ≤ 15, at most 30"
-    sets = [("all that do not drift", [data for data in plan.data_sets if not data.drifts])]
+    name = f"{MAIN_SHIFT} found ≥ 90 % where CV ≤ 10 %, median of head trials ≤ 15, at most 30"
+    sets = [("all that are interleaved", [data for data in plan.data_sets if IN_TURNS in data.name])]
     for title, chosen in [*sets, *((data.name, [data]) for data in plan.data_sets)]:
         names = {data.name for data in chosen}
         cells = [each for each in results.shifts if each[0].data.name in names and each[0].shift == MAIN_SHIFT]

@@ -62,33 +62,33 @@ _STRONG: Final = (
     "Made numbers: trials differ by 6 %, levels wander by 10 % with a correlation of 0.95 from start to start, and one "
     "start in fifty brings a lasting step of about 10 %."
 )
-_LATER: Final = "Base and head are one start of 30 trials each, the head 30 starts after the base."
-_TURNS: Final = "Base and head take turns (ABBA), a start with five trials each."
+_LATER: Final = "Ten trials each in three starts, 30 other starts between base and head."
+_TURNS: Final = "Base and head take turns (ABBA): five pairs of starts with two trials each, then pairs of five trials up to 30 trials."
 
 DATA_SETS: Final[tuple[DataSet, ...]] = (
     Recorded(
         name="recorded_in_turns",
         title="recorded, interleaved",
-        about=f"{_RECORDED} Each pair of blocks is two neighbouring starts, five trials each.",
+        about=f"{_RECORDED} {_TURNS} Each pair is two neighbouring starts.",
         interleaved=True,
-    ),
-    Recorded(
-        name="recorded_in_pairs",
-        title="recorded, interleaved in twos",
-        about=f"{_RECORDED} Each pair of blocks is two neighbouring starts, two trials each.",
-        interleaved=True,
-        per_start=2,
     ),
     Recorded(
         name="recorded_sequential",
         title="recorded, one after another",
-        about=f"{_RECORDED} Base and head are three neighbouring starts each, six trials a start, from two places of the recording.",
+        about=f"{_RECORDED} Ten trials each in three neighbouring starts, from two places of the recording.",
         interleaved=False,
     ),
     Seed(),
     Simulated(
-        name="steady",
-        title="steady, stored baseline",
+        name="steady_in_turns",
+        title="steady, interleaved",
+        about=f"{_STEADY} {_TURNS}",
+        machines=STEADY,
+        interleaved=True,
+    ),
+    Simulated(
+        name="steady_sequential",
+        title="steady, sequential",
         about=f"{_STEADY} {_LATER}",
         machines=STEADY,
         interleaved=False,

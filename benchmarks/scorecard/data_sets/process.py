@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from benchmarks.scorecard.data_sets.design import Starts
 from benchmarks.scorecard.sample import METRICS, Flags, Indices, Numbers, Side
 
 TYPICAL_MS = {"T1": 9.0, "T2": 1955.0, "T3": 0.1, "T4": 1966.0, "T5": 0.09}
@@ -48,15 +49,15 @@ class Process:
                 lasting = lasting + rng.normal(0, self.step_sd, runs) * (rng.random(runs) < self.step_rate)
         return found
 
-    def trials(self, levels: Numbers, per_start: int, rng: np.random.Generator) -> Numbers:
-        """Factors on the typical value, shape (runs, starts · per_start)."""
-        shape = (levels.shape[0], levels.shape[1] * per_start)
+    def trials(self, levels: Numbers, sizes: Indices, rng: np.random.Generator) -> Numbers:
+        """Factors on the typical value, shape (runs, trials); `sizes` are the trials of each start."""
+        shape = (levels.shape[0], int(sizes.sum()))
         if np.isinf(self.degrees):
             noise = rng.normal(0, self.trial_sd, shape)
         else:
             noise = rng.standard_t(self.degrees, shape) * self.trial_sd / np.sqrt(self.degrees / (self.degrees - 2))
         longer = (rng.random(shape) < self.outlier_rate) * self.outlier_size * (1 + rng.pareto(3, shape))
-        factors: Numbers = np.exp(np.repeat(levels, per_start, axis=1) + noise) * (1 + longer)
+        factors: Numbers = np.exp(np.repeat(levels, sizes, axis=1) + noise) * (1 + longer)
         return factors
 
 
@@ -77,17 +78,15 @@ class Machine:
         """Levels of consecutive starts, by metric."""
         return {name: process.levels(runs, starts, rng) for name, process in self.processes.items()}
 
-    def measure(
-        self, timeline: Mapping[str, Numbers], starts: Indices, per_start: int, rng: np.random.Generator
-    ) -> Side:
+    def measure(self, timeline: Mapping[str, Numbers], starts: Starts, rng: np.random.Generator) -> Side:
         """The trials of a version that had these starts of the time line."""
         values = {
-            name: self.typical_ms[name] * process.trials(timeline[name][:, starts], per_start, rng)
+            name: self.typical_ms[name] * process.trials(timeline[name][:, starts.numbers], starts.sizes, rng)
             for name, process in self.processes.items()
         }
         shape = next(iter(values.values())).shape
         failed: Flags = rng.random(shape) < self.failure_rate
-        return Side(values=values, failed=failed, blocks=np.repeat(starts, per_start))
+        return Side(values=values, failed=failed, blocks=starts.blocks)
 
 
 def alike(process: Process) -> Mapping[str, Process]:

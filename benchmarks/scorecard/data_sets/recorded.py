@@ -20,7 +20,6 @@ from pytest_ldos.campaign.noise import covariates_of
 from pytest_ldos.judge.baseline.calibration import MetricNoise
 from pytest_ldos.measure.metrics.catalogue import METRICS as CATALOGUE
 from pytest_ldos.measure.metrics.model import CPU_WORK, PLANNED_DURATION
-from pytest_ldos.measure.trial.record import Look
 
 _FILE: Final = Path(__file__).parents[1] / "data" / "recorded_trials.csv.xz"
 
@@ -40,27 +39,23 @@ COMMON: Final = 6
 """Trials that every start has: on a busy machine not every stack gets through all of its own."""
 
 NEIGHBOURS: Final = 3
-"""Starts of each version, where one comes after the other."""
+"""Starts of each version, where one comes after the other: as many as ten trials have."""
 
 CALIBRATIONS: Final = 40
 """Different ones; runs take turns."""
 
-CALIBRATION_RUNS: Final = 10
+CALIBRATION_STARTS: Final = 8
+"""Of one run of ``ldos calibrate``, as it is by default, but for the two trials more that it makes in each."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recorded:
-    """See the module.
-
-    Attributes:
-        per_start: trials of a start of interleaved versions.
-    """
+    """See the module."""
 
     name: str
     title: str
     about: str
     interleaved: bool
-    per_start: int = design.PER_START
     metrics: tuple[str, ...] = METRICS
     scenarios: tuple[str, ...] = SCENARIOS
     power_scenarios: tuple[str, ...] = SCENARIOS[:2]
@@ -72,22 +67,22 @@ class Recorded:
     def draw(self, scenario: str, runs: int, rng: np.random.Generator) -> Batch:
         pool = read_pool(POOLS[scenario])
         if self.interleaved:
-            return _in_turns(scenario, pool, runs, self.per_start, rng)
+            return _in_turns(scenario, pool, runs, rng)
         return _one_after_another(scenario, pool, runs, rng)
 
 
-def _in_turns(scenario: str, pool: Mapping[str, Numbers], runs: int, per_start: int, rng: np.random.Generator) -> Batch:
+def _in_turns(scenario: str, pool: Mapping[str, Numbers], runs: int, rng: np.random.Generator) -> Batch:
     """Each pair of blocks is two neighbouring starts; which is whose takes turns."""
-    starts, pairs = len(pool["T1"]), design.TRIALS // per_start
-    first = rng.integers(starts - 1, size=(runs, pairs))
+    base, head = design.turns()
+    pairs = base.numbers.size
+    first = rng.integers(len(pool["T1"]) - 1, size=(runs, pairs))
     turn = (np.arange(pairs) + rng.integers(2, size=(runs, 1))) % 2
     # The same trials of both: equal numbers have equal plans, as in a session.
-    order = np.argsort(rng.random((runs, pairs, COMMON)), axis=2)[:, :, :per_start]
-    blocks = tuple(np.repeat(positions, per_start) for positions in design.turns(per_start))
+    order = np.argsort(rng.random((runs, pairs, COMMON)), axis=2)
     return Batch(
         scenario=scenario,
-        base=_side(pool, first + turn, order, blocks[0]),
-        head=_side(pool, first + 1 - turn, order, blocks[1]),
+        base=_side(pool, first + turn, order, base),
+        head=_side(pool, first + 1 - turn, order, head),
         looks=design.IN_TURNS,
         interleaved=True,
         noise=_calibrations(pool, rng),
@@ -95,20 +90,18 @@ def _in_turns(scenario: str, pool: Mapping[str, Numbers], runs: int, per_start: 
 
 
 def _one_after_another(scenario: str, pool: Mapping[str, Numbers], runs: int, rng: np.random.Generator) -> Batch:
-    """Base and head are some starts each, from two places of the recording; the head grows start by start.
+    """Base and head are some starts each, from two places of the recording.
 
     No trial is drawn twice: copies would pass for evidence of their own.
     """
-    places = _two_places(len(pool["T1"]), runs, rng)
-    starts = places[:, :, None] + np.arange(NEIGHBOURS)
+    starts = _two_places(len(pool["T1"]), runs, rng)[:, :, None] + np.arange(NEIGHBOURS)
     order = np.argsort(rng.random((2, runs, NEIGHBOURS, COMMON)), axis=3)
-    blocks = np.repeat(np.arange(NEIGHBOURS), COMMON)
-    whole = NEIGHBOURS * COMMON
+    base, head = design.one_after_another(0)
     return Batch(
         scenario=scenario,
-        base=_side(pool, starts[:, 0], order[0], blocks),
-        head=_side(pool, starts[:, 1], order[1], blocks + NEIGHBOURS),
-        looks=tuple(Look(COMMON * (number + 1), whole) for number in range(NEIGHBOURS)),
+        base=_side(pool, starts[:, 0], order[0], base),
+        head=_side(pool, starts[:, 1], order[1], head),
+        looks=design.ONCE,
         interleaved=False,
         noise=_calibrations(pool, rng),
     )
@@ -122,10 +115,13 @@ def _two_places(starts: int, runs: int, rng: np.random.Generator) -> Indices:
 
 
 def _calibrations(pool: Mapping[str, Numbers], rng: np.random.Generator) -> tuple[Mapping[str, MetricNoise], ...]:
-    """What calibrations tell: each of `CALIBRATION_RUNS` runs of two neighbouring starts, drawn with replacement."""
-    first = rng.integers(len(pool["T1"]) - 1, size=(CALIBRATIONS, CALIBRATION_RUNS))
-    drawn = np.stack([first, first + 1], axis=2)
-    return tuple({name: learn_noise(_without_covariates(name, pool, starts)) for name in MEASURED} for starts in drawn)
+    """What calibrations tell: each of one run of starts that follow each other; the first follows the last."""
+    whole = len(pool["T1"])
+    first = rng.integers(whole, size=(CALIBRATIONS, 1))
+    drawn = (first + np.arange(CALIBRATION_STARTS)) % whole
+    return tuple(
+        {name: learn_noise(_without_covariates(name, pool, starts[None])) for name in MEASURED} for starts in drawn
+    )
 
 
 def _without_covariates(name: str, pool: Mapping[str, Numbers], starts: Indices) -> Numbers:
@@ -137,14 +133,15 @@ def _without_covariates(name: str, pool: Mapping[str, Numbers], starts: Indices)
     return np.exp(logs).reshape(pool[name][starts].shape)
 
 
-def _side(pool: Mapping[str, Numbers], starts: Indices, order: Indices, blocks: Indices) -> Side:
-    """Args: starts of shape (runs, starts), and the trials chosen in each, shape (runs, starts, trials)."""
+def _side(pool: Mapping[str, Numbers], starts: Indices, order: Indices, design_of: design.Starts) -> Side:
+    """Args: starts of shape (runs, starts), and an order of the trials of each, shape (runs, starts, `COMMON`)."""
+    kept = design_of.kept(COMMON)
     chosen = {name: np.take_along_axis(pool[name][starts], order, axis=2) for name in pool}
-    flat = {name: values.reshape(len(starts), -1) for name, values in chosen.items()}
+    flat = {name: values.reshape(len(starts), -1)[:, kept] for name, values in chosen.items()}
     return Side(
         values={name: flat[name] for name in MEASURED},
         failed=flat["failed"] > 0,
-        blocks=blocks,
+        blocks=design_of.blocks,
         covariates={meaning: flat[name] for name, meaning in _COVARIATES.items()},
     )
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from benchmarks.scorecard.data_sets import design
 from benchmarks.scorecard.sample import SCENARIOS, Batch, Numbers, Side
+from pytest_ldos.measure.trial.record import Look
 
 _FILE: Final = Path(__file__).parents[1] / "data" / "seed_trials.csv"
 _STANDS_FOR: Final[Mapping[str, str]] = {"cpu_limit": "baseline"}
@@ -38,7 +39,7 @@ class Seed:
             scenario=scenario,
             base=self._side(scenario, runs, rng),
             head=self._side(scenario, runs, rng),
-            looks=design.AFTER_BASE,
+            looks=tuple(Look(head, design.TRIALS) for head in design.HEAD_LOOKS),
             interleaved=False,
         )
 

@@ -20,10 +20,9 @@ GAP: Final = 30
 CALIBRATIONS: Final = 40
 """Different stretches that were calibrated on; runs take turns."""
 
-CALIBRATION_RUNS: Final = 10
-CALIBRATION_STARTS: Final = 4
+CALIBRATION_STARTS: Final = 8
 CALIBRATION_TRIALS: Final = 8
-"""``ldos calibrate --runs 10 --blocks 4 --trials 8`` with half an hour between runs."""
+"""One run of ``ldos calibrate``, as it is by default."""
 
 EXPECTED_RATE: Final = 0.8
 """Success rate that is declared for scenarios some of whose trials fail."""
@@ -35,7 +34,7 @@ class Simulated:
 
     Attributes:
         machines: by scenario; scenarios wander independently.
-        interleaved: else base and head are one start each, with `GAP` others between them.
+        interleaved: else `GAP` other starts lie between base and head.
     """
 
     name: str
@@ -59,19 +58,14 @@ class Simulated:
         return wander and not self.interleaved
 
     def draw(self, scenario: str, runs: int, rng: np.random.Generator) -> Batch:
-        if self.interleaved:
-            base_starts, head_starts = design.turns()
-            looks, per_start = design.IN_TURNS, design.PER_START
-        else:
-            base_starts, head_starts = np.array([0]), np.array([1 + GAP])
-            looks, per_start = design.AFTER_BASE, design.TRIALS
+        base, head = design.turns() if self.interleaved else design.one_after_another(GAP)
         machine = self.machines[scenario]
-        timeline = machine.timeline(runs, int(max(base_starts[-1], head_starts[-1])) + 1, rng)
+        timeline = machine.timeline(runs, int(max(base.numbers[-1], head.numbers[-1])) + 1, rng)
         return Batch(
             scenario=scenario,
-            base=machine.measure(timeline, base_starts, per_start, rng),
-            head=machine.measure(timeline, head_starts, per_start, rng),
-            looks=looks,
+            base=machine.measure(timeline, base, rng),
+            head=machine.measure(timeline, head, rng),
+            looks=design.IN_TURNS if self.interleaved else design.ONCE,
             interleaved=self.interleaved,
             noise=calibrate(machine, min(CALIBRATIONS, runs), rng),
             success_rate=EXPECTED_RATE if machine.failure_rate else 0.0,
@@ -79,11 +73,10 @@ class Simulated:
 
 
 def calibrate(machine: Machine, count: int, rng: np.random.Generator) -> tuple[Mapping[str, MetricNoise], ...]:
-    """From independent stretches of `CALIBRATION_RUNS` runs each, as far apart as base and head are."""
-    distance = CALIBRATION_STARTS + GAP
-    timeline = machine.timeline(count, distance * CALIBRATION_RUNS, rng)
-    starts = (distance * np.arange(CALIBRATION_RUNS)[:, None] + np.arange(CALIBRATION_STARTS)).ravel()
-    side = machine.measure(timeline, starts, CALIBRATION_TRIALS, rng)
-    shape = (count, CALIBRATION_RUNS, CALIBRATION_STARTS, CALIBRATION_TRIALS)
+    """From independent stretches of `CALIBRATION_STARTS` starts, one after another."""
+    timeline = machine.timeline(count, CALIBRATION_STARTS, rng)
+    numbers = np.arange(CALIBRATION_STARTS)
+    side = machine.measure(timeline, design.Starts(numbers, np.full_like(numbers, CALIBRATION_TRIALS)), rng)
+    shape = (count, 1, CALIBRATION_STARTS, CALIBRATION_TRIALS)
     stretches = {name: values.reshape(shape) for name, values in side.values.items()}
     return tuple({name: learn_noise(each[number]) for name, each in stretches.items()} for number in range(count))

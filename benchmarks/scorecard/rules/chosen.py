@@ -11,7 +11,10 @@ from benchmarks.scorecard.rules.mean_ratio import GithubActionBenchmark, PytestB
 from benchmarks.scorecard.rules.ours import Ours
 from benchmarks.scorecard.rules.protocol import Rule
 
-OURS: Final = Ours(calibrated=True, name="ours", title="pytest-ldos")
+OURS: Final = Ours(calibrated=False, name="ours", title="pytest-ldos")
+OURS_CALIBRATED: Final = Ours(calibrated=True, name="ours_calibrated", title="pytest-ldos, one ldos calibrate")
+OWN: Final = (OURS, OURS_CALIBRATED)
+"""The gate as it is by default: without a calibration of the host, and with one run of it."""
 
 OTHERS: Final[tuple[Rule, ...]] = (
     PytestBenchmark(),
@@ -19,6 +22,8 @@ OTHERS: Final[tuple[Rule, ...]] = (
     GithubActionBenchmark(1.1, "github_action_benchmark_110"),
     Asv(),
     Bencher(),
-    MannWhitney(),
-    Welch(),
+    MannWhitney(0.05, "mann_whitney"),
+    MannWhitney(0.01 / 20, "mann_whitney_corrected"),
+    Welch(0.05, "welch"),
+    Welch(0.01 / 20, "welch_corrected"),
 )

@@ -55,7 +55,7 @@ def test_a_scorecard_is_written_and_the_same_seed_gives_the_same(tmp_path):
     assert (folders[0] / "scorecard.svg").read_text().startswith("<?xml")
 
 
-LONG = {"recorded_in_turns", "recorded_in_pairs", "recorded_sequential"}
+LONG = {"recorded_in_turns", "recorded_sequential"}
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_a_data_set_draws_what_it_says(data):
         batch = data.draw(scenario, 3, generator(data.name))
         assert set(data.metrics) <= set(batch.base.values)
         assert batch.runs == 3
-        trials = 18 if data.name == "recorded_sequential" else 30
+        trials = 30 if batch.interleaved or data.name == "seed" else 10
         assert (batch.looks[-1].head, batch.looks[-1].base) == (trials, trials)
         assert (batch.head.trials, batch.base.trials) == (trials, trials)
         again = data.draw(scenario, 3, generator(data.name))
@@ -92,7 +92,7 @@ def test_intervals_are_clopper_and_pearsons():
 def test_a_calibration_finds_the_noise_it_was_made_of():
     rng = np.random.default_rng(1)
     process = Process(trial_sd=0.1, start_sd=0.05)
-    values = process.trials(process.levels(200, 6, rng), 5, rng).reshape(200, 6, 5)
+    values = process.trials(process.levels(200, 6, rng), np.full(6, 5), rng).reshape(200, 6, 5)
     noise = learn_noise(values)
     assert noise.trial_sd == pytest.approx(0.1, rel=0.05)
     assert noise.start_sd == pytest.approx(0.05, rel=0.1)
