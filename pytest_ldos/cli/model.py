@@ -22,7 +22,9 @@ class OnCorrupt(StrEnum):
     SKIP = "skip"
 
 
-TraceDirectory = Annotated[Path, typer.Argument(help="Directory of a CTF trace, or of a session with several.")]
+TraceDirectory = Annotated[
+    Path, typer.Argument(help="CTF trace or session of several: its directory, archive or address.")
+]
 Pids = Annotated[list[int] | None, typer.Option(help="Only this process; can be given several times.")]
 Damage = Annotated[
     OnCorrupt, typer.Option(help="What to do where the trace is damaged: refuse it, or skip the damage.")

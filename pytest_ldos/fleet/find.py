@@ -1,4 +1,6 @@
-"""Finds traces below folders: a recorded session counts as one trace, however many CTF traces it contains.
+"""Finds traces and their archives below folders.
+
+A recorded session counts as one trace, however many CTF traces it contains.
 
 Reference: LTTng's layout of a session, ``[archives/CHUNK/](ust/uid/UID/BITS | ust/pid/PROCESS | kernel)/metadata``.
 """
@@ -11,7 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from pytest_ldos.trace.ctf.archive import is_archive
 from pytest_ldos.trace.ctf.files import METADATA
+from pytest_ldos.trace.ctf.remote import address_of
 
 _ARCHIVES: Final = "archives"
 
@@ -21,8 +25,8 @@ class Found:
     """A trace, or a place where none was found.
 
     Attributes:
-        name: the path as given by the user.
-        path: the absolute path.
+        name: the path or address as given by the user.
+        path: the absolute path; of an address, see `remote.address_of`.
         problem: why there is no trace; empty if there is one.
     """
 
@@ -32,14 +36,15 @@ class Found:
 
     @classmethod
     def at(cls, place: Path, problem: str = "") -> Found:
-        return cls(str(place), place.absolute(), problem)
+        address = address_of(place)
+        return cls(str(place), place.absolute(), problem) if address is None else cls(address, place, problem)
 
 
 def find_traces(places: Iterable[Path], *, together: bool = False) -> tuple[Found, ...]:
     """Returns each trace once, ordered by name.
 
     Args:
-        places: folders of one session or of many.
+        places: folders of one session or of many, archives of one, and addresses of one.
         together: treat each place as one trace, whatever lies below it.
     """
     found: dict[Path, Found] = {}
@@ -50,19 +55,29 @@ def find_traces(places: Iterable[Path], *, together: bool = False) -> tuple[Foun
 
 
 def _below(place: Path) -> Iterator[Found]:
+    if address_of(place) is not None or (is_archive(place) and place.exists()):
+        yield Found.at(place)
+        return
     if not place.is_dir():
         yield Found.at(place, "is a file, no folder of traces" if place.exists() else "there is no such directory")
         return
     closed: list[OSError] = []
-    sessions = dict.fromkeys(_session_of(folder, place) for folder in _folders_of_metadata(place, closed))
+    archives: list[Path] = []
+    sessions = dict.fromkeys(_session_of(folder, place) for folder in _folders_of_metadata(place, closed, archives))
+    sessions.update(dict.fromkeys(archives))
     yield from (Found.at(session) for session in sessions)
     yield from (Found.at(Path(error.filename), error.strerror or "cannot be listed") for error in closed)
     if not sessions and not closed:
         yield Found.at(place, f"no trace in it (no file named `{METADATA}` anywhere below)")
 
 
-def _folders_of_metadata(place: Path, closed: list[OSError]) -> Iterator[Path]:
-    """Yields folders with trace metadata, each once. Follows links; adds what cannot be listed to `closed`."""
+def _folders_of_metadata(place: Path, closed: list[OSError], archives: list[Path]) -> Iterator[Path]:
+    """Yields folders with trace metadata, each once. Follows links.
+
+    Args:
+        closed: what cannot be listed is added.
+        archives: archives are added.
+    """
     entered: set[tuple[int, int]] = set()
     for name, folders, files in os.walk(place, onerror=closed.append, followlinks=True):
         status = Path(name).stat()
@@ -72,6 +87,7 @@ def _folders_of_metadata(place: Path, closed: list[OSError]) -> Iterator[Path]:
             continue
         entered.add(identity)
         folders.sort()
+        archives += [each for file in sorted(files) if is_archive(each := Path(name, file))]
         if METADATA in files:
             yield Path(name)
 

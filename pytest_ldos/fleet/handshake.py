@@ -11,6 +11,7 @@ from pytest_ldos.base.errors import Unavailable
 from pytest_ldos.base.text import one_line
 from pytest_ldos.fleet.find import Found
 from pytest_ldos.fleet.request import Request
+from pytest_ldos.trace.ctf.remote import address_of
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -60,7 +61,7 @@ def _require_python(client: Client, address: str) -> None:
 
 def _paths(traces: Iterable[Found], request: Request) -> Iterator[str]:
     """Paths that workers must see. One trace is enough: without shared storage a worker sees none of them."""
-    yield from (str(each.path) for each in list(traces)[:1])
+    yield from (str(each.path) for each in list(traces)[:1] if address_of(each.path) is None)
     file = request.own.file if request.own is not None else None
     if file is not None:
         yield str(file)

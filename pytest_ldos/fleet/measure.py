@@ -17,6 +17,7 @@ from pytest_ldos.measure.metrics.model import Measurement
 from pytest_ldos.measure.metrics.served import require_action
 from pytest_ldos.robot.stack.goals import ErrorCode
 from pytest_ldos.trace.ctf.read import read_trace
+from pytest_ldos.trace.ctf.remote import address_of
 from pytest_ldos.trace.ctf.stats import describe_damage
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution
 from pytest_ldos.trace.execution.model import ExecutionModel, TrialSpan
@@ -36,7 +37,7 @@ def summarize(found: Found, request: Request) -> TraceSummary:
 
 
 def _measure(found: Found, request: Request) -> TraceSummary:
-    if not found.path.exists():
+    if address_of(found.path) is None and not found.path.exists():
         problem = f"{socket.gethostname()} does not see {found.path}: workers read traces from storage that all share"
         return TraceSummary(trace=found.name, problem=problem)
     own = () if request.own is None else load_own(request.own)

@@ -17,8 +17,9 @@ import numpy.typing as npt
 
 from pytest_ldos.base.errors import ConfigurationError, TraceUnreadable
 from pytest_ldos.trace.ctf import _decoder
-from pytest_ldos.trace.ctf.files import METADATA, SessionFiles, find_files
+from pytest_ldos.trace.ctf.files import METADATA, LinkedFile, SessionFiles, find_files
 from pytest_ldos.trace.ctf.origin import TraceInfo
+from pytest_ldos.trace.ctf.place import OpenedTrace, opened
 from pytest_ldos.trace.ctf.stats import Corruption, Gap, ReadStats, StreamStats
 from pytest_ldos.trace.ctf.tables import Column, EventTable, Label
 
@@ -60,7 +61,8 @@ def read_trace(
     """Reads every trace below `directory`, merged by time.
 
     Args:
-        directory: a trace, or a session directory with several.
+        directory: a trace, a session directory with several, an archive of one (``.tar.zst``, ``.tar.gz``, ``.zip``),
+            or an address that fsspec reads (``s3://…``).
         events: names to read; all by default. Others are skipped, not materialised.
         fields: columns to read, for all events or by event name; all by default.
         window: first and last moment, nanoseconds since the epoch.
@@ -77,8 +79,20 @@ def read_trace(
     """
     if on_corrupt not in get_args(OnCorrupt):
         raise ConfigurationError(f"on_corrupt={on_corrupt!r} is none of {', '.join(get_args(OnCorrupt))}")
-    root = Path(directory)
-    files = find_files(root)
+    with opened(Path(directory)) as trace:
+        return _read(trace, events, fields, window, threads=_thread_count(threads), skip_corrupt=on_corrupt == "skip")
+
+
+def _read(
+    opened_trace: OpenedTrace,
+    events: Collection[str] | None,
+    fields: Fields | None,
+    window: tuple[int, int] | None,
+    *,
+    threads: int,
+    skip_corrupt: bool,
+) -> DecodedTrace:
+    files = find_files(opened_trace.folder)
     by_event = isinstance(fields, Mapping)
     try:
         found = _decoder.decode(
@@ -87,14 +101,14 @@ def read_trace(
             fields=set() if fields is None or by_event else set(fields),
             fields_of={name: set(names) for name, names in fields.items()} if isinstance(fields, Mapping) else {},
             window=window,
-            threads=_thread_count(threads),
-            skip_corrupt=on_corrupt == "skip",
+            threads=threads,
+            skip_corrupt=skip_corrupt,
         )
     except _decoder.Unreadable as error:
         name, offset, reason = error.args
         path = _to_path(name)
         raise TraceUnreadable(path, offset, reason, remedy=_remedy(path, offset, reason)) from None
-    return _to_trace(root, files, found)
+    return _to_trace(opened_trace, files, found)
 
 
 def _to_path(name: bytes) -> Path:
@@ -134,17 +148,18 @@ def _thread_count(threads: int | None) -> int:
     return threads
 
 
-def _to_trace(root: Path, files: SessionFiles, found: Mapping[str, Any]) -> DecodedTrace:
+def _to_trace(trace: OpenedTrace, files: SessionFiles, found: Mapping[str, Any]) -> DecodedTrace:
+    linked = tuple(LinkedFile(trace.name_of(each.path), trace.name_of(each.same_as)) for each in files.linked)
     return DecodedTrace(
-        directory=root,
+        directory=trace.place,
         events={table["name"]: _to_table(table) for table in found["tables"]},
-        traces=tuple(_to_info(trace) for trace in found["traces"]),
-        stats=ReadStats(tuple(_to_stats(stream) for stream in found["streams"]), tuple(files.linked)),
+        traces=tuple(_to_info(each, trace) for each in found["traces"]),
+        stats=ReadStats(tuple(_to_stats(stream, trace) for stream in found["streams"]), linked),
     )
 
 
-def _to_info(found: Mapping[str, Any]) -> TraceInfo:
-    directory = _to_path(found["metadata"]).parent
+def _to_info(found: Mapping[str, Any], trace: OpenedTrace) -> TraceInfo:
+    directory = trace.name_of(_to_path(found["metadata"]).parent)
     uuid = found["uuid"].hex() if found["uuid"] else ""
     return TraceInfo(
         directory,
@@ -156,15 +171,16 @@ def _to_info(found: Mapping[str, Any]) -> TraceInfo:
     )
 
 
-def _to_stats(found: Mapping[str, Any]) -> StreamStats:
+def _to_stats(found: Mapping[str, Any], trace: OpenedTrace) -> StreamStats:
+    path = trace.name_of(_to_path(found["path"]))
     return StreamStats(
-        path=_to_path(found["path"]),
+        path=path,
         trace=found["trace"],
         packets=found["packets"],
         events=found["events"],
         truncated_bytes=found["truncated_bytes"],
         gaps=tuple(Gap(*gap) for gap in found["gaps"]),
-        corruptions=tuple(Corruption(_to_path(found["path"]), *each) for each in found["corruptions"]),
+        corruptions=tuple(Corruption(path, *each) for each in found["corruptions"]),
         earlier_events=found["earlier_events"],
         repeated_packets=found["repeated_packets"],
         missing_bytes=found["missing_bytes"],

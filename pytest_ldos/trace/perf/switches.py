@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from pytest_ldos.base.tracepoints import Kernel
 from pytest_ldos.trace.ctf.origin import TraceInfo
+from pytest_ldos.trace.ctf.place import opened
 from pytest_ldos.trace.ctf.read import DecodedTrace
 from pytest_ldos.trace.ctf.stats import Gap, StreamStats
 from pytest_ldos.trace.ctf.tables import Column, EventTable
@@ -40,13 +41,15 @@ def with_switches(trace: DecodedTrace) -> DecodedTrace:
     Raises:
         TraceUnreadable: a file of perf's is damaged.
     """
-    files = _files(trace)
     clocks = [each for each in trace.traces if each.domain == "ust"]
     own = trace.events.get(Kernel.SWITCH)
-    if not files or not clocks or (own is not None and len(own)):
+    if not clocks or (own is not None and len(own)):
+        return trace
+    found = _records(trace)
+    if not found:
         return trace
     origin, number = clocks[0], len(trace.traces)
-    parts = [read_perf_records(file) for file in files]
+    files, parts = list(found), list(found.values())
     environment: Mapping[str, str | int] = {"hostname": origin.host, "domain": "kernel", "tracer_name": "perf"}
     info = TraceInfo(files[0].parent, environment, origin.clock, origin.clock_offset_ns)
     events = sum(len(part.switches) for part in parts)
@@ -65,12 +68,15 @@ def thread_owners(trace: DecodedTrace) -> dict[int, int]:
     Raises:
         TraceUnreadable: a file of perf's is damaged.
     """
-    parts = [read_perf_records(file).switches[["tid", "pid"]] for file in _files(trace)]
+    parts = [each.switches[["tid", "pid"]] for each in _records(trace).values()]
     return dict(np.unique(np.concatenate(parts)).tolist()) if parts else {}
 
 
-def _files(trace: DecodedTrace) -> list[Path]:
-    return sorted((trace.directory / SWITCHES_FOLDER).glob("*.data"))
+def _records(trace: DecodedTrace) -> dict[Path, PerfRecords]:
+    """Content of each of perf's files, in their order."""
+    with opened(trace.directory) as found:
+        files = sorted((found.folder / SWITCHES_FOLDER).glob("*.data"))
+        return {found.name_of(file): read_perf_records(file) for file in files}
 
 
 def _to_table(parts: Sequence[PerfRecords], offset_ns: int, number: int) -> EventTable:

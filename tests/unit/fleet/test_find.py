@@ -94,6 +94,20 @@ def test_places_without_a_trace_are_kept_with_their_reason(make):
     ]
 
 
+def test_archives_are_traces_of_their_own(make):
+    root = make("runs/a")
+    (root / "runs" / "b.tar.zst").touch()
+    (root / "runs" / "more").mkdir()
+    (root / "runs" / "more" / "c.zip").touch()
+    assert names(root, find_traces([root / "runs"])) == ["runs/a", "runs/b.tar.zst", "runs/more/c.zip"]
+    assert names(root, find_traces([root / "runs" / "b.tar.zst"])) == ["runs/b.tar.zst"]
+
+
+def test_an_address_keeps_its_name():
+    (found,) = find_traces([Path("s3://bucket/a.tar.zst")])
+    assert (found.name, found.path, found.problem) == ("s3://bucket/a.tar.zst", Path("s3://bucket/a.tar.zst"), "")
+
+
 LISTING = """
 import sys
 from pathlib import Path
