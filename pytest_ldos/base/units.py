@@ -14,6 +14,9 @@ SECONDS_OF: Final = {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
 UNITS: Final = (*SECONDS_OF, "Hz", "%", "B", "kB", "MB", "m", "mm", "rad", "N", "Nm", "W", "J", "")
 """Units of quantities; the last one is for counts and ratios."""
 
+_ROUNDED_UP: Final = 0.9995
+"""Share of a unit from which three digits are those of the whole unit."""
+
 
 def ns_to_ms(duration_ns: float) -> float:
     """Milliseconds of a duration in nanoseconds."""
@@ -44,7 +47,7 @@ def format_quantity(value: float, unit: str) -> str:
 def format_duration(duration_ns: float) -> str:
     """A duration with three significant digits, in the unit that suits it: ``141 µs``, ``16.0 ms``, ``1.96 s``."""
     for unit, size in (("s", NS_PER_S), ("ms", NS_PER_MS), ("µs", NS_PER_US)):
-        if abs(duration_ns) >= size:
+        if abs(duration_ns) >= _ROUNDED_UP * size:
             return f"{duration_ns / size:#.3g}".rstrip(".") + f" {unit}"
     return f"{duration_ns:.0f} ns"
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.base.text import Rendered
-from pytest_ldos.base.writable import writing
+from pytest_ldos.base.writable import require_writable_file, writing
 from pytest_ldos.cli.bars import step_bar
 from pytest_ldos.cli.clocks import correct_clocks
 from pytest_ldos.cli.export import Format, refuse_existing
 from pytest_ldos.cli.interfaces import parse_interfaces
 from pytest_ldos.cli.many_traces import Many, analyze_many
 from pytest_ldos.cli.model import Damage, OnCorrupt, Pids, build_observed
+from pytest_ldos.cli.output import put_out_text
 from pytest_ldos.cli.own_metrics import MetricsOption
 from pytest_ldos.cli.paths import ANOTHER_OUTPUT, sources_here, terminal
 from pytest_ldos.cli.say import emit, say
@@ -30,15 +31,25 @@ from pytest_ldos.measure.metrics.own import OwnMetric
 from pytest_ldos.measure.metrics.regularity import nominal_period_ns
 from pytest_ldos.measure.metrics.served import require_action
 from pytest_ldos.show.export.parquet import write_parquet
-from pytest_ldos.show.report.analysis import render_analysis
+from pytest_ldos.show.page.formats import format_of, require_format
+from pytest_ldos.show.report.analysis import Analysis, render_analysis
+from pytest_ldos.show.report.trace.against import render_against
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS
+from pytest_ldos.trace.execution.scheduling import SCHEDULING_EVENTS, build_thread_states
 from pytest_ldos.trace.flow.build import build_flow
 
 Traces = Annotated[
     list[Path],
-    typer.Argument(metavar="TRACE…", help="Directories of CTF traces or LTTng sessions, or folders that hold many."),
+    typer.Argument(
+        metavar="TRACE…",
+        help="CTF traces or LTTng sessions: directories, archives (.tar.zst, .tar.gz, .zip), addresses (s3://…), or "
+        "folders that hold many.",
+    ),
 ]
+
+_REPORTS: Final = frozenset({".html", ".md", ".json"})
+"""Ends of the names of reports."""
 
 
 def analyze(  # noqa: PLR0913 - an argument is an option of the command
@@ -47,8 +58,13 @@ def analyze(  # noqa: PLR0913 - an argument is an option of the command
     output: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Also write Parquet: the model's tables; of many traces, a data set of all goals."
+            metavar="PATH",
+            help="Also write: NAME.html, a page to look at; NAME.md; NAME.json; or a folder of Parquet, the model's "
+            "tables, of many traces a data set of all goals.",
         ),
+    ] = None,
+    against: Annotated[
+        Path | None, typer.Option(metavar="BASE", help="Another trace, which TRACE is compared with.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace tables that were written there before.")] = False,
     pid: Pids = None,
@@ -82,6 +98,8 @@ def analyze(  # noqa: PLR0913 - an argument is an option of the command
     control cycles are compared with the project's control_rate_hz. Of several traces, or of a folder that holds
     several: goals and metrics of each, and of all whole ones together.
 
+    With --against: nodes, topics and callbacks that are new or gone, and times and rates that differ beyond chance.
+
     Exit code: 11 where one of several could not be read.
     """
     settings = sources_here().toml
@@ -98,20 +116,19 @@ def analyze(  # noqa: PLR0913 - an argument is an option of the command
     catalogue_of(own)  # refuses names that are taken, before anything is read
     found = find_traces(traces, together=together or bool(clock_offset))
     if len(found) > 1 or len(traces) > 1 or scheduler is not None or workers is not None:
-        _refuse_for_many(pid, clock_offset)
+        _refuse_for_many(pid, clock_offset, against, output)
         many = Many(scheduler=scheduler, workers=workers, output=output, force=force, whole=whole)
         analyze_many(found, request, many)
         return
-    if output is not None:
-        refuse_existing(output, Format.PARQUET, force=force)
-    text, notes = _analyze_one(
-        traces[0], request, own, pids=pid, clock_offsets=clock_offset or (), output=output, whole=whole
-    )
-    emit(text)
-    for note in notes:
+    _require_output(output, against, force=force)
+    drawn = output is not None and output.suffix == ".html"
+    analysis, notes = _analyze_one(traces[0], request, own, pids=pid, clock_offsets=clock_offset or (), drawn=drawn)
+    base, more = None, list[str]()
+    if against is not None:
+        base, more = _analyze_one(against, request, own, pids=None, clock_offsets=clock_offset or (), drawn=drawn)
+    _put_out(analysis, base, output, whole=whole)
+    for note in (*notes, *more):
         say(note)
-    if output is not None:
-        say(f"tables: {output}")
 
 
 def _analyze_one(
@@ -121,13 +138,17 @@ def _analyze_one(
     *,
     pids: Sequence[int] | None,
     clock_offsets: Sequence[str],
-    output: Path | None,
-    whole: bool,
-) -> tuple[Rendered, list[str]]:
-    """Renders one trace and writes its tables if requested; returns the text, and notes on its clocks."""
+    drawn: bool,
+) -> tuple[Analysis, list[str]]:
+    """A trace with what was found in it, and notes on its clocks.
+
+    Args:
+        drawn: True for a page that shows waits for a CPU, too.
+    """
     with step_bar() as step:
         step("reading the trace", 0, 1)
-        decoded = read_trace(trace, events=NEEDED_EVENTS, on_corrupt=request.on_corrupt)
+        events = NEEDED_EVENTS | SCHEDULING_EVENTS if drawn else NEEDED_EVENTS
+        decoded = read_trace(trace, events=events, on_corrupt=request.on_corrupt)
         step("building the model", 0, 1)
         model, notes = correct_clocks(build_observed(decoded, pids), clock_offsets)
         require_action(model, request.interfaces, request.usual)
@@ -135,25 +156,55 @@ def _analyze_one(
         goals = extract_metrics(
             model, nominal_period_ns=request.nominal_period_ns, interfaces=request.interfaces, own=own, flow=flow
         )
-        step("summing up", 0, 1)
-        width, color = terminal()
-        text = render_analysis(
-            flow,
-            request.paths,
+        analysis = Analysis(
+            name=trace.name,
+            flow=flow,
+            paths=request.paths,
             goals=goals,
             metrics=tuple(catalogue_of(own).values()),
-            width=width,
-            color=color,
-            whole=whole,
+            thread_states=build_thread_states(decoded) if drawn else None,
         )
-        if output is not None:
-            with writing(output, otherwise=ANOTHER_OUTPUT):
-                write_parquet(model, output)
-    return text, notes
+    return analysis, notes
 
 
-def _refuse_for_many(pid: list[int] | None, clock_offset: list[str] | None) -> None:
-    """Processes and clocks belong to one recording."""
-    for option, given in (("--pid", pid), ("--clock-offset", clock_offset)):
+def _put_out(analysis: Analysis, base: Analysis | None, output: Path | None, *, whole: bool) -> None:
+    """Prints what was found, and writes it if requested; the kind is that of the name."""
+    width, color = terminal()
+    show = partial(render_analysis, analysis) if base is None else partial(render_against, base, analysis)
+    emit(show(width=width, color=color, whole=whole))
+    if output is None:
+        return
+    if _is_report(output):
+        put_out_text(lambda: show(format_of(output)), output)
+        return
+    with writing(output, otherwise=ANOTHER_OUTPUT):
+        write_parquet(analysis.flow.model, output)
+    say(f"tables: {output}")
+
+
+def _is_report(output: Path | None) -> bool:
+    """True for the name of a file that people or programs read; any other is that of a folder of tables."""
+    return output is not None and output.suffix in _REPORTS
+
+
+def _require_output(output: Path | None, against: Path | None, *, force: bool) -> None:
+    """Refuses what cannot be written before anything is read."""
+    if output is None:
+        return
+    if not _is_report(output):
+        if against is not None:
+            raise ConfigurationError("a comparison has no tables of a model", remedy="--output NAME.html, .md or .json")
+        refuse_existing(output, Format.PARQUET, force=force)
+        return
+    require_format(format_of(output))
+    require_writable_file(output)
+
+
+def _refuse_for_many(
+    pid: list[int] | None, clock_offset: list[str] | None, against: Path | None, output: Path | None
+) -> None:
+    """Processes, clocks, comparisons and reports belong to one recording."""
+    options = (("--pid", pid), ("--clock-offset", clock_offset), ("--against", against))
+    for option, given in (*options, (f"--output {output}", _is_report(output))):
         if given:
             raise ConfigurationError(f"{option} belongs to one trace", remedy="name that trace alone")

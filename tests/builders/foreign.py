@@ -28,7 +28,7 @@ from pytest_ldos.record.profiles.folded import FoldedStacks
 from pytest_ldos.show.page.formats import Format
 from pytest_ldos.show.page.model import Badge, Tone
 from pytest_ldos.show.report import failure, json_text, markdown, terminal, workflow_commands
-from pytest_ldos.show.report.analysis import render_analysis
+from pytest_ldos.show.report.analysis import Analysis, render_analysis
 from pytest_ldos.show.report.baselines import render_baselines
 from pytest_ldos.show.report.bisect.page import render_bisect_as
 from pytest_ldos.show.report.breaking.page import render_breaking_as
@@ -51,6 +51,7 @@ from pytest_ldos.show.report.study.page import render_study_as
 from pytest_ldos.show.report.sweep import data as sweep_data
 from pytest_ldos.show.report.sweep.document import SweepReport
 from pytest_ldos.show.report.sweep.formats import render_for, render_text
+from pytest_ldos.show.report.trace.against import render_against
 from pytest_ldos.trace.flow.build import build_flow
 from pytest_ldos.trace.flow.graph import FlowGraph
 from tests.builders.breaking import breaking_result
@@ -134,10 +135,14 @@ def _in_a_trace(say: Say) -> Say:
     return lambda text: say(text).encode("utf-8", "replace").decode()
 
 
-def analysis(say: Say) -> Rendered:
+def analysis(say: Say) -> Analysis:
     flow, say = flow_of(say), _in_a_trace(say)
     paths = [PathSpec(name=say("path"), via=tuple(f"/{say(name)}" for name in ("joint_states", "none")))]
-    return render_analysis(flow, paths, goals={}, metrics=tuple(METRICS.values()), width=WIDTH, color=True, whole=False)
+    return Analysis(name=say("trace"), flow=flow, paths=paths, goals={}, metrics=tuple(METRICS.values()))
+
+
+def compared(say: Say) -> tuple[Analysis, Analysis]:
+    return analysis(str), analysis(say)
 
 
 def summaries(say: Say) -> list[TraceSummary]:
@@ -240,7 +245,8 @@ SHOWN: Mapping[Callable[..., Rendered], Callable[[Say], list[Rendered]]] = {
     render_trend: lambda say: [render_trend(each, shown=points, **COLORED) for each, points in trends(say)],
     history_data.render_csv: _one(lambda say: history_data.render_csv(trends(say))),
     history_page.render_page: _one(lambda say: history_page.render_page(trends(say))),
-    render_analysis: _one(analysis),
+    render_analysis: _formats(render_analysis, analysis),
+    render_against: _formats(lambda made, *args, **how: render_against(*made, *args, **how), compared),
     render_fleet: _one(lambda say: render_fleet(summaries(say), whole=False, **COLORED)),
     render_baselines: _one(baselines),
     render_diagnosis: _one(lambda say: render_diagnosis(findings(say), **COLORED)),

@@ -35,8 +35,12 @@ class Seen:
     console: list[str]
 
 
-def look_at(page: str, folder: Path, *, width: int = 1280, dark: bool = False, script: str = "") -> Seen:
+def look_at(
+    page: str, folder: Path, *, width: int = 1280, dark: bool = False, script: str = "", budget_ms: int = 0
+) -> Seen:
     """Opens `page` and evaluates `script`, an expression.
+
+    With `budget_ms`, the page is seen when it has had so much time of its own for what it does after loading.
 
     A page that is looked at with a script loses its own rule against scripts, and stands in a frame of that width: no
     window is narrower than 500 pixels.
@@ -44,7 +48,7 @@ def look_at(page: str, folder: Path, *, width: int = 1280, dark: bool = False, s
     file = folder / "page.html"
     file.write_text(_with_probe(page, script, width) if script else page, "utf-8")
     done = subprocess.run(
-        _command(file, folder, width, dark=dark), capture_output=True, text=True, check=True, timeout=60
+        _command(file, folder, width, budget_ms, dark=dark), capture_output=True, text=True, check=True, timeout=60
     )
     found = re.search(r'<pre id="probe">(.*?)</pre>', done.stdout, re.DOTALL)
     result = json.loads(html.unescape(found.group(1))) if found else None
@@ -57,7 +61,7 @@ def _with_probe(page: str, script: str, width: int) -> str:
     return f'<!doctype html><meta charset="utf-8"><body style="margin: 0">{frame}</body>'
 
 
-def _command(file: Path, folder: Path, width: int, *, dark: bool) -> list[str]:
+def _command(file: Path, folder: Path, width: int, budget_ms: int, *, dark: bool) -> list[str]:
     assert PROGRAM is not None
     return [
         PROGRAM,
@@ -70,6 +74,7 @@ def _command(file: Path, folder: Path, width: int, *, dark: bool) -> list[str]:
         f"--user-data-dir={folder / 'profile'}",
         f"--window-size={width},900",
         f"--blink-settings=preferredColorScheme={0 if dark else 1}",
+        *([f"--virtual-time-budget={budget_ms}"] if budget_ms else []),
         "--dump-dom",
         file.as_uri(),
     ]

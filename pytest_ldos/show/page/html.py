@@ -1,12 +1,14 @@
 """Page of HTML that needs nothing else: no script, no font, no picture from anywhere.
 
 Its colours follow the reader's scheme, its tables hold what its drawings show, and the page says itself that nothing
-may be loaded or run.
+may be loaded or run, but for one script of ours where a page is interactive: by its digest, so that no other runs.
 """
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterable
+from hashlib import sha256
 from importlib.resources import files
 from itertools import count, groupby
 from typing import Final, assert_never
@@ -37,6 +39,7 @@ _HEADINGS: Final = (h.h2, h.h3, h.h4)
 
 def render(page: Page) -> Rendered:
     """The page as text."""
+    script = one_line(_read("page.js")) if page.is_interactive else ""
     body = h.body[
         h.a(".skip", href="#results")["Skip to the results"],
         h.header[h.h1[_titled(page.title, page)], bullet_list(page.setting), _contents(page)],
@@ -45,8 +48,9 @@ def render(page: Page) -> Rendered:
             _Blocks().show(page.blocks),
         ],
         h.footer[h.p[said(page.made)]] if page.made else None,
+        h.script[Markup(script)] if script else None,  # noqa: S704 - a file of this package
     ]
-    return whole_page(f"{page.title} {page.badge.text}" if page.badge else page.title, body)
+    return whole_page(f"{page.title} {page.badge.text}" if page.badge else page.title, body, script=script)
 
 
 def _contents(page: Page) -> Node:
@@ -55,15 +59,20 @@ def _contents(page: Page) -> Node:
     return h.nav(aria_label=one_line(page.contents.title))[table(page.contents)]
 
 
-def whole_page(title: str, body: Node) -> Rendered:
-    """A page that loads and runs nothing, as text; whatever words are in it can be seen, and end no line."""
-    return Rendered(f"{one_line(str(h.html(lang='en')[_head(title), body]))}\n")
+def whole_page(title: str, body: Node, *, script: str = "") -> Rendered:
+    """A page that loads nothing and runs nothing else, as text; whatever words are in it can be seen, and end no line.
+
+    Args:
+        script: the one of ours that `body` has; no other is run.
+    """
+    return Rendered(f"{one_line(str(h.html(lang='en')[_head(title, script), body]))}\n")
 
 
-def _head(title: str) -> Node:
+def _head(title: str, script: str) -> Node:
+    allowed = f"; script-src 'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" if script else ""
     return h.head[
         h.meta(charset="utf-8"),
-        h.meta({"http-equiv": "Content-Security-Policy"}, content=_POLICY),
+        h.meta({"http-equiv": "Content-Security-Policy"}, content=f"{_POLICY}{allowed}"),
         h.meta(name="viewport", content="width=device-width, initial-scale=1"),
         h.meta(name="color-scheme", content="light dark"),
         h.link(rel="icon", href="data:,"),
@@ -102,7 +111,7 @@ class _Blocks:
     def _block(self, block: Block, level: int, name: str) -> Node:
         match block:
             case Table():
-                return table(block, name=name)
+                return table(block, name=f"{name}, table")
             case Figure():
                 return _figure(block, level)
             case Folded():

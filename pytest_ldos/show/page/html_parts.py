@@ -9,7 +9,7 @@ import htpy as h
 from htpy import Node
 
 from pytest_ldos.base.text import one_line
-from pytest_ldos.show.page.model import Badge, Cell, Column, Drawing, Table, Tone, Words
+from pytest_ldos.show.page.model import Amount, Badge, Cell, Column, Drawing, Table, Tone, Words
 
 _SIGNS: Final[Mapping[Tone, str]] = {Tone.GOOD: "✓", Tone.BAD: "✕", Tone.DOUBT: "?"}
 _FEW: Final = 3
@@ -52,7 +52,7 @@ def table(shown: Table, *, name: str = "") -> Node:
         h.tr[
             h.th({"data-title": one_line(first.title)}, scope="row")[_cell(row[0])],
             [
-                h.td({"data-title": one_line(column.title)}, class_=_kind(shown, column))[_cell(cell)]
+                h.td(_data(cell, column), class_=_kind(shown, column))[_cell(cell)]
                 for column, cell in zip(others, row[1:], strict=True)
             ],
         ]
@@ -76,6 +76,12 @@ def _heading(column: Column) -> Node:
     if column.drawing is None:
         return said(column.title)
     return [h.span(".unseen")[one_line(column.title)], column.drawing.draw()]
+
+
+def _data(cell: Cell, column: Column) -> dict[str, str]:
+    """Attributes for a narrow window, which shows the title beside each cell, and for sorting."""
+    value = cell.value if isinstance(cell, Amount) else None
+    return {"data-title": one_line(column.title)} | ({} if value is None else {"data-value": f"{value:.9g}"})
 
 
 def _cell(cell: Cell) -> Node:

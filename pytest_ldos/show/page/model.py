@@ -58,6 +58,13 @@ class Badge(Words):
 
 
 @dataclass(frozen=True)
+class Amount(Words):
+    """A number in words, by whose value a page that is interactive sorts; ``None`` comes last."""
+
+    value: float | None = None
+
+
+@dataclass(frozen=True)
 class Drawing:
     """A drawing in HTML, which other formats leave out.
 
@@ -243,6 +250,7 @@ class Page:
         setting: what was measured, with what.
         made: by what the page was made, and when.
         tone: of what a terminal begins with.
+        is_interactive: True if a page of HTML sorts its tables and zooms its timelines, by a script of ours.
     """
 
     title: str
@@ -253,6 +261,7 @@ class Page:
     made: str = ""
     badge: Badge | None = None
     tone: Tone = Tone.STRONG
+    is_interactive: bool = False
 
 
 def left_out(rows: int) -> tuple[Text, ...]:

@@ -12,8 +12,21 @@ from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.base.text import Rendered
 from pytest_ldos.base.units import counted, format_duration
 from pytest_ldos.measure.metrics.model import Metric
-from pytest_ldos.show.page.formats import Format, render
-from pytest_ldos.show.page.model import ABSENT, Bullets, Column, Kind, Page, Section, Table, Tone, left_out
+from pytest_ldos.show.page.data_text import to_json
+from pytest_ldos.show.page.formats import Format, render, require_format
+from pytest_ldos.show.page.model import (
+    ABSENT,
+    Amount,
+    Bullets,
+    Cell,
+    Column,
+    Kind,
+    Page,
+    Section,
+    Table,
+    Tone,
+    left_out,
+)
 from pytest_ldos.show.report.goals import Measured, describe_goals, tabulate_goals
 from pytest_ldos.show.report.words import percent
 from pytest_ldos.trace.ctf.stats import describe_damage
@@ -32,51 +45,85 @@ class _Column:
     format: Callable[[Any], str] = str
 
 
-def render_analysis(
-    flow: FlowGraph,
-    paths: Sequence[PathSpec],
-    *,
-    goals: Measured,
-    metrics: Sequence[Metric],
-    width: int,
-    color: bool,
-    whole: bool,
-) -> Rendered:
-    """Nodes, topics, callbacks, executors, paths and goals of a trace as tables.
+@dataclass(frozen=True, kw_only=True)
+class Analysis:
+    """A trace with what was found in it.
 
-    Args:
+    Attributes:
+        name: of the trace.
+        paths: the project's.
         goals: what was measured of them.
         metrics: what that is.
-        whole: all rows; else the most important of each table, with the number of the others.
+        thread_states: `build_thread_states`, where they were asked for.
     """
-    page = compose_page(flow, paths, goals=goals, metrics=metrics, most=None if whole else _MOST)
-    return render(page, Format.TERMINAL, width=width, color=color)
+
+    name: str
+    flow: FlowGraph
+    paths: Sequence[PathSpec]
+    goals: Measured
+    metrics: Sequence[Metric]
+    thread_states: pl.DataFrame | None = None
 
 
-def compose_page(
-    flow: FlowGraph, paths: Sequence[PathSpec], *, goals: Measured, metrics: Sequence[Metric], most: int | None
-) -> Page:
+def render_analysis(
+    analysis: Analysis, kind: Format = Format.TERMINAL, *, width: int = 100, color: bool = False, whole: bool = True
+) -> Rendered:
+    """Nodes, topics, callbacks, executors, paths and goals of a trace; a page of HTML draws them, too.
+
+    Args:
+        whole: all rows; else the most important of each table, with the number of the others.
+
+    Raises:
+        Unavailable: see `require_format`.
+    """
+    require_format(kind)
+    if kind is Format.JSON:
+        return to_json({title: frame.to_dicts() for title, frame, _, _ in _tables(analysis)} | _facts(analysis))
+    if kind is Format.HTML:
+        from pytest_ldos.show.report.trace.page import compose_drawn  # noqa: PLC0415 - only for such a page
+
+        return render(compose_drawn(analysis, compose_page(analysis, most=None)), kind)
+    return render(compose_page(analysis, most=None if whole else _MOST), kind, width=width, color=color)
+
+
+def compose_page(analysis: Analysis, *, most: int | None) -> Page:
     """A section a question.
 
     Args:
         most: rows of each table but that of paths; all of them without one.
     """
+    flow, goals, metrics = analysis.flow, analysis.goals, analysis.metrics
     damage = describe_damage(flow.model.stats)
     return Page(
         title=_headline(flow, damage),
         tone=Tone.BAD if damage else Tone.STRONG,
         blocks=(
-            _section("nodes", _nodes(flow), _NODES, most),
-            _section("actions", _actions(flow), _ACTIONS, most),
-            _section("topics", summarize_topics(flow), _TOPICS, most),
-            _section("callbacks", summarize_callbacks(flow), _CALLBACKS, most),
-            _section("executors", summarize_executors(flow), _EXECUTORS, most),
-            _section("paths", summarize_paths(flow, paths), _PATHS, None),
-            _section("goals", tabulate_goals(goals, metrics), _goal_columns(metrics), most),
+            *(
+                _section(title, frame, columns, most if limited else None)
+                for title, frame, columns, limited in _tables(analysis)
+            ),
             Bullets(tuple(describe_goals(goals, metrics)), Tone.QUIET),
-            Bullets((*describe_unused(paths, flow.model), *_remarks(flow)), Tone.DOUBT),
+            Bullets((*describe_unused(analysis.paths, flow.model), *_remarks(flow)), Tone.DOUBT),
         ),
     )
+
+
+def _tables(analysis: Analysis) -> Iterator[tuple[str, pl.DataFrame, Sequence[_Column], bool]]:
+    """Each table with its title and columns, and true if a terminal shows a part of it."""
+    flow = analysis.flow
+    yield "nodes", _nodes(flow), _NODES, True
+    yield "actions", _actions(flow), _ACTIONS, True
+    yield "topics", summarize_topics(flow), _TOPICS, True
+    yield "callbacks", summarize_callbacks(flow), _CALLBACKS, True
+    yield "executors", summarize_executors(flow), _EXECUTORS, True
+    yield "paths", summarize_paths(flow, analysis.paths), _PATHS, False
+    yield "goals", tabulate_goals(analysis.goals, analysis.metrics), _goal_columns(analysis.metrics), True
+
+
+def _facts(analysis: Analysis) -> dict[str, Any]:
+    """Beside the tables in JSON."""
+    model = analysis.flow.model
+    return {"trace": analysis.name, "events": model.stats.events, "damage": describe_damage(model.stats)}
 
 
 def _headline(flow: FlowGraph, damage: str) -> str:
@@ -194,6 +241,12 @@ def _section(title: str, frame: pl.DataFrame, columns: Sequence[_Column], most: 
     rows = frame.head(most or len(frame)).iter_rows(named=True)
     table = Table(
         columns=tuple(Column(each.title, Kind.NAME if each.format is _text else Kind.NUMBER) for each in columns),
-        rows=tuple(tuple(each.format(row[each.source]) for each in columns) for row in rows),
+        rows=tuple(tuple(_cell(each, row[each.source]) for each in columns) for row in rows),
     )
     return Section(title, (table, *left_out(len(frame) - len(table.rows))))
+
+
+def _cell(column: _Column, value: Any) -> Cell:
+    """A cell as people read it, and its number for sorting."""
+    shown = column.format(value)
+    return Amount(shown, value=float(value)) if isinstance(value, int | float) else shown

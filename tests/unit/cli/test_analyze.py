@@ -68,6 +68,37 @@ def test_tables_are_written(analyze, golden, tmp_path):
     assert len(read_model(tmp_path / "tables").publications) == 112
 
 
+@pytest.mark.parametrize("name", ["trace.html", "trace.md", "trace.json"])
+def test_a_report_by_its_name(analyze, golden, tmp_path, name):
+    output = analyze(golden("pipeline_single"), "--output", tmp_path / name).stdout
+    assert f"report: {tmp_path / name}" in output
+    assert "/async_cache" in (tmp_path / name).read_text("utf-8").replace("\\_", "_")
+    analyze(golden("pipeline_single"), "--output", tmp_path / name)  # written again, without a question
+
+
+def test_a_report_of_a_trace_that_is_still_being_written(analyze, golden, tmp_path):
+    analyze(golden("truncated_live_meta"), "--output", tmp_path / "trace.html")
+    page = (tmp_path / "trace.html").read_text("utf-8")
+    assert "<h1>" in page
+    assert "truncated" in page or "bytes" in page
+
+
+def test_two_traces_side_by_side(analyze, golden, tmp_path):
+    output = analyze(
+        golden("pipeline_single_links"), "--against", golden("pipeline_multi_links"), "--output", tmp_path / "a.html"
+    ).stdout
+    assert "base: pipeline_multi_links" in output
+    assert "head: pipeline_single_links" in output
+    assert "pipeline_single_links compared with pipeline_multi_links" in (tmp_path / "a.html").read_text("utf-8")
+    with pytest.raises(ConfigurationError, match="no tables"):
+        analyze(golden("talker_listener"), "--against", golden("talker_listener"), "--output", tmp_path / "tables")
+
+
+def test_an_archive_is_read(analyze, golden, tmp_path):
+    place = shutil.make_archive(str(tmp_path / "packed"), "gztar", golden("talker_listener"))
+    assert "/chatter" in analyze(place).stdout
+
+
 def test_no_trace_there(analyze, tmp_path):
     with pytest.raises(TraceUnreadable, match="there is no such directory"):
         analyze(tmp_path / "nothing")

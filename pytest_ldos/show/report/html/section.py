@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pytest_ldos.show.page.model import Block, Bullets, Drawing, Figure, Folded, Text, Tone
 from pytest_ldos.show.page.model import Section as Shown
 from pytest_ldos.show.report.badges import badge_of
-from pytest_ldos.show.report.document import MetricReport, Sample, Section
+from pytest_ldos.show.report.document import MetricReport, PathReport, Sample, Section
 from pytest_ldos.show.report.findings import show_findings
 from pytest_ldos.show.report.html.distribution import draw_distribution
 from pytest_ldos.show.report.html.tables import (
@@ -20,6 +20,7 @@ from pytest_ldos.show.report.html.tables import (
     versions_table,
 )
 from pytest_ldos.show.report.html.timeline import draw_timeline
+from pytest_ldos.show.report.html.waterfall import draw_path
 from pytest_ldos.show.report.paths import moved_paths
 from pytest_ldos.show.report.words import (
     describe_measurement,
@@ -56,9 +57,15 @@ def _paths(section: Section) -> Iterator[Block]:
     """Paths that moved are open, others are there when they are asked for."""
     moved = list(dict.fromkeys(path for _, path in moved_paths(section)))
     for path in moved:
+        if path.segments:
+            yield _waterfall(path, section.labels)
         yield from path_table(path, section.labels)
     others = [path for path in section.paths if path not in moved]
     yield from (Folded(f"path {path.path}", path_table(path, section.labels)) for path in others if path.segments)
+
+
+def _waterfall(path: PathReport, labels: tuple[str, str]) -> Drawing:
+    return Drawing(lambda: draw_path(path, labels))
 
 
 def _trials(section: Section) -> Iterator[Figure]:

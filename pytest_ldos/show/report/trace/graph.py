@@ -1,0 +1,193 @@
+"""The graph of nodes and topics as boxes and arrows, before it is laid out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+import polars as pl
+
+from pytest_ldos.base.text import one_line
+from pytest_ldos.base.units import format_duration
+from pytest_ldos.trace.execution.model import ExecutionModel
+from pytest_ldos.trace.flow.connections import Role
+from pytest_ldos.trace.flow.names import UNKNOWN
+
+MOST_CONNECTIONS: Final = 250
+"""Connections in a drawing; those with most messages."""
+
+OF_EVERY_NODE: Final = frozenset({"/rosout", "/parameter_events"})
+"""Topics that every node has, which would hide the others."""
+
+_LETTERS: Final = 40
+_LETTER: Final = 6.6
+SMALL_LETTER: Final = 5.8
+_ROOM: Final = 16.0
+_LINE: Final = 15.0
+SMALL_LINE: Final = 12.0
+
+
+class State(StrEnum):
+    """State of a connection, the worst that applies; named as classes in the style sheet."""
+
+    FINE = "fine"
+    SILENT = "silent"
+    LATE = "late"
+    LOST = "lost"
+
+
+@dataclass(frozen=True)
+class Box:
+    """A node or topic.
+
+    Attributes:
+        lines: its words, each as long as it may be in a drawing.
+        tip: all of its words.
+        process: number of the process that it belongs to; ``None`` for topics.
+    """
+
+    lines: tuple[str, ...]
+    tip: str
+    process: int | None = None
+    is_silent: bool = False
+    is_on_path: bool = False
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height in pixels."""
+        longest = max(map(len, self.lines))
+        return longest * _LETTER + _ROOM, len(self.lines) * _LINE + _ROOM / 2
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """A connection, from node to topic or from topic to node; the numbers of boxes."""
+
+    tail: int
+    head: int
+    label: tuple[str, ...]
+    tip: str
+    state: State
+    is_on_path: bool = False
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height of the label in pixels."""
+        return max(map(len, self.label), default=0) * SMALL_LETTER + 4, len(self.label) * SMALL_LINE
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Boxes and arrows of a trace.
+
+    Attributes:
+        processes: their names, by number.
+        left_out: what the drawing does not show, in sentences.
+    """
+
+    boxes: tuple[Box, ...]
+    arrows: tuple[Arrow, ...]
+    processes: Mapping[int, str]
+    left_out: tuple[str, ...] = field(default=())
+
+
+def build_graph(model: ExecutionModel, connections: pl.DataFrame, on_paths: pl.DataFrame) -> Graph:
+    """Boxes and arrows of connections.
+
+    Args:
+        connections: `summarize_connections`.
+        on_paths: `connections_on` of all declared paths.
+    """
+    usual = connections.filter(pl.col("topic").is_in(list(OF_EVERY_NODE)))
+    others = connections.filter(~pl.col("topic").is_in(list(OF_EVERY_NODE)))
+    drawn = others.sort("messages", descending=True, maintain_order=True).head(MOST_CONNECTIONS)
+    return _Builder(model, on_paths).build(drawn, tuple(_describe_left_out(len(usual), len(others) - len(drawn))))
+
+
+def _describe_left_out(usual: int, more: int) -> Iterator[str]:
+    if usual:
+        yield f"the table has {usual} more connections, of {' and '.join(sorted(OF_EVERY_NODE))}"
+    if more:
+        yield f"{more} connections with fewer messages are in the table alone"
+
+
+class _Builder:
+    def __init__(self, model: ExecutionModel, on_paths: pl.DataFrame) -> None:
+        self._names = dict(model.nodes.select("id", "name").iter_rows())
+        self._process_of = dict(model.nodes.select("id", "process").iter_rows())
+        self._processes = {
+            row["id"]: cut(f"{row['name']} ({row['pid']})") for row in model.processes.iter_rows(named=True)
+        }
+        self._on_paths = set(on_paths.select("node", "topic", "role").iter_rows())
+
+    def build(self, connections: pl.DataFrame, left_out: tuple[str, ...]) -> Graph:
+        rows = list(connections.iter_rows(named=True))
+        on_path = [(row["node"], row["topic"], row["role"]) in self._on_paths for row in rows]
+        nodes = list(dict.fromkeys(row["node"] for row in rows))
+        topics = list(dict.fromkeys(row["topic"] for row in rows))
+        of_nodes = {row["node"] for row, is_on in zip(rows, on_path, strict=True) if is_on}
+        of_topics = {row["topic"] for row, is_on in zip(rows, on_path, strict=True) if is_on}
+        boxes = [self._node(node, is_on_path=node in of_nodes) for node in nodes]
+        boxes += [self._topic(topic, rows, is_on_path=topic in of_topics) for topic in topics]
+        numbers = {("node", node): number for number, node in enumerate(nodes)}
+        numbers |= {("topic", topic): len(nodes) + number for number, topic in enumerate(topics)}
+        arrows = [
+            self._arrow(row, numbers["node", row["node"]], numbers["topic", row["topic"]], is_on_path=is_on)
+            for row, is_on in zip(rows, on_path, strict=True)
+        ]
+        used = {box.process for box in boxes}
+        processes = {number: name for number, name in self._processes.items() if number in used}
+        return Graph(tuple(boxes), tuple(arrows), processes, left_out)
+
+    def _node(self, node: int | None, *, is_on_path: bool) -> Box:
+        name = self._name(node)
+        process = None if node is None else self._process_of.get(node)
+        return Box((cut(name),), name, -1 if process is None else process, is_on_path=is_on_path)
+
+    def _name(self, node: int | None) -> str:
+        return one_line((None if node is None else self._names.get(node)) or UNKNOWN)
+
+    def _topic(self, topic: str, rows: Sequence[Mapping[str, Any]], *, is_on_path: bool) -> Box:
+        sent = [row for row in rows if row["topic"] == topic and row["role"] == Role.PUBLISHES]
+        rates = [row["rate_hz"] for row in sent if row["rate_hz"] is not None]
+        messages = sum(row["messages"] for row in sent)
+        told = f"{sum(rates):.1f} Hz" if rates else f"{messages} messages" if messages else "silent"
+        name = one_line(topic)
+        return Box((cut(name), told), f"{name}: {told}", is_silent=not messages, is_on_path=is_on_path)
+
+    def _arrow(self, row: Mapping[str, Any], node: int, topic: int, *, is_on_path: bool) -> Arrow:
+        label = tuple(_label(row))
+        sends = row["role"] == Role.PUBLISHES
+        tail, head = (node, topic) if sends else (topic, node)
+        tip = f"{self._name(row['node'])} {row['role']} {one_line(row['topic'])}: {row['messages']} messages"
+        tip = "; ".join((tip, *label))
+        return Arrow(tail, head, label, tip, state_of(row), is_on_path)
+
+
+def _label(row: Mapping[str, Any]) -> Iterator[str]:
+    """Words on a connection: its latency at a subscription, and what is wrong with it."""
+    if row["p50_ns"] is not None:
+        yield f"{format_duration(row['p50_ns'])}, p99 {format_duration(row['p99_ns'])}"
+    if not row["messages"]:
+        yield "silent"
+    late = (row["late"] or 0) + (row["too_late"] or 0)
+    wrong = [f"{count} {what}" for count, what in ((late, "late"), (row["lost"] or 0, "lost")) if count]
+    if wrong:
+        yield ", ".join(wrong)
+
+
+def state_of(row: Mapping[str, Any]) -> State:
+    """State of a row of `summarize_connections`."""
+    if row["lost"]:
+        return State.LOST
+    if row["late"] or row["too_late"]:
+        return State.LATE
+    return State.FINE if row["messages"] else State.SILENT
+
+
+def cut(name: str) -> str:
+    """A name in a drawing: its end, which differs most, where it is too long."""
+    plain = one_line(name)
+    return plain if len(plain) <= _LETTERS else f"…{plain[1 - _LETTERS :]}"

@@ -1,0 +1,175 @@
+"""The page of a trace: what its tables hold, drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from importlib.metadata import version
+from typing import Final
+
+import htpy as h
+import polars as pl
+from htpy import Node
+
+from pytest_ldos.base.units import counted, format_duration
+from pytest_ldos.show.page.html_parts import said
+from pytest_ldos.show.page.model import (
+    ABSENT,
+    Amount,
+    Badge,
+    Block,
+    Bullets,
+    Cell,
+    Column,
+    Drawing,
+    Folded,
+    Kind,
+    Legend,
+    Page,
+    Section,
+    Table,
+    Text,
+    Tone,
+)
+from pytest_ldos.show.report.analysis import Analysis
+from pytest_ldos.show.report.goals import tabulate_goals
+from pytest_ldos.show.report.trace.goals import show_goals
+from pytest_ldos.show.report.trace.graph import OF_EVERY_NODE, build_graph
+from pytest_ldos.show.report.trace.graph_drawing import draw_graph
+from pytest_ldos.show.report.trace.passages import PathPassages, find_passages, show_passages
+from pytest_ldos.show.report.trace.timeline import build_timeline
+from pytest_ldos.show.report.trace.timeline_drawing import anchor_of, describe_timeline, draw_timeline
+from pytest_ldos.show.report.words import percent
+from pytest_ldos.trace.ctf.stats import describe_damage
+from pytest_ldos.trace.flow.connections import connections_on, summarize_connections
+from pytest_ldos.trace.flow.names import Names
+
+_GOALS: Final = "goals"
+_MOST_FINDINGS: Final = 4
+
+
+def compose_drawn(analysis: Analysis, plain: Page) -> Page:
+    """The page with drawings before the tables of the plain one; each goal of these leads to its slice."""
+    passages = find_passages(analysis.flow, analysis.paths, analysis.thread_states)
+    tables = [_with_links(each) if _is_goals(each) else each for each in plain.blocks]
+    return replace(
+        plain,
+        title=f"Trace {analysis.name}",
+        answer=plain.title,
+        badge=Badge("incomplete", Tone.BAD) if describe_damage(analysis.flow.model.stats) else None,
+        is_interactive=True,
+        blocks=(
+            Section("Flow of messages", tuple(_graph(analysis, passages))),
+            *(show_passages(each) for each in passages),
+            *show_goals(analysis.goals, analysis.metrics),
+            Section("Timeline", tuple(_timeline(analysis))),
+            Section("Tables", tuple(tables)),
+            Section("How to read this", (Legend(_MEANINGS),)),
+        ),
+        made=f"pytest-ldos {version('pytest-ldos')}",
+    )
+
+
+def _graph(analysis: Analysis, passages: Sequence[PathPassages]) -> Iterator[Block]:
+    flow = analysis.flow
+    connections = summarize_connections(flow)
+    on_paths = [connections_on(flow, each.instances) for each in passages]
+    empty = connections.head(0).select("node", "topic", "role")
+    graph = build_graph(flow.model, connections, pl.concat([empty, *on_paths]))
+    yield Bullets(tuple(_findings(analysis, connections)), Tone.DOUBT)
+    if graph.boxes:
+        yield Drawing(lambda: draw_graph(graph))
+    yield from (Text(each, Tone.QUIET) for each in graph.left_out)
+    yield Folded("connections as a table", (_connections(analysis, connections),))
+
+
+def _findings(analysis: Analysis, connections: pl.DataFrame) -> Iterator[str]:
+    """Sentences about lost and late messages and silent topics, the worst first."""
+    if describe_damage(analysis.flow.model.stats):
+        yield "parts of the trace are missing: messages whose reception was in them count as lost"
+    own = connections.filter(~pl.col("topic").is_in(list(OF_EVERY_NODE)))
+    late = pl.col("late").fill_null(0) + pl.col("too_late").fill_null(0)
+    own = own.with_columns(late=late, lost=pl.col("lost").fill_null(0))
+    for column, words in (("lost", "were lost"), ("late", "came late")):
+        yield from _of_topics(own.filter(pl.col(column) > 0), column, words)
+    sent = own.group_by("topic", maintain_order=True).agg(pl.col("messages").sum(), pl.col("role").n_unique())
+    silent = sent.filter((pl.col("messages") == 0) & (pl.col("role") > 1))["topic"].to_list()
+    if silent:
+        yield f"silent, though published and subscribed to: {', '.join(silent)}"
+
+
+def _of_topics(found: pl.DataFrame, column: str, words: str) -> Iterator[str]:
+    topics = found.group_by("topic", maintain_order=True).agg(pl.col(column, "messages").sum(), nodes=pl.len())
+    ordered = topics.sort(column, descending=True, maintain_order=True)
+    for topic, count, messages, nodes in ordered.head(_MOST_FINDINGS).iter_rows():
+        share = percent(count / max(messages + (count if column == "lost" else 0), 1))
+        yield f"{topic}: {counted(count, 'message')} ({share}) {words} on the way to {counted(nodes, 'node')}"
+    if len(ordered) > _MOST_FINDINGS:
+        yield f"{counted(len(ordered) - _MOST_FINDINGS, 'more topic')} on which messages {words}: see the table"
+
+
+def _connections(analysis: Analysis, connections: pl.DataFrame) -> Table:
+    names = Names(analysis.flow.model)
+    titles = ("messages", "Hz", "p50", "p99", "late", "too late", "lost")
+    columns = (Column("topic", Kind.NAME), Column("node", Kind.NAME), Column("role", Kind.WORD), *map(Column, titles))
+    rows = tuple(
+        (
+            row["topic"],
+            names.node(row["node"]),
+            row["role"],
+            _amount(row["messages"]),
+            _amount(row["rate_hz"], f"{row['rate_hz'] or 0:.1f}"),
+            *(_amount(row[each], format_duration(row[each] or 0)) for each in ("p50_ns", "p99_ns")),
+            *(_amount(row[each]) for each in ("late", "too_late", "lost")),
+        )
+        for row in connections.iter_rows(named=True)
+    )
+    return Table(title="Connections of nodes and topics", columns=columns, rows=rows, key=2)
+
+
+def _amount(value: float | None, text: str = "") -> Cell:
+    return ABSENT if value is None else Amount(text or str(value), value=float(value))
+
+
+def _timeline(analysis: Analysis) -> Iterator[Block]:
+    names = tabulate_goals(analysis.goals, ())["goal"].to_list() if analysis.goals else []
+    timeline = build_timeline(analysis.flow, analysis.goals, names, analysis.thread_states)
+    yield from (Text(each, Tone.QUIET) for each in describe_timeline(timeline))
+    if timeline.tracks:
+        yield Drawing(lambda: draw_timeline(timeline))
+
+
+def _is_goals(block: Block) -> bool:
+    return isinstance(block, Section) and block.title == _GOALS
+
+
+def _with_links(section: Block) -> Block:
+    """The table of goals, whose names lead to their slices."""
+    assert isinstance(section, Section)
+    blocks = [
+        replace(each, rows=tuple((_link(number, row[0]), *row[1:]) for number, row in enumerate(each.rows)))
+        if isinstance(each, Table)
+        else each
+        for each in section.blocks
+    ]
+    return replace(section, blocks=tuple(blocks))
+
+
+def _link(number: int, cell: Cell) -> Cell:
+    name = cell if isinstance(cell, str) else ""
+
+    def draw() -> Node:
+        return h.a(href=f"#{anchor_of(number)}")[said(name)]
+
+    return Drawing(draw) if name and name != ABSENT else cell
+
+
+_MEANINGS: Final = (
+    ("box", "a process around its nodes; topics are round, and lie between nodes"),
+    ("arrow", "from a node to a topic it publishes, and from there to a node that receives: median latency, p99"),
+    ("blue, thick", "a declared path"),
+    ("dashed", "silent: no message in this trace"),
+    ("late", "more than 20 % of the topic's period, or 5 ms, from publication to reception"),
+    ("lost", "never received by a subscription that received later ones"),
+    ("timeline", "above: publications; below: callback runs, waits of the executor, in red waits for a CPU"),
+)

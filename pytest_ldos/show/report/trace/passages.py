@@ -1,0 +1,109 @@
+"""The passages of each path: the median one, the worst one, and the distribution of all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import polars as pl
+
+from pytest_ldos.base.paths import PathSpec
+from pytest_ldos.base.units import counted, format_duration
+from pytest_ldos.show.page.model import ABSENT, Block, Column, Drawing, Figure, Kind, Section, Table, Text
+from pytest_ldos.show.report.trace.waterfall import Waterfall, sums_of, waterfall_of
+from pytest_ldos.trace.flow.breakdown import break_down
+from pytest_ldos.trace.flow.critical import CriticalPaths
+from pytest_ldos.trace.flow.graph import FlowGraph
+from pytest_ldos.trace.flow.paths import PathInstances, find_path
+
+if TYPE_CHECKING:
+    from htpy import Node
+
+_TOO_MANY: Final = 20
+"""Passages whose durations differ by more than this factor are drawn on scales of their own."""
+
+
+@dataclass(frozen=True)
+class PathPassages:
+    """All passages of a path, in parts."""
+
+    instances: PathInstances
+    segments: pl.DataFrame
+
+    @property
+    def latencies_ns(self) -> list[int]:
+        return self.instances.table["latency_ns"].to_list()
+
+    def waterfall(self, title: str, place: float) -> Waterfall:
+        """The passage at a place of all by their latency: 0 the shortest, 0.5 the median, 1 the worst."""
+        order = np.argsort(self.instances.table["latency_ns"].to_numpy(), kind="stable")
+        return waterfall_of(title, self.segments, int(order[int((len(order) - 1) * place)]))
+
+
+def find_passages(flow: FlowGraph, paths: Sequence[PathSpec], thread_states: pl.DataFrame | None) -> list[PathPassages]:
+    """The passages of each path that has any."""
+    critical = CriticalPaths(flow)
+    found = [each for each in (find_path(flow, path) for path in paths) if len(each)]
+    states = thread_states if thread_states is not None and len(thread_states) else None
+    return [PathPassages(each, break_down(flow, each, thread_states=states, critical=critical)) for each in found]
+
+
+def show_passages(passages: PathPassages) -> Section:
+    """A path with its waterfalls and the distribution of its latency."""
+    path, latencies = passages.instances.path, passages.latencies_ns
+    median, worst = passages.waterfall("median passage", 0.5), passages.waterfall("worst passage", 1.0)
+    missed = (
+        f"; deadline {format_duration(path.deadline_ns)}: {passages.instances.missed} missed"
+        if path.deadline_ns
+        else ""
+    )
+    told = (
+        f"{' → '.join(path.via)}: {counted(len(latencies), 'passage')}, "
+        f"median {format_duration(median.duration_ns)}, worst {format_duration(worst.duration_ns)}{missed}"
+    )
+    return Section(
+        f"path {path.name}",
+        (Text(told), *show_waterfalls(median, worst), _histogram(f"latency of {path.name}", latencies)),
+    )
+
+
+def show_waterfalls(one: Waterfall, other: Waterfall) -> Iterator[Block]:
+    """Two waterfalls above each other, and their table."""
+    scale = max(one.duration_ns, other.duration_ns)
+    scale = 0 if scale > _TOO_MANY * min(one.duration_ns, other.duration_ns) else scale
+    yield Figure(
+        title=f"{one.title} and {other.title}",
+        drawings=(_drawings(one, other, scale),),
+        table=_side_by_side(one, other),
+    )
+
+
+def _drawings(one: Waterfall, other: Waterfall, scale_ns: int) -> Drawing:
+    """Both below each other, so that times on one scale are compared by eye."""
+
+    def draw() -> Node:
+        from pytest_ldos.show.report.trace.waterfall_drawing import draw_waterfalls  # noqa: PLC0415 - see `Drawing`
+
+        return draw_waterfalls((one, other), scale_ns=scale_ns)
+
+    return Drawing(draw)
+
+
+def _histogram(name: str, latencies_ns: Sequence[int]) -> Drawing:
+    def draw() -> Node:
+        from pytest_ldos.show.report.trace.histogram import draw_latencies  # noqa: PLC0415 - see `Drawing`
+
+        return draw_latencies(name, latencies_ns)
+
+    return Drawing(draw)
+
+
+def _side_by_side(one: Waterfall, other: Waterfall) -> Table:
+    sums = [sums_of(each) for each in (one, other)]
+    rows = tuple(
+        (name, *(ABSENT if (found := each.get(name)) is None else format_duration(found) for each in sums))
+        for name in dict.fromkeys(name for each in sums for name in each)
+    )
+    return Table(columns=(Column("part", Kind.NAME), Column(one.title), Column(other.title)), rows=rows)

@@ -1,0 +1,87 @@
+"""Connections of nodes and topics: what each node publishes and receives."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+import polars as pl
+
+from pytest_ldos.trace.flow.graph import FlowGraph
+from pytest_ldos.trace.flow.paths import PathInstances
+from pytest_ldos.trace.flow.timeliness import classify_receptions
+
+_NS_PER_S: Final = 1e9
+_KEY: Final = ("node", "topic", "role")
+
+
+class Role(StrEnum):
+    """Role of a node on a topic."""
+
+    PUBLISHES = "publishes"
+    SUBSCRIBES = "subscribes"
+
+
+def summarize_connections(flow: FlowGraph) -> pl.DataFrame:
+    """One row per node and topic that it publishes or subscribes to, also those without any message.
+
+    Columns: `node` (id; null where it is unknown), `topic`, `role`, `messages` (published, or received from a
+    publisher in the trace), `rate_hz` (first to last message), `p50_ns`, `p99_ns` (of the transport), `late`,
+    `too_late`, `lost`; the last five are null for publishers.
+    """
+    return pl.concat([_published(flow), _received(flow)]).sort("topic", "role", "node", nulls_last=True)
+
+
+def _published(flow: FlowGraph) -> pl.DataFrame:
+    model = flow.model
+    ends = model.publishers.filter(pl.col("topic").is_not_null()).select("node", "topic", end="id")
+    sent = model.publications.select("time_ns", end="publisher")
+    empty = {name: pl.lit(None, dtype=pl.Float64) for name in ("p50_ns", "p99_ns")}
+    counts = {name: pl.lit(None, dtype=pl.Int64) for name in ("late", "too_late", "lost")}
+    return _rated(ends.join(sent, on="end", how="left"), Role.PUBLISHES).with_columns(**empty, **counts)
+
+
+def _received(flow: FlowGraph) -> pl.DataFrame:
+    model = flow.model
+    ends = model.subscriptions.filter(pl.col("topic").is_not_null()).select("node", "topic", end="id")
+    taken = flow.transport.join(model.takes.select("time_ns", take="id", end="subscription"), on="take")
+    joined = ends.join(taken.select("time_ns", "latency_ns", "end"), on="end", how="left")
+    latency = joined.group_by("node", "topic").agg(
+        p50_ns=pl.col("latency_ns").quantile(0.5, "nearest").cast(pl.Float64),
+        p99_ns=pl.col("latency_ns").quantile(0.99, "nearest").cast(pl.Float64),
+    )
+    timely = classify_receptions(flow).select("late", "too_late", "lost", end="subscription")
+    counts = ends.join(timely, on="end").group_by("node", "topic").agg(pl.col("late", "too_late", "lost").sum())
+    whole = _rated(joined, Role.SUBSCRIBES).join(latency, on=["node", "topic"], how="left", nulls_equal=True)
+    whole = whole.join(counts, on=["node", "topic"], how="left", nulls_equal=True)
+    return whole.with_columns(pl.col("late", "too_late", "lost").cast(pl.Int64))
+
+
+def _rated(messages: pl.DataFrame, role: Role) -> pl.DataFrame:
+    """Number of messages and their rate; columns in order."""
+    span_s = (pl.col("time_ns").max() - pl.col("time_ns").min()) / _NS_PER_S
+    count = pl.col("time_ns").count()
+    grouped = messages.group_by("node", "topic").agg(
+        messages=count.cast(pl.Int64), rate_hz=pl.when(span_s > 0).then((count - 1) / span_s)
+    )
+    return grouped.select("node", "topic", pl.lit(role.value).alias("role"), "messages", "rate_hz")
+
+
+def connections_on(flow: FlowGraph, instances: PathInstances) -> pl.DataFrame:
+    """The connections that passages of a path of topics use; columns `node`, `topic`, `role`."""
+    model = flow.model
+    table = instances.table
+    if "takes" not in table.columns:
+        return pl.DataFrame(schema={"node": pl.Int32, "topic": pl.String, "role": pl.String})
+    takes = table.select(take=pl.col("takes").explode()).unique()
+    links = flow.transport.join(takes, on="take").select("publication", "take")
+    publications = pl.concat([links["publication"], table["to_publication"]]).unique()
+    publishers = model.publications.select("publisher", publication="id").filter(
+        pl.col("publication").is_in(publications.implode())
+    )
+    subscriptions = model.takes.select("subscription", take="id").join(takes, on="take")
+    sent = model.publishers.join(publishers, left_on="id", right_on="publisher")
+    got = model.subscriptions.join(subscriptions, left_on="id", right_on="subscription")
+    ends = [(sent, Role.PUBLISHES), (got, Role.SUBSCRIBES)]
+    found = pl.concat(each.select("node", "topic", pl.lit(role.value).alias("role")) for each, role in ends)
+    return found.unique().sort(_KEY)

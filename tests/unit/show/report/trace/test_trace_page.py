@@ -1,0 +1,272 @@
+"""The page of a trace: what is drawn of it, and that no name in it does anything."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+import sys
+import zlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pytest_ldos.base.errors import Unavailable
+from pytest_ldos.base.paths import PathSpec
+from pytest_ldos.measure.metrics.catalogue import METRICS
+from pytest_ldos.measure.metrics.extract import extract_metrics
+from pytest_ldos.show.page.formats import Format
+from pytest_ldos.show.report.analysis import Analysis, render_analysis
+from pytest_ldos.show.report.trace import graph as graphs
+from pytest_ldos.show.report.trace import timeline as timelines
+from pytest_ldos.show.report.trace.against import ONE_RUN, render_against
+from pytest_ldos.show.report.trace.graph import build_graph
+from pytest_ldos.show.report.trace.graph_drawing import draw_graph
+from pytest_ldos.show.report.trace.layout import lay_out
+from pytest_ldos.show.report.trace.passages import find_passages
+from pytest_ldos.show.report.trace.waterfall import Part, Waterfall, mark_growth
+from pytest_ldos.trace.ctf.read import read_trace
+from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution
+from pytest_ldos.trace.flow.build import build_flow
+from pytest_ldos.trace.flow.connections import connections_on, summarize_connections
+from tests.builders.foreign import analysis
+from tests.oracles import chromium
+
+PATHS = (PathSpec(name="whole", via=("/src_a", "/sync_out"), deadline_ms=12.2),)
+
+
+@pytest.fixture(scope="module")
+def analyzed(golden):
+    return analyze(golden("pipeline_multi_links"), PATHS)
+
+
+def analyze(trace, paths=()):
+    model = build_execution(read_trace(trace, events=NEEDED_EVENTS))
+    flow = build_flow(model, paths)
+    goals = extract_metrics(model, nominal_period_ns=1_000_000, flow=flow)
+    return Analysis(name=trace.name, flow=flow, paths=paths, goals=goals, metrics=tuple(METRICS.values()))
+
+
+@pytest.fixture(scope="module")
+def page(analyzed):
+    return render_analysis(analyzed, Format.HTML)
+
+
+def test_the_graph_has_nodes_topics_and_processes(analyzed):
+    flow = analyzed.flow
+    passages = find_passages(flow, PATHS, None)
+    graph = build_graph(flow.model, summarize_connections(flow), connections_on(flow, passages[0].instances))
+    tips = {box.tip.partition(": ")[0]: box for box in graph.boxes}
+    assert {"/source", "/relay", "/partial_sync", "/async_cache", "/sink", "/src_a", "/relayed"} <= set(tips)
+    assert not {"/rosout", "/parameter_events"} & set(tips)
+    assert "/parameter_events" in graph.left_out[0]
+    assert all(name.startswith("pipeline (") for name in graph.processes.values())
+    ways = {(graph.boxes[arrow.tail].lines[0], graph.boxes[arrow.head].lines[0]) for arrow in graph.arrows}
+    assert {("/source", "/src_a"), ("/src_a", "/relay"), ("/relay", "/relayed")} <= ways
+    assert tips["/src_a"].is_on_path
+    assert not tips["/src_b"].is_on_path
+
+
+def test_boxes_are_apart_and_within_their_processes(analyzed):
+    flow = analyzed.flow
+    graph = build_graph(flow.model, summarize_connections(flow), summarize_connections(flow).head(0))
+    layout = lay_out(graph)
+    for number, (box, one) in enumerate(zip(graph.boxes, layout.boxes, strict=True)):
+        assert (one.width, one.height) == pytest.approx(box.size, abs=0.1)
+        for other in layout.boxes[:number]:
+            assert (
+                one.x >= other.x + other.width
+                or other.x >= one.x + one.width
+                or one.y >= other.y + other.height
+                or other.y >= one.y + one.height
+            )
+        if box.process is not None:
+            frame = layout.processes[box.process]
+            assert frame.x <= one.x
+            assert one.x + one.width <= frame.x + frame.width
+    for arrow, way in zip(graph.arrows, layout.ways, strict=True):
+        assert bool(arrow.label) == (way.label is not None)
+        assert (len(way.points) - 1) % 3 == 0
+
+
+def test_a_graph_that_is_too_large_is_drawn_in_part(analyzed, monkeypatch):
+    monkeypatch.setattr(graphs, "MOST_CONNECTIONS", 4)
+    flow = analyzed.flow
+    graph = build_graph(flow.model, summarize_connections(flow), summarize_connections(flow).head(0))
+    assert len(graph.arrows) == 4
+    assert "fewer messages" in graph.left_out[-1]
+
+
+def test_without_graphviz_the_page_says_so_and_has_its_table(analyzed, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pygraphviz", None)
+    with pytest.raises(Unavailable):
+        lay_out(graphs.Graph((), (), {}))
+    page = render_analysis(analyzed, Format.HTML)
+    assert "pygraphviz" in page
+    assert "Connections of nodes and topics" in page
+
+
+def test_no_name_reaches_graphviz(monkeypatch):
+    import pygraphviz
+
+    seen = []
+    monkeypatch.setattr(pygraphviz, "AGraph", lambda string: _recorded(seen, string))
+    flow = analysis(lambda word: f"{word}FOREIGN").flow
+    with pytest.raises(StopIteration):
+        draw_graph(build_graph(flow.model, summarize_connections(flow), summarize_connections(flow).head(0)))
+    assert seen
+    assert "FOREIGN" not in seen[0]
+
+
+def _recorded(seen, string):
+    seen.append(string)
+    raise StopIteration
+
+
+def test_waterfalls_sum_to_the_latency(analyzed):
+    (passages,) = find_passages(analyzed.flow, PATHS, None)
+    latencies = sorted(passages.latencies_ns)
+    assert passages.waterfall("median", 0.5).duration_ns == latencies[(len(latencies) - 1) // 2]
+    assert passages.waterfall("worst", 1.0).duration_ns == latencies[-1]
+
+
+def test_the_part_that_grew_most_is_marked():
+    base = Waterfall("base", (Part("a: x", 10), Part("b: y", 20)))
+    head = Waterfall("head", (Part("a: x", 11), Part("b: y", 40), Part("c: z", 5)))
+    assert [[part.is_marked for part in each.parts] for each in mark_growth(base, head)] == [
+        [False, True],
+        [False, True, False],
+    ]
+    assert not any(part.is_marked for each in mark_growth(head, base) for part in each.parts)
+
+
+def test_the_page_has_everything_and_one_script_of_ours(page):
+    for words in (
+        "Flow of messages",
+        "path whole",
+        "median passage",
+        "worst passage",
+        "Timeline",
+        "Tables",
+        "callbacks",
+    ):
+        assert words in page
+    (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', html.unescape(page))
+    assert policy.startswith("default-src 'none'")
+    assert len(re.findall(r"sha256-", policy)) == 1
+    assert len(re.findall("<script", page)) == 2
+
+
+def payload(page):
+    (found,) = re.findall(r'<script type="application/json">(.*?)</script>', page)
+    return json.loads(found)
+
+
+def unpacked(data):
+    content, tables = zlib.decompress(base64.b64decode(data["packed"])), {}
+    for kind, count, names in data["columns"]:
+        tables[kind] = {}
+        for name in names:
+            planes = np.frombuffer(content[: 4 * count], dtype=np.uint8).reshape(4, count)
+            column = np.ascontiguousarray(planes.T).view("<i4").ravel()
+            tables[kind][name] = np.cumsum(column) if name in {"begin", "sent"} else column
+            content = content[4 * count :]
+    return tables
+
+
+def test_the_timeline_has_every_run_at_its_time(analyzed, page):
+    data, model = payload(page), analyzed.flow.model
+    runs = unpacked(data)["runs"]
+    expected = np.sort((model.callback_runs["start_ns"].to_numpy() - timelines._extent(model)[0]) // 1000)
+    assert np.sort(runs["begin"]).tolist() == expected.tolist()
+    names = {data["words"][word] for word in set(runs["word"].tolist())}
+    assert "/relay: /src_a" in names
+    arrows = unpacked(data)["arrows"]
+    assert len(arrows["tail"]) == len(analyzed.flow.transport)
+    assert (arrows["taken"] >= 0).all()
+
+
+def test_of_too_many_spans_those_beside_each_other_are_one(analyzed, monkeypatch):
+    monkeypatch.setattr(timelines, "MOST", 100)
+    timeline = timelines.build_timeline(analyzed.flow, {}, [], None)
+    runs = timeline.slices["runs"]
+    assert len(runs) <= 100
+    assert len(runs) + runs.merged == len(analyzed.flow.model.callback_runs)
+    order = np.lexsort((runs.begin_us, runs.track))
+    assert order.tolist() == list(range(len(runs)))
+    assert len(timeline.arrows) <= 100
+    assert len(timeline.arrows) + timeline.arrows.left_out == len(analyzed.flow.transport)
+
+
+HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=document.title='owned'>\"'&"
+
+
+def test_hostile_names_stay_words():
+    page = render_analysis(analysis(HOSTILE.__add__), Format.HTML)
+    assert len(re.findall("<script", page)) == 2
+    assert "<img" not in page
+    assert any("owned" in word for word in payload(page)["words"])
+
+
+def test_two_traces_say_that_one_run_each_was_seen(analyzed):
+    text = render_against(analyzed, replace(analyzed, name="other"), width=200)
+    assert ONE_RUN.partition(".")[0] in " ".join(text.split())
+    assert "0 times or rates differ" in text
+    page = render_against(analyzed, analyzed, Format.HTML)
+    assert "base, median passage" in page
+    assert json.loads(render_against(analyzed, analyzed, Format.JSON))["new"] == []
+
+
+def test_tables_as_json(analyzed):
+    data = json.loads(render_analysis(analyzed, Format.JSON))
+    assert {row["topic"]: row["messages"] for row in data["topics"]}["/src_a"] == 150
+    assert data["damage"] == ""
+
+
+@pytest.mark.skipif(chromium.PROGRAM is None, reason=chromium.REASON)
+class TestInABrowser:
+    def test_our_script_runs_and_nothing_is_reported(self, page, tmp_path):
+        found = chromium.look_at(page, tmp_path, budget_ms=5000)
+        assert found.console == []
+        assert 'class="controls"' in found.dom
+        assert "<canvas" in found.dom
+        assert found.dom.count('<button type="button">') > 20
+        assert re.search(r'role="status">[^<]* from ', found.dom)
+
+    def test_no_name_runs_anything(self, tmp_path):
+        made = render_analysis(analysis(HOSTILE.__add__), Format.HTML)
+        found = chromium.look_at(made, tmp_path, budget_ms=3000)
+        assert "<title>owned" not in found.dom
+        assert found.console == []
+
+    @pytest.mark.parametrize(("width", "dark"), [(1200, False), (420, True)], ids=["wide, light", "narrow, dark"])
+    def test_legible_reachable_and_no_wider_than_the_window(self, page, tmp_path, width, dark):
+        opened = page.replace("<details>", "<details open>")
+        probe = (
+            f'{{"overflow": {chromium.OVERFLOW}, "contrasts": {chromium.CONTRASTS}, '
+            f'"unreachable": {chromium.HIDDEN_OVERFLOW}, "focused": {chromium.FOCUSED}}}'
+        )
+        found = chromium.look_at(opened, tmp_path, width=width, dark=dark, script=probe).result
+        assert found["overflow"] <= 0
+        assert {name: ratio for name, ratio in found["contrasts"].items() if ratio < 4.5} == {}
+        assert found["unreachable"] == []
+        assert all(found["focused"])
+
+    def test_a_table_is_sorted_by_a_heading(self, page, tmp_path):
+        script = """(() => {
+          const table = [...document.querySelectorAll("main table")].find(each => each.tHead.textContent.includes("callback"));
+          const heading = [...table.tHead.rows[0].cells].find(each => each.textContent.startsWith("runs"));
+          const values = () => [...table.tBodies[0].rows].map(row => Number(row.cells[heading.cellIndex].textContent));
+          heading.querySelector("button").click();
+          const down = values();
+          heading.querySelector("button").click();
+          return [down, values(), heading.getAttribute("aria-sort")];
+        })()"""
+        found = chromium.look_at(page, tmp_path, script=script).result
+        assert isinstance(found, list), found
+        down, up, state = found
+        assert down == sorted(down, reverse=True)
+        assert up == sorted(up)
+        assert (state, len(up) > 5) == ("ascending", True)

@@ -1,0 +1,90 @@
+"""Two traces compared: what is new, gone, slower beyond chance, and what is not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pytest_ldos.base.paths import PathSpec
+from pytest_ldos.trace.flow.build import build_flow
+from pytest_ldos.trace.flow.difference import Kind, compare_flows, lasting_name
+from tests.builders.ros2 import Recording
+
+US = 1_000
+
+
+def system(seed, *, work_us=200, extra="/only", messages=120):
+    """/talker sends to /worker, whose callback takes about `work_us`; runs that follow each other are alike."""
+    generator = np.random.default_rng(seed)
+    recording = Recording()
+    talker, worker = recording.process(1), recording.process(2)
+    node = talker.node("/talker")
+    sender, timer = node.publisher("/a"), node.timer(10_000_000)
+    receiver = worker.node("/worker").subscription("/a")
+    worker.node(extra)
+    one, other = talker.thread(), worker.thread()
+    drift = 0.0
+    for number in range(messages):
+        drift = 0.8 * drift + generator.normal(scale=0.03)
+        begin = 1_000_000 + number * 10_000_000 + int(generator.integers(0, 200_000))
+        with one.at(begin).running(timer):
+            one.spend(int(generator.integers(20, 40)) * US)
+            message = one.publish(sender)
+        with other.at(begin + int(generator.integers(100, 140)) * US).receiving(receiver, message):
+            other.spend(int(work_us * US * (1 + drift + generator.normal(scale=0.05))))
+    return build_flow(recording.model())
+
+
+PATHS = (PathSpec(name="p", via=("/a", "/a")),)
+
+
+def differing(found):
+    return {(each.kind, each.name) for each in found.compared if each.differs}
+
+
+def test_a_slower_callback_is_the_only_difference():
+    found = compare_flows(system(1), system(2, work_us=300), ())
+    assert differing(found) == {(Kind.CALLBACK, "/worker: /a")}
+    first = found.compared[0]
+    assert (first.name, first.base_count, first.head_count) == ("/worker: /a", 120, 120)
+    assert 1.4 < first.ratio < 1.6
+    assert 1 < first.low < first.ratio < first.high
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_nothing_differs_between_runs_of_one_version(seed):
+    assert differing(compare_flows(system(seed), system(100 + seed), ())) == set()
+
+
+def test_what_is_new_and_gone():
+    found = compare_flows(system(1, extra="/old"), system(2, extra="/new"), ())
+    assert ("node", "/new") in found.new
+    assert ("node", "/old") in found.gone
+    assert ("node", "/worker") not in {*found.new, *found.gone}
+
+
+@pytest.mark.parametrize(
+    ("name", "lasting"),
+    [
+        ("/transform_listener_impl_7fc41c005bc0: /tf", "/transform_listener_impl_*: /tf"),
+        ("/move_group_private_93871134873792", "/move_group_private_*"),
+        ("/moveit_286974773", "/moveit_*"),
+        ("/static_transform_publisher_H3mHpXHEOHviTIAs", "/static_transform_publisher_*"),
+        ("/camera_12", "/camera_12"),
+        ("/joint_state_broadcaster", "/joint_state_broadcaster"),
+        ("/arm_deadbeef_left", "/arm_deadbeef_left"),
+    ],
+)
+def test_names_of_one_run_alone_are_alike(name, lasting):
+    assert lasting_name(name) == lasting
+
+
+def test_less_than_an_event_costs_is_no_difference():
+    found = compare_flows(system(1, work_us=2), system(2, work_us=2.6), ())
+    assert differing(found) == set()
+    assert found.compared
+
+
+def test_too_few_values_are_not_compared():
+    found = compare_flows(system(1, messages=5), system(2, messages=5, work_us=900), ())
+    assert found.compared == ()
