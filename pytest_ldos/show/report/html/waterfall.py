@@ -18,7 +18,11 @@ def draw_path(path: PathReport, labels: tuple[str, str]) -> Node:
     """
     blamed = next((each.name for each in path.segments if each.is_certain), "")
     base, head = (
-        Waterfall(f"{path.path}, {label}", tuple(_part(each, is_head=is_head) for each in path.segments))
+        Waterfall(
+            f"{path.path}, {label}",
+            tuple(_part(each, is_head=is_head) for each in path.segments),
+            whole_ns=round(path.whole.head_ns if is_head else path.whole.base_ns),
+        )
         for label, is_head in zip(labels, (False, True), strict=True)
     )
     scale_ns = max(base.duration_ns, head.duration_ns)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib.metadata import version
+from itertools import count
 from typing import Final
 
 import htpy as h
 import polars as pl
-from htpy import Node
 
 from pytest_ldos.base.units import counted, format_duration
 from pytest_ldos.show.page.html_parts import said
@@ -101,9 +101,9 @@ def _findings(analysis: Analysis, connections: pl.DataFrame) -> Iterator[str]:
 def _of_topics(found: pl.DataFrame, column: str, words: str) -> Iterator[str]:
     topics = found.group_by("topic", maintain_order=True).agg(pl.col(column, "messages").sum(), nodes=pl.len())
     ordered = topics.sort(column, descending=True, maintain_order=True)
-    for topic, count, messages, nodes in ordered.head(_MOST_FINDINGS).iter_rows():
-        share = percent(count / max(messages + (count if column == "lost" else 0), 1))
-        yield f"{topic}: {counted(count, 'message')} ({share}) {words} on the way to {counted(nodes, 'node')}"
+    for topic, wrong, messages, nodes in ordered.head(_MOST_FINDINGS).iter_rows():
+        share = percent(wrong / max(messages + (wrong if column == "lost" else 0), 1))
+        yield f"{topic}: {counted(wrong, 'message')} ({share}) {words} on the way to {counted(nodes, 'node')}"
     if len(ordered) > _MOST_FINDINGS:
         yield f"{counted(len(ordered) - _MOST_FINDINGS, 'more topic')} on which messages {words}: see the table"
 
@@ -144,10 +144,11 @@ def _is_goals(block: Block) -> bool:
 
 
 def _with_links(section: Block) -> Block:
-    """The table of goals, whose names lead to their slices."""
+    """The table of goals; names of those on the timeline lead to their slices."""
     assert isinstance(section, Section)
+    numbers = count()
     blocks = [
-        replace(each, rows=tuple((_link(number, row[0]), *row[1:]) for number, row in enumerate(each.rows)))
+        replace(each, rows=tuple((_link(row[0], numbers), *row[1:]) for row in each.rows))
         if isinstance(each, Table)
         else each
         for each in section.blocks
@@ -155,13 +156,11 @@ def _with_links(section: Block) -> Block:
     return replace(section, blocks=tuple(blocks))
 
 
-def _link(number: int, cell: Cell) -> Cell:
-    name = cell if isinstance(cell, str) else ""
-
-    def draw() -> Node:
-        return h.a(href=f"#{anchor_of(number)}")[said(name)]
-
-    return Drawing(draw) if name and name != ABSENT else cell
+def _link(cell: Cell, numbers: Iterator[int]) -> Cell:
+    if not isinstance(cell, str) or cell == ABSENT:
+        return cell
+    anchor = anchor_of(next(numbers))
+    return Drawing(lambda: h.a(href=f"#{anchor}")[said(cell)])
 
 
 _MEANINGS: Final = (

@@ -29,13 +29,19 @@ class Part:
 
 @dataclass(frozen=True)
 class Waterfall:
-    """The parts of a passage in their order; they sum to its latency."""
+    """The parts of a passage in their order; they sum to its latency.
+
+    Attributes:
+        whole_ns: latency of the whole where the parts do not sum to it, because each is a median of many passages.
+    """
 
     title: str
     parts: tuple[Part, ...]
+    whole_ns: int | None = None
 
     @property
     def duration_ns(self) -> int:
+        """Sum of the parts."""
         return sum(part.duration_ns for part in self.parts)
 
 

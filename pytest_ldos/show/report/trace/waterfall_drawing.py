@@ -48,7 +48,7 @@ def draw_waterfalls(shown: Sequence[Waterfall], *, scale_ns: int = 0) -> Node:
 def _draw(shown: Waterfall, scale_ns: int) -> Node:
     scale = (_WIDTH - _WORDS - _NUMBERS) / max(scale_ns, shown.duration_ns, 1)
     height = _ROW * (len(shown.parts) + 1) + 4
-    title = f"{shown.title}: {format_duration(shown.duration_ns)}"
+    title = f"{shown.title}: {format_duration(shown.duration_ns if shown.whole_ns is None else shown.whole_ns)}"
     drawing = h.svg(
         {"viewBox": f"0 0 {place(_WIDTH)} {place(height)}"},
         class_="plot waterfall",

@@ -143,6 +143,21 @@ def test_drawings_are_named_or_repeat_their_row(tree):
     assert all(each["tabindex"] == "0" and each["aria-label"] for each in regions)
 
 
+def test_the_path_to_blame_is_a_waterfall_of_both_versions_with_one_part_in_colour(tree):
+    titles = [text for text in tree.text("title") if text.startswith("planning, ")]
+    assert titles == ["planning, main~1: 1.00 ms", "planning, this run: 6.00 ms"]
+    marked = [
+        attributes["class"]
+        for tag, attributes, _ in tree.found
+        if tag == "g" and "marked" in attributes.get("class", "")
+    ]
+    assert marked
+    coloured = {
+        attributes["class"] for tag, attributes, _ in tree.found if attributes.get("class", "").startswith("part ")
+    }
+    assert {each for each in coloured if "marked" not in each} == {"part plain"}
+
+
 def test_every_value_of_a_drawing_stands_in_a_table(tree):
     cells = tree.text("td")
     for value in ("14.0 ms", "15.0 ms", "13.9 ms", "9.80 ms", "failed"):

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from pytest_ldos.base.errors import Unavailable
-from pytest_ldos.base.paths import PathSpec
+from pytest_ldos.base.paths import BUILT_IN_PATHS, PathSpec
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.metrics.extract import extract_metrics
 from pytest_ldos.show.page.formats import Format
@@ -26,6 +26,7 @@ from pytest_ldos.show.report.trace.graph import build_graph
 from pytest_ldos.show.report.trace.graph_drawing import draw_graph
 from pytest_ldos.show.report.trace.layout import lay_out
 from pytest_ldos.show.report.trace.passages import find_passages
+from pytest_ldos.show.report.trace.timeline_drawing import draw_timeline
 from pytest_ldos.show.report.trace.waterfall import Part, Waterfall, mark_growth
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution
@@ -33,6 +34,7 @@ from pytest_ldos.trace.flow.build import build_flow
 from pytest_ldos.trace.flow.connections import connections_on, summarize_connections
 from tests.builders.foreign import analysis
 from tests.oracles import chromium
+from tests.unit.trace.flow.test_difference import system
 
 PATHS = (PathSpec(name="whole", via=("/src_a", "/sync_out"), deadline_ms=12.2),)
 
@@ -208,6 +210,73 @@ def test_hostile_names_stay_words():
     assert len(re.findall("<script", page)) == 2
     assert "<img" not in page
     assert any("owned" in word for word in payload(page)["words"])
+
+
+@pytest.fixture(scope="module")
+def goals(golden):
+    return analyze(golden("workspace_mock"), BUILT_IN_PATHS)
+
+
+def test_each_goal_leads_to_its_slice(goals):
+    page = render_analysis(goals, Format.HTML)
+    links = re.findall(r'href="#(goal-\d+)"', page)
+    assert links == re.findall(r'<g id="(goal-\d+)"', page) == ["goal-1", "goal-2", "goal-3"]
+    assert [name for name, *_ in payload(page)["goals"]] == ["baseline 1", "baseline 2", "baseline 3"]
+    for words in ("path planning", "path execution", "slowest goal, baseline 2", "T1 planning latency: median 24.0 ms"):
+        assert words in page
+
+
+def test_a_goal_that_is_not_in_the_trace_leads_nowhere(goals):
+    first, *others = goals.goals
+    unseen = replace(goals.goals[first], trial=None)
+    page = render_analysis(
+        replace(goals, goals={first: unseen, **{name: goals.goals[name] for name in others}}), Format.HTML
+    )
+    assert re.findall(r'<a href="#(goal-\d+)"><bdi>([^<]*)', page) == [
+        ("goal-1", "baseline 2"),
+        ("goal-2", "baseline 3"),
+    ]
+    assert [name for name, *_ in payload(page)["goals"]] == ["baseline 2", "baseline 3"]
+
+
+def test_a_damaged_trace_is_marked(golden):
+    page = render_analysis(analyze(golden("truncated_cut")), Format.HTML)
+    assert re.search(r'<h1>.*?class="badge bad">.*?incomplete', page)
+    assert "parts of the trace are missing" in page
+
+
+def test_a_million_spans_make_a_page_below_5_mb(analyzed):
+    generator = np.random.default_rng(1)
+    begin = np.sort(generator.integers(0, 600_000_000, 1_000_000))
+    track, word = (generator.integers(0, most, len(begin)) for most in (40, 200))
+    slices = timelines._bounded(track, begin, generator.integers(0, 500, len(begin)), word)
+    assert len(slices) <= timelines.MOST
+    assert len(slices) + slices.merged == len(begin)
+    made = timelines.build_timeline(analyzed.flow, {}, [], None)
+    rows = generator.integers(0, 40, timelines.MOST)
+    times = np.sort(generator.integers(0, 600_000_000, timelines.MOST))
+    arrows = timelines.Arrows(rows, times, rows[::-1], times + generator.integers(0, 999, timelines.MOST), rows)
+    full = replace(
+        made,
+        length_us=600_000_000,
+        tracks=tuple(f"track {number}" for number in range(40)),
+        slices=dict.fromkeys(made.slices, slices),
+        arrows=arrows,
+    )
+    assert len(str(draw_timeline(full))) < 5_000_000
+
+
+def test_what_was_slowed_is_found_by_the_page_alone():
+    base, head = (
+        Analysis(name=name, flow=system(seed, work_us=work), paths=(), goals={}, metrics=tuple(METRICS.values()))
+        for name, seed, work in (("before", 1, 200), ("after", 2, 300))
+    )
+    page = html.unescape(render_against(base, head, Format.HTML))
+    (answer,) = re.findall(r'<p class="answer"><bdi>(.*?)</bdi>', page)
+    assert answer.startswith(
+        "1 time or rate differs beyond chance, 0 new, 0 gone; the largest: run time of callback /worker: /a, +"
+    )
+    assert "longer" in page
 
 
 def test_two_traces_say_that_one_run_each_was_seen(analyzed):
