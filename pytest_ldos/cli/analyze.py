@@ -157,7 +157,7 @@ def _analyze_one(
             model, nominal_period_ns=request.nominal_period_ns, interfaces=request.interfaces, own=own, flow=flow
         )
         analysis = Analysis(
-            name=trace.name,
+            name=trace.resolve().name,
             flow=flow,
             paths=request.paths,
             goals=goals,

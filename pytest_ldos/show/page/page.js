@@ -1,16 +1,15 @@
 "use strict";
 /* Sorts tables by a column, and draws any part of a timeline. What is here works without it: tables, and a fixed picture. */
-const compare = (one, other) => {
-  const [a, b] = [one, other].map((cell) => ("value" in cell.dataset ? Number(cell.dataset.value) : NaN));
-  if (Number.isNaN(a) || Number.isNaN(b)) {
-    return Number.isNaN(a) && Number.isNaN(b) ? one.textContent.localeCompare(other.textContent) : Number.isNaN(a) - Number.isNaN(b);
-  }
-  return a - b;
+const valueOf = (cell) => ("value" in cell.dataset ? Number(cell.dataset.value) : NaN);
+const compare = (one, other, sign) => {
+  const [a, b] = [valueOf(one), valueOf(other)];
+  if (Number.isNaN(a) !== Number.isNaN(b)) { return Number.isNaN(a) ? 1 : -1; }
+  return sign * (Number.isNaN(a) ? one.textContent.localeCompare(other.textContent) : a - b);
 };
 const sortBy = (table, place, heading) => {
   const down = heading.ariaSort ? heading.ariaSort !== "descending" : heading.classList.contains("number");
   const body = table.tBodies[0];
-  const rows = [...body.rows].sort((one, other) => compare(one.cells[place], other.cells[place]) * (down ? -1 : 1));
+  const rows = [...body.rows].sort((one, other) => compare(one.cells[place], other.cells[place], down ? -1 : 1));
   for (const each of heading.parentNode.cells) { each.removeAttribute("aria-sort"); }
   heading.ariaSort = down ? "descending" : "ascending";
   body.append(...rows);

@@ -117,8 +117,10 @@ class _Builder:
     def __init__(self, model: ExecutionModel, on_paths: pl.DataFrame) -> None:
         self._names = dict(model.nodes.select("id", "name").iter_rows())
         self._process_of = dict(model.nodes.select("id", "process").iter_rows())
+        hosts = dict(model.hosts.select("id", "name").iter_rows()) if len(model.hosts) > 1 else {}
         self._processes = {
-            row["id"]: cut(f"{row['name']} ({row['pid']})") for row in model.processes.iter_rows(named=True)
+            row["id"]: cut(f"{row['name']} ({row['pid']}){_of_host(hosts.get(row['host']))}")
+            for row in model.processes.iter_rows(named=True)
         }
         self._on_paths = set(on_paths.select("node", "topic", "role").iter_rows())
 
@@ -164,6 +166,10 @@ class _Builder:
         tip = f"{self._name(row['node'])} {row['role']} {one_line(row['topic'])}: {row['messages']} messages"
         tip = "; ".join((tip, *label))
         return Arrow(tail, head, label, tip, state_of(row), is_on_path)
+
+
+def _of_host(name: str | None) -> str:
+    return "" if name is None else f" on {name}"
 
 
 def _label(row: Mapping[str, Any]) -> Iterator[str]:

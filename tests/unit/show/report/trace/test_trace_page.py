@@ -33,6 +33,7 @@ from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution
 from pytest_ldos.trace.flow.build import build_flow
 from pytest_ldos.trace.flow.connections import connections_on, summarize_connections
 from tests.builders.foreign import analysis
+from tests.builders.ros2 import Recording
 from tests.oracles import chromium
 from tests.unit.trace.flow.test_difference import system
 
@@ -69,6 +70,15 @@ def test_the_graph_has_nodes_topics_and_processes(analyzed):
     assert {("/source", "/src_a"), ("/src_a", "/relay"), ("/relay", "/relayed")} <= ways
     assert tips["/src_a"].is_on_path
     assert not tips["/src_b"].is_on_path
+
+
+def test_processes_of_several_hosts_have_theirs_in_their_name():
+    recording = Recording()
+    for number, host in enumerate(("arm", "base")):
+        recording.process(number + 1, host=host, name="app").node(f"/{host}").publisher("/t")
+    flow = build_flow(recording.model())
+    graph = build_graph(flow.model, summarize_connections(flow), summarize_connections(flow).head(0))
+    assert sorted(graph.processes.values()) == ["app (1) on arm", "app (2) on base"]
 
 
 def test_boxes_are_apart_and_within_their_processes(analyzed):
@@ -310,7 +320,13 @@ class TestInABrowser:
         assert "<title>owned" not in found.dom
         assert found.console == []
 
-    @pytest.mark.parametrize(("width", "dark"), [(1200, False), (420, True)], ids=["wide, light", "narrow, dark"])
+    @pytest.mark.parametrize(
+        ("width", "dark"),
+        [
+            pytest.param(1200, False, id="wide, light", marks=pytest.mark.acceptance),
+            pytest.param(420, True, id="narrow, dark"),
+        ],
+    )
     def test_legible_reachable_and_no_wider_than_the_window(self, page, tmp_path, width, dark):
         opened = page.replace("<details>", "<details open>")
         probe = (
