@@ -189,6 +189,7 @@ class Zoom {
     this.colours = Object.fromEntries(["text", "muted", "edge", "field", "s0", "s1", "s2", "s3", "s4", "s5", "bad", "page"].map((name) => [name, style.getPropertyValue(`--${name}`)]));
     pen.scale(ratio, ratio);
     pen.font = "11px system-ui, sans-serif";
+    this.gaps(pen, width);
     this.axis(pen, width);
     this.data.tracks.forEach((_, track) => this.track(pen, track, width));
     this.data.goals.forEach((goal) => this.goalSlice(pen, goal, width));
@@ -196,6 +197,17 @@ class Zoom {
     const told = `${duration(this.until - this.from)} from ${duration(this.from)}`;
     this.canvas.ariaLabel = `Timeline, ${told}`;
     this.status.textContent = arrows ? told : `${told}; zoom in to see arrows`;
+  }
+
+  gaps(pen, width) {
+    pen.fillStyle = this.colours.bad;
+    pen.globalAlpha = 0.18;
+    for (const [begin, length] of this.data.gaps) {
+      const x = Math.max(this.x(begin), this.names);
+      const end = Math.min(this.x(begin + length), width);
+      if (end >= this.names && x <= width) { pen.fillRect(x, this.top, Math.max(end - x, 1), this.height - 24 - this.top); }
+    }
+    pen.globalAlpha = 1;
   }
 
   axis(pen, width) {

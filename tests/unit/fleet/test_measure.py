@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shutil
 import socket
+from pathlib import Path
 
+import fsspec
 import pytest
 
-from pytest_ldos.fleet.find import Found
+from pytest_ldos.fleet.find import Found, find_traces
 from pytest_ldos.fleet.handshake import _faults, _own_version
 from pytest_ldos.fleet.measure import summarize
 from pytest_ldos.fleet.summary import Outcome, Status
@@ -35,6 +37,16 @@ def test_the_numbers_are_those_of_a_single_trace(golden, request_of):
 def test_what_a_trace_lost_is_counted(golden, request_of):
     summary = summarize(Found.at(golden("discarded")), request_of())
     assert (summary.lost_events, summary.damage) == (1039, "1039 discarded events")
+
+
+def test_an_archive_and_an_address_are_read_where_they_are_measured(golden, tmp_path, request_of):
+    packed = Path(shutil.make_archive(str(tmp_path / "packed"), "gztar", golden("talker_listener")))
+    files = fsspec.filesystem("memory")
+    files.pipe("/bucket/packed.tar.gz", packed.read_bytes())
+    found = [summarize(each, request_of()) for each in find_traces([packed, Path("memory://bucket/packed.tar.gz")])]
+    files.rm("/bucket", recursive=True)
+    assert [each.problem for each in found] == ["", ""]
+    assert {each.events for each in found} == {summarize(Found.at(golden("talker_listener")), request_of()).events}
 
 
 def test_a_trace_that_is_gone_when_it_is_read(tmp_path, request_of):

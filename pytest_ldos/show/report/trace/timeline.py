@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -80,6 +80,7 @@ class Timeline:
         tracks: names.
         words: names of callbacks and topics.
         slices: by kind: ``runs``, ``sent``, ``waits`` (of executors), ``cpu`` (waits for a CPU).
+        gaps: begin and length of spans in which the tracer lost events, disjoint.
     """
 
     length_us: int
@@ -88,6 +89,7 @@ class Timeline:
     slices: Mapping[str, Slices]
     arrows: Arrows
     goals: tuple[GoalSlice, ...]
+    gaps: tuple[tuple[int, int], ...] = ()
 
 
 def build_timeline(
@@ -138,6 +140,7 @@ class _Builder:
             slices=slices,
             arrows=self._arrows(topics),
             goals=tuple(self._goals(goals, names)),
+            gaps=tuple(self._gaps()),
         )
 
     def _numbered(self, names: Sequence[str]) -> Numbers:
@@ -186,6 +189,16 @@ class _Builder:
             word=_pick(topics, kept["publisher"]),
             left_out=len(joined) - len(kept),
         )
+
+    def _gaps(self) -> Iterator[tuple[int, int]]:
+        """Spans with losses, each once however many streams lost events in it."""
+        losses = sorted((each.from_ns, each.to_ns) for each in self._model.stats.gaps)
+        while losses:
+            begin_ns, end_ns = losses[0]
+            while losses and losses[0][0] <= end_ns:
+                end_ns = max(end_ns, losses.pop(0)[1])
+            begin, end = self._us(np.clip([begin_ns, end_ns], self._begin_ns, self._end_ns)).tolist()
+            yield begin, max(end - begin, 1)
 
     def _goals(self, goals: Mapping[str, TrialMetrics], names: Sequence[str]) -> list[GoalSlice]:
         spans = [each.trial for each in goals.values()]

@@ -54,6 +54,10 @@ def describe_timeline(timeline: Timeline) -> Iterator[str]:
     ]
     length = format_duration(timeline.length_us * NS_PER_US)
     yield f"{length}, {counted(len(timeline.tracks), 'thread')}: {', '.join(shown) or 'nothing'}"
+    if timeline.gaps:
+        lost = sum(length for _, length in timeline.gaps) * NS_PER_US
+        spans = counted(len(timeline.gaps), "span")
+        yield f"shaded: {spans}, {format_duration(lost)} together, in which events were lost"
     merged = sum(each.merged for each in timeline.slices.values())
     if merged:
         yield f"{merged} spans are shown as one with spans beside them, because they are so many"
@@ -71,10 +75,15 @@ def _picture(timeline: Timeline) -> Node:
         role="img",
         aria_label=f"{counted(len(timeline.tracks), 'thread')} over {format_duration(timeline.length_us * NS_PER_US)}",
     )[
+        [_gap(*each, top, height - 24, scale) for each in timeline.gaps],
         [_goal(each, number, scale) for number, each in enumerate(timeline.goals)],
         [_track(timeline, number, top, scale) for number in range(len(timeline.tracks))],
         list(_axis(timeline, height, scale)),
     ]
+
+
+def _gap(begin_us: int, length_us: int, top: float, bottom: float, scale: float) -> Node:
+    return box(_NAMES + begin_us * scale, top, max(length_us * scale, 1.0), bottom - top, "gap")
 
 
 def _goal(goal: GoalSlice, number: int, scale: float) -> Node:
@@ -152,6 +161,7 @@ def _data(timeline: Timeline) -> str:
         "length": timeline.length_us,
         "tracks": [one_line(each) for each in timeline.tracks],
         "words": [one_line(each) for each in timeline.words],
+        "gaps": timeline.gaps,
         "goals": [[one_line(each.name), each.begin_us, each.length_us, each.phases] for each in timeline.goals],
         "columns": [[kind, len(table[0][1]), [name for name, _ in table]] for kind, table in columns.items()],
         "packed": base64.b64encode(zlib.compress(packed, 9)).decode("ascii"),

@@ -255,6 +255,17 @@ def test_a_damaged_trace_is_marked(golden):
     assert "parts of the trace are missing" in page
 
 
+def test_where_events_were_lost_is_shaded(golden):
+    lossy = analyze(golden("discarded"))
+    timeline = timelines.build_timeline(lossy.flow, {}, [], None)
+    assert timeline.gaps
+    ends = [0, *(begin + length for begin, length in timeline.gaps)]
+    assert all(begin >= end for (begin, _), end in zip(timeline.gaps, ends, strict=False))
+    page = render_analysis(lossy, Format.HTML)
+    assert "in which events were lost" in page
+    assert page.count('class="gap"') == len(timeline.gaps) == len(payload(page)["gaps"])
+
+
 def test_a_million_spans_make_a_page_below_5_mb(analyzed):
     generator = np.random.default_rng(1)
     begin = np.sort(generator.integers(0, 600_000_000, 1_000_000))
