@@ -20,7 +20,7 @@ def draw_path(path: PathReport, labels: tuple[str, str]) -> Node:
     base, head = (
         Waterfall(
             f"{path.path}, {label}",
-            tuple(_part(each, is_head=is_head) for each in path.segments),
+            tuple(_part(each, blamed, is_head=is_head) for each in path.segments),
             whole_ns=round(path.whole.head_ns if is_head else path.whole.base_ns),
         )
         for label, is_head in zip(labels, (False, True), strict=True)
@@ -29,6 +29,6 @@ def draw_path(path: PathReport, labels: tuple[str, str]) -> Node:
     return draw_waterfalls([mark(each, blamed) for each in (base, head)], scale_ns=scale_ns)
 
 
-def _part(segment: Segment, *, is_head: bool) -> Part:
-    note = format_change(segment) if is_head and segment.is_certain else ""
+def _part(segment: Segment, blamed: str, *, is_head: bool) -> Part:
+    note = format_change(segment) if is_head and segment.name == blamed else ""
     return Part(segment.name, round(segment.head_ns if is_head else segment.base_ns), note)

@@ -23,6 +23,7 @@ _NUMBERS: Final = 70.0
 _ROW: Final = 20.0
 _BAR: Final = 11.0
 _LETTERS: Final = 50
+_LETTER: Final = 6.8
 _COLOURS: Final[Mapping[SegmentKind, str]] = {
     SegmentKind.PUBLISH: "s1",
     SegmentKind.TRANSPORT: "s2",
@@ -70,7 +71,7 @@ def _rows(shown: Waterfall, scale: float) -> Iterator[Node]:
         told = " ".join(filter(None, (format_duration(part.duration_ns), one_line(part.note))))
         name = one_line(part.name)
         kinds = f"part {_look(part, has_marked=has_marked)}"
-        at_left = x + width + 6 > _WIDTH - _NUMBERS
+        at_left = x + width + 4 + len(told) * _LETTER > _WIDTH
         yield h.g(class_=kinds)[
             h.title[f"{name}: {told}"],
             line(_WORDS, y + _ROW - 2, _WIDTH, y + _ROW - 2, "grid"),
