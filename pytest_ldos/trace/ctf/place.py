@@ -61,5 +61,8 @@ def _folder_of(place: Path, address: str | None, temporary: Path) -> Path:
     source = place if address is None else fetch(address, fetched)
     if not is_archive(source):
         return source if source.is_dir() else fetched
-    unpack(source, folder)
+    try:
+        unpack(source, folder)
+    except TraceUnreadable as error:  # of an archive that was fetched
+        raise TraceUnreadable(place, error.offset, error.reason, remedy=error.remedy) from None
     return folder

@@ -200,6 +200,11 @@ def test_an_archive_at_an_address(session, store, address):
     assert len(read_trace(address)) == 2
 
 
+def test_a_damaged_archive_at_an_address_is_named_by_it(store):
+    store.pipe("/bucket/a.zip", b"no archive")
+    assert refusal(Path("memory://bucket/a.zip")).path == Path("memory://bucket/a.zip")
+
+
 def test_a_folder_at_an_address(session, store):
     store.put(str(session), "/bucket/session", recursive=True)
     assert len(read_trace("memory://bucket/session")) == 2

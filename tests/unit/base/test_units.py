@@ -1,0 +1,24 @@
+"""Durations as people read them."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_ldos.base.units import format_duration
+
+
+@pytest.mark.parametrize(
+    ("duration_ns", "shown"),
+    [
+        (0, "0 ns"),
+        (999, "999 ns"),
+        (1_000, "1.00 µs"),
+        (999_400, "999 µs"),
+        (999_500, "1.00 ms"),
+        (16_000_000, "16.0 ms"),
+        (999_991_000, "1.00 s"),
+        (-2_500_000, "-2.50 ms"),
+    ],
+)
+def test_three_digits_in_the_unit_that_suits(duration_ns, shown):
+    assert format_duration(duration_ns) == shown
