@@ -8,7 +8,7 @@ WAS_MADE_FROM := $(shell cat $(STAMP) 2>/dev/null)
 TESTS := tests/unit tests/plugin tests/golden tests/properties tests/native tests/integration
 
 .DEFAULT_GOAL := help
-.PHONY: help setup baseline cpu_load msg_load cpu_limit ros2-setup ros2-baseline test lab-test check bench foreign-traces scorecard fuzz acceptance workflows reference format clean changed look_again
+.PHONY: help setup baseline cpu_load msg_load cpu_limit ros2-setup ros2-baseline test lab-test check bench foreign-traces scorecard fuzz acceptance workflows reference docs format clean changed look_again
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9_-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-14s %s\n", $$1, $$2}'
@@ -75,13 +75,17 @@ acceptance: $(STAMP) ## Long proofs: equal runs, planted faults, kills, whole co
 workflows: $(STAMP) ## Run whole workflows by act, with GitHub's own actions below WORKFLOW_ACTIONS (says what is missing)
 	@$(PYTHON) -m pytest tests/integration/workflows -rs $(ARGS)
 
-reference: $(STAMP) ## Write REFERENCE.md and the README's tables again, from what reads the settings
-	@$(PYTHON) .ci/reference.py
+reference: $(STAMP) ## Write the generated pages of docs again, from what reads the settings
+	@$(PYTHON) -m docs.generate
 	@$(PYTHON) -m tests.builders.event_table
+
+docs: $(STAMP) ## Build the documentation in docs/_build/html, with warnings as errors
+	@$(PYTHON) -m docs.figures
+	@$(PYTHON) -m sphinx --fail-on-warning --keep-going --quiet --doctree-dir docs/_build/doctrees docs docs/_build/html $(ARGS)
 
 format: $(STAMP) ## Format the sources
 	@$(VENV)/bin/ruff check --fix --quiet .
 	@$(VENV)/bin/ruff format .
 
 clean: ## Delete the environment and all build products (not .ldos, which holds results)
-	rm -rf $(VENV) .venv-ros2 ros_ws/build ros_ws/install ros_ws/log build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-ros2 ros_ws/build ros_ws/install ros_ws/log build dist docs/_build docs/pictures/made .mypy_cache .ruff_cache .pytest_cache .hypothesis

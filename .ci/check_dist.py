@@ -22,7 +22,7 @@ _WHEEL: Final = re.compile(
 )
 _SDIST: Final = re.compile(
     rf"(pytest_ldos/.*({_DATA}|\.pyi?|/native/[^/]+)"
-    r"|ros_ws/\.?[\w/.-]+|PKG-INFO|pyproject\.toml|CMakeLists\.txt|LICENSE|README\.md|CHANGELOG\.md|REFERENCE\.md|\.gitignore)"
+    r"|ros_ws/\.?[\w/.-]+|PKG-INFO|pyproject\.toml|CMakeLists\.txt|LICENSE|README\.md|CHANGELOG\.md|\.gitignore)"
 )
 _NEEDED: Final = (
     r"pytest_ldos/plugin/hooks\.py",
@@ -50,7 +50,6 @@ _NEEDED_IN_SDIST: Final = (
     r"pyproject\.toml",
     r"README\.md",
     r"CHANGELOG\.md",
-    r"REFERENCE\.md",
     r"pytest_ldos/trace/ctf/native/CMakeLists\.txt",
 )
 

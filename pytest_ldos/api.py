@@ -1,22 +1,24 @@
 """The supported names without pytest.
 
-from pytest_ldos import api
+Example::
 
-trace = api.read_trace("traces/session")
-model = api.build_execution(trace)
-for goal, measured in api.extract_metrics(model, nominal_period_ns=2_000_000).items():
-    print(goal, measured.measurements["T1"].value, measured.measurements["T1"].source)
+    from pytest_ldos import api
 
-flow = api.build_flow(model)
-feedback = api.find_path(flow, api.PathSpec(name="feedback", via=("/joint_states", "/tf"), deadline_ms=10))
-assert feedback.missed == 0
-where = api.break_down(flow, feedback).group_by("kind").agg(pl.col("duration_ns").sum())
-with Path("session.pftrace").open("wb") as file:
-    api.write_perfetto(model, file, flow=flow, thread_states=api.build_thread_states(trace))
+    trace = api.read_trace("traces/session")
+    model = api.build_execution(trace)
+    for goal, measured in api.extract_metrics(model, nominal_period_ns=2_000_000).items():
+        print(goal, measured.measurements["T1"].value, measured.measurements["T1"].source)
 
-head = api.run_trials(api.ScenarioSpec(name="baseline", trials=10), output=Path(".ldos"))
-base = api.read_trials(Path("baselines/…/baseline.json"))
-result = api.decide(head, base, api.Policy())
+    flow = api.build_flow(model)
+    feedback = api.find_path(flow, api.PathSpec(name="feedback", via=("/joint_states", "/tf"), deadline_ms=10))
+    assert feedback.missed == 0
+    where = api.break_down(flow, feedback).group_by("kind").agg(pl.col("duration_ns").sum())
+    with Path("session.pftrace").open("wb") as file:
+        api.write_perfetto(model, file, flow=flow, thread_states=api.build_thread_states(trace))
+
+    head = api.run_trials(api.ScenarioSpec(name="baseline", trials=10), output=Path(".ldos"))
+    base = api.read_trials(Path("baselines/…/baseline.json"))
+    result = api.decide(head, base, api.Policy())
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ _MAKE: Final = """#!/bin/sh
 mkdir -p .venv/bin
 cp {programs}/measured-python .venv/bin/python
 cp {programs}/measured-ldos .venv/bin/ldos
+[ "$1" != docs ] || {{ mkdir -p docs/_build/html && printf 'the documentation' >docs/_build/html/index.html; }}
 """
 _PYTHON: Final = """#!/bin/sh
 case "$*" in
@@ -45,7 +46,7 @@ class Scratch:
     Attributes:
         work: a checkout.
         origin: what GitHub would hold.
-        programs: stand-ins: `make` installs nothing, a measurement is a folder that was prepared.
+        programs: stand-ins: `make` installs and builds nothing, a measurement is a folder that was prepared.
         prepared: what the first machine that measures leaves, and the second.
     """
 

@@ -51,15 +51,16 @@ def build_thread_states(trace: DecodedTrace) -> pl.DataFrame:
     recorded, until it runs again.
 
     Columns, by host, tid and time, intervals of a thread disjoint:
-        host: name of the host the kernel ran on.
-        tid: the kernel's, global to the host; the CPUs' idle threads (0) are left out.
-        name: of the thread, as the kernel has it (15 characters).
-        begin_ns, end_ns: nanoseconds since the epoch. A thread's last state lasts to the last
-            event of the host's kernel.
-        state: ``running``, ``runnable`` (waiting for a CPU) or ``blocked``.
-        cpu: the CPU it ran on or waited for; null where it was blocked.
-        preempted_by, preempted_by_name: the thread that took the CPU; null where the thread
-            was not preempted, but woken.
+
+    - host: name of the host the kernel ran on.
+    - tid: the kernel's, global to the host; the CPUs' idle threads (0) are left out.
+    - name: of the thread, as the kernel has it (15 characters).
+    - begin_ns, end_ns: nanoseconds since the epoch. A thread's last state lasts to the last
+      event of the host's kernel.
+    - state: ``running``, ``runnable`` (waiting for a CPU) or ``blocked``.
+    - cpu: the CPU it ran on or waited for; null where it was blocked.
+    - preempted_by, preempted_by_name: the thread that took the CPU; null where the thread
+      was not preempted, but woken.
 
     Before a thread's first event its state is unknown, and there is no row. A loss
     (`trace.stats`) ends the intervals of its host, and the thread's next event starts over.

@@ -52,7 +52,6 @@ SDIST = [
     "pyproject.toml",
     "README.md",
     "CHANGELOG.md",
-    "REFERENCE.md",
     "LICENSE",
     "PKG-INFO",
 ]

@@ -1,23 +1,36 @@
-"""``REFERENCE.md`` is what the model says, and the model is in it."""
+"""The generated pages are what the model says, and the model is in them."""
 
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
-from pathlib import Path
-from types import ModuleType
-from typing import Any
+import re
+from typing import Any, get_args
 
 import pytest
 import typer
 from markdown_it import MarkdownIt
 
+from docs.generate.attributes import constants_of
+from docs.generate.classes import fields
+from docs.generate.marks import fixtures_of
+from docs.generate.messages import KINDS
+from docs.generate.pages import DOCS, render_pages
+from docs.generate.reasons import TOLD
 from pytest_ldos.base import exit_codes
+from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.paths import LinkSpec, PathSpec
+from pytest_ldos.base.tracepoints import FIELDS, KERNEL_FIELDS
 from pytest_ldos.campaign.instruments import MODULES, find_instrument
+from pytest_ldos.judge.baseline.calibration import Calibration
+from pytest_ldos.judge.baseline.history.rows import SCHEMA as HISTORY_COLUMNS
+from pytest_ldos.judge.gate import reasons as why
+from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.load.choose import IMPLEMENTATIONS
 from pytest_ldos.measure.load.protocol import LoadProof
 from pytest_ldos.measure.load.scheduler_group import GroupedProof
+from pytest_ldos.measure.metrics import sources
+from pytest_ldos.measure.metrics.catalogue import METRICS
+from pytest_ldos.measure.trial.record import MotionTrial, TrialSet
 from pytest_ldos.plugin import fixtures
 from pytest_ldos.plugin.marks import describe_marks
 from pytest_ldos.plugin.options import add_options
@@ -29,40 +42,23 @@ from pytest_ldos.scenario.model import FaultSpec, StackSpec
 from pytest_ldos.scenario.options import OPTIONS, OTHER_VARIABLES
 from pytest_ldos.scenario.ros2 import Ros2Spec
 from pytest_ldos.scenario.settings import GATE_KEYS, TABLES
+from pytest_ldos.trace.execution.schema import ENTITIES, INSTANCES
+from pytest_ldos.trace.flow.schema import LINKS
 from tests.builders.command_line import app
+from tests.builders.reasons import REASONS
 
-ROOT = Path(__file__).parents[3]
-TEXT = (ROOT / "REFERENCE.md").read_text("utf-8")
-
-
-@pytest.fixture(scope="module")
-def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("reference", ROOT / ".ci" / "reference.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+PAGES = render_pages()
+TEXT = "\n".join(PAGES.values())
 
 
-def test_the_file_is_what_the_model_says(script):
-    assert script.reference() == TEXT, "REFERENCE.md is stale: make reference"
-
-
-def test_the_readmes_tables_are_what_the_registries_say(script):
-    readme = (ROOT / "README.md").read_text("utf-8")
-    assert script.with_tables(readme) == readme, "README.md is stale: make reference"
-    assert script.with_tables(readme.replace("| **T4** ", "| **T0** ")) == readme
-
-
-def test_a_table_without_a_place_is_refused(script):
-    with pytest.raises(SystemExit, match="no place for the table of loads"):
-        script.with_tables("<!-- metrics: make reference --><!-- /metrics -->".replace("--><", "-->\n<"))
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_what_the_model_says(name):
+    assert (DOCS / name).read_text("utf-8") == PAGES[name], f"{name} is stale: make reference"
 
 
 @pytest.mark.parametrize("kind", LOAD_SPECS)
 def test_every_field_of_every_proof(kind):
-    section = TEXT.partition(f"#### `loads.{kind}`\n")[2].partition("\n#### ")[0]
+    section = TEXT.partition(f"## `loads.{kind}`\n")[2].partition("\n## ")[0]
     proof = IMPLEMENTATIONS[kind].proof
     assert proof not in {LoadProof, GroupedProof}
     own = {field.name for field in dataclasses.fields(proof)} - {
@@ -122,7 +118,7 @@ def test_every_setting_that_can_be_swept():
     loads = {
         f"loads.{address.partition('.')[0]}" for address in known_addresses() if address.partition(".")[0] in LOAD_SPECS
     }
-    assert {name for name in loads if f"#### `{name}`" not in TEXT} == set()
+    assert {name for name in loads if f"## `{name}`" not in TEXT} == set()
     last = {address.rpartition(".")[2] for address in known_addresses()} - {"NAME", "deadlines"}
     assert last <= {cell.split(" ")[0] for cell in cells()}
 
@@ -133,9 +129,9 @@ def test_every_table():
     assert {f"| `{key}` |" for key in GATE_KEYS if f"| `{key}` |" not in TEXT} == set()
 
 
-def test_every_mark_and_fixture_and_exit_code(script):
+def test_every_mark_and_fixture_and_exit_code():
     assert set(describe_marks({"baseline": "the arm alone"})) <= cells()
-    assert {name for name, _ in script.fixtures_of(fixtures) if f"\n| `{name}` | " not in TEXT} == set()
+    assert {name for name, _ in fixtures_of(fixtures) if f"\n| `{name}` | " not in TEXT} == set()
     assert {code for code in exit_codes.MEANINGS if f"\n| {code} | " not in TEXT} == set()
 
 
@@ -147,10 +143,10 @@ def commands(command: Any, name: str) -> list[str]:
 def test_every_command_as_it_is_called():
     called = commands(typer.main.get_command(app), "ldos")
     assert len(called) > 20
-    assert [name for name in called if f"### `{name}`\n" not in TEXT] == []
+    assert [name for name in called if f"## `{name}`\n" not in TEXT] == []
 
 
-def test_a_field_without_a_text_is_refused(script):
+def test_a_field_without_a_text_is_refused():
     @dataclasses.dataclass(frozen=True)
     class Untold:
         """Attributes:
@@ -161,4 +157,54 @@ def test_a_field_without_a_text_is_refused(script):
         untold: int = 2
 
     with pytest.raises(SystemExit, match=r"Untold\.untold has no text"):
-        list(script._fields(Untold))
+        list(fields(Untold))
+
+
+def test_every_metric_and_event_and_column():
+    assert {name for name in METRICS if f"| **{name}** " not in TEXT} == set()
+    assert {name for name in {**FIELDS, **KERNEL_FIELDS} if f"| `{name}` | " not in TEXT} == set()
+    tables = {**ENTITIES, **INSTANCES, **LINKS}
+    sections = dict(re.findall(r"^### `(\w+)`\n(.*?)(?=^#|\Z)", PAGES["reference/tables.md"], re.MULTILINE | re.DOTALL))
+    assert sections.keys() == tables.keys()
+    missing = {
+        f"{name}.{column}"
+        for name, columns in tables.items()
+        for column in columns
+        if f"| `{column}` |" not in sections[name]
+    }
+    assert missing == set()
+
+
+def test_every_field_of_a_record():
+    records = PAGES["reference/records.md"]
+    for kind in (TrialSet, MotionTrial, Calibration):
+        assert {each.name for each in dataclasses.fields(kind) if f"| `{each.name}` |" not in records} == set()
+    assert {name for name in HISTORY_COLUMNS if f"| `{name}` |" not in records} == set()
+
+
+def test_a_text_below_a_constant():
+    texts = dict(constants_of(sources))
+    assert texts[sources.CONTROL_PROBE] == "``ldos:control_cycle``."
+    assert texts[sources.FEEDBACK_AND_STATUS] == "", "the text of the next constant is not its own"
+
+
+@pytest.mark.parametrize(("reason", "sentence"), [each for each in REASONS if not isinstance(each[0], why.Moved)])
+def test_every_reason_is_told_as_it_is_said(reason, sentence):
+    pattern = re.escape(TOLD[type(reason)].message).replace("…", ".*")
+    assert re.fullmatch(pattern, sentence)
+
+
+def test_every_reason_and_verdict_and_error_has_its_place():
+    told = {*TOLD} | {why.Moved}
+    assert told == {*get_args(why.Reason)}
+    verdicts, errors = ((DOCS / "troubleshooting" / f"{name}.md").read_text("utf-8") for name in ("verdicts", "errors"))
+    assert {each for each in Verdict if f"\n## {each.value}\n" not in verdicts} == set()
+    assert {
+        kind.__name__ for kind in KINDS if kind is not LdosError and f"\n## {kind.__name__}\n" not in errors
+    } == set()
+
+
+def test_an_error_is_in_the_index_with_its_remedy():
+    index = PAGES["troubleshooting/messages.md"]
+    assert "| `all … trials failed (…)` | `make the scenario work first: pytest -m baseline` |" in index
+    assert index.count("\n| `") > 150

@@ -116,6 +116,11 @@ def leave_pages(machine: Machine) -> None:
     leave(machine, "site/index.html", "")
 
 
+def leave_site(machine: Machine) -> None:
+    leave_pages(machine)
+    leave(machine, "docs/_build/html/index.html", "the documentation")
+
+
 def leave_measurement(machine: Machine) -> None:
     leave(machine, "results/result.json", "{}")
 
@@ -145,6 +150,7 @@ BEFORE: dict[str, Callable[[Machine], None]] = {
     "Make the pages": leave_checkout,
     "Pack for other machines": leave_measurement,
     "Pack them": leave_pages,
+    "Put the documentation around them": leave_site,
     "Put them together": leave_wheels,
 }
 """What steps and jobs before it have left."""
@@ -172,6 +178,11 @@ AFTER: dict[str, Callable[[Machine], object]] = {
     ),
     "Pack for other machines": lambda machine: (machine.checkout / "results/packed/result/result.json").is_file(),
     "Move it": lambda machine: machine.github.git.branches["tags/v1"] == machine.commit,
+    "Put the documentation around them": lambda machine: (
+        (machine.checkout / "site/index.html").read_text("utf-8") == "the documentation"
+        and (machine.checkout / "site/history/index.html").is_file()
+        and "make docs" in machine.calls
+    ),
     "Pack them": lambda machine: "./index.html" in names_in(machine.checkout / "artifact.tar"),
     "Put them together": lambda machine: len([*(machine.checkout / "dist").iterdir()]) == 3,
     "Measure": lambda machine: (machine.checkout / "results").is_dir(),

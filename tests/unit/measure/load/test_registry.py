@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from types import ModuleType
 from typing import ClassVar
 
 import pytest
 
+from docs.generate.loads import loads_page
 from pytest_ldos import api
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.host.availability import Availability
@@ -27,8 +26,6 @@ from pytest_ldos.scenario.loads.spec import LoadSpec
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
 from pytest_ldos.scenario.settings import parse_table
 from tests.fakes.rig import FakeRecorder
-
-REFERENCE = Path(__file__).parents[4] / ".ci" / "reference.py"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,13 +104,8 @@ def test_it_is_applied(fan_load, tmp_path):
 
 
 def test_the_reference_has_it(fan_load):
-    spec = importlib.util.spec_from_file_location("reference", REFERENCE)
-    assert spec is not None
-    assert spec.loader is not None
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    text = script.reference()
-    assert "#### `loads.fan_load`\n\nHeats the machine.\n" in text
+    text = "\n".join(loads_page())
+    assert "## `loads.fan_load`\n\nHeats the machine.\n" in text
     assert "| `speed_hz` | a number, Hz | `20` | of the fan. |" in text
 
 

@@ -1,0 +1,45 @@
+"""The page of tracepoints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+
+from docs.generate.text import code, table
+from pytest_ldos.base.tracepoints import AFTER_JAZZY, FIELDS, KERNEL_FIELDS, READ_ONLY, RECORDED, Kernel, Marker, Ros2
+
+
+def tracepoints_page() -> Iterator[str]:
+    """Every event that is read, with its fields in the order of the trace."""
+    yield from (
+        "# Tracepoints",
+        "",
+        f"A recording enables {' and '.join(map(code, RECORDED))}, with the contexts `vpid`, `vtid` and `procname`.",
+        "The kernel's events are read where they were recorded (lttng-modules).",
+        "",
+    )
+    parts = (
+        ("ROS 2's own (`tracetools`)", Ros2, _note),
+        ("Markers of pytest-ldos", Marker, lambda _: ""),
+        ("The kernel's scheduler", Kernel, lambda _: ""),
+    )
+    for title, events, note in parts:
+        yield from (f"## {title}", "")
+        yield from table(
+            ("event", "fields", "note"), [(code(each), _fields(each), note(each)) for each in _sorted(events)]
+        )
+        yield ""
+
+
+def _sorted(events: Iterable[StrEnum]) -> list[StrEnum]:
+    return sorted(events, key=str)
+
+
+def _fields(event: StrEnum) -> str:
+    return ", ".join(map(code, {**FIELDS, **KERNEL_FIELDS}[event]))
+
+
+def _note(event: StrEnum) -> str:
+    if event in AFTER_JAZZY:
+        return "since ROS 2 Kilted"
+    return "read, not emitted by the embedded stack" if event in READ_ONLY else ""

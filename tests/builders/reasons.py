@@ -1,0 +1,127 @@
+"""A reason of each kind with its sentence, as `show.report.reasons` words it."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from pytest_ldos.base.series import Better
+from pytest_ldos.judge.baseline.key import BaselineKey
+from pytest_ldos.judge.baseline.mismatch import LoadDifference, OtherHostClasses, OtherLoads, OtherScenario
+from pytest_ldos.judge.gate import reasons as why
+from pytest_ldos.judge.gate.aspects import LateRise, Shape, Spread, Tail
+from pytest_ldos.judge.gate.decide import decide
+from pytest_ldos.judge.gate.policy import Policy
+from tests.builders.trials import noisy_set
+
+HERE = BaselineKey("ros2", "mine", "cpu_load")
+THERE = BaselineKey("embedded", "theirs", "baseline")
+FILE = Path("baseline.json")
+T1, *_ = decide(noisy_set(1, factors={"T1": 1.5}), noisy_set(2), Policy()).comparisons
+NOISY, *_ = decide(noisy_set(1, n=4), noisy_set(2, n=4), Policy()).comparisons
+WIDE = dataclasses.replace(T1, mde=2.15)
+MEASURED = f"{100 * (T1.ratio - 1):+.1f} %"
+AS_MANY = 10, 3
+SPREAD = Spread(base=0.064, head=0.134)
+
+REASONS = [
+    (why.NoTrials(""), "no trial was made: none was asked for"),
+    (why.NoTrials("interrupted"), "no trial was made: interrupted"),
+    (why.Distorted("it was slowed"), "it was slowed"),
+    (why.LoadNotReached("3 of 4"), "the load was not what was asked for: 3 of 4"),
+    (why.Untrusted("T3", 2, 10, "events lost"), "T3 of 2 of 10 trials cannot be trusted: events lost"),
+    (why.NotFinished("it died"), "the trials could not be finished: it died"),
+    (why.MissedSuccessRate(7, 10, 0.95), "7 of 10 trials succeeded, 95 % are expected"),
+    (
+        why.MissedDeadline("p", 5.0, 0.99, 200, 186, 4, 10),
+        "path 'p' is to take at most 5 ms in 99 % of its passages: it did in 93.0 % of 200, and 4 of 10 trials kept to it",
+    ),
+    (why.MissedDeadline("p", 5.0, 1.0, 0, 0, 0, 2), "path 'p' is to take at most 5 ms in 100 % of its passages: it was never passed"),
+    (why.TrialsFailed((1, 3), "stack_died", None, "", "gone"), "trial 1, 3 stack_died: gone"),
+    (why.TrialsFailed((2,), "planning_failed", -31, "shelf", "no"), "trial 2 planning_failed (MoveIt code -31) of goal 'shelf': no"),
+    (why.FailuresRose(0, 10, 6, 10, 0.0054), "failures rose from 0 of 10 to 6 of 10 (p = 0.0054, Boschloo's exact test)"),
+    (
+        why.ShapeRegressed(T1, Shape(SPREAD, 1e-5, 0.2)),
+        f"T1 ({T1.title}) regressed: spread × 2.1 (on average 13.4 % from the median, 6.4 % in the baseline)",
+    ),
+    (
+        why.ShapeRegressed(T1, Shape(Tail(0.04, 0.2, 0.43), 1e-5, 0.2)),
+        f"T1 ({T1.title}) regressed: tail: 20 % of the trials, 4 % in the baseline, are more than 43 % worse than their median",
+    ),
+    (
+        why.ShapeRegressed(T1, Shape(LateRise(20, 1.4), 1e-5, 0.4)),
+        f"T1 ({T1.title}) regressed: worse from trial 20 on: × 1.40",
+    ),
+    (why.Moved(T1), f"T1 ({T1.title}) regressed: {100 * (T1.ratio - 1):+.1f} %"),
+    (
+        why.NotClear(NOISY),
+        f"T1 is undecided: no change could have been detected (measured {100 * (NOISY.ratio - 1):+.1f} %)",
+    ),
+    (
+        why.NotClear(WIDE, 0.12),
+        f"T1 is undecided: only changes of 215 % or more could have been detected, 12 % are usual on this host (measured {MEASURED})",
+    ),
+    (
+        why.NotJudged(WIDE, 1.0, 81, is_calibrated=False, may_be_worse=False),
+        f"T1 is not judged here: only changes of 215 % or more could have been detected (measured {MEASURED}); "
+        "the limit is 100 %, about 81 trials of each version would do",
+    ),
+    (
+        why.NotJudged(WIDE, 1.0, 0, is_calibrated=True, may_be_worse=True),
+        f"T1 is not judged here, and may have become worse: only changes of 215 % or more could have been detected (measured {MEASURED}); "
+        "the limit is 100 %, which versions that are measured interleaved reach sooner (--ldos-base)",
+    ),
+    (
+        why.NotJudged(WIDE, 0.04, 0, is_calibrated=False, may_be_worse=False),
+        f"T1 is not judged here: only changes of 215 % or more could have been detected (measured {MEASURED}); the limit is 4 %, "
+        f"but nothing below {100 * WIDE.floor:.0f} % is reported until ldos calibrate learns a lower floor",
+    ),
+    (
+        why.NotJudged(NOISY, 1.0, 0, is_calibrated=False, may_be_worse=False),
+        f"T1 is not judged here: no change could have been detected (measured {100 * (NOISY.ratio - 1):+.1f} %)",
+    ),
+    (why.JudgedBy(("T1",), ("T1mean",)), "not judged here: T1, for T1mean is"),
+    (why.JudgedBy(("T3", "T3p99"), ("T3mean", "T3p90")), "not judged here: T3, T3p99, for T3mean and T3p90 are"),
+    (why.RequiredMetric("T5"), "T5 is required and was not measured ([tool.ldos.gate] required)"),
+    (why.TooFewTrials(("T1", "T3"), *AS_MANY, 8), "T1, T3 cannot be decided by 10 trials against 3: have 8 or more on both sides"),
+    (why.TooFewTrials(("T1",), *AS_MANY, 0), "T1 cannot be decided by 10 trials against 3"),
+    (why.TooFewInBaseline(("T1",), *AS_MANY, 8), "T1 cannot be decided by 10 trials against 3: the baseline has too few, record it again with 8 or more"),
+    (why.TooFewComparable(("T1",), *AS_MANY, why.Unusable.FAILED), "T1 cannot be decided by 10 trials against 3: more than half of the trials of one version failed"),
+    (
+        why.TooFewComparable(("T1",), *AS_MANY, why.Unusable.UNPAIRED),
+        "T1 cannot be decided by 10 trials against 3: too few of them have the goals and pairs of starts of the other version",
+    ),
+    (why.ShortOfSuccessRate(7, 10, 0.9), "7 of 10 trials succeeded, 90 % are expected: fewer, which may be chance"),
+    (why.OtherUnit("grip", "ms", "s"), "grip is not comparable: its unit is 'ms' here, 's' in the baseline (give it another name, or record it again: --ldos-update-baseline)"),
+    (
+        why.OtherDirection("grip", Better.LOWER, Better.HIGHER),
+        "grip is not comparable: its better is 'lower' here, 'higher' in the baseline (give it another name, or record it again: --ldos-update-baseline)",
+    ),
+    (why.OtherSources("T3", ("a", "b"), ("c",)), "T3 is not comparable: it was taken from a and b here, from c in the baseline"),
+    (why.OtherSources("T3", ("a",), ("c",)), "T3 is not comparable: it was taken from a here, from c in the baseline (record it again: --ldos-update-baseline)"),
+    (why.LostMetric("T3", "no probe"), "T3 has a baseline but no value in this run: no probe"),
+    (why.NewMetric("T3"), "T3 has no baseline: none of its trials measured it (record it again: --ldos-update-baseline)"),
+    (why.NewGoal("shelf"), "goal 'shelf' is compared with nothing: the baseline has it not"),
+    (why.LostGoal("shelf"), "goal 'shelf' of the baseline was not tried"),
+    (why.OtherGoals(("a", "b"), ("c",)), "the goals differ: a, b here, c in the baseline"),
+    (why.EmptyBaseline(), "the baseline has no trials"),
+    (why.NothingInCommon(), "no metric has values on both sides"),
+    (why.BaselineMissing(), "there is no baseline to compare with"),
+    (
+        why.BaselineShared(),
+        "this machine has no baseline yet: changes since the repository's, which another machine of its host class recorded, are shown and not judged (--ldos-baselines judges by it)",
+    ),
+    (why.BaselineUnreadable("no JSON"), "the baseline cannot be read: no JSON"),
+    (why.CalibrationUnreadable("no JSON"), "the calibration cannot be read: no JSON"),
+    (why.OtherHost(HERE, THERE), "host class mine (ros2) cannot be compared with theirs (embedded)"),
+    (OtherHostClasses(HERE, ("a", "b")), "there are baselines of host class a, b, but none of this host's class, mine"),
+    (
+        OtherScenario(FILE, HERE, THERE),
+        "baseline.json was recorded for scenario 'baseline' of the embedded stack on host class theirs, this run is scenario 'cpu_load' of the ros2 stack on mine",
+    ),
+    (
+        OtherLoads(FILE, (LoadDifference("dds_flood.rate_hz", 2000.0, 1000.0), LoadDifference("cpu", None, {}))),
+        "baseline.json was measured beside other loads: dds_flood.rate_hz is 2000 here, 1000 there, cpu only there (record it again: --ldos-update-baseline)",
+    ),
+    (why.OfBase(why.NotFinished("it died")), "base: the trials could not be finished: it died"),
+]  # fmt: skip
