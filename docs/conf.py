@@ -30,6 +30,7 @@ html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
+html_show_copyright = False
 html_show_sphinx = False
 html_domain_indices = False
 html_sidebars = {  # a hundred decisions: the tree of all pages on each would be a third of the site
@@ -46,6 +47,7 @@ def setup(app: Sphinx) -> None:
     """Adds what Sphinx asks after each page was read."""
     app.connect("source-read", _link_files)
     app.connect("doctree-read", _leave_decision_out)
+    app.connect("build-finished", _make_accessible)
 
 
 def _link_files(app: Sphinx, page: str, source: list[str]) -> None:
@@ -56,7 +58,16 @@ def _link_files(app: Sphinx, page: str, source: list[str]) -> None:
 
 
 def _leave_decision_out(app: Sphinx, _: object) -> None:
-    """Keeps single decisions out of the tree of all pages: their README lists them."""
+    """Keeps decisions out of the search, and single ones out of the tree of all pages: their README lists them."""
     page = app.env.docname
-    if page.startswith("decisions/") and page != "decisions/README":
-        app.env.metadata[page]["orphan"] = True
+    if page.startswith("decisions/"):
+        app.env.metadata[page] |= {"nosearch": True, "orphan": True}
+
+
+def _make_accessible(app: Sphinx, error: Exception | None) -> None:
+    """Adds what the theme leaves out for keyboards and screen readers."""
+    from docs.accessible import make_accessible  # noqa: PLC0415 (as above)
+
+    if error is None and app.builder.format == "html":
+        for file in Path(app.outdir).rglob("*.html"):
+            file.write_text(make_accessible(file.read_text("utf-8")), "utf-8")

@@ -44,7 +44,7 @@ def detectable(spread: float) -> list[float]:
             np.median(
                 [
                     compare(noisy_set(seed, n=n, cv=spread), noisy_set(99 - seed, n=n, cv=spread)).mde
-                    for seed in range(5)
+                    for seed in range(9)
                 ]
             )
         )

@@ -92,11 +92,11 @@ def _draw_verdict(figure: Any, colours: dict[str, str]) -> None:
         low, middle, high = (100 * (value - 1) for value in (found.low, found.ratio, found.high))
         axes.plot([low, high], [row, row], color=colour, lw=2)
         axes.plot([middle], [row], "o", color=colour)
-        axes.text(52, row, found.verdict.word, va="center", color=colour)
+        axes.text(51, row, found.verdict.word, va="center", color=colour)
         labels.append(f"{100 * change:+.0f} %, spread {100 * spread:.0f} %")
     axes.set_yticks(range(len(runs)), labels)
     axes.invert_yaxis()
-    axes.set_xlim(-50, 75)
+    axes.set_xlim(-50, 50)
     axes.set_xlabel("change of T1 [%] with its interval; band: a floor of 5 %")
     axes.spines[["top", "right"]].set_visible(False)
 

@@ -1,4 +1,4 @@
-"""The site as it is built: whole, small, and usable without scripts."""
+"""The site as it is built: whole, small, usable without scripts, and accessible."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+
+from tests.oracles import axe, chromium
 
 ROOT = Path(__file__).parents[2]
 PICTURES = {".svg", ".png", ".gif", ".jpg"}
@@ -90,3 +92,22 @@ def test_it_is_small(site):
     files = [file for file in site.rglob("*") if file.is_file() and file.suffix not in PICTURES]
     assert sum(file.stat().st_size for file in files) <= LARGEST
     assert (site / "searchindex.js").is_file(), "the search works offline"
+
+
+@pytest.mark.skipif(chromium.PROGRAM is None, reason=chromium.REASON)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "page",
+    [
+        "index.html",
+        "how-to/sweep-a-setting.html",
+        "reference/api.html",
+        "reference/toml.html",
+        "explanation/verdicts.html",
+        "troubleshooting/messages.html",
+        "decisions/001-decode-in-two-passes.html",
+        "search.html",
+    ],
+)
+def test_axe_finds_nothing(site, tmp_path, page, scheme):
+    assert axe.violations(site / page, tmp_path, scheme=scheme) == []

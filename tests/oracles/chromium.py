@@ -48,7 +48,11 @@ def look_at(
     file = folder / "page.html"
     file.write_text(_with_probe(page, script, width) if script else page, "utf-8")
     done = subprocess.run(
-        _command(file, folder, width, budget_ms, dark=dark), capture_output=True, text=True, check=True, timeout=60
+        command(file, folder, width=width, budget_ms=budget_ms, dark=dark),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
     )
     found = re.search(r'<pre id="probe">(.*?)</pre>', done.stdout, re.DOTALL)
     result = json.loads(html.unescape(found.group(1))) if found else None
@@ -61,7 +65,8 @@ def _with_probe(page: str, script: str, width: int) -> str:
     return f'<!doctype html><meta charset="utf-8"><body style="margin: 0">{frame}</body>'
 
 
-def _command(file: Path, folder: Path, width: int, budget_ms: int, *, dark: bool) -> list[str]:
+def command(file: Path, folder: Path, *, width: int, dark: bool, budget_ms: int = 0) -> list[str]:
+    """The call that loads a page and prints its document."""
     assert PROGRAM is not None
     return [
         PROGRAM,

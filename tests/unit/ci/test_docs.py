@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from docs.accessible import make_accessible
 from docs.links import link_files
 from tests.builders.docs_pages import DOCS, PAGES, ROOT, anchors_of, links_of
 
@@ -53,3 +54,10 @@ def test_without_an_address_files_are_named():
     assert link_files("[the lab](../../lab/README.md)", page=page, root=ROOT, address="") == "the lab (`lab/README.md`)"
     with pytest.raises(FileNotFoundError, match=r"there is no \.\./\.\./lab/NONE"):
         link_files("[the lab](../../lab/NONE)", page=page, root=ROOT, address="")
+
+
+def test_what_the_theme_leaves_out_is_added_once():
+    page = '<aside class="toc-drawer"></aside><pre>x</pre>'
+    better = '<aside class="toc-drawer" aria-label="This page"></aside><pre tabindex="0">x</pre>'
+    assert make_accessible(page) == better
+    assert make_accessible(better) == better
