@@ -47,7 +47,7 @@ def setup(app: Sphinx) -> None:
     """Adds what Sphinx asks after each page was read."""
     app.connect("source-read", _link_files)
     app.connect("doctree-read", _leave_decision_out)
-    app.connect("build-finished", _make_accessible)
+    app.connect("build-finished", _finish)
 
 
 def _link_files(app: Sphinx, page: str, source: list[str]) -> None:
@@ -64,10 +64,13 @@ def _leave_decision_out(app: Sphinx, _: object) -> None:
         app.env.metadata[page] |= {"nosearch": True, "orphan": True}
 
 
-def _make_accessible(app: Sphinx, error: Exception | None) -> None:
-    """Adds what the theme leaves out for keyboards and screen readers."""
+def _finish(app: Sphinx, error: Exception | None) -> None:
+    """Adds what the theme leaves out for keyboards and screen readers, and takes away what nobody sees."""
     from docs.accessible import make_accessible  # noqa: PLC0415 (as above)
+    from docs.smaller import make_smaller  # noqa: PLC0415
 
     if error is None and app.builder.format == "html":
         for file in Path(app.outdir).rglob("*.html"):
-            file.write_text(make_accessible(file.read_text("utf-8")), "utf-8")
+            file.write_text(make_smaller(make_accessible(file.read_text("utf-8"))), "utf-8")
+        for file in Path(app.outdir).rglob("*.map"):
+            file.unlink()

@@ -8,6 +8,7 @@ import pytest
 
 from docs.accessible import make_accessible
 from docs.links import link_files
+from docs.smaller import make_smaller
 from tests.builders.docs_pages import DOCS, PAGES, ROOT, anchors_of, links_of
 
 
@@ -61,3 +62,10 @@ def test_what_the_theme_leaves_out_is_added_once():
     better = '<aside class="toc-drawer" aria-label="This page"></aside><pre tabindex="0">x</pre>'
     assert make_accessible(page) == better
     assert make_accessible(better) == better
+
+
+def test_what_nobody_sees_is_taken_away():
+    page = '<symbol id="a"><svg/></symbol>\n   <symbol id="b">x</symbol>\n\n  <use href="#b"></use><pre>\n  as it\n   stands</pre>'
+    small = '\n<symbol id="b">x</symbol>\n<use href="#b"></use><pre>\n  as it\n   stands</pre>'
+    assert make_smaller(page) == small
+    assert make_smaller(small) == small
