@@ -1,4 +1,4 @@
-"""What furo leaves out for keyboards and screen readers."""
+"""Marks for keyboards and screen readers that furo leaves out."""
 
 from __future__ import annotations
 

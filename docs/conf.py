@@ -39,7 +39,7 @@ html_sidebars = {  # a hundred decisions: the tree of all pages on each would be
 linkcheck_ignore = [r"https?://.*"]  # the site refers to itself; other sites come and go
 
 _ROOT: Final = Path(__file__).parents[1]
-_REPOSITORY: Final = os.environ.get("LDOS_DOCS_REPOSITORY", "")
+_REPOSITORY: Final = os.environ.get("DOCS_REPOSITORY", "")
 """Address of the repository's files, ``https://HOST/OWNER/NAME/blob/COMMIT``; empty where they have none."""
 
 

@@ -1,4 +1,4 @@
-"""What pages are as well without: indentation, and drawings of the theme that they do not show."""
+"""Removal of indentation, and of drawings of the theme that a page does not show."""
 
 from __future__ import annotations
 
