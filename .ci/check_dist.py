@@ -16,13 +16,14 @@ from typing import Final
 _DATA: Final = r"\.(css|js|json|sh|txt|xml)|py\.typed"
 _WHEEL: Final = re.compile(
     rf"pytest_ldos/(.*({_DATA}|\.pyi?)|(trace/ctf/_decoder|robot/dds/_lttng|instruments/latency/_pingpong)\.[\w-]+\.so"
-    r"|robot/dds/libldos_loopback\.so|ros_ws/src/ldos_.+)"
+    r"|robot/dds/libldos_loopback\.so|ros_ws/src/ldos_.+|examples/first_project/.+)"
     r"|pytest_ldos-[^/]+\.dist-info/(METADATA|RECORD|WHEEL|entry_points\.txt|licenses/LICENSE"
     r"|sboms/auditwheel\.cdx\.json)"
 )
 _SDIST: Final = re.compile(
     rf"(pytest_ldos/.*({_DATA}|\.pyi?|/native/[^/]+)"
-    r"|ros_ws/\.?[\w/.-]+|PKG-INFO|pyproject\.toml|CMakeLists\.txt|LICENSE|README\.md|CHANGELOG\.md|\.gitignore)"
+    r"|ros_ws/\.?[\w/.-]+|examples/first_project/.+"
+    r"|PKG-INFO|pyproject\.toml|CMakeLists\.txt|LICENSE|README\.md|CHANGELOG\.md|\.gitignore)"
 )
 _NEEDED: Final = (
     r"pytest_ldos/plugin/hooks\.py",
@@ -30,6 +31,10 @@ _NEEDED: Final = (
     r"pytest_ldos/cli/measure\.sh",
     r"(pytest_ldos/)?ros_ws/src/ldos_goal_client/CMakeLists\.txt",
     r"(pytest_ldos/)?ros_ws/src/ldos_goal_client/package\.xml",
+    r"(pytest_ldos/)?examples/first_project/\.github/workflows/request\.yml",
+    r"(pytest_ldos/)?examples/first_project/\.gitignore",
+    r"(pytest_ldos/)?examples/first_project/pyproject\.toml",
+    r"(pytest_ldos/)?examples/first_project/test_arm\.py",
     r"pytest_ldos/show/report/schema\.json",
     r"pytest_ldos/robot/dds/definitions/control_msgs\.txt",
     r"pytest_ldos/robot/dds/definitions/moveit_msgs\.txt",

@@ -20,6 +20,7 @@ from pytest_ldos.cli.watch_options import with_watch_options
 _INSTRUMENTS: Final = "Measure the middleware"
 
 _PANELS: Final = {
+    "Begin": {"init": "init:init"},
     "Compare and keep results": {
         "report": "report:report",
         "compare": "compare:compare",

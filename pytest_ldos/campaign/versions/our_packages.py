@@ -7,6 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
+from pytest_ldos.base.carried import find_carried
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.nearest import refuse_unknown
 from pytest_ldos.campaign.versions.build import Build, build_workspace
@@ -23,7 +24,6 @@ USUAL: Final = ("ldos_goal_client", "ldos_control_probe", "ldos_guard", "ldos_lo
 """Packages that every stack needs or may load: goals, marks of the control loop, and the loads that are ROS nodes."""
 
 _PANDA: Final = ("ldos_bringup", "ldos_panda_config")
-_WORKSPACE: Final = "ros_ws"
 
 
 def needed_by(stack: StackSpec) -> tuple[str, ...]:
@@ -65,8 +65,4 @@ def build_packages(names: Collection[str], *, announce: Announce) -> Path | None
 
 def find_workspace() -> Path:
     """The workspace's folder: in the installed package, or in the checkout that is installed in place."""
-    package = Path(__file__).parents[2]
-    found = next((each for each in (package / _WORKSPACE, package.parent / _WORKSPACE) if each.is_dir()), None)
-    if found is None:
-        raise ConfigurationError("the sources of the ROS packages are missing", remedy="install pytest-ldos again")
-    return found
+    return find_carried("ros_ws")

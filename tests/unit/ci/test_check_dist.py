@@ -26,9 +26,14 @@ DATA = [
     "pytest_ldos/robot/stack/embedded/panda.xml",
     "pytest_ldos/instruments/topology/topologies/pick_cell.json",
 ]
+FIRST_PROJECT = [
+    f"examples/first_project/{name}"
+    for name in (".github/workflows/request.yml", ".gitignore", "pyproject.toml", "test_arm.py")
+]
 TAG = "cpython-311-x86_64-linux-gnu"
 WHEEL = [
     *DATA,
+    *(f"pytest_ldos/{name}" for name in FIRST_PROJECT),
     "pytest_ldos/ros_ws/src/ldos_goal_client/CMakeLists.txt",
     "pytest_ldos/ros_ws/src/ldos_goal_client/package.xml",
     f"pytest_ldos/trace/ctf/_decoder.{TAG}.so",
@@ -43,6 +48,7 @@ WHEEL = [
 ]
 SDIST = [
     *DATA,
+    *FIRST_PROJECT,
     "ros_ws/src/ldos_goal_client/CMakeLists.txt",
     "ros_ws/src/ldos_goal_client/package.xml",
     "ros_ws/src/ldos_load/src/flood_counter_parameters.yaml",
@@ -117,6 +123,7 @@ def test_what_does_not_belong_in_a_wheel(tmp_path, stray):
         "CONTRIBUTING.md",
         "benchmarks/decoder.py",
         "docs/decisions/README.md",
+        "examples/own_metric/conftest.py",
     ],
 )
 def test_what_does_not_belong_in_a_source_distribution(tmp_path, stray):
