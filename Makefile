@@ -5,10 +5,10 @@ PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.ready
 MADE_FROM := $(shell sh .ci/made-from .ci/setup 2>/dev/null)
 WAS_MADE_FROM := $(shell cat $(STAMP) 2>/dev/null)
-TESTS := tests/unit tests/plugin tests/golden tests/properties tests/native tests/integration
+TESTS := tests/unit tests/plugin tests/golden tests/properties tests/native tests/integration tests/docs
 
 .DEFAULT_GOAL := help
-.PHONY: help setup baseline cpu_load msg_load cpu_limit ros2-setup ros2-baseline test lab-test check bench foreign-traces scorecard fuzz acceptance workflows reference docs format clean changed look_again
+.PHONY: help setup baseline cpu_load msg_load cpu_limit ros2-setup ros2-baseline test lab-test check bench foreign-traces scorecard fuzz acceptance docs-test pictures workflows reference docs format clean changed look_again
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9_-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  make %-14s %s\n", $$1, $$2}'
@@ -71,6 +71,15 @@ fuzz: $(STAMP) ## Fuzz the decoder for SECONDS=60 (needs clang; says so)
 
 acceptance: $(STAMP) ## Long proofs: equal runs, planted faults, kills, whole comparisons, the sanitizer of threads
 	@$(PYTHON) -m pytest -m acceptance tests/acceptance $(TESTS) -s --durations=25 $(ARGS)
+
+docs-test: $(STAMP) ## Run the commands of README, tutorials and how-to pages as they stand there (minutes: they measure)
+	@$(PYTHON) -m pytest tests/docs -rs --durations=10 $(ARGS)
+
+RESULTS ?= .ldos/pictures
+
+pictures: $(STAMP) ## Measure what the pictures of README and docs show (12 minutes; RESULTS=FOLDER has it already), and draw them
+	@$(PYTHON) -m benchmarks.pictures.measure $(RESULTS)
+	@$(PYTHON) -m benchmarks.pictures.draw $(RESULTS) docs/pictures
 
 workflows: $(STAMP) ## Run whole workflows by act, with GitHub's own actions below WORKFLOW_ACTIONS (says what is missing)
 	@$(PYTHON) -m pytest tests/integration/workflows -rs $(ARGS)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-import re
 import time
-from pathlib import Path
 
 import pytest
 
@@ -36,14 +34,6 @@ def refusal(text: str) -> str:
     with pytest.raises(ConfigurationError) as refused:
         decode_topology(text, "two.json")
     return str(refused.value)
-
-
-README = Path(__file__).parents[4] / "README.md"
-
-
-def test_the_readmes_example_is_a_topology():
-    (example,) = re.findall(r"```json\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
-    assert [node.name for node in decode_topology(example, "README.md").nodes] == ["camera", "detector", "planner"]
 
 
 def line_of(text: str, part: str) -> int:

@@ -1,0 +1,29 @@
+"""The committed pictures: small, all used, and of the run whose words README quotes."""
+
+from __future__ import annotations
+
+import html
+import re
+
+from tests.builders.pages import ROOT
+
+PICTURES = sorted(each for each in (ROOT / "docs/pictures").glob("*.*") if each.suffix in {".png", ".svg"})
+LARGEST_BYTES = 200_000
+
+
+def test_they_are_small():
+    assert len(PICTURES) >= 5
+    assert {each.name: each.stat().st_size for each in PICTURES if each.stat().st_size > LARGEST_BYTES} == {}
+
+
+def test_readme_quotes_the_run_of_the_pictures():
+    svg = (ROOT / "docs/pictures/terminal.svg").read_text("utf-8")
+    printed = "".join(html.unescape(re.sub(r"<[^>]+>", "", svg)).split())
+    (quoted,) = re.findall(r"```text\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    lines = [line.strip() for line in quoted.splitlines() if line.strip() != "…"]
+    assert len(lines) >= 3
+    assert [line for line in lines if "".join(line.split())[:60] not in printed] == []
+
+
+def test_readme_is_short():
+    assert len((ROOT / "README.md").read_text("utf-8").split()) <= 900
