@@ -23,7 +23,7 @@ _WHEEL: Final = re.compile(
 _SDIST: Final = re.compile(
     rf"(pytest_ldos/.*({_DATA}|\.pyi?|/native/[^/]+)"
     r"|ros_ws/\.?[\w/.-]+|examples/first_project/.+"
-    r"|PKG-INFO|pyproject\.toml|CMakeLists\.txt|LICENSE|README\.md|CHANGELOG\.md|\.gitignore)"
+    r"|PKG-INFO|pyproject\.toml|CMakeLists\.txt|LICENSE|README\.md|CHANGELOG\.md|CITATION\.cff|SECURITY\.md|\.gitignore)"
 )
 _NEEDED: Final = (
     r"pytest_ldos/plugin/hooks\.py",

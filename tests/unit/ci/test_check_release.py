@@ -13,13 +13,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
+URLS = "\n".join(f'{name} = "https://example.org"' for name in ("Source", "Documentation", "Changelog", "Issues"))
 SCRIPT = ROOT / ".ci" / "check_release.py"
 
 
 @pytest.fixture
 def check(tmp_path) -> Callable[..., tuple[int, str]]:
-    def run(changelog: str, *tag: str, number: str = "1.2.0") -> tuple[int, str]:
-        (tmp_path / "pyproject.toml").write_text(f'[project]\nversion = "{number}"\n', "utf-8")
+    def run(changelog: str, *tag: str, number: str = "1.2.0", urls: str = URLS) -> tuple[int, str]:
+        text = f'[project]\nversion = "{number}"\n[project.urls]\n{urls}\n'
+        (tmp_path / "pyproject.toml").write_text(text, "utf-8")
         (tmp_path / "CHANGELOG.md").write_text(f"# Changelog\n\n{changelog}\n", "utf-8")
         command = [sys.executable, str(SCRIPT), *tag]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
@@ -51,6 +53,7 @@ def test_a_release(check):
         ("## 1.2.0 - 2026-11-22", "", "1.2.0", r"is no heading of a version"),
         ("## [1.2.0] - 22.11.2026", "", "1.2.0", r"is no heading of a version"),
         ("## [1.2.0] - 2026-11-22\n\n## [1.2.0] - 2026-11-21", "", "1.2.0", r"two sections are for one version"),
+        ("## [Unreleased]\n\n### News", "", "1.2.0", r"'### News' is no kind of change: write one of Added, "),
         ("## [Unreleased]", "", "next", r"version 'next' is none"),
         ("## [1.2.0] - 2026-11-22", "$(id)\n", "1.2.0", r"tag '\$\(id\)\\n' is not the version's"),
     ],
@@ -59,6 +62,16 @@ def test_what_does_not_agree(check, changelog, tag, number, says):
     status, said = check(changelog, *([tag] if tag else []), number=number)
     assert status == 1
     assert re.search(says, said), said
+
+
+def test_a_release_says_where_its_sources_are(check):
+    without = URLS.replace("Source", "Home")
+    assert check("## [1.2.0] - 2026-11-22", urls=without) == (0, ""), "before a release nobody knows"
+    status, said = check("## [1.2.0] - 2026-11-22", "v1.2.0", urls=without)
+    assert (status, said) == (
+        1,
+        "check_release: pyproject.toml: [project.urls] lacks Source: write the repository's addresses\n",
+    )
 
 
 def test_this_project_agrees():
@@ -72,5 +85,14 @@ def test_the_version_is_written_once():
     """Everything that shows it asks for that of the installed distribution."""
     number = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
     assert version("pytest-ldos") == number
-    sources = [*(ROOT / "pytest_ldos").rglob("*.py"), ROOT / "CMakeLists.txt", ROOT / "README.md"]
-    assert [file for file in sources if re.search(rf"""["']{re.escape(number)}["']""", file.read_text("utf-8"))] == []
+    sources = [
+        *(ROOT / "pytest_ldos").rglob("*.py"),
+        ROOT / "CMakeLists.txt",
+        ROOT / "README.md",
+        ROOT / "CITATION.cff",
+    ]
+    assert [
+        file
+        for file in sources
+        if re.search(rf"""(?m)["']{re.escape(number)}["']|^version:""", file.read_text("utf-8"))
+    ] == []
