@@ -35,7 +35,7 @@ class Shot:
     """A page as a picture, without the empty space below.
 
     Attributes:
-        page: file below the results' folder.
+        page: file below the results' folder, as a pattern.
         width: of the window, in pixels.
         hidden: CSS selector of what is left out.
     """
@@ -71,7 +71,7 @@ SHOTS: Final = (
     ),
     Shot("sweep.png", "sweep/sweep.html"),
     Shot("breaking.png", "breaking/breaking.html"),
-    Shot("history.png", "history/site/index.html"),
+    Shot("history.png", "history/site/baseline-*.html"),
     Shot("flame-difference.png", "profile/difference.svg", 1200),
 )
 
@@ -81,15 +81,13 @@ _HEIGHT: Final = 2400
 TERMINALS: Final = {"terminal.svg": ("regression/regressed.said", "pytest -m baseline --ldos-report report.html")}
 
 
-def draw_page(shot: Shot, results: Path, target: Path) -> None:
+def draw_page(shot: Shot, seen: Path, target: Path) -> None:
     """Takes a picture of a page, with few enough colours to be small."""
     assert chromium.PROGRAM is not None, chromium.REASON
     with tempfile.TemporaryDirectory() as folder:
-        page = Path(folder) / Path(shot.page).name
+        page = Path(folder) / seen.name
         style = f"<style>{shot.hidden} {{ display: none }}</style>" if shot.hidden else ""
-        page.write_text(
-            _POLICY.sub("", (results / shot.page).read_text("utf-8")).replace("</head>", f"{style}</head>"), "utf-8"
-        )
+        page.write_text(_POLICY.sub("", seen.read_text("utf-8")).replace("</head>", f"{style}</head>"), "utf-8")
         command = [
             chromium.PROGRAM,
             "--headless",
@@ -100,11 +98,11 @@ def draw_page(shot: Shot, results: Path, target: Path) -> None:
             f"--user-data-dir={folder}/profile",
             f"--window-size={shot.width},{_HEIGHT}",
             f"--blink-settings=preferredColorScheme={0 if shot.dark else 1}",
-            f"--screenshot={folder}/seen.png",
+            f"--screenshot={folder}/picture.png",
             page.as_uri(),
         ]
         subprocess.run(command, check=True, capture_output=True, timeout=120)
-        _keep(Path(folder) / "seen.png", target / shot.name)
+        _keep(Path(folder) / "picture.png", target / shot.name)
 
 
 def _keep(seen: Path, target: Path) -> None:
@@ -140,8 +138,9 @@ def _shown(said: str) -> Iterator[str]:
 def main(results: Path, target: Path) -> None:
     target.mkdir(parents=True, exist_ok=True)
     for shot in SHOTS:
-        if (results / shot.page).exists():
-            draw_page(shot, results, target)
+        found = sorted(results.glob(shot.page))
+        if found:
+            draw_page(shot, found[0], target)
             print(f"{shot.name}: {(target / shot.name).stat().st_size / 1000:.0f} kB")
         else:
             print(f"{shot.name}: no results ({shot.page})")

@@ -284,3 +284,30 @@ def test_pages_are_parsed():
 )
 def test_what_does_not_exist_is_found(text):
     assert [unknown for words in simple_commands(text) for unknown in unknown_words(words)] != []
+
+
+def session_of(text: str) -> Session:
+    return parse_page("x.md", f"<!-- runs in: an empty folder -->\n{text}")[0]
+
+
+def test_a_session_goes_on_in_one_shell(tmp_path):
+    text = (
+        "<!-- file: a/b -->\n```text\nx\n```\n<!-- append to: a/b -->\n```text\ny\n```\n"
+        "```console\n$ cd a && word=z\n$ cat b; echo $word\nx\ny\nz\n$ false\n$ echo $?\n1\n```\n"
+        "```console {.needs-ros2}\n$ exit 3\n```\n"
+    )
+    run(session_of(text), tmp_path, with_minutes=False, timeout_s=QUICK_S)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("$ true\n$ false\n$ true", r"x.md:4: \$ false\s+ended with 1"),
+        ("$ echo a\nb", r"does not print\s+b\s+but\s+a"),
+        ("$ false\n$ echo $?\n2", r"x.md:4: \$ echo \$\?"),
+        ("$ exit 0\n$ true", r"assert 0 == 2"),
+    ],
+)
+def test_what_no_longer_works_fails(tmp_path, text, says):
+    with pytest.raises(AssertionError, match=says):
+        run(session_of(f"```console\n{text}\n```\n"), tmp_path, with_minutes=False, timeout_s=QUICK_S)
