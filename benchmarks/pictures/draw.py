@@ -38,6 +38,7 @@ class Shot:
         page: file below the results' folder, as a pattern.
         width: of the window, in pixels.
         hidden: CSS selector of what is left out.
+        tallest: height below which the page is cut off, in pixels.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Shot:
     width: int = 1000
     hidden: str = ""
     dark: bool = False
+    tallest: int = 2400
 
 
 def _only(*numbers: int) -> str:
@@ -71,12 +73,11 @@ SHOTS: Final = (
     ),
     Shot("sweep.png", "sweep/sweep.html"),
     Shot("breaking.png", "breaking/breaking.html"),
-    Shot("history.png", "history/site/baseline-*.html"),
+    Shot("history.png", "history/site/baseline-*.html", tallest=1300),
     Shot("flame-difference.png", "profile/difference.svg", 1200),
 )
 
 _POLICY: Final = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
-_HEIGHT: Final = 2400
 
 TERMINALS: Final = {"terminal.svg": ("regression/regressed.said", "pytest -m baseline --ldos-report report.html")}
 
@@ -96,7 +97,7 @@ def draw_page(shot: Shot, seen: Path, target: Path) -> None:
             "--disable-dev-shm-usage",
             "--hide-scrollbars",
             f"--user-data-dir={folder}/profile",
-            f"--window-size={shot.width},{_HEIGHT}",
+            f"--window-size={shot.width},{shot.tallest}",
             f"--blink-settings=preferredColorScheme={0 if shot.dark else 1}",
             f"--screenshot={folder}/picture.png",
             page.as_uri(),
