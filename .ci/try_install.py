@@ -42,6 +42,8 @@ def try_install(archive: Path, folder: Path) -> None:
     run(folder, [*pytest(), "--markers"], "@pytest.mark.baseline")
     run(folder, [ldos(), "doctor"], "CPU", status=None)
     run(folder, [ldos(), "analyze", str(folder / "trace")], "talker")
+    run(folder, [ldos(), "init", "first"], "wrote first/test_arm.py")
+    run(folder / "first", [*pytest(), "--collect-only", "-q"], "test_reach_in_a_busy_cell")
     if not is_installed("mujoco"):
         remedy = "pip install 'pytest-ldos[embedded]'"
         run(folder, [*pytest(), "-m", "baseline", "--ldos-stack=embedded"], remedy, status=_INVALID)

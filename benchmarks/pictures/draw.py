@@ -77,6 +77,9 @@ SHOTS: Final = (
     Shot("flame-difference.png", "profile/difference.svg", 1200),
 )
 
+_FONT: Final = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
+"""A typeface that would be fetched."""
+
 _POLICY: Final = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
 
 TERMINALS: Final = {"terminal.svg": ("regression/regressed.said", "pytest -m baseline --ldos-report report.html")}
@@ -124,7 +127,7 @@ def draw_terminal(said: str, command: str) -> str:
         console.print(Text(f"$ {command}", style="bold"))
         for each in lines:
             console.print(Text.from_ansi(each), soft_wrap=False, no_wrap=True, overflow="ellipsis")
-        return console.export_svg(title="pytest-ldos")
+        return _FONT.sub("", console.export_svg(title="pytest-ldos"))
 
 
 def _shown(said: str) -> Iterator[str]:

@@ -16,6 +16,12 @@ def test_they_are_small():
     assert {each.name: each.stat().st_size for each in PICTURES if each.stat().st_size > LARGEST_BYTES} == {}
 
 
+def test_they_fetch_nothing():
+    drawn = [each for each in PICTURES if each.suffix == ".svg"]
+    assert drawn
+    assert [each.name for each in drawn if re.search(r"url\(\W*http", each.read_text("utf-8"))] == []
+
+
 def test_readme_quotes_the_run_of_the_pictures():
     svg = (ROOT / "docs/pictures/terminal.svg").read_text("utf-8")
     printed = "".join(html.unescape(re.sub(r"<[^>]+>", "", svg)).split())
