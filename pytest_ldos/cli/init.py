@@ -17,7 +17,7 @@ _TEMPLATE: Final = "examples/first_project"
 _FILES: Final = {
     "pyproject.toml": "settings, and a scenario as data: busy_cell",
     "test_arm.py": "a test of each scenario",
-    ".github/workflows/request.yml": "the gate of pull requests; replace OWNER and the zeros by your copy of pytest-ldos",
+    ".github/workflows/request.yml": "the gate of pull requests; put your copy of pytest-ldos in for OWNER and zeros",
     ".gitignore": "results stay out of commits",
 }
 _NEXT: Final = {

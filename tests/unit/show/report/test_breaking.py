@@ -124,6 +124,13 @@ def hostile(tmp_path_factory):
     return search(MadeUpStack(breaks_at=37, message="".join(HOSTILE)), tmp_path_factory.mktemp("hostile"))
 
 
+@pytest.mark.parametrize(("kind", "colour"), [("holds", "good"), ("breaks", "bad")])
+def test_points_have_the_colours_that_the_legend_names(broken, kind, colour):
+    page = render_breaking_as(broken, Format.HTML)
+    assert f'class="point {kind}"' in page
+    assert f".{kind} {{ color: var(--{colour}); }}" in page
+
+
 def test_what_a_controller_says_can_do_nothing(hostile):
     assert "\x1b" not in render_breaking_as(hostile, Format.TERMINAL)
     assert "<script" not in render_breaking_as(hostile, Format.MARKDOWN)
