@@ -71,7 +71,12 @@ SHOTS: Final = (
         "regression/report.html",
         hidden=f"{_only(4)}, {_ALONE}",
     ),
-    Shot("sweep.png", "sweep/sweep.html"),
+    Shot(
+        "sweep.png",
+        "sweep/sweep.html",
+        hidden="[aria-label=loads], .charts figure:nth-of-type(-n+2)",
+        tallest=1130,
+    ),
     Shot("breaking.png", "breaking/breaking.html"),
     Shot("history.png", "history/site/baseline-*.html", tallest=1300),
     Shot("flame-difference.png", "profile/difference.svg", 1200),
