@@ -15,8 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-PLANTED: Final = "\n[tool.ldos.stack.faults]\nplanning_delay_ms = 6\n"
-"""The regression of all pictures: the planner takes 6 ms more."""
+PLANTED: Final = "\n[tool.ldos.stack.faults]\nplanning_delay_ms = 25\n"
+"""The regression of all pictures: the planner takes 25 ms more."""
 
 SLOW_LOOP: Final = "\n[tool.ldos.stack.faults]\ncontrol_rate_hz = 100\n"
 

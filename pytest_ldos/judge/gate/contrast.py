@@ -46,6 +46,13 @@ _RESOLUTION: Final = 0.1
 """Variance between runs that is assumed where it is not calibrated, in variances between trials, and in addition to one
 variance between starts: what trials of one run cannot tell from nothing."""
 
+_ASSUMED_DEGREES: Final = 6.0
+"""Degrees of freedom of what is assumed of runs: with fewer, doublings are not found; with more, unchanged code is
+called regressed where runs differ as much as starts do."""
+
+_DEGREES_OF_A_START: Final = 0.25
+"""Degrees of freedom by which many starts know more of it."""
+
 _ENOUGH_DEGREES: Final = ENOUGH_RUNS - 1.0
 """Degrees of freedom with which a calibration knows the variance between runs; what it lacks is assumed."""
 
@@ -264,7 +271,7 @@ def _between(
     if is_interleaved:
         return by_starts
     supposed = max(of_starts.value, 0.0) + _RESOLUTION * within
-    return by_starts + _between_runs(supposed, noise) * 2
+    return by_starts + _between_runs(supposed, noise, sum(counts)) * 2
 
 
 def _supposed(within: float, least: float) -> Variance:
@@ -272,12 +279,13 @@ def _supposed(within: float, least: float) -> Variance:
     return Variance(max(_SUPPOSED_SHARE**2 * within, least), _SUPPOSED_DEGREES)
 
 
-def _between_runs(supposed: float, noise: MetricNoise | None) -> Variance:
+def _between_runs(supposed: float, noise: MetricNoise | None, starts: int) -> Variance:
     """Variance between runs beyond that between their starts: from a calibration, and in place of runs that it lacks
-    as it is supposed.
+    as it is supposed from so many starts.
     """
     known = Variance(noise.run_sd**2 - noise.start_sd**2, noise.run_df) if noise else UNKNOWN
-    return pool([known, Variance(supposed, max(0.0, _ENOUGH_DEGREES - known.degrees))])
+    lacking = max(0.0, 1 - known.degrees / _ENOUGH_DEGREES)
+    return pool([known, Variance(supposed, lacking * max(_ASSUMED_DEGREES, starts * _DEGREES_OF_A_START))])
 
 
 def _spread(samples: tuple[Sample, Sample]) -> float:
