@@ -48,7 +48,11 @@ def test_the_major_tag_follows_what_was_published():
 def test_the_step_that_compares_the_tag(tmp_path, tag, fits):
     """As the workflow has it, in a shell."""
     (tmp_path / ".ci").symlink_to(ROOT / ".ci")
-    (tmp_path / "pyproject.toml").write_text('[project]\nversion = "2.0.0"\n', "utf-8")
+    (tmp_path / "pyproject.toml").write_text(
+        '[project]\nversion = "2.0.0"\n[project.urls]\n'
+        + "".join(f'{name} = "https://example.org"\n' for name in ("Source", "Documentation", "Changelog", "Issues")),
+        "utf-8",
+    )
     (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## [2.0.0] - 2027-01-01\n", "utf-8")
     (step,) = (each for each in JOBS["install"]["steps"] if "TAG" in each.get("env", {}))
     environment = {**os.environ, "TAG": tag}
