@@ -20,9 +20,10 @@ ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 """Python is told to believe it."""
 
 SOCKETS = """
-import json
+import contextlib, json
 from pathlib import Path
-import psutil, pytest
+import psutil
+from pytest_ldos.measure.trial import rig
 
 def addresses():
     \"\"\"Local addresses of all IP sockets of our children, as the kernel lists them.\"\"\"
@@ -39,12 +40,15 @@ def addresses():
             if fields[9] in sockets:
                 yield table, fields[1]
 
-@pytest.fixture
-def ldos_trials(ldos_trials):
-    def noted(*arguments, **options):
+opened = rig.open_rig
+
+@contextlib.contextmanager
+def noted(*arguments, **settings):
+    with opened(*arguments, **settings) as made:
         Path("sockets.json").write_text(json.dumps(list(addresses())))
-        return ldos_trials(*arguments, **options)
-    return noted
+        yield made
+
+rig.open_rig = noted
 """
 
 
