@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 from math import ceil
 from typing import Final
 
-_MOST_PAIRS: Final = 6
+_MOST_BLOCKS: Final = 6
+"""Blocks of a version, unless another size is requested."""
+
 _SMALLEST_BLOCK: Final = 2
-_MOST_BLOCKS_ALONE: Final = 6
 _SMALLEST_BLOCK_ALONE: Final = 4
 
 
@@ -48,7 +50,7 @@ def usual_size(trials: int) -> int:
     Starts differ by themselves, so more starts with fewer trials find a change more often; a start for one
     trial costs more than it tells.
     """
-    return max(_SMALLEST_BLOCK, ceil(trials / _MOST_PAIRS))
+    return max(_SMALLEST_BLOCK, ceil(trials / _MOST_BLOCKS))
 
 
 def usual_size_alone(trials: int) -> int:
@@ -56,7 +58,7 @@ def usual_size_alone(trials: int) -> int:
 
     A stored baseline is compared by three starts or more; what more starts tell is less than what differs between runs.
     """
-    return max(_SMALLEST_BLOCK_ALONE, ceil(trials / _MOST_BLOCKS_ALONE))
+    return max(_SMALLEST_BLOCK_ALONE, ceil(trials / _MOST_BLOCKS))
 
 
 def blocks_alone(trials: int, *, size: int | None = None) -> list[Block]:
@@ -66,8 +68,7 @@ def blocks_alone(trials: int, *, size: int | None = None) -> list[Block]:
         size: largest number of trials of a block, by default `usual_size_alone`.
     """
     count = ceil(trials / (size or usual_size_alone(trials)))
-    bounds = [trials * block // count for block in range(count + 1)]
-    return [Block(block, Role.HEAD, range(bounds[block], bounds[block + 1])) for block in range(count)]
+    return [Block(number, Role.HEAD, part) for number, part in enumerate(_divided(trials, count))]
 
 
 def first_blocks(trials: int, *, size: int | None = None) -> list[Block]:
@@ -77,8 +78,7 @@ def first_blocks(trials: int, *, size: int | None = None) -> list[Block]:
         size: largest number of trials of a block, by default `usual_size`.
     """
     pairs = max(min(trials, 2), ceil(trials / (size or usual_size(trials))))
-    bounds = [trials * pair // pairs for pair in range(pairs + 1)]
-    return [block for pair in range(pairs) for block in _pair(pair, range(bounds[pair], bounds[pair + 1]))]
+    return [block for pair, part in enumerate(_divided(trials, pairs)) for block in _pair(pair, part)]
 
 
 def next_pair(last: Block, *, limit: int, size: int | None = None) -> list[Block]:
@@ -89,6 +89,11 @@ def next_pair(last: Block, *, limit: int, size: int | None = None) -> list[Block
     """
     trials = range(last.trials.stop, min(last.trials.stop + (size or usual_size(limit)), limit))
     return _pair(last.number // 2 + 1, trials) if trials else []
+
+
+def _divided(trials: int, parts: int) -> list[range]:
+    """Indices of trials in parts as even as possible."""
+    return [range(*bounds) for bounds in pairwise(trials * part // parts for part in range(parts + 1))]
 
 
 def _pair(pair: int, trials: range) -> list[Block]:

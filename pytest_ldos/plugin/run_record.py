@@ -68,7 +68,7 @@ class RunRecord:
         """
         stack = self._versions.stack_to_start(spec.stack)
         spec = dataclasses.replace(spec, stack=stack)
-        run = ScenarioRun(item.nodeid, spec, self.new_folder(spec.name), paths=self._settings.sources.toml.paths)
+        run = ScenarioRun(item.nodeid, spec, self.new_folder(spec.name))
         self.runs.append(run)
         try:
             run.versions = self._versions.find(stack, announce=announce)

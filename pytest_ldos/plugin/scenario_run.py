@@ -12,7 +12,6 @@ from pytest_ldos.base.errors import NotWritten
 from pytest_ldos.measure.trial.phases import PhaseClock
 
 if TYPE_CHECKING:
-    from pytest_ldos.base.paths import PathSpec
     from pytest_ldos.base.series import Series
     from pytest_ldos.campaign.interleave import Interleaved
     from pytest_ldos.campaign.order import Role
@@ -45,7 +44,6 @@ class ScenarioRun:
         judged: trials and their results.
         notes: notes of the profilers for the next report.
         version_notes: notes on what was measured and with which settings, for every report.
-        paths: causal paths that are known.
         clock: adds up the time of each phase.
         surroundings: measures interference since its stack was asked for.
         began_ns, ended_ns: Unix time at which its stack was asked for, and was gone.
@@ -64,7 +62,6 @@ class ScenarioRun:
     judged: list[tuple[TrialSet, GateResult]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     version_notes: tuple[str, ...] = ()
-    paths: Sequence[PathSpec] = ()
     clock: PhaseClock = field(default_factory=PhaseClock)
     surroundings: InterferenceMeter = field(default_factory=_meter)
     began_ns: int = field(default_factory=time.time_ns)
