@@ -197,6 +197,6 @@ def run_trials(
         folder = new_scenario_folder(new_run_folder(output), scenario.name)
         with open_rig(scenario.stack, folder) as rig:
             wanted = scenario.goals if goals is None else goals
-            chosen = rig.stack.goal_book.goals(wanted) if isinstance(wanted, str) else wanted
+            chosen = rig.stack.stimulus.cases(wanted) if isinstance(wanted, str) else wanted
             disturb = partial(apply_loads, scenario.loads, rig.site)
             return conduct(rig, scenario, chosen, disturb=disturb, own=own, observer=observer)

@@ -7,6 +7,7 @@ from typing import Final
 
 from docs.generate.classes import documented, fields, paragraph
 from docs.generate.text import code, table
+from pytest_ldos.base.plain import field_types
 from pytest_ldos.base.paths import LinkSpec, PathSpec
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.scenario.base import BaseSpec
@@ -16,9 +17,10 @@ from pytest_ldos.scenario.options import OPTIONS
 from pytest_ldos.scenario.ros2 import Ros2Spec
 from pytest_ldos.scenario.scenario_table import BUILT_IN_SCENARIOS
 from pytest_ldos.scenario.settings import GATE_KEYS
+from pytest_ldos.scenario.stimulus import StimuliSpec
 from pytest_ldos.scenario.words import SCENARIO_DESCRIPTIONS
 
-_OF_WHOLE: Final = frozenset({"faults", "ros2"})
+_OF_WHOLE: Final = frozenset({"faults", "ros2", "stimuli"})
 """Fields of the stack that are tables of their own, or stand in its table."""
 
 
@@ -66,6 +68,9 @@ def toml_page() -> Iterator[str]:
     yield from fields(Ros2Spec)
     yield from ("### `[tool.ldos.stack.faults]`", "", paragraph(FaultSpec), "")
     yield from fields(FaultSpec)
+    for name, kind in field_types(StimuliSpec).items():
+        yield from (f"## `[tool.ldos.stimulus.{name}]`", "", paragraph(kind), "")
+        yield from fields(kind)
     yield from ("## `[[tool.ldos.paths]]`", "", paragraph(PathSpec), "")
     yield from fields(PathSpec, but={"links"})
     yield from ("### `[[tool.ldos.paths.links]]`", "", paragraph(LinkSpec), "")

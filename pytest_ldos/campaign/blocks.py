@@ -21,7 +21,7 @@ from pytest_ldos.measure.trial.phases import PhaseClock, clocked
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.measure.trial.rig import Rig
 from pytest_ldos.measure.trial.watch import Watch
-from pytest_ldos.robot.stack.goals import Goal
+from pytest_ldos.robot.stack.stimulus.protocol import Case
 from pytest_ldos.scenario.model import ScenarioSpec
 
 OpenRig = Callable[..., AbstractContextManager[Rig]]
@@ -54,7 +54,7 @@ class Bench:
 
     spec: ScenarioSpec
     folder: ScenarioFolder
-    goals: Sequence[Goal] | str
+    goals: Sequence[Case] | str
     observer: BlockObserver
     loads: Sequence[RepeatedLoad] = ()
     paths: Sequence[PathSpec] = BUILT_IN_PATHS
@@ -78,7 +78,7 @@ def run_block(bench: Bench, block: Block, version: Version, record: TrialSet | N
     bench.observer.block(block, version)
     with ExitStack() as resources:
         rig = resources.enter_context(_started(bench, block, version))
-        goals = rig.stack.goal_book.goals(bench.goals) if isinstance(bench.goals, str) else bench.goals
+        goals = rig.stack.stimulus.cases(bench.goals) if isinstance(bench.goals, str) else bench.goals
         watch = bench.watch(block.role)
         procedure = Procedure(
             goals=goals,

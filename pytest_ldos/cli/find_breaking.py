@@ -27,7 +27,7 @@ from pytest_ldos.cli.paths import sources_here, terminal
 from pytest_ldos.cli.progress import MeasuringProgress
 from pytest_ldos.cli.quantities import parse_confidence, parse_duration_s, parse_share
 from pytest_ldos.cli.say import say
-from pytest_ldos.measure.metrics.catalogue import Catalogue, catalogue_of
+from pytest_ldos.measure.metrics.catalogue import Catalogue, built_in_of, catalogue_of
 from pytest_ldos.measure.metrics.load_own import load_metrics
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.scenario.model import ScenarioSpec
@@ -91,7 +91,7 @@ def find_breaking(  # noqa: PLR0913 - one a command-line option
     sources = sources_here()
     refuse_watching(sources)
     (name,) = chosen_scenarios([scenario] if scenario else None, sources)
-    catalogue = catalogue_of(load_metrics(metrics))
+    catalogue = catalogue_of(load_metrics(metrics), built_in_of(sources.scenario(name, {}).stack))
     plain = dataclasses.replace(
         sources.scenario(name, {}), trials=trials_per_start, max_trials=0, seeds=SeedMode.RANDOM
     )

@@ -30,7 +30,7 @@ from pytest_ldos.cli.say import emit
 from pytest_ldos.judge.baseline.calibration_store import UnreadableCalibration, find_calibration
 from pytest_ldos.judge.gate.calibrated import with_calibration
 from pytest_ldos.judge.gate.policy import Policy
-from pytest_ldos.measure.metrics.catalogue import catalogue_of
+from pytest_ldos.measure.metrics.catalogue import built_in_of, catalogue_of
 from pytest_ldos.measure.metrics.load_own import load_metrics
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.robot.stack.choose import resolve_kind
@@ -76,7 +76,7 @@ def selftest(
     (name,) = chosen_scenarios([scenario] if scenario else None, sources)
     count = trials or (_QUICK_TRIALS if quick else _TRIALS)
     spec = dataclasses.replace(sources.scenario(name, {}), trials=count, max_trials=0)
-    catalogue = catalogue_of(load_metrics(metrics))
+    catalogue = catalogue_of(load_metrics(metrics), built_in_of(sources.scenario(name, {}).stack))
     plan = plan_self_test(
         spec, resolve_kind(spec.stack), faults=_listed(faults), sizes=_parse_sizes(sizes), quick=quick
     )

@@ -26,7 +26,7 @@ from pytest_ldos.cli.own_metrics import MetricsOption
 from pytest_ldos.cli.paths import sources_here, terminal
 from pytest_ldos.cli.progress import MeasuringProgress
 from pytest_ldos.cli.say import emit, say
-from pytest_ldos.measure.metrics.catalogue import catalogue_of
+from pytest_ldos.measure.metrics.catalogue import built_in_of, catalogue_of
 from pytest_ldos.measure.metrics.load_own import load_metrics
 from pytest_ldos.record.choose import recording_available
 from pytest_ldos.scenario.addresses import known_addresses
@@ -95,7 +95,7 @@ def sweep(  # noqa: PLR0913 - one a command-line option
     asked.refuse_endless(longest_s=3600 * max_hours)
     if output is not None:
         require_suffix(output)
-    catalogue = catalogue_of(load_metrics(metrics))
+    catalogue = catalogue_of(load_metrics(metrics), built_in_of(asked.grid.base.stack))
     own = {"metrics": ", ".join(catalogue)} if metrics else {}
     sources = sources_here()
     refuse_watching(sources)

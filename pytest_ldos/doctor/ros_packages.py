@@ -17,7 +17,7 @@ from pytest_ldos.host.ros import (
     rmw_installed,
     ros_python_available,
 )
-from pytest_ldos.robot.stack.ros2.installed import EVERY_STACK, PANDA, tracing_available
+from pytest_ldos.robot.stack.ros2.installed import PANDA, needed_packages, tracing_available
 from pytest_ldos.robot.stack.ros2.launch_file import GAZEBO_PACKAGES
 from pytest_ldos.scenario.words import Simulation
 
@@ -53,7 +53,7 @@ def check_workspace(machine: Machine) -> Finding:
 
 
 def _needed(machine: Machine) -> Sequence[str]:
-    return (*EVERY_STACK, *(PANDA if machine.stack.ros2.is_panda else ()))
+    return (*needed_packages(machine.stack), *(PANDA if machine.stack.ros2.is_panda else ()))
 
 
 def check_gazebo_packages(machine: Machine) -> Finding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -9,7 +10,8 @@ from pytest_ldos.base.requirements import require
 from pytest_ldos.scenario.deadlines import DeadlineSpec
 from pytest_ldos.scenario.loads.spec import LoadSpec
 from pytest_ldos.scenario.ros2 import Ros2Spec
-from pytest_ldos.scenario.words import SeedMode, StackKind, WhenUnavailable
+from pytest_ldos.scenario.stimulus import StimuliSpec
+from pytest_ldos.scenario.words import SeedMode, StackKind, StimulusKind, WhenUnavailable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +75,9 @@ class StackSpec:
         control_rate_hz: nominal rate of the control loop, against which T3 is measured.
         planning_time_s: allowed to the planner for a goal.
         velocity_scaling, acceleration_scaling: fractions of the joint limits, 0 to 1.
-        goals: YAML file with goal sets and the home position; empty for the Panda's own.
+        goals: YAML file with goal sets and, for an arm, the home position; empty for the Panda's own.
+        stimulus: what makes the stack work in a trial.
+        stimuli: details of each stimulus.
         faults: planted in the stack, as far as it can be given them.
         ros2: what only a stack of real ROS 2 nodes has.
     """
@@ -84,14 +88,33 @@ class StackSpec:
     velocity_scaling: float = 0.5
     acceleration_scaling: float = 0.5
     goals: str = ""
+    stimulus: StimulusKind = StimulusKind.MOVE_GROUP
+    stimuli: StimuliSpec = field(default_factory=StimuliSpec)
     faults: FaultSpec = field(default_factory=FaultSpec)
     ros2: Ros2Spec = field(default_factory=Ros2Spec)
 
     def __post_init__(self) -> None:
+        self._require_stimulus()
         require(1 <= self.control_rate_hz <= 1000, "control_rate_hz must lie between 1 and 1000")
         require(0 < self.planning_time_s <= 60, "planning_time_s must lie between 0 and 60")
         for name in ("velocity_scaling", "acceleration_scaling"):
             require(0 < getattr(self, name) <= 1, f"{name} must lie between 0 and 1")
+
+    def _require_stimulus(self) -> None:
+        """Refuses a stimulus without what it cannot do without."""
+        needed: Mapping[StimulusKind, Mapping[str, object]] = {
+            StimulusKind.ACTION: {
+                "name": self.stimuli.action.name,
+                "type": self.stimuli.action.type,
+                "goals": self.goals,
+            },
+            StimulusKind.SERVICE: {"name": self.stimuli.service.name, "type": self.stimuli.service.type},
+            StimulusKind.BAG: {"path": self.stimuli.bag.path},
+            StimulusKind.SCRIPT: {"command": self.stimuli.script.command},
+        }
+        for key, value in needed.get(self.stimulus, {}).items():
+            table = "[tool.ldos.stack]" if key == "goals" else f"[tool.ldos.stimulus.{self.stimulus}]"
+            require(bool(value), f'stimulus = "{self.stimulus}" needs {key}', remedy=f"set {key} in {table}")
 
 
 FIRST_SEED: Final = 1

@@ -13,6 +13,7 @@ from pytest_ldos.scenario.words import Simulation
 PANDA_LAUNCH_FILE: Final = "ldos_bringup/stack.launch.py"
 
 _GRAPH_NAME: Final = re.compile(r"/[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*")
+_NEEDS: Final = ("topic", "service", "action", "active")
 _RMW: Final = re.compile(r"rmw_[a-z0-9_]+")
 
 
@@ -33,6 +34,8 @@ class Ros2Spec:
         joint_states: topic of the joint states.
         controller_manager: node that is asked for its controllers.
         controllers: that must be active before a goal is sent.
+        ready: what else must be there before a trial: ``topic:/scan`` (a message came), ``service:/NAME``,
+            ``action:/NAME``, or ``active:/NODE`` (a lifecycle node is active).
         seeded_planner: True if MoveIt's pipeline plans through ``ldos_planner``, which takes a seed with each
             goal; the Panda's own does where it is installed.
         ready_timeout_s: above it, a stack that is not ready has failed to start.
@@ -48,6 +51,7 @@ class Ros2Spec:
     joint_states: str = "/joint_states"
     controller_manager: str = "/controller_manager"
     controllers: tuple[str, ...] = ("joint_state_broadcaster", "panda_arm_controller")
+    ready: tuple[str, ...] = ()
     seeded_planner: bool = False
     ready_timeout_s: float = 60.0
 
@@ -63,6 +67,13 @@ class Ros2Spec:
                 _GRAPH_NAME.fullmatch(value) is not None,
                 f"{name} {value!r} is no name of the ROS graph",
                 remedy=f"write it whole, as in /{value.strip('/') or name}",
+            )
+        for need in self.ready:
+            kind, _, name = need.partition(":")
+            require(
+                kind in _NEEDS and _GRAPH_NAME.fullmatch(name) is not None,
+                f"ready has {need!r}, which is no need",
+                remedy=f"write KIND:/NAME, with one of {', '.join(_NEEDS)}",
             )
         for name in ("group", "base_frame"):
             require(bool(getattr(self, name)), f"{name} of the stack is empty")

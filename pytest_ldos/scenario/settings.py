@@ -23,7 +23,7 @@ from pytest_ldos.scenario.scenario_table import BUILT_IN_SCENARIOS, ScenarioTabl
 from pytest_ldos.scenario.stack_table import parse_stack
 
 PROJECT_FILE: Final = "pyproject.toml"
-TABLES: Final = frozenset({"stack", "scenarios", "gate", "paths", "base"})
+TABLES: Final = frozenset({"stack", "scenarios", "gate", "paths", "base", "stimulus"})
 LARGEST_EFFECT: Final = 5.0
 """Relative; a larger number was meant in per cent."""
 
@@ -178,7 +178,7 @@ def parse_table(table: Mapping[str, Any], *, folder: Path = Path()) -> TomlSetti
     settings = TomlSettings(
         options=_parse_options(options, "[tool.ldos]"),
         scenarios=parse_scenarios(_table(table, "scenarios")),
-        stack=parse_stack(table.get("stack", {}), folder=folder),
+        stack=parse_stack(table.get("stack", {}), folder=folder, stimuli=table.get("stimulus")),
         gate=_parse_gate(_table(table, "gate")),
         paths=_with_built_in(parse_paths(table.get("paths", []))),
         base=parse_base(_table(table, "base")),

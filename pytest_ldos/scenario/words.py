@@ -18,6 +18,17 @@ class StackKind(StrEnum):
     ROS2 = "ros2"
 
 
+class StimulusKind(StrEnum):
+    """Values of `stimulus`: what makes the stack work in a trial."""
+
+    MOVE_GROUP = "move_group"
+    ACTION = "action"
+    SERVICE = "service"
+    BAG = "bag"
+    WINDOW = "window"
+    SCRIPT = "script"
+
+
 class Simulation(StrEnum):
     """Values of ``--ldos-sim``: the simulator or hardware behind the arm."""
 

@@ -19,7 +19,9 @@ from pytest_ldos.record.protocol import RecordingReport
 from pytest_ldos.robot.stack.client_protocol import TrialTag
 from pytest_ldos.robot.stack.goals import PANDA_GOALS, ErrorCode, Goal, GoalBook, OutcomeClass, classify
 from pytest_ldos.robot.stack.installation import OURS, Installation
-from pytest_ldos.robot.stack.protocol import MotionOutcome, StackInfo
+from pytest_ldos.robot.stack.outcomes import MotionOutcome
+from pytest_ldos.robot.stack.protocol import StackInfo
+from pytest_ldos.robot.stack.stimulus.arm import ArmStimulus
 from pytest_ldos.scenario.model import StackSpec
 from tests.builders.ctf import Event, Int, Packet, Record, Text, TraceBuilder
 
@@ -140,6 +142,10 @@ class FakeStack:
     plan_requests: int = 0
     planning_ns: int = MS
     info: StackInfo = field(default_factory=lambda: StackInfo("embedded", "fake stack", "fakedds", {"fake": "1.0"}))
+
+    @property
+    def stimulus(self) -> ArmStimulus:
+        return ArmStimulus(self)
 
     def pids(self) -> list[int]:
         return [PID]

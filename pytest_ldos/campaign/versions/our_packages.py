@@ -19,9 +19,10 @@ from pytest_ldos.host.user_folders import cache_folder
 from pytest_ldos.robot.stack.ros2.installed import SEEDED_PLANNER
 from pytest_ldos.scenario.base import BaseSpec
 from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.scenario.words import StimulusKind
 
-USUAL: Final = ("ldos_goal_client", "ldos_control_probe", "ldos_guard", "ldos_load")
-"""Packages that every stack needs or may load: goals, marks of the control loop, and the loads that are ROS nodes."""
+USUAL: Final = ("ldos_guard", "ldos_load")
+"""Packages that every stack may load: the loads that are ROS nodes."""
 
 _PANDA: Final = ("ldos_bringup", "ldos_panda_config")
 
@@ -29,8 +30,10 @@ _PANDA: Final = ("ldos_bringup", "ldos_panda_config")
 def needed_by(stack: StackSpec) -> tuple[str, ...]:
     """Packages that a stack needs: a user's own, or the Panda."""
     is_panda = stack.ros2.is_panda
+    client = ("ldos_goal_client",) if stack.stimulus is StimulusKind.MOVE_GROUP else ()
+    probe = ("ldos_control_probe",) if stack.ros2.controllers else ()
     planner = (SEEDED_PLANNER,) if is_panda or stack.ros2.seeded_planner else ()
-    return (*USUAL, *planner, *(_PANDA if is_panda else ()))
+    return (*client, *probe, *USUAL, *planner, *(_PANDA if is_panda else ()))
 
 
 def build_packages(names: Collection[str], *, announce: Announce) -> Path | None:

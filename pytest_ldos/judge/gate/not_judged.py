@@ -24,7 +24,7 @@ from pytest_ldos.judge.gate.verdict import Verdict
 from pytest_ldos.measure.metrics.catalogue import METRICS
 from pytest_ldos.measure.trial.record import Look
 
-_STEADY: Final = frozenset({"T1mean", "T2x", "T3mean", "T3p90", "T4", "T5mean"})
+_STEADY: Final = frozenset({"T1mean", "T2x", "T3mean", "T3p90", "T4", "T5mean", "call"})
 """Metrics of which few trials are enough on most hosts; they stand for others of the same quantity."""
 
 USUALLY_REQUIRED: Final = _STEADY | {"T1"}
@@ -56,7 +56,7 @@ def stand_ins(metric: str, comparisons: Sequence[Comparison]) -> tuple[str, ...]
 
 
 def _quantity(name: str) -> str:
-    return METRICS[name].refines or name
+    return METRICS[name].refines or name if name in METRICS else name
 
 
 def _is_required(found: Comparison, instead: Sequence[str], case: Case, policy: Policy) -> bool:

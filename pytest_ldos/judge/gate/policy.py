@@ -10,7 +10,7 @@ from typing import Any, Self
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.nearest import refuse_unknown
 from pytest_ldos.judge.baseline.calibration import Calibration, MetricNoise
-from pytest_ldos.measure.metrics.catalogue import METRICS
+from pytest_ldos.measure.metrics.catalogue import METRICS, OF_CALLS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,9 +28,9 @@ class Policy:
         relevant_effect: what a change for the worse must be ruled out to exceed before a
             comparison counts as clear; trials are added until then, where they may be.
         doubt: probability of error at which `relevant_effect` is ruled out.
-        required: metrics without which there is no verdict; without it those of T1, T1mean, T2x, T3mean, T3p90, T4 and
-            T5mean that this host can judge. Any other that it cannot judge is reported as not judged and does not turn
-            the verdict. Success rates are always judged.
+        required: metrics without which there is no verdict; without it those of T1, T1mean, T2x, T3mean, T3p90, T4,
+            T5mean and call that this host can judge. Any other that it cannot judge is reported as not judged and does
+            not turn the verdict. Success rates are always judged.
         largest_invalid_share: largest share of trials with an invalid measurement.
         metrics: names of all metrics that can be judged; a floor for any other name is refused.
     """
@@ -43,7 +43,7 @@ class Policy:
     doubt: float = 0.05
     required: tuple[str, ...] | None = None
     largest_invalid_share: float = 0.1
-    metrics: Collection[str] = frozenset(METRICS)
+    metrics: Collection[str] = frozenset({*METRICS, *OF_CALLS})
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 0.5:
@@ -68,7 +68,7 @@ class Policy:
             floors=table.get("floors", {}),
             required=tuple(table["required"]) if "required" in table else None,
             scenarios=max(1, scenarios),
-            metrics=frozenset(METRICS) | frozenset(own),
+            metrics=frozenset({*METRICS, *OF_CALLS, *own}),
         )
 
     @property

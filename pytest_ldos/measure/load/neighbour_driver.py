@@ -12,18 +12,19 @@ import json
 import sys
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from pytest_ldos.base.errors import LdosError
+from pytest_ldos.base.plain import PlainReader
 from pytest_ldos.record.protocol import RecordingReport
 from pytest_ldos.robot.stack.choose import choose_backend
-from pytest_ldos.robot.stack.goals import Goal, GoalBook, OutcomeClass
+from pytest_ldos.robot.stack.goals import OutcomeClass
+from pytest_ldos.robot.stack.outcomes import MotionOutcome
 from pytest_ldos.robot.stack.protocol import RunningStack
-from pytest_ldos.scenario.model import FaultSpec, StackSpec
-from pytest_ldos.scenario.ros2 import Ros2Spec
-from pytest_ldos.scenario.words import Simulation, StackKind
+from pytest_ldos.robot.stack.stimulus.protocol import Attempt, Stimulus
+from pytest_ldos.scenario.model import StackSpec
 
 LONGEST_S: Final = 1800.0
 """A neighbour ends by itself after this time, whatever happens to its owner."""
@@ -57,40 +58,40 @@ class Unrecorded:
 
 
 def parse_stack(values: Mapping[str, Any]) -> StackSpec:
-    ros2 = {**values["ros2"], "sim": Simulation(values["ros2"]["sim"])}
-    return StackSpec(
-        **{
-            **values,
-            "kind": StackKind(values["kind"]),
-            "faults": FaultSpec(**values["faults"]),
-            "ros2": Ros2Spec(**{**ros2, "controllers": tuple(ros2["controllers"])}),
-        }
-    )
+    stack: StackSpec = PlainReader().read(StackSpec, values, "the stack")
+    return stack
 
 
 def drive(stack: RunningStack) -> str:
-    """Moves the arm there and back until the time is over; returns how the stack died, if it did."""
+    """Makes the stack work, and brings it back, until the time is over; returns how the stack died, if it did."""
     ends_at = time.monotonic() + LONGEST_S
     ended = {"completed": 0, "failed": 0}
+    stack.stimulus.prepare()
     _say(domain=stack.domain, **ended)
-    for goal in itertools.cycle(_motions(stack.goal_book)):
-        outcome = stack.move(goal, goal_id=uuid.uuid4().hex, seed=None, trial=None)
+    for outcome, name in _work(stack.stimulus):
         if outcome.outcome is OutcomeClass.STACK_DIED:
             return outcome.message
         succeeded = outcome.outcome is OutcomeClass.SUCCESS
         ended["completed" if succeeded else "failed"] += 1
         if not succeeded:
-            sys.stderr.write(f"goal {goal.name}: {outcome.outcome}, {outcome.message}\n")
+            sys.stderr.write(f"goal {name}: {outcome.outcome}, {outcome.message}\n")
         _say(domain=stack.domain, **ended)
         if time.monotonic() > ends_at:
             break
     return ""
 
 
-def _motions(book: GoalBook) -> list[Goal]:
-    """Returns all goals of the first set, each after a move home."""
-    first = next(iter(book.sets.values()))
-    return [motion for goal in first for motion in (book.home, goal)]
+def _work(stimulus: Stimulus) -> Iterator[tuple[MotionOutcome, str]]:
+    """Makes all cases of the first set in turn, each after a reset; yields what came of each."""
+    for case in itertools.cycle(stimulus.cases()):
+        back = stimulus.reset(_attempt())
+        if back is not None:
+            yield back, "home"
+        yield stimulus.run(case, _attempt()), case.name
+
+
+def _attempt() -> Attempt:
+    return Attempt(uuid.uuid4().hex, 0, None, None)
 
 
 def _say(**values: int) -> None:

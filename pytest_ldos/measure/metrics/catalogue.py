@@ -8,12 +8,15 @@ from itertools import count
 from typing import Final
 
 from pytest_ldos.base.errors import ConfigurationError
-from pytest_ldos.measure.metrics.latency import T1, T2, T2X, T4
+from pytest_ldos.measure.metrics.calls import CALL, CALL_P99
+from pytest_ldos.measure.metrics.latency import EXECUTION, REACTION, T1, T2, T2X, T4, WHOLE
 from pytest_ldos.measure.metrics.measured import MeasuredMetric
 from pytest_ldos.measure.metrics.model import OWN_SHARES
 from pytest_ldos.measure.metrics.own import OwnMetric, require_own
 from pytest_ldos.measure.metrics.plans import T1_MEAN
 from pytest_ldos.measure.metrics.regularity import T3, T3_MEAN, T3_P90, T3_P99, T5, T5_MEAN, T5_P99
+from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.scenario.words import Simulation, StimulusKind
 
 Catalogue = Mapping[str, MeasuredMetric]
 """Metrics by name, in display order."""
@@ -24,18 +27,52 @@ METRICS: Final[Catalogue] = {metric.name: metric for metric in _BUILT_IN}
 """Built-in metrics. A record carries the descriptions of its own metrics (`TrialSet.metrics`)."""
 
 
-def catalogue_of(own: Iterable[OwnMetric]) -> Catalogue:
+OF_CALLS: Final[Catalogue] = {metric.name: metric for metric in (CALL, CALL_P99)}
+"""Built-in metrics of the stimulus ``service``."""
+
+_LOOP: Final = (T3, T3_MEAN, T3_P90, T3_P99)
+_SIMULATOR: Final = (T5, T5_MEAN, T5_P99)
+
+
+def built_in_of(stack: StackSpec) -> Catalogue:
+    """Built-in metrics that a stack can have, by what its stimulus makes it do.
+
+    The control loop's are there where controllers are named, the simulator's where there is Gazebo.
+    """
+    if stack.stimulus is StimulusKind.MOVE_GROUP:
+        return METRICS
+    loop = _LOOP if stack.ros2.controllers else ()
+    simulator = _SIMULATOR if stack.ros2.sim is Simulation.GZ else ()
+    found = (*_latencies(stack), *loop, *simulator)
+    return {metric.name: metric for metric in found}
+
+
+def _latencies(stack: StackSpec) -> tuple[MeasuredMetric, ...]:
+    match stack.stimulus:
+        case StimulusKind.ACTION:
+            return (REACTION, EXECUTION, WHOLE) if stack.stimuli.action.executing else (WHOLE,)
+        case StimulusKind.SERVICE:
+            return tuple(OF_CALLS.values())
+        case StimulusKind.SCRIPT:
+            return (WHOLE,)
+    return ()
+
+
+def catalogue_of(own: Iterable[OwnMetric], built_in: Catalogue = METRICS) -> Catalogue:
     """Built-in metrics and a user's.
+
+    Args:
+        built_in: those that the stack can have.
 
     Raises:
         ConfigurationError: an element is no `OwnMetric`, or a name is taken.
     """
     registered: dict[str, OwnMetric] = {}
     for metric in require_own(own):
-        if metric.name in METRICS:
+        if metric.name in {**METRICS, **OF_CALLS}:
+            title = {**METRICS, **OF_CALLS}[metric.name].title
             raise ConfigurationError(
-                f"metric '{metric.name}' ({metric.origin}) cannot be called so: "
-                f"it is our name of {METRICS[metric.name].title}",
+                f"metric '{metric.name}' ({metric.origin}) cannot be called so: it is our name of {title}",
                 remedy="give it another name",
             )
         other = registered.setdefault(metric.name, metric)
@@ -46,4 +83,4 @@ def catalogue_of(own: Iterable[OwnMetric]) -> Catalogue:
             )
     shares = (OWN_SHARES * 6 / (math.pi * number) ** 2 for number in count(1))
     numbered = zip(registered.items(), shares, strict=False)
-    return {**METRICS, **{name: metric.to_measured(error_share=share) for (name, metric), share in numbered}}
+    return {**built_in, **{name: metric.to_measured(error_share=share) for (name, metric), share in numbered}}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import polars as pl
@@ -45,6 +45,7 @@ class TrialContext:
         model: execution model of the whole trace.
         nominal_period_ns: of the control loop.
         trace_flow: message flow of the whole trace.
+        numbers: what the stimulus measured itself, by name.
     """
 
     trial: TrialSpan
@@ -52,6 +53,7 @@ class TrialContext:
     nominal_period_ns: int
     trace_flow: TraceFlow
     interfaces: Interfaces = USUAL
+    numbers: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def flow(self) -> FlowGraph:

@@ -64,6 +64,30 @@ def find_trial(
     return within[0] if len(within) == 1 else None
 
 
+def span_of_stamps(
+    goal_id: str, *, scenario: str, index: int, stamps_ns: Mapping[str, int], clock_offset_ns: int
+) -> TrialSpan | None:
+    """The trial of a stimulus that marks nothing, from its stamps; ``None`` without those of begin and end.
+
+    Args:
+        stamps_ns, clock_offset_ns: see `find_trial`.
+    """
+    if not {Phase.GOAL_SENT, Phase.RESULT} <= set(stamps_ns):
+        return None
+    phases = {phase: stamps_ns[phase] + clock_offset_ns for phase in Phase if phase in stamps_ns}
+    return TrialSpan(
+        goal_id=goal_id,
+        scenario=scenario,
+        index=index,
+        begin_ns=phases[Phase.GOAL_SENT],
+        phases=phases,
+        plan=None,
+        end_ns=phases[Phase.RESULT],
+        error_code=None,
+        is_stamped=True,
+    )
+
+
 def extract_trial(
     trial: TrialSpan | None,
     model: ExecutionModel,
@@ -73,6 +97,7 @@ def extract_trial(
     interfaces: Interfaces = USUAL,
     catalogue: Catalogue = METRICS,
     trace_flow: TraceFlow | None = None,
+    numbers: Mapping[str, float] | None = None,
 ) -> TrialMetrics:
     """Measures one trial.
 
@@ -81,6 +106,7 @@ def extract_trial(
         stamps_ns: the goal client's own, used to check the recording.
         nominal_period_ns: of the control loop.
         trace_flow: shared by all trials of a trace; if not given, built when a metric asks for it.
+        numbers: what the stimulus measured itself.
     """
     if trial is None:
         return _distrust("the trial's markers are not in the trace", model, catalogue)
@@ -93,6 +119,7 @@ def extract_trial(
         nominal_period_ns=nominal_period_ns,
         trace_flow=trace_flow or TraceFlow(lambda: build_flow(model)),
         interfaces=interfaces,
+        numbers=numbers or {},
     )
     return TrialMetrics(
         measurements={name: metric.take(context) for name, metric in catalogue.items()},

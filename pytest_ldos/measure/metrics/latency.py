@@ -7,6 +7,7 @@ action (`metrics.unmarked`).
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from pytest_ldos.base.series import Better, Missing
@@ -22,14 +23,14 @@ from pytest_ldos.measure.metrics.model import (
     Measurement,
     Window,
 )
-from pytest_ldos.measure.metrics.sources import FEEDBACK, FEEDBACK_AND_STATUS, MARKERS, STATUS, Source
+from pytest_ldos.measure.metrics.sources import FEEDBACK, FEEDBACK_AND_STATUS, MARKERS, STAMPS, STATUS, Source
 
 
 def _span(without_markers: Source) -> Callable[[TrialContext, Window], Measurement]:
     """Measures the length of the window; for goals without markers, the source is another one."""
 
     def measure(context: TrialContext, window: Window) -> Measurement:
-        source = MARKERS if context.trial.marked else without_markers
+        source = (STAMPS if context.trial.is_stamped else MARKERS) if context.trial.marked else without_markers
         return Measurement(ns_to_ms(window[1] - window[0]), source=source)
 
     return measure
@@ -111,3 +112,17 @@ T4: Final = MeasuredMetric(
     phases=(Phase.GOAL_SENT, Phase.RESULT),
     path="goal",
 )
+
+REACTION: Final = replace(
+    T1,
+    title="latency until execution begins",
+    adjust_for=(),
+    definition="goal sent → what the settings call the begin of execution",
+)
+"""T1 of an action that is not MoveGroup's."""
+
+EXECUTION: Final = replace(T2, adjust_where_alike=(), definition="begin of execution → result", in_sweeps=True)
+"""T2 of such an action."""
+
+WHOLE: Final = replace(T4, adjust_where_alike=())
+"""T4 of a goal that plans no trajectory."""

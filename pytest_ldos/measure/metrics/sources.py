@@ -32,7 +32,13 @@ CONTROL_PROBE: Final = Source("control probe")
 SIMULATOR_PROBE: Final = Source("simulator probe")
 """``ldos:sim_step``."""
 
-OWN: Final = frozenset({MARKERS, CONTROL_PROBE, SIMULATOR_PROBE})
+STAMPS: Final = Source("stimulus' stamps")
+"""Stamps of a program that sends goals of its own kind and marks nothing in the trace; of the trace's clock, too."""
+
+STIMULUS: Final = Source("stimulus' numbers")
+"""Numbers that such a program reports with the end of a trial."""
+
+OWN: Final = frozenset({MARKERS, STAMPS, STIMULUS, CONTROL_PROBE, SIMULATOR_PROBE})
 """Sources in the definitions of the metrics."""
 
 FEEDBACK: Final = Source("feedback publications")

@@ -14,14 +14,12 @@ from typing import Final, Protocol
 from pytest_ldos.base.errors import LdosError
 from pytest_ldos.base.paths import BUILT_IN_PATHS, PathSpec
 from pytest_ldos.base.series import Invalid
-from pytest_ldos.base.tracepoints import Phase
-from pytest_ldos.base.units import NS_PER_S
 from pytest_ldos.host.checkout import describe_commit
 from pytest_ldos.host.fingerprint import take_fingerprint
 from pytest_ldos.host.interference import Interference, add_up
 from pytest_ldos.host.interference_meter import InterferenceMeter
 from pytest_ldos.measure.load.protocol import RunningLoad, proof_to_dict
-from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue, catalogue_of
+from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue, built_in_of, catalogue_of
 from pytest_ldos.measure.metrics.model import Measurement
 from pytest_ldos.measure.metrics.own import OwnMetric
 from pytest_ldos.measure.trial.artifacts import trace_not_whole, write_trials
@@ -32,15 +30,10 @@ from pytest_ldos.measure.trial.rig import Rig
 from pytest_ldos.measure.trial.watch import Watch
 from pytest_ldos.record.protocol import RecordingReport
 from pytest_ldos.robot.stack.client_protocol import TrialTag
-from pytest_ldos.robot.stack.goals import Goal, OutcomeClass
-from pytest_ldos.robot.stack.protocol import MotionOutcome
+from pytest_ldos.robot.stack.goals import OutcomeClass
+from pytest_ldos.robot.stack.outcomes import MotionOutcome
+from pytest_ldos.robot.stack.stimulus.protocol import Attempt, Case, Stimulus
 from pytest_ldos.scenario.model import ScenarioSpec
-
-_PLAN_REQUESTS: Final = 6
-"""Planning-only requests after a trial: beyond, the mean of its plans scatters hardly less."""
-
-_PLANNING_NS: Final = NS_PER_S
-"""Time that planning-only requests after a trial may take, by what its own planning took."""
 
 Disturb = Callable[[], AbstractContextManager[Sequence[RunningLoad]]]
 """Applies loads while the context lasts; yields the running loads."""
@@ -113,7 +106,7 @@ class Procedure:
         clock: adds up the time of each phase of the run.
     """
 
-    goals: Sequence[Goal]
+    goals: Sequence[Case]
     catalogue: Catalogue = field(default_factory=lambda: METRICS)
     disturb: Disturb = undisturbed
     paths: Sequence[PathSpec] = BUILT_IN_PATHS
@@ -125,7 +118,7 @@ class Procedure:
 def conduct(
     rig: Rig,
     spec: ScenarioSpec,
-    goals: Sequence[Goal],
+    goals: Sequence[Case],
     *,
     disturb: Disturb = undisturbed,
     paths: Sequence[PathSpec] = BUILT_IN_PATHS,
@@ -141,7 +134,11 @@ def conduct(
         ConfigurationError: an own metric has a name that is taken.
     """
     procedure = Procedure(
-        goals=goals, catalogue=catalogue_of(own), disturb=disturb, paths=paths, observer=observer or Unwatched()
+        goals=goals,
+        catalogue=catalogue_of(own, built_in_of(spec.stack)),
+        disturb=disturb,
+        paths=paths,
+        observer=observer or Unwatched(),
     )
     save = partial(write_trials, rig.folder)
     record = new_record(rig, spec, procedure.catalogue)
@@ -161,8 +158,8 @@ def add_trials(
 ) -> TrialSet:
     """Makes the trials that a record lacks, and measures them.
 
-    The arm returns home after each trial. Warm-up trials come first and leave no markers. The record is saved
-    after each trial. If an exception ends the trials early, those made so far are measured and
+    The stack is brought back after each trial (an arm: home). Warm-up trials come first and leave no markers. The
+    record is saved after each trial. If an exception ends the trials early, those made so far are measured and
     saved as `incomplete`, and the exception is raised again.
 
     Args:
@@ -175,6 +172,7 @@ def add_trials(
     procedure.observer.begin(record.spec, trials=range(len(record.trials), until), warmup=warmup)
     try:
         with _measured_at_end(session, is_last=is_last):
+            session.stimulus.prepare()
             session.warm_up(warmup)
             procedure.observer.surroundings(rig.surroundings.measure())
             procedure.clock.enter(RunPhase.LOADS)
@@ -226,80 +224,58 @@ class _Session:
     def spec(self) -> ScenarioSpec:
         return self.record.spec
 
-    def move(self, goal: Goal, index: int, *, is_trial: bool) -> MotionOutcome:
-        tag = TrialTag(self.spec.name, index) if is_trial else None
-        outcome = self.rig.stack.move(
-            goal,
-            goal_id=uuid.uuid4().hex,
-            seed=self.seed(index),
-            trial=tag,
-            # Equal plans from equal random numbers also need the same start state, to the last bit.
-            start=self.home.joints if self.rig.stack.is_repeatable and goal is not self.home else None,
-        )
-        if outcome.outcome is OutcomeClass.STACK_DIED and not is_trial:
-            raise _StackIsGone(outcome.message)
-        return outcome
-
     @property
-    def home(self) -> Goal:
-        return self.rig.stack.goal_book.home
+    def stimulus(self) -> Stimulus:
+        return self.rig.stack.stimulus
 
-    def seed(self, index: int) -> int | None:
-        """Seed of a trial's planning; ``None`` if the planner takes none."""
-        return self.spec.seed(index) if self.rig.stack.is_repeatable else None
+    def attempt(self, index: int, *, is_trial: bool) -> Attempt:
+        tag = TrialTag(self.spec.name, index) if is_trial else None
+        seed = self.spec.seed(index) if self.stimulus.takes_seeds else None
+        return Attempt(uuid.uuid4().hex, index, seed, tag)
 
-    def go_home(self, index: int) -> None:
-        """Returns the arm home, so that every trial starts at the same place and no goal equals the current pose."""
-        outcome = self.move(self.home, index, is_trial=False)
-        if outcome.outcome is not OutcomeClass.SUCCESS:
-            raise _StackIsGone(f"the arm could not return home ({outcome.outcome}: {outcome.message})")
-
-    def plan_again(self, goal: Goal, trial: MotionTrial) -> None:
-        """Has the goal of a trial planned again from home, without execution.
-
-        The way home lies between these requests and the next trial, which so begins with a planner as idle as ever.
-        """
-        for _ in range(_requests_worth(trial) if self.rig.stack.can_plan_only else 0):
-            self.rig.stack.move(
-                goal,
-                goal_id=uuid.uuid4().hex,
-                seed=self.seed(trial.index),
-                trial=None,
-                start=self.home.joints,
-                plan_only=True,
-            )
+    def reset(self, index: int) -> None:
+        """Brings the stack back to where every trial begins."""
+        outcome = self.stimulus.reset(self.attempt(index, is_trial=False))
+        if outcome is None or outcome.outcome is OutcomeClass.SUCCESS:
+            return
+        if outcome.outcome is OutcomeClass.STACK_DIED:
+            raise _StackIsGone(outcome.message)
+        raise _StackIsGone(f"{self.stimulus.not_reset} ({outcome.outcome}: {outcome.message})")
 
     def warm_up(self, count: int) -> None:
         for number in range(1, count + 1):
             self.procedure.clock.enter(RunPhase.WARM_UP)
-            self.move(self.procedure.goals[0], 0, is_trial=False)
-            self.go_home(0)
+            outcome = self.stimulus.run(self.procedure.goals[0], self.attempt(0, is_trial=False))
+            if outcome.outcome is OutcomeClass.STACK_DIED:
+                raise _StackIsGone(outcome.message)
+            self.reset(0)
             self.procedure.observer.warm_up(number)
 
     def run(self, until: int) -> None:
         goals = self.procedure.goals
         for index in range(len(self.record.trials), until):
             goal = goals[index % len(goals)]
-            trial = self.make_trial(goal, index)
+            trial, attempt, outcome = self.make_trial(goal, index)
             while self.is_to_be_repeated(trial):
                 self.repeated.append(trial)
                 self.procedure.observer.repeat(trial)
                 self.end_trial(trial)
-                trial = self.make_trial(goal, index)
+                trial, attempt, outcome = self.make_trial(goal, index)
             self.trials.append(trial)
             self.save(self.snapshot())
             self.procedure.observer.trial(trial)
-            self.plan_again(goal, trial)
+            self.stimulus.repeat(goal, attempt, outcome)
             self.end_trial(trial)
 
-    def make_trial(self, goal: Goal, index: int) -> MotionTrial:
+    def make_trial(self, goal: Case, index: int) -> tuple[MotionTrial, Attempt, MotionOutcome]:
         self.procedure.clock.enter(RunPhase.TRIALS)
         meter = InterferenceMeter()
-        outcome = self.move(goal, index, is_trial=True)
-        trial = _to_trial(outcome, goal, index=index, seed=self.seed(index), block=self.block)
+        attempt = self.attempt(index, is_trial=True)
+        outcome = self.stimulus.run(goal, attempt)
+        trial = _to_trial(outcome, goal, index=index, seed=attempt.seed, block=self.block)
         trial = replace(trial, interference=meter.measure())
         self.own_pids |= meter.own_pids
-        return trial
+        return trial, attempt, outcome
 
     def is_to_be_repeated(self, trial: MotionTrial) -> bool:
         """True if others took too much, and not all repetitions are used up. A failure counts as it is."""
@@ -310,7 +286,7 @@ class _Session:
         if trial.outcome is OutcomeClass.STACK_DIED:
             raise _StackIsGone(trial.message)
         self.procedure.clock.enter(RunPhase.HOMING)
-        self.go_home(trial.index)
+        self.reset(trial.index)
 
     def take_proofs(self) -> None:
         """Records the proofs of the loads in this block, replacing earlier ones of the same block."""
@@ -341,6 +317,7 @@ class _Session:
                 catalogue=self.procedure.catalogue,
                 deadlines=self.spec.deadlines,
                 own_pids=self.own_pids,
+                scenario=self.spec.name,
             )
             self.trials, self.repeated = measured[: len(self.trials)], measured[len(self.trials) :]
 
@@ -386,15 +363,7 @@ def _measured_at_end(session: _Session, *, is_last: bool) -> Iterator[None]:
             session.rig.recorder.resume()
 
 
-def _requests_worth(trial: MotionTrial) -> int:
-    """Number of planning-only requests after a trial: as many as fit into `_PLANNING_NS`; none after a failure."""
-    planned, executed = (trial.stamps_ns.get(phase) for phase in (Phase.PLANNING, Phase.EXECUTING))
-    if not trial.succeeded or planned is None or executed is None:
-        return 0
-    return min(_PLAN_REQUESTS, _PLANNING_NS // max(executed - planned, 1))
-
-
-def _to_trial(outcome: MotionOutcome, goal: Goal, *, index: int, seed: int | None, block: int) -> MotionTrial:
+def _to_trial(outcome: MotionOutcome, goal: Case, *, index: int, seed: int | None, block: int) -> MotionTrial:
     return MotionTrial(
         index=index,
         goal=goal.name,
@@ -409,6 +378,7 @@ def _to_trial(outcome: MotionOutcome, goal: Goal, *, index: int, seed: int | Non
         plan_points=outcome.plan_points,
         position_error_m=outcome.position_error_m,
         rotation_error_rad=outcome.rotation_error_rad,
+        numbers=dict(outcome.numbers),
     )
 
 

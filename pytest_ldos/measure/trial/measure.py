@@ -12,7 +12,7 @@ from pytest_ldos.base.series import Invalid
 from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue
 from pytest_ldos.measure.metrics.context import TraceFlow
 from pytest_ldos.measure.metrics.deadlines import Deadlines
-from pytest_ldos.measure.metrics.extract import TrialMetrics, extract_trial, find_trial
+from pytest_ldos.measure.metrics.extract import TrialMetrics, extract_trial, find_trial, span_of_stamps
 from pytest_ldos.measure.metrics.latency import T1
 from pytest_ldos.measure.metrics.model import Interfaces, Measurement
 from pytest_ldos.measure.metrics.planning_split import PlanningSplits
@@ -21,6 +21,7 @@ from pytest_ldos.measure.metrics.segments import PathSegments, SegmentsNs
 from pytest_ldos.measure.trial.record import MotionTrial
 from pytest_ldos.measure.trial.rig import Rig
 from pytest_ldos.scenario.deadlines import DeadlineSpec
+from pytest_ldos.scenario.words import StimulusKind
 from pytest_ldos.trace.ctf.read import read_trace
 from pytest_ldos.trace.execution.build import NEEDED_EVENTS, build_execution
 from pytest_ldos.trace.execution.scheduling import SCHEDULING_EVENTS, build_thread_states
@@ -38,6 +39,7 @@ def measure_trials(
     catalogue: Catalogue = METRICS,
     deadlines: Sequence[DeadlineSpec] = (),
     own_pids: Collection[int] = (),
+    scenario: str = "",
 ) -> list[MotionTrial]:
     """Returns the trials with their measurements from the trace.
 
@@ -47,6 +49,7 @@ def measure_trials(
     Args:
         paths: paths whose segments are kept with each trial.
         deadlines: expected deadlines of some of them.
+        scenario: its name, for trials that have no markers.
         own_pids: processes that belong to the measurement; all others are strangers.
 
     Raises:
@@ -71,6 +74,14 @@ def measure_trials(
     for trial in trials:
         stamps_ns = trial.stamps_ns
         span = find_trial(trial.goal_id, model, stamps_ns=stamps_ns, clock_offset_ns=offset_ns, interfaces=interfaces)
+        if rig.spec.stimulus is not StimulusKind.MOVE_GROUP:
+            span = model.trials.get(trial.goal_id) or span_of_stamps(
+                trial.goal_id,
+                scenario=scenario,
+                index=trial.index,
+                stamps_ns=stamps_ns,
+                clock_offset_ns=offset_ns,
+            )
         found = extract_trial(
             span,
             model,
@@ -79,6 +90,7 @@ def measure_trials(
             interfaces=interfaces,
             catalogue=catalogue,
             trace_flow=trace_flow,
+            numbers=trial.numbers,
         )
         measured.append(_with_split(_with_metrics(trial, found, segments, expected), splits.of(found.trial)))
     return measured

@@ -89,18 +89,19 @@ class RoundTrial(Trial):
 
 @dataclass(frozen=True, kw_only=True)
 class MotionTrial(Trial):
-    """One motion of an arm to a goal.
+    """One motion of an arm to a goal, or whatever else a stimulus makes a stack do.
 
     Attributes:
         goal_id: unique, 32 hexadecimal characters.
         seed: of the planner; ``None`` for a planner that takes none.
-        error_code: MoveIt's; ``None`` if there was no answer.
+        error_code: MoveIt's; ``None`` if there was no answer, or if MoveIt was not asked.
         stamps_ns: the goal client's, ``CLOCK_MONOTONIC``, by phase name.
         segments_ns: durations of the segments of the causal paths; see `metrics.segments`.
         deadlines: compliance of its passages with the scenario's deadlines, by path.
         cpu_work_ns: duration of a fixed computation on the planner's CPU right before
             planning, or as it begins; ``None`` if it was not timed.
         interference: what others took from the machine during the motion; ``None`` if it was not measured.
+        numbers: what the stimulus measured itself, by name with the unit at the end.
     """
 
     KIND = TrialKind.MOTION
@@ -117,6 +118,7 @@ class MotionTrial(Trial):
     deadlines: Mapping[str, Kept] = field(default_factory=dict)
     cpu_work_ns: int | None = None
     interference: Interference | None = None
+    numbers: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def identity(self) -> str:

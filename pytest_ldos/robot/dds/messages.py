@@ -69,6 +69,11 @@ def default(ros_type: str, **fields: Any) -> Message:
     return message_class(ros_type)(**fields)
 
 
+def is_known(ros_type: str) -> bool:
+    """True if there is a definition of a type."""
+    return ros_type in _store().fielddefs
+
+
 @cache
 def fields_of(ros_type: str) -> list[tuple[str, Any]]:
     """Names and `rosbags` field descriptions of a type, in wire order."""

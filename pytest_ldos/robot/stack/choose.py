@@ -56,7 +56,7 @@ def stack_available(spec: StackSpec) -> Availability:
 
 def describe_stack(spec: StackSpec) -> StackInfo:
     """Describes the stack that `choose_backend` would start."""
-    return ros2_info(spec) if resolve_kind(spec) is StackKind.ROS2 else embedded_info()
+    return ros2_info(spec) if resolve_kind(spec) is StackKind.ROS2 else embedded_info(stimulus=spec.stimulus)
 
 
 def why_not_ros2(spec: StackSpec) -> str:

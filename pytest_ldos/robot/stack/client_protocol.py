@@ -66,11 +66,13 @@ class ReadyEvent:
 
     Attributes:
         plan_only: the client knows `MoveCommand.plan_only`; those of earlier versions do not say so.
+        resets: it wants to be told to reset after each run (`stimulus.lines`).
     """
 
     kind: ClassVar[str] = "ready"
 
     plan_only: bool = False
+    resets: bool = False
 
     def to_line(self) -> str:
         return json.dumps({"event": self.kind, **asdict(self)}) + "\n"
@@ -117,7 +119,7 @@ def parse_event(line: str) -> ReadyEvent | MoveReport:
     values: dict[str, Any] = json.loads(line)
     match values:
         case {"event": ReadyEvent.kind}:
-            return ReadyEvent(plan_only=values.get("plan_only") is True)
+            return ReadyEvent(plan_only=values.get("plan_only") is True, resets=values.get("resets") is True)
         case {"event": MoveReport.kind}:
             return MoveReport.from_dict(values)
     raise ValueError(f"unknown event: {line.strip()}")

@@ -5,20 +5,24 @@ Both stacks have such a client; `client_protocol` has its messages.
 
 from __future__ import annotations
 
+import json
 import queue
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, Protocol
 
 from pytest_ldos.host.logs import quoted
 from pytest_ldos.host.processes import Child
 from pytest_ldos.robot.stack.client_protocol import MoveCommand, MoveReport, ReadyEvent, TrialTag, parse_event
 from pytest_ldos.robot.stack.goals import Goal
+from pytest_ldos.robot.stack.stimulus.lines import Ended, Refused
 from pytest_ldos.scenario.model import StackSpec
 
 ANSWER_GRACE_S: Final = 5.0
 """Time beyond a goal's own limit for its client to report that the limit was exceeded."""
+
+Event = ReadyEvent | Refused | MoveReport | Ended
 
 _MOTION_LIMIT_S: Final = 30.0
 _POLL_S: Final = 0.05
@@ -49,8 +53,17 @@ def to_command(
     )
 
 
+class Sendable(Protocol):
+    """A command, and the id that its answer carries."""
+
+    @property
+    def goal_id(self) -> str: ...
+
+    def to_line(self) -> str: ...
+
+
 class Conversation:
-    """The conversation with one goal client.
+    """The conversation with one goal client, or with another program that makes a stack work.
 
     Args:
         client: process started with pipes.
@@ -59,43 +72,57 @@ class Conversation:
     Attributes:
         misunderstood: output of the client that is not an event; it ends the conversation.
         can_plan_only: True once a client is ready that takes goals that are only planned.
+        resets: True once a program is ready that wants to be told to reset.
+        refusal: what a program said that refused to begin; ``None`` for all others.
     """
 
     def __init__(self, client: Child, what_ended: Callable[[], str]) -> None:
         self._client = client
         self._what_ended = what_ended
-        self._events: queue.Queue[ReadyEvent | MoveReport] = queue.Queue()
+        self._events: queue.Queue[Event] = queue.Queue()
         self.misunderstood = ""
         self.can_plan_only = False
+        self.resets = False
+        self.refusal: Refused | None = None
         threading.Thread(target=self._read_events, name="goal client's events", daemon=True).start()
 
     def _read_events(self) -> None:
         assert self._client.process.stdout is not None
         for line in self._client.process.stdout:
             try:
-                self._events.put(parse_event(line))
+                self._events.put(_parse(line))
             except (ValueError, TypeError):
-                self.misunderstood = f"the goal client said what is no event: {quoted(line)}"
+                name = self._client.name.replace("_", " ")
+                self.misunderstood = f"the {name} said what is no event: {quoted(line)}"
 
     def await_ready(self, timeout_s: float) -> bool:
         """Returns True if the client reported in time, and before any process ended, that goals can be sent."""
         event = self._next_event(timeout_s)
-        self.can_plan_only = isinstance(event, ReadyEvent) and event.plan_only
-        return event is not None
+        match event:
+            case ReadyEvent():
+                self.can_plan_only, self.resets = event.plan_only, event.resets
+            case Refused():
+                self.refusal = event
+        return isinstance(event, ReadyEvent)
 
     def move(self, command: MoveCommand, *, timeout_s: float) -> MoveReport | None:
-        """Sends a goal; returns its report, or ``None`` if none came in time or a process ended.
+        """Sends a goal; returns its report, see `ask`."""
+        report = self.ask(command, timeout_s=timeout_s)
+        return report if isinstance(report, MoveReport) else None
 
-        Ignores a late report of an earlier goal.
+    def ask(self, command: Sendable, *, timeout_s: float) -> MoveReport | Ended | None:
+        """Sends a command; returns its answer, or ``None`` if none came in time or a process ended.
+
+        Ignores a late answer to an earlier command.
         """
         if not self._say(command):
             return None
         while (event := self._next_event(timeout_s)) is not None:
-            if isinstance(event, MoveReport) and event.goal_id == command.goal_id:
+            if isinstance(event, MoveReport | Ended) and event.goal_id == command.goal_id:
                 return event
         return None
 
-    def _say(self, command: MoveCommand) -> bool:
+    def _say(self, command: Sendable) -> bool:
         """Sends a command; returns True if the client could receive it."""
         assert self._client.process.stdin is not None
         try:
@@ -105,7 +132,7 @@ class Conversation:
             return False
         return True
 
-    def _next_event(self, timeout_s: float) -> ReadyEvent | MoveReport | None:
+    def _next_event(self, timeout_s: float) -> Event | None:
         """Returns the client's next event, or ``None`` when time is up or a process has ended."""
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
@@ -115,3 +142,18 @@ class Conversation:
                 if self.misunderstood or self._what_ended():
                     return None
         return None
+
+
+def _parse(line: str) -> Event:
+    """Parses an event of a goal client, or of another program.
+
+    Raises:
+        ValueError, TypeError: the line is no event.
+    """
+    values = json.loads(line)
+    match values:
+        case {"event": Refused.kind}:
+            return Refused(str(values["message"]), str(values.get("remedy", "")))
+        case {"event": Ended.kind}:
+            return Ended.from_dict(values)
+    return parse_event(line)

@@ -31,10 +31,19 @@ def read_goals(file: Path) -> GoalBook:
         ConfigurationError: it cannot be read, is not YAML, or a goal in it is wrong; names
             the goal and the key.
     """
+    return _parse_book(load_goal_file(file), file)
+
+
+def load_goal_file(file: Path) -> Any:
+    """Returns the values in a goal file, not checked.
+
+    Raises:
+        ConfigurationError: it cannot be read, or is no YAML.
+    """
     import yaml  # noqa: PLC0415 - only where a goal file is used
 
     try:
-        document = yaml.safe_load(file.read_text("utf-8"))
+        return yaml.safe_load(file.read_text("utf-8"))
     except OSError as error:
         raise ConfigurationError(
             f"{file} cannot be read: {error.strerror}",
@@ -42,16 +51,15 @@ def read_goals(file: Path) -> GoalBook:
         ) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{file} is no YAML: {error}") from None
-    return _parse_book(document, file)
 
 
 def _parse_book(document: Any, file: Path) -> GoalBook:
-    table = _mapping(document, f"{file}")
+    table = as_table(document, f"{file}")
     refuse_unknown(table, {"home", "goal_sets"}, f"key of {file}")
-    home = _parse_goal({"name": "home", **_mapping(table.get("home"), f"{file}: home")}, f"{file}: home")
+    home = _parse_goal({"name": "home", **as_table(table.get("home"), f"{file}: home")}, f"{file}: home")
     if home.joints is None:
         raise ConfigurationError(f"{file}: home has no joints", remedy="give the position of every joint, in radians")
-    sets = _mapping(table.get("goal_sets"), f"{file}: goal_sets")
+    sets = as_table(table.get("goal_sets"), f"{file}: goal_sets")
     if not sets:
         raise ConfigurationError(f"{file} has no goal set", remedy="name one below goal_sets, as in `reach:`")
     return GoalBook(home, {str(name): _parse_set(goals, f"{file}: goal set {name!r}") for name, goals in sets.items()})
@@ -60,7 +68,7 @@ def _parse_book(document: Any, file: Path) -> GoalBook:
 def _parse_set(goals: Any, where: str) -> tuple[Goal, ...]:
     if not isinstance(goals, list) or not goals:
         raise ConfigurationError(f"{where} is no list of goals", remedy="begin each goal with a dash")
-    return tuple(_parse_goal(_mapping(goal, where), where) for goal in goals)
+    return tuple(_parse_goal(as_table(goal, where), where) for goal in goals)
 
 
 def _parse_goal(table: Mapping[str, Any], where: str) -> Goal:
@@ -73,8 +81,8 @@ def _parse_goal(table: Mapping[str, Any], where: str) -> Goal:
     link = {"link": _text(table["link"], f"{where}, link")} if "link" in table else {}
     return Goal(
         name,
-        pose=None if pose is None else _parse_pose(_mapping(pose, f"{where}, pose"), where),
-        joints=None if joints is None else _parse_joints(_mapping(joints, f"{where}, joints"), where),
+        pose=None if pose is None else _parse_pose(as_table(pose, f"{where}, pose"), where),
+        joints=None if joints is None else _parse_joints(as_table(joints, f"{where}, joints"), where),
         **link,
     )
 
@@ -98,7 +106,12 @@ def _text(value: Any, where: str) -> str:
     return value
 
 
-def _mapping(value: Any, where: str) -> Mapping[str, Any]:
+def as_table(value: Any, where: str) -> Mapping[str, Any]:
+    """The value if it is a table of keys and values.
+
+    Raises:
+        ConfigurationError: it is not; names the place.
+    """
     if not isinstance(value, dict):
         raise ConfigurationError(f"{where} is {value!r}", remedy="it must be a table of keys and values")
     return value

@@ -1,6 +1,9 @@
-"""Conversion of a goal client's report to the outcome of a motion."""
+"""Outcomes of trials, and the conversion of a goal client's report to one."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.robot.stack.client_protocol import MoveReport
@@ -11,7 +14,32 @@ from pytest_ldos.robot.stack.goals import (
     OutcomeClass,
     classify,
 )
-from pytest_ldos.robot.stack.protocol import MotionOutcome
+
+
+@dataclass(frozen=True, kw_only=True)
+class MotionOutcome:
+    """The result of one goal, or of another trial, as its client saw it.
+
+    Attributes:
+        error_code: MoveIt's error code; ``None`` if the stack died before it could report one, or if it is none of
+            MoveIt's.
+        stamps_ns: time at which the client entered each phase (``CLOCK_MONOTONIC``), by phase name.
+        plan_duration_ns: duration of the planned trajectory; ``None`` if nothing was planned.
+        position_error_m, rotation_error_rad: difference of the tip's final pose from the goal;
+            ``None`` if unknown.
+        numbers: what else the client measured, by name with the unit at the end.
+    """
+
+    goal_id: str
+    outcome: OutcomeClass
+    error_code: int | None
+    message: str
+    stamps_ns: Mapping[str, int]
+    plan_duration_ns: int | None = None
+    plan_points: int = 0
+    position_error_m: float | None = None
+    rotation_error_rad: float | None = None
+    numbers: Mapping[str, float] = field(default_factory=dict)
 
 
 def to_outcome(report: MoveReport, *, check_pose: bool = True) -> MotionOutcome:

@@ -56,6 +56,8 @@ class TrialSpan:
         marked: True if the values come from markers. Of other goals, scenario, plan and outcome are unknown, and
             only the phases that publications show are present.
         plan_requests: those after this trial and before the next one.
+        is_stamped: True if the phases are stamps of who sent the goal, by the trace's clock; such a trial has all that
+            a marked one has, and is no event of the trace.
 
     Tracepoints: ``ldos:trial_begin``, ``ldos:phase``, ``ldos:plan``, ``ldos:cpu_speed``, ``ldos:trial_end``.
     """
@@ -71,6 +73,7 @@ class TrialSpan:
     cpu_work_ns: int | None = None
     marked: bool = True
     plan_requests: tuple[PlanRequest, ...] = ()
+    is_stamped: bool = False
 
     @property
     def first_phase(self) -> Phase:

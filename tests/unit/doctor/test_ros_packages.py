@@ -18,8 +18,9 @@ from pytest_ldos.doctor.ros_packages import (
     check_tracetools,
     check_workspace,
 )
-from pytest_ldos.robot.stack.ros2.installed import EVERY_STACK, PANDA
+from pytest_ldos.robot.stack.ros2.installed import PANDA, needed_packages
 from pytest_ldos.robot.stack.ros2.launch_file import GAZEBO_PACKAGES
+from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.words import Simulation
 from tests.builders.machine import add_program, build_machine
 from tests.builders.ros import OTHER_PYTHON, add_packages, add_python, sourced
@@ -31,7 +32,8 @@ PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 @pytest.fixture
 def prefix(tmp_path):
     return add_packages(
-        tmp_path / "opt/ros/jazzy", [*EVERY_STACK, *PANDA, *GAZEBO_PACKAGES, *PROBES, "rmw_fastrtps_cpp"]
+        tmp_path / "opt/ros/jazzy",
+        [*needed_packages(StackSpec()), *PANDA, *GAZEBO_PACKAGES, *PROBES, "rmw_fastrtps_cpp"],
     )
 
 
@@ -73,7 +75,7 @@ def test_gazebo_weighs_as_much_as_it_is_wanted(tmp_path, prefix, ros2, status):
 
 
 def test_another_robot_needs_none_of_the_pandas_packages(tmp_path):
-    prefix = add_packages(tmp_path / "ros", EVERY_STACK)
+    prefix = add_packages(tmp_path / "ros", needed_packages(StackSpec()))
     machine = ros_machine(tmp_path, prefix, stack="ros2", ros2={"launch_file": "mine/arm.launch.py"})
     assert check_stack_packages(machine).status is OK
     assert check_workspace(machine).status is OK

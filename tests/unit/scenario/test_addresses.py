@@ -100,7 +100,7 @@ def assign_every_load(spec):
         ("dds_flood", 1, "unknown address 'dds_flood'", "dds_flood."),
         ("dds_flood.rate_hz.x", 1, "unknown address 'dds_flood.rate_hz.x'", "did you mean 'dds_flood.rate_hz'?"),
         ("", 1, "unknown address ''", "addresses"),
-        ("name", "x", "unknown address 'name'", "addresses"),
+        ("name", "x", "unknown address 'name'", "stack.stimuli.action.name"),
         ("loads", "x", "unknown address 'loads'", ""),
         ("stack.ros2.launch_arguments", "x", "unknown address", ""),
         ("load.colour", "x", "unknown address 'load.colour'", ""),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -25,9 +25,15 @@ from pytest_ldos.robot.stack.faulty_goals import plant_failure
 from pytest_ldos.robot.stack.goal_file import read_goals
 from pytest_ldos.robot.stack.goals import HOME, PANDA_GOALS, Goal
 from pytest_ldos.robot.stack.installation import OURS, Installation
-from pytest_ldos.robot.stack.outcomes import died, to_outcome
-from pytest_ldos.robot.stack.protocol import MotionOutcome, StackInfo
+from pytest_ldos.robot.stack.outcomes import MotionOutcome, died, to_outcome
+from pytest_ldos.robot.stack.protocol import StackInfo
+from pytest_ldos.robot.stack.stimulus.arm import ArmStimulus
+from pytest_ldos.robot.stack.stimulus.cases import CaseBook, read_cases, single_case
+from pytest_ldos.robot.stack.stimulus.program import ProgramStimulus
+from pytest_ldos.robot.stack.stimulus.protocol import Stimulus
+from pytest_ldos.robot.stack.stimulus.window import WindowStimulus
 from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.scenario.words import StimulusKind
 
 READY_TIMEOUT_S: Final = 30.0
 """A stack usually takes 3 s, and counts as broken above this limit, which allows for a loaded machine."""
@@ -63,13 +69,13 @@ def _installed(installation: Installation) -> Installed | str:
     return installed_here() if installation.is_ours else installed_in(installation.interpreter)
 
 
-def embedded_info(installation: Installation = OURS) -> StackInfo:
+def embedded_info(installation: Installation = OURS, *, stimulus: StimulusKind = StimulusKind.MOVE_GROUP) -> StackInfo:
     """Describes the stack without starting it; all of its parts must be installed."""
     found = _installed(installation)
     versions = {} if isinstance(found, str) else found.versions
     parts = f"MuJoCo {versions['mujoco']}, OMPL {versions['ompl']}, TOPP-RA {versions['toppra']}"
     return StackInfo(
-        name="embedded",
+        name="embedded" if stimulus is StimulusKind.MOVE_GROUP else f"embedded-{stimulus}",
         description=f"embedded ({parts}, Cyclone DDS {versions['cyclonedds']})",
         rmw="cyclonedds",
         versions=versions,
@@ -109,8 +115,11 @@ class EmbeddedBackend:
         )
         self._start_node("state_publisher", domain, callback_delay_ms=faults.callback_delay_ms)
         client = self._start_node("goal_client", domain, talk=True)
-        stack = EmbeddedStack(self._spec, domain, self._group, client, info=embedded_info(self._installation))
+        info = embedded_info(self._installation, stimulus=self._spec.stimulus)
+        stack = EmbeddedStack(self._spec, domain, self._group, client, info=info)
         stack.await_ready()
+        if self._spec.stimulus is not StimulusKind.MOVE_GROUP:
+            stack.stimulate_by(self._start_stimulus(stack))
         for name, command in thief_commands(faults.cpu_steal).items():
             self._group.start(name, command)
         return stack
@@ -122,6 +131,50 @@ class EmbeddedBackend:
         if isinstance(found, str):
             raise BringUpFailed(f"{self._installation.python} cannot be asked: {found}")
         return found.node
+
+    def _start_stimulus(self, stack: EmbeddedStack) -> Stimulus:
+        """Starts what makes the stack work, where that is no goal of the arm.
+
+        Raises:
+            ConfigurationError: this stack cannot be stimulated so, or the program refused to begin.
+            BringUpFailed: the program was not ready in time.
+        """
+        spec = self._spec
+        match spec.stimulus:
+            case StimulusKind.WINDOW:
+                return WindowStimulus(spec.stimuli.window.seconds, stack.why)
+            case StimulusKind.SCRIPT:
+                # Under the name by which every DDS program of ROS knows its domain.
+                command = ["env", f"ROS_DOMAIN_ID={stack.domain}", *spec.stimuli.script.command]
+                program = self._group.start("stimulus", command, talk=True)
+                return self._converse(program, single_case("script"), spec.stimuli.script.timeout_s, stack)
+            case StimulusKind.ACTION:
+                book = read_cases(Path(spec.goals))
+                caller = self._start_node(
+                    "action_caller",
+                    stack.domain,
+                    talk=True,
+                    spec=asdict(spec.stimuli.action),
+                    messages=book.all_messages,
+                    reset=book.reset,
+                )
+                return self._converse(caller, book, spec.stimuli.action.timeout_s, stack)
+        raise ConfigurationError(
+            f'stimulus = "{spec.stimulus}" needs nodes of ROS 2, and this is the embedded stack',
+            remedy="source ROS 2 and name your launch file in [tool.ldos.stack], or take another stimulus",
+        )
+
+    def _converse(self, program: Child, book: CaseBook, timeout_s: float, stack: EmbeddedStack) -> Stimulus:
+        conversation = Conversation(program, self._group.describe_ended)
+        if not conversation.await_ready(READY_TIMEOUT_S):
+            if conversation.refusal is not None:
+                raise ConfigurationError(conversation.refusal.message, remedy=conversation.refusal.remedy)
+            raise BringUpFailed(
+                f"the stimulus is not ready: {stack.why() or conversation.misunderstood or 'it said nothing'}",
+                details=self._group.last_words(),
+                remedy='a program of your own must write {"event": "ready"} as its first line',
+            )
+        return ProgramStimulus(conversation, book, timeout_s=timeout_s, why=stack.why)
 
     def _start_node(self, name: str, domain: int, *, talk: bool = False, **parameters: Any) -> Child:
         node = ("-m", self._module(name), json.dumps({"domain": domain, **parameters}))
@@ -141,24 +194,31 @@ class EmbeddedStack:
         self.info = info
         self.domain = domain
         self.environment: Mapping[str, str] = {}
-        self.goal_book = read_goals(Path(spec.goals)) if spec.goals else PANDA_GOALS
+        is_arm = spec.stimulus is StimulusKind.MOVE_GROUP
+        self.goal_book = read_goals(Path(spec.goals)) if spec.goals and is_arm else PANDA_GOALS
         self._spec = spec
         self._group = group
         self._nodes = tuple(group.children)
         self._conversation = Conversation(client, group.describe_ended)
+        self.stimulus: Stimulus = ArmStimulus(self)
+
+    def stimulate_by(self, stimulus: Stimulus) -> None:
+        """Takes another stimulus than goals for the arm."""
+        self.stimulus = stimulus
 
     def await_ready(self) -> None:
         """Waits until the client has found a planner, a controller and a first joint state."""
         if self._conversation.await_ready(READY_TIMEOUT_S):
             return
-        why = self._why()
+        why = self.why()
         raise BringUpFailed(
             f"the embedded stack did not start: {why or f'it was not ready within {READY_TIMEOUT_S:.0f} s'}",
             details=self._group.last_words(),
             remedy="look at the logs above" + ("" if why else ", and at the load of this machine"),
         )
 
-    def _why(self) -> str:
+    def why(self) -> str:
+        """Returns why the stack can do no more; empty while it runs."""
         return self._group.describe_ended() or self._conversation.misunderstood
 
     @property
@@ -188,7 +248,7 @@ class EmbeddedStack:
         report = self._conversation.move(command, timeout_s=limit_s)
         if report is not None:
             return to_outcome(report, check_pose=not plan_only)
-        reason = self._why() or f"the goal client gave no answer within {limit_s:.0f} s"
+        reason = self.why() or f"the goal client gave no answer within {limit_s:.0f} s"
         return died(goal_id, f"{reason}\n{self._group.last_words()}")
 
 

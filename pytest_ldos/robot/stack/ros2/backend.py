@@ -10,23 +10,20 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.host.cpu_thief import thief_commands
 from pytest_ldos.host.kept import KeptTree
 from pytest_ldos.host.processes import ProcessGroup
 from pytest_ldos.record.protocol import Recorder
 from pytest_ldos.robot.dds.domain import claim_domain
-from pytest_ldos.robot.stack.goal_file import read_goals
-from pytest_ldos.robot.stack.goals import PANDA_GOALS, GoalBook
 from pytest_ldos.robot.stack.installation import OURS, Installation
 from pytest_ldos.robot.stack.ros2.faults import demand_plantable, fault_arguments
-from pytest_ldos.robot.stack.ros2.goal_client import goal_client_command
 from pytest_ldos.robot.stack.ros2.installed import ros2_available, ros2_info
 from pytest_ldos.robot.stack.ros2.isolation import isolated_environment
 from pytest_ldos.robot.stack.ros2.launch_file import find_launch_file, launch_arguments
 from pytest_ldos.robot.stack.ros2.readiness_watch import ReadinessWatch
 from pytest_ldos.robot.stack.ros2.running import Ros2Stack
 from pytest_ldos.robot.stack.ros2.shared_memory import SharedMemory
+from pytest_ldos.robot.stack.ros2.stimuli import plan_stimulus
 from pytest_ldos.scenario.model import StackSpec
 
 _LAUNCHER: Final = "pytest_ldos.robot.stack.ros2.launcher"
@@ -54,7 +51,7 @@ class Ros2Backend:
         demand_plantable(self._spec)
         ros2 = self._spec.ros2
         command = self._launch_command()
-        goal_book = goals_of(self._spec)
+        plan = plan_stimulus(self._spec)
         domain = self._resources.enter_context(claim_domain())
         isolated = isolated_environment(ros2, domain=domain, log_directory=self._logs, environment=self._sourced)
         apart = {**(self._sourced or {}), **isolated}
@@ -69,11 +66,11 @@ class Ros2Backend:
             death_signal=signal.SIGINT,
         )
         self._resources.callback(group.stop)
-        client_command = goal_client_command(ros2, directory=self._logs, environment=self._sourced)
-        client = group.start("goal_client", client_command, talk=True)
+        program = plan.command(self._logs, self._sourced)
+        client = None if program is None else group.start(plan.name, program, talk=True)
         stack = Ros2Stack(
             self._spec,
-            goal_book,
+            plan,
             environment=apart,
             tree=tree,
             client=client,
@@ -82,7 +79,7 @@ class Ros2Backend:
             info=ros2_info(self._spec, self._sourced),
         )
         needs_clock = stack.info.has_simulated_clock
-        with ReadinessWatch(ros2, needs_clock=needs_clock, environment=apart, log_directory=self._logs) as watch:
+        with ReadinessWatch(self._spec, needs_clock=needs_clock, environment=apart, log_directory=self._logs) as watch:
             stack.await_ready(watch, on_waiting or _unheard)
         for name, thief in thief_commands(self._spec.faults.cpu_steal).items():
             group.start(name, thief)
@@ -102,22 +99,6 @@ class Ros2Backend:
 
     def stop(self) -> None:
         self._resources.close()
-
-
-def goals_of(spec: StackSpec) -> GoalBook:
-    """Returns the arm's goals by name.
-
-    Raises:
-        ConfigurationError: the file is wrong, or the user's own robot has no goals.
-    """
-    if spec.goals:
-        return read_goals(Path(spec.goals))
-    if spec.ros2.is_panda:
-        return PANDA_GOALS
-    raise ConfigurationError(
-        f"no goals for the robot of {spec.ros2.launch_file}",
-        remedy='name a file with a home and goal sets in [tool.ldos.stack]: goals = "goals.yaml"',
-    )
 
 
 def _unheard(_: str) -> None:

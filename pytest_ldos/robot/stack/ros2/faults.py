@@ -18,8 +18,10 @@ from pytest_ldos.host.ros import find_ros_package
 from pytest_ldos.robot.stack.client_protocol import MoveCommand
 from pytest_ldos.robot.stack.goals import Pose
 from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.scenario.words import StimulusKind
 
-_OF_ANY: Final = frozenset({"failure_rate", "cpu_steal"})
+_OF_ANY: Final = frozenset({"cpu_steal"})
+_OF_ARMS: Final = frozenset({"failure_rate"})
 _OF_THE_PANDA: Final = frozenset(
     {"control_rate_hz", "control_rate_drop", "planning_delay_ms", "planning_delay_share", "callback_delay_ms"}
 )
@@ -72,7 +74,8 @@ def demand_plantable(spec: StackSpec) -> None:
         ConfigurationError: names them, and those that can be planted.
     """
     wanted = {name for name, value in asdict(spec.faults).items() if value}
-    possible = _OF_ANY | _OF_THE_PANDA if spec.ros2.is_panda else _OF_ANY
+    is_arm = spec.stimulus is StimulusKind.MOVE_GROUP
+    possible = _OF_ANY | (_OF_ARMS if is_arm else set()) | (_OF_THE_PANDA if spec.ros2.is_panda else set())
     if wanted <= possible:
         return
     raise ConfigurationError(

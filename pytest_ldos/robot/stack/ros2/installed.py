@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree as ET
 
+from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.host.availability import Availability
 from pytest_ldos.host.ros import (
     chosen_rmw,
@@ -28,9 +30,13 @@ from pytest_ldos.robot.stack.ros2.goal_client import PACKAGE
 from pytest_ldos.robot.stack.ros2.launch_file import GAZEBO_PACKAGES, resolve_simulation
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.ros2 import Ros2Spec
-from pytest_ldos.scenario.words import Simulation, StackKind
+from pytest_ldos.scenario.words import Simulation, StackKind, StimulusKind
 
-EVERY_STACK: Final = (PACKAGE, "tracetools", "action_msgs", "controller_manager_msgs", "sensor_msgs")
+EVERY_STACK: Final = ("tracetools", "action_msgs")
+_BY_STIMULUS: Final[Mapping[StimulusKind, Sequence[str]]] = {
+    StimulusKind.MOVE_GROUP: (PACKAGE, "sensor_msgs"),
+    StimulusKind.BAG: ("ros2bag", "rosbag2_py", "rosbag2_interfaces"),
+}
 PANDA: Final = (
     "ldos_bringup",
     "ldos_panda_config",
@@ -68,13 +74,24 @@ def ros2_available(spec: StackSpec, environment: Mapping[str, str] | None = None
     Args:
         environment: environment made by sourcing; ours by default.
     """
-    return next((each for each in _needs(spec.ros2, environment) if not each.ok), Availability(True))
+    return next((each for each in _needs(spec, environment) if not each.ok), Availability(True))
 
 
-def _needs(spec: Ros2Spec, environment: Mapping[str, str] | None) -> Iterator[Availability]:
+def needed_packages(spec: StackSpec) -> tuple[str, ...]:
+    """Names of the packages without which no stack with this stimulus can be measured."""
+    controllers = ("controller_manager_msgs",) if spec.ros2.controllers else ()
+    type_name = {StimulusKind.ACTION: spec.stimuli.action.type, StimulusKind.SERVICE: spec.stimuli.service.type}.get(
+        spec.stimulus, ""
+    )
+    types = (type_name.partition("/")[0],) if type_name else ()
+    return tuple(dict.fromkeys((*EVERY_STACK, *_BY_STIMULUS.get(spec.stimulus, ()), *controllers, *types)))
+
+
+def _needs(stack: StackSpec, environment: Mapping[str, str] | None) -> Iterator[Availability]:
+    spec = stack.ros2
     yield ros_python_available(environment, path=module_path(environment))
     yield rmw_installed(rmw_of(spec, environment), environment=environment)
-    yield find_ros_packages(EVERY_STACK, environment=environment)
+    yield find_ros_packages(needed_packages(stack), environment=environment)
     if spec.is_panda:
         yield find_ros_packages(PANDA, environment=environment)
     if resolve_simulation(spec, environment) is Simulation.GZ and spec.is_panda:
@@ -156,11 +173,12 @@ def ros2_info(spec: StackSpec, environment: Mapping[str, str] | None = None) -> 
     parts += [f"MoveIt {versions['moveit_ros_move_group']}"] if "moveit_ros_move_group" in versions else []
     parts += [f"ros2_control {versions['controller_manager']}"] if "controller_manager" in versions else []
     return StackInfo(
-        name=_name(ros2, sim),
+        name=_name(spec, sim),
         description=f"ros2 {distro.name if distro else ''} ({', '.join([*parts, rmw])})",
         rmw=rmw,
         versions={
             **versions,
+            **_bag_version(spec),
             **{name: given[name] for name in DDS_SETTINGS if name in given},
             "ros_distro": distro.name if distro else "",
             "pytest-ldos": version("pytest-ldos"),
@@ -170,10 +188,47 @@ def ros2_info(spec: StackSpec, environment: Mapping[str, str] | None = None) -> 
     )
 
 
-def _name(spec: Ros2Spec, sim: Simulation) -> str:
-    """Name of the folder of baselines: another robot or another simulator has its own."""
-    robot = [] if spec.is_panda else [Path(spec.launch_file).name.split(".")[0], spec.group]
-    parts = ["ros2", *robot, *([] if sim is Simulation.AUTO else [sim.value])]
+def _bag_version(spec: StackSpec) -> Mapping[str, str]:
+    """Digest of the bag that is played: trials with another bag are trials of something else."""
+    if spec.stimulus is not StimulusKind.BAG:
+        return {}
+    return {"bag": digest_of_bag(Path(spec.stimuli.bag.path))}
+
+
+def digest_of_bag(path: Path) -> str:
+    """Returns the SHA-256, shortened, of a bag's file, or of all files of its folder with their names.
+
+    Raises:
+        ConfigurationError: there is no such bag.
+    """
+    files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
+    try:
+        return _digest_of(tuple((file, (found := file.stat()).st_mtime_ns, found.st_size) for file in files))
+    except OSError as error:
+        raise ConfigurationError(
+            f"the bag {path} cannot be read: {error.strerror}",
+            remedy="path of [tool.ldos.stack.stimuli.bag] is a folder or a file, from pyproject.toml",
+        ) from None
+
+
+@functools.lru_cache(maxsize=8)
+def _digest_of(files: tuple[tuple[Path, int, int], ...]) -> str:
+    """Digest of files; their times and sizes are part of the cache's key, so that a new bag is read again."""
+    digest = hashlib.sha256()
+    for file, _, _ in files:
+        with file.open("rb") as opened:
+            digest.update(f"{file.name} {hashlib.file_digest(opened, 'sha256').hexdigest()}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def _name(stack: StackSpec, sim: Simulation) -> str:
+    """Name of the folder of baselines: another robot, simulator or stimulus has its own."""
+    spec = stack.ros2
+    is_arm = stack.stimulus is StimulusKind.MOVE_GROUP
+    launched = [] if spec.is_panda else [Path(spec.launch_file).name.split(".")[0]]
+    robot = [spec.group] if launched and is_arm else []
+    stimulus = [] if is_arm else [str(stack.stimulus)]
+    parts = ["ros2", *launched, *robot, *stimulus, *([] if sim is Simulation.AUTO else [sim.value])]
     return "-".join(re.sub(r"[^A-Za-z0-9_]+", "_", part) for part in parts)
 
 

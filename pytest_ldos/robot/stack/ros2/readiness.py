@@ -24,6 +24,8 @@ class Readiness:
 
     Attributes:
         controllers: names that must be active.
+        action, joint_states, group: empty if none is needed.
+        others: further needs, as in `Ros2Spec.ready`.
         needs_clock: True if a simulator's clock must be seen running.
     """
 
@@ -33,6 +35,8 @@ class Readiness:
     joint_states: str
     group: str
     needs_clock: bool
+    others: Sequence[str] = ()
+    _seen: set[str] = field(default_factory=set)
     _states: Mapping[str, str] | None = None
     _actions: Sequence[str] = ()
     _groups: Sequence[str] | None = None
@@ -59,6 +63,15 @@ class Readiness:
     def saw_joint_state(self) -> None:
         self._has_joint_state = True
 
+    def saw(self, need: str) -> None:
+        """Notes that one of the others is met."""
+        self._seen.add(need)
+
+    @property
+    def unmet(self) -> list[str]:
+        """The others that are not yet met."""
+        return [need for need in self.others if need not in self._seen]
+
     def saw_clock(self, time_ns: int) -> None:
         """Notes a simulator's clock message."""
         if len(self._clock_ns) < 2 and time_ns not in self._clock_ns:
@@ -71,8 +84,8 @@ class Readiness:
 
     @property
     def needs_groups(self) -> bool:
-        """True if the planner has not yet reported its groups."""
-        return self._groups is None
+        """True if the planner has not yet reported its groups, and one must be among them."""
+        return bool(self.group) and self._groups is None
 
     @property
     def only_needs_groups(self) -> bool:
@@ -90,8 +103,9 @@ class Readiness:
         return [
             *self._missing_clock(),
             *self._missing_controllers(),
-            *([] if self._has_joint_state else [f"no message on {self.joint_states}"]),
-            *self._missing_action(),
+            *([] if self._has_joint_state or not self.joint_states else [f"no message on {self.joint_states}"]),
+            *([] if not self.action else self._missing_action()),
+            *(_missing_word(need) for need in self.unmet),
         ]
 
     def _missing_clock(self) -> list[str]:
@@ -117,3 +131,9 @@ class Readiness:
             return [f"no answer from the action server of {self.action}"]
         others = f" (there is {', '.join(self._actions)})" if self._actions else ""
         return [f"no action server {self.action}{others}"]
+
+
+def _missing_word(need: str) -> str:
+    kind, _, name = need.partition(":")
+    words = {"topic": "no message on", "service": "no service", "action": "no action server", "active": "not active:"}
+    return f"{words[kind]} {name}"

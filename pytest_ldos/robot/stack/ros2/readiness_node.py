@@ -3,7 +3,7 @@
 Prints a JSON list of what is missing each time that changes. The last line is an empty list, or
 a JSON string with the reason why the stack will never be ready. It queries the controller manager (list
 of controllers), the action server (to cancel nothing: its answer proves that it serves), its node
-(the robot's planning groups), the joint states and the simulator's clock.
+(the robot's planning groups), the joint states, the simulator's clock, and what else the settings name.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ from typing import Any, Final
 
 import rclpy
 from action_msgs.srv import CancelGoal
-from controller_manager_msgs.srv import ListControllers
 from rcl_interfaces.srv import GetParameters
 from rclpy.action import get_action_server_names_and_types_by_node
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import JointState
+from rosidl_runtime_py.utilities import get_message
 
 from pytest_ldos.robot.stack.ros2.readiness import Readiness, group_names
 
@@ -72,17 +71,21 @@ class Watcher:
         self._node = node
         self._readiness = readiness
         self._said: list[str] | str | None = None
-        self._controllers = Question(
-            node, ListControllers, f"{readiness.controller_manager}/list_controllers", self._listed
-        )
+        self._controllers = self._ask_controllers() if readiness.controllers else None
         # A request without goal and time would cancel all goals; there are none before the first one is sent.
-        self._action = Question(
-            node, CancelGoal, f"{readiness.action}/_action/cancel_goal", lambda _: readiness.saw_answer()
+        self._action = (
+            Question(node, CancelGoal, f"{readiness.action}/_action/cancel_goal", lambda _: readiness.saw_answer())
+            if readiness.action
+            else None
         )
+        self._others: dict[str, Any] = {}
         self._groups: Question | None = None
         self._whole_s = time.monotonic()
         qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-        node.create_subscription(JointState, readiness.joint_states, lambda _: readiness.saw_joint_state(), qos)
+        if readiness.joint_states:
+            from sensor_msgs.msg import JointState  # noqa: PLC0415 - not every stack has joints
+
+            node.create_subscription(JointState, readiness.joint_states, lambda _: readiness.saw_joint_state(), qos)
         if readiness.needs_clock:
             node.create_subscription(Clock, "/clock", self._ticked, qos)
         node.create_timer(_PERIOD_S, self._watch)
@@ -91,6 +94,47 @@ class Watcher:
     def is_done(self) -> bool:
         """True if the final line was printed."""
         return self._said == [] or isinstance(self._said, str)
+
+    def _ask_controllers(self) -> Question:
+        from controller_manager_msgs.srv import ListControllers  # noqa: PLC0415 - not every stack has controllers
+
+        return Question(
+            self._node, ListControllers, f"{self._readiness.controller_manager}/list_controllers", self._listed
+        )
+
+    def _look_for(self, need: str, actions: Collection[str]) -> None:
+        """Looks for one of the further needs: ``KIND:NAME``."""
+        kind, _, name = need.partition(":")
+        if (kind == "service" and self._node.count_services(name)) or (
+            kind == "action" and name + _ACTION_SERVICE in actions
+        ):
+            self._readiness.saw(need)
+        elif kind == "topic" and need not in self._others:
+            self._listen(need, name)
+        elif kind == "active":
+            self._ask_state(need, name)
+
+    def _listen(self, need: str, topic: str) -> None:
+        """Waits for a topic's first message, once its type is known."""
+        types = dict(self._node.get_topic_names_and_types())
+        if topic in types and self._node.count_publishers(topic):
+            qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+            self._others[need] = self._node.create_subscription(
+                get_message(types[topic][0]), topic, lambda _: self._readiness.saw(need), qos, raw=True
+            )
+
+    def _ask_state(self, need: str, node: str) -> None:
+        """Asks a lifecycle node for its state."""
+        from lifecycle_msgs.msg import State  # noqa: PLC0415 - not every stack has lifecycle nodes
+        from lifecycle_msgs.srv import GetState  # noqa: PLC0415
+
+        def take(answer: Any) -> None:
+            if answer.current_state.id == State.PRIMARY_STATE_ACTIVE:
+                self._readiness.saw(need)
+
+        if need not in self._others:
+            self._others[need] = Question(self._node, GetState, f"{node}/get_state", take)
+        self._others[need].ask()
 
     def _listed(self, answer: Any) -> None:
         self._readiness.saw_controllers({each.name: each.state for each in answer.controller})
@@ -129,13 +173,16 @@ class Watcher:
         self._readiness.saw_clock(message.clock.sec * 1_000_000_000 + message.clock.nanosec)
 
     def _watch(self) -> None:
-        if self._readiness.needs_controllers:
+        if self._readiness.needs_controllers and self._controllers is not None:
             self._controllers.ask()
         services = [name for name, _ in self._node.get_service_names_and_types()]
         # The list also names services that only have clients, such as the goal client's.
         served = [name for name in services if name.endswith(_ACTION_SERVICE) and self._node.count_services(name)]
         self._readiness.saw_actions([name.removesuffix(_ACTION_SERVICE) for name in served])
-        self._action.ask()
+        if self._action is not None:
+            self._action.ask()
+        for need in self._readiness.unmet:
+            self._look_for(need, served)
         if self._readiness.needs_groups:
             self._ask_for_groups(services)
         self._give_up_on_groups()

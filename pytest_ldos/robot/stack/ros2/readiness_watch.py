@@ -9,30 +9,39 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from pytest_ldos.host.logs import quoted
 from pytest_ldos.host.processes import ProcessGroup
-from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.scenario.words import StimulusKind
 
 _NODE: Final = "pytest_ldos.robot.stack.ros2.readiness_node"
+
+
+def needs_of(spec: StackSpec) -> dict[str, Any]:
+    """Returns what must be there before a stack's stimulus can begin: fields of `Readiness`."""
+    is_arm = spec.stimulus is StimulusKind.MOVE_GROUP
+    actions = {StimulusKind.MOVE_GROUP: spec.ros2.action, StimulusKind.ACTION: spec.stimuli.action.name}
+    services = [f"service:{spec.stimuli.service.name}"] if spec.stimulus is StimulusKind.SERVICE else []
+    return {
+        "controllers": spec.ros2.controllers,
+        "controller_manager": spec.ros2.controller_manager,
+        "action": actions.get(spec.stimulus, ""),
+        "joint_states": spec.ros2.joint_states if is_arm else "",
+        "group": spec.ros2.group if is_arm else "",
+        "others": [*services, *spec.ros2.ready],
+    }
 
 
 class ReadinessWatch:
     """Runs the readiness node within its context, so that its cost is not part of the measurement."""
 
     def __init__(
-        self, spec: Ros2Spec, *, needs_clock: bool, environment: Mapping[str, str], log_directory: Path
+        self, spec: StackSpec, *, needs_clock: bool, environment: Mapping[str, str], log_directory: Path
     ) -> None:
         self._group = ProcessGroup(log_directory=log_directory, environment=environment, death_signal=signal.SIGINT)
-        self._asked = {
-            "controllers": spec.controllers,
-            "controller_manager": spec.controller_manager,
-            "action": spec.action,
-            "joint_states": spec.joint_states,
-            "group": spec.group,
-            "needs_clock": needs_clock,
-        }
+        self._asked = {**needs_of(spec), "needs_clock": needs_clock}
         self._missing = ["no answer yet"]
         self._wrong = ""
 

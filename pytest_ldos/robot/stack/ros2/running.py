@@ -8,25 +8,32 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from pytest_ldos.base.errors import BringUpFailed
+from pytest_ldos.base.errors import BringUpFailed, ConfigurationError
 from pytest_ldos.host.kept import KeptTree
 from pytest_ldos.host.logs import last_words
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.robot.stack.client_protocol import TrialTag
 from pytest_ldos.robot.stack.conversation import ANSWER_GRACE_S, Conversation, to_command
 from pytest_ldos.robot.stack.faulty_goals import plant_failure
-from pytest_ldos.robot.stack.goals import Goal, GoalBook, OutcomeClass
-from pytest_ldos.robot.stack.outcomes import died, to_outcome
-from pytest_ldos.robot.stack.protocol import MotionOutcome, StackInfo
+from pytest_ldos.robot.stack.goals import Goal, OutcomeClass
+from pytest_ldos.robot.stack.outcomes import MotionOutcome, died, to_outcome
+from pytest_ldos.robot.stack.protocol import StackInfo
 from pytest_ldos.robot.stack.ros2.faults import out_of_reach
 from pytest_ldos.robot.stack.ros2.installed import SEEDED_PLANNER
 from pytest_ldos.robot.stack.ros2.launch_events import LaunchWatch
 from pytest_ldos.robot.stack.ros2.readiness_watch import ReadinessWatch
+from pytest_ldos.robot.stack.ros2.stimuli import StimulusPlan
 from pytest_ldos.scenario.model import FIRST_SEED, StackSpec
+from pytest_ldos.scenario.words import StimulusKind
 
 _POLL_S: Final = 0.02
 _NOT_OF_THE_STACK: Final = frozenset({"launch", "lttng-sessiond", "readiness"})
 """Logs that are not of the stack's own processes; the launch's log repeats their output."""
+
+_NOT_READY: Final = {
+    StimulusKind.MOVE_GROUP: "the goal client did not find the action server and a joint state",
+    StimulusKind.SCRIPT: "the script did not say that it is ready",
+}
 
 _WORD_EVERY_S: Final = 5.0
 
@@ -37,11 +44,11 @@ class Ros2Stack:
     def __init__(
         self,
         spec: StackSpec,
-        goal_book: GoalBook,
+        plan: StimulusPlan,
         *,
         environment: Mapping[str, str],
         tree: KeptTree,
-        client: Child,
+        client: Child | None,
         group: ProcessGroup,
         log_directory: Path,
         info: StackInfo,
@@ -50,7 +57,7 @@ class Ros2Stack:
         self.is_repeatable = SEEDED_PLANNER in info.versions
         self.domain = int(environment["ROS_DOMAIN_ID"])
         self.environment = environment
-        self.goal_book = goal_book
+        self.goal_book = plan.goal_book
         self._spec = spec
         self._tree = tree
         self._client = client
@@ -58,14 +65,16 @@ class Ros2Stack:
         self._logs = log_directory
         self._seen_pids: set[int] = set()
         self._launch = LaunchWatch()
-        self._conversation = Conversation(client, self.what_failed)
+        self._conversation = None if client is None else Conversation(client, self.what_failed)
+        self.stimulus = plan.build(self, self._conversation, self._why)
         assert tree.child.process.stdout is not None
         arguments = (tree.child.process.stdout,)
         threading.Thread(target=self._launch.follow, args=arguments, name="launch events", daemon=True).start()
 
     def what_failed(self) -> str:
         """Returns the process that ended too early; empty while the stack is complete."""
-        ended = [self._launch.what_failed(), self._group.describe_ended(), self._conversation.misunderstood]
+        misunderstood = self._conversation.misunderstood if self._conversation is not None else ""
+        ended = [self._launch.what_failed(), self._group.describe_ended(), misunderstood]
         return "; ".join(reason for reason in ended if reason)
 
     def await_ready(self, watch: ReadinessWatch, on_waiting: Callable[[str], None]) -> None:
@@ -90,10 +99,25 @@ class Ros2Stack:
                 next_word += _WORD_EVERY_S
                 on_waiting(watch.missing)
             time.sleep(_POLL_S)
-        if not self._conversation.await_ready(max(deadline - time.monotonic(), ANSWER_GRACE_S)):
-            reason = self.what_failed() or "the goal client did not find the action server and a joint state"
-            raise self._bring_up_failed(reason)
+        if self._conversation is not None:
+            self._await_client(self._conversation, max(deadline - time.monotonic(), ANSWER_GRACE_S))
         self._seen_pids.update(self._tree.pids())
+
+    def _await_client(self, conversation: Conversation, patience_s: float) -> None:
+        """Waits until the goal client, or another program that stimulates the stack, takes commands.
+
+        Raises:
+            ConfigurationError: it refused to begin.
+            BringUpFailed: it was not ready in time.
+        """
+        if conversation.await_ready(patience_s):
+            return
+        refusal = conversation.refusal
+        if refusal is not None:
+            raise ConfigurationError(refusal.message, remedy=refusal.remedy)
+        raise self._bring_up_failed(
+            self.what_failed() or _NOT_READY.get(self._spec.stimulus, "the stimulus is not ready")
+        )
 
     def _bring_up_failed(self, reason: str) -> BringUpFailed:
         return BringUpFailed(
@@ -105,11 +129,12 @@ class Ros2Stack:
 
     @property
     def can_plan_only(self) -> bool:
-        return self._conversation.can_plan_only
+        return self._conversation is not None and self._conversation.can_plan_only
 
     def pids(self) -> list[int]:
         self._seen_pids.update(self._tree.pids())
-        return sorted({self._client.pid, *self._seen_pids, *self._launch.pids()})
+        client = () if self._client is None else (self._client.pid,)
+        return sorted({*client, *self._seen_pids, *self._launch.pids()})
 
     def move(
         self,
@@ -133,6 +158,7 @@ class Ros2Stack:
         ):
             command = out_of_reach(command)
         limit_s = command.timeout_s + ANSWER_GRACE_S
+        assert self._conversation is not None, "an arm has a goal client"
         report = self._conversation.move(command, timeout_s=limit_s)
         if report is None:
             return self._died(goal_id, f"the goal client gave no answer within {limit_s:.0f} s")
@@ -142,6 +168,11 @@ class Ros2Stack:
     def _unless_died(self, outcome: MotionOutcome) -> MotionOutcome:
         """Returns `stack_died` instead if a process died: then it is no failure of planning or control."""
         return self._died(outcome.goal_id, outcome.message) if self.what_failed() else outcome
+
+    def _why(self) -> str:
+        """Returns why the stack has ended, with the last lines of what ended; empty while it runs."""
+        reason = self.what_failed()
+        return f"{reason}\n{self._last_words(reason)}" if reason else ""
 
     def _died(self, goal_id: str, otherwise: str) -> MotionOutcome:
         reason = self.what_failed() or otherwise

@@ -14,6 +14,7 @@ from pytest_ldos.campaign.versions.our_packages import USUAL, build_packages, fi
 from pytest_ldos.campaign.versions.workspace import Workspace
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.ros2 import Ros2Spec
+from pytest_ldos.scenario.words import StimulusKind
 from tests.builders.colcon import add_package, find_colcon
 from tests.builders.command_line import run_ldos
 from tests.builders.ros import add_packages
@@ -110,7 +111,9 @@ def test_this_installation_has_them():
 
 def test_what_a_stack_needs_follows_from_its_settings():
     own = Ros2Spec(launch_file="cell_bringup/cell.launch.py")
-    assert needed_by(StackSpec(ros2=own)) == USUAL
+    arm = ("ldos_goal_client", "ldos_control_probe", *USUAL)
+    assert needed_by(StackSpec(ros2=own)) == arm
+    assert needed_by(StackSpec(ros2=dataclasses.replace(own, controllers=()), stimulus=StimulusKind.WINDOW)) == USUAL
     seeded = needed_by(StackSpec(ros2=dataclasses.replace(own, seeded_planner=True)))
-    assert seeded == (*USUAL, "ldos_planner")
+    assert seeded == (*arm, "ldos_planner")
     assert needed_by(StackSpec()) == (*seeded, "ldos_bringup", "ldos_panda_config")

@@ -29,7 +29,7 @@ def converse(tmp_path):
     group = ProcessGroup(log_directory=tmp_path)
 
     def start(code: str) -> Conversation:
-        return Conversation(group.start("client", [sys.executable, "-c", code], talk=True), group.describe_ended)
+        return Conversation(group.start("goal_client", [sys.executable, "-c", code], talk=True), group.describe_ended)
 
     yield start
     group.stop()

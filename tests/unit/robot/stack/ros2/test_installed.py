@@ -23,7 +23,7 @@ OWN = StackSpec(ros2=Ros2Spec(launch_file="my_robot/stack.launch.py", group="arm
 def complete(workspace, monkeypatch):
     """Every package; a tracetools that says it traces."""
     monkeypatch.setattr(installed, "ros_python_available", lambda *_, **__: Availability(True))
-    for package in (*installed.EVERY_STACK, *installed.PANDA, DEFAULT.rmw, "rmw_cyclonedds_cpp"):
+    for package in (*installed.needed_packages(StackSpec()), *installed.PANDA, DEFAULT.rmw, "rmw_cyclonedds_cpp"):
         workspace.add(package, version="4.2.0")
     status(workspace, "#!/bin/sh\necho Tracing enabled\n")
     return workspace

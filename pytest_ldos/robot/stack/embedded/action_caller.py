@@ -1,0 +1,165 @@
+"""The process of the embedded stack that sends goals of any of its actions; the stimulus ``action``.
+
+It speaks the line protocol of `stimulus.lines`, and marks each trial's phases in the trace.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pytest_ldos.base.errors import ConfigurationError, LdosError
+from pytest_ldos.base.tracepoints import Phase
+from pytest_ldos.robot.dds.action import ActionClient, GoalStatus
+from pytest_ldos.robot.dds.fill import fill
+from pytest_ldos.robot.dds.messages import Message, is_known
+from pytest_ldos.robot.dds.node import Context, Node
+from pytest_ldos.robot.dds.process import run_node
+from pytest_ldos.robot.stack.goals import OutcomeClass
+from pytest_ldos.robot.stack.stimulus.desk import Task, refuse, serve
+from pytest_ldos.robot.stack.stimulus.lines import Ended, Order
+from pytest_ldos.scenario.stimulus import FEEDBACK, ActionSpec
+
+_DISCOVERY_S: Final = 20.0
+_POLL_S: Final = 0.02
+_CANCEL_S: Final = 2.0
+_SUCCESS: Final = 0
+"""``SUCCESSFUL`` of `control_msgs/action/FollowJointTrajectory`; other types of the stack have no number as code."""
+
+
+@dataclass
+class _Goal:
+    """A goal in progress; its fields are set on the executor's thread."""
+
+    ended: threading.Event = field(default_factory=threading.Event)
+    was_accepted: bool = False
+    status: GoalStatus = GoalStatus.UNKNOWN
+    result: Message | None = None
+
+
+class ActionCaller:
+    """Sends one goal at a time and waits for its end.
+
+    Args:
+        reset: message of the goal after each trial; ``None`` for none.
+
+    Raises:
+        ConfigurationError: the stack has no such type of actions.
+    """
+
+    def __init__(self, node: Node, spec: ActionSpec, reset: Mapping[str, Any] | None) -> None:
+        self._node = node
+        self._spec = spec
+        self._reset = reset
+        if not is_known(f"{spec.type}_Goal"):
+            raise ConfigurationError(
+                f"the embedded stack has no actions of type {spec.type}",
+                remedy="take control_msgs/action/FollowJointTrajectory, or a stack of ROS 2 nodes",
+            )
+        self._client = ActionClient(node, spec.type, spec.name)
+
+    @property
+    def resets(self) -> bool:
+        return self._reset is not None
+
+    def check(self, messages: Mapping[str, Mapping[str, Any]]) -> None:
+        """Refuses messages that are no goals of this type, and an action that nobody serves.
+
+        Raises:
+            ConfigurationError: names the place and the field.
+        """
+        for where, values in messages.items():
+            fill(f"{self._spec.type}_Goal", values, where)
+        ends_at = time.monotonic() + _DISCOVERY_S
+        while not self._client.server_is_ready():
+            if time.monotonic() > ends_at:
+                raise ConfigurationError(f"there is no action server {self._spec.name} of type {self._spec.type}")
+            time.sleep(_POLL_S)
+
+    def handle(self, task: Task) -> Ended:
+        """Does what a command says."""
+        if task.order is Order.RUN:
+            return self._send(task, task.message)
+        return self._send(task, self._reset) if self._reset is not None else task.end(OutcomeClass.SUCCESS)
+
+    def _send(self, task: Task, values: Mapping[str, Any]) -> Ended:
+        message = fill(f"{self._spec.type}_Goal", values, "the goal")
+        goal = _Goal()
+        task.begin()
+        self._node.executor.post(lambda: self._begin(task, goal, message))
+        if not goal.ended.wait(task.left_s):
+            self._node.executor.post(lambda: self._client.cancel_goal(task.id))
+            goal.ended.wait(_CANCEL_S)
+            task.enter(Phase.RESULT)
+            return task.end(OutcomeClass.TIMED_OUT, f"no result within {self._spec.timeout_s:g} s")
+        return task.end(*self._judge(goal))
+
+    def _begin(self, task: Task, goal: _Goal, message: Message) -> None:
+        """Sends the goal; runs on the executor's thread, as all that follows from it."""
+
+        def answered(accepted: bool) -> None:
+            goal.was_accepted = accepted
+            task.enter(Phase.GOAL_ACCEPTED if accepted else Phase.RESULT)
+            if accepted and not self._spec.executing:
+                task.enter(Phase.EXECUTING)
+            if not accepted:
+                goal.ended.set()
+
+        def fed_back(_: Message) -> None:
+            if self._spec.executing == FEEDBACK:
+                task.enter(Phase.EXECUTING)
+
+        def ended(status: GoalStatus, result: Message) -> None:
+            task.enter(Phase.RESULT)
+            goal.status, goal.result = status, result
+            goal.ended.set()
+
+        task.enter(Phase.GOAL_SENT)
+        if self._spec.executing:
+            task.enter(Phase.PLANNING)
+        self._client.send_goal(task.id, message, on_response=answered, on_feedback=fed_back, on_result=ended)
+
+    def _judge(self, goal: _Goal) -> tuple[OutcomeClass, str]:
+        if not goal.was_accepted:
+            return OutcomeClass.ABORTED, "the server rejected the goal"
+        code = getattr(goal.result, "error_code", None)
+        text = f" (error code {code})" if isinstance(code, int) else ""
+        if goal.status is not GoalStatus.SUCCEEDED:
+            return OutcomeClass.ABORTED, f"the goal ended as {goal.status.name.lower()}{text}"
+        if isinstance(code, int) and code not in (self._spec.success_codes or (_SUCCESS,)):
+            return OutcomeClass.ABORTED, f"the goal succeeded, but its result says otherwise{text}"
+        return OutcomeClass.SUCCESS, ""
+
+
+def _serve(node: Node, caller: ActionCaller, messages: Mapping[str, Mapping[str, Any]]) -> None:
+    """Serves until the input ends, which ends the node."""
+    try:
+        caller.check(messages)
+    except LdosError as error:
+        refuse(error)
+    else:
+        serve(caller.handle, resets=caller.resets)
+    node.executor.stop()
+
+
+def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
+    """Builds node `ldos_action_caller`; parameters: ``spec``, ``messages`` by place, ``reset``."""
+    node = Node(context, "ldos_action_caller")
+    spec = ActionSpec(**{**parameters["spec"], "success_codes": tuple(parameters["spec"]["success_codes"])})
+    try:
+        caller = ActionCaller(node, spec, parameters["reset"])
+    except LdosError as error:
+        work = threading.Thread(target=refuse, args=(error,), name="refusal", daemon=True)
+    else:
+        work = threading.Thread(
+            target=_serve, args=(node, caller, parameters["messages"]), name="commands", daemon=True
+        )
+    work.start()
+    return lambda: None
+
+
+if __name__ == "__main__":
+    run_node("action_caller", build)

@@ -1,0 +1,128 @@
+"""The stimulus of a stack of ROS 2 nodes: which program sends it, and what it can be asked for."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.robot.stack.conversation import Conversation
+from pytest_ldos.robot.stack.goal_file import read_goals
+from pytest_ldos.robot.stack.goals import PANDA_GOALS, GoalBook
+from pytest_ldos.robot.stack.ros2.goal_client import goal_client_command
+from pytest_ldos.robot.stack.stimulus.arm import Arm, ArmStimulus
+from pytest_ldos.robot.stack.stimulus.cases import CaseBook, read_cases, single_case
+from pytest_ldos.robot.stack.stimulus.program import ProgramStimulus
+from pytest_ldos.robot.stack.stimulus.protocol import Stimulus
+from pytest_ldos.robot.stack.stimulus.window import WindowStimulus
+from pytest_ldos.scenario.model import StackSpec
+from pytest_ldos.scenario.words import StimulusKind
+
+_ROOM: Final = "pytest_ldos.robot.stack.ros2"
+_PROGRAMS: Final = {
+    StimulusKind.ACTION: f"{_ROOM}.action_caller",
+    StimulusKind.SERVICE: f"{_ROOM}.service_caller",
+    StimulusKind.BAG: f"{_ROOM}.bag_player",
+}
+"""Modules of our own programs that speak the line protocol."""
+
+
+@dataclass(frozen=True)
+class StimulusPlan:
+    """A stimulus before its stack runs.
+
+    Attributes:
+        goal_book: the arm's goals, for the stimulus ``move_group``; empty for others.
+        book: what another stimulus can be asked for.
+    """
+
+    spec: StackSpec
+    goal_book: GoalBook
+    book: CaseBook
+
+    @property
+    def name(self) -> str:
+        """Name of its program, and of that program's log."""
+        return "goal_client" if self.spec.stimulus is StimulusKind.MOVE_GROUP else "stimulus"
+
+    def command(self, directory: Path, environment: Mapping[str, str] | None) -> list[str] | None:
+        """Returns the command of its program; ``None`` if it has none. Files for it are written to `directory`."""
+        kind = self.spec.stimulus
+        match kind:
+            case StimulusKind.MOVE_GROUP:
+                return goal_client_command(self.spec.ros2, directory=directory, environment=environment)
+            case StimulusKind.SCRIPT:
+                return list(self.spec.stimuli.script.command)
+            case StimulusKind.WINDOW:
+                return None
+        settings = {"spec": asdict(getattr(self.spec.stimuli, kind)), "messages": self.book.all_messages}
+        extra = {"reset": self.book.reset} if kind is StimulusKind.ACTION else {}
+        return [sys.executable, "-m", _PROGRAMS[kind], json.dumps({**settings, **extra}, default=_refuse_value)]
+
+    def build(self, arm: Arm, conversation: Conversation | None, why: Callable[[], str]) -> Stimulus:
+        """Returns the stimulus of a running stack.
+
+        Args:
+            arm: the stack itself, where it has one.
+            why: returns why the stack has ended; empty while it runs.
+        """
+        if self.spec.stimulus is StimulusKind.MOVE_GROUP:
+            return ArmStimulus(arm)
+        if conversation is None:
+            return WindowStimulus(self.spec.stimuli.window.seconds, why)
+        return ProgramStimulus(conversation, self.book, timeout_s=self._timeout_s, why=why)
+
+    @property
+    def _timeout_s(self) -> float:
+        spec = self.spec
+        limits = {
+            StimulusKind.ACTION: spec.stimuli.action.timeout_s,
+            StimulusKind.SERVICE: spec.stimuli.service.timeout_s * spec.stimuli.service.calls,
+            StimulusKind.BAG: _LONGEST_BAG_S,
+        }
+        return limits.get(spec.stimulus, spec.stimuli.script.timeout_s)
+
+
+_LONGEST_BAG_S: Final = 3600.0
+"""The player's program knows how long its bag lasts, and gives up by itself."""
+
+
+def plan_stimulus(spec: StackSpec) -> StimulusPlan:
+    """Reads what the stimulus of a stack needs.
+
+    Raises:
+        ConfigurationError: a file is wrong, or an arm of the user's own has no goals.
+    """
+    kind = spec.stimulus
+    if kind is StimulusKind.MOVE_GROUP:
+        return StimulusPlan(spec, goals_of(spec), CaseBook({}))
+    book = read_cases(Path(spec.goals)) if spec.goals else single_case(_single_name(spec))
+    return StimulusPlan(spec, PANDA_GOALS, book)
+
+
+def _single_name(spec: StackSpec) -> str:
+    return Path(spec.stimuli.bag.path).name if spec.stimulus is StimulusKind.BAG else str(spec.stimulus)
+
+
+def _refuse_value(value: Any) -> Any:
+    raise ConfigurationError(f"a goal has the value {value!r}", remedy="give numbers, texts, lists and tables")
+
+
+def goals_of(spec: StackSpec) -> GoalBook:
+    """Returns the arm's goals by name.
+
+    Raises:
+        ConfigurationError: the file is wrong, or the user's own robot has no goals.
+    """
+    if spec.goals:
+        return read_goals(Path(spec.goals))
+    if spec.ros2.is_panda:
+        return PANDA_GOALS
+    raise ConfigurationError(
+        f"no goals for the robot of {spec.ros2.launch_file}",
+        remedy='name a file with a home and goal sets in [tool.ldos.stack]: goals = "goals.yaml"',
+    )

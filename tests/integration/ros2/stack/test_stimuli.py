@@ -1,0 +1,247 @@
+"""Each stimulus against nodes of real ROS 2 that are no arm, from settings to the record."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+
+from tests.integration.project import Project
+
+ROBOT = '''
+import sys, time
+import rclpy
+from rclpy.action import ActionServer
+from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
+from rclpy.node import Node
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+SLOW_S = float(sys.argv[1]) if len(sys.argv) > 1 else 0.0
+
+class Robot(Node):
+    """Drives where it is told, answers calls, and turns each word it hears into another."""
+
+    def __init__(self):
+        super().__init__("robot")
+        self.said = self.create_publisher(String, "/echo", 10)
+        self.moves = self.create_publisher(String, "/moving", 10)
+        self.create_subscription(String, "/words", self.hear, 10)
+        self.create_service(Trigger, "/press", self.press)
+        self.create_timer(0.05, lambda: self.said.publish(String(data="tick")))
+        try:
+            from nav2_msgs.action import NavigateToPose
+        except ModuleNotFoundError:
+            return
+        self.type = NavigateToPose
+        self.server = ActionServer(self, NavigateToPose, "/navigate_to_pose", self.drive)
+
+    def hear(self, word):
+        time.sleep(SLOW_S)
+        self.said.publish(word)
+
+    def press(self, request, response):
+        time.sleep(0.002 + SLOW_S)
+        response.success = True
+        return response
+
+    def drive(self, goal):
+        x = goal.request.pose.pose.position.x
+        time.sleep(0.02 + SLOW_S)
+        self.moves.publish(String(data="moving"))
+        for _ in range(3):
+            goal.publish_feedback(self.type.Feedback(distance_remaining=x))
+            time.sleep(0.05)
+        result = self.type.Result()
+        if x > 9:
+            goal.abort()
+            result.error_code = 203
+            return result
+        goal.succeed()
+        return result
+
+rclpy.init()
+robot = Robot()
+executor = MultiThreadedExecutor(4)
+executor.add_node(robot)
+try:
+    executor.spin()
+except (KeyboardInterrupt, ExternalShutdownException):
+    pass
+'''
+
+LAUNCH = """
+import sys
+from pathlib import Path
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument, ExecuteProcess
+from launch.substitutions import LaunchConfiguration
+
+def generate_launch_description():
+    robot = str(Path(__file__).with_name("robot.py"))
+    return LaunchDescription([
+        DeclareLaunchArgument("slow", default_value="0"),
+        ExecuteProcess(cmd=[sys.executable, robot, LaunchConfiguration("slow")], name="robot"),
+    ])
+"""
+
+GOALS = """
+goal_sets:
+  rooms:
+    - {name: near, message: {pose: {header: {frame_id: map}, pose: {position: {x: 1.0}, orientation: {w: 1.0}}}}}
+    - {name: far, message: {pose: {header: {frame_id: map}, pose: {position: {x: %s}, orientation: {w: 1.0}}}}}
+reset: {pose: {header: {frame_id: map}}}
+"""
+
+STACK = """
+[tool.pytest.ini_options]
+
+[tool.ldos.stack]
+launch_file = "robot.launch.py"
+stimulus = "{stimulus}"
+{more}
+
+[tool.ldos.stimulus.{stimulus}]
+"""
+
+needs_nav2 = pytest.mark.skipif(
+    importlib.util.find_spec("nav2_msgs") is None, reason="nav2_msgs is not in the sourced ROS 2"
+)
+needs_bags = pytest.mark.skipif(
+    importlib.util.find_spec("rosbag2_py") is None, reason="rosbag2_py is not in the sourced ROS 2"
+)
+
+
+@pytest.fixture
+def robot(project, rmw) -> Project:
+    project.environment["LDOS_RMW"] = rmw
+    del project.environment["LDOS_SIM"]
+    project.write("robot.py", ROBOT)
+    project.write("robot.launch.py", LAUNCH)
+    return project
+
+
+def measure(robot: Project, stimulus: str, details: str, *arguments: str, more: str = "") -> tuple[int, str]:
+    robot.write("pyproject.toml", STACK.format(stimulus=stimulus, more=more) + details)
+    return robot.run("-m", "baseline", "--ldos-trials=2", "--ldos-block=2", *arguments)
+
+
+NAVIGATE = 'name = "/navigate_to_pose"\ntype = "nav2_msgs/action/NavigateToPose"\n'
+
+
+@needs_nav2
+def test_an_action_with_begin_of_execution(robot, leaves_nothing):
+    robot.write("goals.yaml", GOALS % "2.0")
+    more = 'goals = "goals.yaml"\nready = ["topic:/echo", "service:/press"]'
+    code, output = measure(robot, "action", NAVIGATE + 'executing = "/moving"\n', more=more)
+    assert code == 0, output
+    saved = robot.saved()
+    assert [trial.goal for trial in saved.trials] == ["near", "far"]
+    assert [metric.name for metric in saved.metrics] == ["T1", "T2", "T4"]
+    for trial in saved.trials:
+        assert trial.measurements["T4"].source.name == "markers"
+        assert 20 < trial.measurements["T1"].number < 1000
+        assert 150 < trial.measurements["T2"].number < 2000
+
+
+@needs_nav2
+def test_a_goal_that_the_server_aborts(robot):
+    robot.write("goals.yaml", GOALS % "10.0")
+    code, output = measure(robot, "action", NAVIGATE, more='goals = "goals.yaml"')
+    assert code != 0
+    assert "error code 203" in output
+    assert [trial.outcome for trial in robot.saved().trials] == ["success", "aborted"]
+
+
+@needs_nav2
+def test_a_field_that_the_goal_does_not_have(robot):
+    robot.write("goals.yaml", (GOALS % "2.0").replace("frame_id", "frame_di", 1))
+    code, output = measure(robot, "action", NAVIGATE, more='goals = "goals.yaml"')
+    assert code != 0
+    assert "Header has no field 'frame_di'" in output
+    assert "did you mean 'frame_id'?" in output
+
+
+def test_a_type_that_is_not_installed(robot):
+    robot.write("goals.yaml", GOALS % "2.0")
+    details = 'name = "/navigate_to_pose"\ntype = "nav3_msgs/action/NavigateToPose"\n'
+    code, output = measure(robot, "action", details, more='goals = "goals.yaml"')
+    assert code != 0
+    assert "nav3_msgs" in output
+    assert "Traceback" not in output
+
+
+def test_calls_of_a_service(robot, leaves_nothing):
+    code, output = measure(robot, "service", 'name = "/press"\ntype = "std_srvs/srv/Trigger"\ncalls = 5\n')
+    assert code == 0, output
+    saved = robot.saved()
+    assert [metric.name for metric in saved.metrics] == ["call", "call_p99"]
+    for trial in saved.trials:
+        assert 2 < trial.measurements["call"].number < 500
+        assert trial.measurements["call"].number <= trial.measurements["call_p99"].number
+
+
+def test_a_window(robot, leaves_nothing):
+    code, output = measure(robot, "window", "seconds = 0.5\n", more='ready = ["topic:/echo"]')
+    assert code == 0, output
+    assert all(trial.succeeded for trial in robot.saved().trials)
+
+
+def test_what_never_becomes_ready_is_named(robot):
+    more = 'ready = ["topic:/nothing", "active:/robot"]\nready_timeout_s = 5'
+    code, output = measure(robot, "window", "seconds = 0.5\n", more=more)
+    assert code != 0
+    assert "no message on /nothing" in output
+    assert "not active: /robot" in output
+
+
+@pytest.fixture(params=["mcap", "sqlite3"])
+def bag(request, robot) -> Project:
+    """Twenty words in one second, written by rosbag2 itself."""
+    rosbag2_py = pytest.importorskip("rosbag2_py", reason="rosbag2_py is not in the sourced ROS 2")
+    from rclpy.serialization import serialize_message
+    from std_msgs.msg import String
+
+    writer = rosbag2_py.SequentialWriter()
+    storage = rosbag2_py.StorageOptions(uri=str(robot.path / "drive"), storage_id=request.param)
+    writer.open(storage, rosbag2_py.ConverterOptions("cdr", "cdr"))
+    writer.create_topic(rosbag2_py.TopicMetadata(0, "/words", "std_msgs/msg/String", "cdr"))
+    for number in range(20):
+        writer.write("/words", serialize_message(String(data=str(number))), number * 50_000_000)
+    del writer
+    return robot
+
+
+@needs_bags
+def test_a_bag(bag, leaves_nothing):
+    details = 'path = "drive"\ntopics = ["/words"]\n'
+    code, output = measure(bag, "bag", details, more='ready = ["topic:/echo"]')
+    assert code == 0, output
+    saved = bag.saved()
+    assert all(trial.succeeded for trial in saved.trials)
+    assert len(saved.fingerprint.versions["bag"]) == 16
+    for trial in saved.trials:
+        assert 0.9e9 < trial.stamps_ns["result"] - trial.stamps_ns["goal_sent"] < 5e9
+
+
+@needs_bags
+@pytest.mark.parametrize(
+    ("details", "message"),
+    [
+        ('topics = ["/wrods"]', "did you mean '/words'?"),
+        ("start_s = 0.5\nduration_s = 2", "shorter than a trial"),
+    ],
+)
+def test_a_bag_that_does_not_fit(bag, details, message):
+    code, output = measure(bag, "bag", f'path = "drive"\n{details}\n')
+    assert code != 0
+    assert message in output
+    assert "Traceback" not in output
+
+
+@needs_bags
+def test_a_bag_of_which_nobody_takes_a_message(bag):
+    bag.write("robot.py", ROBOT.replace('"/words"', '"/other"'))
+    code, output = measure(bag, "bag", 'path = "drive"\n')
+    assert code != 0
+    assert "nobody in the stack subscribes to a topic of the bag: /words" in output
