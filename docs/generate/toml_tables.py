@@ -7,8 +7,8 @@ from typing import Final
 
 from docs.generate.classes import documented, fields, paragraph
 from docs.generate.text import code, table
-from pytest_ldos.base.plain import field_types
 from pytest_ldos.base.paths import LinkSpec, PathSpec
+from pytest_ldos.base.plain import field_types
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.scenario.base import BaseSpec
 from pytest_ldos.scenario.deadlines import DeadlineSpec

@@ -70,6 +70,7 @@ def test_goals_of_any_action(project, leaves_nothing):
         assert 300 < trial.measurements["T4"].number < 2000
 
 
+@pytest.mark.acceptance
 def test_a_field_that_the_type_does_not_have(project):
     project.write("pyproject.toml", ACTION)
     project.write("goals.yaml", goals(joints="joint_nmaes"))
@@ -80,6 +81,7 @@ def test_a_field_that_the_type_does_not_have(project):
     assert "Traceback" not in output
 
 
+@pytest.mark.acceptance
 def test_an_action_that_nobody_knows(project):
     project.write("pyproject.toml", ACTION.replace("FollowJointTrajectory", "FollowTheLeader"))
     project.write("goals.yaml", goals())
@@ -89,6 +91,7 @@ def test_an_action_that_nobody_knows(project):
     assert "Traceback" not in output
 
 
+@pytest.mark.acceptance
 def test_a_window_of_the_running_stack(project, leaves_nothing):
     project.write("pyproject.toml", WINDOW)
     code, output = measure(project)
@@ -112,6 +115,7 @@ def test_a_program_of_ones_own(project, leaves_nothing):
         assert trial.measurements["T4"].source.name == "stimulus' stamps"
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(
     ("program", "message"),
     [

@@ -203,8 +203,9 @@ class EmbeddedStack:
         self.stimulus: Stimulus = ArmStimulus(self)
 
     def stimulate_by(self, stimulus: Stimulus) -> None:
-        """Takes another stimulus than goals for the arm."""
+        """Takes another stimulus than goals for the arm; its program is a process of the stack."""
         self.stimulus = stimulus
+        self._nodes = tuple(self._group.children)
 
     def await_ready(self) -> None:
         """Waits until the client has found a planner, a controller and a first joint state."""
