@@ -40,7 +40,7 @@ _NEEDED: Final = (
     r"pytest_ldos/robot/dds/definitions/moveit_msgs\.txt",
     r"pytest_ldos/robot/dds/definitions/services\.txt",
     r"pytest_ldos/robot/stack/embedded/panda\.xml",
-    r"pytest_ldos/instruments/topology/topologies/pick_cell\.json",
+    r"pytest_ldos/robot/topology/topologies/pick_cell\.json",
     r"(.*/licenses/)?LICENSE",
 )
 _NEEDED_IN_WHEEL: Final = (

@@ -76,6 +76,8 @@ class StackSpec:
         planning_time_s: allowed to the planner for a goal.
         velocity_scaling, acceleration_scaling: fractions of the joint limits, 0 to 1.
         goals: YAML file with goal sets and, for an arm, the home position; empty for the Panda's own.
+        topology: file of a topology (see ``ldos topology``), or the name of one of ours; its nodes of the embedded
+            layer are then the stack, and the stimulus is ``window``. Empty for an arm, or nodes of ROS 2.
         stimulus: what makes the stack work in a trial.
         stimuli: details of each stimulus.
         faults: planted in the stack, as far as it can be given them.
@@ -88,6 +90,7 @@ class StackSpec:
     velocity_scaling: float = 0.5
     acceleration_scaling: float = 0.5
     goals: str = ""
+    topology: str = ""
     stimulus: StimulusKind = StimulusKind.MOVE_GROUP
     stimuli: StimuliSpec = field(default_factory=StimuliSpec)
     faults: FaultSpec = field(default_factory=FaultSpec)
@@ -112,6 +115,16 @@ class StackSpec:
             StimulusKind.BAG: {"path": self.stimuli.bag.path},
             StimulusKind.SCRIPT: {"command": self.stimuli.script.command},
         }
+        require(
+            not self.topology or self.stimulus is StimulusKind.WINDOW,
+            f'a topology runs by itself, and stimulus is "{self.stimulus}"',
+            remedy='set stimulus = "window" in [tool.ldos.stack]',
+        )
+        require(
+            not self.topology or self.kind is not StackKind.ROS2,
+            "a topology is a stack of the embedded layer",
+            remedy='leave out kind = "ros2"; `ldos topology --layer ros2` measures it over rclcpp',
+        )
         for key, value in needed.get(self.stimulus, {}).items():
             table = "[tool.ldos.stack]" if key == "goals" else f"[tool.ldos.stimulus.{self.stimulus}]"
             require(bool(value), f'stimulus = "{self.stimulus}" needs {key}', remedy=f"set {key} in {table}")

@@ -16,7 +16,7 @@ from pytest_ldos.scenario.stimulus import StimuliSpec
 from pytest_ldos.scenario.words import StackKind, StimulusKind
 
 _WHERE: Final = "[tool.ldos.stack]"
-_PATHS: Final = frozenset({"goals", "launch_file", "path"})
+_PATHS: Final = frozenset({"goals", "launch_file", "path", "topology"})
 
 
 def parse_stack(values: Any, *, folder: Path, stimuli: Any = None) -> StackSpec:

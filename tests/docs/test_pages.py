@@ -118,7 +118,7 @@ def test_settings_are_settings(block, tmp_path):
 
 @pytest.mark.parametrize("block", blocks("json"))
 def test_json_of_a_topology_is_one(block):
-    from pytest_ldos.instruments.topology.read import decode_topology
+    from pytest_ldos.robot.topology.read import decode_topology
 
     if '"nodes"' in block.text:
         assert decode_topology(block.text, "a page").nodes

@@ -9,10 +9,10 @@ from pytest_ldos.instruments.study import Round
 from pytest_ldos.instruments.topology.edges import EdgeFigures, Totals, edges_of, figures_of, find_flows, totals_of
 from pytest_ldos.instruments.topology.events import Event, find_events
 from pytest_ldos.instruments.topology.lateness import Limits
-from pytest_ldos.instruments.topology.model import Topology
 from pytest_ldos.instruments.topology.recorded import Recorded
 from pytest_ldos.instruments.topology.resources import Usage, find_usage
 from pytest_ldos.instruments.topology.rounds import find_rounds
+from pytest_ldos.robot.topology.model import Topology
 
 
 @dataclass(frozen=True, kw_only=True)

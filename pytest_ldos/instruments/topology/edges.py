@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pytest_ldos.instruments.topology.lateness import Gap, Limits, Numbers, find_gaps
-from pytest_ldos.instruments.topology.model import Topology
 from pytest_ldos.instruments.topology.recorded import Recorded
-from pytest_ldos.instruments.topology.samples import NUMBER, RECEIVED_NS, RECEIVER, SENDER, SENT_NS, Samples
+from pytest_ldos.robot.topology.model import Topology
+from pytest_ldos.robot.topology.samples import NUMBER, RECEIVED_NS, RECEIVER, SENDER, SENT_NS, Samples
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pytest_ldos.instruments.topology.samples import Samples
+from pytest_ldos.robot.topology.samples import Samples
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,22 +16,22 @@ from pytest_ldos.base.writable import writing
 from pytest_ldos.host.processes import Child, ProcessGroup
 from pytest_ldos.host.ros import find_ros_package, find_ros_packages
 from pytest_ldos.host.temporary import temporary_folder
-from pytest_ldos.instruments.topology.conversation import Conversation, ProcessEnded
-from pytest_ldos.instruments.topology.model import Topology
-from pytest_ldos.instruments.topology.plan import encode_plan, spread
 from pytest_ldos.instruments.topology.recorded import Recorded, ResourceSample
-from pytest_ldos.instruments.topology.samples import read_samples
 from pytest_ldos.instruments.topology.spec import Layer, TopologySpec
 from pytest_ldos.robot.dds.domain import claim_domain
 from pytest_ldos.robot.dds.loopback import bound_to_loopback
 from pytest_ldos.robot.stack.ros2.isolation import isolated_environment
 from pytest_ldos.robot.stack.ros2.shared_memory import SharedMemory
+from pytest_ldos.robot.topology.conversation import Conversation, ProcessEnded
+from pytest_ldos.robot.topology.model import Topology
+from pytest_ldos.robot.topology.plan import encode_plan, spread
+from pytest_ldos.robot.topology.samples import read_samples
 from pytest_ldos.scenario.ros2 import Ros2Spec
 
 ROS_PACKAGE: Final = "ldos_topology"
 """Package of the workspace `ros_ws`."""
 
-_MODULE: Final = "pytest_ldos.instruments.topology.embedded_process"
+_MODULE: Final = "pytest_ldos.robot.topology.embedded_process"
 _HEAD_START_NS: Final = 200 * NS_PER_MS
 _HEAD_START_OF_EACH_NS: Final = 20 * NS_PER_MS
 """Time for all processes to read when to begin."""

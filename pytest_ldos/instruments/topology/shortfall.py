@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from pytest_ldos.instruments.topology.model import Topology
 from pytest_ldos.instruments.topology.recorded import Recorded
+from pytest_ldos.robot.topology.model import Topology
 
 _KEPT: Final = 0.95
 """Share of the due messages that must be sent."""

@@ -8,6 +8,7 @@ from typing import Final
 
 from pytest_ldos.base.requirements import require
 from pytest_ldos.instruments.topology.lateness import Limits
+from pytest_ldos.robot.topology.plan import Processes
 from pytest_ldos.scenario.described import described
 
 LONGEST_S: Final = 3600.0
@@ -20,13 +21,6 @@ class Layer(StrEnum):
 
     EMBEDDED = "embedded"
     ROS2 = "ros2"
-
-
-class Processes(StrEnum):
-    """The distribution of nodes over processes."""
-
-    ONE = "one"
-    NODE = "node"
 
 
 @dataclass(frozen=True, kw_only=True)

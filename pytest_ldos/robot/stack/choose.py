@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pytest_ldos.host.availability import Availability
@@ -13,12 +14,15 @@ from pytest_ldos.robot.stack.installation import OURS, Installation
 from pytest_ldos.robot.stack.protocol import StackBackend, StackInfo
 from pytest_ldos.robot.stack.ros2.backend import Ros2Backend
 from pytest_ldos.robot.stack.ros2.installed import ros2_available, ros2_info
+from pytest_ldos.robot.stack.topology import TopologyBackend, topology_available, topology_info
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.words import StackKind
 
 
 def resolve_kind(spec: StackSpec) -> StackKind:
-    """Resolves `auto` to `ros2` for the user's own launch file or where all is installed, otherwise to `embedded`."""
+    """Resolves `auto` to `ros2` for the user's own launch file or where all is installed, else to `embedded`."""
+    if spec.topology:
+        return StackKind.EMBEDDED
     if spec.kind is not StackKind.AUTO:
         return spec.kind
     return StackKind.ROS2 if not spec.ros2.is_panda or ros2_available(spec).ok else StackKind.EMBEDDED
@@ -43,19 +47,25 @@ def choose_backend(
     spec: StackSpec, *, recorder: Recorder, log_directory: Path, installation: Installation = OURS
 ) -> StackBackend:
     """Returns the backend for a spec."""
-    backend = Ros2Backend if resolve_kind(spec) is StackKind.ROS2 else EmbeddedBackend
-    return backend(spec, recorder=recorder, log_directory=log_directory, installation=installation)
+    backends: Mapping[StackKind, Callable[..., StackBackend]] = {
+        StackKind.ROS2: Ros2Backend,
+        StackKind.EMBEDDED: TopologyBackend if spec.topology else EmbeddedBackend,
+    }
+    chosen = backends[resolve_kind(spec)]
+    return chosen(spec, recorder=recorder, log_directory=log_directory, installation=installation)
 
 
 def stack_available(spec: StackSpec) -> Availability:
     """Reports if everything that `choose_backend` would start is installed."""
     if resolve_kind(spec) is StackKind.ROS2:
         return ros2_available(spec)
-    return embedded_available()
+    return topology_available() if spec.topology else embedded_available()
 
 
 def describe_stack(spec: StackSpec) -> StackInfo:
     """Describes the stack that `choose_backend` would start."""
+    if spec.topology:
+        return topology_info(spec)
     return ros2_info(spec) if resolve_kind(spec) is StackKind.ROS2 else embedded_info(stimulus=spec.stimulus)
 
 

@@ -105,6 +105,17 @@ def test_a_window_of_the_running_stack(project, leaves_nothing):
     ]
 
 
+@pytest.mark.acceptance
+def test_a_topology_is_a_stack(project, leaves_nothing):
+    project.write("pyproject.toml", WINDOW.replace('kind = "embedded"', 'topology = "pick_cell"'))
+    code, output = measure(project)
+    assert code == 0, output
+    saved = project.saved()
+    assert saved.stack_kind == "topology-pick_cell"
+    assert saved.fingerprint.versions["topology"]
+    assert all(trial.succeeded for trial in saved.trials)
+
+
 def test_a_program_of_ones_own(project, leaves_nothing):
     shutil.copytree(EXAMPLE, project.path, dirs_exist_ok=True)
     (project.path / "test_scenario.py").unlink()

@@ -24,7 +24,7 @@ DATA = [
     "pytest_ldos/robot/dds/definitions/moveit_msgs.txt",
     "pytest_ldos/robot/dds/definitions/services.txt",
     "pytest_ldos/robot/stack/embedded/panda.xml",
-    "pytest_ldos/instruments/topology/topologies/pick_cell.json",
+    "pytest_ldos/robot/topology/topologies/pick_cell.json",
 ]
 FIRST_PROJECT = [
     f"examples/first_project/{name}"

@@ -60,6 +60,8 @@ def test_an_arm_keeps_its_controllers(tmp_path):
         ({"bag": {"topics": ["scan"]}}, "no name of the ROS graph"),
         ({"window": {"seconds": 0}}, "seconds"),
         ({"service": {"calls": 1.5}}, "calls"),
+        ({"topology": "pick_cell"}, "a topology runs by itself"),
+        ({"topology": "pick_cell", "stimulus": "window", "kind": "ros2"}, "a stack of the embedded layer"),
         ({"ready": ["topic:scan"]}, "no need"),
         ({"ready": ["node:/scan"]}, "no need"),
     ],

@@ -13,12 +13,13 @@ import pytest
 from pytest_ldos.instruments.topology.analysis import analyse
 from pytest_ldos.instruments.topology.events import Code
 from pytest_ldos.instruments.topology.instrument import INSTRUMENT
-from pytest_ldos.instruments.topology.model import TopicQos
 from pytest_ldos.instruments.topology.run import Patience, run_topology
-from pytest_ldos.instruments.topology.spec import Processes, TopologySpec
+from pytest_ldos.instruments.topology.spec import TopologySpec
+from pytest_ldos.robot.topology.model import TopicQos
+from pytest_ldos.robot.topology.plan import Processes
 from tests.builders.topologies import TWO, text_of, topology
 
-MODULE = "pytest_ldos.instruments.topology.embedded_process"
+MODULE = "pytest_ldos.robot.topology.embedded_process"
 
 
 def spec(**changes) -> TopologySpec:

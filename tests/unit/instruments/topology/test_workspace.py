@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from pytest_ldos.instruments.topology import embedded_process
-from pytest_ldos.instruments.topology.embedded_process import MESSAGE, SERVICE
-from pytest_ldos.instruments.topology.own_resources import own_resources
-from pytest_ldos.instruments.topology.plan import encode_plan
-from pytest_ldos.instruments.topology.samples import COLUMNS, RECORD_BYTES
 from pytest_ldos.robot.dds.messages import fields_of
+from pytest_ldos.robot.topology import embedded_process
+from pytest_ldos.robot.topology.embedded_process import MESSAGE, SERVICE
+from pytest_ldos.robot.topology.own_resources import own_resources
+from pytest_ldos.robot.topology.plan import encode_plan
+from pytest_ldos.robot.topology.samples import COLUMNS, RECORD_BYTES
 from tests.builders.topologies import topology
 
 SOURCES = Path(__file__).parents[4] / "ros_ws/src"

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.base.nearest import suggest
-from pytest_ldos.instruments.topology.model import Client, Node, Publisher, Server, Subscription, Topology
+from pytest_ldos.robot.topology.model import Client, Node, Publisher, Server, Subscription, Topology
 
 
 def check_graph(topology: Topology, file: str) -> None:

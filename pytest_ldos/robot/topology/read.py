@@ -18,11 +18,11 @@ from typing import Final, TypeVar
 from pytest_ldos.base.nearest import suggest
 from pytest_ldos.base.text import one_line
 from pytest_ldos.base.units import NS_PER_MS, NS_PER_S
-from pytest_ldos.instruments.topology.graph_checks import check_graph
-from pytest_ldos.instruments.topology.located_json import Place, read_located
-from pytest_ldos.instruments.topology.message_types import EXAMPLES, VECTOR, size_of_type
-from pytest_ldos.instruments.topology.model import Client, Node, Publisher, Server, Subscription, TopicQos, Topology
-from pytest_ldos.instruments.topology.source_text import read_source
+from pytest_ldos.robot.topology.graph_checks import check_graph
+from pytest_ldos.robot.topology.located_json import Place, read_located
+from pytest_ldos.robot.topology.message_types import EXAMPLES, VECTOR, size_of_type
+from pytest_ldos.robot.topology.model import Client, Node, Publisher, Server, Subscription, TopicQos, Topology
+from pytest_ldos.robot.topology.source_text import read_source
 
 MOST_NODES: Final = 500
 MOST_ENDS: Final = 3000

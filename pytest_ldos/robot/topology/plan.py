@@ -7,10 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
-from pytest_ldos.instruments.topology.model import Client, Node, Publisher, Subscription, TopicQos, Topology
-from pytest_ldos.instruments.topology.spec import Processes
+from pytest_ldos.robot.topology.model import Client, Node, Publisher, Subscription, TopicQos, Topology
+
+
+class Processes(StrEnum):
+    """The distribution of nodes over processes."""
+
+    ONE = "one"
+    NODE = "node"
 
 
 @dataclass(frozen=True)
