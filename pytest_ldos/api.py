@@ -27,7 +27,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
-from pytest_ldos.base.paths import LinkRule, LinkSpec, PathSpec
+from pytest_ldos.base.paths import BUILT_IN_PATHS, LinkRule, LinkSpec, PathSpec
 from pytest_ldos.base.series import Better, Invalid, Missing
 from pytest_ldos.base.tracepoints import Phase
 from pytest_ldos.host.lock import measuring_lock
@@ -58,6 +58,7 @@ from pytest_ldos.scenario.loads.memory_load import MemoryLoadSpec
 from pytest_ldos.scenario.loads.network_impairment import NetworkImpairmentSpec
 from pytest_ldos.scenario.loads.noisy_neighbour import NoisyNeighbourSpec
 from pytest_ldos.scenario.loads.spec import SchedulerGroup
+from pytest_ldos.scenario.metrics import parse_metrics
 from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, StackSpec
 from pytest_ldos.scenario.ros2 import Ros2Spec
 from pytest_ldos.scenario.words import Simulation, StackKind
@@ -180,6 +181,7 @@ def run_trials(
     output: Path,
     goals: Sequence[Goal] | str | None = None,
     own: Iterable[OwnMetric] = (),
+    metrics: Sequence[str] = (),
     observer: Observer | None = None,
 ) -> TrialSet:
     """Starts a recorded stack, makes the trials of a scenario beside its loads, ends everything.
@@ -188,15 +190,18 @@ def run_trials(
         output: gets the run's folder, with the record, the logs and the trace.
         goals: or the name of one of the stack's goal sets; by default the scenario's.
         own: metrics of your own, taken beside ours.
+        metrics: of built-in paths, of topics and of processes, as in the setting `metrics`: ``["cpu:move_group"]``.
 
     Raises:
-        ConfigurationError: an own metric has a name that is taken.
+        ConfigurationError: an own metric has a name that is taken; a metric of an unknown path, or of a process that
+            the stack does not have.
         MachineBusy, Unavailable, RecordingFailed, BringUpFailed, LoadFailed: see `open_rig` and `apply_loads`.
     """
+    declared = parse_metrics(list(metrics), BUILT_IN_PATHS, where="metrics")
     with measuring_lock():
         folder = new_scenario_folder(new_run_folder(output), scenario.name)
         with open_rig(scenario.stack, folder) as rig:
             wanted = scenario.goals if goals is None else goals
             chosen = rig.stack.stimulus.cases(wanted) if isinstance(wanted, str) else wanted
             disturb = partial(apply_loads, scenario.loads, rig.site)
-            return conduct(rig, scenario, chosen, disturb=disturb, own=own, observer=observer)
+            return conduct(rig, scenario, chosen, disturb=disturb, own=own, declared=declared, observer=observer)

@@ -6,9 +6,22 @@ from collections.abc import Iterator
 
 from docs.generate.attributes import constants_of
 from docs.generate.text import code, flowing, table
+from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.measure.metrics import sources
 from pytest_ldos.measure.metrics.catalogue import METRICS
+from pytest_ldos.measure.metrics.declared import declare
 from pytest_ldos.measure.metrics.sources import Source
+from pytest_ldos.scenario.metrics import MetricKind, MetricSpec, PathStatistic
+
+
+def _examples() -> Iterator[MetricSpec]:
+    """A metric of each kind that can be asked for, and of each statistic."""
+    path = PathSpec(name="NAME", via=("/a", "/b"), deadline_ms=1)
+    for statistic in PathStatistic:
+        yield MetricSpec(kind=MetricKind.PATH, subject=path.name, statistic=statistic, path=path)
+    for kind in MetricKind:
+        if kind is not MetricKind.PATH:
+            yield MetricSpec(kind=kind, subject="/topic" if kind.is_of_topic else "PROCESS")
 
 
 def metrics_page() -> Iterator[str]:
@@ -32,6 +45,28 @@ def metrics_page() -> Iterator[str]:
                 f"{each.description.score_weight:g}",
             )
             for each in METRICS.values()
+        ],
+    )
+    yield from (
+        "",
+        "## Metrics of paths, topics and processes",
+        "",
+        "Named in `metrics` under `[tool.ldos]`; see",
+        "[gate paths, rates and resources](../how-to/gate-paths-rates-resources.md).",
+        "",
+    )
+    yield from table(
+        ("in `metrics`", "what is measured", "in", "better", "usual floor", "largest MDE"),
+        [
+            (
+                code(str(spec)),
+                metric.definition,
+                metric.unit or "count",
+                metric.description.better.value,
+                f"{100 * metric.usual_floor:.0f} %",
+                f"{100 * metric.largest_tolerable_mde:.0f} %",
+            )
+            for spec, metric in ((spec, declare(spec)) for spec in _examples())
         ],
     )
     yield from ("", "## Sources", "", "Numbers of different sources are not compared.", "")

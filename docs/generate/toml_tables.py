@@ -12,6 +12,7 @@ from pytest_ldos.base.plain import field_types
 from pytest_ldos.judge.gate.policy import Policy
 from pytest_ldos.scenario.base import BaseSpec
 from pytest_ldos.scenario.deadlines import DeadlineSpec
+from pytest_ldos.scenario.metrics import MetricSpec
 from pytest_ldos.scenario.model import FaultSpec, StackSpec
 from pytest_ldos.scenario.options import OPTIONS
 from pytest_ldos.scenario.ros2 import Ros2Spec
@@ -75,6 +76,15 @@ def toml_page() -> Iterator[str]:
     yield from fields(PathSpec, but={"links"})
     yield from ("### `[[tool.ldos.paths.links]]`", "", paragraph(LinkSpec), "")
     yield from fields(LinkSpec)
+    yield from (
+        "## `tool.ldos.metrics`",
+        "",
+        "A list of texts `KIND:SUBJECT[:STATISTIC]` in `[tool.ldos]` itself, each a metric beside the built-in ones:",
+        '`metrics = ["path:state feedback:p99", "rate:/scan", "cpu:move_group", "memory:*"]`. Kinds and statistics:',
+        "[metrics](metrics.md#metrics-of-paths-topics-and-processes). SUBJECT is the",
+        f"{documented(MetricSpec)['subject']}",
+        "",
+    )
     yield from ("## `[tool.ldos.gate]`", "", paragraph(Policy), "")
     yield from fields(Policy, only=sorted(GATE_KEYS))
     yield from ("## `[tool.ldos.base]`", "", paragraph(BaseSpec), "")

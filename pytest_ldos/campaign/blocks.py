@@ -88,6 +88,7 @@ def run_block(bench: Bench, block: Block, version: Version, record: TrialSet | N
             observer=bench.observer,
             watch=watch,
             clock=bench.clock,
+            is_under_test=block.role is Role.HEAD,
         )
         return add_trials(
             rig,

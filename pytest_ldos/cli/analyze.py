@@ -24,6 +24,7 @@ from pytest_ldos.cli.say import emit, say
 from pytest_ldos.fleet.find import find_traces
 from pytest_ldos.fleet.request import Request
 from pytest_ldos.measure.metrics.catalogue import catalogue_of
+from pytest_ldos.measure.metrics.declared import in_traces
 from pytest_ldos.measure.metrics.extract import extract_metrics
 from pytest_ldos.measure.metrics.load_own import OwnSource, load_metrics
 from pytest_ldos.measure.metrics.model import Interfaces
@@ -110,10 +111,11 @@ def analyze(  # noqa: PLR0913 - an argument is an option of the command
         usual=usual,
         paths=tuple(settings.paths),
         own=None if metrics is None else OwnSource(metrics, str(Path.cwd())),
+        declared=in_traces(settings.metrics),
         on_corrupt=on_corrupt.value,
     )
     own = load_metrics(metrics)
-    catalogue_of(own)  # refuses names that are taken, before anything is read
+    catalogue_of(own, request.declared)  # refuses names that are taken, before anything is read
     found = find_traces(traces, together=together or bool(clock_offset))
     if len(found) > 1 or len(traces) > 1 or scheduler is not None or workers is not None:
         _refuse_for_many(pid, clock_offset, against, output)
@@ -154,14 +156,19 @@ def _analyze_one(
         require_action(model, request.interfaces, request.usual)
         flow = build_flow(model, request.paths)
         goals = extract_metrics(
-            model, nominal_period_ns=request.nominal_period_ns, interfaces=request.interfaces, own=own, flow=flow
+            model,
+            nominal_period_ns=request.nominal_period_ns,
+            interfaces=request.interfaces,
+            own=own,
+            declared=request.declared,
+            flow=flow,
         )
         analysis = Analysis(
             name=trace.resolve().name,
             flow=flow,
             paths=request.paths,
             goals=goals,
-            metrics=tuple(catalogue_of(own).values()),
+            metrics=tuple(catalogue_of(own, request.declared).values()),
             thread_states=build_thread_states(decoded) if drawn else None,
         )
     return analysis, notes

@@ -41,13 +41,12 @@ from pytest_ldos.cli.measuring import (
     refuse_watching,
 )
 from pytest_ldos.cli.output import FormatOption, OutputOption, choose_format, put_out_text
-from pytest_ldos.cli.own_metrics import MetricsOption
+from pytest_ldos.cli.own_metrics import MetricsOption, chosen_metrics
 from pytest_ldos.cli.paths import sources_here, terminal
 from pytest_ldos.cli.progress import MeasuringProgress
 from pytest_ldos.cli.quantities import parse_confidence
 from pytest_ldos.cli.say import say
-from pytest_ldos.measure.metrics.catalogue import Catalogue, built_in_of, catalogue_of
-from pytest_ldos.measure.metrics.load_own import load_metrics
+from pytest_ldos.measure.metrics.catalogue import Catalogue
 from pytest_ldos.robot.stack.choose import resolve_kind
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.show.page.formats import Format
@@ -90,7 +89,7 @@ def bisect(  # noqa: PLR0913 - one a command-line option
     sources = sources_here()
     refuse_watching(sources)
     (name,) = chosen_scenarios([scenario] if scenario else None, sources)
-    catalogue = catalogue_of(load_metrics(metrics), built_in_of(sources.scenario(name, {}).stack))
+    catalogue = chosen_metrics(metrics, sources)
     refuse_unknown([metric], catalogue, "metric in --metric:")
     spec = dataclasses.replace(sources.scenario(name, {}), trials=trials_per_start, max_trials=0)
     commits = list_commits(good, bad, Path())

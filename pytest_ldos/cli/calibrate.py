@@ -26,15 +26,14 @@ from pytest_ldos.cli.measuring import (
     refuse_unable,
     refuse_watching,
 )
-from pytest_ldos.cli.own_metrics import MetricsOption
+from pytest_ldos.cli.own_metrics import MetricsOption, chosen_metrics
 from pytest_ldos.cli.paths import sources_here, stores_here, terminal
 from pytest_ldos.cli.progress import MeasuringProgress
 from pytest_ldos.cli.quantities import parse_duration_s, parse_share
 from pytest_ldos.cli.say import emit
 from pytest_ldos.host.checkout import describe_commit
 from pytest_ldos.judge.baseline.calibration_store import save_calibration
-from pytest_ldos.measure.metrics.catalogue import Catalogue, built_in_of, catalogue_of
-from pytest_ldos.measure.metrics.load_own import load_metrics
+from pytest_ldos.measure.metrics.catalogue import Catalogue
 from pytest_ldos.robot.stack.choose import resolve_kind
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.show.report.calibration import render_calibration, render_calibration_json
@@ -101,7 +100,7 @@ def calibrate(  # noqa: PLR0913 - one a command-line option
     sources = sources_here()
     refuse_watching(sources)
     names = chosen_scenarios(scenario, sources)
-    catalogue = catalogue_of(load_metrics(metrics), built_in_of(sources.scenario(names[0], {}).stack))
+    catalogue = chosen_metrics(metrics, sources)
     asked = _Asked(
         blocks=blocks,
         runs=runs,

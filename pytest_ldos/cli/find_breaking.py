@@ -22,13 +22,12 @@ from pytest_ldos.campaign.measured_version import version_here
 from pytest_ldos.campaign.varied_field import Harsher, VariedField
 from pytest_ldos.cli.measuring import chosen_scenarios, key_of, measuring, output_here, refuse_unable, refuse_watching
 from pytest_ldos.cli.output import FormatOption, OutputOption, choose_format, put_out_text
-from pytest_ldos.cli.own_metrics import MetricsOption
+from pytest_ldos.cli.own_metrics import MetricsOption, chosen_metrics
 from pytest_ldos.cli.paths import sources_here, terminal
 from pytest_ldos.cli.progress import MeasuringProgress
 from pytest_ldos.cli.quantities import parse_confidence, parse_duration_s, parse_share
 from pytest_ldos.cli.say import say
-from pytest_ldos.measure.metrics.catalogue import Catalogue, built_in_of, catalogue_of
-from pytest_ldos.measure.metrics.load_own import load_metrics
+from pytest_ldos.measure.metrics.catalogue import Catalogue
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.scenario.model import ScenarioSpec
 from pytest_ldos.scenario.words import SeedMode
@@ -91,7 +90,7 @@ def find_breaking(  # noqa: PLR0913 - one a command-line option
     sources = sources_here()
     refuse_watching(sources)
     (name,) = chosen_scenarios([scenario] if scenario else None, sources)
-    catalogue = catalogue_of(load_metrics(metrics), built_in_of(sources.scenario(name, {}).stack))
+    catalogue = chosen_metrics(metrics, sources)
     plain = dataclasses.replace(
         sources.scenario(name, {}), trials=trials_per_start, max_trials=0, seeds=SeedMode.RANDOM
     )

@@ -22,7 +22,7 @@ from pytest_ldos.cli.measuring import (
     refuse_unable,
     refuse_watching,
 )
-from pytest_ldos.cli.own_metrics import MetricsOption
+from pytest_ldos.cli.own_metrics import MetricsOption, chosen_metrics
 from pytest_ldos.cli.paths import sources_here, stores_here, terminal
 from pytest_ldos.cli.progress import MeasuringProgress
 from pytest_ldos.cli.quantities import parse_share
@@ -30,8 +30,6 @@ from pytest_ldos.cli.say import emit
 from pytest_ldos.judge.baseline.calibration_store import UnreadableCalibration, find_calibration
 from pytest_ldos.judge.gate.calibrated import with_calibration
 from pytest_ldos.judge.gate.policy import Policy
-from pytest_ldos.measure.metrics.catalogue import built_in_of, catalogue_of
-from pytest_ldos.measure.metrics.load_own import load_metrics
 from pytest_ldos.measure.trial.record import TrialSet
 from pytest_ldos.robot.stack.choose import resolve_kind
 from pytest_ldos.scenario.model import ScenarioSpec
@@ -76,7 +74,7 @@ def selftest(
     (name,) = chosen_scenarios([scenario] if scenario else None, sources)
     count = trials or (_QUICK_TRIALS if quick else _TRIALS)
     spec = dataclasses.replace(sources.scenario(name, {}), trials=count, max_trials=0)
-    catalogue = catalogue_of(load_metrics(metrics), built_in_of(sources.scenario(name, {}).stack))
+    catalogue = chosen_metrics(metrics, sources)
     plan = plan_self_test(
         spec, resolve_kind(spec.stack), faults=_listed(faults), sizes=_parse_sizes(sizes), quick=quick
     )

@@ -22,12 +22,10 @@ from pytest_ldos.campaign.sweep_records import TRUSTED, CellResult, CellState
 from pytest_ldos.cli.calibrate import Format
 from pytest_ldos.cli.measuring import chosen_scenarios, measuring, output_here, refuse_watching
 from pytest_ldos.cli.output import write_text
-from pytest_ldos.cli.own_metrics import MetricsOption
+from pytest_ldos.cli.own_metrics import MetricsOption, chosen_metrics
 from pytest_ldos.cli.paths import sources_here, terminal
 from pytest_ldos.cli.progress import MeasuringProgress
 from pytest_ldos.cli.say import emit, say
-from pytest_ldos.measure.metrics.catalogue import built_in_of, catalogue_of
-from pytest_ldos.measure.metrics.load_own import load_metrics
 from pytest_ldos.record.choose import recording_available
 from pytest_ldos.scenario.addresses import known_addresses
 from pytest_ldos.show.report.reasons import describe_reason
@@ -95,9 +93,9 @@ def sweep(  # noqa: PLR0913 - one a command-line option
     asked.refuse_endless(longest_s=3600 * max_hours)
     if output is not None:
         require_suffix(output)
-    catalogue = catalogue_of(load_metrics(metrics), built_in_of(asked.grid.base.stack))
-    own = {"metrics": ", ".join(catalogue)} if metrics else {}
     sources = sources_here()
+    catalogue = chosen_metrics(metrics, sources)
+    own = {"metrics": ", ".join(catalogue)} if metrics or sources.toml.metrics else {}
     refuse_watching(sources)
     base = asked.grid.base
     version = {**version_here(Path(), base.stack, baselines=Path(sources.value("baselines"))), **own}

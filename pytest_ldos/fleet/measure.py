@@ -49,9 +49,10 @@ def _measure(found: Found, request: Request) -> TraceSummary:
         nominal_period_ns=request.nominal_period_ns,
         interfaces=request.interfaces,
         own=own,
-        flow=build_flow(model, request.paths) if own else None,
+        declared=request.declared,
+        flow=build_flow(model, request.paths) if own or request.declared else None,
     )
-    return _sum_up(found.name, model, measured, catalogue_of(own))
+    return _sum_up(found.name, model, measured, catalogue_of(own, request.declared))
 
 
 def _sum_up(

@@ -8,6 +8,7 @@ from typing import Literal
 from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.measure.metrics.load_own import OwnSource
 from pytest_ldos.measure.metrics.model import Interfaces
+from pytest_ldos.scenario.metrics import MetricSpec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +21,7 @@ class Request:
         usual: the project's configured names; a different action must occur in the trace.
         paths: the project's causal paths, for user metrics that use message flow.
         own: the user's own metrics; loaded where the trace is read.
+        declared: the project's metrics of paths and topics.
         on_corrupt: see `ctf.read.read_trace`.
         threads: number of decoding threads; by default one per CPU.
     """
@@ -29,5 +31,6 @@ class Request:
     usual: Interfaces
     paths: tuple[PathSpec, ...] = ()
     own: OwnSource | None = None
+    declared: tuple[MetricSpec, ...] = ()
     on_corrupt: Literal["refuse", "skip"] = "refuse"
     threads: int | None = None

@@ -56,7 +56,8 @@ class Ledger:
         from pytest_ldos.judge.gate.policy import Policy
 
         judged, own = len(self._selection), self._selection.own_names()
-        return Policy.configured(self._settings.sources.toml.gate, scenarios=judged, own=own)
+        declared = {spec.name for spec in self._settings.sources.toml.metrics}
+        return Policy.configured(self._settings.sources.toml.gate, scenarios=judged, own=own | declared)
 
     # --- entries ----------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from pytest_ldos.plugin.messages import fail_with
 from pytest_ldos.plugin.progress import Progress
 from pytest_ldos.plugin.scenario_run import ScenarioRun
 from pytest_ldos.plugin.scenarios import require_loads
-from pytest_ldos.plugin.selection import own_metrics
+from pytest_ldos.plugin.selection import metrics_of
 from pytest_ldos.plugin.settings import Settings
 from pytest_ldos.plugin.standby import session_of
 from pytest_ldos.scenario.fields import revise_spec
@@ -83,7 +83,6 @@ def _applied(item: pytest.Item, run: ScenarioRun, spec: LoadSpec) -> Iterator[An
 
 def trial_maker(request: pytest.FixtureRequest) -> Callable[..., TrialSet]:
     """A function that makes trials of a stack, and keeps them until a gate has seen them."""
-    from pytest_ldos.measure.metrics.catalogue import built_in_of, catalogue_of
     from pytest_ldos.plugin.measuring import TrialMaker
 
     session, item = session_of(request.config), request.node
@@ -92,7 +91,7 @@ def trial_maker(request: pytest.FixtureRequest) -> Callable[..., TrialSet]:
         goals = run.spec.goals if goals is None else goals
         with _named_faults(item):
             maker = TrialMaker(session.settings, session.ledger, run)
-            catalogue = catalogue_of(own_metrics(item), built_in_of(run.spec.stack))
+            catalogue = metrics_of(item, session.settings)
             trials = maker.make(goals if isinstance(goals, str) else tuple(goals), n, catalogue)
         run.trial_sets.append(trials)
         run.unjudged.append(trials)

@@ -15,6 +15,7 @@ from pytest_ldos.plugin.settings import Settings
 from pytest_ldos.plugin.sweep_cells import cell_of
 
 if TYPE_CHECKING:
+    from pytest_ldos.measure.metrics.catalogue import Catalogue
     from pytest_ldos.measure.metrics.own import OwnMetric
     from pytest_ldos.show.report.document import Place
 
@@ -77,6 +78,18 @@ def own_metrics(item: pytest.Item) -> tuple[OwnMetric, ...]:
     if len(groups) < len(given):  # pytest leaves out implementations that return None
         require_own(None)
     return tuple(metric for group in reversed(groups) for metric in require_own(group))
+
+
+def metrics_of(item: pytest.Item, settings: Settings) -> Catalogue:
+    """Every metric that a test measures: ours, those in the settings, and those registered for it.
+
+    Raises:
+        ConfigurationError: see `own_metrics` and `catalogue_of`.
+    """
+    from pytest_ldos.measure.metrics.catalogue import built_in_of, catalogue_of
+
+    sources = settings.sources
+    return catalogue_of(own_metrics(item), sources.toml.metrics, built_in=built_in_of(sources.stack_spec()))
 
 
 def refuse_disturbed(item: pytest.Item, *, is_one_sweep: bool) -> None:

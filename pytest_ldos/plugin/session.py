@@ -17,7 +17,7 @@ from pytest_ldos.plugin.machine import Machine
 from pytest_ldos.plugin.outputs import Outputs
 from pytest_ldos.plugin.run_record import Books, RunRecord
 from pytest_ldos.plugin.scenarios import make_scenario_tests, require_loads
-from pytest_ldos.plugin.selection import Selection, own_metrics, refuse_disturbed
+from pytest_ldos.plugin.selection import Selection, metrics_of, refuse_disturbed
 from pytest_ldos.plugin.settings import Settings
 from pytest_ldos.plugin.sweep import Sweeps
 from pytest_ldos.plugin.sweep_cells import in_cell
@@ -67,12 +67,10 @@ class MeasuringSession:
         self, item: pytest.Item, stack: StackSpec, *, announce: Callable[[str], None]
     ) -> Iterator[ScenarioRun]:
         """Starts a recorded stack for a test and ends it with the test; see `RunRecord.open_run`."""
-        from pytest_ldos.measure.metrics.catalogue import catalogue_of
-
         refused = self.ledger.refusals.noted
         with refused(item.nodeid):
             refuse_disturbed(item, is_one_sweep=self.selection.is_one_sweep)
-            catalogue_of(own_metrics(item))  # faults of metrics and policy are reported before anything is measured
+            metrics_of(item, self.settings)  # faults of metrics and policy are reported before anything is measured
             _ = self.ledger.policy
         spec = in_cell(item, dataclasses.replace(self.settings.scenario_of(item), stack=stack))
         if not _is_to_be_built(self.settings, stack):

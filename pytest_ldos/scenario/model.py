@@ -28,6 +28,10 @@ class FaultSpec:
         transport_delay_ms: that joint states spend on their way longer.
         failure_rate: share of the measured goals that fail, chosen by the trial's seed (see `stack.faulty_goals`).
         cpu_steal: share of the stack's CPUs that competing processes take.
+        cpu_waste: share of its own CPU time that the process which turns joint states into transforms uses in
+            addition: 0.2 makes it use 20 % more.
+        leak_mb: memory that the planner's process keeps of each motion that it executes; a trial has two, to the goal
+            and home.
     """
 
     planning_delay_ms: float = 0.0
@@ -38,6 +42,8 @@ class FaultSpec:
     transport_delay_ms: float = 0.0
     failure_rate: float = 0.0
     cpu_steal: float = 0.0
+    cpu_waste: float = 0.0
+    leak_mb: float = 0.0
 
     def __post_init__(self) -> None:
         for name, largest in _LARGEST_FAULTS.items():
@@ -62,6 +68,8 @@ _LARGEST_FAULTS: Final = {
     "transport_delay_ms": 1000,
     "failure_rate": 1,
     "cpu_steal": 0.9,
+    "cpu_waste": 10,
+    "leak_mb": 100,
 }
 
 

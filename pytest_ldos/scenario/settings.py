@@ -15,6 +15,7 @@ from pytest_ldos.base.paths import BUILT_IN_PATHS, PathSpec
 from pytest_ldos.base.requirements import require
 from pytest_ldos.scenario.base import BaseSpec, parse_base
 from pytest_ldos.scenario.loads.registry import LOAD_SPECS
+from pytest_ldos.scenario.metrics import MetricSpec, parse_metrics, usual_metrics
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
 from pytest_ldos.scenario.option_values import parse_value
 from pytest_ldos.scenario.options import CI_WAIT_S, OPTIONS, OTHER_VARIABLES, OWN_FILE
@@ -23,7 +24,7 @@ from pytest_ldos.scenario.scenario_table import BUILT_IN_SCENARIOS, ScenarioTabl
 from pytest_ldos.scenario.stack_table import parse_stack
 
 PROJECT_FILE: Final = "pyproject.toml"
-TABLES: Final = frozenset({"stack", "scenarios", "gate", "paths", "base", "stimulus"})
+TABLES: Final = frozenset({"stack", "scenarios", "gate", "paths", "base", "stimulus", "metrics"})
 LARGEST_EFFECT: Final = 5.0
 """Relative; a larger number was meant in per cent."""
 
@@ -44,6 +45,7 @@ class TomlSettings:
         gate: ``alpha``, ``floors``, ``relevant_effect`` and ``required``.
         paths: the declared ones, and the built-in ones whose names are not declared.
         base: setup of the environment of another revision.
+        metrics: metrics of paths, topics and processes.
     """
 
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -52,6 +54,7 @@ class TomlSettings:
     gate: Mapping[str, Any] = field(default_factory=dict)
     paths: tuple[PathSpec, ...] = BUILT_IN_PATHS
     base: BaseSpec = field(default_factory=BaseSpec)
+    metrics: tuple[MetricSpec, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -175,13 +178,18 @@ def parse_table(table: Mapping[str, Any], *, folder: Path = Path()) -> TomlSetti
     """Parses a ``[tool.ldos]`` table; paths in it are relative to `folder`."""
     refuse_unknown(table, {*OPTIONS, *TABLES} - {"config"}, "key [tool.ldos]")
     options = {name: value for name, value in table.items() if name not in TABLES}
+    own_paths = parse_paths(table.get("paths", []))
+    all_paths = _with_built_in(own_paths)
+    stack = parse_stack(table.get("stack", {}), folder=folder, stimuli=table.get("stimulus"))
+    usual = usual_metrics(stack.stimulus, own_paths)
     settings = TomlSettings(
         options=_parse_options(options, "[tool.ldos]"),
         scenarios=parse_scenarios(_table(table, "scenarios")),
-        stack=parse_stack(table.get("stack", {}), folder=folder, stimuli=table.get("stimulus")),
+        stack=stack,
         gate=_parse_gate(_table(table, "gate")),
-        paths=_with_built_in(parse_paths(table.get("paths", []))),
+        paths=all_paths,
         base=parse_base(_table(table, "base")),
+        metrics=parse_metrics(table.get("metrics", usual), all_paths),
     )
     for name, scenario in settings.scenarios.items():
         paths = [path.name for path in settings.paths]

@@ -5,6 +5,7 @@ The trace is a real CTF trace that the real decoder reads.
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -149,6 +150,10 @@ class FakeStack:
 
     def pids(self) -> list[int]:
         return [PID]
+
+    def processes(self) -> Mapping[int, str]:
+        """This process, which is no robot, but can be measured."""
+        return {os.getpid(): "planner"}
 
     def move(
         self,

@@ -14,7 +14,7 @@ from pytest_ldos.base.stats.median_interval import median_interval
 from pytest_ldos.campaign.bisection import Bisection, LevelRecord, LevelState, SearchPlan
 from pytest_ldos.campaign.commits.listing import Commit
 from pytest_ldos.campaign.commits.rounds import Records, Side
-from pytest_ldos.judge.explain.explain import METRIC_PATHS, Explanation, explain
+from pytest_ldos.judge.explain.explain import Explanation, explain, path_of
 from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.trial.record import TrialSet
 
@@ -186,4 +186,4 @@ def _changes(records: Records, metric: Metric) -> list[float]:
 
 def _explanation(records: Records, metric: Metric) -> Explanation | None:
     found = explain(records[Side.GOOD], records[Side.COMMIT])
-    return found.get(METRIC_PATHS.get(metric.name, ""))
+    return found.get(path_of(metric))

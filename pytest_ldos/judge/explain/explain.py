@@ -10,13 +10,22 @@ import numpy as np
 
 from pytest_ldos.base.stats.rank_sum import Sample, estimate_shift
 from pytest_ldos.measure.metrics.catalogue import METRICS
+from pytest_ldos.measure.metrics.model import Metric
 from pytest_ldos.measure.metrics.segments import LATENCY
 from pytest_ldos.measure.trial.record import MotionTrial, TrialSet
+from pytest_ldos.scenario.metrics import MetricKind
 
 CONFIDENCE: Final = 0.95
 
 METRIC_PATHS: Final = {metric.name: metric.path for metric in METRICS.values() if metric.path}
 """The path whose latency each metric is."""
+
+
+def path_of(metric: Metric) -> str:
+    """The path that a metric is about; empty if it is about none."""
+    kind, _, subject = metric.asked_as.partition(":")
+    asked = subject.rpartition(":")[0] if kind == MetricKind.PATH else ""
+    return asked or METRIC_PATHS.get(metric.name, "")
 
 
 @dataclass(frozen=True)

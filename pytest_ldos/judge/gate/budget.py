@@ -15,12 +15,17 @@ LOCATION: Final = "location"
 def metric_shares(metrics: Iterable[Metric]) -> dict[str, float]:
     """Share of each metric that is judged in a scenario.
 
-    Metrics of users have theirs reserved: one more or less of them changes nothing for the others.
+    Metrics of a user's own have theirs reserved: one more or less of them changes nothing for the others. Metrics of
+    paths, topics and processes are asked for in the project's settings, and bring their weight.
     """
-    weights = {metric.name: metric.error_share for metric in metrics}
-    own = sum(weight for name, weight in weights.items() if name not in METRICS)
-    total = max(own, OWN_SHARES) + sum(weight for name, weight in weights.items() if name in METRICS)
-    return {name: weight / total for name, weight in weights.items()}
+    judged = tuple(metrics)
+    own = sum(metric.error_share for metric in judged if _is_own(metric))
+    total = max(own, OWN_SHARES) + sum(metric.error_share for metric in judged if not _is_own(metric))
+    return {metric.name: metric.error_share / total for metric in judged}
+
+
+def _is_own(metric: Metric) -> bool:
+    return metric.name not in METRICS and not metric.asked_as
 
 
 def aspect_shares(shapes: Iterable[Shape]) -> dict[str, float]:

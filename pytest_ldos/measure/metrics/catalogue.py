@@ -9,12 +9,14 @@ from typing import Final
 
 from pytest_ldos.base.errors import ConfigurationError
 from pytest_ldos.measure.metrics.calls import CALL, CALL_P99
+from pytest_ldos.measure.metrics.declared import declare
 from pytest_ldos.measure.metrics.latency import EXECUTION, REACTION, T1, T2, T2X, T4, WHOLE
 from pytest_ldos.measure.metrics.measured import MeasuredMetric
 from pytest_ldos.measure.metrics.model import OWN_SHARES
 from pytest_ldos.measure.metrics.own import OwnMetric, require_own
 from pytest_ldos.measure.metrics.plans import T1_MEAN
 from pytest_ldos.measure.metrics.regularity import T3, T3_MEAN, T3_P90, T3_P99, T5, T5_MEAN, T5_P99
+from pytest_ldos.scenario.metrics import MetricSpec
 from pytest_ldos.scenario.model import StackSpec
 from pytest_ldos.scenario.words import Simulation, StimulusKind
 
@@ -58,8 +60,10 @@ def _latencies(stack: StackSpec) -> tuple[MeasuredMetric, ...]:
     return ()
 
 
-def catalogue_of(own: Iterable[OwnMetric], built_in: Catalogue = METRICS) -> Catalogue:
-    """Built-in metrics and a user's.
+def catalogue_of(
+    own: Iterable[OwnMetric], declared: Iterable[MetricSpec] = (), *, built_in: Catalogue = METRICS
+) -> Catalogue:
+    """Built-in metrics, those of paths, topics and processes, and a user's own.
 
     Args:
         built_in: those that the stack can have.
@@ -67,12 +71,14 @@ def catalogue_of(own: Iterable[OwnMetric], built_in: Catalogue = METRICS) -> Cat
     Raises:
         ConfigurationError: an element is no `OwnMetric`, or a name is taken.
     """
+    ours: Catalogue = {**built_in, **{spec.name: declare(spec) for spec in declared}}
+    taken: Catalogue = {**METRICS, **OF_CALLS, **ours}
     registered: dict[str, OwnMetric] = {}
     for metric in require_own(own):
-        if metric.name in {**METRICS, **OF_CALLS}:
-            title = {**METRICS, **OF_CALLS}[metric.name].title
+        if metric.name in taken:
             raise ConfigurationError(
-                f"metric '{metric.name}' ({metric.origin}) cannot be called so: it is our name of {title}",
+                f"metric '{metric.name}' ({metric.origin}) cannot be called so: "
+                f"it is our name of {taken[metric.name].title}",
                 remedy="give it another name",
             )
         other = registered.setdefault(metric.name, metric)
@@ -83,4 +89,4 @@ def catalogue_of(own: Iterable[OwnMetric], built_in: Catalogue = METRICS) -> Cat
             )
     shares = (OWN_SHARES * 6 / (math.pi * number) ** 2 for number in count(1))
     numbered = zip(registered.items(), shares, strict=False)
-    return {**built_in, **{name: metric.to_measured(error_share=share) for (name, metric), share in numbered}}
+    return {**ours, **{name: metric.to_measured(error_share=share) for (name, metric), share in numbered}}

@@ -11,6 +11,7 @@ import polars as pl
 from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.base.series import Missing
 from pytest_ldos.base.tracepoints import Phase
+from pytest_ldos.host.process_resources import StackUse
 from pytest_ldos.measure.metrics.model import USUAL, Interfaces, Window
 from pytest_ldos.measure.metrics.unmarked import has_controllers
 from pytest_ldos.trace.execution.model import ExecutionModel, TrialSpan
@@ -46,6 +47,7 @@ class TrialContext:
         nominal_period_ns: of the control loop.
         trace_flow: message flow of the whole trace.
         numbers: what the stimulus measured itself, by name.
+        resources: use of resources by the stack's processes; ``None`` where it was not measured.
     """
 
     trial: TrialSpan
@@ -54,6 +56,7 @@ class TrialContext:
     trace_flow: TraceFlow
     interfaces: Interfaces = USUAL
     numbers: Mapping[str, float] = field(default_factory=dict)
+    resources: StackUse | None = None
 
     @property
     def flow(self) -> FlowGraph:

@@ -7,13 +7,16 @@ from dataclasses import dataclass, replace
 
 from pytest_ldos.base.series import Invalid
 from pytest_ldos.base.tracepoints import Phase
+from pytest_ldos.host.process_resources import StackUse
 from pytest_ldos.measure.metrics.agreement import find_disagreement
 from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue, catalogue_of
 from pytest_ldos.measure.metrics.context import TraceFlow, TrialContext
+from pytest_ldos.measure.metrics.declared import in_traces
 from pytest_ldos.measure.metrics.model import USUAL, Interfaces, Measurement
 from pytest_ldos.measure.metrics.own import OwnMetric
 from pytest_ldos.measure.metrics.reception import extract_reception
 from pytest_ldos.measure.metrics.unmarked import find_unmarked
+from pytest_ldos.scenario.metrics import MetricSpec
 from pytest_ldos.trace.ctf.stats import describe_losses
 from pytest_ldos.trace.execution.model import ExecutionModel, TrialSpan
 from pytest_ldos.trace.flow.build import build_flow
@@ -98,6 +101,7 @@ def extract_trial(
     catalogue: Catalogue = METRICS,
     trace_flow: TraceFlow | None = None,
     numbers: Mapping[str, float] | None = None,
+    resources: StackUse | None = None,
 ) -> TrialMetrics:
     """Measures one trial.
 
@@ -107,6 +111,7 @@ def extract_trial(
         nominal_period_ns: of the control loop.
         trace_flow: shared by all trials of a trace; if not given, built when a metric asks for it.
         numbers: what the stimulus measured itself.
+        resources: use of resources by the stack's processes, if it was measured.
     """
     if trial is None:
         return _distrust("the trial's markers are not in the trace", model, catalogue)
@@ -120,6 +125,7 @@ def extract_trial(
         trace_flow=trace_flow or TraceFlow(lambda: build_flow(model)),
         interfaces=interfaces,
         numbers=numbers or {},
+        resources=resources,
     )
     return TrialMetrics(
         measurements={name: metric.take(context) for name, metric in catalogue.items()},
@@ -135,6 +141,7 @@ def extract_metrics(
     nominal_period_ns: int,
     interfaces: Interfaces = USUAL,
     own: Iterable[OwnMetric] = (),
+    declared: Iterable[MetricSpec] = (),
     flow: FlowGraph | None = None,
 ) -> dict[str, TrialMetrics]:
     """Measures every goal of a trace (`find_goals`) from the trace alone, by goal id.
@@ -144,12 +151,13 @@ def extract_metrics(
 
     Args:
         own: metrics of a user's own, measured in addition to the built-in ones.
+        declared: metrics of paths and topics; those of processes are left out, because no trace has them.
         flow: message flow that they see; if not given, built when one of them asks for it.
 
     Raises:
         ConfigurationError: an own metric has a name that is taken.
     """
-    catalogue = catalogue_of(own)
+    catalogue = catalogue_of(own, in_traces(declared))
     trace_flow = TraceFlow(lambda: flow or build_flow(model))
     return {
         goal_id: extract_trial(

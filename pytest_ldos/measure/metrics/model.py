@@ -39,6 +39,9 @@ USUAL_FLOOR: Final = 0.05
 OWN_SHARES: Final = 0.04
 """Weight of all user metrics together; the k-th receives ``6 / (π k)²`` of it."""
 
+DECLARED_SHARE: Final = PRIMARY_SHARE / 3
+"""Weight of a metric of a path, a topic or a process."""
+
 COVARIATES: Final = (PLANNED_DURATION, CPU_WORK, PLANS_CPU_WORK, WAITED_FOR_STRANGERS)
 
 
@@ -112,6 +115,7 @@ class Metric:
             metric is not judged, or `inconclusive` where it is required.
         usual_floor: relative effect below which nothing is reported on a host that was not calibrated.
         score_weight: weight in the overall score, which is displayed but not gated; 0 leaves it out.
+        asked_as: text of the setting `metrics` that it comes from (``cpu:move_group``); empty for all others.
 
     Raises:
         ConfigurationError: a name that is no identifier, an unknown unit, direction or covariate, a title
@@ -129,6 +133,7 @@ class Metric:
     largest_tolerable_mde: float = 1.0
     usual_floor: float = USUAL_FLOOR
     score_weight: float = 0.0
+    asked_as: str = ""
 
     def __post_init__(self) -> None:
         _require_text(self.name, "the name of a metric")

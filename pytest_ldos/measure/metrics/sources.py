@@ -48,6 +48,24 @@ FEEDBACK_AND_STATUS: Final = Source("feedback and status publications")
 
 STATUS: Final = Source("status publications", "begins when the goal was accepted, 1 to 4 ms after it was sent")
 
+PUBLICATIONS: Final = Source("publications")
+"""Publications on a topic, of all its publishers."""
+
+PASSAGES: Final = Source("passages")
+"""Passages of messages along a path, or of goals through its phases."""
+
+KERNEL_COUNTERS: Final = Source("kernel's counters")
+"""Counters of the kernel for each process or thread, read before and after a trial."""
+
+PEAK_MEMORY: Final = Source("peak of memory")
+"""Peak of resident memory, which is reset before each trial, without pages of files and shared memory."""
+
+MEMORY_AT_ENDS: Final = Source("memory before and after", "a peak within the trial is not seen")
+"""Resident memory where the kernel's peak cannot be reset."""
+
+DECLARED: Final = frozenset({PUBLICATIONS, PASSAGES, KERNEL_COUNTERS, PEAK_MEMORY})
+"""Sources in the definitions of metrics of paths, topics and processes."""
+
 
 def published_states(topic: str) -> Source:
     """Joint states in place of control cycles."""

@@ -98,6 +98,9 @@ _USUAL: Final = {
 }
 """Values that are omitted, so that builds from before these fields existed read such records."""
 
+_LATER_FAULTS: Final = ("cpu_waste", "leak_mb")
+"""Faults that are omitted where they are not planted, likewise."""
+
 _FIRST: Final = ("index", "goal", "goal_id", "seed", "block", "outcome", "error_code", "message", "stamps_ns")
 _THEN: Final = ("plan_duration_ns", "plan_points", "position_error_m", "rotation_error_rad", "measurements")
 """Order of a trial's fields in a file; others follow."""
@@ -126,13 +129,20 @@ def _to_plain(trials: TrialSet) -> dict[str, Any]:
 
 
 def _spec_to_plain(spec: ScenarioSpec) -> dict[str, Any]:
-    return {**asdict(spec), "loads": {load.KIND: asdict(load) for load in spec.loads}}
+    plain = {**asdict(spec), "loads": {load.KIND: asdict(load) for load in spec.loads}}
+    faults = plain["stack"]["faults"]
+    for name in _LATER_FAULTS:
+        if not faults[name]:
+            del faults[name]
+    return plain
 
 
 def _metric_to_plain(metric: Metric) -> dict[str, Any]:
     plain = asdict(metric)
     if metric.usual_floor == USUAL_FLOOR:
         del plain["usual_floor"]  # as in files of versions that knew no other
+    if not metric.asked_as:
+        del plain["asked_as"]
     return plain
 
 

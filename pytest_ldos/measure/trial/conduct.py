@@ -18,10 +18,13 @@ from pytest_ldos.host.checkout import describe_commit
 from pytest_ldos.host.fingerprint import take_fingerprint
 from pytest_ldos.host.interference import Interference, add_up
 from pytest_ldos.host.interference_meter import InterferenceMeter
+from pytest_ldos.host.process_resources import ResourceMeter, StackUse
 from pytest_ldos.measure.load.protocol import RunningLoad, proof_to_dict
 from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue, built_in_of, catalogue_of
+from pytest_ldos.measure.metrics.declared import declared_in
 from pytest_ldos.measure.metrics.model import Measurement
 from pytest_ldos.measure.metrics.own import OwnMetric
+from pytest_ldos.measure.metrics.resources import refuse_absent
 from pytest_ldos.measure.trial.artifacts import trace_not_whole, write_trials
 from pytest_ldos.measure.trial.measure import measure_trials
 from pytest_ldos.measure.trial.phases import PhaseClock, RunPhase
@@ -33,6 +36,7 @@ from pytest_ldos.robot.stack.client_protocol import TrialTag
 from pytest_ldos.robot.stack.goals import OutcomeClass
 from pytest_ldos.robot.stack.outcomes import MotionOutcome
 from pytest_ldos.robot.stack.stimulus.protocol import Attempt, Case, Stimulus
+from pytest_ldos.scenario.metrics import MetricSpec
 from pytest_ldos.scenario.model import ScenarioSpec
 
 Disturb = Callable[[], AbstractContextManager[Sequence[RunningLoad]]]
@@ -104,6 +108,8 @@ class Procedure:
         catalogue: metrics to measure: the built-in ones and a user's own.
         watch: watches the stack during the trials, in addition to the tracer; not during warm-up. ``None``: nothing.
         clock: adds up the time of each phase of the run.
+        is_under_test: False for the version that another one is compared with: it need not have each process of which
+            a metric is asked for.
     """
 
     goals: Sequence[Case]
@@ -113,6 +119,7 @@ class Procedure:
     observer: Observer = field(default_factory=Unwatched)
     watch: Watch | None = None
     clock: PhaseClock = field(default_factory=PhaseClock)
+    is_under_test: bool = True
 
 
 def conduct(
@@ -123,19 +130,22 @@ def conduct(
     disturb: Disturb = undisturbed,
     paths: Sequence[PathSpec] = BUILT_IN_PATHS,
     own: Iterable[OwnMetric] = (),
+    declared: Iterable[MetricSpec] = (),
     observer: Observer | None = None,
 ) -> TrialSet:
     """Makes the trials of a scenario and measures them; see `add_trials` and `Procedure`.
 
     Args:
         own: metrics of a user's own, measured in addition to the built-in ones.
+        declared: metrics of paths, topics and processes, likewise.
 
     Raises:
-        ConfigurationError: an own metric has a name that is taken.
+        ConfigurationError: an own metric has a name that is taken, or the stack lacks a process of a metric.
     """
+    catalogue = catalogue_of(own, declared, built_in=built_in_of(spec.stack))
     procedure = Procedure(
         goals=goals,
-        catalogue=catalogue_of(own, built_in_of(spec.stack)),
+        catalogue=catalogue,
         disturb=disturb,
         paths=paths,
         observer=observer or Unwatched(),
@@ -174,6 +184,7 @@ def add_trials(
         with _measured_at_end(session, is_last=is_last):
             session.stimulus.prepare()
             session.warm_up(warmup)
+            session.refuse_absent()
             procedure.observer.surroundings(rig.surroundings.measure())
             procedure.clock.enter(RunPhase.LOADS)
             with watched, procedure.disturb() as session.loads:
@@ -207,6 +218,7 @@ class _Session:
         trials: the added trials.
         repeated: trials that were made again.
         own_pids: processes that ran during trials and belong to the measurement.
+        resources: use of resources during trials, by goal id; empty where no metric asks for it.
         loads: loads applied during them.
     """
 
@@ -218,6 +230,7 @@ class _Session:
     trials: list[MotionTrial] = field(default_factory=list)
     repeated: list[MotionTrial] = field(default_factory=list)
     own_pids: set[int] = field(default_factory=set)
+    resources: dict[str, StackUse] = field(default_factory=dict)
     loads: Sequence[RunningLoad] = ()
 
     @property
@@ -269,13 +282,29 @@ class _Session:
 
     def make_trial(self, goal: Case, index: int) -> tuple[MotionTrial, Attempt, MotionOutcome]:
         self.procedure.clock.enter(RunPhase.TRIALS)
-        meter = InterferenceMeter()
+        meter, resources = InterferenceMeter(), self.resource_meter()
         attempt = self.attempt(index, is_trial=True)
         outcome = self.stimulus.run(goal, attempt)
+        if resources is not None:
+            self.resources[attempt.id] = resources.measure()
         trial = _to_trial(outcome, goal, index=index, seed=attempt.seed, block=self.block)
         trial = replace(trial, interference=meter.measure())
         self.own_pids |= meter.own_pids
         return trial, attempt, outcome
+
+    def resource_meter(self) -> ResourceMeter | None:
+        """Measures what the stack uses from now on, if a metric asks for it."""
+        return ResourceMeter(self.rig.stack.processes) if self.of_processes else None
+
+    @property
+    def of_processes(self) -> list[MetricSpec]:
+        """Metrics that need more than the trace."""
+        return [spec for spec in declared_in(self.procedure.catalogue.values()) if spec.kind.is_of_process]
+
+    def refuse_absent(self) -> None:
+        """Refuses metrics of processes that the warm stack does not have."""
+        if self.of_processes and self.procedure.is_under_test:
+            refuse_absent(self.of_processes, list(self.rig.stack.processes().values()))
 
     def is_to_be_repeated(self, trial: MotionTrial) -> bool:
         """True if others took too much, and not all repetitions are used up. A failure counts as it is."""
@@ -318,6 +347,7 @@ class _Session:
                 deadlines=self.spec.deadlines,
                 own_pids=self.own_pids,
                 scenario=self.spec.name,
+                resources=self.resources,
             )
             self.trials, self.repeated = measured[: len(self.trials)], measured[len(self.trials) :]
 

@@ -9,6 +9,7 @@ from typing import Final
 from pytest_ldos.base.errors import TraceUnreadable
 from pytest_ldos.base.paths import PathSpec
 from pytest_ldos.base.series import Invalid
+from pytest_ldos.host.process_resources import StackUse
 from pytest_ldos.measure.metrics.catalogue import METRICS, Catalogue
 from pytest_ldos.measure.metrics.context import TraceFlow
 from pytest_ldos.measure.metrics.deadlines import Deadlines
@@ -40,6 +41,7 @@ def measure_trials(
     deadlines: Sequence[DeadlineSpec] = (),
     own_pids: Collection[int] = (),
     scenario: str = "",
+    resources: Mapping[str, StackUse] | None = None,
 ) -> list[MotionTrial]:
     """Returns the trials with their measurements from the trace.
 
@@ -51,6 +53,7 @@ def measure_trials(
         deadlines: expected deadlines of some of them.
         scenario: its name, for trials that have no markers.
         own_pids: processes that belong to the measurement; all others are strangers.
+        resources: use of resources by the stack's processes, by goal id.
 
     Raises:
         ConfigurationError: a path declares a link that the stack does not have.
@@ -91,6 +94,7 @@ def measure_trials(
             catalogue=catalogue,
             trace_flow=trace_flow,
             numbers=trial.numbers,
+            resources=(resources or {}).get(trial.goal_id),
         )
         measured.append(_with_split(_with_metrics(trial, found, segments, expected), splits.of(found.trial)))
     return measured

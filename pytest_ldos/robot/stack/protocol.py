@@ -49,6 +49,9 @@ class RunningStack(Protocol):
     def pids(self) -> list[int]:
         """Returns the stack's processes, which may appear in its trace."""
 
+    def processes(self) -> Mapping[int, str]:
+        """Names of the processes under test that run now, by pid; what makes them work is none of them."""
+
 
 class StackBackend(Protocol):
     """Starts and ends a stack."""

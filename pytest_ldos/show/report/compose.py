@@ -13,7 +13,8 @@ from typing import Final
 
 from pytest_ldos.host.interference import Interference
 from pytest_ldos.judge.baseline.calibration_store import Calibrated, CalibrationLookup, Uncalibrated
-from pytest_ldos.judge.explain.explain import METRIC_PATHS, Explanation, SegmentChange, explain
+from pytest_ldos.judge.explain.explain import Explanation, SegmentChange, explain, path_of
+from pytest_ldos.judge.explain.parts import explain_parts
 from pytest_ldos.judge.gate.comparison import Comparison
 from pytest_ldos.judge.gate.decide import GateResult
 from pytest_ldos.judge.gate.verdict import Tone, Verdict
@@ -33,6 +34,8 @@ from pytest_ldos.show.report.document import (
     Surroundings,
 )
 from pytest_ldos.show.report.metric_reports import report_metrics
+from pytest_ldos.show.report.parts import describe_parts
+from pytest_ldos.show.report.paths import MOVED
 from pytest_ldos.show.report.reasons import describe_more_trials, describe_other_calibration, describe_reasons
 from pytest_ldos.show.report.version_reports import (
     report_additions,
@@ -81,7 +84,7 @@ def compose_section(
     """One scenario with its verdict, and the comparison where there was a base."""
     known = background or Background()
     metrics = report_metrics(trials, result, base)
-    paths = () if base is None else report_paths(explain(base, trials))
+    paths = () if base is None else report_paths(explain(base, trials), trials.metrics)
     head = report_version(trials, label=THIS_RUN)
     section = Section(
         scenario=trials.scenario,
@@ -131,8 +134,15 @@ def _beside(section: Section, head: TrialSet, base: TrialSet, result: GateResult
         differences=report_differences(head, base),
         score=_score(result, head.metrics),
         interleaving=report_interleaving(head, base, known.drifts),
-        notes=(*section.notes, *_describe_apart(head, base, known)),
+        notes=(*section.notes, *_describe_parts(head, base, result), *_describe_apart(head, base, known)),
     )
+
+
+def _describe_parts(head: TrialSet, base: TrialSet, result: GateResult) -> tuple[str, ...]:
+    """A line for each sum over several processes that moved: the processes in which it did."""
+    moved = {each.metric for each in result.comparisons if each.verdict in MOVED}
+    explained = explain_parts(base, head, [metric for metric in head.metrics if metric.name in moved])
+    return tuple(map(describe_parts, explained))
 
 
 def _describe_apart(head: TrialSet, base: TrialSet, known: Background) -> tuple[str, ...]:
@@ -160,12 +170,12 @@ def compose_infra(
     return Section(scenario=scenario, verdict=Verdict.INFRA, reasons=named, advice=advice, stack=stack)
 
 
-def report_paths(explained: Mapping[str, Explanation]) -> tuple[PathReport, ...]:
-    """Changes of each path and of its parts, in numbers."""
+def report_paths(explained: Mapping[str, Explanation], metrics: Sequence[Metric]) -> tuple[PathReport, ...]:
+    """Changes of each path and of its parts, in numbers, with those of the metrics that are about it."""
     return tuple(
         PathReport(
             path=each.path,
-            metrics=tuple(metric for metric, path in METRIC_PATHS.items() if path == name),
+            metrics=tuple(metric.name for metric in metrics if path_of(metric) == name),
             whole=_segment(each.whole),
             segments=tuple(_segment(change) for change in each.changes),
         )

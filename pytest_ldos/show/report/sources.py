@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from pytest_ldos.measure.metrics.sources import OWN, Source
+from pytest_ldos.measure.metrics.sources import DECLARED, OWN, Source
 from pytest_ldos.show.report.document import Origin
 
 APPROXIMATELY: Final = "≈"
@@ -14,7 +14,7 @@ APPROXIMATELY: Final = "≈"
 def report_origins(sources: Collection[Source]) -> tuple[Origin, ...]:
     """Sources in the order of their names."""
     found = sorted(sources, key=lambda source: source.name)
-    return tuple(Origin(name=each.name, caveat=each.caveat, is_usual=each in OWN) for each in found)
+    return tuple(Origin(name=each.name, caveat=each.caveat, is_usual=each in OWN | DECLARED) for each in found)
 
 
 def qualified(number: str, origins: Collection[Origin]) -> str:

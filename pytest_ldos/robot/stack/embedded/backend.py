@@ -112,8 +112,11 @@ class EmbeddedBackend:
             domain,
             planning_delay_ms=faults.planning_delay_ms,
             planning_delay_share=faults.planning_delay_share,
+            leak_mb=faults.leak_mb,
         )
-        self._start_node("state_publisher", domain, callback_delay_ms=faults.callback_delay_ms)
+        self._start_node(
+            "state_publisher", domain, callback_delay_ms=faults.callback_delay_ms, cpu_waste=faults.cpu_waste
+        )
         client = self._start_node("goal_client", domain, talk=True)
         info = embedded_info(self._installation, stimulus=self._spec.stimulus)
         stack = EmbeddedStack(self._spec, domain, self._group, client, info=info)
@@ -199,6 +202,7 @@ class EmbeddedStack:
         self._spec = spec
         self._group = group
         self._nodes = tuple(group.children)
+        self._client = client
         self._conversation = Conversation(client, group.describe_ended)
         self.stimulus: Stimulus = ArmStimulus(self)
 
@@ -228,6 +232,10 @@ class EmbeddedStack:
 
     def pids(self) -> list[int]:
         return [child.pid for child in self._nodes]
+
+    def processes(self) -> Mapping[int, str]:
+        running = (child for child in self._nodes if child is not self._client and child.exit_code is None)
+        return {child.pid: child.name for child in running}
 
     def move(
         self,

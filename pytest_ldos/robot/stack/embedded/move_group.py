@@ -38,6 +38,7 @@ from pytest_ldos.robot.stack.embedded.interfaces import (
 from pytest_ldos.robot.stack.embedded.kinematics import Kinematics
 from pytest_ldos.robot.stack.embedded.model import GROUP, Joints, Panda, load_panda
 from pytest_ldos.robot.stack.embedded.planning import plan_path
+from pytest_ldos.robot.stack.embedded.planted import Leak
 from pytest_ldos.robot.stack.embedded.timed_path import TimedPath
 from pytest_ldos.robot.stack.embedded.timing import time_path
 from pytest_ldos.robot.stack.embedded.trajectory_message import to_message
@@ -143,9 +144,14 @@ class Planner:
 
 
 class MoveGroup:
-    """The node: one goal at a time, planned and executed on a thread of its own."""
+    """The node: one goal at a time, planned and executed on a thread of its own.
 
-    def __init__(self, node: Node, panda: Panda, planner: Planner) -> None:
+    Args:
+        leak_mb: a planted fault: memory that is kept of each motion.
+    """
+
+    def __init__(self, node: Node, panda: Panda, planner: Planner, *, leak_mb: float = 0.0) -> None:
+        self._leak = Leak(leak_mb)
         self._node = node
         self._panda = panda
         self._planner = planner
@@ -236,6 +242,7 @@ class MoveGroup:
         return self._state
 
     def _execute(self, goal: ServerGoal, execution: Execution, path: TimedPath) -> None:
+        self._leak.leak()
         deviation = float(np.abs(self._present_state() - path.positions[0]).max())
         if deviation > ALLOWED_START_TOLERANCE_RAD:
             raise Failed(ErrorCode.CONTROL_FAILED, f"the arm is {deviation:.3f} rad from where the trajectory begins")
@@ -330,14 +337,14 @@ def _inverted(goal_id: str) -> str:
 
 
 def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
-    """Builds node `move_group`; parameters: ``planning_delay_ms``, ``planning_delay_share`` (faults to plant)."""
+    """Builds node `move_group`; parameters: ``planning_delay_ms``, ``planning_delay_share``, ``leak_mb`` (faults)."""
     panda = load_panda()
     planner = Planner(
         panda,
         planning_delay_s=parameters["planning_delay_ms"] / 1000,
         planning_delay_share=parameters["planning_delay_share"],
     )
-    MoveGroup(Node(context, "move_group"), panda, planner)
+    MoveGroup(Node(context, "move_group"), panda, planner, leak_mb=parameters.get("leak_mb", 0.0))
     return lambda: None
 
 

@@ -13,6 +13,7 @@ from pytest_ldos.robot.dds.messages import Message, default
 from pytest_ldos.robot.dds.node import Context, Node
 from pytest_ldos.robot.dds.process import run_node
 from pytest_ldos.robot.stack.embedded.model import BASE_LINK, load_panda
+from pytest_ldos.robot.stack.embedded.planted import CpuWaste
 from pytest_ldos.robot.stack.embedded.trajectory_message import duration_ns
 
 PUBLISH_PERIOD_NS: Final = 50 * NS_PER_MS
@@ -24,10 +25,12 @@ class StatePublisher:
 
     Args:
         delay_s: a planted fault: delay of each publication.
+        cpu_waste: a planted fault, see `CpuWaste`.
     """
 
-    def __init__(self, node: Node, *, delay_s: float = 0.0) -> None:
+    def __init__(self, node: Node, *, delay_s: float = 0.0, cpu_waste: float = 0.0) -> None:
         self._delay_s = delay_s
+        self._waste = CpuWaste(cpu_waste)
         self._model = load_panda().model
         self._data = mujoco.MjData(self._model)
         base = self._model.body(BASE_LINK).id
@@ -37,6 +40,7 @@ class StatePublisher:
         node.create_subscription("sensor_msgs/msg/JointState", "/joint_states", self.on_joint_state)
 
     def on_joint_state(self, state: Message) -> None:
+        self._waste.waste()
         stamp_ns = duration_ns(state.header.stamp)
         if stamp_ns - self._published_ns < PUBLISH_PERIOD_NS:
             return
@@ -73,9 +77,9 @@ class StatePublisher:
 
 
 def build(context: Context, parameters: dict[str, Any]) -> Callable[[], None]:
-    """Builds node `robot_state_publisher`; parameters: ``callback_delay_ms`` (a fault to plant)."""
+    """Builds node `robot_state_publisher`; parameters: ``callback_delay_ms``, ``cpu_waste`` (faults to plant)."""
     delay_s = parameters["callback_delay_ms"] / 1000
-    StatePublisher(Node(context, "robot_state_publisher"), delay_s=delay_s)
+    StatePublisher(Node(context, "robot_state_publisher"), delay_s=delay_s, cpu_waste=parameters.get("cpu_waste", 0.0))
     return lambda: None
 
 

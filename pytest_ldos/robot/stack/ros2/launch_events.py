@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
 
 from pytest_ldos.host.ends import describe_end
 from pytest_ldos.host.logs import quoted
@@ -38,6 +39,8 @@ class LaunchFailed:
 
     reason: str
 
+
+_NUMBER: Final = re.compile(r"-\d+$")
 
 LaunchEvent = ProcessBegan | ProcessEnded | LaunchFailed
 
@@ -113,3 +116,9 @@ class LaunchWatch:
     def pids(self) -> set[int]:
         with self._lock:
             return {each.pid for each in self.started}
+
+    def running(self) -> dict[int, str]:
+        """Names of the processes that run, by pid, without the number that launch adds to each."""
+        with self._lock:
+            ended = {each.pid for each in self._ended}
+            return {each.pid: _NUMBER.sub("", each.name) for each in self.started if each.pid not in ended}

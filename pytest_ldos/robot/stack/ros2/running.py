@@ -136,6 +136,9 @@ class Ros2Stack:
         client = () if self._client is None else (self._client.pid,)
         return sorted({*client, *self._seen_pids, *self._launch.pids()})
 
+    def processes(self) -> Mapping[int, str]:
+        return self._launch.running()
+
     def move(
         self,
         goal: Goal,

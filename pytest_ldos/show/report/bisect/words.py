@@ -111,7 +111,7 @@ def explanation_of(result: CommitResult) -> str:
     """A sentence on where the time went; empty if that is unknown."""
     if result.explanation is None:
         return ""
-    (path,) = report_paths({result.explanation.path: result.explanation})
+    (path,) = report_paths({result.explanation.path: result.explanation}, [result.metric])
     return f"from GOOD to {result.suspects[-1].name}, {describe_path(path, result.metric.name)}"
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import subprocess
 from contextlib import contextmanager
 
 import pytest
 
-from pytest_ldos.base.errors import RecordingFailed
+from pytest_ldos.base.errors import ConfigurationError, RecordingFailed
+from pytest_ldos.base.paths import BUILT_IN_PATHS
 from pytest_ldos.base.series import Invalid, Missing
 from pytest_ldos.host.interference import Interference
+from pytest_ldos.measure.metrics.catalogue import catalogue_of
 from pytest_ldos.measure.trial.artifacts import ScenarioFolder, read_trials
-from pytest_ldos.measure.trial.conduct import Unwatched, conduct, undisturbed
+from pytest_ldos.measure.trial.conduct import Procedure, Unwatched, add_trials, conduct, new_record, undisturbed
 from pytest_ldos.robot.stack.goals import GOAL_SETS, ErrorCode, Goal, OutcomeClass, Pose
+from pytest_ldos.scenario.metrics import parse_metrics
 from pytest_ldos.scenario.model import ScenarioSpec, StackSpec
 from pytest_ldos.scenario.words import SeedMode
 from tests.fakes.rig import TYPICAL, Motion, open_fake_rig
@@ -278,3 +282,82 @@ def test_few_trials_are_not_repeated(folder, interfered):
     interfered(1.9, 1.9)
     trials, _ = run(folder, trials=4)
     assert trials.repeated == ()
+
+
+DECLARED = ("cpu:planner", "memory:*", "rate:/scan", "path:planning:p50")
+
+
+def declared(*texts):
+    return parse_metrics(list(texts), BUILT_IN_PATHS)
+
+
+def test_metrics_of_the_settings_are_measured_and_recorded_with_what_was_asked_for(folder):
+    with open_fake_rig(StackSpec(), folder) as rig:
+        conduct(rig, ScenarioSpec(name="baseline", trials=2), REACH, declared=declared(*DECLARED))
+    trials = read_trials(folder.trials_file)
+    assert [metric.asked_as for metric in trials.metrics if metric.asked_as] == list(DECLARED)
+    for trial in trials.trials:
+        found = trial.measurements
+        assert found["cpu_planner"].number > 0
+        assert found["memory_all"].number > 10
+        assert found["memory_all"].source.name == "peak of memory"
+        assert found["path_planning_p50"].number == found["T1"].number
+        assert found["rate_scan"].value == Missing("the trace has no topics")
+
+
+def test_use_of_resources_is_read_only_where_it_is_asked_for(folder):
+    with open_fake_rig(StackSpec(), folder) as rig:
+        rig.stack.processes = lambda: pytest.fail("nobody asked")
+        conduct(rig, ScenarioSpec(name="baseline", trials=1), REACH, declared=declared("rate:/scan"))
+
+
+def test_a_process_that_the_stack_does_not_have_is_refused_before_the_first_trial(folder):
+    with open_fake_rig(StackSpec(), folder) as rig, pytest.raises(ConfigurationError) as refused:
+        conduct(rig, ScenarioSpec(name="baseline", trials=2), REACH, declared=declared("cpu:planer"))
+    assert str(refused.value).splitlines() == [
+        "metric 'cpu:planer': no process of the stack is called 'planer'; it has planner",
+        "  \u2192 did you mean 'planner'? ([tool.ldos] metrics)",
+    ]
+    assert read_trials(folder.trials_file).trials == ()
+
+
+def test_the_base_need_not_have_a_process_that_head_has(folder):
+    catalogue = catalogue_of((), declared("cpu:new_node", "cpu:planner"))
+    with open_fake_rig(StackSpec(), folder) as rig:
+        procedure = Procedure(goals=REACH, catalogue=catalogue, is_under_test=False)
+        record = new_record(rig, ScenarioSpec(name="baseline"), catalogue)
+        trials = add_trials(rig, record, procedure, until=1, warmup=0, save=lambda _: None)
+    (trial,) = trials.trials
+    reason = "no process of the stack is called 'new_node'; it has planner"
+    assert trial.measurements["cpu_new_node"].value == Missing(reason)
+    assert trial.measurements["cpu_planner"].number > 0
+
+
+def test_a_process_that_restarts_in_a_trial_is_measured_from_its_start(folder):
+    running: dict[int, str] = {}
+    started: list[subprocess.Popen[bytes]] = []
+
+    def restart() -> None:
+        started.append(subprocess.Popen(["sleep", "60"]))
+        running.clear()
+        running[started[-1].pid] = "planner"
+
+    restart()
+    with open_fake_rig(StackSpec(), folder) as rig:
+        move = rig.stack.move
+
+        def restart_in_first_trial(goal, **settings):
+            if settings["trial"] is not None and settings["trial"].index == 0:
+                restart()
+            return move(goal, **settings)
+
+        rig.stack.processes = lambda: dict(running)
+        rig.stack.move = restart_in_first_trial
+        trials = conduct(rig, ScenarioSpec(name="baseline", trials=2), REACH, declared=declared("cpu:planner"))
+    for each in started:
+        each.kill()
+        each.wait()
+    first, second = (trial.measurements["cpu_planner"] for trial in trials.trials)
+    assert (first.details, second.details) == ({"began": 1.0}, {})
+    assert 0 < first.number < 1000
+    assert second.number == pytest.approx(0.0, abs=5.0)

@@ -1,0 +1,165 @@
+"""CPU time, memory, context switches and page faults of processes of the stack during a trial.
+
+A name that several processes have, or a pattern, stands for their sum. Source: the kernel's own counts, see
+`host.process_resources`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from typing import Final
+
+import polars as pl
+
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.nearest import suggest
+from pytest_ldos.base.series import Missing
+from pytest_ldos.base.units import ns_to_ms
+from pytest_ldos.host.process_resources import ProcessUse, StackUse, ThreadUse
+from pytest_ldos.measure.metrics.context import TrialContext
+from pytest_ldos.measure.metrics.model import Measurement, Metric, Window
+from pytest_ldos.measure.metrics.sources import KERNEL_COUNTERS, MEMORY_AT_ENDS, PEAK_MEMORY
+from pytest_ldos.scenario.metrics import MetricKind, MetricSpec
+from pytest_ldos.trace.execution.model import ExecutionModel
+
+_BYTES_PER_MB: Final = 1e6
+_NOT_MEASURED: Final = "use of resources is measured while a trial is made; no trace has it"
+
+
+def use_of(spec: MetricSpec) -> Callable[[TrialContext, Window], Measurement]:
+    """Measures what processes, or threads of theirs, used during a trial."""
+
+    def measure(context: TrialContext, window: Window) -> Measurement:
+        if context.resources is None:
+            return Measurement(Missing(_NOT_MEASURED))
+        found = _processes(spec, context.resources, context.model)
+        if isinstance(found, Missing):
+            return Measurement(found)
+        if spec.thread:
+            return _of_threads(spec, found)
+        return _memory(found) if spec.kind is MetricKind.MEMORY else _counted(spec.kind, found)
+
+    return measure
+
+
+def refuse_absent(specs: Sequence[MetricSpec], names: Sequence[str]) -> None:
+    """Refuses metrics of processes that the stack does not have.
+
+    Args:
+        names: of the stack's processes.
+
+    Raises:
+        ConfigurationError: no process has a name; says which there are.
+    """
+    for spec in specs:
+        if spec.process and not spec.node and not any(fnmatchcase(name, spec.process) for name in names):
+            raise ConfigurationError(
+                f"metric '{spec}': no process of the stack is called '{spec.process}'; {_there_are(names)}",
+                remedy=f"{suggest(spec.process, names)} ([tool.ldos] metrics)" if names else "",
+            )
+
+
+def _processes(spec: MetricSpec, used: StackUse, model: ExecutionModel) -> list[ProcessUse] | Missing:
+    if spec.node:
+        return _of_node(spec.node, used, model)
+    found = [each for each in used.processes if fnmatchcase(each.name, spec.process)]
+    if found:
+        return found
+    if any(fnmatchcase(name, spec.process) for name in used.ended):
+        return Missing(f"{spec.process} ended during the trial")
+    return Missing(f"no process of the stack is called '{spec.process}'; {_there_are(used.names)}")
+
+
+def _of_node(node: str, used: StackUse, model: ExecutionModel) -> list[ProcessUse] | Missing:
+    """The process in which a node runs, by the trace."""
+    nodes = model.nodes.join(model.processes.select("pid", process="id"), on="process")
+    pids = set(nodes.filter(pl.col("name") == node)["pid"])
+    if not pids:
+        return Missing(f"the trace has no node {node}: {suggest(node, nodes['name'].drop_nulls().to_list())}")
+    found = [each for each in used.processes if each.pid in pids]
+    return found or Missing(f"the process of node {node} is none of the stack's, or ended during the trial")
+
+
+def _there_are(names: Sequence[str]) -> str:
+    return f"it has {', '.join(sorted(set(names)))}" if names else "it has no process that this machine shows"
+
+
+def _counted(kind: MetricKind, processes: Sequence[ProcessUse]) -> Measurement:
+    by_name: dict[str, float] = {}
+    for each in processes:
+        by_name[each.name] = by_name.get(each.name, 0.0) + _count(kind, each)
+    return Measurement(sum(by_name.values()), {**_parts(kind, by_name), **_begun(processes)}, KERNEL_COUNTERS)
+
+
+def _count(kind: MetricKind, used: ProcessUse) -> float:
+    match kind:
+        case MetricKind.CPU:
+            return ns_to_ms(used.cpu_ns)
+        case MetricKind.SWITCHES:
+            return float(used.switches)
+    return float(used.faults)
+
+
+def _memory(processes: Sequence[ProcessUse]) -> Measurement:
+    by_name: dict[str, float] = {}
+    for each in processes:
+        by_name[each.name] = by_name.get(each.name, 0.0) + each.peak_bytes / _BYTES_PER_MB
+    details = {
+        "resident_mb": sum(each.resident_bytes for each in processes) / _BYTES_PER_MB,
+        "grown_mb": sum(each.grown_bytes for each in processes if not each.has_begun) / _BYTES_PER_MB,
+        **_parts(MetricKind.MEMORY, by_name),
+        **_begun(processes),
+    }
+    source = PEAK_MEMORY if all(each.is_peak_known for each in processes) else MEMORY_AT_ENDS
+    return Measurement(sum(by_name.values()), details, source)
+
+
+PART: Final = "of_"
+"""Beginning of the name of a detail that is a process' part in a sum; its unit is at the end."""
+
+_ENDINGS: Final = {MetricKind.CPU: "_ms", MetricKind.MEMORY: "_mb"}
+
+
+def _parts(kind: MetricKind, by_name: dict[str, float]) -> dict[str, float]:
+    """The part of each process in a sum."""
+    ending = _ENDINGS.get(kind, "")
+    return {f"{PART}{name}{ending}": value for name, value in sorted(by_name.items())} if len(by_name) > 1 else {}
+
+
+def _begun(processes: Sequence[ProcessUse]) -> dict[str, float]:
+    """Number of processes that began during the trial, and count from then on; empty for none."""
+    begun = sum(each.has_begun for each in processes)
+    return {"began": float(begun)} if begun else {}
+
+
+def _of_threads(spec: MetricSpec, processes: Sequence[ProcessUse]) -> Measurement:
+    threads = [each for process in processes for each in process.threads]
+    chosen = [each for each in threads if fnmatchcase(each.name, spec.thread)]
+    if not chosen:
+        names = ", ".join(sorted({each.name for each in threads}))
+        return Measurement(Missing(f"{spec.process} has no thread '{spec.thread}'; it has {names}"))
+    counts = list(_thread_counts(spec.kind, chosen))
+    if len(counts) < len(chosen):
+        return Measurement(Missing("this kernel does not count the CPU time of threads"))
+    return Measurement(sum(counts), {"threads": float(len(chosen))}, KERNEL_COUNTERS)
+
+
+def _thread_counts(kind: MetricKind, threads: Sequence[ThreadUse]) -> Iterator[float]:
+    for each in threads:
+        if kind is MetricKind.SWITCHES:
+            yield float(each.switches)
+        elif kind is MetricKind.FAULTS:
+            yield float(each.faults)
+        elif each.cpu_ns is not None:
+            yield ns_to_ms(each.cpu_ns)
+
+
+def parts_of(metric: Metric, found: Measurement) -> dict[str, float]:
+    """Part of each process in a sum over several, by its name; empty for other metrics."""
+    kind = metric.asked_as.partition(":")[0]
+    if kind not in set(MetricKind):
+        return {}
+    ending = _ENDINGS.get(MetricKind(kind), "")
+    named = {name: value for name, value in found.details.items() if name.startswith(PART)}
+    return {name.removeprefix(PART).removesuffix(ending): value for name, value in named.items()}

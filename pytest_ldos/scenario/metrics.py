@@ -1,0 +1,211 @@
+"""Metrics that a project asks for in its settings: latencies of paths, rates and gaps of topics, use of resources.
+
+Each is a text ``KIND:SUBJECT[:STATISTIC]`` in the list ``metrics``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.nearest import suggest
+from pytest_ldos.base.paths import PathSpec
+from pytest_ldos.base.requirements import require
+from pytest_ldos.scenario.words import StimulusKind
+
+WHERE: Final = "[tool.ldos] metrics"
+EVERY_PROCESS: Final = "*"
+OF_NODE: Final = "node:"
+"""Beginning of a subject that names a process by a node in it."""
+
+_WILD: Final = frozenset("*?[")
+_WITHOUT_LATENCY: Final = frozenset({StimulusKind.BAG, StimulusKind.WINDOW})
+"""Stimuli whose trials last as long as they are told to, so that no latency of the whole is a metric."""
+
+
+class MetricKind(StrEnum):
+    """Kind of a metric in the settings.
+
+    ``PATH``: latency of passages along a causal path. ``RATE``, ``GAP``: mean rate of publications on a topic, and the
+    longest time without one. ``CPU``, ``MEMORY``, ``SWITCHES``, ``FAULTS``: CPU time, peak memory, context switches and
+    page faults of processes of the stack.
+    """
+
+    PATH = "path"
+    RATE = "rate"
+    GAP = "gap"
+    CPU = "cpu"
+    MEMORY = "memory"
+    SWITCHES = "switches"
+    FAULTS = "faults"
+
+    @property
+    def is_of_topic(self) -> bool:
+        return self in (MetricKind.RATE, MetricKind.GAP)
+
+    @property
+    def is_of_process(self) -> bool:
+        """True if it is read from the kernel while a trial is made, so that a trace alone does not have it."""
+        return self is not MetricKind.PATH and not self.is_of_topic
+
+
+class PathStatistic(StrEnum):
+    """Statistic of the passages of a trial along a path; misses are those above the path's own deadline."""
+
+    P50 = "p50"
+    P99 = "p99"
+    MISSES = "misses"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricSpec:
+    """A metric of a path, a topic or a process.
+
+    Attributes:
+        subject: name of a path; topic; name or pattern of processes (``move_group``, ``planner_*``, ``*``), which may
+            be that of a node in one (``node:/planner``), and may be followed by ``/`` and the name of its threads.
+        statistic: of passages along a path; ``None`` for other kinds.
+        path: the path of that name; ``None`` for other kinds.
+    """
+
+    kind: MetricKind
+    subject: str
+    statistic: PathStatistic | None = None
+    path: PathSpec | None = None
+
+    def __post_init__(self) -> None:
+        require((self.path is not None) is (self.kind is MetricKind.PATH), f"metric '{self}' needs the path it is of")
+        require(
+            not self.kind.is_of_topic or self.subject.startswith("/"),
+            f"metric '{self}' names no topic",
+            remedy=f"write the topic whole: '{self.kind}:/{self.subject}'",
+        )
+        require(
+            self.statistic is not PathStatistic.MISSES or (self.path is not None and self.path.deadline_ms is not None),
+            f"metric '{self}' counts misses of a deadline, and path '{self.subject}' has none",
+            remedy=f"give path '{self.subject}' a deadline_ms in [[tool.ldos.paths]]",
+        )
+        require(
+            not self.thread or self.kind is not MetricKind.MEMORY,
+            f"metric '{self}' asks for the memory of a thread",
+            remedy="threads of a process share its memory: leave out what follows the last /",
+        )
+
+    def __str__(self) -> str:
+        return ":".join(part for part in (self.kind, self.subject, self.statistic) if part)
+
+    @property
+    def name(self) -> str:
+        """Identifier under which it is recorded: ``cpu_move_group``, ``path_state_feedback_p99``."""
+        words = self.subject.replace("*", " all ").replace("?", " any ")
+        return re.sub(r"[^A-Za-z0-9]+", "_", f"{self.kind} {words} {self.statistic or ''}").strip("_")
+
+    @property
+    def process(self) -> str:
+        """Name or pattern of the processes; empty for other kinds."""
+        return self._process_and_thread[0]
+
+    @property
+    def thread(self) -> str:
+        """Name or pattern of the threads; empty for all of them."""
+        return self._process_and_thread[1]
+
+    @property
+    def is_pattern(self) -> bool:
+        """True if several processes can be meant."""
+        return bool(_WILD & set(self.process))
+
+    @property
+    def node(self) -> str:
+        """Node whose process is meant; empty if the process is named itself."""
+        return self.process.removeprefix(OF_NODE) if self.process.startswith(OF_NODE) else ""
+
+    @property
+    def _process_and_thread(self) -> tuple[str, str]:
+        if not self.kind.is_of_process:
+            return "", ""
+        if self.subject.startswith(OF_NODE):
+            return self.subject, ""
+        process, _, thread = self.subject.partition("/")
+        return process, thread
+
+
+def usual_metrics(stimulus: StimulusKind, paths: Sequence[PathSpec]) -> tuple[str, ...]:
+    """Metrics that a project has without asking, by what makes its stack work.
+
+    A bag and a window have the latencies of the project's own paths, and CPU time and memory of all processes. Every
+    other stimulus has built-in metrics, and none of these: each comparison more takes from the power of the others.
+
+    Args:
+        paths: the project's own.
+    """
+    if stimulus not in _WITHOUT_LATENCY:
+        return ()
+    latencies = [f"{MetricKind.PATH}:{path.name}:{statistic}" for path in paths for statistic in ("p50", "p99")]
+    return (*latencies, f"{MetricKind.CPU}:{EVERY_PROCESS}", f"{MetricKind.MEMORY}:{EVERY_PROCESS}")
+
+
+def parse_metrics(values: Any, paths: Sequence[PathSpec], *, where: str = WHERE) -> tuple[MetricSpec, ...]:
+    """Parses a list of metrics.
+
+    Args:
+        paths: all paths, declared or built in.
+
+    Raises:
+        ConfigurationError: no list of texts, an unknown kind, path or statistic (the nearest is named), a metric that
+            is there twice.
+    """
+    if not isinstance(values, list | tuple) or not all(isinstance(each, str) for each in values):
+        raise ConfigurationError(f"{where} is {values!r}", remedy='write a list of texts: ["cpu:move_group"]')
+    specs = tuple(_parse(each, paths, where) for each in values)
+    _refuse_one_name(specs, where)
+    return specs
+
+
+def _parse(text: str, paths: Sequence[PathSpec], where: str) -> MetricSpec:
+    kind, _, subject = text.partition(":")
+    if kind not in set(MetricKind):
+        known = f"{suggest(kind, list(MetricKind))}; a metric is KIND:SUBJECT, such as 'cpu:move_group'"
+        raise ConfigurationError(f"{where}: '{text}' begins with no kind of metric", remedy=known)
+    require(bool(subject), f"{where}: '{text}' names nothing to measure", remedy=f"write '{kind}:{_example(kind)}'")
+    try:
+        return (
+            _of_path(subject, paths) if kind == MetricKind.PATH else MetricSpec(kind=MetricKind(kind), subject=subject)
+        )
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{where}: {error.message}", remedy=error.remedy) from None
+
+
+def _of_path(subject: str, paths: Sequence[PathSpec]) -> MetricSpec:
+    """A metric of a path; without a statistic its p99."""
+    by_name = {path.name: path for path in paths}
+    name, _, statistic = (subject, "", PathStatistic.P99) if subject in by_name else subject.rpartition(":")
+    if name not in by_name:
+        unknown = name if statistic in set(PathStatistic) else subject
+        raise ConfigurationError(f"metric 'path:{subject}' is of no path", remedy=suggest(unknown, by_name))
+    if statistic not in set(PathStatistic):
+        raise ConfigurationError(
+            f"metric 'path:{subject}' has an unknown statistic '{statistic}'",
+            remedy=suggest(statistic, list(PathStatistic)),
+        )
+    return MetricSpec(kind=MetricKind.PATH, subject=name, statistic=PathStatistic(statistic), path=by_name[name])
+
+
+def _example(kind: str) -> str:
+    examples = {MetricKind.PATH: "NAME OF A PATH:p99", MetricKind.RATE: "/topic", MetricKind.GAP: "/topic"}
+    return examples.get(MetricKind(kind), "PROCESS")
+
+
+def _refuse_one_name(specs: Iterable[MetricSpec], where: str) -> None:
+    by_name: dict[str, MetricSpec] = {}
+    for spec in specs:
+        other = by_name.setdefault(spec.name, spec)
+        require(
+            other is spec,
+            f"{where}: '{other}' and '{spec}' would both be recorded as {spec.name}",
+            remedy="leave out one of them",
+        )

@@ -1,0 +1,259 @@
+"""Metrics of paths, topics and processes: their values, and the reasons where there are none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pytest_ldos import api
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.paths import BUILT_IN_PATHS
+from pytest_ldos.base.series import Better, Missing
+from pytest_ldos.base.tracepoints import Phase
+from pytest_ldos.host.process_resources import ProcessUse, StackUse, ThreadUse
+from pytest_ldos.measure.metrics.catalogue import METRICS, catalogue_of
+from pytest_ldos.measure.metrics.declared import declare
+from pytest_ldos.measure.metrics.extract import extract_trial
+from pytest_ldos.measure.metrics.resources import refuse_absent
+from pytest_ldos.scenario.metrics import parse_metrics
+from pytest_ldos.trace.execution.model import Plan, TrialSpan
+from tests.builders.models import changed, empty_model
+
+MS = 1_000_000
+START = 10_000 * MS
+LENGTH = 2_000 * MS
+
+
+def specs(*texts):
+    return parse_metrics(list(texts), BUILT_IN_PATHS)
+
+
+@pytest.fixture
+def trial():
+    phases = {
+        Phase.GOAL_SENT: START,
+        Phase.PLANNING: START + 2 * MS,
+        Phase.EXECUTING: START + 14 * MS,
+        Phase.RESULT: START + LENGTH,
+    }
+    return TrialSpan(
+        goal_id="a" * 32,
+        scenario="baseline",
+        index=0,
+        begin_ns=START,
+        phases=phases,
+        plan=Plan(70 * MS, 10),
+        end_ns=START + LENGTH + MS,
+        error_code=1,
+    )
+
+
+@pytest.fixture
+def model(trial):
+    return changed(empty_model(), trials=[trial])
+
+
+def take(model, text, resources=None):
+    (trial,) = model.trials.values()
+    (spec,) = specs(text)
+    found = extract_trial(
+        trial,
+        model,
+        stamps_ns={},
+        nominal_period_ns=2 * MS,
+        catalogue=catalogue_of((), [spec]),
+        resources=resources,
+    )
+    assert list(found.measurements) == [*METRICS, spec.name]
+    return found.measurements[spec.name]
+
+
+def every(period_ms, *, first_ns=0, last_ns=20_000 * MS):
+    return np.arange(round(first_ns), round(last_ns), round(period_ms * MS))
+
+
+def published(model, *times, topic="/scan"):
+    return changed(model, publications={topic: np.concatenate(times)})
+
+
+def test_the_rate_of_a_slow_topic_does_not_depend_on_where_the_trial_begins(model):
+    """20 Hz for two seconds are 40 or 41 publications."""
+    rates = [take(published(model, every(50, first_ns=shift * MS)), "rate:/scan") for shift in (0, 10, 49.9)]
+    assert [each.value for each in rates] == pytest.approx([20.0] * 3, rel=1e-6)
+    assert {each.details["publications"] for each in rates} == {40.0, 41.0}
+    assert {each.source.name for each in rates} == {"publications"}
+
+
+def test_a_topic_that_stops_halfway_has_half_its_rate_and_a_gap(model):
+    stopped = published(model, every(10, last_ns=START + LENGTH // 2 + 1))
+    assert take(stopped, "rate:/scan").value == pytest.approx(50.0, rel=0.01)
+    assert take(stopped, "gap:/scan").value == pytest.approx(1000.0)
+
+
+def test_the_largest_gap_is_between_publications_or_at_an_end(model):
+    with_hole = published(model, every(10, last_ns=START + 500 * MS), every(10, first_ns=START + 600 * MS))
+    assert take(with_hole, "gap:/scan").value == pytest.approx(110.0)
+    late = published(model, every(10, first_ns=START + 300 * MS))
+    assert take(late, "gap:/scan").value == pytest.approx(300.0)
+
+
+@pytest.mark.parametrize("kind", ["rate", "gap"])
+def test_a_topic_on_which_nothing_was_published_has_no_value_and_a_reason(model, kind):
+    silent = published(model, every(10, last_ns=START - MS))
+    assert take(silent, f"{kind}:/scan").value == Missing("nothing was published on /scan in the trial")
+    reason = take(silent, f"{kind}:/scann").value.reason
+    assert reason == "the trace has no topic /scann: did you mean '/scan'?"
+    assert take(model, f"{kind}:/scan").value == Missing("the trace has no topics")
+
+
+def test_a_path_of_phases_is_that_of_the_trial(model, trial):
+    both = changed(model, trials=[trial])
+    found = take(both, "path:goal:p50")
+    assert found.value == pytest.approx(LENGTH / MS)
+    assert found.details == {"passages": 1.0}
+    assert take(both, "path:planning:misses").value == 0.0
+    assert take(both, "path:planning:misses").details == {"passages": 1.0, "misses": 0.0}
+
+
+def test_a_path_that_nothing_passed_has_no_value(model):
+    reason = "no passage along path 'state feedback' ended in the trial"
+    assert take(model, "path:state feedback:p99").value == Missing(reason)
+
+
+def used(name="planner", pid=7, **numbers):
+    usual = {
+        "has_begun": False,
+        "cpu_ns": 30 * MS,
+        "switches": 12,
+        "faults": 3,
+        "peak_bytes": 50_000_000,
+        "resident_bytes": 90_000_000,
+        "grown_bytes": 1_000_000,
+    }
+    return ProcessUse(name=name, pid=pid, **{**usual, **numbers})
+
+
+PAIR = StackUse((used(), used("simulator", 8, cpu_ns=70 * MS, peak_bytes=10_000_000)))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("cpu:planner", 30.0),
+        ("cpu:*", 100.0),
+        ("cpu:sim*", 70.0),
+        ("memory:planner", 50.0),
+        ("memory:*", 60.0),
+        ("switches:planner", 12.0),
+        ("faults:*", 6.0),
+    ],
+)
+def test_use_of_resources_is_that_of_a_process_or_the_sum_of_several(model, text, value):
+    assert take(model, text, PAIR).value == pytest.approx(value)
+
+
+def test_a_sum_says_the_part_of_each_process(model):
+    assert take(model, "cpu:*", PAIR).details == {"of_planner_ms": 30.0, "of_simulator_ms": 70.0}
+    details = take(model, "memory:*", PAIR).details
+    assert details == {"resident_mb": 180.0, "grown_mb": 2.0, "of_planner_mb": 50.0, "of_simulator_mb": 10.0}
+    assert take(model, "memory:planner", PAIR).details == {"resident_mb": 90.0, "grown_mb": 1.0}
+
+
+def test_a_process_that_restarted_counts_and_is_said_to_have_begun(model):
+    again = StackUse((used(has_begun=True),))
+    assert take(model, "cpu:planner", again).details == {"began": 1.0}
+    assert take(model, "memory:planner", again).details == {"resident_mb": 90.0, "grown_mb": 0.0, "began": 1.0}
+
+
+def test_memory_without_its_peak_has_another_source(model):
+    known, other = (StackUse((used(is_peak_known=known),)) for known in (True, False))
+    sources = {take(model, "memory:planner", each).source for each in (known, other)}
+    assert {source.is_approximate for source in sources} == {True, False}
+
+
+def test_threads_are_chosen_by_name(model):
+    threads = (
+        ThreadUse(name="planner", cpu_ns=5 * MS, switches=3, faults=1),
+        ThreadUse(name="recv", cpu_ns=9 * MS, switches=4, faults=2),
+    )
+    stack = StackUse((used("container", threads=threads),))
+    assert take(model, "cpu:container/planner", stack).value == pytest.approx(5.0)
+    assert take(model, "switches:container/*", stack).value == 7.0
+    assert take(model, "faults:container/recv", stack).value == 2.0
+    missing = take(model, "cpu:container/planer", stack).value
+    assert missing == Missing("container has no thread 'planer'; it has planner, recv")
+    uncounted = replace(threads[0], cpu_ns=None)
+    stack = StackUse((used("container", threads=(uncounted,)),))
+    reason = "this kernel does not count the CPU time of threads"
+    assert take(model, "cpu:container/planner", stack).value == Missing(reason)
+
+
+@pytest.mark.parametrize(
+    ("text", "resources", "reason"),
+    [
+        ("cpu:planner", None, "use of resources is measured while a trial is made; no trace has it"),
+        ("cpu:planer", PAIR, "no process of the stack is called 'planer'; it has planner, simulator"),
+        ("cpu:planner", StackUse((), ("planner",)), "planner ended during the trial"),
+        ("cpu:node:/planner", PAIR, "the trace has no node /planner: known are: "),
+    ],
+)
+def test_a_process_that_cannot_be_measured_has_no_value_and_a_reason(model, text, resources, reason):
+    assert take(model, text, resources).value == Missing(reason)
+
+
+def test_the_process_of_a_node_is_that_of_the_trace(golden):
+    """A recorded trace of real ROS 2: each node is in a process of its own."""
+    model = api.build_execution(api.read_trace(golden("talker_listener")))
+    pids = dict(
+        model.nodes.join(model.processes.select("pid", process="id"), on="process").select("name", "pid").rows()
+    )
+    node, pid = next(iter(pids.items()))
+    with_trial = changed(
+        model,
+        trials=[
+            TrialSpan(
+                goal_id="a" * 32,
+                scenario="",
+                index=0,
+                begin_ns=START,
+                phases={Phase.GOAL_SENT: START, Phase.RESULT: START + LENGTH},
+                plan=None,
+                end_ns=None,
+                error_code=None,
+            )
+        ],
+    )
+    stack = StackUse((used("first", pid, cpu_ns=MS), used("second", pid + 1_000_000)))
+    assert take(with_trial, f"cpu:node:{node}", stack).value == pytest.approx(1.0)
+
+
+def test_a_name_that_no_process_has_is_refused_with_those_there_are():
+    names = ["simulator", "move_group"]
+    refuse_absent(specs("cpu:move_group", "cpu:*", "rate:/scan", "cpu:node:/any", "path:goal:p50"), names)
+    with pytest.raises(ConfigurationError) as refused:
+        refuse_absent(specs("cpu:move_gruop"), names)
+    assert str(refused.value).splitlines() == [
+        "metric 'cpu:move_gruop': no process of the stack is called 'move_gruop'; it has move_group, simulator",
+        "  → did you mean 'move_group'? ([tool.ldos] metrics)",
+    ]
+    with pytest.raises(ConfigurationError, match="it has no process that this machine shows"):
+        refuse_absent(specs("cpu:*"), [])
+
+
+def test_a_rate_is_better_when_higher_and_all_else_when_lower():
+    better = {spec.kind.value: declare(spec).better for spec in specs("rate:/a", "gap:/a", "cpu:a", "memory:a")}
+    assert better == {"rate": Better.HIGHER, "gap": Better.LOWER, "cpu": Better.LOWER, "memory": Better.LOWER}
+
+
+def test_a_name_of_the_settings_is_taken_for_a_users_own():
+    own = api.OwnMetric(name="cpu_planner", title="mine", unit="ms", better="lower", measure=lambda *_: 1.0)
+    with pytest.raises(ConfigurationError, match=r"'cpu_planner' .* it is our name of CPU time of planner"):
+        catalogue_of([own], specs("cpu:planner"))
+
+
+def test_a_trace_alone_has_those_of_paths_and_topics(model):
+    declared = specs("cpu:planner", "rate:/scan", "path:goal:p50")
+    (found,) = api.extract_metrics(model, nominal_period_ns=2 * MS, declared=declared).values()
+    assert list(found.measurements) == [*METRICS, "rate_scan", "path_goal_p50"]

@@ -1,0 +1,123 @@
+"""Metrics in the settings: what can be asked for, and what is refused with the nearest that can."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pytest_ldos.base.errors import ConfigurationError
+from pytest_ldos.base.paths import BUILT_IN_PATHS, PathSpec
+from pytest_ldos.base.units import UNITS
+from pytest_ldos.measure.metrics.declared import declare
+from pytest_ldos.scenario.metrics import MetricKind, PathStatistic, parse_metrics, usual_metrics
+from pytest_ldos.scenario.settings import parse_table
+from pytest_ldos.scenario.words import StimulusKind
+
+SCAN = PathSpec(name="scan: to map", via=("/scan", "/map"))
+EVERY_KIND = (
+    "path:state feedback:p50",
+    "path:state feedback:p99",
+    "path:state feedback:misses",
+    "rate:/scan",
+    "gap:/scan",
+    "cpu:move_group",
+    "memory:*",
+    "switches:planner_*",
+    "faults:node:/planner",
+    "cpu:component_container/planner",
+)
+
+MINE = PathSpec(name="mine", via=("/in", "/out"))
+
+
+def parse(*texts):
+    return parse_metrics(list(texts), (SCAN, *BUILT_IN_PATHS))
+
+
+def test_every_kind_is_read_and_written_as_it_was_asked_for():
+    specs = parse(*EVERY_KIND)
+    assert tuple(map(str, specs)) == EVERY_KIND
+    assert {spec.kind for spec in specs} == set(MetricKind)
+    assert {spec.statistic for spec in specs} == {*PathStatistic, None}
+    assert [spec.name for spec in specs] == [
+        "path_state_feedback_p50",
+        "path_state_feedback_p99",
+        "path_state_feedback_misses",
+        "rate_scan",
+        "gap_scan",
+        "cpu_move_group",
+        "memory_all",
+        "switches_planner_all",
+        "faults_node_planner",
+        "cpu_component_container_planner",
+    ]
+
+
+def test_each_makes_a_metric_that_the_gate_can_judge():
+    """Name, unit and all numbers are checked where a metric is made."""
+    for metric in map(declare, parse(*EVERY_KIND)):
+        assert metric.unit in UNITS
+        assert metric.error_share > 0
+        assert metric.definition
+        assert metric.description.asked_as in EVERY_KIND
+
+
+def test_a_subject_is_a_process_with_threads_or_that_of_a_node():
+    of_thread, of_node, named = parse("cpu:container/planner", "cpu:node:/arm/planner", "cpu:move_group")
+    assert (of_thread.process, of_thread.thread, of_thread.node) == ("container", "planner", "")
+    assert (of_node.thread, of_node.node) == ("", "/arm/planner")
+    assert (named.process, named.thread, named.node) == ("move_group", "", "")
+    assert parse("rate:/a/b")[0].process == ""
+
+
+def test_a_path_has_its_p99_where_no_statistic_is_named_also_with_a_colon_in_its_name():
+    (whole, half) = parse("path:scan: to map", "path:scan: to map:p50")
+    assert (whole.subject, whole.statistic, whole.path) == ("scan: to map", PathStatistic.P99, SCAN)
+    assert (half.subject, half.statistic) == ("scan: to map", PathStatistic.P50)
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["cpo:move_group"], "'cpo:move_group' begins with no kind of metric.*\n.*did you mean 'cpu'"),
+        (["T1"], "'T1' begins with no kind of metric.*\n.*known are: cpu, .*KIND:SUBJECT"),
+        (["cpu:"], "'cpu:' names nothing to measure.*\n.*'cpu:PROCESS'"),
+        (["rate:scan"], "'rate:scan' names no topic.*\n.*'rate:/scan'"),
+        (["path:state feedbck:p99"], "is of no path.*\n.*did you mean 'state feedback'"),
+        (["path:state feedbck"], "is of no path.*\n.*did you mean 'state feedback'"),
+        (["path:state feedback:p98"], "unknown statistic 'p98'.*\n.*did you mean 'p99'"),
+        (["path:scan: to map:misses"], "path 'scan: to map' has none.*\n.*deadline_ms"),
+        (["memory:container/planner"], "asks for the memory of a thread.*\n.*leave out what follows"),
+        (["cpu:a", "cpu:a"], "'cpu:a' and 'cpu:a' would both be recorded as cpu_a"),
+        (["rate:/a/b", "rate:/a_b"], "'rate:/a/b' and 'rate:/a_b' would both be recorded as rate_a_b"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_with_what_can(texts, message):
+    with pytest.raises(ConfigurationError) as refused:
+        parse(*texts)
+    assert str(refused.value).startswith(r"[tool.ldos] metrics: ")
+    import re
+
+    assert re.search(message, str(refused.value))
+
+
+@pytest.mark.parametrize("values", ["cpu:a", ["cpu:a", 1], {"cpu": "a"}, 7])
+def test_it_is_a_list_of_texts(values):
+    with pytest.raises(ConfigurationError, match=r"\[tool.ldos\] metrics is .*\n.*list of texts"):
+        parse_metrics(values, BUILT_IN_PATHS)
+
+
+def test_an_arm_behind_move_group_has_none_unless_it_asks():
+    assert usual_metrics(StimulusKind.MOVE_GROUP, [MINE]) == ()
+    found = ("path:mine:p50", "path:mine:p99", "cpu:*", "memory:*")
+    assert usual_metrics(StimulusKind.WINDOW, [MINE]) == usual_metrics(StimulusKind.BAG, [MINE]) == found
+    assert parse_table({}).metrics == ()
+
+
+def test_settings_know_their_own_paths():
+    table = {"metrics": ["path:scan to map:p50"], "paths": [{"name": "scan to map", "via": ["/scan", "/map"]}]}
+    (spec,) = parse_table(table).metrics
+    assert spec.path == replace(SCAN, name="scan to map")
+    with pytest.raises(ConfigurationError, match=r"unknown key \[tool.ldos\] 'metrcs'"):
+        parse_table({"metrcs": []})
