@@ -63,11 +63,12 @@ def _is_required(found: Comparison, instead: Sequence[str], case: Case, policy: 
     """True if the verdict must wait for this metric.
 
     Where the project names none: if its samples are too small or begin at zero, which is no property of the host; and
-    if the calibration says that this host can judge it, so that something disturbed this run.
+    if the calibration says that this host can judge it, so that something disturbed this run. Counts of what the
+    settings name, such as page faults and misses, begin at zero in most stacks, and nothing waits for them.
     """
     if policy.required is not None:
         return found.metric in policy.required
-    if math.isinf(found.mde) or found.is_from_zero:
+    if math.isinf(found.mde) or (found.is_from_zero and not case.metrics[found.metric].asked_as):
         return True
     if found.metric not in USUALLY_REQUIRED or instead:
         return False

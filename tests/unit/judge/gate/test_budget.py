@@ -37,6 +37,15 @@ def test_a_metric_of_a_user_changes_nothing_for_the_others():
     assert {name: beside[name] for name in without} == without
 
 
+def test_what_the_settings_name_brings_its_weight_and_a_users_own_still_changes_nothing():
+    asked = [dataclasses.replace(OWN, name=f"cpu_{name}", asked_as=f"cpu:{name}", error_share=0.06) for name in "abc"]
+    without, beside = (metric_shares([*METRICS.values(), *asked, *more]) for more in ((), (OWN,)))
+    assert {name: beside[name] for name in without} == without
+    assert sum(beside.values()) == pytest.approx(1)
+    assert 0.8 < without["T1"] / metric_shares(METRICS.values())["T1"] < 1
+    assert without["cpu_a"] == without["cpu_c"] == pytest.approx(without["T5"])
+
+
 def test_metrics_of_users_alone_share_it_all():
     assert metric_shares([dataclasses.replace(OWN, error_share=1.0)]) == {"grip": 1.0}
 

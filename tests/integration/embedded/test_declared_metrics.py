@@ -1,0 +1,93 @@
+"""One run of the real stack with metrics of paths, topics and processes, from the settings to the record."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_ldos.measure.trial.record import MotionTrial
+from pytest_ldos.robot.stack.embedded.state_publisher import PUBLISH_PERIOD_NS
+
+METRICS = """
+[tool.ldos]
+metrics = [
+  "path:state feedback:p50",
+  "path:state feedback:p99",
+  "path:state feedback:misses",
+  "path:planning:p50",
+  "rate:/joint_states",
+  "rate:/tf",
+  "gap:/tf",
+  "cpu:state_publisher",
+  "cpu:node:/robot_state_publisher",
+  "cpu:*",
+  "memory:*",
+  "memory:move_group",
+  "switches:simulator",
+  "faults:*",
+]
+"""
+SETTINGS = "[tool.pytest.ini_options]\naddopts = '--strict-markers'\n"
+NAMES = {"simulator", "move_group", "state_publisher"}
+
+
+@pytest.fixture(scope="module")
+def trial(tmp_path_factory) -> MotionTrial:
+    from tests.integration.project import make_project
+
+    project = make_project(tmp_path_factory.mktemp("declared"))
+    project.write("pyproject.toml", SETTINGS + METRICS)
+    code, output = project.run("--ldos-trials=1", "--ldos-stack=embedded", "-q")
+    assert code == 0, output
+    (found,) = project.saved().motions
+    return found
+
+
+def test_each_has_a_value(trial):
+    asked = {name: found for name, found in trial.measurements.items() if "_" in name}
+    assert len(asked) == 14
+    assert all(found.number is not None for found in asked.values()), asked
+
+
+def test_paths_are_those_of_the_trial(trial):
+    of = trial.measurements
+    assert of["path_planning_p50"].number == pytest.approx(of["T1"].number)
+    assert 0 < of["path_state_feedback_p50"].number <= of["path_state_feedback_p99"].number
+    details = of["path_state_feedback_misses"].details
+    assert details["misses"] == of["path_state_feedback_misses"].number <= details["passages"]
+
+
+def test_rates_are_those_of_the_loops(trial):
+    """In the time of the machine, which is not the simulator's where that is late."""
+    of = trial.measurements
+    assert of["rate_joint_states"].number == pytest.approx(1000 / of["T3mean"].number, rel=0.1)
+    nominal_hz = 1e9 / PUBLISH_PERIOD_NS
+    assert 0.5 * nominal_hz < of["rate_tf"].number < 1.05 * nominal_hz
+    assert of["gap_tf"].number > PUBLISH_PERIOD_NS / 1e6 * 0.9
+
+
+def test_a_process_is_the_same_by_its_name_and_by_that_of_its_node(trial):
+    of = trial.measurements
+    assert of["cpu_state_publisher"].number == of["cpu_node_robot_state_publisher"].number > 10
+
+
+def test_a_sum_is_that_of_the_processes_under_test(trial):
+    """The goal client, which makes them work, is none of them."""
+    of = trial.measurements
+    parts = {name: value for name, value in of["cpu_all"].details.items() if name.startswith("of_")}
+    assert set(parts) == {f"of_{name}_ms" for name in NAMES}
+    assert sum(parts.values()) == pytest.approx(of["cpu_all"].number)
+    assert parts["of_state_publisher_ms"] == of["cpu_state_publisher"].number
+
+
+def test_memory_is_that_of_the_processes_alone(trial):
+    of = trial.measurements
+    found = of["memory_move_group"]
+    assert of["memory_all"].details["of_move_group_mb"] == found.number
+    assert 20 < found.number < found.details["resident_mb"]
+    assert found.source.name == "peak of memory"
+
+
+def test_switches_are_at_least_those_of_the_simulators_own_rhythm(trial):
+    """It sleeps between its steps, of which there are some hundred a second on any machine."""
+    of = trial.measurements
+    assert of["switches_simulator"].number > 0.1 * of["T4"].number

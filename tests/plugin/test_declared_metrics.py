@@ -1,0 +1,60 @@
+"""Metrics that the settings name, as the user meets them: in the record, in the gate, in the report, and refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pytest_ldos.base import exit_codes
+from pytest_ldos.measure.trial.artifacts import read_trials
+
+SETTINGS = """
+metrics = ["path:goal:p50", "cpu:planner", "memory:*"]
+
+[gate]
+floors = { cpu_planner = 5.0 }
+"""
+QUICK = ("--ldos-trials=12", "--ldos-warmup=0")
+
+
+@pytest.fixture
+def settings(project):
+    return project.path.joinpath("ldos.toml").write_text
+
+
+def test_they_go_wherever_ours_go(run, project, settings):
+    settings(SETTINGS)
+    run(*QUICK, "--ldos-report=report.json").stdout.fnmatch_lines(["*path_goal_p50 *ms*", "*memory_all *MB*"])
+    (file,) = project.path.glob(".ldos/runs/*/baseline/trials.json")
+    asked = {metric.name: metric.asked_as for metric in read_trials(file).metrics if metric.asked_as}
+    assert asked == {"path_goal_p50": "path:goal:p50", "cpu_planner": "cpu:planner", "memory_all": "memory:*"}
+    (section,) = json.loads((project.path / "report.json").read_text())["sections"]
+    reported = {each["name"]: each for each in section["metrics"]}
+    assert reported["cpu_planner"]["title"] == "CPU time of planner"
+    assert reported["memory_all"]["head"]["median"] > 10
+    slower = run(*QUICK, stack="noisy(2, settle=4.0)")
+    assert slower.ret == exit_codes.REGRESSED
+    slower.stdout.fnmatch_lines(["*path_goal_p50 (goal, p50) regressed: +*"])
+    slower.stdout.no_fnmatch_line("*cpu_planner*regressed*")
+
+
+def test_a_process_that_the_stack_does_not_have_fails_the_test_and_says_which_it_has(run, project, settings):
+    settings('metrics = ["cpu:planer"]\n')
+    result = run(*QUICK)
+    result.stdout.fnmatch_lines(
+        [
+            "*metric 'cpu:planer': no process of the stack is called 'planer'; it has planner*",
+            "*did you mean 'planner'*",
+        ]
+    )
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    (file,) = project.path.glob(".ldos/runs/*/baseline/trials.json")
+    assert read_trials(file).trials == ()
+
+
+def test_what_is_no_metric_ends_the_run_before_it_begins(run, settings):
+    settings('metrics = ["cpo:planner"]\n')
+    result = run(*QUICK)
+    result.stderr.fnmatch_lines(["*'cpo:planner' begins with no kind of metric*", "*did you mean 'cpu'*"])
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
