@@ -300,3 +300,17 @@ def test_a_trace_fits_80_columns(analyze, golden, monkeypatch, trace):
     monkeypatch.setenv("COLUMNS", "80")
     lines = analyze(golden(trace), "--all").stdout.splitlines()
     assert [line for line in lines if len(line) > 80] == []
+
+
+def test_metrics_of_paths_and_topics_are_measured_and_those_of_processes_left_out(
+    analyze, golden, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("COLUMNS", "400")
+    asked = '"rate:/joint_states", "gap:/joint_states", "cpu:move_group", "path:state feedback:p50"'
+    (tmp_path / "pyproject.toml").write_text(f"[tool.ldos]\nmetrics = [{asked}]\n")
+    lines = lines_of(analyze(golden("gz_panda_baseline")).stdout)
+    (titles,) = [line for line in lines if line.startswith("goal began outcome T1")]
+    assert titles.endswith("T5p99 rate_joint_states gap_joint_states path_state_feedback_p50")
+    (row,) = [line for line in lines if line.startswith("/move_action 2 ")]
+    assert row.endswith(" 498.8 Hz 4.74 ms \N{EN DASH}")
+    assert "no path_state_feedback_p50: no passage along path 'state feedback' ended in the trial" in lines

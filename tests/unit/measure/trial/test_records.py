@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import json
 import os
@@ -27,6 +28,7 @@ from pytest_ldos.measure.trial.artifacts import (
 from pytest_ldos.measure.trial.codec import decode_trials, encode_trials
 from pytest_ldos.measure.trial.record import OURS, Look
 from pytest_ldos.measure.trial.series_of import invalid_trials, missing_reasons, to_series
+from pytest_ldos.scenario.model import FaultSpec, ScenarioSpec, StackSpec
 from pytest_ldos.scenario.words import KeepTraces
 from tests.builders.trials import failed_trial, noisy_set, trial, trial_set
 
@@ -191,6 +193,17 @@ def test_a_record_says_what_its_metrics_are(tmp_path):
     assert read == own
     assert read.metrics[-1] == OWN
     assert to_series(read, read.metrics[-1]).better is Better.HIGHER
+
+
+def test_what_only_later_versions_know_is_left_out_where_it_is_not_used(tmp_path):
+    """So that versions from before read such records."""
+    usual = json.loads(encode_trials(trial_set([trial(0, {"T1": 14.0})])))
+    assert not any("asked_as" in each for each in usual["metrics"])
+    assert not {"cpu_waste", "leak_mb"} & set(usual["spec"]["stack"]["faults"])
+    leaking = ScenarioSpec(name="baseline", stack=StackSpec(faults=FaultSpec(leak_mb=0.5)))
+    asked = dataclasses.replace(OWN, name="cpu_planner", asked_as="cpu:planner")
+    both = trial_set([trial(0, {"cpu_planner": 1.0})], metrics=(*OURS, asked), spec=leaking)
+    assert decode_trials(encode_trials(both), tmp_path) == both
 
 
 @pytest.mark.parametrize(

@@ -63,3 +63,18 @@ def test_a_launch_that_is_over_is_no_stack():
     watch = LaunchWatch()
     watch.follow([to_line(ProcessBegan("a-1", 1)), to_line(ProcessEnded("a-1", 1, 0))])
     assert watch.what_failed() == "the launch file ended, and with it its processes"
+
+
+def test_running_processes_have_the_names_of_the_launch_file():
+    """A respawned process keeps its name, also where launch counts on."""
+    watch = LaunchWatch()
+    for event in (
+        ProcessBegan("move_group-1", 1),
+        ProcessBegan("spawner-2", 2),
+        ProcessBegan("my-node_3-3", 3),
+        ProcessEnded("spawner-2", 2, 0),
+        ProcessEnded("move_group-1", 1, -11),
+        ProcessBegan("move_group-4", 4),
+    ):
+        watch.take(event)
+    assert watch.running() == {3: "my-node_3", 4: "move_group"}
